@@ -1,0 +1,2 @@
+//! The `cenote` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The Party API and the protocol backends plain, yao and wrk.

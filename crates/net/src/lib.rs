@@ -1,0 +1,1 @@
+//! Bytes between the two parties: framing, limits, handshake, TCP, TLS and in-memory channels.

@@ -1,0 +1,1 @@
+//! Oblivious transfer: base OT and SoftSpokenOT with malicious security.

@@ -1,0 +1,1 @@
+//! Stock of preprocessed items: parameter search, draw, refill, occupancy.

@@ -1,0 +1,1 @@
+//! Party pairs, conformance suite, adversary table, transcript and privacy tests.
