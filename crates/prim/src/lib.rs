@@ -1,1 +1,30 @@
-//! Local cryptography for Cenote: blocks, AES hashes, PRG, GF(2^128), transpose, random oracle, commitments.
+//! Local cryptography: everything a party computes alone.
+//!
+//! [`Block`] is the unit of all protocols: 128 bits that are an AES block, an element of
+//! GF(2^128), a wire label or a MAC. Around it stand the fixed-key hashes ([`hash`]), the re-keyed
+//! garbling hash ([`mitccrh`]), the pseudorandom generator ([`Prg`]), universal hashing over
+//! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
+//! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]).
+//!
+//! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
+//! portable one, is chosen at run time by what the processor has, and is tested against it.
+
+pub mod aes;
+pub mod bits;
+mod block;
+pub mod commit;
+pub mod gf128;
+pub mod hash;
+pub mod merkle;
+pub mod mitccrh;
+mod oracle;
+mod prg;
+mod random;
+mod secret;
+pub mod transpose;
+
+pub use block::Block;
+pub use oracle::{RandomOracle, SessionId};
+pub use prg::Prg;
+pub use random::{os_block, os_bytes};
+pub use secret::Secret;

@@ -1,0 +1,114 @@
+//! GF(2^128) = GF(2)[X] / (X^128 + X^7 + X^2 + X + 1), bit i of a block the coefficient of X^i.
+
+use crate::{Block, Prg};
+
+/// Product of two elements.
+pub fn mul(a: Block, b: Block) -> Block {
+    reduce(clmul_portable(a, b))
+}
+
+/// Sum of `a[i] * b[i]`; stops at the shorter slice. Reduces once, at the end.
+pub fn inner_product(a: &[Block], b: &[Block]) -> Block {
+    let mut sum = (0, 0);
+    for (&a, &b) in a.iter().zip(b) {
+        let (low, high) = clmul_portable(a, b);
+        sum.0 ^= low;
+        sum.1 ^= high;
+    }
+    reduce(sum)
+}
+
+/// A linear universal hash of a long sequence of blocks: sum of `chi_i x_i` with `chi` the stream
+/// of a public seed. Two different sequences fixed before the seed collide with probability
+/// 2^-128; the hash of an xor is the xor of the hashes.
+pub struct LinearHash {
+    chi: Prg,
+    sum: Block,
+}
+
+impl LinearHash {
+    /// The hash with coefficients from `seed`.
+    pub fn new(seed: Block) -> LinearHash {
+        LinearHash { chi: Prg::new(seed), sum: Block::ZERO }
+    }
+
+    /// Absorbs the next blocks of the sequence.
+    pub fn absorb(&mut self, blocks: &[Block]) {
+        for chunk in blocks.chunks(64) {
+            let mut chi = [Block::ZERO; 64];
+            let chi = &mut chi[..chunk.len()];
+            self.chi.fill(chi);
+            self.sum ^= inner_product(chi, chunk);
+        }
+    }
+
+    /// The hash of everything absorbed.
+    pub fn finish(self) -> Block {
+        self.sum
+    }
+}
+
+/// Carry-less product as (low, high) 128-bit halves.
+fn clmul_portable(a: Block, b: Block) -> (u128, u128) {
+    let (a, b) = (a.to_u128(), b.to_u128());
+    let (mut low, mut high) = (0, 0);
+    for i in 0..128 {
+        let mask = (b >> i & 1).wrapping_neg();
+        low ^= (a << i) & mask;
+        high ^= (a >> 1 >> (127 - i)) & mask;
+    }
+    (low, high)
+}
+
+fn reduce((low, high): (u128, u128)) -> Block {
+    // X^128 = X^7 + X^2 + X + 1, applied twice: the first fold leaves at most 7 bits above.
+    let carry = (high >> 127) ^ (high >> 126) ^ (high >> 121);
+    let folded = high ^ carry;
+    Block::new(low ^ folded ^ (folded << 1) ^ (folded << 2) ^ (folded << 7))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_products_are_polynomial_products() {
+        assert_eq!(mul(Block::new(0b11), Block::new(0b11)), Block::new(0b101));
+        assert_eq!(mul(Block::ONE, Block::new(u128::MAX)), Block::new(u128::MAX));
+        // X^127 * X = X^128 = X^7 + X^2 + X + 1.
+        assert_eq!(mul(Block::new(1 << 127), Block::new(2)), Block::new(0x87));
+        // X^127 * X^127 = X^254, reduced by hand: X^128 -> 0x87, then X^126 more.
+        let x126 = Block::new(1 << 126);
+        assert_eq!(mul(Block::new(1 << 127), Block::new(1 << 127)), mul(Block::new(0x87), x126));
+    }
+
+    #[test]
+    fn the_group_order_is_right() {
+        // a^(2^128) = a for every a: 128 squarings return to the start.
+        let a = Block::new(0x0123456789abcdef_fedcba9876543210);
+        let mut x = a;
+        for i in 0..128 {
+            x = mul(x, x);
+            assert!(i == 127 || x != a);
+        }
+        assert_eq!(x, a);
+    }
+
+    #[test]
+    fn inner_product_and_hash_are_linear() {
+        let mut prg = Prg::new(Block::new(5));
+        let (mut a, mut b) = (vec![Block::ZERO; 131], vec![Block::ZERO; 131]);
+        prg.fill(&mut a);
+        prg.fill(&mut b);
+        let expected = a.iter().zip(&b).fold(Block::ZERO, |sum, (&a, &b)| sum ^ mul(a, b));
+        assert_eq!(inner_product(&a, &b), expected);
+        let hash = |parts: &[&[Block]]| {
+            let mut hash = LinearHash::new(Block::new(9));
+            parts.iter().for_each(|part| hash.absorb(part));
+            hash.finish()
+        };
+        let sum: Vec<Block> = a.iter().zip(&b).map(|(&a, &b)| a ^ b).collect();
+        assert_eq!(hash(&[&sum]), hash(&[&a]) ^ hash(&[&b]));
+        assert_eq!(hash(&[&a]), hash(&[&a[..1], &a[1..64], &a[64..]]));
+    }
+}
