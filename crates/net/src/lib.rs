@@ -1,1 +1,25 @@
 //! Bytes between the two parties: framing, limits, handshake, TCP, TLS and in-memory channels.
+//!
+//! A protocol sees a [`Channel`]: blocking, typed frames that are length-checked before memory is
+//! allocated, counted by phase, and free of deadlock when both sides send at once. Nothing that the
+//! peer sends makes it panic, hang for longer than the idle limit, or allocate beyond its limits.
+#![deny(missing_docs)]
+
+mod channel;
+mod counters;
+mod fault;
+mod frame;
+mod inbox;
+mod link;
+mod mem;
+mod role;
+mod tcp;
+
+pub use channel::{Channel, DEFAULT_IDLE_LIMIT};
+pub use counters::{Counters, Phase, Traffic};
+pub use fault::Fault;
+pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
+pub use link::Canceller;
+pub use mem::mem_pair;
+pub use role::Role;
+pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen};

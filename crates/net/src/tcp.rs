@@ -1,0 +1,234 @@
+//! Channels over TCP, for a trusted wire and as the carrier of TLS.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use crate::link::{Interest, Io, Link, Waker};
+use crate::{Channel, Fault};
+
+/// Pause between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// A listening socket.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+/// Listens on `address` (`host:port`; port 0 lets the system choose).
+///
+/// # Errors
+/// `Transport`, naming the address, when it does not resolve or cannot be bound.
+pub fn tcp_listen(address: &str) -> Result<Listener, Fault> {
+    let failed =
+        |error: io::Error| Fault::Transport(format!("cannot listen on {address}: {error}"));
+    let socket = TcpListener::bind(address).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    let address = socket.local_addr().map_err(failed)?;
+    Ok(Listener { socket, address })
+}
+
+/// Waits up to `limit` for a peer and opens a plain, unprotected channel to it.
+///
+/// # Errors
+/// `Transport` when nobody came in time or the socket failed.
+pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault> {
+    Ok(Channel::over(Box::new(TcpLink::new(listener.accept(limit)?)?)))
+}
+
+/// Connects to `address` (`host:port`), trying again for up to `patience`, and opens a plain,
+/// unprotected channel.
+///
+/// # Errors
+/// `Transport`, naming the address, when it does not resolve or nobody answered in time.
+pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
+    Ok(Channel::over(Box::new(TcpLink::new(connect(address, patience)?)?)))
+}
+
+impl Listener {
+    /// The address that peers connect to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn accept(&self, limit: Duration) -> Result<TcpStream, Fault> {
+        let started = Instant::now();
+        loop {
+            match self.socket.accept() {
+                Ok((stream, _)) => return Ok(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The peer gave up between connecting and being accepted.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    return Err(Fault::Transport(format!("accept on {}: {error}", self.address)));
+                }
+            }
+            let left = limit.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                let (address, limit) = (self.address, limit.as_secs_f32());
+                return Err(Fault::Transport(format!(
+                    "no peer came to {address} within {limit} s"
+                )));
+            }
+            poll_for(&mut [PollFd::new(&self.socket, PollFlags::IN)], left)?;
+        }
+    }
+}
+
+pub(crate) fn connect(address: &str, patience: Duration) -> Result<TcpStream, Fault> {
+    let failed =
+        |error: io::Error| Fault::Transport(format!("cannot connect to {address}: {error}"));
+    let started = Instant::now();
+    loop {
+        let left = patience.saturating_sub(started.elapsed()).max(RETRY);
+        let attempt = connect_once(address, left);
+        match attempt {
+            Ok(stream) => return Ok(stream),
+            Err(error) if started.elapsed() >= patience => return Err(failed(error)),
+            Err(_) => std::thread::sleep(RETRY),
+        }
+    }
+}
+
+/// Tries each address that the name resolves to.
+fn connect_once(address: &str, limit: Duration) -> io::Result<TcpStream> {
+    let mut failure = io::Error::other("the name has no address");
+    for candidate in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&candidate, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// A non-blocking TCP socket and the pipe that interrupts waiting for it.
+pub(crate) struct TcpLink {
+    stream: TcpStream,
+    woken: UnixStream,
+    wake: Arc<UnixStream>,
+}
+
+impl TcpLink {
+    pub(crate) fn new(stream: TcpStream) -> Result<TcpLink, Fault> {
+        let open = || -> io::Result<TcpLink> {
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            let (woken, wake) = UnixStream::pair()?;
+            woken.set_nonblocking(true)?;
+            wake.set_nonblocking(true)?;
+            Ok(TcpLink { stream, woken, wake: Arc::new(wake) })
+        };
+        open().map_err(|error| Fault::Transport(error.to_string()))
+    }
+}
+
+impl Link for TcpLink {
+    fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
+        let parts = [IoSlice::new(first), IoSlice::new(second)];
+        outcome(|| {
+            let mut control = SendAncillaryBuffer::default();
+            Ok(sendmsg(self.stream.as_fd(), &parts, &mut control, SendFlags::NOSIGNAL)?)
+        })
+    }
+
+    fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+        outcome(|| (&self.stream).read_vectored(parts))
+    }
+
+    fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
+        let wake = PollFd::new(&self.woken, PollFlags::IN);
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, interest.read);
+        flags.set(PollFlags::OUT, interest.write);
+        // A socket polled for nothing still reports a hang-up, at once and for ever.
+        let woken = if flags.is_empty() {
+            let mut fds = [wake];
+            poll_for(&mut fds, limit)?;
+            !fds[0].revents().is_empty()
+        } else {
+            let mut fds = [wake, PollFd::new(&self.stream, flags)];
+            poll_for(&mut fds, limit)?;
+            !fds[0].revents().is_empty()
+        };
+        if woken {
+            // Drained, so that an abort after the cancellation does not spin.
+            let _ = (&self.woken).read(&mut [0; 64]);
+        }
+        Ok(())
+    }
+
+    fn waker(&self) -> Waker {
+        let wake = Arc::clone(&self.wake);
+        // A full pipe wakes as well as one byte more.
+        Arc::new(move || drop((&*wake).write(&[1])))
+    }
+
+    fn finish(&mut self, limit: Duration) {
+        let started = Instant::now();
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        // Closing a socket with unread bytes resets the connection, and a reset can overtake the
+        // last frame: so what the peer still sends is read and dropped until it ends too.
+        let mut waste = vec![0; 64 << 10];
+        loop {
+            let left = limit.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            match self.read(&mut [IoSliceMut::new(&mut waste)]) {
+                Ok(Io::Moved(_)) => {}
+                Ok(Io::Blocked) => {
+                    if self.wait(Interest { read: true, write: false }, left).is_err() {
+                        return;
+                    }
+                }
+                Ok(Io::Gone) | Err(_) => return,
+            }
+        }
+    }
+}
+
+impl AsFd for TcpLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Sorts the result of a socket call.
+pub(crate) fn outcome(mut call: impl FnMut() -> io::Result<usize>) -> Result<Io, Fault> {
+    use io::ErrorKind as Kind;
+    loop {
+        let error = match call() {
+            Ok(0) => return Ok(Io::Gone),
+            Ok(n) => return Ok(Io::Moved(n)),
+            Err(error) => error,
+        };
+        return match error.kind() {
+            Kind::Interrupted => continue,
+            Kind::WouldBlock => Ok(Io::Blocked),
+            Kind::BrokenPipe | Kind::ConnectionReset | Kind::ConnectionAborted => Ok(Io::Gone),
+            Kind::UnexpectedEof | Kind::NotConnected => Ok(Io::Gone),
+            _ => Err(Fault::Transport(error.to_string())),
+        };
+    }
+}
+
+fn poll_for(fds: &mut [PollFd<'_>], limit: Duration) -> Result<(), Fault> {
+    let limit = Timespec::try_from(limit).ok();
+    match poll(fds, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Fault::Transport(format!("poll: {error}"))),
+    }
+}

@@ -1,0 +1,35 @@
+//! Pairs of channels for the tests.
+#![allow(dead_code)] // Each test binary uses its own part.
+
+use std::time::Duration;
+
+use cenote_net::{Channel, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen};
+
+pub(crate) const DATA: Tag = Tag::new(100, "data");
+pub(crate) const OTHER: Tag = Tag::new(101, "other");
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) fn tcp_pair() -> (Channel, Channel) {
+    let listener = tcp_listen("127.0.0.1:0").expect("listen");
+    let address = listener.address().to_string();
+    let connected = tcp_connect(&address, LIMIT).expect("connect");
+    (tcp_accept(&listener, LIMIT).expect("accept"), connected)
+}
+
+/// The plain pairs, by name.
+pub(crate) fn pairs() -> Vec<(&'static str, (Channel, Channel))> {
+    vec![("mem", mem_pair()), ("tcp", tcp_pair())]
+}
+
+/// Runs the two sides on threads of their own and returns what they return.
+pub(crate) fn run<A: Send, B: Send>(
+    (left, right): (Channel, Channel),
+    a: impl FnOnce(Channel) -> A + Send,
+    b: impl FnOnce(Channel) -> B + Send,
+) -> (A, B) {
+    std::thread::scope(|scope| {
+        let a = scope.spawn(move || a(left));
+        let b = scope.spawn(move || b(right));
+        (a.join().expect("left side"), b.join().expect("right side"))
+    })
+}
