@@ -1,1 +1,5 @@
-//! The Party API and the protocol backends plain, yao and wrk.
+//! The Party API and the protocol backends `plain`, `yao` and `wrk`.
+
+pub mod protocols;
+
+pub use cenote_net::{Fault, Role};

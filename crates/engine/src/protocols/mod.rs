@@ -1,0 +1,8 @@
+//! The small protocols: state machines over messages, without I/O, tested in one thread.
+
+pub mod authenticated_half_gates;
+pub mod bucket;
+pub mod coin;
+pub mod leaky_and;
+pub mod opening;
+pub mod share;
