@@ -10,3 +10,6 @@
 //! how a bucket is combined is its user's matter.
 
 pub mod params;
+mod store;
+
+pub use store::{Draws, Lease, Occupancy, Pool, Stock, StoreError};

@@ -1,0 +1,94 @@
+//! The pool: full before and after every bucket.
+
+use std::fmt;
+use std::mem;
+
+use zeroize::Zeroize;
+
+use super::{Draws, StoreError};
+
+/// Items in one flat array, drawn at random and replaced at once (POOL section 6).
+///
+/// The bound of [`crate::params`] rests on three things. The pool is full at each draw: [`Pool::full`] accepts no fewer
+/// items, and [`Pool::exchange`] puts a fresh item in each emptied place. No item leaves twice: it is overwritten as it
+/// leaves. Positions are unpredictable when items enter: the caller tosses the joint coin only after the items in
+/// the pool *and the refill of this exchange* are fixed and have passed their checks.
+pub struct Pool<T: Copy + Zeroize> {
+    items: Vec<T>,
+    buckets: u64,
+    refilled: u64,
+}
+
+impl<T: Copy + Zeroize> Pool<T> {
+    /// Opens a pool of `capacity` items.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFull`] unless there are exactly `capacity` items; those given are wiped.
+    pub fn full(capacity: usize, mut items: Vec<T>) -> Result<Self, StoreError> {
+        if items.len() != capacity {
+            let given = items.len();
+            items.zeroize();
+            return Err(StoreError::NotFull { capacity, items: given });
+        }
+        Ok(Self { items, buckets: 0, refilled: 0 })
+    }
+
+    /// Takes the drawn buckets out, one after the other, into `out`, and puts the items of `refill` in their place.
+    ///
+    /// `refill` and `out` hold one item per drawn position, bucket after bucket. A refilled item may be drawn by a later
+    /// bucket of the same run.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherPool`] or [`StoreError::Length`]; then nothing has moved.
+    pub fn exchange(
+        &mut self,
+        draws: &Draws,
+        refill: &[T],
+        out: &mut [T],
+    ) -> Result<(), StoreError> {
+        let (drawn_for, capacity) = (draws.capacity(), self.capacity());
+        if drawn_for != capacity {
+            return Err(StoreError::OtherPool { drawn_for, capacity });
+        }
+        let positions = draws.positions();
+        for got in [refill.len(), out.len()] {
+            if got != positions.len() {
+                return Err(StoreError::Length { expected: positions.len(), got });
+            }
+        }
+        // Positions within a bucket are distinct, so exchanging item by item equals taking the bucket and refilling.
+        for ((position, fresh), taken) in positions.iter().zip(refill).zip(out) {
+            *taken = mem::replace(&mut self.items[*position as usize], *fresh);
+        }
+        self.buckets += draws.buckets() as u64;
+        self.refilled += positions.len() as u64;
+        Ok(())
+    }
+
+    /// Number of items, always.
+    pub fn capacity(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Buckets drawn so far.
+    pub fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Items that entered after the first filling.
+    pub fn refilled(&self) -> u64 {
+        self.refilled
+    }
+}
+
+impl<T: Copy + Zeroize> Drop for Pool<T> {
+    fn drop(&mut self) {
+        self.items.zeroize();
+    }
+}
+
+impl<T: Copy + Zeroize> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({} items, {} buckets drawn)", self.capacity(), self.buckets)
+    }
+}
