@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::frame::{HEADER_LEN, MAX_FRAME, decode_frame_header, encode_header};
 use crate::inbox::Inbox;
 use crate::link::{Canceller, Interest, Io, Link, Waker};
+use crate::tap::{Direction, Tap};
 use crate::{Counters, Fault, Phase, Tag};
 
 /// Payloads from this length on are written from where they lie instead of being copied first.
@@ -26,6 +27,9 @@ const ABORT_LIMIT: Duration = Duration::from_secs(2);
 const LINGER: Duration = Duration::from_secs(1);
 /// Slowest transfer that counts as one: a peer that trickles is as good as silent.
 const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
+
+/// How long a receive asks again before it sleeps: waking a thread on another core costs more.
+const SPIN: Duration = Duration::from_micros(50);
 
 /// How long a peer may stay silent unless [`Channel::set_idle_limit`] says otherwise.
 pub const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -59,6 +63,8 @@ pub struct Channel {
     counters: Counters,
     sent_since_receive: bool,
     peer_closed: bool,
+    /// Layers for tests; boxed so that their absence is one comparison.
+    pub(crate) tap: Option<Box<Tap>>,
 }
 
 impl std::fmt::Debug for Channel {
@@ -85,6 +91,7 @@ impl Channel {
             counters: Counters::default(),
             sent_since_receive: false,
             peer_closed: false,
+            tap: None,
         }
     }
 
@@ -211,7 +218,19 @@ impl Channel {
         self.put(tag.id, payload)
     }
 
+    /// The layers for tests, made when first asked for.
+    pub(crate) fn tap(&mut self) -> &mut Tap {
+        self.tap.get_or_insert_default()
+    }
+
     fn put(&mut self, id: u8, payload: &[u8]) -> Result<(), Fault> {
+        if let Some(tap) = &mut self.tap {
+            if let Some(bytes) = tap.tampered(id, payload) {
+                self.count_sent(payload.len());
+                return self.write_out(&bytes);
+            }
+            tap.note(Direction::Sent, id, payload);
+        }
         self.count_sent(payload.len());
         self.outbox.extend_from_slice(&encode_header(id, payload.len()));
         if payload.len() >= DIRECT {
@@ -231,7 +250,7 @@ impl Channel {
         });
         self.peer_closed |= closed;
         result?;
-        self.count_received(len);
+        self.received(tag, out);
         Ok(())
     }
 
@@ -248,7 +267,7 @@ impl Channel {
         result?;
         let mut payload = vec![0; len];
         self.fill(&mut [0; 0], &mut payload, &mut |_| Ok(()))?;
-        self.count_received(len);
+        self.received(tag, &payload);
         Ok(payload)
     }
 
@@ -364,8 +383,12 @@ impl Channel {
                     patience.progress();
                 }
                 Io::Blocked => {
-                    let interest = Interest { read: true, write: false };
-                    self.link.wait(interest, patience.left()?)?;
+                    let left = patience.left()?;
+                    if patience.spins() {
+                        std::thread::yield_now();
+                    } else {
+                        self.link.wait(Interest { read: true, write: false }, left)?;
+                    }
                 }
                 Io::Gone => return Err(Fault::Transport("the peer closed the connection".into())),
             }
@@ -414,10 +437,13 @@ impl Channel {
         traffic.bytes_sent += (HEADER_LEN + len) as u64;
     }
 
-    fn count_received(&mut self, len: usize) {
+    fn received(&mut self, tag: Tag, payload: &[u8]) {
         let traffic = self.counters.at(self.phase);
         traffic.messages_received += 1;
-        traffic.bytes_received += (HEADER_LEN + len) as u64;
+        traffic.bytes_received += (HEADER_LEN + payload.len()) as u64;
+        if let Some(tap) = &mut self.tap {
+            tap.note(Direction::Received, tag.id, payload);
+        }
     }
 }
 
@@ -455,6 +481,7 @@ struct Patience {
     total_limit: Duration,
     started: Option<Instant>,
     last: Option<Instant>,
+    waited: Duration,
 }
 
 impl Patience {
@@ -465,6 +492,7 @@ impl Patience {
             total_limit: idle_limit.saturating_add(transfer),
             started: None,
             last: None,
+            waited: Duration::ZERO,
         }
     }
 
@@ -473,12 +501,18 @@ impl Patience {
         self.last = None;
     }
 
+    /// Whether the wait, at the last [`left`](Self::left), was still too short to sleep.
+    fn spins(&self) -> bool {
+        self.waited < SPIN
+    }
+
     /// How long the call may still wait for the next bytes.
     fn left(&mut self) -> Result<Duration, Fault> {
         let now = Instant::now();
         let started = *self.started.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
-        let idle = self.idle_limit.saturating_sub(now.duration_since(last));
+        self.waited = now.duration_since(last);
+        let idle = self.idle_limit.saturating_sub(self.waited);
         let total = self.total_limit.saturating_sub(now.duration_since(started));
         let left = idle.min(total);
         if left.is_zero() {

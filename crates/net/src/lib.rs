@@ -13,6 +13,7 @@ mod inbox;
 mod link;
 mod mem;
 mod role;
+mod tap;
 mod tcp;
 
 pub use channel::{Channel, DEFAULT_IDLE_LIMIT};
@@ -22,4 +23,7 @@ pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
 pub use link::Canceller;
 pub use mem::mem_pair;
 pub use role::Role;
+pub use tap::{
+    Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,
+};
 pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen};
