@@ -1,0 +1,39 @@
+# The habits of this repository. `make` alone lists them.
+CARGO ?= cargo
+# Which scenario `make bench` runs: see `cenote bench --help`.
+BENCH ?= and --backend wrk --ands 1000000
+# Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
+FUZZ ?= codec
+SECONDS ?= 60
+
+.PHONY: help setup demo test lint fmt docs deny bench fuzz
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: ## install what is missing on a Debian-like machine with Rust
+	@.ci/setup
+
+demo: setup ## two servers answer a stream of requests on real data
+	$(CARGO) run --release --locked --package cenote-cli -- demo
+
+test: setup ## everything that must hold: format, lints, tests, docs, licences
+	$(CARGO) xtask test
+
+lint: setup ## layer and source rules, clippy
+	$(CARGO) xtask test lint clippy
+
+fmt: ## format all sources
+	$(CARGO) fmt --all
+
+docs: ## API documentation, in target/doc
+	$(CARGO) doc --workspace --no-deps --locked
+
+deny: ## licences, sources and bans of the dependencies
+	$(CARGO) xtask test deny
+
+bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
+	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json
+
+fuzz: ## fuzz one target: make fuzz FUZZ=bristol SECONDS=600
+	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) -- -max_total_time=$(SECONDS)

@@ -1,0 +1,50 @@
+//! House keeping of the repository: `cargo xtask lint` and `cargo xtask test`.
+//!
+//! `lint` checks what the compiler cannot: which crate may depend on which, and the house rules about source files.
+//! `test` runs every check there is, in one order, and ends with one line of counts.
+
+mod edges;
+mod source;
+mod suite;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask lint | test [STEP]...";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = repository_root();
+    let passed = match arguments.split_first() {
+        Some((command, [])) if command == "lint" => report(&lint(&root)),
+        Some((command, steps)) if command == "test" => suite::run(&root, steps),
+        _ => {
+            eprintln!("{USAGE}\nsteps: {}", suite::step_names().join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// All breaches of the layer and source rules, as printable lines.
+fn lint(root: &Path) -> Vec<String> {
+    let mut breaches = edges::check(root);
+    breaches.extend(source::check(root));
+    breaches
+}
+
+fn report(breaches: &[String]) -> bool {
+    for breach in breaches {
+        eprintln!("lint: {breach}");
+    }
+    println!("lint: {} breaches", breaches.len());
+    breaches.is_empty()
+}
+
+fn repository_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
+}

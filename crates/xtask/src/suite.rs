@@ -1,0 +1,193 @@
+//! Every check of the repository, in one order, with one line of counts at the end.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// `cargo-deny`, pinned so that a new release cannot turn a check red.
+const DENY_VERSION: &str = "0.20.2";
+
+/// One check: its name and how it is run.
+struct Step {
+    name: &'static str,
+    run: fn(&Path, &mut Counts) -> bool,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", run: |root, _| cargo(root, &["fmt", "--all", "--check"], &[]) },
+    Step { name: "lint", run: |root, _| super::report(&super::lint(root)) },
+    Step {
+        name: "clippy",
+        run: |root, _| {
+            cargo(
+                root,
+                &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+                &[],
+            )
+        },
+    },
+    Step { name: "tests", run: tests },
+    Step {
+        name: "docs",
+        run: |root, _| {
+            cargo(
+                root,
+                &["doc", "--workspace", "--no-deps", "--locked"],
+                &[("RUSTDOCFLAGS", "-D warnings")],
+            )
+        },
+    },
+    Step { name: "deny", run: deny },
+];
+
+/// Tests summed over all `test result:` lines.
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+/// Names of the steps, in order.
+pub(crate) fn step_names() -> Vec<&'static str> {
+    STEPS.iter().map(|step| step.name).collect()
+}
+
+/// Runs the steps named in `only`, or all; goes on after a failure, so that one run shows everything.
+pub(crate) fn run(root: &Path, only: &[String]) -> bool {
+    let (mut counts, mut failed) = (Counts::default(), Vec::new());
+    if let Some(unknown) = only.iter().find(|name| !step_names().contains(&name.as_str())) {
+        eprintln!("no step {unknown}; steps: {}", step_names().join(" "));
+        return false;
+    }
+    for step in
+        STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name))
+    {
+        println!("== {}", step.name);
+        let start = Instant::now();
+        let passed = (step.run)(root, &mut counts);
+        println!("== {} {} ({:.0} s)", step.name, verdict(passed), start.elapsed().as_secs_f64());
+        if !passed {
+            failed.push(step.name);
+        }
+    }
+    match failed.as_slice() {
+        [] => println!("all steps passed"),
+        names => println!("failed: {}", names.join(" ")),
+    }
+    println!(
+        "tests: {} passed, {} failed, {} ignored",
+        counts.passed, counts.failed, counts.ignored
+    );
+    failed.is_empty()
+}
+
+fn verdict(passed: bool) -> &'static str {
+    if passed { "passed" } else { "FAILED" }
+}
+
+fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).envs(environment.iter().copied()).current_dir(root);
+    succeeds(&mut command)
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// All tests, their results counted as they pass by.
+fn tests(root: &Path, counts: &mut Counts) -> bool {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
+        .current_dir(root)
+        .stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else { return false };
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).lines())
+        .map_while(Result::ok)
+    {
+        println!("{line}");
+        counts.add(&line);
+    }
+    // No test at all would be a broken suite, not a passed one.
+    child.wait().is_ok_and(|status| status.success()) && counts.failed == 0 && counts.passed > 0
+}
+
+impl Counts {
+    /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
+    fn add(&mut self, line: &str) {
+        let Some((_, numbers)) =
+            line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        for field in numbers.split("; ") {
+            match field.split_once(' ').and_then(|(n, what)| Some((n.parse::<u64>().ok()?, what))) {
+                Some((n, "passed")) => self.passed += n,
+                Some((n, "failed")) => self.failed += n,
+                Some((n, "ignored")) => self.ignored += n,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Licences, sources and bans of all dependencies (deny.toml).
+fn deny(root: &Path, _: &mut Counts) -> bool {
+    let Some(tool) = deny_tool(root) else { return false };
+    succeeds(Command::new(tool).args(["check", "bans", "licenses", "sources"]).current_dir(root))
+}
+
+/// Path of `cargo-deny`: an installed one of the pinned version, else one built once into `target/tools`.
+fn deny_tool(root: &Path) -> Option<PathBuf> {
+    let is_pinned = |tool: &Path| {
+        let version = Command::new(tool).arg("--version").output();
+        version.is_ok_and(|v| {
+            String::from_utf8_lossy(&v.stdout).trim() == format!("cargo-deny {DENY_VERSION}")
+        })
+    };
+    let tools = root.join("target/tools");
+    let built = tools.join("bin/cargo-deny");
+    if let Some(found) =
+        [PathBuf::from("cargo-deny"), built.clone()].into_iter().find(|tool| is_pinned(tool))
+    {
+        return Some(found);
+    }
+    let root_argument = tools.to_string_lossy().into_owned();
+    let arguments = [
+        "install",
+        "--quiet",
+        "--locked",
+        "--version",
+        DENY_VERSION,
+        "--root",
+        &root_argument,
+        "cargo-deny",
+    ];
+    cargo(root, &arguments, &[]).then_some(built)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_summed() {
+        let mut counts = Counts::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.18s",
+            "test x ... FAILED",
+            "test result: FAILED. 2 passed; 4 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s",
+        ] {
+            counts.add(line);
+        }
+        assert_eq!((counts.passed, counts.failed, counts.ignored), (5, 4, 1));
+    }
+}
