@@ -9,6 +9,7 @@ mod channel;
 mod counters;
 mod fault;
 mod frame;
+mod handshake;
 mod inbox;
 mod link;
 mod mem;
@@ -20,6 +21,9 @@ pub use channel::{Channel, DEFAULT_IDLE_LIMIT};
 pub use counters::{Counters, Phase, Traffic};
 pub use fault::Fault;
 pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
+pub use handshake::{
+    Agreed, Handshake, Hello, MAX_HELLO, PROTOCOL_VERSION, decode_hello, encode_hello,
+};
 pub use link::Canceller;
 pub use mem::mem_pair;
 pub use role::Role;

@@ -1,0 +1,266 @@
+//! The handshake: both sides say what they are about to do, and nothing happens unless they agree.
+//!
+//! Each side sends one hello: the protocol version, what is being opened (a session or a job), its
+//! role, a fresh nonce and named fields. Every field must be equal on both sides and the roles must be
+//! complementary. Otherwise both sides learn, from the same two hellos, which fields differ.
+//! The bytes are in docs/formats/wire.md.
+
+use crate::{Channel, Fault, Role, Tag};
+
+/// The version of the wire protocol: framing, handshake and all messages of the shipped protocols.
+pub const PROTOCOL_VERSION: u8 = 1;
+
+/// Most bytes of an encoded hello.
+pub const MAX_HELLO: usize = 32 << 10;
+
+/// Most fields of a hello.
+const MAX_FIELDS: usize = 64;
+/// Most bytes of a name.
+const MAX_NAME: usize = 64;
+/// Most bytes of a field's value.
+const MAX_VALUE: usize = 1024;
+/// Differences that a refusal spells out.
+const SHOWN_DIFFERENCES: usize = 4;
+/// Characters of a value that a refusal shows.
+const SHOWN_CHARS: usize = 64;
+
+/// Proof that both sides agreed; only [`Handshake::run`] makes one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Agreed {
+    /// BLAKE3 over both hellos: every field, both roles and both nonces. Equal on both sides.
+    pub session_id: [u8; 32],
+    /// This side's role.
+    pub role: Role,
+}
+
+/// One side's list of what it is about to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Handshake {
+    kind: String,
+    fields: Vec<(String, Vec<u8>)>,
+}
+
+/// A decoded hello: everything in it is within the limits, and names are distinct.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// What is being opened, such as "session" or "job".
+    pub kind: String,
+    /// The sender's role.
+    pub role: Role,
+    /// The sender's fresh nonce.
+    pub nonce: [u8; 32],
+    /// Named values, in the sender's order.
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+impl Handshake {
+    /// Starts a list; `kind` says what is being opened, such as "session" or "job".
+    #[must_use]
+    pub fn new(kind: &str) -> Handshake {
+        Handshake { kind: kind.to_owned(), fields: Vec::new() }
+    }
+
+    /// Adds a value that must be equal on both sides. Values are public: they appear in refusals.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Handshake {
+        self.fields.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Exchanges hellos. `nonce` must be fresh randomness of this run.
+    ///
+    /// # Errors
+    /// `Policy`, on both sides, naming what differs; `Misbehaved` for a malformed hello or one that
+    /// reflects ours; `Misuse` when the local list breaks the limits; the faults of the channel.
+    pub fn run(&self, channel: &mut Channel, role: Role, nonce: [u8; 32]) -> Result<Agreed, Fault> {
+        let result = self.exchange(channel, role, nonce);
+        channel.settle(result)
+    }
+
+    fn exchange(
+        &self,
+        channel: &mut Channel,
+        role: Role,
+        nonce: [u8; 32],
+    ) -> Result<Agreed, Fault> {
+        let ours = Hello { kind: self.kind.clone(), role, nonce, fields: self.fields.clone() };
+        let our_bytes = encode_hello(&ours)?;
+        channel.send_frame(Tag::HELLO, &our_bytes)?;
+        let their_bytes = channel.recv_frame_bounded(Tag::HELLO, MAX_HELLO)?;
+        let theirs = decode_hello(&their_bytes)?;
+        if theirs.nonce == nonce {
+            return Err(Fault::Misbehaved("handshake: our own nonce came back"));
+        }
+        compare(&ours, &theirs)?;
+        let (garbler, evaluator) = match role {
+            Role::Garbler => (&our_bytes, &their_bytes),
+            Role::Evaluator => (&their_bytes, &our_bytes),
+        };
+        let mut hasher = blake3::Hasher::new_derive_key("cenote-net 2025 handshake: session id");
+        for hello in [garbler, evaluator] {
+            hasher.update(&(hello.len() as u64).to_le_bytes()).update(hello);
+        }
+        Ok(Agreed { session_id: *hasher.finalize().as_bytes(), role })
+    }
+}
+
+/// Encodes a hello.
+///
+/// # Errors
+/// `Misuse` when a name, a value or the whole breaks the limits, or a name occurs twice.
+pub fn encode_hello(hello: &Hello) -> Result<Vec<u8>, Fault> {
+    let role = match hello.role {
+        Role::Garbler => 0,
+        Role::Evaluator => 1,
+    };
+    let mut bytes = vec![PROTOCOL_VERSION];
+    put_short(&mut bytes, &hello.kind);
+    bytes.push(role);
+    bytes.extend_from_slice(&hello.nonce);
+    bytes.push(hello.fields.len() as u8);
+    for (name, value) in &hello.fields {
+        put_short(&mut bytes, name);
+        bytes.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(value);
+    }
+    // One set of limits: what our own decoder refuses is not sent.
+    match decode_hello(&bytes) {
+        Ok(decoded) if decoded == *hello => Ok(bytes),
+        Err(Fault::Misbehaved(reason)) => Err(Fault::Misuse(reason.into())),
+        _ => Err(Fault::Misuse("handshake: a name, a value or the list is too long".into())),
+    }
+}
+
+fn put_short(bytes: &mut Vec<u8>, text: &str) {
+    bytes.push(text.len() as u8);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// Decodes a hello.
+///
+/// # Errors
+/// `Policy` for another protocol version; `Misbehaved` for anything that [`encode_hello`] cannot have
+/// made: there is one encoding of each hello.
+pub fn decode_hello(bytes: &[u8]) -> Result<Hello, Fault> {
+    if bytes.len() > MAX_HELLO {
+        return Err(Fault::Misbehaved("handshake: hello too long"));
+    }
+    let mut rest = bytes;
+    let version = take_array::<1>(&mut rest)?[0];
+    if version != PROTOCOL_VERSION {
+        return Err(Fault::Policy(format!(
+            "protocol version: here {PROTOCOL_VERSION}, the peer has {version}; \
+             use the same release on both sides"
+        )));
+    }
+    let kind = take_name(&mut rest)?;
+    let role = match take_array(&mut rest)? {
+        [0] => Role::Garbler,
+        [1] => Role::Evaluator,
+        _ => return Err(Fault::Misbehaved("handshake: no such role")),
+    };
+    let nonce = take_array(&mut rest)?;
+    let count = usize::from(take_array::<1>(&mut rest)?[0]);
+    if count > MAX_FIELDS {
+        return Err(Fault::Misbehaved("handshake: too many fields"));
+    }
+    let mut fields: Vec<(String, Vec<u8>)> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let name = take_name(&mut rest)?;
+        let len = usize::from(u16::from_le_bytes(take_array(&mut rest)?));
+        if len > MAX_VALUE {
+            return Err(Fault::Misbehaved("handshake: value too long"));
+        }
+        if fields.iter().any(|(other, _)| *other == name) {
+            return Err(Fault::Misbehaved("handshake: field named twice"));
+        }
+        fields.push((name, take(&mut rest, len)?.to_vec()));
+    }
+    if !rest.is_empty() {
+        return Err(Fault::Misbehaved("handshake: bytes after the end"));
+    }
+    Ok(Hello { kind, role, nonce, fields })
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], Fault> {
+    let (taken, left) =
+        rest.split_at_checked(len).ok_or(Fault::Misbehaved("handshake: hello cut short"))?;
+    *rest = left;
+    Ok(taken)
+}
+
+fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Fault> {
+    let (taken, left) =
+        rest.split_first_chunk().ok_or(Fault::Misbehaved("handshake: hello cut short"))?;
+    *rest = left;
+    Ok(*taken)
+}
+
+fn take_name(rest: &mut &[u8]) -> Result<String, Fault> {
+    let len = usize::from(take_array::<1>(rest)?[0]);
+    let name = take(rest, len)?;
+    if name.is_empty() || len > MAX_NAME || !is_plain(name) {
+        return Err(Fault::Misbehaved("handshake: bad name"));
+    }
+    Ok(name.iter().copied().map(char::from).collect())
+}
+
+fn is_plain(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn compare(ours: &Hello, theirs: &Hello) -> Result<(), Fault> {
+    let mut differences = Vec::new();
+    let mut note = |name: &str, here: &str, there: &str| {
+        differences.push(format!("{name}: here {here}, the peer has {there}"));
+    };
+    if ours.kind != theirs.kind {
+        note("kind", &show(ours.kind.as_bytes()), &show(theirs.kind.as_bytes()));
+    }
+    if ours.role == theirs.role {
+        note("role", ours.role.name(), theirs.role.name());
+    }
+    let value = |hello: &Hello, name: &str| {
+        hello.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+    };
+    let only_theirs = theirs.fields.iter().filter(|(name, _)| value(ours, name).is_none());
+    for (name, _) in ours.fields.iter().chain(only_theirs) {
+        let (here, there) = (value(ours, name), value(theirs, name));
+        if here != there {
+            let text =
+                |value: Option<Vec<u8>>| value.map_or("nothing".into(), |value| show(&value));
+            note(name, &text(here), &text(there));
+        }
+    }
+    // The order is part of the hello, though no honest release can differ in it alone.
+    let order =
+        |hello: &Hello| hello.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if differences.is_empty() && order(ours) != order(theirs) {
+        return Err(Fault::Misbehaved("handshake: fields in another order"));
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let more = differences.len().saturating_sub(SHOWN_DIFFERENCES);
+    differences.truncate(SHOWN_DIFFERENCES);
+    let mut text = differences.join("; ");
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    Err(Fault::Policy(text))
+}
+
+/// A value for a message to people: text as it is, anything else in hex, cut to a bounded length.
+fn show(value: &[u8]) -> String {
+    let text: String = if is_plain(value) {
+        let quoted = value.iter().take(SHOWN_CHARS + 1).copied().map(char::from);
+        quoted.collect()
+    } else {
+        value.iter().take(SHOWN_CHARS / 2 + 1).map(|byte| format!("{byte:02x}")).collect()
+    };
+    match text.get(..SHOWN_CHARS) {
+        Some(start) if text.len() > SHOWN_CHARS => format!("\"{start}...\""),
+        _ => format!("\"{text}\""),
+    }
+}

@@ -1,0 +1,222 @@
+//! The handshake: agreement, refusals that name the difference on both sides, hostile bytes.
+
+mod common;
+
+use cenote_net::{
+    Agreed, Channel, Fate, Fault, Handshake, Hello, MAX_HELLO, Role, Tag, decode_hello,
+    encode_hello, mem_pair,
+};
+use common::{DATA, run, tcp_pair};
+use proptest::prelude::*;
+
+type Outcome = Result<Agreed, Fault>;
+
+fn both(ours: &Handshake, theirs: &Handshake) -> (Outcome, Outcome) {
+    run(
+        mem_pair(),
+        |mut a| ours.run(&mut a, Role::Garbler, [1; 32]),
+        |mut b| theirs.run(&mut b, Role::Evaluator, [2; 32]),
+    )
+}
+
+fn list() -> Handshake {
+    Handshake::new("job").field("backend", "wrk").field("program", [7u8; 32]).field("rho", "40")
+}
+
+fn refusal(outcome: Outcome) -> String {
+    match outcome {
+        Err(Fault::Policy(text)) => text,
+        other => panic!("not a refusal: {other:?}"),
+    }
+}
+
+#[test]
+fn equal_lists_agree_on_one_fresh_session_id() {
+    let (a, b) = both(&list(), &list());
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a.session_id, b.session_id);
+    assert_eq!((a.role, b.role), (Role::Garbler, Role::Evaluator));
+    let id = |list: Handshake, nonces: [u8; 2], role: Role| {
+        let (a, _) = run(
+            tcp_pair(),
+            |mut c| list.run(&mut c, role, [nonces[0]; 32]),
+            |mut c| list.run(&mut c, role.peer(), [nonces[1]; 32]),
+        );
+        a.unwrap().session_id
+    };
+    assert_eq!(id(list(), [1, 2], Role::Garbler), a.session_id);
+    for other in [
+        id(list(), [3, 2], Role::Garbler),
+        id(list(), [1, 3], Role::Garbler),
+        id(list(), [1, 2], Role::Evaluator),
+        id(list().field("epoch", [0]), [1, 2], Role::Garbler),
+    ] {
+        assert_ne!(other, a.session_id);
+    }
+}
+
+#[test]
+fn a_difference_is_named_with_both_values_on_both_sides() {
+    let (a, b) = both(&list().field("epsilon", "-41"), &list().field("epsilon", "-64"));
+    assert_eq!(refusal(a), r#"epsilon: here "-41", the peer has "-64""#);
+    assert_eq!(refusal(b), r#"epsilon: here "-64", the peer has "-41""#);
+
+    let (a, b) = both(&list().field("extra", [0, 255]), &list());
+    assert_eq!(refusal(a), r#"extra: here "00ff", the peer has nothing"#);
+    assert_eq!(refusal(b), r#"extra: here nothing, the peer has "00ff""#);
+
+    let (a, b) = both(&Handshake::new("job"), &Handshake::new("session"));
+    assert_eq!(refusal(a), r#"kind: here "job", the peer has "session""#);
+    assert!(refusal(b).contains("kind"));
+}
+
+#[test]
+fn refusals_are_bounded_and_printable() {
+    let mut ours = Handshake::new("job");
+    let mut theirs = Handshake::new("job");
+    for i in 0..20 {
+        let name = format!("field {i}");
+        ours = ours.field(&name, vec![b'x'; 1000]);
+        theirs = theirs.field(&name, [b"\x1b[2J\n".as_slice(), &[200; 995]].concat());
+    }
+    let (a, b) = both(&ours, &theirs);
+    for text in [refusal(a), refusal(b)] {
+        assert!(text.len() < 1000, "{} characters", text.len());
+        assert!(text.chars().all(|c| matches!(c, ' '..='~')), "{text:?}");
+        assert!(text.ends_with("and 16 more"), "{text}");
+    }
+}
+
+#[test]
+fn equal_roles_are_refused_on_both_sides() {
+    let side = |nonce| move |mut c: Channel| list().run(&mut c, Role::Garbler, [nonce; 32]);
+    let (a, b) = run(mem_pair(), side(1), side(2));
+    assert_eq!(refusal(a), "role: here garbler, the peer has garbler");
+    assert_eq!(refusal(b), "role: here garbler, the peer has garbler");
+}
+
+#[test]
+fn a_refused_channel_only_aborts_or_closes() {
+    let (mut a, mut b) = mem_pair();
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(Handshake::new("x").run(&mut b, Role::Evaluator, [2; 32])));
+        assert!(list().run(&mut a, Role::Garbler, [1; 32]).is_err());
+    });
+    assert!(matches!(a.send(DATA, &[]), Err(Fault::Misuse(_))));
+}
+
+#[test]
+fn a_reflected_hello_is_misbehaviour() {
+    let bytes = encode_hello(&hello()).unwrap();
+    let (mut a, mut b) = mem_pair();
+    b.tamper(move |_| Fate::Replace(bytes.clone()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(list().run(&mut b, Role::Evaluator, [2; 32])));
+        let outcome = list().run(&mut a, Role::Garbler, hello().nonce);
+        assert!(matches!(outcome, Err(Fault::Misbehaved(_))), "{outcome:?}");
+    });
+}
+
+#[test]
+fn another_version_is_refused_by_name() {
+    let mut bytes = encode_hello(&hello()).unwrap();
+    bytes[0] = 9;
+    let fault = decode_hello(&bytes).unwrap_err();
+    assert!(matches!(&fault, Fault::Policy(text) if text.contains("the peer has 9")), "{fault}");
+}
+
+#[test]
+fn lists_over_the_limits_are_misuse_and_send_nothing() {
+    let many = (0..65).fold(Handshake::new("x"), |list, i| list.field(&format!("f{i}"), []));
+    let full = (0..40).fold(Handshake::new("x"), |list, i| list.field(&format!("f{i}"), [0; 1024]));
+    for list in [
+        many,
+        full,
+        Handshake::new(""),
+        Handshake::new(&"x".repeat(300)),
+        Handshake::new("x").field("a", [0; 1025]),
+        Handshake::new("x").field("a", vec![0; 70_000]),
+        Handshake::new("x").field("a", []).field("a", []),
+        Handshake::new("x").field("new\nline", []),
+        Handshake::new("x").field("\u{e9}", []),
+    ] {
+        let (mut a, _b) = mem_pair();
+        let outcome = list.run(&mut a, Role::Garbler, [0; 32]);
+        assert!(matches!(outcome, Err(Fault::Misuse(_))), "{outcome:?}");
+        assert_eq!(a.counters().total().messages_sent, 0);
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        kind: "session".into(),
+        role: Role::Garbler,
+        nonce: [9; 32],
+        fields: vec![("backend".into(), b"wrk".to_vec()), ("digest".into(), vec![0, 1, 2])],
+    }
+}
+
+#[test]
+fn every_cut_of_a_hello_is_refused() {
+    let bytes = encode_hello(&hello()).unwrap();
+    assert_eq!(decode_hello(&bytes), Ok(hello()));
+    for len in 0..bytes.len() {
+        assert!(decode_hello(&bytes[..len]).is_err(), "{len} bytes");
+    }
+    assert!(decode_hello(&[bytes, vec![0]].concat()).is_err());
+    assert!(decode_hello(&vec![1; MAX_HELLO + 1]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_decode_to_a_fault_or_to_their_only_source(
+        random in proptest::collection::vec(any::<u8>(), 0..200),
+        at in any::<proptest::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut near = encode_hello(&hello()).unwrap();
+        let at = at.index(near.len());
+        near[at] = byte;
+        for bytes in [random, near] {
+            if let Ok(decoded) = decode_hello(&bytes) {
+                prop_assert_eq!(encode_hello(&decoded), Ok(bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn a_hostile_peer_gets_a_fault(
+        bytes in proptest::collection::vec(any::<u8>(), 0..100),
+        framed in any::<bool>(),
+    ) {
+        let (mut a, mut b) = mem_pair();
+        let raw = bytes.clone();
+        b.tamper(move |_| if framed { Fate::Replace(raw.clone()) } else { Fate::Raw(raw.clone()) });
+        b.send(DATA, &[]).unwrap();
+        b.flush().unwrap();
+        drop(b);
+        prop_assert!(list().run(&mut a, Role::Garbler, [1; 32]).is_err());
+        a.abort();
+    }
+
+    #[test]
+    fn random_bytes_into_any_receive_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        len in 0usize..40,
+    ) {
+        for receive in 0..3 {
+            let (mut a, mut b) = mem_pair();
+            let raw = bytes.clone();
+            b.tamper(move |_| Fate::Raw(raw.clone()));
+            b.send(DATA, &[]).unwrap();
+            b.flush().unwrap();
+            drop(b);
+            let tag = Tag::new(bytes.first().copied().unwrap_or(0).max(16), "any");
+            while match receive {
+                0 => a.recv(tag, len).is_ok(),
+                1 => a.recv_into(tag, &mut vec![0; len]).is_ok(),
+                _ => a.recv_bounded(tag, len).is_ok(),
+            } {}
+        }
+    }
+}
