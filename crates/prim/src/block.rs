@@ -2,7 +2,7 @@ use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitXor, BitXorAssign};
 
 use bytemuck::{Pod, Zeroable};
-use zeroize::Zeroize;
+use zeroize::DefaultIsZeroes;
 
 /// 128 bits: an AES block, an element of GF(2^128), a wire label or a MAC.
 ///
@@ -89,11 +89,7 @@ impl fmt::Debug for Block {
     }
 }
 
-impl Zeroize for Block {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
-    }
-}
+impl DefaultIsZeroes for Block {}
 
 impl BitXor for Block {
     type Output = Block;

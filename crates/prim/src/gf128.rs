@@ -1,14 +1,23 @@
 //! GF(2^128) = GF(2)[X] / (X^128 + X^7 + X^2 + X + 1), bit i of a block the coefficient of X^i.
 
+use crate::simd::{self, Cpu};
 use crate::{Block, Prg};
 
 /// Product of two elements.
 pub fn mul(a: Block, b: Block) -> Block {
-    reduce(clmul_portable(a, b))
+    inner_product(&[a], &[b])
 }
 
 /// Sum of `a[i] * b[i]`; stops at the shorter slice. Reduces once, at the end.
 pub fn inner_product(a: &[Block], b: &[Block]) -> Block {
+    inner_product_on(Cpu::current(), a, b)
+}
+
+/// [`inner_product`] on `cpu`.
+pub(crate) fn inner_product_on(cpu: Option<Cpu>, a: &[Block], b: &[Block]) -> Block {
+    if let Some(cpu) = cpu {
+        return reduce(simd::gf128::inner_product(cpu, a, b));
+    }
     let mut sum = (0, 0);
     for (&a, &b) in a.iter().zip(b) {
         let (low, high) = clmul_portable(a, b);
@@ -34,12 +43,7 @@ impl LinearHash {
 
     /// Absorbs the next blocks of the sequence.
     pub fn absorb(&mut self, blocks: &[Block]) {
-        for chunk in blocks.chunks(64) {
-            let mut chi = [Block::ZERO; 64];
-            let chi = &mut chi[..chunk.len()];
-            self.chi.fill(chi);
-            self.sum ^= inner_product(chi, chunk);
-        }
+        self.sum ^= self.chi.inner_product(blocks);
     }
 
     /// The hash of everything absorbed.
@@ -60,7 +64,8 @@ fn clmul_portable(a: Block, b: Block) -> (u128, u128) {
     (low, high)
 }
 
-fn reduce((low, high): (u128, u128)) -> Block {
+/// The element a polynomial of degree below 255 stands for.
+pub(crate) fn reduce((low, high): (u128, u128)) -> Block {
     // X^128 = X^7 + X^2 + X + 1, applied twice: the first fold leaves at most 7 bits above.
     let carry = (high >> 127) ^ (high >> 126) ^ (high >> 121);
     let folded = high ^ carry;
@@ -70,6 +75,7 @@ fn reduce((low, high): (u128, u128)) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aes::Aes128;
 
     #[test]
     fn small_products_are_polynomial_products() {
@@ -110,5 +116,27 @@ mod tests {
         let sum: Vec<Block> = a.iter().zip(&b).map(|(&a, &b)| a ^ b).collect();
         assert_eq!(hash(&[&sum]), hash(&[&a]) ^ hash(&[&b]));
         assert_eq!(hash(&[&a]), hash(&[&a[..1], &a[1..64], &a[64..]]));
+    }
+
+    #[test]
+    fn products_agree_at_every_level_length_and_offset() {
+        let mut x = vec![Block::ZERO; 606];
+        Prg::new(Block::new(11)).fill(&mut x);
+        let first = u128::MAX - 100;
+        let portable = Aes128::on(None, Block::new(3));
+        let mut chi = vec![Block::ZERO; 300];
+        portable.counter_stream(first, &mut chi);
+        for cpu in Cpu::all() {
+            let aes = Aes128::on(cpu, Block::new(3));
+            let (mut product, mut hash) = (Block::ZERO, Block::ZERO);
+            for len in 0..300 {
+                let (a, b) = (&x[1..1 + len], &x[303..303 + len]);
+                assert_eq!(inner_product_on(cpu, a, b), product);
+                assert_eq!(inner_product_on(cpu, a, &x[303..]), product);
+                assert_eq!(aes.counter_inner_product(first, b), hash);
+                product ^= inner_product_on(None, &x[1 + len..][..1], &x[303 + len..][..1]);
+                hash ^= inner_product_on(None, &chi[len..][..1], &x[303 + len..][..1]);
+            }
+        }
     }
 }

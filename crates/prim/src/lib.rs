@@ -7,7 +7,8 @@
 //! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]).
 //!
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
-//! portable one, is chosen at run time by what the processor has, and is tested against it.
+//! portable one, is chosen at run time by what the processor has ([`simd`]), and is tested against
+//! it.
 
 pub mod aes;
 pub mod bits;
@@ -21,6 +22,7 @@ mod oracle;
 mod prg;
 mod random;
 mod secret;
+pub mod simd;
 pub mod transpose;
 
 pub use block::Block;
@@ -28,3 +30,7 @@ pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};
 pub use secret::Secret;
+pub use simd::prefetch;
+
+#[cfg(target_endian = "big")]
+compile_error!("blocks are bytes in little-endian order");

@@ -58,6 +58,13 @@ impl Prg {
         }
     }
 
+    /// Sum of `blocks[i]` times the i-th next block in GF(2^128), without storing those.
+    pub(crate) fn inner_product(&mut self, blocks: &[Block]) -> Block {
+        let sum = self.aes.counter_inner_product(self.counter, blocks);
+        self.counter = self.counter.wrapping_add(blocks.len() as u128);
+        sum
+    }
+
     /// A child generator, independent of everything else this one produces.
     pub fn fork(&mut self) -> Prg {
         Prg::new(self.block())

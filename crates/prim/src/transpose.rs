@@ -1,6 +1,7 @@
 //! Transposition of bit matrices whose rows or columns are 128 bits.
 
 use crate::Block;
+use crate::simd::{self, Cpu};
 
 /// Transposes `columns` (128 columns of `n` blocks each, column after column: bit `j` of block
 /// `q` of column `c` is entry (128 q + j, c)) into `rows` (128 `n` blocks: bit `c` of row `r`).
@@ -8,17 +9,49 @@ use crate::Block;
 /// # Panics
 /// If the lengths are not equal and a multiple of 128.
 pub fn columns_to_rows(columns: &[Block], rows: &mut [Block]) {
-    assert_eq!(columns.len(), rows.len());
-    assert!(columns.len().is_multiple_of(128));
-    let n = columns.len() / 128;
-    for q in 0..n {
-        let square: &mut [Block; 128] =
-            (&mut rows[128 * q..128 * (q + 1)]).try_into().expect("128 rows");
-        for (c, row) in square.iter_mut().enumerate() {
+    columns_to_rows_on(Cpu::current(), columns, rows);
+}
+
+/// The inverse of [`columns_to_rows`].
+///
+/// # Panics
+/// If the lengths are not equal and a multiple of 128.
+pub fn rows_to_columns(rows: &[Block], columns: &mut [Block]) {
+    rows_to_columns_on(Cpu::current(), rows, columns);
+}
+
+fn columns_to_rows_on(cpu: Option<Cpu>, columns: &[Block], rows: &mut [Block]) {
+    let n = squares(columns, rows);
+    if let Some(cpu) = cpu {
+        return simd::transpose::columns_to_rows(cpu, columns, rows);
+    }
+    for (q, rows) in rows.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+        for (c, row) in rows.iter_mut().enumerate() {
             *row = columns[c * n + q];
         }
-        square_portable(square);
+        square_portable(rows);
     }
+}
+
+fn rows_to_columns_on(cpu: Option<Cpu>, rows: &[Block], columns: &mut [Block]) {
+    let n = squares(rows, columns);
+    if let Some(cpu) = cpu {
+        return simd::transpose::rows_to_columns(cpu, rows, columns);
+    }
+    for (q, rows) in rows.as_chunks::<128>().0.iter().enumerate() {
+        let mut square = *rows;
+        square_portable(&mut square);
+        for (c, column) in square.into_iter().enumerate() {
+            columns[c * n + q] = column;
+        }
+    }
+}
+
+/// The number of 128 x 128 squares in each of two matrices.
+fn squares(from: &[Block], to: &[Block]) -> usize {
+    assert_eq!(from.len(), to.len());
+    assert!(from.len().is_multiple_of(128));
+    from.len() / 128
 }
 
 /// Transposes a 128 x 128 matrix in place: bit `j` of block `i` swaps with bit `i` of block `j`.
@@ -46,18 +79,30 @@ mod tests {
     use crate::Prg;
 
     #[test]
-    fn every_entry_lands_in_its_place() {
-        for n in [1, 2, 5] {
-            let mut columns = vec![Block::ZERO; 128 * n];
+    fn every_entry_lands_in_its_place_at_every_level() {
+        for (cpu, n) in Cpu::all().into_iter().flat_map(|cpu| (0..8).map(move |n| (cpu, n))) {
+            // One block in front keeps the slices off the natural alignment.
+            let mut columns = vec![Block::ZERO; 128 * n + 1];
             Prg::new(Block::new(n as u128)).fill(&mut columns);
-            let mut rows = vec![Block::ZERO; 128 * n];
-            columns_to_rows(&columns, &mut rows);
-            for r in 0..128 * n {
+            let columns = &columns[1..];
+            let mut rows = vec![Block::ZERO; 128 * n + 1];
+            let rows = &mut rows[1..];
+            columns_to_rows_on(cpu, columns, rows);
+            for (r, row) in rows.iter().enumerate() {
                 for c in 0..128 {
                     let column = columns[c * n + r / 128].to_u128();
-                    assert_eq!(rows[r].to_u128() >> c & 1, column >> (r % 128) & 1);
+                    assert_eq!(row.to_u128() >> c & 1, column >> (r % 128) & 1);
                 }
             }
+            let mut back = vec![Block::ZERO; 128 * n];
+            rows_to_columns_on(cpu, rows, &mut back);
+            assert_eq!(back, columns);
         }
+    }
+
+    #[test]
+    #[should_panic]
+    fn ragged_lengths_are_refused() {
+        columns_to_rows(&[Block::ZERO; 127], &mut [Block::ZERO; 127]);
     }
 }

@@ -1,0 +1,188 @@
+//! AES-128: key schedule, and the modes that map a slice of blocks under one key.
+
+use zeroize::Zeroize;
+
+use super::{Cpu, Kernel, Vector};
+use crate::Block;
+
+/// Round keys of AES-128.
+pub(crate) const ROUND_KEYS: usize = 11;
+
+/// Round constants of the key schedule (FIPS 197, section 5.2).
+pub(super) const RCON: [u8; ROUND_KEYS - 1] =
+    [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
+
+/// Registers in flight: they hide the latency of a round.
+const WIDE: usize = 8;
+
+/// What becomes of a block x at place i of a slice; pi is AES under the key at hand.
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    /// pi(x)
+    Encrypt,
+    /// pi(first + i)
+    Counter(u128),
+    /// pi(x) xor x
+    Cr,
+    /// pi(sigma(x)) xor sigma(x)
+    Ccr,
+    /// pi(pi(sigma(x)) xor (first + i)) xor pi(sigma(x))
+    Tccr(u128),
+}
+
+/// The round keys of one key; wiped when dropped.
+#[derive(Clone)]
+pub(crate) struct Schedule([Block; ROUND_KEYS]);
+
+impl Schedule {
+    /// Expands `key`.
+    pub(crate) fn new(cpu: Cpu, key: Block) -> Schedule {
+        let mut schedule = Schedule([Block::ZERO; ROUND_KEYS]);
+        cpu.run(Expand { key, schedule: &mut schedule });
+        schedule
+    }
+
+    /// Replaces every block by what `mode` says.
+    pub(crate) fn map(&self, cpu: Cpu, mode: Mode, blocks: &mut [Block]) {
+        cpu.run(Map { schedule: self, mode, blocks });
+    }
+
+    /// The round keys, each in every lane.
+    #[inline(always)]
+    pub(super) fn splat<V: Vector>(&self, cpu: V::Cpu) -> [V; ROUND_KEYS] {
+        let mut keys = [V::splat(cpu, self.0[0]); ROUND_KEYS];
+        for (key, block) in keys.iter_mut().zip(&self.0) {
+            *key = V::splat(cpu, *block);
+        }
+        keys
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// Encrypts `N` registers side by side.
+#[inline(always)]
+pub(super) fn encrypt<V: Vector, const N: usize>(keys: &[V; ROUND_KEYS], x: &mut [V; N]) {
+    for x in x.iter_mut() {
+        *x = x.xor(keys[0]);
+    }
+    for key in &keys[1..ROUND_KEYS - 1] {
+        for x in x.iter_mut() {
+            *x = x.aes_round(*key);
+        }
+    }
+    for x in x.iter_mut() {
+        *x = x.aes_last(keys[ROUND_KEYS - 1]);
+    }
+}
+
+struct Expand<'a> {
+    key: Block,
+    schedule: &'a mut Schedule,
+}
+
+impl Kernel for Expand<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let mut key = V::load(cpu, &[self.key]);
+        key.store(&mut self.schedule.0[..1]);
+        for (round, rcon) in RCON.into_iter().enumerate() {
+            key = key.next_round_key(rcon);
+            key.store(&mut self.schedule.0[round + 1..round + 2]);
+        }
+    }
+}
+
+struct Map<'a> {
+    schedule: &'a Schedule,
+    mode: Mode,
+    blocks: &'a mut [Block],
+}
+
+impl Kernel for Map<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let keys = self.schedule.splat::<V>(cpu);
+        let mut place = 0;
+        let mut chunks = self.blocks.chunks_exact_mut(WIDE * V::LANES);
+        for chunk in &mut chunks {
+            map::<V, WIDE>(cpu, &keys, self.mode, place, chunk);
+            place += (WIDE * V::LANES) as u128;
+        }
+        let rest = chunks.into_remainder();
+        if rest.len() > V::LANES {
+            map::<V, WIDE>(cpu, &keys, self.mode, place, rest);
+        } else if !rest.is_empty() {
+            map::<V, 1>(cpu, &keys, self.mode, place, rest);
+        }
+    }
+}
+
+/// Maps at most `N * V::LANES` blocks, the first of which is at `place` of its slice.
+#[inline(always)]
+fn map<V: Vector, const N: usize>(
+    cpu: V::Cpu,
+    keys: &[V; ROUND_KEYS],
+    mode: Mode,
+    place: u128,
+    blocks: &mut [Block],
+) {
+    let zero = V::splat(cpu, Block::ZERO);
+    let mut x = [zero; N];
+    let mut mask = [zero; N];
+    match mode {
+        Mode::Counter(first) => count(cpu, first.wrapping_add(place), &mut x),
+        _ => load(cpu, blocks, &mut x),
+    }
+    if let Mode::Ccr | Mode::Tccr(_) = mode {
+        for x in x.iter_mut() {
+            *x = x.sigma();
+        }
+    }
+    if let Mode::Tccr(first) = mode {
+        encrypt(keys, &mut x);
+        count(cpu, first.wrapping_add(place), &mut mask);
+        for (x, mask) in x.iter_mut().zip(&mut mask) {
+            (*x, *mask) = (x.xor(*mask), *x);
+        }
+    } else if let Mode::Cr | Mode::Ccr = mode {
+        mask = x;
+    }
+    encrypt(keys, &mut x);
+    for (x, mask) in x.iter_mut().zip(mask) {
+        *x = x.xor(mask);
+    }
+    store(&x, blocks);
+}
+
+/// `first`, `first + 1`, .. in the lanes of `x`, register after register.
+#[inline(always)]
+pub(super) fn count<V: Vector, const N: usize>(cpu: V::Cpu, first: u128, x: &mut [V; N]) {
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = V::count(cpu, first.wrapping_add((i * V::LANES) as u128));
+    }
+}
+
+/// Loads registers from a slice; what lies beyond its end is zero.
+#[inline(always)]
+pub(super) fn load<V: Vector, const N: usize>(cpu: V::Cpu, blocks: &[Block], x: &mut [V; N]) {
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = V::load(cpu, blocks.get(i * V::LANES..).unwrap_or_default());
+    }
+}
+
+/// Stores registers into a slice, as far as it goes.
+#[inline(always)]
+pub(super) fn store<V: Vector, const N: usize>(x: &[V; N], blocks: &mut [Block]) {
+    for (i, x) in x.iter().enumerate() {
+        x.store(blocks.get_mut(i * V::LANES..).unwrap_or_default());
+    }
+}

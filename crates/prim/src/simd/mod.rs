@@ -1,0 +1,193 @@
+//! Kernels over vectors of 128-bit lanes, chosen at run time by what the processor has.
+//!
+//! A kernel is written once, in safe code, over the [`Vector`] trait; `x86` implements it for
+//! 128-bit registers (AES-NI, PCLMULQDQ, AVX2) and 512-bit registers (VAES, VPCLMULQDQ, GFNI,
+//! AVX-512). [`Cpu::run`] calls a kernel compiled for the level at hand, one call per slice. All
+//! levels, and the portable code that stands where no [`Cpu`] exists, compute the same values.
+
+pub(crate) mod aes;
+pub(crate) mod gf128;
+pub(crate) mod rekeyed;
+pub(crate) mod transpose;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::Block;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::Cpu;
+
+/// What the processor is asked for, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// No special instruction.
+    Portable = 1,
+    /// AES-NI, PCLMULQDQ and AVX2.
+    Aesni = 2,
+    /// VAES, VPCLMULQDQ and GFNI on 512-bit registers.
+    Vaes512 = 3,
+}
+
+/// The level in use; 0 before the first question. Never above what the processor has.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The level in use: the best one the processor has, unless [`limit`] lowered it.
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        1 => Level::Portable,
+        2 => Level::Aesni,
+        3 => Level::Vaes512,
+        _ => limit(Level::Vaes512),
+    }
+}
+
+/// Sets the level to the best one of the processor that is not above `most`, and returns it. It
+/// changes the speed of objects made from now on, never a result: for measurements.
+pub fn limit(most: Level) -> Level {
+    let level = Cpu::best().map_or(Level::Portable, Cpu::level).min(most);
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+impl Cpu {
+    /// The vector unit to use now; none at the portable level.
+    #[inline]
+    pub(crate) fn current() -> Option<Cpu> {
+        Cpu::at(level())
+    }
+
+    /// Every vector unit the processor has, and none for the portable level.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Option<Cpu>> {
+        let best = Cpu::best().map_or(Level::Portable, Cpu::level);
+        [Level::Portable, Level::Aesni, Level::Vaes512]
+            .into_iter()
+            .filter(|&level| level <= best)
+            .map(Cpu::at)
+            .collect()
+    }
+}
+
+/// No vector unit is known for this architecture: a type without values.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone, Copy)]
+pub(crate) enum Cpu {}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Cpu {
+    fn best() -> Option<Cpu> {
+        None
+    }
+
+    fn at(_: Level) -> Option<Cpu> {
+        None
+    }
+
+    fn level(self) -> Level {
+        match self {}
+    }
+
+    pub(crate) fn run<K: Kernel>(self, _: K) -> K::Output {
+        match self {}
+    }
+}
+
+/// A computation compiled once per level.
+pub(crate) trait Kernel {
+    /// What it returns.
+    type Output;
+
+    /// The computation. Implementations are `#[inline(always)]`, and so is all they call: only
+    /// then are they compiled with the instructions of `V`.
+    fn run<V: Vector>(self, cpu: V::Cpu) -> Self::Output;
+}
+
+/// A register of 128-bit lanes.
+///
+/// A value exists only where its `Cpu`, a proof that the processor has the instructions, was at
+/// hand: this makes all methods safe.
+pub(crate) trait Lanes: Copy {
+    /// Proof that the processor has what this register needs.
+    type Cpu: Copy;
+    /// Blocks per register.
+    const LANES: usize;
+
+    /// The first blocks of the slice; lanes beyond its end are zero.
+    fn load(cpu: Self::Cpu, blocks: &[Block]) -> Self;
+    /// Writes the first blocks of the slice, as many as both have.
+    fn store(self, blocks: &mut [Block]);
+}
+
+/// Lanes that move bytes and bits: what a transposition needs.
+pub(crate) trait Shuffle: Lanes {
+    /// [`Shuffle::transpose_bits`] takes row `i` of a matrix in byte `i ^ FLIP`; 0 or 7.
+    const FLIP: usize;
+
+    /// In each lane, the bytes of the low halves of `self` and `other` alternately, and those of
+    /// the high halves.
+    fn interleave_bytes(self, other: Self) -> (Self, Self);
+    /// Transposes every eight bytes as an 8 x 8 matrix of bits.
+    fn transpose_bits(self) -> Self;
+    /// Transposes a `LANES` x `LANES` matrix of blocks.
+    fn transpose_lanes(rows: &mut [Self]);
+}
+
+/// Lanes that cipher and multiply.
+pub(crate) trait Vector: Lanes {
+    /// The register that shuffles best at this level.
+    type Shuffler: Shuffle<Cpu = Self::Cpu>;
+
+    /// `block` in every lane.
+    fn splat(cpu: Self::Cpu, block: Block) -> Self;
+    /// `first`, `first + 1`, .. modulo 2^128.
+    fn count(cpu: Self::Cpu, first: u128) -> Self;
+    /// Exclusive or.
+    fn xor(self, other: Self) -> Self;
+    /// [`Block::sigma`] of every lane.
+    fn sigma(self) -> Self;
+    /// An inner round of AES.
+    fn aes_round(self, key: Self) -> Self;
+    /// The last round of AES.
+    fn aes_last(self, key: Self) -> Self;
+    /// The round key after this one, with the round constant `rcon` of AES-128.
+    fn next_round_key(self, rcon: u8) -> Self;
+    /// Carry-less product of the high (if `A`) half of `self` and the high (if `B`) half of
+    /// `other`, lane by lane.
+    fn clmul<const A: bool, const B: bool>(self, other: Self) -> Self;
+    /// The blocks of `self` then `other`: those at even and those at odd places.
+    fn unzip(self, other: Self) -> (Self, Self);
+    /// The inverse of [`Vector::unzip`].
+    fn zip(self, odd: Self) -> (Self, Self);
+    /// The first blocks of the slice, each in two lanes (in one if there is only one lane).
+    fn load_twice(cpu: Self::Cpu, blocks: &[Block]) -> Self;
+}
+
+/// Asks the processor to bring `slice[index]` close; returns at once, and does nothing where the
+/// item or the instruction does not exist. The address becomes visible to others on the machine,
+/// as with any access: not for secret indices.
+#[inline]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = slice.get(index) {
+        x86::prefetch(item);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefetch_takes_any_index_and_item() {
+        prefetch(&[0u8; 3], 2);
+        prefetch(&[[0u64; 40]; 3], 1);
+        prefetch(&[[0u64; 40]; 3], 3);
+        prefetch::<Block>(&[], usize::MAX);
+        prefetch(&[(); 2], 1);
+    }
+}

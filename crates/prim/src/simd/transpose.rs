@@ -1,0 +1,116 @@
+//! Transposition of 128 x 128 bit matrices, one per lane.
+
+use super::{Cpu, Kernel, Shuffle, Vector};
+use crate::Block;
+
+/// [`crate::transpose::columns_to_rows`] for lengths already checked.
+pub(crate) fn columns_to_rows(cpu: Cpu, columns: &[Block], rows: &mut [Block]) {
+    cpu.run(ColumnsToRows { columns, rows });
+}
+
+/// [`crate::transpose::rows_to_columns`] for lengths already checked.
+pub(crate) fn rows_to_columns(cpu: Cpu, rows: &[Block], columns: &mut [Block]) {
+    cpu.run(RowsToColumns { rows, columns });
+}
+
+struct ColumnsToRows<'a> {
+    columns: &'a [Block],
+    rows: &'a mut [Block],
+}
+
+impl Kernel for ColumnsToRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        columns_to_rows_by::<V::Shuffler>(cpu, self.columns, self.rows);
+    }
+}
+
+struct RowsToColumns<'a> {
+    rows: &'a [Block],
+    columns: &'a mut [Block],
+}
+
+impl Kernel for RowsToColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        rows_to_columns_by::<V::Shuffler>(cpu, self.rows, self.columns);
+    }
+}
+
+#[inline(always)]
+fn columns_to_rows_by<V: Shuffle>(cpu: V::Cpu, columns: &[Block], rows: &mut [Block]) {
+    let n = columns.len() / 128;
+    let mut squares = [V::load(cpu, &[]); 128];
+    for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks_mut(128 * V::LANES)) {
+        let width = V::LANES.min(n - q);
+        for (square, column) in squares.iter_mut().zip(columns.chunks_exact(n)) {
+            *square = V::load(cpu, &column[q..q + width]);
+        }
+        transpose(cpu, &mut squares);
+        for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
+            V::transpose_lanes(lanes);
+            for (lane, rows) in lanes.iter().zip(rows.chunks_exact_mut(128)) {
+                lane.store(&mut rows[r * V::LANES..(r + 1) * V::LANES]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Block]) {
+    let n = columns.len() / 128;
+    let mut squares = [V::load(cpu, &[]); 128];
+    for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks(128 * V::LANES)) {
+        let width = V::LANES.min(n - q);
+        for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
+            for (lane, rows) in lanes.iter_mut().zip(rows.chunks_exact(128)) {
+                *lane = V::load(cpu, &rows[r * V::LANES..(r + 1) * V::LANES]);
+            }
+            V::transpose_lanes(lanes);
+        }
+        transpose(cpu, &mut squares);
+        for (square, column) in squares.iter().zip(columns.chunks_exact_mut(n)) {
+            square.store(&mut column[q..q + width]);
+        }
+    }
+}
+
+/// Transposes the matrix in each lane: bit `j` of vector `i` swaps with bit `i` of vector `j`.
+///
+/// An entry's place has 14 address bits: 7 of the vector, 4 of the byte, 3 of the bit. Interleaving
+/// the bytes of two vectors rotates the address of a byte: the vector bit in which they differ
+/// enters at the bottom of the byte's, whose top bit becomes the vector's. Three such steps bring
+/// eight vectors into eight adjacent bytes, where their bits are transposed; four more bring
+/// the other four vector bits.
+#[inline(always)]
+fn transpose<V: Shuffle>(cpu: V::Cpu, m: &mut [V; 128]) {
+    let zero = V::load(cpu, &[]);
+    // Pairs of squares' bytes: entry [h][t] has the rows 16 h .. 16 h + 15, columns 8 t .. 8 t + 7.
+    let mut middle = [[zero; 16]; 8];
+    for (t, group) in m.chunks_exact(8).enumerate() {
+        let mut x = [zero; 8];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = group[i ^ V::FLIP];
+        }
+        for (row, x) in middle.iter_mut().zip(rotate(rotate(rotate(x)))) {
+            row[t] = x.transpose_bits();
+        }
+    }
+    for (out, x) in m.chunks_exact_mut(16).zip(middle) {
+        out.copy_from_slice(&rotate(rotate(rotate(rotate(x)))));
+    }
+}
+
+/// Interleaves the bytes of vectors that differ in the top bit of their index.
+#[inline(always)]
+fn rotate<V: Shuffle, const N: usize>(x: [V; N]) -> [V; N] {
+    let mut out = x;
+    for i in 0..N / 2 {
+        (out[2 * i], out[2 * i + 1]) = x[i].interleave_bytes(x[i + N / 2]);
+    }
+    out
+}

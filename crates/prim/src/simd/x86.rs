@@ -1,0 +1,434 @@
+//! The registers of x86-64. All `unsafe` code of the workspace is here.
+//!
+//! Two facts carry every block: a token ([`Aesni`], [`Vaes512`]) is made only after the processor
+//! was asked for its instructions, and a register value is made only with its token.
+
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::{Kernel, Lanes, Level, Shuffle, Vector};
+use crate::Block;
+
+/// Proof that the processor has AES-NI, PCLMULQDQ and AVX2.
+#[derive(Clone, Copy)]
+pub(crate) struct Aesni(());
+
+/// Proof that the processor has VAES, VPCLMULQDQ, GFNI and AVX-512 F, BW, DQ and VL.
+#[derive(Clone, Copy)]
+pub(crate) struct Vaes512(());
+
+/// A vector unit that the processor has.
+#[derive(Clone, Copy)]
+pub(crate) enum Cpu {
+    Aesni(Aesni),
+    Vaes512(Vaes512),
+}
+
+impl Cpu {
+    /// The best unit of the processor, asking it.
+    pub(super) fn best() -> Option<Cpu> {
+        let aesni = is_x86_feature_detected!("aes")
+            && is_x86_feature_detected!("pclmulqdq")
+            && is_x86_feature_detected!("avx2");
+        let vaes512 = is_x86_feature_detected!("vaes")
+            && is_x86_feature_detected!("vpclmulqdq")
+            && is_x86_feature_detected!("gfni")
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match (aesni, vaes512) {
+            (true, true) => Some(Cpu::Vaes512(Vaes512(()))),
+            (true, false) => Some(Cpu::Aesni(Aesni(()))),
+            (false, _) => None,
+        }
+    }
+
+    /// The unit of `level`, which must not be above the level of [`Cpu::best`].
+    #[inline]
+    pub(super) fn at(level: Level) -> Option<Cpu> {
+        match level {
+            Level::Portable => None,
+            Level::Aesni => Some(Cpu::Aesni(Aesni(()))),
+            Level::Vaes512 => Some(Cpu::Vaes512(Vaes512(()))),
+        }
+    }
+
+    pub(super) fn level(self) -> Level {
+        match self {
+            Cpu::Aesni(_) => Level::Aesni,
+            Cpu::Vaes512(_) => Level::Vaes512,
+        }
+    }
+
+    /// Runs `kernel` compiled for this unit.
+    #[inline]
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "aes,pclmulqdq,avx2")]
+        fn aesni<K: Kernel>(cpu: Aesni, kernel: K) -> K::Output {
+            kernel.run::<Xmm>(cpu)
+        }
+        #[target_feature(enable = "aes,pclmulqdq,avx2,vaes,vpclmulqdq,gfni")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn vaes512<K: Kernel>(cpu: Vaes512, kernel: K) -> K::Output {
+            kernel.run::<Zmm>(cpu)
+        }
+        match self {
+            // SAFETY: the token proves the enabled instructions.
+            Cpu::Aesni(cpu) => unsafe { aesni(cpu, kernel) },
+            // SAFETY: the token proves the enabled instructions; `best` asks for AES-NI as well.
+            Cpu::Vaes512(cpu) => unsafe { vaes512(cpu, kernel) },
+        }
+    }
+}
+
+/// Brings all cache lines of `item` close.
+#[inline]
+pub(super) fn prefetch<T>(item: &T) {
+    const LINE: usize = 64;
+    let start = std::ptr::from_ref(item).cast::<i8>();
+    let into_line = start.addr() % LINE;
+    for line in 0..(into_line + size_of::<T>()).div_ceil(LINE) {
+        let at = start.wrapping_sub(into_line).wrapping_add(line * LINE);
+        // SAFETY: SSE is part of x86-64; a prefetch reads nothing the program can see and never
+        // faults, whatever its address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+}
+
+/// One block.
+#[derive(Clone, Copy)]
+pub(crate) struct Xmm(__m128i);
+
+/// Two blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Ymm(__m256i);
+
+/// Four blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Zmm(__m512i);
+
+/// Calls intrinsics.
+macro_rules! proven {
+    ($calls:expr) => {
+        // SAFETY: register values exist only with a token, which proves the instructions; what
+        // touches memory stays inside the slice at hand, as said there.
+        unsafe { $calls }
+    };
+}
+
+/// AES RotWord of the last word of a round key, into all four words.
+const ROTATED_LAST_WORD: i32 = 0x0c0f0e0d;
+
+/// The immediate of a carry-less multiplication of half `a` by half `b`.
+macro_rules! clmul {
+    ($multiply:ident, $x:expr, $y:expr) => {
+        match (A, B) {
+            (false, false) => $multiply::<0x00>($x, $y),
+            (true, false) => $multiply::<0x01>($x, $y),
+            (false, true) => $multiply::<0x10>($x, $y),
+            (true, true) => $multiply::<0x11>($x, $y),
+        }
+    };
+}
+
+impl Lanes for Xmm {
+    type Cpu = Aesni;
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    fn load(_: Aesni, blocks: &[Block]) -> Xmm {
+        match blocks.first() {
+            // A reference to a block covers the 16 bytes read.
+            Some(block) => Xmm(proven!(_mm_loadu_si128(std::ptr::from_ref(block).cast()))),
+            None => Xmm(proven!(_mm_setzero_si128())),
+        }
+    }
+
+    #[inline(always)]
+    fn store(self, blocks: &mut [Block]) {
+        if let Some(block) = blocks.first_mut() {
+            // A reference to a block covers the 16 bytes written.
+            proven!(_mm_storeu_si128(std::ptr::from_mut(block).cast(), self.0));
+        }
+    }
+}
+
+impl Vector for Xmm {
+    type Shuffler = Ymm;
+
+    #[inline(always)]
+    fn splat(cpu: Aesni, block: Block) -> Xmm {
+        Xmm::load(cpu, &[block])
+    }
+
+    #[inline(always)]
+    fn count(cpu: Aesni, first: u128) -> Xmm {
+        Xmm::splat(cpu, Block::new(first))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Xmm) -> Xmm {
+        Xmm(proven!(_mm_xor_si128(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn sigma(self) -> Xmm {
+        Xmm(proven!({
+            let swapped = _mm_shuffle_epi32::<0b01_00_11_10>(self.0);
+            _mm_xor_si128(swapped, _mm_and_si128(self.0, _mm_set_epi64x(-1, 0)))
+        }))
+    }
+
+    #[inline(always)]
+    fn aes_round(self, key: Xmm) -> Xmm {
+        Xmm(proven!(_mm_aesenc_si128(self.0, key.0)))
+    }
+
+    #[inline(always)]
+    fn aes_last(self, key: Xmm) -> Xmm {
+        Xmm(proven!(_mm_aesenclast_si128(self.0, key.0)))
+    }
+
+    #[inline(always)]
+    fn next_round_key(self, rcon: u8) -> Xmm {
+        Xmm(proven!({
+            let word = _mm_shuffle_epi8(self.0, _mm_set1_epi32(ROTATED_LAST_WORD));
+            let word = _mm_aesenclast_si128(word, _mm_set1_epi32(rcon.into()));
+            let key = _mm_xor_si128(self.0, _mm_slli_si128::<4>(self.0));
+            _mm_xor_si128(_mm_xor_si128(key, _mm_slli_si128::<8>(key)), word)
+        }))
+    }
+
+    #[inline(always)]
+    fn clmul<const A: bool, const B: bool>(self, other: Xmm) -> Xmm {
+        Xmm(proven!(clmul!(_mm_clmulepi64_si128, self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn unzip(self, other: Xmm) -> (Xmm, Xmm) {
+        (self, other)
+    }
+
+    #[inline(always)]
+    fn zip(self, odd: Xmm) -> (Xmm, Xmm) {
+        (self, odd)
+    }
+
+    #[inline(always)]
+    fn load_twice(cpu: Aesni, blocks: &[Block]) -> Xmm {
+        Xmm::load(cpu, blocks)
+    }
+}
+
+impl Lanes for Ymm {
+    type Cpu = Aesni;
+    const LANES: usize = 2;
+
+    #[inline(always)]
+    fn load(cpu: Aesni, blocks: &[Block]) -> Ymm {
+        match blocks.first_chunk::<2>() {
+            // A reference to two blocks covers the 32 bytes read.
+            Some(pair) => Ymm(proven!(_mm256_loadu_si256(std::ptr::from_ref(pair).cast()))),
+            None => Ymm(proven!(_mm256_zextsi128_si256(Xmm::load(cpu, blocks).0))),
+        }
+    }
+
+    #[inline(always)]
+    fn store(self, blocks: &mut [Block]) {
+        match blocks.first_chunk_mut::<2>() {
+            // A reference to two blocks covers the 32 bytes written.
+            Some(pair) => proven!(_mm256_storeu_si256(std::ptr::from_mut(pair).cast(), self.0)),
+            None => Xmm(proven!(_mm256_castsi256_si128(self.0))).store(blocks),
+        }
+    }
+}
+
+impl Shuffle for Ymm {
+    const FLIP: usize = 0;
+
+    #[inline(always)]
+    fn interleave_bytes(self, other: Ymm) -> (Ymm, Ymm) {
+        let low = proven!(_mm256_unpacklo_epi8(self.0, other.0));
+        let high = proven!(_mm256_unpackhi_epi8(self.0, other.0));
+        (Ymm(low), Ymm(high))
+    }
+
+    #[inline(always)]
+    fn transpose_bits(self) -> Ymm {
+        // Three exchanges of off-diagonal quadrants (Hacker's Delight, section 7-3).
+        macro_rules! exchange {
+            ($x:expr, $distance:literal, $mask:literal) => {{
+                let t = _mm256_xor_si256($x, _mm256_srli_epi64::<$distance>($x));
+                let t = _mm256_and_si256(t, _mm256_set1_epi64x($mask));
+                _mm256_xor_si256($x, _mm256_xor_si256(t, _mm256_slli_epi64::<$distance>(t)))
+            }};
+        }
+        Ymm(proven!({
+            let x = exchange!(self.0, 7, 0x00aa00aa00aa00aa);
+            let x = exchange!(x, 14, 0x0000cccc0000cccc);
+            exchange!(x, 28, 0x00000000f0f0f0f0)
+        }))
+    }
+
+    #[inline(always)]
+    fn transpose_lanes(rows: &mut [Ymm]) {
+        if let [a, b] = rows {
+            let low = proven!(_mm256_permute2x128_si256::<0x20>(a.0, b.0));
+            let high = proven!(_mm256_permute2x128_si256::<0x31>(a.0, b.0));
+            (a.0, b.0) = (low, high);
+        }
+    }
+}
+
+/// The 64-bit halves of the first `blocks` lanes.
+#[inline(always)]
+fn first_lanes(blocks: usize) -> __mmask8 {
+    if blocks < Zmm::LANES { (1 << (2 * blocks)) - 1 } else { 0xff }
+}
+
+/// The high 64-bit half of every lane.
+const HIGH_HALVES: __mmask8 = 0b10101010;
+
+impl Lanes for Zmm {
+    type Cpu = Vaes512;
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    fn load(_: Vaes512, blocks: &[Block]) -> Zmm {
+        let lanes = first_lanes(blocks.len());
+        // Masked lanes are not read.
+        Zmm(proven!(_mm512_maskz_loadu_epi64(lanes, blocks.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn store(self, blocks: &mut [Block]) {
+        let lanes = first_lanes(blocks.len());
+        // Masked lanes are not written.
+        proven!(_mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), lanes, self.0));
+    }
+}
+
+impl Shuffle for Zmm {
+    // The matrix of the affine instruction holds row i in byte 7 - i.
+    const FLIP: usize = 7;
+
+    #[inline(always)]
+    fn interleave_bytes(self, other: Zmm) -> (Zmm, Zmm) {
+        let low = proven!(_mm512_unpacklo_epi8(self.0, other.0));
+        let high = proven!(_mm512_unpackhi_epi8(self.0, other.0));
+        (Zmm(low), Zmm(high))
+    }
+
+    #[inline(always)]
+    fn transpose_bits(self) -> Zmm {
+        // Multiplies unit vectors by the matrix: its columns.
+        Zmm(proven!({
+            let units = _mm512_set1_epi64(0x8040201008040201_u64.cast_signed());
+            _mm512_gf2p8affine_epi64_epi8::<0>(units, self.0)
+        }))
+    }
+
+    #[inline(always)]
+    fn transpose_lanes(rows: &mut [Zmm]) {
+        if let [a, b, c, d] = rows {
+            proven!({
+                let ab_even = _mm512_shuffle_i64x2::<0b10_00_10_00>(a.0, b.0);
+                let ab_odd = _mm512_shuffle_i64x2::<0b11_01_11_01>(a.0, b.0);
+                let cd_even = _mm512_shuffle_i64x2::<0b10_00_10_00>(c.0, d.0);
+                let cd_odd = _mm512_shuffle_i64x2::<0b11_01_11_01>(c.0, d.0);
+                a.0 = _mm512_shuffle_i64x2::<0b10_00_10_00>(ab_even, cd_even);
+                b.0 = _mm512_shuffle_i64x2::<0b10_00_10_00>(ab_odd, cd_odd);
+                c.0 = _mm512_shuffle_i64x2::<0b11_01_11_01>(ab_even, cd_even);
+                d.0 = _mm512_shuffle_i64x2::<0b11_01_11_01>(ab_odd, cd_odd);
+            });
+        }
+    }
+}
+
+impl Vector for Zmm {
+    type Shuffler = Zmm;
+
+    #[inline(always)]
+    fn splat(cpu: Vaes512, block: Block) -> Zmm {
+        let _ = cpu;
+        let lane = proven!(_mm_loadu_si128(std::ptr::from_ref(&block).cast()));
+        Zmm(proven!(_mm512_broadcast_i32x4(lane)))
+    }
+
+    #[inline(always)]
+    fn count(cpu: Vaes512, first: u128) -> Zmm {
+        let first = Zmm::splat(cpu, Block::new(first));
+        Zmm(proven!({
+            let steps = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
+            let sums = _mm512_add_epi64(first.0, steps);
+            // A low half that wrapped around carries into its high half.
+            let carries = _mm512_cmplt_epu64_mask(sums, steps) << 1;
+            _mm512_mask_sub_epi64(sums, carries, sums, _mm512_set1_epi64(-1))
+        }))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_xor_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn sigma(self) -> Zmm {
+        Zmm(proven!({
+            let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(self.0);
+            _mm512_mask_xor_epi64(swapped, HIGH_HALVES, swapped, self.0)
+        }))
+    }
+
+    #[inline(always)]
+    fn aes_round(self, key: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_aesenc_epi128(self.0, key.0)))
+    }
+
+    #[inline(always)]
+    fn aes_last(self, key: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_aesenclast_epi128(self.0, key.0)))
+    }
+
+    #[inline(always)]
+    fn next_round_key(self, rcon: u8) -> Zmm {
+        const XOR3: i32 = 0x96;
+        Zmm(proven!({
+            let word = _mm512_shuffle_epi8(self.0, _mm512_set1_epi32(ROTATED_LAST_WORD));
+            let word = _mm512_aesenclast_epi128(word, _mm512_set1_epi32(rcon.into()));
+            let key = _mm512_xor_si512(self.0, _mm512_bslli_epi128::<4>(self.0));
+            _mm512_ternarylogic_epi64::<XOR3>(key, _mm512_bslli_epi128::<8>(key), word)
+        }))
+    }
+
+    #[inline(always)]
+    fn clmul<const A: bool, const B: bool>(self, other: Zmm) -> Zmm {
+        Zmm(proven!(clmul!(_mm512_clmulepi64_epi128, self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn unzip(self, other: Zmm) -> (Zmm, Zmm) {
+        let even = proven!(_mm512_shuffle_i64x2::<0b10_00_10_00>(self.0, other.0));
+        let odd = proven!(_mm512_shuffle_i64x2::<0b11_01_11_01>(self.0, other.0));
+        (Zmm(even), Zmm(odd))
+    }
+
+    #[inline(always)]
+    fn zip(self, odd: Zmm) -> (Zmm, Zmm) {
+        proven!({
+            let first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+            let second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+            let low = _mm512_permutex2var_epi64(self.0, first, odd.0);
+            let high = _mm512_permutex2var_epi64(self.0, second, odd.0);
+            (Zmm(low), Zmm(high))
+        })
+    }
+
+    #[inline(always)]
+    fn load_twice(cpu: Vaes512, blocks: &[Block]) -> Zmm {
+        let once = Zmm::load(cpu, &blocks[..blocks.len().min(2)]).0;
+        Zmm(proven!(_mm512_shuffle_i64x2::<0b01_01_00_00>(once, once)))
+    }
+}
