@@ -1,7 +1,8 @@
 //! House keeping of the repository: `cargo xtask lint` and `cargo xtask test`.
 //!
-//! `lint` checks what the compiler cannot: which crate may depend on which, and the house rules about source files.
-//! `test` runs every check there is, in one order, and ends with one line of counts.
+//! `lint` checks what the compiler cannot: which crate may depend on which, and the house rules
+//! about source files. `test` runs every check there is, in one order, and ends with one line of
+//! counts.
 
 mod edges;
 mod source;

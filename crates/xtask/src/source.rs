@@ -1,7 +1,7 @@
 //! House rules about source files that no compiler lint covers.
 //!
-//! The scanner knows just enough Rust to leave comments and string literals aside; it relies on `cargo fmt` for the
-//! place of closing braces.
+//! The scanner knows just enough Rust to leave comments and string literals aside; it relies on
+//! `cargo fmt` for the place of closing braces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 const MAX_FILE: usize = 800;
 /// Longest test file, in lines.
 const MAX_TEST_FILE: usize = 1_500;
-/// Longest function, in lines, without a reason; a comment `// Long: why` above it allows twice as many.
+/// Longest function, in lines, without a reason; a comment `// Long: why` above it allows twice as
+/// many.
 const MAX_FUNCTION: usize = 60;
 
 /// Crates whose business includes `unsafe` (SIMD).

@@ -54,7 +54,8 @@ pub(crate) fn step_names() -> Vec<&'static str> {
     STEPS.iter().map(|step| step.name).collect()
 }
 
-/// Runs the steps named in `only`, or all; goes on after a failure, so that one run shows everything.
+/// Runs the steps named in `only`, or all; goes on after a failure, so that one run shows
+/// everything.
 pub(crate) fn run(root: &Path, only: &[String]) -> bool {
     let (mut counts, mut failed) = (Counts::default(), Vec::new());
     if let Some(unknown) = only.iter().find(|name| !step_names().contains(&name.as_str())) {
@@ -144,7 +145,8 @@ fn deny(root: &Path, _: &mut Counts) -> bool {
     succeeds(Command::new(tool).args(["check", "bans", "licenses", "sources"]).current_dir(root))
 }
 
-/// Path of `cargo-deny`: an installed one of the pinned version, else one built once into `target/tools`.
+/// Path of `cargo-deny`: an installed one of the pinned version, else one built once into
+/// `target/tools`.
 fn deny_tool(root: &Path) -> Option<PathBuf> {
     let is_pinned = |tool: &Path| {
         let version = Command::new(tool).arg("--version").output();

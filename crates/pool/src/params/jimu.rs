@@ -1,4 +1,5 @@
-//! POOL-JIMU: garbled ANDs, of which a share is opened on entry and thereby spent (POOL section 4, figure 2).
+//! POOL-JIMU: garbled ANDs, of which a share is opened on entry and thereby spent (POOL section 4,
+//! figure 2).
 
 use std::f64::consts::LN_2;
 
@@ -10,10 +11,11 @@ use super::{
 /// Bad items after which the recurrence is no longer followed; see [`smallest_rate`].
 const MAX_BAD_ITEMS: u64 = 1 << 18;
 
-/// The cheapest pair of bucket and check rate that keeps `max_b (1 - r_c r_d)^b P_B(pool, b) <= 2^epsilon_log2`, by
-/// garbled gates made per bucket, `B / (1 - r_c)`: the search of figure 2.
+/// The cheapest pair of bucket and check rate that keeps `max_b (1 - r_c r_d)^b P_B(pool, b) <=
+/// 2^epsilon_log2`, by garbled gates made per bucket, `B / (1 - r_c)`: the search of figure 2.
 ///
-/// `pool` counts garbled ANDs; `detection` is `r_d`, the chance that checking a bad gate shows it (1/2 in JIMU).
+/// `pool` counts garbled ANDs; `detection` is `r_d`, the chance that checking a bad gate shows it
+/// (1/2 in JIMU).
 ///
 /// # Errors
 /// [`ParamsError::PoolTooSmall`] if no pair reaches the bound; arguments out of range.
@@ -40,7 +42,8 @@ pub fn jimu(pool: u64, epsilon_log2: f64, detection: f64) -> Result<PoolParams, 
 /// The smallest check rate for a given bucket size, cheapest or not: steps 1 and 2 of figure 2.
 ///
 /// # Errors
-/// [`ParamsError::BucketTooSmall`] if even checking nearly everything does not help; arguments out of range.
+/// [`ParamsError::BucketTooSmall`] if even checking nearly everything does not help; arguments out
+/// of range.
 pub fn jimu_with_bucket(
     pool: u64,
     bucket: u32,
@@ -83,11 +86,12 @@ fn with_bucket(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Opt
 
 /// Smallest check rate below 1 that keeps the bound, and the bound reached with it.
 ///
-/// For one `b` the condition solves to `r_c >= (1 - (epsilon / P_b)^(1/b)) / r_d`, so the smallest rate is the largest
-/// right-hand side: no bisection. All `b` from some point on ask for at most `(1 - epsilon^(1/b)) / r_d`, as `P_b <= 1`;
-/// once that falls to the rate found so far, the rest cannot matter (the paper's `b_0` and its halving of `r_0`, in one
-/// step). Should this take more than 2^18 bad items, that right-hand side itself is returned, which is sound and at
-/// most a few parts in ten thousand too large.
+/// For one `b` the condition solves to `r_c >= (1 - (epsilon / P_b)^(1/b)) / r_d`, so the smallest
+/// rate is the largest right-hand side: no bisection. All `b` from some point on ask for at most
+/// `(1 - epsilon^(1/b)) / r_d`, as `P_b <= 1`; once that falls to the rate found so far, the rest
+/// cannot matter (the paper's `b_0` and its halving of `r_0`, in one step). Should this take more
+/// than 2^18 bad items, that right-hand side itself is returned, which is sound and at most a few
+/// parts in ten thousand too large.
 fn smallest_rate(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Option<(f64, f64)> {
     let needed = |odds_log2: f64, bad: u64| {
         -((epsilon_log2 - odds_log2) / bad as f64 * LN_2).exp_m1() / detection
@@ -125,7 +129,8 @@ mod tests {
 
     #[test]
     fn check_rates_of_table_3_and_section_7_3() {
-        // Table 3: 10K 12.2 %, 100K 5.5 %, 1M 5.5 %; section 7.3: 35K 12.5 %, 35M 12.3 %. At 2^-41, not 2^-40.
+        // Table 3: 10K 12.2 %, 100K 5.5 %, 1M 5.5 %; section 7.3: 35K 12.5 %, 35M 12.3 %. At 2^-41,
+        // not 2^-40.
         let rows = [
             (10_000, 6, 12.2),
             (35_000, 5, 12.5),

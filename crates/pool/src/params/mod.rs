@@ -1,18 +1,21 @@
 //! Bucket sizes and check rates derived from the pool size and the error bound.
 //!
-//! POOL section 4: a peer that got `b` bad items past the guard of a pool of `n` ever wins with probability
-//! `P_B(n, b)`, the chance that some bucket of `B` holds bad items only. Each bad item is let through with probability
-//! `1 - r_c r_d` (checked at rate `r_c`, a check detects at rate `r_d`). What is derived here keeps
+//! POOL section 4: a peer that got `b` bad items past the guard of a pool of `n` ever wins with
+//! probability `P_B(n, b)`, the chance that some bucket of `B` holds bad items only. Each bad item
+//! is let through with probability `1 - r_c r_d` (checked at rate `r_c`, a check detects at rate
+//! `r_d`). What is derived here keeps
 //!
 //! ```text
 //! max over b of (1 - r_c r_d)^b * P_B(n, b)  <=  epsilon
 //! ```
 //!
-//! for the life of the pool. Leaky ANDs (POOL-WRK, figure 8) are all checked, `r_c r_d = 1/2`, and stay usable, so the
-//! smallest `B` wins; garbled ANDs (POOL-JIMU, figure 2) are spent by a check, so `B / (1 - r_c)` is minimised.
-//! `docs/parameters.md` holds the tables, what they say about the paper's own, and the limits of the argument.
+//! for the life of the pool. Leaky ANDs (POOL-WRK, figure 8) are all checked, `r_c r_d = 1/2`, and
+//! stay usable, so the smallest `B` wins; garbled ANDs (POOL-JIMU, figure 2) are spent by a check,
+//! so `B / (1 - r_c)` is minimised. `docs/parameters.md` holds the tables, what they say about the
+//! paper's own, and the limits of the argument.
 //!
-//! Every bound is handled by its base-2 logarithm: `epsilon_log2 = -40.0` asks for an error of at most 2^-40.
+//! Every bound is handled by its base-2 logarithm: `epsilon_log2 = -40.0` asks for an error of at
+//! most 2^-40.
 
 mod jimu;
 mod one_shot;
@@ -25,7 +28,8 @@ pub use jimu::{jimu, jimu_with_bucket};
 pub use one_shot::{OneShotParams, one_shot, one_shot_bucket, one_shot_minimum_batch};
 pub use wrk::{wrk_adaptive_error_log2, wrk_bucket, wrk_error_log2, wrk_minimum_pool};
 
-/// Largest pool or batch size that is handled: above it the logarithms lose the last items of a threshold.
+/// Largest pool or batch size that is handled: above it the logarithms lose the last items of a
+/// threshold.
 pub const MAX_ITEMS: u64 = 1 << 48;
 
 /// Largest bucket that is handled; no sensible bound needs as many.
@@ -125,14 +129,14 @@ fn check_bucket(bucket: u32) -> Result<(), ParamsError> {
     }
 }
 
-/// Bad items beyond this many are useless to a cheater when each is let through with probability 1/2: the chance
-/// that they all pass is already below epsilon.
+/// Bad items beyond this many are useless to a cheater when each is let through with probability
+/// 1/2: the chance that they all pass is already below epsilon.
 fn useful_bad_items(epsilon_log2: f64) -> u64 {
     (-epsilon_log2).ceil() as u64
 }
 
-/// Smallest value in `low..=MAX_ITEMS` for which `sound` holds, where `sound` never turns false again; `None` if there
-/// is none.
+/// Smallest value in `low..=MAX_ITEMS` for which `sound` holds, where `sound` never turns false
+/// again; `None` if there is none.
 fn smallest_sound(low: u64, sound: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = low;
     while !sound(high) {

@@ -1,4 +1,5 @@
-//! One batch without a pool: `N` buckets cut from exactly `N B` leaky ANDs (WRK17, section 4; POOL table 6, "WRK").
+//! One batch without a pool: `N` buckets cut from exactly `N B` leaky ANDs (WRK17, section 4; POOL
+//! table 6, "WRK").
 
 use serde::Serialize;
 
@@ -24,11 +25,12 @@ pub struct OneShotParams {
 
 /// What a batch of `batch` buckets of `bucket` items reaches, whatever that is.
 ///
-/// The bound is `max_c 2^-c min(1, N C(c, B) / C(N B, B))`: `c` items are bad and all pass their check, times the
-/// expected number of buckets with bad items only. `c` need not be a multiple of `B`: spare bad items that land beside
-/// good ones stay unnoticed, so a cheater uses about `2B` of them. Counting full buckets alone,
-/// `max_m C(N, m) / C(N B, m B) 2^-mB`, makes the same batch look 1.3 (`B = 3`) to 3 bits (`B = 5`) better than it is;
-/// the sizes published for WRK (280K, 3.1K and 320 at 2^-40) are thresholds of the bound used here.
+/// The bound is `max_c 2^-c min(1, N C(c, B) / C(N B, B))`: `c` items are bad and all pass their
+/// check, times the expected number of buckets with bad items only. `c` need not be a multiple of
+/// `B`: spare bad items that land beside good ones stay unnoticed, so a cheater uses about `2B` of
+/// them. Counting full buckets alone, `max_m C(N, m) / C(N B, m B) 2^-mB`, makes the same batch
+/// look 1.3 (`B = 3`) to 3 bits (`B = 5`) better than it is; the sizes published for WRK (280K,
+/// 3.1K and 320 at 2^-40) are thresholds of the bound used here.
 ///
 /// # Errors
 /// Arguments out of range; `batch * bucket` may not exceed 2^48.
@@ -41,22 +43,25 @@ pub fn one_shot(batch: u64, bucket: u32, epsilon_log2: f64) -> Result<OneShotPar
     Ok(OneShotParams { batch, bucket, items, error_log2: error_log2(batch, bucket, epsilon_log2) })
 }
 
-/// Smallest bucket with which a batch of `batch` buckets keeps the error at or below `2^epsilon_log2`.
+/// Smallest bucket with which a batch of `batch` buckets keeps the error at or below
+/// `2^epsilon_log2`.
 ///
 /// # Errors
-/// Arguments out of range. Any batch has an answer, small ones a costly one: see [`one_shot_minimum_batch`].
+/// Arguments out of range. Any batch has an answer, small ones a costly one: see
+/// [`one_shot_minimum_batch`].
 pub fn one_shot_bucket(batch: u64, epsilon_log2: f64) -> Result<OneShotParams, ParamsError> {
     check_epsilon(epsilon_log2)?;
     check_items(batch)?;
-    // As many items as epsilon has bits always suffice: to spoil a whole bucket is to pass as many checks.
+    // As many items as epsilon has bits always suffice: to spoil a whole bucket is to pass as many
+    // checks.
     (MIN_BUCKET..=MAX_BUCKET)
         .find(|&bucket| error_log2(batch, bucket, epsilon_log2) <= epsilon_log2)
         .ok_or(ParamsError::Epsilon(epsilon_log2))
         .and_then(|bucket| one_shot(batch, bucket, epsilon_log2))
 }
 
-/// Smallest number of buckets of `bucket` items that keeps the error at or below `2^epsilon_log2`; smaller requests are
-/// padded to it.
+/// Smallest number of buckets of `bucket` items that keeps the error at or below `2^epsilon_log2`;
+/// smaller requests are padded to it.
 ///
 /// # Errors
 /// [`ParamsError::Unreachable`] if it would exceed 2^48 items; arguments out of range.
@@ -126,7 +131,8 @@ mod tests {
 
     #[test]
     fn agrees_with_enumeration_on_a_tiny_batch() {
-        // 3 buckets of 2 items: place c bad items in all C(6, c) ways and count placements with a full bad bucket.
+        // 3 buckets of 2 items: place c bad items in all C(6, c) ways and count placements with a
+        // full bad bucket.
         let mut worst = 0.0f64;
         for bad in 2..=6u32 {
             let placements: Vec<u32> = (0u32..64).filter(|set| set.count_ones() == bad).collect();

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// `log2 C(n, 0) ..= log2 C(n, top)`, as sums of logarithms of ratios: unlike differences of log-gamma this keeps
-/// full precision at `n = 2^48`. Entries beyond `n` are minus infinity.
+/// `log2 C(n, 0) ..= log2 C(n, top)`, as sums of logarithms of ratios: unlike differences of
+/// log-gamma this keeps full precision at `n = 2^48`. Entries beyond `n` are minus infinity.
 pub(super) fn binomials_log2(n: u64, top: u32) -> Vec<f64> {
     let mut row = Vec::with_capacity(top as usize + 1);
     let mut sum = 0.0;
@@ -30,8 +30,8 @@ pub(super) fn sum_log2(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     top + terms.map(|t| (t - top).exp2()).sum::<f64>().log2()
 }
 
-/// One draw of a bucket from a pool in which `bad` items are bad: `log2` of the chance to take exactly `i` bad ones,
-/// for `i` from 0 to the bucket size.
+/// One draw of a bucket from a pool in which `bad` items are bad: `log2` of the chance to take
+/// exactly `i` bad ones, for `i` from 0 to the bucket size.
 pub(super) fn draw_log2(pool: u64, bucket: u32, bad: u64) -> Vec<f64> {
     let from_good = binomials_log2(pool - bad, bucket);
     let from_bad = binomials_log2(bad, bucket);
@@ -41,9 +41,10 @@ pub(super) fn draw_log2(pool: u64, bucket: u32, bad: u64) -> Vec<f64> {
 
 /// Yields `(b, log2 P_B(n, b))` for `b = B, B + 1, .., n`.
 ///
-/// Below `B` the probability is zero. A draw without any bad item changes nothing in a pool that is refilled, so the
-/// term `i = 0` of the paper's sum is a loop onto itself; it is divided out: `P_k = (h_B + sum_{0<i<B} h_i P_{k-i}) /
-/// sum_{0<i<=B} h_i`, where the denominator is `1 - h_0` without its cancellation.
+/// Below `B` the probability is zero. A draw without any bad item changes nothing in a pool that is
+/// refilled, so the term `i = 0` of the paper's sum is a loop onto itself; it is divided out: `P_k
+/// = (h_B + sum_{0<i<B} h_i P_{k-i}) / sum_{0<i<=B} h_i`, where the denominator is `1 - h_0`
+/// without its cancellation.
 pub(super) struct LifetimeOdds {
     pool: u64,
     bucket: u32,

@@ -11,17 +11,19 @@ use super::{
 /// `pool` counts leaky ANDs. The result has `check_rate` 1 and `gates_per_and` equal to the bucket.
 ///
 /// # Errors
-/// [`ParamsError::PoolTooSmall`] if no bucket reaches the bound, which is so exactly when the pool holds fewer items
-/// than epsilon has bits; arguments out of range.
+/// [`ParamsError::PoolTooSmall`] if no bucket reaches the bound, which is so exactly when the pool
+/// holds fewer items than epsilon has bits; arguments out of range.
 pub fn wrk_bucket(pool: u64, epsilon_log2: f64) -> Result<PoolParams, ParamsError> {
     check_epsilon(epsilon_log2)?;
     check_items(pool)?;
     let minimum = useful_bad_items(epsilon_log2);
-    // A cheater that fills the whole pool with bad items passes with 2^-pool and then wins for certain.
+    // A cheater that fills the whole pool with bad items passes with 2^-pool and then wins for
+    // certain.
     if pool < minimum {
         return Err(ParamsError::PoolTooSmall { pool, epsilon_log2, minimum });
     }
-    // The last bucket of this range always suffices: it takes as many bad items as epsilon has bits.
+    // The last bucket of this range always suffices: it takes as many bad items as epsilon has
+    // bits.
     let top = u32::try_from(minimum).unwrap_or(MAX_BUCKET).clamp(MIN_BUCKET, MAX_BUCKET);
     (MIN_BUCKET..=top)
         .map(|bucket| (bucket, error_log2(pool, bucket, epsilon_log2)))
@@ -49,8 +51,9 @@ pub fn wrk_minimum_pool(bucket: u32, epsilon_log2: f64) -> Result<u64, ParamsErr
         .ok_or(ParamsError::Unreachable { bucket, epsilon_log2 })
 }
 
-/// `log2 max_b 2^-b P_B(pool, b)`, form (2) of POOL section 8: what a pool with this bucket really reaches. Bad items
-/// beyond the bits of epsilon are left out, as the paper does; they could add nothing above epsilon.
+/// `log2 max_b 2^-b P_B(pool, b)`, form (2) of POOL section 8: what a pool with this bucket really
+/// reaches. Bad items beyond the bits of epsilon are left out, as the paper does; they could add
+/// nothing above epsilon.
 ///
 /// # Errors
 /// Arguments out of range.
@@ -69,13 +72,14 @@ fn error_log2(pool: u64, bucket: u32, epsilon_log2: f64) -> f64 {
         .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The same bound against a cheater that also slips in bad items *later*, after seeing which draws failed.
+/// The same bound against a cheater that also slips in bad items *later*, after seeing which draws
+/// failed.
 ///
-/// The paper lets the cheater choose the number of bad items once. One that tops up only when it still needs to
-/// saves risk in the runs it has already won, and so gains a little: about a quarter of a bit for `B = 3`, less for
-/// larger buckets (`docs/parameters.md`). This is the value of that game, the least fixed point of
-/// `W(k) = max(W(k+1) / 2, (h_B + sum_{0<i<B} h_i W(k-i)) / sum_{0<i<=B} h_i)` at `k = 0`. Whoever wants 2^-40 with
-/// this cheater in mind asks for 2^-41.
+/// The paper lets the cheater choose the number of bad items once. One that tops up only when it
+/// still needs to saves risk in the runs it has already won, and so gains a little: about a quarter
+/// of a bit for `B = 3`, less for larger buckets (`docs/parameters.md`). This is the value of that
+/// game, the least fixed point of `W(k) = max(W(k+1) / 2, (h_B + sum_{0<i<B} h_i W(k-i)) /
+/// sum_{0<i<=B} h_i)` at `k = 0`. Whoever wants 2^-40 with this cheater in mind asks for 2^-41.
 ///
 /// # Errors
 /// Arguments out of range.
@@ -85,13 +89,15 @@ pub fn wrk_adaptive_error_log2(
     epsilon_log2: f64,
 ) -> Result<f64, ParamsError> {
     let plain = wrk_error_log2(pool, bucket, epsilon_log2)?;
-    // An attempt with `k` bad items at once passes with 2^-k, so those beyond a few bits under `plain` cannot matter.
+    // An attempt with `k` bad items at once passes with 2^-k, so those beyond a few bits under
+    // `plain` cannot matter.
     let most = (useful_bad_items(epsilon_log2.min(plain).max(-256.0)) + 8).min(pool);
     let draws: Vec<Vec<f64>> = (1..=most)
         .map(|bad| draw_log2(pool, bucket, bad).into_iter().map(f64::exp2).collect())
         .collect();
     let mut worth = vec![0.0f64; most as usize + 1];
-    // Each round multiplies the distance to the fixed point by less than one half (a new attempt costs at least that).
+    // Each round multiplies the distance to the fixed point by less than one half (a new attempt
+    // costs at least that).
     for _ in 0..400 {
         let before = worth[0];
         for k in (0..worth.len()).rev() {
@@ -106,7 +112,8 @@ pub fn wrk_adaptive_error_log2(
     Ok(worth[0].log2().max(plain))
 }
 
-/// Chance to win from a draw that takes at least one bad item, given what fewer bad items (`below`) are worth.
+/// Chance to win from a draw that takes at least one bad item, given what fewer bad items (`below`)
+/// are worth.
 fn worth_of_draw(draw: &[f64], below: &[f64]) -> f64 {
     let Some((&win, partial)) = draw[1..].split_last() else { return 0.0 };
     let later: f64 = partial.iter().zip(below.iter().rev()).map(|(h, w)| h * w).sum();
@@ -120,7 +127,8 @@ mod tests {
 
     #[test]
     fn thresholds_of_table_6() {
-        // (epsilon, bucket, exact threshold, the table's figure, one unit of the table's last digit)
+        // (epsilon, bucket, exact threshold, the table's figure, one unit of the table's last
+        // digit)
         let rows = [
             (-40.0, 3, 478_610, 479_000, 1_000),
             (-40.0, 4, 7_673, 7_673, 1),
@@ -134,7 +142,8 @@ mod tests {
         ];
         for (epsilon, bucket, exact, table, unit) in rows {
             let found = wrk_minimum_pool(bucket, epsilon).expect("within range");
-            // The largest threshold carries a rounding error of the logarithms of a few parts in 10^12.
+            // The largest threshold carries a rounding error of the logarithms of a few parts in
+            // 10^12.
             assert!(
                 found.abs_diff(exact) <= exact / 100_000_000_000,
                 "B={bucket} at 2^{epsilon}: {found}"

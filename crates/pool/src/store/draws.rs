@@ -6,8 +6,8 @@ use super::StoreError;
 
 /// Positions of a run of buckets: distinct within each bucket, uniform, below the capacity.
 ///
-/// They are drawn ahead of the exchange so that the exchange is one loop over known addresses. The coins are public
-/// and joint; the time taken depends on them alone.
+/// They are drawn ahead of the exchange so that the exchange is one loop over known addresses. The
+/// coins are public and joint; the time taken depends on them alone.
 #[derive(Clone)]
 pub struct Draws {
     bucket: usize,
@@ -27,8 +27,9 @@ impl Draws {
         Ok(Self { bucket, capacity, positions: Vec::new() })
     }
 
-    /// Replaces the run by `buckets` newly drawn ones. `coins` yields uniform 64-bit words that neither party could
-    /// foresee when the items now in the pool, and those of the coming refill, were fixed.
+    /// Replaces the run by `buckets` newly drawn ones. `coins` yields uniform 64-bit words that
+    /// neither party could foresee when the items now in the pool, and those of the coming refill,
+    /// were fixed.
     pub fn draw(&mut self, buckets: usize, mut coins: impl FnMut() -> u64) {
         self.positions.clear();
         self.positions.reserve(buckets * self.bucket);
@@ -70,7 +71,16 @@ impl fmt::Debug for Draws {
     }
 }
 
-/// Uniform number below `bound < 2^32`, without bias (Lemire 2019, "Fast random integer generation in an interval").
+/// Brings `items` into a uniformly random order (Fisher-Yates): how a batch without a pool is cut
+/// into buckets. The same rule holds for the coins as in [`Draws::draw`].
+pub fn shuffle<T>(items: &mut [T], mut coins: impl FnMut() -> u64) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, below(last as u64 + 1, &mut coins) as usize);
+    }
+}
+
+/// Uniform number below `bound <= 2^32`, without bias (Lemire 2019, "Fast random integer generation
+/// in an interval").
 fn below(bound: u64, coins: &mut impl FnMut() -> u64) -> u32 {
     loop {
         let product = u128::from(coins()) * u128::from(bound);
@@ -151,6 +161,22 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, [0, 1, 2, 3, 4]);
         }
+    }
+
+    #[test]
+    fn every_order_is_equally_likely() {
+        let (mut counts, mut coins) = ([0u32; 256], coins(11));
+        for _ in 0..24_000 {
+            let mut items = [0usize, 1, 2, 3];
+            shuffle(&mut items, &mut coins);
+            counts[items.iter().fold(0, |code, item| 4 * code + item)] += 1;
+        }
+        let seen: Vec<f64> = counts.iter().filter(|c| **c > 0).map(|c| f64::from(*c)).collect();
+        assert_eq!(seen.len(), 24);
+        let chi_square: f64 = seen.iter().map(|c| (c - 1_000.0).powi(2) / 1_000.0).sum();
+        // 23 degrees of freedom: 56.6 is exceeded with probability 10^-4.
+        assert!(chi_square < 56.6, "{chi_square}");
+        shuffle(&mut [0u8; 0], &mut coins);
     }
 
     #[test]

@@ -9,10 +9,11 @@ use super::{Draws, StoreError};
 
 /// Items in one flat array, drawn at random and replaced at once (POOL section 6).
 ///
-/// The bound of [`crate::params`] rests on three things. The pool is full at each draw: [`Pool::full`] accepts no fewer
-/// items, and [`Pool::exchange`] puts a fresh item in each emptied place. No item leaves twice: it is overwritten as it
-/// leaves. Positions are unpredictable when items enter: the caller tosses the joint coin only after the items in
-/// the pool *and the refill of this exchange* are fixed and have passed their checks.
+/// The bound of [`crate::params`] rests on three things. The pool is full at each draw:
+/// [`Pool::full`] accepts no fewer items, and [`Pool::exchange`] puts a fresh item in each emptied
+/// place. No item leaves twice: it changes places with the fresh one. Positions are unpredictable
+/// when items enter: the caller tosses the joint coin only after the items in the pool *and the
+/// refill of this exchange* are fixed and have passed their checks.
 pub struct Pool<T: Copy + Zeroize> {
     items: Vec<T>,
     buckets: u64,
@@ -33,32 +34,27 @@ impl<T: Copy + Zeroize> Pool<T> {
         Ok(Self { items, buckets: 0, refilled: 0 })
     }
 
-    /// Takes the drawn buckets out, one after the other, into `out`, and puts the items of `refill` in their place.
+    /// Exchanges the drawn buckets, one after the other, for fresh items.
     ///
-    /// `refill` and `out` hold one item per drawn position, bucket after bucket. A refilled item may be drawn by a later
-    /// bucket of the same run.
+    /// `items` holds one fresh item per drawn position, bucket after bucket; each changes places
+    /// with the item drawn there, so that `items` holds the buckets afterwards. A fresh item may be
+    /// drawn by a later bucket of the same run.
     ///
     /// # Errors
     /// [`StoreError::OtherPool`] or [`StoreError::Length`]; then nothing has moved.
-    pub fn exchange(
-        &mut self,
-        draws: &Draws,
-        refill: &[T],
-        out: &mut [T],
-    ) -> Result<(), StoreError> {
+    pub fn exchange(&mut self, draws: &Draws, items: &mut [T]) -> Result<(), StoreError> {
         let (drawn_for, capacity) = (draws.capacity(), self.capacity());
         if drawn_for != capacity {
             return Err(StoreError::OtherPool { drawn_for, capacity });
         }
         let positions = draws.positions();
-        for got in [refill.len(), out.len()] {
-            if got != positions.len() {
-                return Err(StoreError::Length { expected: positions.len(), got });
-            }
+        if items.len() != positions.len() {
+            return Err(StoreError::Length { expected: positions.len(), got: items.len() });
         }
-        // Positions within a bucket are distinct, so exchanging item by item equals taking the bucket and refilling.
-        for ((position, fresh), taken) in positions.iter().zip(refill).zip(out) {
-            *taken = mem::replace(&mut self.items[*position as usize], *fresh);
+        // Positions within a bucket are distinct, so exchanging item by item equals taking the
+        // bucket and refilling.
+        for (position, item) in positions.iter().zip(items) {
+            mem::swap(&mut self.items[*position as usize], item);
         }
         self.buckets += draws.buckets() as u64;
         self.refilled += positions.len() as u64;

@@ -1,12 +1,12 @@
 //! The pool and the stock, in memory.
 //!
-//! Everything that both parties do here is deterministic given the public coins, so two parties that feed the same
-//! counts and coins keep equal positions without a message.
+//! Everything that both parties do here is deterministic given the public coins, so two parties
+//! that feed the same counts and coins keep equal positions without a message.
 //!
-//! A later, durable store has one place to hook in: items leave only through [`Stock::reserve`] and [`Pool::exchange`],
-//! and both know the running number of what leaves ([`Stock::consumed`], [`Pool::buckets`]). A durable backing makes
-//! that number safe on disk *before* either returns, and starts behind it after a crash. Nothing else needs to be
-//! synchronous.
+//! A later, durable store has one place to hook in: items leave only through [`Stock::reserve`] and
+//! [`Pool::exchange`], and both know the running number of what leaves ([`Stock::consumed`],
+//! [`Pool::buckets`]). A durable backing makes that number safe on disk *before* either returns,
+//! and starts behind it after a crash. Nothing else needs to be synchronous.
 
 mod draws;
 mod full_pool;
@@ -15,7 +15,7 @@ mod stock;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-pub use draws::Draws;
+pub use draws::{Draws, shuffle};
 pub use full_pool::Pool;
 pub use stock::{Lease, Stock};
 
@@ -47,21 +47,13 @@ pub enum StoreError {
         /// Size of this pool.
         capacity: usize,
     },
-    /// The refill or the output does not hold one item per drawn position.
-    #[error("expected {expected} items, got {got}")]
+    /// There is not one fresh item per drawn position.
+    #[error("{expected} fresh items are needed for the drawn positions, not {got}")]
     Length {
         /// Drawn positions.
         expected: usize,
         /// Items in the slice.
         got: usize,
-    },
-    /// More items were pushed than the stock has room for.
-    #[error("the stock has room for {room} items, not for {pushed}")]
-    Overfull {
-        /// Free places.
-        room: usize,
-        /// Items pushed.
-        pushed: usize,
     },
     /// More items were asked for than there are.
     #[error("{asked} items were asked for, {left} are left")]

@@ -7,37 +7,36 @@ use zeroize::Zeroize;
 
 use super::StoreError;
 
-/// A queue of finished items (buckets combined into triples) with a fixed room.
+/// A queue of finished items, such as buckets combined into triples.
 ///
-/// Buckets do not depend on the function, so requests start from here at once. Order matters only in that both parties
-/// keep the same one.
+/// Buckets do not depend on the function, so requests start from here at once. Order matters only
+/// in that both parties keep the same one. How much to keep ready is the refilling side's choice.
 pub struct Stock<T: Copy + Zeroize> {
     items: VecDeque<T>,
-    room: usize,
     consumed: u64,
 }
 
 impl<T: Copy + Zeroize> Stock<T> {
-    /// An empty stock for at most `room` items. The memory is taken once: items never move, so no copy of one is left
-    /// behind.
-    pub fn new(room: usize) -> Self {
-        Self { items: VecDeque::with_capacity(room), room, consumed: 0 }
+    /// An empty stock.
+    pub fn new() -> Self {
+        Self { items: VecDeque::new(), consumed: 0 }
     }
 
     /// Appends `items`.
-    ///
-    /// # Errors
-    /// [`StoreError::Overfull`]; then none was taken.
-    pub fn push(&mut self, items: &[T]) -> Result<(), StoreError> {
-        if items.len() > self.free() {
-            return Err(StoreError::Overfull { room: self.free(), pushed: items.len() });
+    pub fn push(&mut self, items: &[T]) {
+        let needed = self.items.len() + items.len();
+        if needed > self.items.capacity() {
+            // Growing in place would leave a copy of the items in freed memory.
+            let mut larger = VecDeque::with_capacity(needed.next_power_of_two());
+            larger.extend(&self.items);
+            self.wipe();
+            self.items = larger;
         }
         self.items.extend(items);
-        Ok(())
     }
 
-    /// Takes the oldest `count` items out for one request. *Reserving burns*: whatever the lease does not use is wiped
-    /// with it and never comes back.
+    /// Takes the oldest `count` items out for one request. *Reserving burns*: whatever the lease
+    /// does not use is wiped with it and never comes back.
     ///
     /// # Errors
     /// [`StoreError::Exhausted`]; then none was taken.
@@ -60,26 +59,31 @@ impl<T: Copy + Zeroize> Stock<T> {
         self.items.len()
     }
 
-    /// Items that may still be pushed.
-    pub fn free(&self) -> usize {
-        self.room - self.items.len()
-    }
-
     /// Items reserved so far.
     pub fn consumed(&self) -> u64 {
         self.consumed
+    }
+
+    fn wipe(&mut self) {
+        self.items.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+impl<T: Copy + Zeroize> Default for Stock<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl<T: Copy + Zeroize> Drop for Stock<T> {
     fn drop(&mut self) {
-        self.items.iter_mut().for_each(Zeroize::zeroize);
+        self.wipe();
     }
 }
 
 impl<T: Copy + Zeroize> fmt::Debug for Stock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stock({} of {} items, {} consumed)", self.level(), self.room, self.consumed)
+        write!(f, "Stock({} items, {} consumed)", self.level(), self.consumed)
     }
 }
 
@@ -104,7 +108,14 @@ impl<T: Copy + Zeroize> Lease<T> {
         Ok(&self.items[first..self.used])
     }
 
-    /// Items not handed out yet.
+    /// All items not handed out yet.
+    pub fn rest(&mut self) -> &[T] {
+        let first = self.used;
+        self.used = self.items.len();
+        &self.items[first..]
+    }
+
+    /// Number of items not handed out yet.
     pub fn left(&self) -> usize {
         self.items.len() - self.used
     }
