@@ -1,0 +1,679 @@
+//! SoftSpokenOT: a session of correlated OT with random choice bits, K_j = M_j xor x_j Delta.
+//!
+//! Paper: Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model",
+//! CRYPTO 2022 (ePrint 2022/192): small-field VOLE of figure 7, subspace VOLE with the repetition code and its
+//! consistency check of section 4. The page is docs/protocols/ot.md.
+//! Roles here / in the paper: [`CotReceiver`] (x, M) / P_S, [`CotSender`] (Delta, K) / P_R.
+//! Adversary: malicious, static, either party. Model: random oracle, PRG.
+//! Parameters: kappa = 128; digits of k = 1, 2, 4 or 8 bits; n_c = 128 / k trees; 128 rows of each chunk are sacrificed.
+//! Leakage and abort: for each wrong correction the receiver guesses one digit of Delta (k bits) and is caught
+//! if wrong; it learns the conjunction of its guesses. A chunk is checked before any of it is released.
+//! Checks: `ot.softspoken.columns` - corrections that do not belong to one vector of choice bits - in
+//! [`CotSender::absorb`], before the keys of the chunk are released. `ot.base.point` and `ot.pprf` in the setup.
+//! Private values: choice bits u_0 - in corrections u_i xor u_0, masked by u_i, of which the sender lacks a leaf, and in
+//! the answer u~, masked by the sacrificed block; Delta - never in a message (see [`base`]).
+//! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of
+//! 16 (n_c - 1) (N / 128 + 1) + 2064 bytes; per COT 2^k n_c / 128 AES calls and one product in GF(2^128) on each side.
+//! Differences from the paper: the challenge comes from the random oracle instead of the sender (one message
+//! instead of three); a hash over GF(2^128) with independent coefficients; bit 0 of Delta is 1 and the
+//! choice bit is carried in bit 0 of M. Constant time in Delta and x: yes. Status: not audited.
+
+use cenote_net::{Channel, Fault, Tag};
+use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
+
+use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
+use crate::expand::{Leaves, Row, STRIP, ZERO_ROW, add_bytes, add_masked, write_sum};
+use crate::params::ROWS;
+use crate::{Params, base, pprf};
+
+/// The check of the extension: all columns of a chunk belong to one vector of choice bits.
+pub const COLUMN_CHECK: &str = "ot.softspoken.columns";
+
+const BASE_POINT: Tag = Tag::new(16, "ot.base.sender");
+const BASE_POINTS: Tag = Tag::new(17, "ot.base.receiver");
+const TREES: Tag = Tag::new(18, "ot.pprf");
+const CHUNK: Tag = Tag::new(19, "ot.softspoken.chunk");
+
+/// Bytes of the message for `cots` COTs (one chunk).
+pub const fn message_len(params: Params, cots: usize) -> usize {
+    corrections_len(params, cots / ROWS) + ANSWER
+}
+
+/// Payload bytes of a setup: from the COT sender, from the COT receiver.
+pub const fn setup_len(params: Params) -> (usize, usize) {
+    (base::RECEIVER_LEN, base::SENDER_LEN + pprf::message_len(params))
+}
+
+const fn corrections_len(params: Params, blocks: usize) -> usize {
+    16 * (params.trees() - 1) * (blocks + 1)
+}
+
+/// What both parties count: chunks never repeat, and a session that failed stays failed.
+struct Course {
+    params: Params,
+    transcript: SessionId,
+    chunk: u64,
+    made: u64,
+    starts: u64,
+    failed: bool,
+}
+
+impl Course {
+    fn new(params: Params, transcript: SessionId) -> Course {
+        Course { params, transcript, chunk: 0, made: 0, starts: 0, failed: false }
+    }
+
+    /// Opens a chunk of `cots` COTs; until [`Course::end`] the session counts as failed.
+    fn begin(&mut self, cots: usize) -> Result<u64, Fault> {
+        if self.failed {
+            return Err(Fault::Misuse("ot: used after a fault".into()));
+        }
+        if cots == 0 || !cots.is_multiple_of(ROWS) || cots > self.params.chunk() {
+            return Err(Fault::Misuse(format!("ot: a chunk of {cots} COTs")));
+        }
+        if self.made + cots as u64 > Params::MAX_COTS {
+            return Err(Fault::Exhausted("ot: COTs of a session".into()));
+        }
+        self.made += cots as u64;
+        self.failed = true;
+        Ok(self.chunk)
+    }
+
+    fn end(&mut self) {
+        self.chunk += 1;
+        self.failed = false;
+    }
+
+    fn check_batch(&self, cots: usize) -> Result<(), Fault> {
+        if cots == 0 || !cots.is_multiple_of(ROWS) {
+            return Err(Fault::Misuse(format!("ot: an extension by {cots} COTs")));
+        }
+        Ok(())
+    }
+
+    fn hash_start(&mut self) -> Block {
+        let oracle = RandomOracle::new("cenote ot hash start", &self.transcript);
+        self.starts += 1;
+        oracle.number(self.starts).block()
+    }
+}
+
+/// The party with Delta and the keys K.
+pub struct CotSender {
+    course: Course,
+    delta: Secret<Block>,
+    leaves: Leaves,
+    columns: Columns,
+    chi: Vec<Block>,
+    message: Vec<u8>,
+}
+
+impl CotSender {
+    /// Sets a session up with a [`CotReceiver`] on the other side.
+    ///
+    /// `instance` is a number that no other setup in `session` has. Bit 0 of `delta` must be 1.
+    ///
+    /// # Errors
+    /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
+    pub fn setup(
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        delta: Block,
+        prg: &mut Prg,
+    ) -> Result<CotSender, Fault> {
+        let (setup, points) = SenderSetup::new(session, instance, params, delta, prg)?;
+        ch.send(BASE_POINTS, &points)?;
+        let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
+        let trees = ch.recv(TREES, pprf::message_len(params))?;
+        setup.finish(&point, &trees)
+    }
+
+    /// The offset; its bit 0 is 1.
+    pub fn delta(&self) -> Block {
+        *self.delta
+    }
+
+    /// The parameters of the session.
+    pub fn params(&self) -> Params {
+        self.course.params
+    }
+
+    /// A start point for a hash that breaks the correlation: fixed after Delta, equal on both sides
+    /// when both ask in the same order, and never returned before.
+    pub fn hash_start(&mut self) -> Block {
+        self.course.hash_start()
+    }
+
+    /// Takes in the message of the next chunk and writes its keys, whose bit 0 is 0.
+    ///
+    /// # Errors
+    /// `Misbehaved` when the message is wrong; then no key is written. `Misuse` when `keys` is empty, over the
+    /// chunk size or no multiple of 128, or after a fault; `Exhausted` over [`Params::MAX_COTS`].
+    pub fn absorb(&mut self, message: &[u8], keys: &mut [Block]) -> Result<(), Fault> {
+        let params = self.course.params;
+        let chunk = self.course.begin(keys.len())?;
+        let blocks = keys.len() / ROWS;
+        let corrections_len = corrections_len(params, blocks);
+        let (corrections, answer) =
+            message.split_at_checked(corrections_len).ok_or(Fault::Misbehaved(COLUMN_CHECK))?;
+        let answer = answer.try_into().map_err(|_| Fault::Misbehaved(COLUMN_CHECK))?;
+        challenge(&self.course.transcript, chunk, corrections, &mut self.chi[..blocks]);
+        let mut hashes = [Block::ZERO; ROWS];
+        for strip in Strip::of(blocks) {
+            for tree in 0..params.trees() {
+                self.spread(tree, blocks, &strip, corrections);
+            }
+            self.columns.hash(0, &self.chi[strip.blocks.clone()], &mut hashes);
+            // Bit 0 of K xor M is the choice bit, because Delta's is 1. It is kept in M alone.
+            self.columns.column(0, 0).fill(Block::ZERO);
+            self.columns.transpose(0, &mut keys[strip.rows()]);
+        }
+        hashes.iter_mut().zip(self.columns.last.iter()).for_each(|(hash, last)| *hash ^= *last);
+        if !Answer::read(answer).agrees(*self.delta, &hashes) {
+            keys.fill(Block::ZERO);
+            return Err(Fault::Misbehaved(COLUMN_CHECK));
+        }
+        self.course.end();
+        Ok(())
+    }
+
+    /// Receives as many chunks as it takes to fill `keys`, whose bits 0 are 0.
+    ///
+    /// # Errors
+    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotSender::absorb`], and faults of the
+    /// channel. After a fault no key may be used.
+    pub fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
+        self.course.check_batch(keys.len())?;
+        let mut message = std::mem::take(&mut self.message);
+        for keys in keys.chunks_mut(self.course.params.chunk()) {
+            message.resize(message_len(self.course.params, keys.len()), 0);
+            ch.recv_into(CHUNK, &mut message)?;
+            self.absorb(&message, keys)?;
+        }
+        self.message = message;
+        Ok(())
+    }
+
+    /// The columns of one tree on one strip: w_b = v'_b xor Delta_b (u' xor correction). The leaf that
+    /// stands in the punctured place has Delta_b in both terms and cancels, whatever it is.
+    fn spread(&mut self, tree: usize, blocks: usize, strip: &Strip, corrections: &[u8]) {
+        let bits = self.course.params.digit_bits();
+        let fold = self.leaves.fold(tree, strip.width);
+        if tree > 0 {
+            let place = (tree - 1) * (blocks + 1) + strip.blocks.start;
+            add_bytes(&mut fold.sum, &corrections[16 * place..16 * (place + strip.width)]);
+        }
+        for (bit, part) in fold.by_bit[..bits].iter_mut().enumerate() {
+            let column = bits * tree + bit;
+            add_masked(part, &fold.sum, self.delta.to_u128() >> column & 1 == 1);
+            self.columns.column(0, column).copy_from_slice(&part[..STRIP]);
+            if strip.width > strip.blocks.len() {
+                self.columns.last[column] = part[strip.blocks.len()];
+            }
+        }
+    }
+
+    fn over(course: Course, delta: Block, seeds: &[Block]) -> CotSender {
+        let params = course.params;
+        CotSender {
+            course,
+            delta: Secret::new(delta),
+            leaves: Leaves::new(params, seeds),
+            columns: Columns::new(STRIP),
+            chi: vec![Block::ZERO; params.chunk() / ROWS],
+            message: Vec::new(),
+        }
+    }
+}
+
+/// The party with the choice bits x and the MACs M.
+pub struct CotReceiver {
+    course: Course,
+    leaves: Leaves,
+    columns: Columns,
+    choices: Secret<Vec<Row>>,
+    chi: Vec<Block>,
+    message: Vec<u8>,
+}
+
+impl CotReceiver {
+    /// Sets a session up with a [`CotSender`] on the other side, which has the same `instance`.
+    ///
+    /// # Errors
+    /// `Misbehaved`; faults of the channel.
+    pub fn setup(
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        prg: &mut Prg,
+    ) -> Result<CotReceiver, Fault> {
+        let (setup, point) = ReceiverSetup::new(session, instance, params, prg);
+        ch.send(BASE_POINT, &point)?;
+        let points = ch.recv(BASE_POINTS, base::RECEIVER_LEN)?;
+        let (receiver, trees) = setup.finish(&points, prg)?;
+        ch.send(TREES, &trees)?;
+        ch.flush()?;
+        Ok(receiver)
+    }
+
+    /// The parameters of the session.
+    pub fn params(&self) -> Params {
+        self.course.params
+    }
+
+    /// As [`CotSender::hash_start`].
+    pub fn hash_start(&mut self) -> Block {
+        self.course.hash_start()
+    }
+
+    /// Writes the next chunk: MACs, whose bit 0 is the random choice bit, and the message to the sender.
+    ///
+    /// # Errors
+    /// `Misuse` when `macs` is empty, over the chunk size or no multiple of 128; `Exhausted` over
+    /// [`Params::MAX_COTS`].
+    pub fn produce(&mut self, macs: &mut [Block], message: &mut Vec<u8>) -> Result<(), Fault> {
+        let chunk = self.course.begin(macs.len())?;
+        let blocks = macs.len() / ROWS;
+        message.resize(message_len(self.course.params, macs.len()), 0);
+        let (corrections, answer) =
+            message.split_at_mut(corrections_len(self.course.params, blocks));
+        self.correct(blocks, corrections);
+        self.answer(chunk, blocks, corrections).write(answer);
+        self.release(macs);
+        self.course.end();
+        Ok(())
+    }
+
+    /// Sends as many chunks as it takes to fill `macs`, whose bits 0 are the random choice bits.
+    ///
+    /// # Errors
+    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotReceiver::produce`], and faults of
+    /// the channel.
+    pub fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
+        self.course.check_batch(macs.len())?;
+        let mut message = std::mem::take(&mut self.message);
+        for macs in macs.chunks_mut(self.course.params.chunk()) {
+            self.produce(macs, &mut message)?;
+            ch.send(CHUNK, &message)?;
+        }
+        self.message = message;
+        ch.flush()
+    }
+
+    /// All columns v of a chunk, and the corrections u_i xor u_0 of all trees but the first.
+    fn correct(&mut self, blocks: usize, corrections: &mut [u8]) {
+        let bits = self.course.params.digit_bits();
+        for strip in Strip::of(blocks) {
+            let choices = &mut self.choices[strip.index];
+            for tree in 0..self.course.params.trees() {
+                let fold = self.leaves.fold(tree, strip.width);
+                if tree == 0 {
+                    *choices = fold.sum;
+                } else {
+                    let place = (tree - 1) * (blocks + 1) + strip.blocks.start;
+                    let out = &mut corrections[16 * place..16 * (place + strip.width)];
+                    write_sum(&fold.sum, choices, out);
+                }
+                for (bit, part) in fold.by_bit[..bits].iter().enumerate() {
+                    let column = bits * tree + bit;
+                    self.columns.column(strip.index, column).copy_from_slice(&part[..STRIP]);
+                    if strip.width > strip.blocks.len() {
+                        self.columns.last[column] = part[strip.blocks.len()];
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer to the challenge on `corrections`.
+    fn answer(&mut self, chunk: u64, blocks: usize, corrections: &[u8]) -> Answer {
+        challenge(&self.course.transcript, chunk, corrections, &mut self.chi[..blocks]);
+        let mut answer = Answer { choices: Block::ZERO, columns: *self.columns.last };
+        for strip in Strip::of(blocks) {
+            let chi = &self.chi[strip.blocks.clone()];
+            let choices = &self.choices[strip.index];
+            answer.choices ^= gf128::inner_product(chi, &choices[..chi.len()]);
+            if strip.width > chi.len() {
+                answer.choices ^= choices[chi.len()];
+            }
+            self.columns.hash(strip.index, chi, &mut answer.columns);
+        }
+        answer
+    }
+
+    /// The rows, with the choice bits in bit 0.
+    fn release(&mut self, macs: &mut [Block]) {
+        for strip in Strip::of(macs.len() / ROWS) {
+            let choices = &self.choices[strip.index][..STRIP];
+            self.columns.column(strip.index, 0).copy_from_slice(choices);
+            self.columns.transpose(strip.index, &mut macs[strip.rows()]);
+        }
+    }
+
+    fn over(course: Course, seeds: &[Block]) -> CotReceiver {
+        let params = course.params;
+        let blocks = params.chunk() / ROWS;
+        CotReceiver {
+            course,
+            leaves: Leaves::new(params, seeds),
+            columns: Columns::new(blocks),
+            choices: Secret::new(vec![ZERO_ROW; blocks.div_ceil(STRIP)]),
+            chi: vec![Block::ZERO; blocks],
+            message: Vec::new(),
+        }
+    }
+}
+
+/// The setup on the COT sender's side, without a channel.
+pub struct SenderSetup {
+    id: SessionId,
+    params: Params,
+    delta: Secret<Block>,
+    base: base::BaseReceiver,
+    points: Vec<u8>,
+}
+
+impl SenderSetup {
+    /// Starts; returns the message to the receiver, of [`base::RECEIVER_LEN`] bytes. Arguments as
+    /// [`CotSender::setup`].
+    ///
+    /// # Errors
+    /// `Misuse` when bit 0 of `delta` is 0.
+    pub fn new(
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        delta: Block,
+        prg: &mut Prg,
+    ) -> Result<(SenderSetup, Vec<u8>), Fault> {
+        if !delta.lsb() {
+            return Err(Fault::Misuse("ot: bit 0 of Delta is not 1".into()));
+        }
+        let id = instance_id(session, instance, params);
+        // The base OTs open the side of each level that the path to Delta's digit does not take.
+        let choices = delta ^ Block::new(u128::MAX);
+        let (base, points) = base::BaseReceiver::new(&id, choices, prg);
+        let setup =
+            SenderSetup { id, params, delta: Secret::new(delta), base, points: points.clone() };
+        Ok((setup, points))
+    }
+
+    /// Ends, with the receiver's point and trees.
+    ///
+    /// # Errors
+    /// `Misbehaved` when a message is wrong.
+    pub fn finish(self, point: &[u8], trees: &[u8]) -> Result<CotSender, Fault> {
+        let keys = self.base.finish(point)?;
+        let seeds = pprf::open(&self.id, self.params, *self.delta, &keys, trees)?;
+        let transcript = transcript(&self.id, point, &self.points, trees);
+        Ok(CotSender::over(Course::new(self.params, transcript), *self.delta, &seeds))
+    }
+}
+
+/// The setup on the COT receiver's side, without a channel.
+pub struct ReceiverSetup {
+    id: SessionId,
+    params: Params,
+    base: base::BaseSender,
+    point: [u8; base::SENDER_LEN],
+}
+
+impl ReceiverSetup {
+    /// Starts; returns the point to the sender. Arguments as [`CotReceiver::setup`].
+    pub fn new(
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        prg: &mut Prg,
+    ) -> (ReceiverSetup, [u8; base::SENDER_LEN]) {
+        let id = instance_id(session, instance, params);
+        let (base, point) = base::BaseSender::new(&id, prg);
+        (ReceiverSetup { id, params, base, point }, point)
+    }
+
+    /// Ends, with the sender's points; returns the trees for the sender, of [`pprf::message_len`] bytes.
+    ///
+    /// # Errors
+    /// `Misbehaved` when the message is wrong.
+    pub fn finish(self, points: &[u8], prg: &mut Prg) -> Result<(CotReceiver, Vec<u8>), Fault> {
+        let keys = self.base.finish(points)?;
+        let (seeds, trees) = pprf::build(&self.id, self.params, &keys, prg);
+        let transcript = transcript(&self.id, &self.point, points, &trees);
+        Ok((CotReceiver::over(Course::new(self.params, transcript), &seeds), trees))
+    }
+}
+
+/// What binds every oracle of the setup to one instance and its parameters.
+fn instance_id(session: &SessionId, instance: u64, params: Params) -> SessionId {
+    let oracle = RandomOracle::new("cenote ot instance", session).number(instance);
+    let oracle = oracle.number(params.digit_bits() as u64).number(params.chunk() as u64);
+    SessionId(oracle.digest())
+}
+
+/// What binds every oracle after the setup to it: a challenge that could be known before the seeds
+/// are fixed would let the receiver pick seeds for it.
+fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> SessionId {
+    let oracle = RandomOracle::new("cenote ot setup transcript", id);
+    SessionId(oracle.bytes(point).bytes(points).bytes(trees).digest())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delta(seed: u128) -> Block {
+        Prg::new(Block::new(seed)).block().with_lsb(true)
+    }
+
+    /// A session whose setup was done by an honest dealer.
+    fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
+        let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
+        Prg::new(Block::new(seed)).fill(&mut seeds);
+        let course = || Course::new(params, SessionId([3; 32]));
+        let receiver = CotReceiver::over(course(), &seeds);
+        for tree in 0..params.trees() {
+            seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = Block::new(seed + 1);
+        }
+        (CotSender::over(course(), delta, &seeds), receiver)
+    }
+
+    fn assert_correlated(delta: Block, keys: &[Block], macs: &[Block]) {
+        for (k, m) in keys.iter().zip(macs) {
+            assert!(!k.lsb());
+            assert_eq!(*k, *m ^ delta.times(m.lsb()));
+        }
+    }
+
+    #[test]
+    fn chunks_of_any_shape_are_correlated() {
+        for k in [1, 2, 4, 8] {
+            let params = Params::new(k, 128 * 140).unwrap();
+            let (mut s, mut r) = dealt(params, delta(1), 5);
+            let mut message = Vec::new();
+            for blocks in [1, 2, 63, 64, 65, 128, 140] {
+                let n = 128 * blocks;
+                let (mut keys, mut macs) = (vec![Block::ZERO; n], vec![Block::ZERO; n]);
+                r.produce(&mut macs, &mut message).unwrap();
+                assert_eq!(message.len(), message_len(params, n));
+                s.absorb(&message, &mut keys).unwrap();
+                assert_correlated(s.delta(), &keys, &macs);
+            }
+        }
+    }
+
+    #[test]
+    fn the_punctured_leaf_does_not_matter() {
+        let params = Params::new(4, 256).unwrap();
+        let (mut a, mut r) = dealt(params, delta(1), 5);
+        let (mut b, _) = dealt(params, delta(1), 5);
+        for tree in 0..params.trees() {
+            let leaf = params.leaves() * tree + pprf::digit(params, delta(1), tree);
+            b.leaves.set_seed(leaf, Block::new(77));
+        }
+        let (mut macs, mut message) = (vec![Block::ZERO; 256], Vec::new());
+        r.produce(&mut macs, &mut message).unwrap();
+        let (mut ka, mut kb) = (macs.clone(), macs.clone());
+        a.absorb(&message, &mut ka).unwrap();
+        b.absorb(&message, &mut kb).unwrap();
+        assert_eq!(ka, kb);
+    }
+
+    #[test]
+    fn choice_bits_and_macs_are_balanced() {
+        let (_, mut r) = dealt(Params::default(), delta(1), 9);
+        let mut macs = vec![Block::ZERO; 1 << 15];
+        r.produce(&mut macs, &mut Vec::new()).unwrap();
+        for bit in 0..128 {
+            let ones = macs.iter().filter(|m| m.to_u128() >> bit & 1 == 1).count();
+            // 16384 +- 6 sigma (sigma 90.5).
+            assert!((15841..=16927).contains(&ones), "bit {bit}: {ones}");
+        }
+    }
+
+    #[test]
+    fn misuse_is_refused_and_does_not_end_the_session() {
+        let params = Params::new(4, 256).unwrap();
+        let (mut s, mut r) = dealt(params, delta(1), 5);
+        let mut message = Vec::new();
+        for n in [0, 1, 127, 129, 384] {
+            let mut blocks = vec![Block::ZERO; n];
+            assert!(matches!(r.produce(&mut blocks, &mut message), Err(Fault::Misuse(_))));
+            assert!(matches!(s.absorb(&message, &mut blocks), Err(Fault::Misuse(_))));
+        }
+        let (mut keys, mut macs) = ([Block::ZERO; 128], [Block::ZERO; 128]);
+        r.produce(&mut macs, &mut message).unwrap();
+        s.absorb(&message, &mut keys).unwrap();
+        assert_correlated(delta(1), &keys, &macs);
+    }
+
+    #[test]
+    fn the_limit_of_a_session_holds() {
+        let params = Params::new(2, 128).unwrap();
+        let (_, mut r) = dealt(params, delta(1), 5);
+        r.course.made = Params::MAX_COTS - 128;
+        let mut macs = [Block::ZERO; 128];
+        assert_eq!(r.produce(&mut macs, &mut Vec::new()), Ok(()));
+        assert!(matches!(r.produce(&mut macs, &mut Vec::new()), Err(Fault::Exhausted(_))));
+    }
+
+    #[test]
+    fn any_changed_byte_or_length_is_caught_and_ends_the_session() {
+        let refused = Err(Fault::Misbehaved(COLUMN_CHECK));
+        for k in [1, 2, 4, 8] {
+            let params = Params::new(k, 256).unwrap();
+            let (_, mut r) = dealt(params, delta(1), 5);
+            let (mut macs, mut message) = (vec![Block::ZERO; 256], Vec::new());
+            r.produce(&mut macs, &mut message).unwrap();
+            let len = message.len();
+            let answer = len - ANSWER;
+            // First, middle and last correction; choices' hash; first and last column's hash.
+            for at in [0, answer / 2, answer - 1, answer, answer + 15, answer + 16, len - 1] {
+                let (mut s, _) = dealt(params, delta(1), 5);
+                let mut keys = vec![Block::ONE; 256];
+                let mut bad = message.clone();
+                bad[at] ^= 1 << (at % 8);
+                assert_eq!(s.absorb(&bad, &mut keys), refused);
+                assert!(keys.iter().all(|k| *k == Block::ZERO || *k == Block::ONE));
+                assert!(matches!(s.absorb(&message, &mut keys), Err(Fault::Misuse(_))));
+            }
+            for len in [0, 1, answer, len - 1, len + 1, len + 16] {
+                let (mut s, _) = dealt(params, delta(1), 5);
+                let mut bad = message.clone();
+                bad.resize(len, 0);
+                assert_eq!(s.absorb(&bad, &mut [Block::ZERO; 256]), refused);
+            }
+        }
+    }
+
+    #[test]
+    fn skipped_and_repeated_chunks_are_caught() {
+        let params = Params::new(4, 128).unwrap();
+        let (mut a, mut r) = dealt(params, delta(1), 5);
+        let (mut b, _) = dealt(params, delta(1), 5);
+        let (mut macs, mut first, mut second) = ([Block::ZERO; 128], Vec::new(), Vec::new());
+        r.produce(&mut macs, &mut first).unwrap();
+        r.produce(&mut macs, &mut second).unwrap();
+        let refused = Err(Fault::Misbehaved(COLUMN_CHECK));
+        assert_eq!(a.absorb(&second, &mut macs), refused);
+        assert_eq!(b.absorb(&first, &mut macs), Ok(()));
+        assert_eq!(b.absorb(&first, &mut macs), refused);
+    }
+
+    #[test]
+    fn another_transcript_gives_another_challenge() {
+        let params = Params::new(4, 128).unwrap();
+        let (mut s, mut r) = dealt(params, delta(1), 5);
+        s.course.transcript = SessionId([4; 32]);
+        let (mut macs, mut message) = ([Block::ZERO; 128], Vec::new());
+        r.produce(&mut macs, &mut message).unwrap();
+        assert_eq!(s.absorb(&message, &mut macs), Err(Fault::Misbehaved(COLUMN_CHECK)));
+    }
+
+    /// A receiver that uses other choice bits in the last tree, and bets that Delta's digit there is
+    /// `guess`: the attack that the leakage of the functionality allows.
+    fn cheat(r: &mut CotReceiver, guess: usize, message: &mut Vec<u8>) {
+        let params = r.course.params;
+        let chunk = r.course.begin(128).unwrap();
+        message.resize(message_len(params, 128), 0);
+        let (corrections, answer) = message.split_at_mut(corrections_len(params, 1));
+        r.correct(1, corrections);
+        let offset = Prg::new(Block::new(12)).block();
+        let place = corrections.len() - 32;
+        corrections[place..place + 16]
+            .iter_mut()
+            .zip(offset.to_bytes())
+            .for_each(|(byte, offset)| *byte ^= offset);
+        let mut honest = r.answer(chunk, 1, corrections);
+        let error = cenote_prim::gf128::mul(r.chi[0], offset);
+        for bit in 0..params.digit_bits() {
+            let column = ROWS - params.digit_bits() + bit;
+            honest.columns[column] ^= error.times(guess >> bit & 1 == 1);
+        }
+        honest.write(answer);
+    }
+
+    #[test]
+    fn a_wrong_correction_passes_exactly_when_the_digit_is_guessed() {
+        for (k, sessions) in [(1, 600), (2, 600), (4, 640)] {
+            let params = Params::new(k, 128).unwrap();
+            let mut passed = 0;
+            for seed in 0..sessions {
+                let delta = delta(1000 + seed);
+                let guess = seed as usize % params.leaves();
+                let (mut s, mut r) = dealt(params, delta, 5);
+                let mut message = Vec::new();
+                cheat(&mut r, guess, &mut message);
+                let result = s.absorb(&message, &mut [Block::ZERO; 128]);
+                let right = pprf::digit(params, delta, params.trees() - 1) == guess;
+                assert_eq!(result.is_ok(), right);
+                passed += u32::from(right);
+            }
+            let mean = sessions as f64 / params.leaves() as f64;
+            let sigma = (mean * (1.0 - 1.0 / params.leaves() as f64)).sqrt();
+            assert!(
+                (f64::from(passed) - mean).abs() < 5.0 * sigma,
+                "k {k}: {passed} of {sessions}"
+            );
+        }
+    }
+
+    /// Over many sessions with the same choice bits and Delta, no bit of the message leans.
+    #[test]
+    fn messages_are_balanced() {
+        let params = Params::new(4, 128).unwrap();
+        let mut ones = vec![0u32; 8 * message_len(params, 128)];
+        for seed in 0..400 {
+            let (_, mut r) = dealt(params, delta(1), 100 + seed);
+            let mut message = Vec::new();
+            r.produce(&mut [Block::ZERO; 128], &mut message).unwrap();
+            for (i, n) in ones.iter_mut().enumerate() {
+                *n += u32::from(message[i / 8] >> (i % 8) & 1);
+            }
+        }
+        // 200 +- 6 sigma (sigma 10).
+        assert!(ones.iter().all(|n| (140..=260).contains(n)));
+    }
+}
