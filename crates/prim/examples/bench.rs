@@ -37,7 +37,8 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints the median of several runs, each of about 20 ms, in ns per unit; `work` does `units`.
+/// Prints the least of many short runs, the one least disturbed by other processes, in ns per
+/// unit; `work` does `units`.
 fn measure(what: &str, units: usize, mut work: impl FnMut()) {
     let mut calls = 1u32;
     let mut time = |calls: u32| {
@@ -45,12 +46,11 @@ fn measure(what: &str, units: usize, mut work: impl FnMut()) {
         (0..calls).for_each(|_| work());
         start.elapsed().as_secs_f64()
     };
-    while time(calls) < 0.02 {
+    while time(calls) < 0.001 {
         calls *= 2;
     }
-    let mut runs: Vec<f64> = (0..7).map(|_| time(calls)).collect();
-    runs.sort_by(f64::total_cmp);
-    println!("  {what:<44} {:9.2} ns", runs[3] * 1e9 / (f64::from(calls) * units as f64));
+    let least = (0..60).map(|_| time(calls)).fold(f64::INFINITY, f64::min);
+    println!("  {what:<44} {:9.2} ns", least * 1e9 / (f64::from(calls) * units as f64));
 }
 
 fn ciphers() {

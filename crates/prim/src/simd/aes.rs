@@ -38,12 +38,13 @@ impl Schedule {
     /// Expands `key`.
     pub(crate) fn new(cpu: Cpu, key: Block) -> Schedule {
         let mut schedule = Schedule([Block::ZERO; ROUND_KEYS]);
-        cpu.run(Expand { key, schedule: &mut schedule });
+        cpu.narrow().run(Expand { key, schedule: &mut schedule });
         schedule
     }
 
     /// Replaces every block by what `mode` says.
     pub(crate) fn map(&self, cpu: Cpu, mode: Mode, blocks: &mut [Block]) {
+        let cpu = if blocks.len() == 1 { cpu.narrow() } else { cpu };
         cpu.run(Map { schedule: self, mode, blocks });
     }
 
@@ -136,12 +137,11 @@ fn map<V: Vector, const N: usize>(
     blocks: &mut [Block],
 ) {
     let zero = V::splat(cpu, Block::ZERO);
-    let mut x = [zero; N];
+    let mut x: [V; N] = match mode {
+        Mode::Counter(first) => count(cpu, first.wrapping_add(place)),
+        _ => load(cpu, blocks),
+    };
     let mut mask = [zero; N];
-    match mode {
-        Mode::Counter(first) => count(cpu, first.wrapping_add(place), &mut x),
-        _ => load(cpu, blocks, &mut x),
-    }
     if let Mode::Ccr | Mode::Tccr(_) = mode {
         for x in x.iter_mut() {
             *x = x.sigma();
@@ -149,7 +149,7 @@ fn map<V: Vector, const N: usize>(
     }
     if let Mode::Tccr(first) = mode {
         encrypt(keys, &mut x);
-        count(cpu, first.wrapping_add(place), &mut mask);
+        mask = count(cpu, first.wrapping_add(place));
         for (x, mask) in x.iter_mut().zip(&mut mask) {
             (*x, *mask) = (x.xor(*mask), *x);
         }
@@ -157,26 +157,48 @@ fn map<V: Vector, const N: usize>(
         mask = x;
     }
     encrypt(keys, &mut x);
-    for (x, mask) in x.iter_mut().zip(mask) {
-        *x = x.xor(mask);
+    for (x, mask) in x.iter_mut().zip(&mask) {
+        *x = x.xor(*mask);
     }
     store(&x, blocks);
 }
 
-/// `first`, `first + 1`, .. in the lanes of `x`, register after register.
+/// `first`, `first + 1`, .. modulo 2^128, register after register.
 #[inline(always)]
-pub(super) fn count<V: Vector, const N: usize>(cpu: V::Cpu, first: u128, x: &mut [V; N]) {
-    for (i, x) in x.iter_mut().enumerate() {
-        *x = V::count(cpu, first.wrapping_add((i * V::LANES) as u128));
+pub(super) fn count<V: Vector, const N: usize>(cpu: V::Cpu, first: u128) -> [V; N] {
+    if (first as u64).checked_add((N * V::LANES) as u64).is_none() {
+        return count_over_carry(cpu, first);
     }
+    let mut x = [V::splat(cpu, Block::new(first)); N];
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = x.add_count((i * V::LANES) as u64);
+    }
+    x
+}
+
+/// [`count`] where the low halves wrap around.
+#[cold]
+#[inline(never)]
+fn count_over_carry<V: Vector, const N: usize>(cpu: V::Cpu, first: u128) -> [V; N] {
+    let mut x = [V::load(cpu, &[]); N];
+    for (i, x) in x.iter_mut().enumerate() {
+        let mut blocks = [Block::ZERO; 4];
+        for (lane, block) in blocks.iter_mut().enumerate() {
+            *block = Block::new(first.wrapping_add((i * V::LANES + lane) as u128));
+        }
+        *x = V::load(cpu, &blocks);
+    }
+    x
 }
 
 /// Loads registers from a slice; what lies beyond its end is zero.
 #[inline(always)]
-pub(super) fn load<V: Vector, const N: usize>(cpu: V::Cpu, blocks: &[Block], x: &mut [V; N]) {
+pub(super) fn load<V: Vector, const N: usize>(cpu: V::Cpu, blocks: &[Block]) -> [V; N] {
+    let mut x = [V::load(cpu, &[]); N];
     for (i, x) in x.iter_mut().enumerate() {
         *x = V::load(cpu, blocks.get(i * V::LANES..).unwrap_or_default());
     }
+    x
 }
 
 /// Stores registers into a slice, as far as it goes.

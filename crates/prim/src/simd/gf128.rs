@@ -23,10 +23,11 @@ impl Schedule {
     }
 }
 
-/// The three partial sums of schoolbook multiplication of 64-bit halves, lane by lane.
+/// The three partial sums of Karatsuba's multiplication of 64-bit halves, lane by lane.
 struct Sum<V> {
     low: V,
-    middle: V,
+    /// (low + high half of a) (low + high half of b)
+    both: V,
     high: V,
 }
 
@@ -34,26 +35,30 @@ impl<V: Vector> Sum<V> {
     #[inline(always)]
     fn zero(cpu: V::Cpu) -> Sum<V> {
         let zero = V::splat(cpu, Block::ZERO);
-        Sum { low: zero, middle: zero, high: zero }
+        Sum { low: zero, both: zero, high: zero }
     }
 
     #[inline(always)]
     fn add_product(&mut self, a: V, b: V) {
         self.low = self.low.xor(a.clmul::<false, false>(b));
         self.high = self.high.xor(a.clmul::<true, true>(b));
-        let middle = a.clmul::<true, false>(b).xor(a.clmul::<false, true>(b));
-        self.middle = self.middle.xor(middle);
+        // The high half of sigma is the sum of both halves.
+        self.both = self.both.xor(a.sigma().clmul::<true, true>(b.sigma()));
     }
 
     #[inline(always)]
     fn finish(self) -> Wide {
-        let [low, middle, high] = [self.low, self.middle, self.high].map(|lanes| {
-            let mut blocks = [Block::ZERO; 4];
-            lanes.store(&mut blocks);
-            blocks.into_iter().fold(Block::ZERO, |sum, lane| sum ^ lane).to_u128()
-        });
+        let (low, high) = (sum_of_lanes(self.low), sum_of_lanes(self.high));
+        let middle = sum_of_lanes(self.both) ^ low ^ high;
         (low ^ (middle << 64), high ^ (middle >> 64))
     }
+}
+
+#[inline(always)]
+fn sum_of_lanes<V: Vector>(x: V) -> u128 {
+    let mut lanes = [Block::ZERO; 4];
+    x.store(&mut lanes);
+    (lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3]).to_u128()
 }
 
 struct InnerProduct<'a> {
@@ -120,12 +125,10 @@ fn step<V: Vector, const N: usize>(
     blocks: &[Block],
     sum: &mut Sum<V>,
 ) {
-    let zero = V::splat(cpu, Block::ZERO);
-    let (mut stream, mut x) = ([zero; N], [zero; N]);
-    aes::count(cpu, first, &mut stream);
+    let mut stream: [V; N] = aes::count(cpu, first);
     aes::encrypt(keys, &mut stream);
-    aes::load(cpu, blocks, &mut x);
-    for (x, stream) in x.into_iter().zip(stream) {
-        sum.add_product(x, stream);
+    let x: [V; N] = aes::load(cpu, blocks);
+    for (x, stream) in x.iter().zip(&stream) {
+        sum.add_product(*x, *stream);
     }
 }

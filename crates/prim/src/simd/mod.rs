@@ -86,6 +86,10 @@ impl Cpu {
         None
     }
 
+    fn narrow(self) -> Cpu {
+        match self {}
+    }
+
     fn level(self) -> Level {
         match self {}
     }
@@ -142,8 +146,9 @@ pub(crate) trait Vector: Lanes {
 
     /// `block` in every lane.
     fn splat(cpu: Self::Cpu, block: Block) -> Self;
-    /// `first`, `first + 1`, .. modulo 2^128.
-    fn count(cpu: Self::Cpu, first: u128) -> Self;
+    /// Adds `first` to the low half of the first lane, `first + 1` to that of the second, ..;
+    /// nothing carries into the high halves.
+    fn add_count(self, first: u64) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
     /// [`Block::sigma`] of every lane.

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use super::aes::{RCON, ROUND_KEYS};
+use super::aes::{self, RCON, ROUND_KEYS};
 use super::{Cpu, Kernel, Vector};
 use crate::Block;
 
@@ -81,10 +81,9 @@ impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
 fn refill<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue) {
     let start = V::splat(cpu, queue.start);
     for first in (0..AHEAD).step_by(WIDE * V::LANES) {
-        let mut keys = [start; WIDE];
-        for (i, key) in keys.iter_mut().enumerate() {
-            let index = queue.next + (first + i * V::LANES) as u64;
-            *key = key.xor(V::count(cpu, index.into()));
+        let mut keys: [V; WIDE] = aes::count(cpu, u128::from(queue.next) + first as u128);
+        for key in &mut keys {
+            *key = key.xor(start);
         }
         for round in 0..ROUND_KEYS {
             let row = &mut queue.batch.0[round][first..first + WIDE * V::LANES];
@@ -143,11 +142,15 @@ fn full<V: Vector, const PER_KEY: usize, const N: usize>(
         let row = &row[at..at + N * V::LANES];
         for (group, keys) in x.iter_mut().zip(row.chunks_exact(V::LANES)) {
             let key = V::load(cpu, keys);
-            group.iter_mut().for_each(|x| *x = cipher_step(*x, round, key));
+            for x in group.iter_mut() {
+                *x = cipher_step(*x, round, key);
+            }
         }
     }
-    for (group, input) in x.iter_mut().zip(input) {
-        group.iter_mut().zip(input).for_each(|(x, input)| *x = x.xor(input));
+    for (group, input) in x.iter_mut().zip(&input) {
+        for (x, input) in group.iter_mut().zip(input) {
+            *x = x.xor(*input);
+        }
         if let [a, b] = group.as_mut_slice() {
             (*a, *b) = a.zip(*b);
         }

@@ -96,12 +96,13 @@ fn transpose<V: Shuffle>(cpu: V::Cpu, m: &mut [V; 128]) {
         for (i, x) in x.iter_mut().enumerate() {
             *x = group[i ^ V::FLIP];
         }
-        for (row, x) in middle.iter_mut().zip(rotate(rotate(rotate(x)))) {
+        let x = rotate(rotate(rotate(x)));
+        for (row, x) in middle.iter_mut().zip(&x) {
             row[t] = x.transpose_bits();
         }
     }
-    for (out, x) in m.chunks_exact_mut(16).zip(middle) {
-        out.copy_from_slice(&rotate(rotate(rotate(rotate(x)))));
+    for (out, x) in m.chunks_exact_mut(16).zip(&middle) {
+        out.copy_from_slice(&rotate(rotate(rotate(rotate(*x)))));
     }
 }
 

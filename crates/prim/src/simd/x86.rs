@@ -55,6 +55,16 @@ impl Cpu {
         }
     }
 
+    /// The unit with one lane: enough for one block.
+    #[inline]
+    pub(super) fn narrow(self) -> Cpu {
+        match self {
+            Cpu::Aesni(cpu) => Cpu::Aesni(cpu),
+            // `best` asks for AES-NI as well.
+            Cpu::Vaes512(_) => Cpu::Aesni(Aesni(())),
+        }
+    }
+
     pub(super) fn level(self) -> Level {
         match self {
             Cpu::Aesni(_) => Level::Aesni,
@@ -164,8 +174,8 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
-    fn count(cpu: Aesni, first: u128) -> Xmm {
-        Xmm::splat(cpu, Block::new(first))
+    fn add_count(self, first: u64) -> Xmm {
+        Xmm(proven!(_mm_add_epi64(self.0, _mm_set_epi64x(0, first.cast_signed()))))
     }
 
     #[inline(always)]
@@ -358,15 +368,9 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn count(cpu: Vaes512, first: u128) -> Zmm {
-        let first = Zmm::splat(cpu, Block::new(first));
-        Zmm(proven!({
-            let steps = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
-            let sums = _mm512_add_epi64(first.0, steps);
-            // A low half that wrapped around carries into its high half.
-            let carries = _mm512_cmplt_epu64_mask(sums, steps) << 1;
-            _mm512_mask_sub_epi64(sums, carries, sums, _mm512_set1_epi64(-1))
-        }))
+    fn add_count(self, first: u64) -> Zmm {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|lane| first.wrapping_add(lane).cast_signed());
+        Zmm(proven!(_mm512_add_epi64(self.0, _mm512_set_epi64(0, d, 0, c, 0, b, 0, a))))
     }
 
     #[inline(always)]
