@@ -6,7 +6,10 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_net::{Channel, Fault, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen};
+use cenote_net::{
+    Channel, Fault, Identity, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen, tls_accept,
+    tls_connect,
+};
 
 const DATA: Tag = Tag::new(16, "data");
 const BYTES: usize = 4 << 30;
@@ -15,6 +18,7 @@ const TRIPS: u32 = 20_000;
 fn main() -> Result<(), Box<dyn Error>> {
     measure("mem", &|| Ok(mem_pair()))?;
     measure("tcp", &tcp_pair)?;
+    measure("tls", &tls_pair)?;
     Ok(())
 }
 
@@ -23,6 +27,18 @@ fn tcp_pair() -> Result<(Channel, Channel), Fault> {
     let listener = tcp_listen("127.0.0.1:0")?;
     let connected = tcp_connect(&listener.address().to_string(), limit)?;
     Ok((tcp_accept(&listener, limit)?, connected))
+}
+
+fn tls_pair() -> Result<(Channel, Channel), Fault> {
+    let limit = Duration::from_secs(5);
+    let (server, client) = (Identity::generate("server")?, Identity::generate("client")?);
+    let listener = tcp_listen("127.0.0.1:0")?;
+    let address = listener.address().to_string();
+    let (pinned, own) = (server.certificate().clone(), client.certificate().clone());
+    let connecting = thread::spawn(move || tls_connect(&address, &client, &pinned, limit));
+    let accepted = tls_accept(&listener, &server, &own, limit)?;
+    let connected = connecting.join().map_err(|_| Fault::Internal("a thread panicked".into()))?;
+    Ok((accepted, connected?))
 }
 
 fn measure(name: &str, pair: &dyn Fn() -> Result<(Channel, Channel), Fault>) -> Result<(), Fault> {

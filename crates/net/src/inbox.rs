@@ -25,7 +25,14 @@ impl Inbox {
     pub(crate) fn take(&mut self, out: &mut [u8]) -> usize {
         let n = out.len().min(self.len());
         out[..n].copy_from_slice(&self.buf[self.head..self.head + n]);
+        self.skip(n);
+        n
+    }
+
+    /// Drops the `n` oldest bytes; there must be as many.
+    pub(crate) fn skip(&mut self, n: usize) {
         self.head += n;
+        debug_assert!(self.head <= self.tail);
         if self.head == self.tail {
             self.head = 0;
             self.tail = 0;
@@ -33,7 +40,6 @@ impl Inbox {
                 self.buf = Vec::new();
             }
         }
-        n
     }
 
     /// At least `min` bytes of room after the queued ones; [`commit`](Self::commit) what was filled.

@@ -10,12 +10,14 @@ mod counters;
 mod fault;
 mod frame;
 mod handshake;
+mod identity;
 mod inbox;
 mod link;
 mod mem;
 mod role;
 mod tap;
 mod tcp;
+mod tls;
 
 pub use channel::{Channel, DEFAULT_IDLE_LIMIT};
 pub use counters::{Counters, Phase, Traffic};
@@ -24,6 +26,7 @@ pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
 pub use handshake::{
     Agreed, Handshake, Hello, MAX_HELLO, PROTOCOL_VERSION, decode_hello, encode_hello,
 };
+pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
 pub use mem::mem_pair;
 pub use role::Role;
@@ -31,3 +34,4 @@ pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,
 };
 pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen};
+pub use tls::{tls_accept, tls_connect};

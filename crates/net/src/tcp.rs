@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,15 +131,17 @@ impl TcpLink {
         };
         open().map_err(|error| Fault::Transport(error.to_string()))
     }
+
+    /// Sends a prefix of the parts; never raises SIGPIPE, whatever process this library is part of.
+    pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut control = SendAncillaryBuffer::default();
+        Ok(sendmsg(self.stream.as_fd(), parts, &mut control, SendFlags::NOSIGNAL)?)
+    }
 }
 
 impl Link for TcpLink {
     fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
-        let parts = [IoSlice::new(first), IoSlice::new(second)];
-        outcome(|| {
-            let mut control = SendAncillaryBuffer::default();
-            Ok(sendmsg(self.stream.as_fd(), &parts, &mut control, SendFlags::NOSIGNAL)?)
-        })
+        outcome(|| self.send(&[IoSlice::new(first), IoSlice::new(second)]))
     }
 
     fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
@@ -197,12 +199,6 @@ impl Link for TcpLink {
                 Ok(Io::Gone) | Err(_) => return,
             }
         }
-    }
-}
-
-impl AsFd for TcpLink {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
     }
 }
 

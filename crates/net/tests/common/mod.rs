@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use cenote_net::{Channel, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen};
+use cenote_net::{
+    Channel, Identity, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen, tls_accept, tls_connect,
+};
 
 pub(crate) const DATA: Tag = Tag::new(100, "data");
 pub(crate) const OTHER: Tag = Tag::new(101, "other");
@@ -16,9 +18,21 @@ pub(crate) fn tcp_pair() -> (Channel, Channel) {
     (tcp_accept(&listener, LIMIT).expect("accept"), connected)
 }
 
-/// The plain pairs, by name.
+pub(crate) fn tls_pair() -> (Channel, Channel) {
+    let server = Identity::generate("server").expect("server identity");
+    let client = Identity::generate("client").expect("client identity");
+    let listener = tcp_listen("127.0.0.1:0").expect("listen");
+    let address = listener.address().to_string();
+    std::thread::scope(|scope| {
+        let accepted = scope.spawn(|| tls_accept(&listener, &server, client.certificate(), LIMIT));
+        let connected = tls_connect(&address, &client, server.certificate(), LIMIT);
+        (accepted.join().expect("thread").expect("accept"), connected.expect("connect"))
+    })
+}
+
+/// Pairs over every kind of link, by name.
 pub(crate) fn pairs() -> Vec<(&'static str, (Channel, Channel))> {
-    vec![("mem", mem_pair()), ("tcp", tcp_pair())]
+    vec![("mem", mem_pair()), ("tcp", tcp_pair()), ("tls", tls_pair())]
 }
 
 /// Runs the two sides on threads of their own and returns what they return.

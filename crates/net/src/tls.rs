@@ -1,0 +1,494 @@
+//! Channels over TLS 1.3 with both certificates pinned.
+//!
+//! Each side accepts exactly the certificate it was given for its peer, and the peer must prove, by
+//! the handshake's signature, that it holds the key. Sessions are never resumed.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
+use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::SingleCertAndKey;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection,
+    DigitallySignedStruct, DistinguishedName, Error, OtherError, ServerConfig, ServerConnection,
+    SignatureScheme,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use crate::identity::{CERTIFICATE_FILE, Fingerprint, Identity, PeerCertificate};
+use crate::inbox::Inbox;
+use crate::link::{Interest, Io, Link, Waker, read_each};
+use crate::tcp::{Listener, TcpLink, connect, outcome};
+use crate::{Channel, Fault};
+
+/// Spoken inside TLS; a peer that speaks something else is refused by the TLS handshake.
+const ALPN: &[u8] = b"cenote/1";
+/// Encrypted bytes that a link holds back before it takes no more.
+const OUTGOING: usize = 512 << 10;
+/// Encrypted bytes read at once.
+const INCOMING: usize = 256 << 10;
+/// Said by the server once it accepted the client, who would otherwise learn of a refusal late.
+const WELCOME: u8 = 1;
+
+/// Waits up to `limit` for a peer to connect and prove that it is `peer`.
+///
+/// # Errors
+/// `Policy` when either side refuses the other's certificate; `Transport` when nobody came in time or
+/// the connection failed; `Internal`.
+pub fn tls_accept(
+    listener: &Listener,
+    identity: &Identity,
+    peer: &PeerCertificate,
+    limit: Duration,
+) -> Result<Channel, Fault> {
+    let started = Instant::now();
+    let config = Arc::new(server_config(identity, peer).map_err(internal)?);
+    let stream = listener.accept(limit)?;
+    let conn = Connection::Server(ServerConnection::new(config).map_err(internal)?);
+    open(stream, conn, limit.saturating_sub(started.elapsed()))
+}
+
+/// Connects to `address` (`host:port`), trying again for up to `patience`, and demands proof that the
+/// other end is `peer`.
+///
+/// # Errors
+/// As [`tls_accept`].
+pub fn tls_connect(
+    address: &str,
+    identity: &Identity,
+    peer: &PeerCertificate,
+    patience: Duration,
+) -> Result<Channel, Fault> {
+    let started = Instant::now();
+    let config = Arc::new(client_config(identity, peer).map_err(internal)?);
+    let stream = connect(address, patience)?;
+    // The certificate is pinned, so the name says nothing and is not sent.
+    let name =
+        ServerName::try_from("cenote.invalid").map_err(|e| Fault::Internal(e.to_string()))?;
+    let conn = Connection::Client(ClientConnection::new(config, name).map_err(internal)?);
+    open(stream, conn, patience.saturating_sub(started.elapsed()))
+}
+
+fn internal(error: Error) -> Fault {
+    Fault::Internal(format!("TLS set-up: {error}"))
+}
+
+/// Time that the TLS handshake gets at least, when connecting used up the caller's.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+
+fn open(stream: TcpStream, conn: Connection, limit: Duration) -> Result<Channel, Fault> {
+    let mut link = TlsLink::new(stream, conn)?;
+    match link.greet(limit.max(HANDSHAKE_LIMIT)) {
+        Ok(()) => Ok(Channel::over(Box::new(link))),
+        Err(fault) => {
+            // Lets the alert that says why reach the peer.
+            link.finish(Duration::from_secs(1));
+            Err(fault)
+        }
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn server_config(identity: &Identity, peer: &PeerCertificate) -> Result<ServerConfig, Error> {
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_client_cert_verifier(Arc::new(Pinned::new(peer)))
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified_key()?)));
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+fn client_config(identity: &Identity, peer: &PeerCertificate) -> Result<ClientConfig, Error> {
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned::new(peer)))
+        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified_key()?)));
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    Ok(config)
+}
+
+/// Accepts one certificate, byte for byte, and signatures by its key.
+#[derive(Debug)]
+struct Pinned {
+    certificate: PeerCertificate,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// The peer proved to be somebody, but not the one expected.
+#[derive(Debug, thiserror::Error)]
+#[error("the peer's certificate has fingerprint {found}, expected {expected}")]
+struct WrongPeer {
+    found: Fingerprint,
+    expected: Fingerprint,
+}
+
+impl Pinned {
+    fn new(peer: &PeerCertificate) -> Pinned {
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        Pinned { certificate: peer.clone(), algorithms }
+    }
+
+    fn check(
+        &self,
+        found: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+    ) -> Result<(), Error> {
+        if found == self.certificate.der() && others.is_empty() {
+            return Ok(());
+        }
+        let wrong =
+            WrongPeer { found: Fingerprint::of(found), expected: self.certificate.fingerprint() };
+        Err(CertificateError::Other(OtherError(Arc::new(wrong))).into())
+    }
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(end_entity, intermediates).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not offered".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for Pinned {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(end_entity, intermediates).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls12_signature(self, message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// TLS over a TCP link, just as non-blocking.
+struct TlsLink {
+    tcp: TcpLink,
+    conn: Connection,
+    /// Encrypted bytes that arrived but were not taken in yet.
+    incoming: Inbox,
+}
+
+impl TlsLink {
+    fn new(stream: TcpStream, mut conn: Connection) -> Result<TlsLink, Fault> {
+        conn.set_buffer_limit(Some(OUTGOING));
+        Ok(TlsLink { tcp: TcpLink::new(stream)?, conn, incoming: Inbox::default() })
+    }
+
+    /// Completes the handshake, the welcome included, within a limit.
+    fn greet(&mut self, limit: Duration) -> Result<(), Fault> {
+        let started = Instant::now();
+        loop {
+            match self.greet_now()? {
+                Io::Moved(_) => return Ok(()),
+                Io::Blocked => {}
+                Io::Gone => {
+                    let what =
+                        "the peer closed the connection in the TLS handshake; does it use TLS?";
+                    return Err(Fault::Transport(what.into()));
+                }
+            }
+            let left = limit.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Err(Fault::Transport("the TLS handshake took too long".into()));
+            }
+            self.wait(Interest { read: true, write: false }, left)?;
+        }
+    }
+
+    /// As much of the handshake as goes without waiting; `Moved` when it is complete.
+    fn greet_now(&mut self) -> Result<Io, Fault> {
+        while self.conn.is_handshaking() {
+            // A peer that closed its end may have said why: what it sent is read all the same.
+            self.push()?;
+            match self.pull()? {
+                Io::Moved(_) => {}
+                stop => return Ok(stop),
+            }
+        }
+        if matches!(self.conn, Connection::Server(_)) {
+            return self.write(&[WELCOME], &[]);
+        }
+        let mut welcome = [0; 1];
+        match self.read(&mut [IoSliceMut::new(&mut welcome)])? {
+            Io::Moved(_) if welcome != [WELCOME] => Err(Fault::Misbehaved("tls: no welcome")),
+            io => Ok(io),
+        }
+    }
+
+    /// Writes encrypted bytes that wait; `Moved` when none are left.
+    fn push(&mut self) -> Result<Io, Fault> {
+        while self.conn.wants_write() {
+            let (conn, tcp) = (&mut self.conn, &self.tcp);
+            match outcome(|| conn.write_tls(&mut Encrypted(tcp)))? {
+                Io::Moved(_) => {}
+                stop => return Ok(stop),
+            }
+        }
+        Ok(Io::Moved(1))
+    }
+
+    /// Takes in encrypted bytes; `Moved` when there were any, whether or not they complete a record.
+    fn pull(&mut self) -> Result<Io, Fault> {
+        if self.incoming.len() == 0 {
+            let room = &mut self.incoming.room(INCOMING)[..INCOMING];
+            match self.tcp.read(&mut [IoSliceMut::new(room)])? {
+                Io::Moved(n) => self.incoming.commit(n),
+                stop => return Ok(stop),
+            }
+        }
+        let (conn, mut data) = (&mut self.conn, self.incoming.data());
+        let io = outcome(|| conn.read_tls(&mut data))?;
+        if let Io::Moved(n) = io {
+            self.incoming.skip(n);
+        }
+        if let Err(error) = self.conn.process_new_packets() {
+            // The alert that tells the peer.
+            self.push()?;
+            return Err(tls_fault(error));
+        }
+        Ok(io)
+    }
+}
+
+impl Link for TlsLink {
+    fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
+        match self.push()? {
+            Io::Moved(_) => {}
+            stop => return Ok(stop),
+        }
+        let parts = [IoSlice::new(first), IoSlice::new(second)];
+        let io = outcome(|| self.conn.writer().write_vectored(&parts))?;
+        self.push()?;
+        Ok(io)
+    }
+
+    fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+        loop {
+            match read_each(parts, |out| outcome(|| self.conn.reader().read(out)))? {
+                Io::Blocked => {}
+                io => return Ok(io),
+            }
+            match self.pull()? {
+                Io::Moved(_) => {}
+                stop => {
+                    // Replies of TLS itself, such as to a change of keys.
+                    self.push()?;
+                    return Ok(stop);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<Io, Fault> {
+        self.push()
+    }
+
+    fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
+        let write = interest.write || self.conn.wants_write();
+        self.tcp.wait(Interest { write, ..interest }, limit)
+    }
+
+    fn waker(&self) -> Waker {
+        self.tcp.waker()
+    }
+
+    fn finish(&mut self, limit: Duration) {
+        let started = Instant::now();
+        self.conn.send_close_notify();
+        while let Ok(Io::Blocked) = self.push() {
+            let left = limit.saturating_sub(started.elapsed());
+            let interest = Interest { read: false, write: true };
+            if left.is_zero() || self.tcp.wait(interest, left).is_err() {
+                break;
+            }
+        }
+        self.tcp.finish(limit.saturating_sub(started.elapsed()));
+    }
+}
+
+/// Where TLS writes its records.
+struct Encrypted<'a>(&'a TcpLink);
+
+impl Write for Encrypted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.send(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn tls_fault(error: Error) -> Fault {
+    use AlertDescription as Alert;
+    match error {
+        Error::InvalidCertificate(CertificateError::Other(reason)) => Fault::Policy(format!(
+            "{reason}; correct the peer's certificate file, or find out who is there"
+        )),
+        Error::InvalidCertificate(_) | Error::NoCertificatesPresented => {
+            Fault::Policy(format!("the peer did not prove who it is: {error}"))
+        }
+        Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateRequired
+            | Alert::UnsupportedCertificate
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::DecryptError,
+        ) => Fault::Policy(format!(
+            "the peer refused this side's certificate; give the peer this side's {CERTIFICATE_FILE}"
+        )),
+        Error::InvalidMessage(_) => {
+            Fault::Transport(format!("TLS: {error}; does the peer use TLS, too?"))
+        }
+        error => Fault::Transport(format!("TLS: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::sign::CertifiedKey;
+
+    use super::*;
+    use crate::tcp_listen;
+
+    /// The certificate of one identity with the key of another, as a thief would present it.
+    fn forged(certificate: &Identity, key: &Identity) -> Arc<SingleCertAndKey> {
+        let key = key.certified_key().expect("key").key;
+        let chain = vec![certificate.certificate().der().clone()];
+        Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, key)))
+    }
+
+    fn meet(server: ServerConfig, client: ClientConfig) -> [Result<Channel, Fault>; 2] {
+        let limit = Duration::from_secs(10);
+        let listener = tcp_listen("127.0.0.1:0").expect("listen");
+        let address = listener.address().to_string();
+        std::thread::scope(|scope| {
+            let served = scope.spawn(|| {
+                let conn = ServerConnection::new(Arc::new(server)).expect("server");
+                open(listener.accept(limit)?, Connection::Server(conn), limit)
+            });
+            let name = ServerName::try_from("cenote.invalid").expect("name");
+            let conn = ClientConnection::new(Arc::new(client), name).expect("client");
+            let stream = connect(&address, limit).expect("connect");
+            let connected = open(stream, Connection::Client(conn), limit);
+            [served.join().expect("thread"), connected]
+        })
+    }
+
+    #[test]
+    fn a_stolen_certificate_without_its_key_is_refused() {
+        let identity = |name| Identity::generate(name).expect("identity");
+        let (real, peer, thief) = (identity("real"), identity("peer"), identity("thief"));
+        let pinned = |result: Result<Channel, Fault>| {
+            assert!(matches!(result, Err(Fault::Policy(_))), "{result:?}");
+        };
+        let mut server = server_config(&real, peer.certificate()).expect("config");
+        server.cert_resolver = forged(&real, &thief);
+        let client = client_config(&peer, real.certificate()).expect("config");
+        meet(server, client).into_iter().for_each(pinned);
+
+        let server = server_config(&peer, real.certificate()).expect("config");
+        let mut client = client_config(&real, peer.certificate()).expect("config");
+        client.client_auth_cert_resolver = forged(&real, &thief);
+        meet(server, client).into_iter().for_each(pinned);
+    }
+
+    #[test]
+    fn a_client_without_a_certificate_is_refused() {
+        let identity = |name| Identity::generate(name).expect("identity");
+        let (server, client) = (identity("server"), identity("client"));
+        let mut config = client_config(&client, server.certificate()).expect("config");
+        config.client_auth_cert_resolver = Arc::new(Nobody);
+        let results = meet(server_config(&server, client.certificate()).expect("config"), config);
+        for result in results {
+            assert!(matches!(result, Err(Fault::Policy(_))), "{result:?}");
+        }
+    }
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl rustls::client::ResolvesClientCert for Nobody {
+        fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+            None
+        }
+
+        fn has_certs(&self) -> bool {
+            false
+        }
+    }
+}
