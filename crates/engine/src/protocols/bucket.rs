@@ -75,11 +75,7 @@ pub fn beaver_differences(triple: &Triple, a: Share, b: Share) -> (Share, Share)
 /// The share of lambda_a lambda_b = z xor g x xor f y xor f g, with f and g opened.
 #[inline(always)]
 pub fn beaver_product(triple: &Triple, f: bool, g: bool, role: Role, delta: Block) -> Share {
-    triple
-        .z
-        .xor(triple.x.times(g))
-        .xor(triple.y.times(f))
-        .add_public(f & g, role, delta)
+    triple.z.xor(triple.x.times(g)).xor(triple.y.times(f)).add_public(f & g, role, delta)
 }
 
 #[cfg(test)]

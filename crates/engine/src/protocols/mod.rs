@@ -3,6 +3,7 @@
 pub mod authenticated_half_gates;
 pub mod bucket;
 pub mod coin;
+pub mod half_gates;
 pub mod leaky_and;
 pub mod opening;
 pub mod share;

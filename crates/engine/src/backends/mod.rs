@@ -1,0 +1,5 @@
+//! One module for each protocol backend. Backends do not see each other.
+
+pub mod plain;
+pub mod wrk;
+pub mod yao;

@@ -1,0 +1,183 @@
+//! The evaluator's pass over a chunk: labels and masked values, its report, and the last check.
+
+use std::collections::VecDeque;
+
+use cenote_net::Fault;
+use cenote_prim::gf128::LinearHash;
+use cenote_prim::mitccrh::Mitccrh;
+use cenote_prim::{Block, bits};
+
+use super::Core;
+use super::masks::{Masked, Ready};
+use super::messages::{MaskedReport, TableMessage};
+use super::recorder::{Gate as Recorded, Kind, Pass, walk};
+use crate::protocols::authenticated_half_gates::{Active, BATCH, Gate, evaluate, evaluator_term};
+use crate::tags;
+
+/// The evaluator's data of each live wire and its chunks in flight.
+#[derive(Default)]
+pub(super) struct Evaluator {
+    /// Label and masked value, as of the last evaluated chunk.
+    pub(super) active: Vec<Active>,
+    pending: Vec<bool>,
+    waiting: Option<Masked>,
+    /// What the garbler must answer for each evaluated chunk, oldest first; nothing for a chunk
+    /// without ANDs, which still counts.
+    unanswered: VecDeque<Option<Block>>,
+}
+
+/// Chunks that may be unanswered when the next tables are read: as many as the garbler runs ahead.
+const AHEAD: usize = 1;
+
+impl Evaluator {
+    pub(super) fn resize(&mut self, slots: usize) {
+        self.active.resize(slots, Active::default());
+        self.pending.resize(slots, false);
+    }
+
+    /// Takes a chunk whose f and g this side has sent, and evaluates the one before.
+    pub(super) fn step(&mut self, core: &mut Core, masked: Masked) -> Result<(), Fault> {
+        // Sent before the evaluation, so that the garbler can garble while this side evaluates.
+        core.channel.flush()?;
+        self.evaluate_waiting(core)?;
+        self.waiting = Some(masked);
+        Ok(())
+    }
+
+    /// Evaluates every chunk in flight and runs `wrk.masked` on all of them.
+    pub(super) fn settle(&mut self, core: &mut Core) -> Result<(), Fault> {
+        self.evaluate_waiting(core)?;
+        while !self.unanswered.is_empty() {
+            self.receive_answer(core)?;
+        }
+        Ok(())
+    }
+
+    fn receive_answer(&mut self, core: &mut Core) -> Result<(), Fault> {
+        let Some(Some(expected)) = self.unanswered.pop_front() else { return Ok(()) };
+        let mut answer = [0; 16];
+        core.channel.recv_into(tags::MAC_HASH, &mut answer)?;
+        if !expected.ct_eq(Block::from_bytes(answer)) {
+            return Err(Fault::Misbehaved("wrk.masked"));
+        }
+        Ok(())
+    }
+
+    fn evaluate_waiting(&mut self, core: &mut Core) -> Result<(), Fault> {
+        let Some(masked) = self.waiting.take() else { return Ok(()) };
+        let n = masked.ands();
+        let ready = {
+            // The garbler opens f and g when it records a chunk, before it looks at reports.
+            let peer = core.receive_beaver(&masked)?;
+            while self.unanswered.len() > AHEAD {
+                self.receive_answer(core)?;
+            }
+            core.finish_with(masked, &peer)
+        };
+        let number = core.next_chunk();
+        let mut tables = TableMessage::with_gates(n);
+        if n > 0 {
+            core.channel.recv_into(tags::TABLES, tables.as_bytes_mut())?;
+            tables.validate()?;
+        }
+        let (outputs, terms) = self.evaluate(core, &ready, &tables);
+        let answer = match n {
+            0 => None,
+            _ => Some(self.report(core, number, &outputs, &terms)?),
+        };
+        self.unanswered.push_back(answer);
+        Ok(())
+    }
+
+    fn evaluate(
+        &mut self,
+        core: &mut Core,
+        ready: &Ready,
+        tables: &TableMessage,
+    ) -> (Vec<Active>, Vec<Block>) {
+        let n = ready.gates.len();
+        let mut pass = EvaluatePass {
+            delta: core.supply.delta(),
+            hash: &mut core.hash,
+            active: &mut self.active,
+            gates: &ready.gates,
+            tables,
+            outputs: Vec::with_capacity(n),
+            terms: Vec::with_capacity(n),
+            inputs: Vec::with_capacity(BATCH),
+            slots: Vec::with_capacity(BATCH),
+        };
+        walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
+        (pass.outputs, pass.terms)
+    }
+
+    /// Sends masked values, label hash and a fresh seed; returns the answer that must come.
+    fn report(
+        &self,
+        core: &mut Core,
+        number: u64,
+        outputs: &[Active],
+        terms: &[Block],
+    ) -> Result<Block, Fault> {
+        let masked = bits::pack(outputs.iter().map(|active| active.masked));
+        let seed = core.prg.block();
+        let mut report = MaskedReport { masked: &masked, label_hash: Block::ZERO, seed };
+        let mut hash = LinearHash::new(report.label_seed(&core.session, number));
+        let labels: Vec<Block> = outputs.iter().map(|active| active.label).collect();
+        hash.absorb(&labels);
+        report.label_hash = hash.finish();
+        core.channel.send(tags::MASKED, &report.encode())?;
+        let mut expected = LinearHash::new(seed);
+        expected.absorb(terms);
+        Ok(expected.finish())
+    }
+}
+
+struct EvaluatePass<'a> {
+    delta: Block,
+    hash: &'a mut Mitccrh,
+    active: &'a mut [Active],
+    gates: &'a [Gate],
+    tables: &'a TableMessage,
+    outputs: Vec<Active>,
+    terms: Vec<Block>,
+    inputs: Vec<[Active; 2]>,
+    slots: Vec<u32>,
+}
+
+impl Pass for EvaluatePass<'_> {
+    #[inline]
+    fn linear(&mut self, gate: &Recorded) {
+        let (a, b) = (self.active[gate.a as usize], self.active[gate.b as usize]);
+        self.active[gate.out as usize] = match gate.kind {
+            Kind::Zero => Active::default(),
+            Kind::One => Active { label: Block::ZERO, masked: true },
+            Kind::Not => Active { label: a.label, masked: !a.masked },
+            _ => Active { label: a.label ^ b.label, masked: a.masked ^ b.masked },
+        };
+    }
+
+    #[inline]
+    fn gather(&mut self, gate: &Recorded) {
+        self.inputs.push([self.active[gate.a as usize], self.active[gate.b as usize]]);
+        self.slots.push(gate.out);
+    }
+
+    fn flush(&mut self) {
+        let n = self.slots.len();
+        let done = self.outputs.len();
+        let mut out = [Active::default(); BATCH];
+        let out = &mut out[..n];
+        let gates = &self.gates[done..done + n];
+        let tables = self.tables.gates(done, n);
+        evaluate(self.hash, gates, &self.inputs, tables, (self.tables.colours(), done), out);
+        for ((slot, new), (gate, [a, b])) in
+            self.slots.drain(..).zip(&*out).zip(gates.iter().zip(&self.inputs))
+        {
+            self.active[slot as usize] = *new;
+            self.terms.push(evaluator_term(gate, a.masked, b.masked, new.masked, self.delta));
+        }
+        self.outputs.extend_from_slice(out);
+        self.inputs.clear();
+    }
+}

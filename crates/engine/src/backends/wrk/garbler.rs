@@ -1,0 +1,185 @@
+//! The garbler's passes over a chunk: labels and tables, then masked values and the checks.
+
+use std::collections::VecDeque;
+
+use cenote_net::Fault;
+use cenote_prim::gf128::LinearHash;
+use cenote_prim::mitccrh::Mitccrh;
+use cenote_prim::{Block, bits};
+
+use super::Core;
+use super::masks::{Masked, Ready};
+use super::messages::{MaskedReport, TableMessage};
+use super::recorder::{Gate as Recorded, Kind, Pass, walk};
+use crate::protocols::authenticated_half_gates::{BATCH, Gate, garble, garbler_term};
+use crate::tags;
+
+/// The garbler's data of each live wire and its chunks in flight.
+#[derive(Default)]
+pub(super) struct Garbler {
+    /// L_{w,0}, as of the last garbled chunk.
+    pub(super) labels: Vec<Block>,
+    /// Lambda_w, as of the last checked chunk.
+    pub(super) masked: Vec<bool>,
+    pending: Vec<bool>,
+    unchecked: VecDeque<Garbled>,
+}
+
+/// A garbled chunk whose check is outstanding.
+struct Garbled {
+    ready: Ready,
+    /// L_{c,0} of all ANDs, in program order.
+    outputs: Vec<Block>,
+    /// Number of the chunk in the session.
+    number: u64,
+}
+
+/// Chunks that may be garbled ahead of their check: one, while the evaluator works on it.
+const AHEAD: usize = 1;
+
+impl Garbler {
+    pub(super) fn resize(&mut self, slots: usize) {
+        self.labels.resize(slots, Block::ZERO);
+        self.masked.resize(slots, false);
+        self.pending.resize(slots, false);
+    }
+
+    /// Garbles a chunk whose f and g this side has sent.
+    pub(super) fn step(&mut self, core: &mut Core, masked: Masked) -> Result<(), Fault> {
+        while self.unchecked.len() > AHEAD {
+            self.check_oldest(core)?;
+        }
+        let ready = core.finish_masks(masked)?;
+        let number = core.next_chunk();
+        let (message, outputs) = self.garble(core, &ready);
+        if !outputs.is_empty() {
+            core.channel.send(tags::TABLES, message.as_bytes())?;
+            core.channel.flush()?;
+        }
+        self.unchecked.push_back(Garbled { ready, outputs, number });
+        Ok(())
+    }
+
+    /// Checks every chunk in flight.
+    pub(super) fn settle(&mut self, core: &mut Core) -> Result<(), Fault> {
+        while !self.unchecked.is_empty() {
+            self.check_oldest(core)?;
+        }
+        Ok(())
+    }
+
+    fn garble(&mut self, core: &mut Core, ready: &Ready) -> (TableMessage, Vec<Block>) {
+        let n = ready.gates.len();
+        let mut pass = GarblePass {
+            delta: core.supply.delta(),
+            hash: &mut core.hash,
+            labels: &mut self.labels,
+            gates: &ready.gates,
+            tables: TableMessage::with_gates(n),
+            outputs: Vec::with_capacity(n),
+            inputs: Vec::with_capacity(BATCH),
+            slots: Vec::with_capacity(BATCH),
+        };
+        walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
+        let GarblePass { mut tables, outputs, .. } = pass;
+        tables.set_colours(outputs.iter().map(|label| label.colour()));
+        (tables, outputs)
+    }
+
+    /// `wrk.labels`, then the answer to it: never the other way round.
+    fn check_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
+        let Some(Garbled { ready, outputs, number }) = self.unchecked.pop_front() else {
+            return Ok(());
+        };
+        let n = outputs.len();
+        if n == 0 {
+            self.follow(&ready, &[], |_| ());
+            return Ok(());
+        }
+        let report = core.channel.recv(tags::MASKED, MaskedReport::len(n))?;
+        let report = MaskedReport::decode(&report, n)?;
+        let delta = core.supply.delta();
+        let mut labels = LinearHash::new(report.label_seed(&core.session, number));
+        let mut active = outputs;
+        for (i, label) in active.iter_mut().enumerate() {
+            *label ^= delta.times(bits::get(report.masked, i));
+        }
+        labels.absorb(&active);
+        if !labels.finish().ct_eq(report.label_hash) {
+            return Err(Fault::Misbehaved("wrk.labels"));
+        }
+        // The buffer is reused for the terms of the answer.
+        let mut terms = active;
+        terms.clear();
+        self.follow(&ready, report.masked, |term| terms.push(term));
+        let mut answer = LinearHash::new(report.seed);
+        answer.absorb(&terms);
+        core.channel.send(tags::MAC_HASH, &answer.finish().to_bytes())
+    }
+
+    /// Carries the masked values through a chunk; `term` sees the MAC term of each AND.
+    fn follow(&mut self, ready: &Ready, masked: &[u8], mut term: impl FnMut(Block)) {
+        let values = &mut self.masked;
+        let mut gates = ready.gates.iter().enumerate();
+        for gate in &ready.chunk.gates {
+            let (a, b) = (values[gate.a as usize], values[gate.b as usize]);
+            values[gate.out as usize] = match gate.kind {
+                Kind::Zero => false,
+                Kind::One => true,
+                Kind::Xor => a ^ b,
+                Kind::Not => !a,
+                Kind::And => {
+                    let (i, shares) = gates.next().expect("one gate for each AND");
+                    term(garbler_term(shares, a, b));
+                    bits::get(masked, i)
+                }
+            };
+        }
+    }
+}
+
+struct GarblePass<'a> {
+    delta: Block,
+    hash: &'a mut Mitccrh,
+    labels: &'a mut [Block],
+    gates: &'a [Gate],
+    tables: TableMessage,
+    outputs: Vec<Block>,
+    inputs: Vec<[Block; 2]>,
+    slots: Vec<u32>,
+}
+
+impl Pass for GarblePass<'_> {
+    #[inline]
+    fn linear(&mut self, gate: &Recorded) {
+        let (a, b) = (self.labels[gate.a as usize], self.labels[gate.b as usize]);
+        self.labels[gate.out as usize] = match gate.kind {
+            Kind::Zero => Block::ZERO,
+            // The evaluator's label of a constant is zero and its masked value the constant.
+            Kind::One => self.delta,
+            Kind::Not => a ^ self.delta,
+            _ => a ^ b,
+        };
+    }
+
+    #[inline]
+    fn gather(&mut self, gate: &Recorded) {
+        self.inputs.push([self.labels[gate.a as usize], self.labels[gate.b as usize]]);
+        self.slots.push(gate.out);
+    }
+
+    fn flush(&mut self) {
+        let n = self.slots.len();
+        let done = self.outputs.len();
+        let mut out = [Block::ZERO; BATCH];
+        let out = &mut out[..n];
+        let tables = self.tables.gates_mut(done, n);
+        let gates = &self.gates[done..done + n];
+        garble(self.hash, self.delta, gates, &self.inputs, tables, out);
+        for (slot, label) in self.slots.drain(..).zip(&*out) {
+            self.labels[slot as usize] = *label;
+        }
+        self.outputs.extend_from_slice(out);
+        self.inputs.clear();
+    }
+}

@@ -1,0 +1,201 @@
+//! Backend `wrk`: authenticated garbling on a pool of leaky ANDs (POOL-WRK), malicious security.
+//!
+//! **Construction.** Two-party authenticated garbling: POOL section 8 for the preprocessing
+//! (`supply.rs`), Katz, Ranellucci, Rosulek, Wang (CRYPTO 2018) for half gates
+//! (`protocols/authenticated_half_gates.rs`), in chunks so that memory follows the live wires.
+//! **Roles.** The garbler holds L_{w,0} and Delta_A, the evaluator L_{w,Lambda}, Lambda and Delta_B; masks
+//! lambda are authenticated shares on both sides.
+//! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
+//! `params.rs`: kappa 128, rho 40, 64 or 80; bucket and pool from `cenote_pool::params`.
+//!
+//! **Inputs** of owner P: the peer opens its shares of fresh masks to P; P sends Lambda = x xor lambda;
+//! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened.
+//! **Chunk** of gates in program order: both open f and g of all ANDs; the garbler sends tables;
+//! the evaluator reports Lambda with a hash of its labels; the garbler checks the report, then
+//! answers with a hash of MACs. The garbler works one chunk ahead of the evaluator.
+//! **Outputs.** After every deferred check: to B, A opens its shares of the masks; to A, B opens its.
+//!
+//! **Leakage and abort.** Security with abort, no fairness: the evaluator learns an output for both
+//! first. A fault ends the session; the peer sees one uniform abort frame.
+//! **Checks** (what may not happen before them in brackets):
+//! - `ot.*`: consistency of the OT extension \[any use of a share\].
+//! - `equality.digest`, `coin.opening`: leaky ANDs \[entry in the pool; the coin\].
+//! - `opening.mac`: every opened bit \[its use\].
+//! - `wrk.labels`: the reported Lambda are those of the labels \[`wrk.masked`'s answer\].
+//! - `wrk.masked`: every Lambda is right \[any reveal\].
+//! - `wrk.tables.format`, `wrk.masked.format`, `wrk.input.format`: canonical packing \[decoding\].
+//!
+//! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
+//! values: masked alike. Delta_A: offset of labels, one of each pair is shown; Delta_B: keys are never sent.
+//! Output of one receiver: masked by its own share of lambda, which it never opens.
+//! **Costs.** docs/protocols/wrk.md; asserted in the tests.
+//! **Differences from the papers.** The label hash D_L is ours and mandatory (protocols B.6);
+//! universal hashes replace lists of MACs; f and g are opened a chunk at a time.
+
+mod evaluator;
+mod garbler;
+mod masks;
+mod messages;
+mod party;
+mod recorder;
+
+use cenote_net::{Channel, Fault, Role};
+use cenote_prim::mitccrh::Mitccrh;
+use cenote_prim::{Block, Prg, RandomOracle, SessionId};
+
+pub use party::{Checked, WrkParty};
+
+use crate::claims::{Adversary, Claims};
+use crate::params::WrkParams;
+use crate::protocols::opening;
+use crate::supply::Supply;
+use crate::tags;
+use masks::{Masked, Ready};
+
+/// One party's end of a session: serves many requests from one supply, one after the other.
+pub struct WrkSession {
+    core: Core,
+}
+
+/// What outlives a request.
+struct Core {
+    channel: Channel,
+    supply: Supply,
+    session: SessionId,
+    role: Role,
+    /// Half-gate hash: its key indices run on through all requests.
+    hash: Mitccrh,
+    prg: Prg,
+    chunks: u64,
+}
+
+impl WrkSession {
+    /// Sets a session up: base OTs in both directions and the coin for the hashes. `session` must
+    /// come from a handshake that both sides' fresh randomness went into.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn open(
+        mut channel: Channel,
+        session: SessionId,
+        role: Role,
+        params: WrkParams,
+        mut prg: Prg,
+    ) -> Result<WrkSession, Fault> {
+        let supply = match Supply::setup(&mut channel, session, role, params, prg.fork()) {
+            Ok(supply) => supply,
+            Err(fault) => {
+                channel.abort();
+                return Err(fault);
+            }
+        };
+        let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
+        let hash = Mitccrh::new(oracle.blocks(&[supply.start()]).block());
+        Ok(WrkSession { core: Core { channel, supply, session, role, hash, prg, chunks: 0 } })
+    }
+
+    /// Fills the pool; without this, the first request does.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn fill(&mut self) -> Result<(), Fault> {
+        self.core.supply.fill(&mut self.core.channel)
+    }
+
+    /// Makes sure that `triples` ready triples are in stock, as far as the stock has room.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
+        self.core.supply.stock(&mut self.core.channel, triples)
+    }
+
+    /// The party of the next request.
+    pub fn party(&mut self) -> WrkParty<'_> {
+        WrkParty::new(&mut self.core)
+    }
+
+    /// The connection, for handshakes between requests and for its counters.
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.core.channel
+    }
+
+    /// The supply, for its levels.
+    #[must_use]
+    pub fn supply(&self) -> &Supply {
+        &self.core.supply
+    }
+
+    /// What this session promises.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        claims(self.core.supply.params())
+    }
+}
+
+/// The promise of the backend under `params`.
+#[must_use]
+pub fn claims(params: &WrkParams) -> Claims {
+    Claims {
+        backend: "wrk",
+        adversary: Adversary::Malicious,
+        kappa: 128,
+        epsilon_log2: Some(params.epsilon_log2),
+        assumptions: &[
+            "BLAKE3 is a random oracle",
+            "AES-128 is an ideal cipher (re-keyed hash, PRG)",
+            "computational Diffie-Hellman in ristretto255 (base OT)",
+        ],
+        leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
+        first_output: "evaluator",
+        constant_time: true,
+        audited: false,
+    }
+}
+
+impl Core {
+    fn next_chunk(&mut self) -> u64 {
+        self.chunks += 1;
+        self.chunks
+    }
+
+    fn send_beaver(&mut self, masked: &Masked) -> Result<(), Fault> {
+        if masked.ands() == 0 {
+            return Ok(());
+        }
+        let opening = self.supply.openings().open(&masked.macs);
+        self.channel.send(tags::BEAVER_OPEN, &opening)
+    }
+
+    fn receive_beaver(&mut self, masked: &Masked) -> Result<Vec<u8>, Fault> {
+        if masked.ands() == 0 {
+            return Ok(Vec::new());
+        }
+        let len = opening::message_len(masked.keys.len());
+        let message = self.channel.recv(tags::BEAVER_OPEN, len)?;
+        let delta = self.supply.delta();
+        self.supply.openings().verify(&message, &masked.keys, delta)
+    }
+
+    fn finish_with(&self, masked: Masked, peer: &[u8]) -> Ready {
+        masked.finish(peer, self.role, self.supply.delta())
+    }
+
+    fn finish_masks(&mut self, masked: Masked) -> Result<Ready, Fault> {
+        let peer = self.receive_beaver(&masked)?;
+        Ok(self.finish_with(masked, &peer))
+    }
+
+    /// Opens this side's bits under `macs` to the peer.
+    fn open_to_peer(&mut self, tag: cenote_net::Tag, macs: &[Block]) -> Result<(), Fault> {
+        let message = self.supply.openings().open(macs);
+        self.channel.send(tag, &message)
+    }
+
+    /// The peer's bits under `keys`, opened to this side.
+    fn open_from_peer(&mut self, tag: cenote_net::Tag, keys: &[Block]) -> Result<Vec<u8>, Fault> {
+        let message = self.channel.recv(tag, opening::message_len(keys.len()))?;
+        let delta = self.supply.delta();
+        self.supply.openings().verify(&message, keys, delta)
+    }
+}

@@ -1,0 +1,274 @@
+//! The Party API of one request over a `wrk` session.
+
+use cenote_circuit::Gates;
+use cenote_net::{Fault, Phase, Role};
+use cenote_prim::{Block, bits};
+
+use super::Core;
+use super::evaluator::Evaluator;
+use super::garbler::Garbler;
+use super::masks::Masks;
+use super::recorder::{Kind, Recorder};
+use crate::party::{Party, Receivers, expect_input};
+use crate::protocols::authenticated_half_gates::Active;
+use crate::protocols::share::Share;
+use crate::supply::MAX_TAKE;
+use crate::tags;
+use crate::wires::Wire;
+
+/// One party of one request.
+pub struct WrkParty<'s> {
+    core: &'s mut Core,
+    recorder: Recorder,
+    masks: Masks,
+    side: Side,
+    /// A call failed: nothing may follow.
+    faulted: bool,
+}
+
+enum Side {
+    Garbler(Garbler),
+    Evaluator(Evaluator),
+}
+
+/// Proof that every deferred check of the session ran. Only [`WrkParty::check`] makes one, and it
+/// is used up by the reveal it allows.
+#[must_use = "outputs are opened with the proof that the checks ran"]
+pub struct Checked(());
+
+impl<'s> WrkParty<'s> {
+    pub(super) fn new(core: &'s mut Core) -> WrkParty<'s> {
+        let side = match core.role {
+            Role::Garbler => Side::Garbler(Garbler::default()),
+            Role::Evaluator => Side::Evaluator(Evaluator::default()),
+        };
+        core.channel.set_phase(Phase::Online);
+        WrkParty { core, recorder: Recorder::new(), masks: Masks::default(), side, faulted: false }
+    }
+
+    /// Runs one step; a fault ends the session for the peer as well.
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.faulted {
+            return Err(Fault::Misuse("the session has failed".into()));
+        }
+        step(self).inspect_err(|_| {
+            self.faulted = true;
+            self.core.channel.abort();
+        })
+    }
+
+    #[inline]
+    fn gate(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        if self.recorder.is_full() {
+            self.guarded(Self::flush)?;
+        }
+        self.recorder.push(kind, a, b)
+    }
+
+    /// Masks the recorded chunk, opens its f and g, and moves the chunks in flight on by one.
+    fn flush(&mut self) -> Result<(), Fault> {
+        let chunk = self.recorder.take();
+        if self.core.supply.ready() < chunk.ands {
+            // A refill talks on the same connection: nothing may be in flight.
+            self.settle()?;
+        }
+        self.resize();
+        let triples = self.core.supply.take_triples(&mut self.core.channel, chunk.ands)?;
+        self.core.channel.set_phase(Phase::Online);
+        let masked = self.masks.pass(chunk, triples);
+        self.core.send_beaver(&masked)?;
+        match &mut self.side {
+            Side::Garbler(garbler) => garbler.step(self.core, masked),
+            Side::Evaluator(evaluator) => evaluator.step(self.core, masked),
+        }
+    }
+
+    /// Garbles, evaluates and checks all that is in flight.
+    fn settle(&mut self) -> Result<(), Fault> {
+        match &mut self.side {
+            Side::Garbler(garbler) => garbler.settle(self.core),
+            Side::Evaluator(evaluator) => evaluator.settle(self.core),
+        }
+    }
+
+    /// Brings every wire up to date, all checks done.
+    fn drain(&mut self) -> Result<(), Fault> {
+        if !self.recorder.is_empty() {
+            self.flush()?;
+        }
+        self.settle()
+    }
+
+    fn resize(&mut self) {
+        let slots = self.recorder.slots_used();
+        self.masks.shares.resize(slots, Share::ZERO);
+        match &mut self.side {
+            Side::Garbler(garbler) => garbler.resize(slots),
+            Side::Evaluator(evaluator) => evaluator.resize(slots),
+        }
+    }
+
+    /// Inputs of at most [`MAX_TAKE`] bits.
+    fn input_piece(&mut self, owner: Role, len: usize, bits: &[bool]) -> Result<Vec<Wire>, Fault> {
+        let mut lease = self.core.supply.take_shares(&mut self.core.channel, len)?;
+        self.core.channel.set_phase(Phase::Online);
+        let shares = lease.rest();
+        let wires = self.recorder.wires(len);
+        self.resize();
+        for (wire, share) in wires.iter().zip(shares) {
+            self.masks.shares[wire.slot()] = *share;
+        }
+        let masked = self.masked_inputs(owner, shares, bits)?;
+        match &mut self.side {
+            Side::Garbler(garbler) => {
+                let delta = self.core.supply.delta();
+                let mut labels = vec![Block::ZERO; len];
+                self.core.prg.fill(&mut labels);
+                for ((wire, label), &masked) in wires.iter().zip(&mut labels).zip(&masked) {
+                    garbler.labels[wire.slot()] = *label;
+                    garbler.masked[wire.slot()] = masked;
+                    *label ^= delta.times(masked);
+                }
+                self.core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))?;
+            }
+            Side::Evaluator(evaluator) => {
+                let mut labels = vec![Block::ZERO; len];
+                self.core
+                    .channel
+                    .recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
+                for ((wire, label), masked) in wires.iter().zip(labels).zip(masked) {
+                    evaluator.active[wire.slot()] = Active { label, masked };
+                }
+            }
+        }
+        Ok(wires)
+    }
+
+    /// Lambda = x xor lambda: the owner learns the peer's shares of the masks and sends Lambda.
+    fn masked_inputs(
+        &mut self,
+        owner: Role,
+        shares: &[Share],
+        bits: &[bool],
+    ) -> Result<Vec<bool>, Fault> {
+        let core = &mut *self.core;
+        if owner == core.role {
+            let keys: Vec<Block> = shares.iter().map(|share| share.key).collect();
+            let peer = core.open_from_peer(tags::INPUT_MASK, &keys)?;
+            let masked: Vec<bool> = (bits.iter().zip(shares).enumerate())
+                .map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i))
+                .collect();
+            core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
+            Ok(masked)
+        } else {
+            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            core.open_to_peer(tags::INPUT_MASK, &macs)?;
+            let packed = core.channel.recv(tags::INPUT_BITS, bits::packed_len(shares.len()))?;
+            if !bits::is_canonical(&packed, shares.len()) {
+                return Err(Fault::Misbehaved("wrk.input.format"));
+            }
+            Ok((0..shares.len()).map(|i| bits::get(&packed, i)).collect())
+        }
+    }
+
+    /// One direction of a reveal: `to` learns the peer's shares of the masks.
+    fn open_to(&mut self, to: Role, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+        let shares: Vec<Share> = slots.iter().map(|&slot| self.masks.shares[slot]).collect();
+        if to != self.core.role {
+            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            self.core.open_to_peer(tags::OUTPUT_MASK, &macs)?;
+            self.core.channel.flush()?;
+            return Ok(None);
+        }
+        let keys: Vec<Block> = shares.iter().map(|share| share.key).collect();
+        let peer = self.core.open_from_peer(tags::OUTPUT_MASK, &keys)?;
+        let masked = |slot: usize| match &self.side {
+            Side::Garbler(garbler) => garbler.masked[slot],
+            Side::Evaluator(evaluator) => evaluator.active[slot].masked,
+        };
+        let outputs = slots.iter().zip(&shares).enumerate();
+        Ok(Some(
+            outputs.map(|(i, (&slot, s))| masked(slot) ^ s.bit() ^ bits::get(&peer, i)).collect(),
+        ))
+    }
+}
+
+impl Gates for WrkParty<'_> {
+    type Wire = Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
+        if self.recorder.is_full() {
+            self.guarded(Self::flush)?;
+        }
+        Ok(self.recorder.constant(bit))
+    }
+
+    #[inline]
+    fn xor(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Xor, a, b)
+    }
+
+    #[inline]
+    fn not(&mut self, a: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Not, a, a)
+    }
+
+    #[inline]
+    fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::And, a, b)
+    }
+}
+
+impl Party for WrkParty<'_> {
+    type Checked = Checked;
+
+    fn role(&self) -> Role {
+        self.core.role
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Wire>, Fault> {
+        let own = expect_input(self.core.role, owner, len, bits)?;
+        self.guarded(|party| {
+            party.drain()?;
+            let mut wires = Vec::with_capacity(len);
+            for first in (0..len).step_by(MAX_TAKE) {
+                let piece = MAX_TAKE.min(len - first);
+                let bits = own.get(first..first + piece).unwrap_or_default();
+                wires.extend(party.input_piece(owner, piece, bits)?);
+            }
+            Ok(wires)
+        })
+    }
+
+    fn check(&mut self) -> Result<Checked, Fault> {
+        self.guarded(Self::drain)?;
+        Ok(Checked(()))
+    }
+
+    fn open(
+        &mut self,
+        _proof: Checked,
+        to: Receivers,
+        wires: &[Wire],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let slots = self.recorder.slots(wires)?;
+        self.guarded(|party| {
+            if !party.recorder.is_empty() {
+                return Err(Fault::Misuse("gates were added after the checks".into()));
+            }
+            let mut result = None;
+            for role in [Role::Evaluator, Role::Garbler] {
+                if to.include(role) {
+                    result = result.or(party.open_to(role, &slots)?);
+                }
+            }
+            Ok(result)
+        })
+    }
+}

@@ -1,0 +1,349 @@
+//! Backend `yao`: half-gates garbled circuits, streamed; semi-honest security.
+//!
+//! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
+//! (`protocols/half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
+//! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 128.
+//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT whose offset
+//! is Delta gives K and M = K xor r Delta for random r; the evaluator sends d = x xor r, the garbler sets L_0 = K
+//! xor d Delta.
+//! **Outputs.** To the evaluator: the garbler sends the permute bits of L_0. To the garbler: the evaluator
+//! sends bit 0 of the active labels.
+//! **Leakage and abort.** Nothing to a peer that follows the protocol; no promise against others.
+//! **Checks.** `yao.tables.format`, `yao.format`: lengths and canonical packing, for robustness.
+//! **Private values.** Garbler's input: the label is one of two random ones. Evaluator's input: masked by r.
+//! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
+
+use cenote_circuit::Gates;
+use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_prim::mitccrh::Mitccrh;
+use cenote_prim::{Block, Prg, Secret, SessionId, bits};
+
+use crate::claims::{Adversary, Claims};
+use crate::party::{Party, Receivers, expect_input};
+use crate::protocols::half_gates::{BATCH, evaluate, garble};
+use crate::tags;
+
+/// Gates of a full frame of tables.
+const FRAME: usize = 4 << 10;
+/// Input bits of one message.
+const PIECE: usize = 1 << 16;
+
+/// One party's end of a session.
+pub struct YaoSession {
+    channel: Channel,
+    side: Side,
+    hash: Mitccrh,
+    /// Garbler: tables not sent yet. Evaluator: tables not used yet, from `used` on.
+    tables: Vec<[Block; 2]>,
+    used: usize,
+    frame: Vec<u8>,
+}
+
+enum Side {
+    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Prg },
+    Evaluator { cot: Box<CotReceiver> },
+}
+
+/// Proof of the deferred checks, of which this backend has none.
+#[must_use = "outputs are opened with the proof that the checks ran"]
+pub struct Checked(());
+
+impl YaoSession {
+    /// Sets a session up: base OTs in one direction; the garbler chooses the hash's start point
+    /// after its offset.
+    ///
+    /// # Errors
+    /// Faults of the channel and of oblivious transfer.
+    pub fn open(
+        mut channel: Channel,
+        session: SessionId,
+        role: Role,
+        mut prg: Prg,
+    ) -> Result<YaoSession, Fault> {
+        let params = OtParams::default();
+        let ch = &mut channel;
+        let (side, start) = match role {
+            Role::Garbler => {
+                let delta = prg.block().with_lsb(true);
+                let cot = CotSender::setup(ch, &session, 0, params, delta, &mut prg)?;
+                let start = prg.block();
+                ch.send(tags::YAO_START, &start.to_bytes())?;
+                ch.flush()?;
+                (Side::Garbler { delta: Secret::new(delta), cot: Box::new(cot), prg }, start)
+            }
+            Role::Evaluator => {
+                let cot = CotReceiver::setup(ch, &session, 0, params, &mut prg)?;
+                let mut start = [0; 16];
+                ch.recv_into(tags::YAO_START, &mut start)?;
+                (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+            }
+        };
+        let hash = Mitccrh::new(start);
+        Ok(YaoSession { channel, side, hash, tables: Vec::new(), used: 0, frame: Vec::new() })
+    }
+
+    /// The party of the next request.
+    pub fn party(&mut self) -> YaoParty<'_> {
+        self.channel.set_phase(Phase::Online);
+        YaoParty { session: self }
+    }
+
+    /// The connection.
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    fn send_tables(&mut self) -> Result<(), Fault> {
+        if !self.tables.is_empty() {
+            self.channel.send(tags::YAO_TABLES, Block::as_bytes(self.tables.as_flattened()))?;
+            self.tables.clear();
+        }
+        Ok(())
+    }
+
+    fn receive_tables(&mut self) -> Result<(), Fault> {
+        self.frame = self.channel.recv_bounded(tags::YAO_TABLES, 32 * FRAME)?;
+        if self.frame.is_empty() || !self.frame.len().is_multiple_of(32) {
+            return Err(Fault::Misbehaved("yao.tables.format"));
+        }
+        self.tables.resize(self.frame.len() / 32, [Block::ZERO; 2]);
+        Block::as_bytes_mut(self.tables.as_flattened_mut()).copy_from_slice(&self.frame);
+        self.used = 0;
+        Ok(())
+    }
+
+    /// Before the parties talk about anything but tables: the garbler's have all left, the
+    /// evaluator's are all used.
+    fn sync(&mut self) -> Result<(), Fault> {
+        match &self.side {
+            Side::Garbler { .. } => self.send_tables(),
+            Side::Evaluator { .. } if self.used == self.tables.len() => Ok(()),
+            Side::Evaluator { .. } => Err(Fault::Misbehaved("yao.tables.format")),
+        }
+    }
+
+    /// At most [`BATCH`] independent ANDs; `out` receives the labels.
+    fn ands(&mut self, inputs: &[[Block; 2]], out: &mut [Block]) -> Result<(), Fault> {
+        match &self.side {
+            Side::Garbler { delta, .. } => {
+                let first = self.tables.len();
+                self.tables.resize(first + inputs.len(), [Block::ZERO; 2]);
+                garble(&mut self.hash, **delta, inputs, &mut self.tables[first..], out);
+                if self.tables.len() >= FRAME {
+                    self.send_tables()?;
+                }
+            }
+            Side::Evaluator { .. } => {
+                let mut done = 0;
+                while done < inputs.len() {
+                    if self.used == self.tables.len() {
+                        self.receive_tables()?;
+                    }
+                    let n = (inputs.len() - done).min(self.tables.len() - self.used);
+                    let tables = &self.tables[self.used..self.used + n];
+                    let range = done..done + n;
+                    evaluate(&mut self.hash, &inputs[range.clone()], tables, &mut out[range]);
+                    self.used += n;
+                    done += n;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The promise of the backend.
+#[must_use]
+pub fn claims() -> Claims {
+    Claims {
+        backend: "yao",
+        adversary: Adversary::SemiHonest,
+        kappa: 128,
+        epsilon_log2: None,
+        assumptions: &[
+            "BLAKE3 is a random oracle",
+            "AES-128 is an ideal cipher (re-keyed hash, PRG)",
+            "computational Diffie-Hellman in ristretto255 (base OT)",
+        ],
+        leakage: "the outputs of its receivers; sizes and timing of messages",
+        first_output: "evaluator",
+        constant_time: true,
+        audited: false,
+    }
+}
+
+/// One party of one request. A wire is its label: L_0 at the garbler, the active one at the evaluator.
+pub struct YaoParty<'s> {
+    session: &'s mut YaoSession,
+}
+
+impl Gates for YaoParty<'_> {
+    type Wire = Block;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Block, Fault> {
+        // The evaluator's label of a constant is zero, so L_0 is bit times Delta.
+        Ok(match &self.session.side {
+            Side::Garbler { delta, .. } => delta.times(bit),
+            Side::Evaluator { .. } => Block::ZERO,
+        })
+    }
+
+    #[inline]
+    fn xor(&mut self, a: &Block, b: &Block) -> Result<Block, Fault> {
+        Ok(*a ^ *b)
+    }
+
+    #[inline]
+    fn not(&mut self, a: &Block) -> Result<Block, Fault> {
+        Ok(match &self.session.side {
+            Side::Garbler { delta, .. } => *a ^ **delta,
+            Side::Evaluator { .. } => *a,
+        })
+    }
+
+    #[inline]
+    fn and(&mut self, a: &Block, b: &Block) -> Result<Block, Fault> {
+        let mut out = [Block::ZERO];
+        self.session.ands(&[[*a, *b]], &mut out)?;
+        Ok(out[0])
+    }
+
+    fn and_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
+        let n = a.len().min(b.len());
+        let mut out = vec![Block::ZERO; n];
+        let mut inputs = [[Block::ZERO; 2]; BATCH];
+        for ((a, b), out) in a[..n].chunks(BATCH).zip(b.chunks(BATCH)).zip(out.chunks_mut(BATCH)) {
+            for (input, (a, b)) in inputs.iter_mut().zip(a.iter().zip(b)) {
+                *input = [*a, *b];
+            }
+            self.session.ands(&inputs[..out.len()], out)?;
+        }
+        Ok(out)
+    }
+}
+
+impl YaoParty<'_> {
+    fn garbler_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
+        let YaoSession { channel, side, .. } = &mut *self.session;
+        let mut labels = vec![Block::ZERO; len];
+        match side {
+            Side::Garbler { delta, prg, .. } => {
+                prg.fill(&mut labels);
+                for (labels, bits) in labels.chunks(PIECE).zip(bits.chunks(PIECE)) {
+                    let active: Vec<Block> =
+                        labels.iter().zip(bits).map(|(l, &bit)| *l ^ delta.times(bit)).collect();
+                    channel.send(tags::YAO_LABELS, Block::as_bytes(&active))?;
+                }
+            }
+            Side::Evaluator { .. } => {
+                for labels in labels.chunks_mut(PIECE) {
+                    channel.recv_into(tags::YAO_LABELS, Block::as_bytes_mut(labels))?;
+                }
+            }
+        }
+        Ok(labels)
+    }
+
+    fn evaluator_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
+        let YaoSession { channel, side, .. } = &mut *self.session;
+        let mut labels = vec![Block::ZERO; len];
+        for (i, labels) in labels.chunks_mut(PIECE).enumerate() {
+            let mut random = vec![Block::ZERO; labels.len().next_multiple_of(128)];
+            match side {
+                Side::Garbler { delta, cot, .. } => {
+                    cot.extend(channel, &mut random)?;
+                    let packed = channel.recv(tags::YAO_CHOICES, bits::packed_len(labels.len()))?;
+                    if !bits::is_canonical(&packed, labels.len()) {
+                        return Err(Fault::Misbehaved("yao.format"));
+                    }
+                    for (j, (label, key)) in labels.iter_mut().zip(random).enumerate() {
+                        *label = key ^ delta.times(bits::get(&packed, j));
+                    }
+                }
+                Side::Evaluator { cot } => {
+                    cot.extend(channel, &mut random)?;
+                    let bits = &bits[i * PIECE..][..labels.len()];
+                    let choices = bits.iter().zip(&random).map(|(bit, mac)| bit ^ mac.lsb());
+                    channel.send(tags::YAO_CHOICES, &bits::pack(choices))?;
+                    labels.copy_from_slice(&random[..labels.len()]);
+                }
+            }
+        }
+        channel.flush()?;
+        Ok(labels)
+    }
+
+    /// Bit 0 of each wire goes to `to`, tagged `tag`; returns the values there.
+    fn exchange(
+        &mut self,
+        to: Role,
+        tag: cenote_net::Tag,
+        wires: &[Block],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let role = self.role();
+        let channel = &mut self.session.channel;
+        let mut values = Vec::with_capacity(wires.len());
+        for wires in wires.chunks(PIECE) {
+            if role == to {
+                let packed = channel.recv(tag, bits::packed_len(wires.len()))?;
+                if !bits::is_canonical(&packed, wires.len()) {
+                    return Err(Fault::Misbehaved("yao.format"));
+                }
+                values
+                    .extend(wires.iter().enumerate().map(|(i, w)| w.lsb() ^ bits::get(&packed, i)));
+            } else {
+                channel.send(tag, &bits::pack(wires.iter().map(|wire| wire.lsb())))?;
+            }
+        }
+        channel.flush()?;
+        Ok((role == to).then_some(values))
+    }
+}
+
+impl Party for YaoParty<'_> {
+    type Checked = Checked;
+
+    fn role(&self) -> Role {
+        match self.session.side {
+            Side::Garbler { .. } => Role::Garbler,
+            Side::Evaluator { .. } => Role::Evaluator,
+        }
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Block>, Fault> {
+        let own = expect_input(self.role(), owner, len, bits)?;
+        self.session.sync()?;
+        match owner {
+            Role::Garbler => self.garbler_input(len, own),
+            Role::Evaluator => self.evaluator_input(len, own),
+        }
+    }
+
+    fn check(&mut self) -> Result<Checked, Fault> {
+        self.session.sync()?;
+        Ok(Checked(()))
+    }
+
+    fn open(
+        &mut self,
+        _proof: Checked,
+        to: Receivers,
+        wires: &[Block],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let mut result = None;
+        if to.include(Role::Evaluator) {
+            result = result.or(self.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?);
+        }
+        if to.include(Role::Garbler) {
+            result = result.or(self.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?);
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,48 @@
+//! What a backend promises, as data: policy compares it, results carry it, documents print it.
+
+/// What the peer may do without breaking the promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Adversary {
+    /// Nothing is hidden from the peer.
+    None,
+    /// Follows the protocol and looks at everything it sees.
+    SemiHonest,
+    /// Does anything; is caught with the stated probability.
+    Malicious,
+}
+
+impl Adversary {
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Adversary::None => "none",
+            Adversary::SemiHonest => "semi-honest",
+            Adversary::Malicious => "malicious",
+        }
+    }
+}
+
+/// The promise of one backend with its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claims {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// What the peer may do.
+    pub adversary: Adversary,
+    /// Computational security in bits; 0 where nothing is hidden.
+    pub kappa: u32,
+    /// Base-2 logarithm of the probability, over the whole life of the session and its pool, that a
+    /// cheating peer is not caught; `None` where cheating is not covered.
+    pub epsilon_log2: Option<f64>,
+    /// Assumptions the proof stands on.
+    pub assumptions: &'static [&'static str],
+    /// What the peer learns beyond its output.
+    pub leakage: &'static str,
+    /// Who obtains an output for both first (no fairness).
+    pub first_output: &'static str,
+    /// Whether running time and memory accesses are independent of secrets, by construction.
+    pub constant_time: bool,
+    /// Whether somebody outside the project has audited it.
+    pub audited: bool,
+}

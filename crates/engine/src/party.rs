@@ -1,0 +1,122 @@
+//! The Party API: what an application or a backend author sees (POOL, figure 3).
+
+use cenote_circuit::{Gates, Program};
+use cenote_net::{Fault, Role};
+
+/// Who receives an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Receivers {
+    /// The garbler alone.
+    Garbler,
+    /// The evaluator alone.
+    Evaluator,
+    /// Both; the evaluator learns it first.
+    Both,
+}
+
+impl Receivers {
+    /// Whether `role` receives.
+    #[must_use]
+    pub const fn include(self, role: Role) -> bool {
+        match self {
+            Receivers::Garbler => matches!(role, Role::Garbler),
+            Receivers::Evaluator => matches!(role, Role::Evaluator),
+            Receivers::Both => true,
+        }
+    }
+
+    /// The name in commands, handshakes and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Receivers::Garbler => "garbler",
+            Receivers::Evaluator => "evaluator",
+            Receivers::Both => "both",
+        }
+    }
+}
+
+/// One party of a secure computation: gates, inputs and reveals.
+///
+/// Both parties run the same program text against their own instance; every call happens on both
+/// sides in the same order. A fault ends the session: nothing may be called after one.
+pub trait Party: Gates<Error = Fault> {
+    /// Proof that every deferred check ran since the last gate. Only [`Party::check`] makes one.
+    type Checked;
+
+    /// This side's role.
+    fn role(&self) -> Role;
+
+    /// Brings `len` input bits of `owner` in. The owner passes the bits, the other side `None`.
+    ///
+    /// # Errors
+    /// `Misuse` if the owner passes none or another number of bits, or the other side passes some;
+    /// faults of the protocol.
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Self::Wire>, Fault>;
+
+    /// Runs every deferred check.
+    ///
+    /// # Errors
+    /// `Misbehaved` if one fails; faults of the channel.
+    fn check(&mut self) -> Result<Self::Checked, Fault>;
+
+    /// Opens wires to the receivers, given the proof that the checks ran. Returns the bits to a
+    /// receiver, `None` to the other party.
+    ///
+    /// # Errors
+    /// Faults of the protocol.
+    fn open(
+        &mut self,
+        proof: Self::Checked,
+        to: Receivers,
+        wires: &[Self::Wire],
+    ) -> Result<Option<Vec<bool>>, Fault>;
+
+    /// Runs the deferred checks, then opens wires to the receivers. What is revealed to both may
+    /// steer what comes next.
+    ///
+    /// # Errors
+    /// Those of [`Party::check`] and [`Party::open`].
+    fn reveal(&mut self, to: Receivers, wires: &[Self::Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        let proof = self.check()?;
+        self.open(proof, to, wires)
+    }
+
+    /// Runs a program on wires, one list per input port; returns one list per output port.
+    ///
+    /// # Errors
+    /// `Misuse` if the wires do not fit the program's signature; faults of the protocol.
+    fn exec<P: Program>(
+        &mut self,
+        program: &P,
+        inputs: &[Vec<Self::Wire>],
+    ) -> Result<Vec<Vec<Self::Wire>>, Fault>
+    where
+        Self: Sized,
+    {
+        program.run(self, inputs)
+    }
+}
+
+/// Checks the arguments of [`Party::input`].
+pub(crate) fn expect_input<'a>(
+    role: Role,
+    owner: Role,
+    len: usize,
+    bits: Option<&'a [bool]>,
+) -> Result<&'a [bool], Fault> {
+    match (role == owner, bits) {
+        (true, Some(bits)) if bits.len() == len => Ok(bits),
+        (false, None) => Ok(&[]),
+        (true, Some(bits)) => {
+            Err(Fault::Misuse(format!("the input has {} bits, not {len}", bits.len())))
+        }
+        (true, None) => Err(Fault::Misuse("the owner of an input passes its bits".into())),
+        (false, Some(_)) => Err(Fault::Misuse("only the owner of an input passes bits".into())),
+    }
+}

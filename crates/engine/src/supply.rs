@@ -1,0 +1,356 @@
+//! The supply of one session: authenticated bits, leaky ANDs, the pool, ready triples.
+//!
+//! **Construction.** POOL-WRK (POOL sections 6 and 8): leaky ANDs wait in a pool that is full before
+//! and after each bucket; a bucket takes B members at positions drawn by a joint coin, and the coin is
+//! tossed after the members and those that replace them were fixed. Buckets do not depend on the
+//! function, so ready triples are formed ahead of requests. Without a pool, each batch is permuted by
+//! its own coin and cut into buckets (protocols B.4, one-shot bound), and never smaller than the
+//! smallest sound batch.
+//! **Roles.** Symmetric but for the coin toss, which the garbler commits to first.
+//! **Adversary.** Malicious. **Parameters.** `cenote_pool::params`; nothing is typed in.
+//! **Flow of a refill**, one message each way a line, both directions at once where it says so:
+//! 1. COT corrections with their check, both ways (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
+//! 2. G, both ways; 3. d, both ways (`protocols/leaky_and.rs`).
+//! 4. Commitment, reply, opening: equality of the batch and the coin (`protocols/coin.rs`).
+//! 5. Openings of the bucket differences, both ways (`protocols/bucket.rs`).
+//!
+//! **Leakage and abort.** A cheater that attacks leaky ANDs learns bits of x that never reach a wire unless all
+//! members of one bucket were attacked: probability at most epsilon over the life of the pool.
+//! A failed check ends the session and burns everything: abort is final.
+//! **Checks.** Those of the parts named above. No triple leaves before all of its batch passed.
+
+use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_pool::{Draws, Lease, Pool, Stock, StoreError};
+use cenote_prim::commit::Commitment;
+use cenote_prim::{Block, Prg, Secret, SessionId};
+
+use crate::params::WrkParams;
+use crate::protocols::bucket::{self, Triple};
+use crate::protocols::coin::{self, Committer, Contribution};
+use crate::protocols::leaky_and::{Generator, LeakyAnd};
+use crate::protocols::opening::{self, Openings};
+use crate::protocols::share::{Share, conventional_delta};
+use crate::tags;
+
+/// One party's supply. Both parties' supplies move in step: every call happens on both sides.
+pub struct Supply {
+    role: Role,
+    session: SessionId,
+    params: WrkParams,
+    delta: Secret<Block>,
+    keys: CotSender,
+    macs: CotReceiver,
+    openings: Openings,
+    generator: Generator,
+    pool: Option<Pool<LeakyAnd>>,
+    triples: Stock<Triple>,
+    shares: Stock<Share>,
+    prg: Prg,
+    /// Joint coin tossed after both offsets were fixed.
+    start: Block,
+    tosses: u64,
+}
+
+/// Most triples or shares that can be taken at a time.
+pub const MAX_TAKE: usize = 1 << 16;
+/// Most triples kept ready: 128 MiB.
+pub const MAX_STOCK: usize = 1 << 20;
+/// Spare shares made at a time for inputs, beyond what was asked for.
+const SPARE_SHARES: usize = 4096;
+
+impl Supply {
+    /// Base OTs in both directions and the coin for the hash start points; makes no items yet.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks of oblivious transfer.
+    pub fn setup(
+        channel: &mut Channel,
+        session: SessionId,
+        role: Role,
+        params: WrkParams,
+        mut prg: Prg,
+    ) -> Result<Supply, Fault> {
+        let delta = conventional_delta(prg.block(), role);
+        let (keys, macs) = both_directions(channel, &session, role, params.ot, delta, &mut prg)?;
+        let mut tosses = 0;
+        let start = toss(channel, &session, role, &mut tosses, &mut prg, [0; 32])?;
+        Ok(Supply {
+            role,
+            session,
+            params,
+            delta: Secret::new(delta),
+            keys,
+            macs,
+            openings: Openings::new(session, role),
+            generator: Generator::new(session, role, delta, start),
+            pool: None,
+            triples: Stock::new(),
+            shares: Stock::new(),
+            start,
+            prg,
+            tosses,
+        })
+    }
+
+    /// This party's global key.
+    #[must_use]
+    pub fn delta(&self) -> Block {
+        *self.delta
+    }
+
+    /// A joint coin that was tossed after both global keys were fixed.
+    #[must_use]
+    pub fn start(&self) -> Block {
+        self.start
+    }
+
+    /// The session's openings of authenticated bits.
+    pub fn openings(&mut self) -> &mut Openings {
+        &mut self.openings
+    }
+
+    /// Triples that can be taken without a refill.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.triples.level()
+    }
+
+    /// Leaky ANDs in the pool.
+    #[must_use]
+    pub fn pool_level(&self) -> usize {
+        self.pool.as_ref().map_or(0, Pool::capacity)
+    }
+
+    /// The parameters of this supply.
+    #[must_use]
+    pub fn params(&self) -> &WrkParams {
+        &self.params
+    }
+
+    /// Fills the pool, unless it is full or there is none.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        let WrkParams { pool: Some(capacity), batch, .. } = self.params else { return Ok(()) };
+        if self.pool.is_some() {
+            return Ok(());
+        }
+        channel.set_phase(Phase::Preprocess);
+        let mut items = Vec::with_capacity(capacity);
+        while items.len() < capacity {
+            let n = batch.min(capacity - items.len());
+            let shares = self.make_shares(channel, 3 * n)?;
+            items.extend(self.leaky_batch(channel, &shares[..3 * n])?.0);
+        }
+        self.pool = Some(Pool::full(capacity, items).map_err(store_defect)?);
+        Ok(())
+    }
+
+    /// Takes `n` ready triples, at most [`MAX_TAKE`], after as many refills as it needs.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn take_triples(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+    ) -> Result<Lease<Triple>, Fault> {
+        while self.triples.level() < n {
+            self.refill(channel)?;
+        }
+        self.triples.reserve(n).map_err(store_defect)
+    }
+
+    /// Takes `n` random authenticated bits, at most [`MAX_TAKE`].
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn take_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<Share>, Fault> {
+        let missing = n.saturating_sub(self.shares.level());
+        if missing > 0 {
+            let fresh = self.make_shares(channel, missing + SPARE_SHARES)?;
+            self.shares.push(&fresh);
+        }
+        self.shares.reserve(n).map_err(store_defect)
+    }
+
+    /// Makes `triples` ready, or [`MAX_STOCK`] if that is less.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
+        while self.triples.level() < triples.min(MAX_STOCK) {
+            self.refill(channel)?;
+        }
+        Ok(())
+    }
+
+    /// One batch of leaky ANDs through the pool into ready triples.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn refill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        self.fill(channel)?;
+        channel.set_phase(Phase::Preprocess);
+        let (batch, bucket) = (self.params.batch, self.params.bucket);
+        let triples = batch / bucket;
+        let shares = self.make_shares(channel, 3 * batch + triples)?;
+        let (leaky, masks) = shares.split_at(3 * batch);
+        let (fresh, coin) = self.leaky_batch(channel, leaky)?;
+        channel.set_phase(Phase::Online);
+        let members = self.draw(fresh, coin)?;
+        let ready = self.buckets(channel, &members, masks)?;
+        self.triples.push(&ready);
+        Ok(())
+    }
+
+    /// Members of buckets in the order of the coin: out of the pool, which takes `fresh` in, or
+    /// `fresh` itself, permuted.
+    fn draw(&mut self, mut fresh: Vec<LeakyAnd>, coin: Block) -> Result<Vec<LeakyAnd>, Fault> {
+        let mut coins = Coins::new(coin);
+        let Some(pool) = &mut self.pool else {
+            cenote_pool::shuffle(&mut fresh, || coins.word());
+            return Ok(fresh);
+        };
+        let bucket = self.params.bucket;
+        let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
+        draws.draw(fresh.len() / bucket, || coins.word());
+        // The drawn members change places with the fresh items.
+        pool.exchange(&draws, &mut fresh).map_err(store_defect)?;
+        Ok(fresh)
+    }
+
+    /// Buckets over members already in random order.
+    fn buckets(
+        &mut self,
+        channel: &mut Channel,
+        members: &[LeakyAnd],
+        masks: &[Share],
+    ) -> Result<Vec<Triple>, Fault> {
+        let bucket = self.params.bucket;
+        let differences = || bucket::differences(members, bucket);
+        let macs: Vec<Block> = differences().map(|share| share.mac).collect();
+        let keys: Vec<Block> = differences().map(|share| share.key).collect();
+        let own = self.openings.open(&macs);
+        channel.send(tags::BUCKET_OPEN, &own)?;
+        let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
+        let peer = self.openings.verify(&message, &keys, *self.delta)?;
+        Ok(bucket::combine(members, bucket, &own, &peer, masks).collect())
+    }
+
+    /// Leaky ANDs from random shares, with the coin tossed once they were fixed and found equal.
+    fn leaky_batch(
+        &mut self,
+        channel: &mut Channel,
+        shares: &[Share],
+    ) -> Result<(Vec<LeakyAnd>, Block), Fault> {
+        let (state, mut g) = self.generator.send_g(shares)?;
+        channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
+        channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
+        let (state, d) = self.generator.send_d(state, &g)?;
+        channel.send(tags::LEAKY_D, &d)?;
+        let peer_d = channel.recv(tags::LEAKY_D, d.len())?;
+        let (items, digest) = self.generator.finish(state, &peer_d)?;
+        let (session, role) = (self.session, self.role);
+        let coin = toss(channel, &session, role, &mut self.tosses, &mut self.prg, digest)?;
+        Ok((items, coin))
+    }
+
+    /// At least `n` fresh authenticated shares of random bits: one COT each way for each.
+    fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Vec<Share>, Fault> {
+        let n = n.next_multiple_of(128);
+        let mut macs = vec![Block::ZERO; n];
+        let mut keys = vec![Block::ZERO; n];
+        // Sending comes first on both sides, so that both work at the same time.
+        self.macs.extend(channel, &mut macs)?;
+        self.keys.extend(channel, &mut keys)?;
+        Ok(macs.into_iter().zip(keys).map(|(mac, key)| Share { mac, key }).collect())
+    }
+}
+
+/// COT set-up in both directions; the garbler is sender first.
+fn both_directions(
+    channel: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    params: OtParams,
+    delta: Block,
+    prg: &mut Prg,
+) -> Result<(CotSender, CotReceiver), Fault> {
+    // A set-up is numbered by the role of its sender.
+    let (own, peer) = (role as u64, role.peer() as u64);
+    Ok(match role {
+        Role::Garbler => {
+            let keys = CotSender::setup(channel, session, own, params, delta, prg)?;
+            (keys, CotReceiver::setup(channel, session, peer, params, prg)?)
+        }
+        Role::Evaluator => {
+            let macs = CotReceiver::setup(channel, session, peer, params, prg)?;
+            (CotSender::setup(channel, session, own, params, delta, prg)?, macs)
+        }
+    })
+}
+
+/// A joint coin, together with the equality of `digest` on both sides.
+fn toss(
+    channel: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    tosses: &mut u64,
+    prg: &mut Prg,
+    digest: [u8; 32],
+) -> Result<Block, Fault> {
+    let own = Contribution { coin: prg.block(), digest };
+    let label = format!("toss {tosses}");
+    *tosses += 1;
+    match role {
+        Role::Garbler => {
+            let (committer, commitment) = Committer::new(session, &label, own, prg.bytes32());
+            channel.send(tags::COIN_COMMIT, &commitment.0)?;
+            let mut reply = [0; coin::CONTRIBUTION_LEN];
+            channel.recv_into(tags::COIN_REPLY, &mut reply)?;
+            let (coin, opening) = committer.open(&reply)?;
+            channel.send(tags::COIN_OPEN, &opening)?;
+            Ok(coin)
+        }
+        Role::Evaluator => {
+            let mut commitment = Commitment([0; 32]);
+            channel.recv_into(tags::COIN_COMMIT, &mut commitment.0)?;
+            channel.send(tags::COIN_REPLY, &own.encode())?;
+            let mut opening = [0; coin::OPENING_LEN];
+            channel.recv_into(tags::COIN_OPEN, &mut opening)?;
+            coin::finish(session, &label, &own, &commitment, &opening)
+        }
+    }
+}
+
+/// Public words from a joint coin, made many at a time.
+struct Coins {
+    prg: Prg,
+    blocks: [Block; 64],
+    next: usize,
+}
+
+impl Coins {
+    fn new(coin: Block) -> Coins {
+        Coins { prg: Prg::new(coin), blocks: [Block::ZERO; 64], next: 128 }
+    }
+
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if self.next == 128 {
+            self.prg.fill(&mut self.blocks);
+            self.next = 0;
+        }
+        let word = self.blocks[self.next / 2].to_u128() >> (64 * (self.next % 2));
+        self.next += 1;
+        word as u64
+    }
+}
+
+/// Both sides count items alike and within bounds derived from the same parameters.
+fn store_defect(error: StoreError) -> Fault {
+    Fault::Internal(error.to_string())
+}

@@ -1,0 +1,72 @@
+//! The message tags of the engine's protocols: one per message, so that a frame out of place is
+//! refused before it is read.
+
+use cenote_net::Tag;
+
+/// Leaky AND, step 2: the blocks G.
+pub const LEAKY_G: Tag = Tag::new(32, "leaky.g");
+/// Leaky AND, step 4: the bits d.
+pub const LEAKY_D: Tag = Tag::new(33, "leaky.d");
+/// Coin toss: the garbler's commitment.
+pub const COIN_COMMIT: Tag = Tag::new(34, "coin.commit");
+/// Coin toss: the evaluator's contribution.
+pub const COIN_REPLY: Tag = Tag::new(35, "coin.reply");
+/// Coin toss: the garbler's opening.
+pub const COIN_OPEN: Tag = Tag::new(36, "coin.open");
+/// Buckets: opening of the differences d.
+pub const BUCKET_OPEN: Tag = Tag::new(37, "bucket.open");
+/// Beaver's step: opening of f and g of a chunk.
+pub const BEAVER_OPEN: Tag = Tag::new(40, "wrk.beaver");
+/// Tables and colour bits of a chunk.
+pub const TABLES: Tag = Tag::new(41, "wrk.tables");
+/// Masked values of a chunk, label hash and the evaluator's seed.
+pub const MASKED: Tag = Tag::new(42, "wrk.masked");
+/// The garbler's hash of the MACs of a chunk.
+pub const MAC_HASH: Tag = Tag::new(43, "wrk.machash");
+/// Opening of the peer's share of an input mask to the owner.
+pub const INPUT_MASK: Tag = Tag::new(44, "wrk.input.mask");
+/// Masked input bits of the owner.
+pub const INPUT_BITS: Tag = Tag::new(45, "wrk.input.bits");
+/// Labels of input wires.
+pub const INPUT_LABELS: Tag = Tag::new(46, "wrk.input.labels");
+/// Opening of output masks.
+pub const OUTPUT_MASK: Tag = Tag::new(47, "wrk.output.mask");
+/// Yao: garbled tables.
+pub const YAO_TABLES: Tag = Tag::new(50, "yao.tables");
+/// Yao: active labels of the garbler's inputs.
+pub const YAO_LABELS: Tag = Tag::new(51, "yao.labels");
+/// Yao: the evaluator's choices, masked by random OT choices.
+pub const YAO_CHOICES: Tag = Tag::new(52, "yao.choices");
+/// Yao: decoding bits for the evaluator.
+pub const YAO_DECODE: Tag = Tag::new(53, "yao.decode");
+/// Yao: colour bits of output labels for the garbler.
+pub const YAO_OUTPUT: Tag = Tag::new(54, "yao.output");
+/// Yao: the garbler's hash start point.
+pub const YAO_START: Tag = Tag::new(55, "yao.start");
+/// Plain: input bits in the clear.
+pub const PLAIN_INPUT: Tag = Tag::new(60, "plain.input");
+
+/// Every tag of this crate, for the tests that must have a row for each.
+pub const ALL: &[Tag] = &[
+    LEAKY_G,
+    LEAKY_D,
+    COIN_COMMIT,
+    COIN_REPLY,
+    COIN_OPEN,
+    BUCKET_OPEN,
+    BEAVER_OPEN,
+    TABLES,
+    MASKED,
+    MAC_HASH,
+    INPUT_MASK,
+    INPUT_BITS,
+    INPUT_LABELS,
+    OUTPUT_MASK,
+    YAO_TABLES,
+    YAO_LABELS,
+    YAO_CHOICES,
+    YAO_DECODE,
+    YAO_OUTPUT,
+    YAO_START,
+    PLAIN_INPUT,
+];

@@ -1,0 +1,107 @@
+//! Handles on wires whose data a backend keeps in flat arrays.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A handle on the data of one wire. Clones share the data; the last one dropped frees the slot.
+pub struct Wire {
+    slot: u32,
+    arena: Rc<Arena>,
+}
+
+/// Counts the handles of each slot and reuses free slots, so that memory follows the number of
+/// live wires and not the length of the program.
+#[derive(Default)]
+pub(crate) struct Arena {
+    slots: RefCell<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    handles: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Arena {
+    /// A handle on a slot that no live handle has.
+    #[inline]
+    pub(crate) fn alloc(self: &Rc<Arena>) -> Wire {
+        let mut slots = self.slots.borrow_mut();
+        let slot = match slots.free.pop() {
+            Some(slot) => {
+                slots.handles[slot as usize] = 1;
+                slot
+            }
+            None => {
+                slots.handles.push(1);
+                (slots.handles.len() - 1) as u32
+            }
+        };
+        Wire { slot, arena: Rc::clone(self) }
+    }
+
+    /// Slots ever used: the length the backend's arrays need.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.borrow().handles.len()
+    }
+}
+
+impl Wire {
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> usize {
+        self.slot as usize
+    }
+
+    /// Whether this handle belongs to `arena`: a wire of another request must not be used.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, arena: &Rc<Arena>) -> bool {
+        Rc::ptr_eq(&self.arena, arena)
+    }
+}
+
+impl Clone for Wire {
+    #[inline]
+    fn clone(&self) -> Wire {
+        self.arena.slots.borrow_mut().handles[self.slot as usize] += 1;
+        Wire { slot: self.slot, arena: Rc::clone(&self.arena) }
+    }
+}
+
+impl Drop for Wire {
+    #[inline]
+    fn drop(&mut self) {
+        let mut slots = self.arena.slots.borrow_mut();
+        let handles = &mut slots.handles[self.slot as usize];
+        *handles -= 1;
+        if *handles == 0 {
+            slots.free.push(self.slot);
+        }
+    }
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Wire({})", self.slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_reused_after_the_last_handle() {
+        let arena = Rc::new(Arena::default());
+        let a = arena.alloc();
+        let b = arena.alloc();
+        let c = a.clone();
+        let slot = a.slot();
+        drop(a);
+        assert_ne!(arena.alloc().slot(), slot, "c still holds it");
+        drop(c);
+        // The slot freed last is used first.
+        assert_eq!(arena.alloc().slot(), slot);
+        assert_ne!(b.slot(), slot);
+        assert!(arena.len() <= 3);
+    }
+}
