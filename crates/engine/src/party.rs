@@ -1,6 +1,6 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Gates, Program};
+use cenote_circuit::{Gates, Program, Receiver};
 use cenote_net::{Fault, Role};
 
 /// Who receives an output.
@@ -32,6 +32,16 @@ impl Receivers {
             Receivers::Garbler => "garbler",
             Receivers::Evaluator => "evaluator",
             Receivers::Both => "both",
+        }
+    }
+}
+
+impl From<Receiver> for Receivers {
+    fn from(receiver: Receiver) -> Receivers {
+        match receiver {
+            Receiver::Garbler => Receivers::Garbler,
+            Receiver::Evaluator => Receivers::Evaluator,
+            Receiver::Both => Receivers::Both,
         }
     }
 }
@@ -99,17 +109,19 @@ pub trait Party: Gates<Error = Fault> {
     where
         Self: Sized,
     {
+        let fits = program.signature().check_inputs(inputs);
+        fits.map_err(|error| Fault::Misuse(error.to_string()))?;
         program.run(self, inputs)
     }
 }
 
 /// Checks the arguments of [`Party::input`].
-pub(crate) fn expect_input<'a>(
+pub(crate) fn expect_input(
     role: Role,
     owner: Role,
     len: usize,
-    bits: Option<&'a [bool]>,
-) -> Result<&'a [bool], Fault> {
+    bits: Option<&[bool]>,
+) -> Result<&[bool], Fault> {
     match (role == owner, bits) {
         (true, Some(bits)) if bits.len() == len => Ok(bits),
         (false, None) => Ok(&[]),

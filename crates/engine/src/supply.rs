@@ -21,7 +21,7 @@
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
-use cenote_pool::{Draws, Lease, Pool, Stock, StoreError};
+use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::commit::Commitment;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 
@@ -116,10 +116,19 @@ impl Supply {
         self.triples.level()
     }
 
-    /// Leaky ANDs in the pool.
+    /// Levels of the pool and of the stock of triples.
     #[must_use]
-    pub fn pool_level(&self) -> usize {
-        self.pool.as_ref().map_or(0, Pool::capacity)
+    pub fn occupancy(&self) -> Occupancy {
+        let epsilon_log2 = self.params.epsilon_log2;
+        match &self.pool {
+            Some(pool) => Occupancy::of(pool, &self.triples, epsilon_log2),
+            None => Occupancy {
+                stock: self.triples.level() as u64,
+                consumed: self.triples.consumed(),
+                epsilon_log2,
+                ..Occupancy::default()
+            },
+        }
     }
 
     /// The parameters of this supply.

@@ -60,6 +60,8 @@ pub struct Channel {
     cancelled: Arc<AtomicBool>,
     idle_limit: Duration,
     phase: Phase,
+    /// When the running phase was entered or last read.
+    phase_since: Instant,
     counters: Counters,
     sent_since_receive: bool,
     peer_closed: bool,
@@ -88,11 +90,18 @@ impl Channel {
             cancelled: Arc::default(),
             idle_limit: DEFAULT_IDLE_LIMIT,
             phase: Phase::Setup,
+            phase_since: Instant::now(),
             counters: Counters::default(),
             sent_since_receive: false,
             peer_closed: false,
             tap: None,
         }
+    }
+
+    /// Puts a layer between this channel and its link.
+    pub(crate) fn wrap_link(&mut self, layer: impl FnOnce(Box<dyn Link>) -> Box<dyn Link>) {
+        let inner = std::mem::replace(&mut self.link, Box::new(NoLink));
+        self.link = layer(inner);
     }
 
     /// Sends one frame. Small frames are buffered until a flush, a receive or a full buffer.
@@ -147,15 +156,20 @@ impl Channel {
         self.settle(result)
     }
 
-    /// Books the traffic from here on to `phase`.
+    /// Books traffic and time from here on to `phase`.
     pub fn set_phase(&mut self, phase: Phase) {
+        let now = Instant::now();
+        self.counters.at(self.phase).time += now - self.phase_since;
+        self.phase_since = now;
         self.phase = phase;
     }
 
-    /// Traffic so far. Buffered frames count as sent.
+    /// Traffic and time so far. Buffered frames count as sent.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters
+        let mut counters = self.counters;
+        counters.at(self.phase).time += self.phase_since.elapsed();
+        counters
     }
 
     /// How long the peer may stay silent, or take nothing, before a blocked call fails. A frame of

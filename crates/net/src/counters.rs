@@ -1,4 +1,6 @@
-//! What a session cost on the wire, by phase.
+//! What a session cost, on the wire and in time, by phase.
+
+use std::time::Duration;
 
 /// The part of a session that traffic is booked to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -40,6 +42,8 @@ pub struct Traffic {
     /// How often this side turned from sending to receiving: a receive counts one round when at least
     /// one frame was sent since the receive before it.
     pub rounds: u64,
+    /// Time that passed in this phase, waiting included.
+    pub time: Duration,
 }
 
 impl Traffic {
@@ -49,6 +53,7 @@ impl Traffic {
         self.messages_sent += other.messages_sent;
         self.messages_received += other.messages_received;
         self.rounds += other.rounds;
+        self.time += other.time;
     }
 }
 
@@ -73,6 +78,21 @@ impl Counters {
             sum.add(phase);
         }
         sum
+    }
+
+    /// What was added since `earlier`, a copy of these counters from before.
+    #[must_use]
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        let mut difference = *self;
+        for (now, before) in difference.phases.iter_mut().zip(&earlier.phases) {
+            now.bytes_sent -= before.bytes_sent;
+            now.bytes_received -= before.bytes_received;
+            now.messages_sent -= before.messages_sent;
+            now.messages_received -= before.messages_received;
+            now.rounds -= before.rounds;
+            now.time -= before.time;
+        }
+        difference
     }
 
     pub(crate) fn at(&mut self, phase: Phase) -> &mut Traffic {

@@ -15,6 +15,7 @@ mod inbox;
 mod link;
 mod mem;
 mod role;
+mod shape;
 mod tap;
 mod tcp;
 mod tls;
@@ -30,6 +31,7 @@ pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertif
 pub use link::Canceller;
 pub use mem::mem_pair;
 pub use role::Role;
+pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,
 };

@@ -41,7 +41,7 @@ pub struct YaoSession {
 }
 
 enum Side {
-    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Prg },
+    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Box<Prg> },
     Evaluator { cot: Box<CotReceiver> },
 }
 
@@ -70,7 +70,8 @@ impl YaoSession {
                 let start = prg.block();
                 ch.send(tags::YAO_START, &start.to_bytes())?;
                 ch.flush()?;
-                (Side::Garbler { delta: Secret::new(delta), cot: Box::new(cot), prg }, start)
+                let delta = Secret::new(delta);
+                (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
             }
             Role::Evaluator => {
                 let cot = CotReceiver::setup(ch, &session, 0, params, &mut prg)?;

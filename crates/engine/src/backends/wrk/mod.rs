@@ -67,6 +67,8 @@ struct Core {
     hash: Mitccrh,
     prg: Prg,
     chunks: u64,
+    /// A request has chunks whose checks are outstanding.
+    in_flight: bool,
 }
 
 impl WrkSession {
@@ -91,7 +93,9 @@ impl WrkSession {
         };
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = Mitccrh::new(oracle.blocks(&[supply.start()]).block());
-        Ok(WrkSession { core: Core { channel, supply, session, role, hash, prg, chunks: 0 } })
+        Ok(WrkSession {
+            core: Core { channel, supply, session, role, hash, prg, chunks: 0, in_flight: false },
+        })
     }
 
     /// Fills the pool; without this, the first request does.
@@ -110,7 +114,8 @@ impl WrkSession {
         self.core.supply.stock(&mut self.core.channel, triples)
     }
 
-    /// The party of the next request.
+    /// The party of the next request. It refuses everything if the request before it ended without
+    /// its checks.
     pub fn party(&mut self) -> WrkParty<'_> {
         WrkParty::new(&mut self.core)
     }

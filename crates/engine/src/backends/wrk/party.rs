@@ -43,7 +43,8 @@ impl<'s> WrkParty<'s> {
             Role::Evaluator => Side::Evaluator(Evaluator::default()),
         };
         core.channel.set_phase(Phase::Online);
-        WrkParty { core, recorder: Recorder::new(), masks: Masks::default(), side, faulted: false }
+        let faulted = core.in_flight;
+        WrkParty { core, recorder: Recorder::new(), masks: Masks::default(), side, faulted }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
@@ -72,6 +73,7 @@ impl<'s> WrkParty<'s> {
             // A refill talks on the same connection: nothing may be in flight.
             self.settle()?;
         }
+        self.core.in_flight = true;
         self.resize();
         let triples = self.core.supply.take_triples(&mut self.core.channel, chunk.ands)?;
         self.core.channel.set_phase(Phase::Online);
@@ -96,7 +98,9 @@ impl<'s> WrkParty<'s> {
         if !self.recorder.is_empty() {
             self.flush()?;
         }
-        self.settle()
+        self.settle()?;
+        self.core.in_flight = false;
+        Ok(())
     }
 
     fn resize(&mut self) {

@@ -1,0 +1,269 @@
+//! Sessions and jobs: what a service or a command drives, whatever the backend.
+
+use std::str::FromStr;
+
+use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
+use cenote_pool::Occupancy;
+use cenote_prim::{Prg, SessionId};
+
+use crate::backends::{plain, wrk, yao};
+use crate::claims::Claims;
+use crate::params::{PoolChoice, Rho, WrkParams};
+use crate::party::Party;
+
+/// The protocol a session speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// Clear evaluation.
+    Plain,
+    /// Half-gates garbled circuits, semi-honest.
+    Yao,
+    /// Authenticated garbling on a pool, malicious.
+    Wrk,
+}
+
+impl Backend {
+    /// All backends.
+    pub const ALL: [Backend; 3] = [Backend::Plain, Backend::Yao, Backend::Wrk];
+
+    /// The name in commands, handshakes and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Backend::Plain => "plain",
+            Backend::Yao => "yao",
+            Backend::Wrk => "wrk",
+        }
+    }
+}
+
+impl FromStr for Backend {
+    type Err = Fault;
+
+    fn from_str(name: &str) -> Result<Backend, Fault> {
+        Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
+            Fault::Misuse(format!("there is no backend `{name}`; use plain, yao or wrk"))
+        })
+    }
+}
+
+/// What both owners agree on before a session opens.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SessionConfig {
+    /// The protocol.
+    pub backend: Backend,
+    /// The pool of `wrk`; other backends have none.
+    pub pool: PoolChoice,
+    /// Statistical security of `wrk`.
+    pub rho: Rho,
+}
+
+/// A computation both parties run: a program with its inputs and receivers, or any function over
+/// [`Party`], reactive ones included.
+pub trait Job {
+    /// What this side obtains.
+    type Output;
+
+    /// What both sides must agree on, by name: the program's digest, its signature, the receivers,
+    /// public parameters. Never a secret: differing values are shown to both sides.
+    fn terms(&self) -> Vec<(&'static str, String)>;
+
+    /// Runs the computation.
+    ///
+    /// # Errors
+    /// Faults of the party.
+    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault>;
+}
+
+/// What a finished job gave and cost.
+#[derive(Clone, Debug)]
+pub struct Outcome<T> {
+    /// This side's output.
+    pub output: T,
+    /// Traffic and time of the job, by phase, seen from this side.
+    pub cost: Counters,
+    /// Identity of the run, equal on both sides.
+    pub job_id: [u8; 32],
+}
+
+/// One party's end of a session with a peer: serves jobs one after the other. A fault ends it.
+pub struct Session {
+    inner: Inner,
+    role: Role,
+    prg: Prg,
+    id: [u8; 32],
+    failed: bool,
+}
+
+enum Inner {
+    Plain(Box<plain::PlainSession>),
+    Yao(Box<yao::YaoSession>),
+    Wrk(Box<wrk::WrkSession>),
+}
+
+impl Session {
+    /// Agrees with the peer on `config` and sets the backend up. `prg` is this side's randomness.
+    ///
+    /// # Errors
+    /// `Policy`, on both sides, when the configurations differ or are unsound; faults of the set-up.
+    /// The connection is closed then.
+    pub fn open(
+        mut channel: Channel,
+        role: Role,
+        config: &SessionConfig,
+        mut prg: Prg,
+    ) -> Result<Session, Fault> {
+        let agreed = agree_on_session(&mut channel, role, config, &mut prg)
+            .inspect_err(|_| channel.abort())?;
+        let id = agreed.session_id;
+        let session = SessionId(id);
+        let inner = match config.backend {
+            Backend::Plain => Inner::Plain(Box::new(plain::PlainSession::open(channel, role))),
+            Backend::Yao => {
+                Inner::Yao(Box::new(yao::YaoSession::open(channel, session, role, prg.fork())?))
+            }
+            Backend::Wrk => {
+                let params = WrkParams::derive(config.pool, config.rho)?;
+                let open = wrk::WrkSession::open(channel, session, role, params, prg.fork())?;
+                Inner::Wrk(Box::new(open))
+            }
+        };
+        Ok(Session { inner, role, prg, id, failed: false })
+    }
+
+    /// Fills the pool of a backend that has one.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks; the session is over then.
+    pub fn fill(&mut self) -> Result<(), Fault> {
+        self.guarded(|session| match &mut session.inner {
+            Inner::Wrk(wrk) => wrk.fill(),
+            Inner::Plain(_) | Inner::Yao(_) => Ok(()),
+        })
+    }
+
+    /// Makes sure that `triples` ready triples are in stock, for a backend that has any.
+    ///
+    /// # Errors
+    /// As [`Session::fill`].
+    pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
+        self.guarded(|session| match &mut session.inner {
+            Inner::Wrk(wrk) => wrk.stock(triples),
+            Inner::Plain(_) | Inner::Yao(_) => Ok(()),
+        })
+    }
+
+    /// Agrees with the peer on `job`, runs it, and runs every check that is still outstanding.
+    ///
+    /// # Errors
+    /// `Policy`, on both sides, naming the terms that differ; faults of the job. The session is
+    /// over after any fault.
+    pub fn run<J: Job>(&mut self, job: &J) -> Result<Outcome<J::Output>, Fault> {
+        self.guarded(|session| {
+            let before = session.counters();
+            session.channel().set_phase(Phase::Online);
+            let agreed = session.agree_on_job(job)?;
+            let output = match &mut session.inner {
+                Inner::Plain(plain) => run_and_check(&mut plain.party(), job),
+                Inner::Yao(yao) => run_and_check(&mut yao.party(), job),
+                Inner::Wrk(wrk) => run_and_check(&mut wrk.party(), job),
+            }?;
+            let cost = session.counters().since(&before);
+            Ok(Outcome { output, cost, job_id: agreed.session_id })
+        })
+    }
+
+    /// Traffic and time of the session so far.
+    pub fn counters(&mut self) -> Counters {
+        self.channel().counters()
+    }
+
+    /// This side's role.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Identity of the session, equal on both sides.
+    #[must_use]
+    pub const fn id(&self) -> [u8; 32] {
+        self.id
+    }
+
+    /// What the session promises.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        match &self.inner {
+            Inner::Plain(_) => plain::claims(),
+            Inner::Yao(_) => yao::claims(),
+            Inner::Wrk(wrk) => wrk.claims(),
+        }
+    }
+
+    /// Levels of the pool and its stock, for a backend that has them.
+    #[must_use]
+    pub fn occupancy(&self) -> Option<Occupancy> {
+        match &self.inner {
+            Inner::Wrk(wrk) => Some(wrk.supply().occupancy()),
+            Inner::Plain(_) | Inner::Yao(_) => None,
+        }
+    }
+
+    /// The connection: for a service's own messages between jobs, limits and cancellation.
+    pub fn channel(&mut self) -> &mut Channel {
+        match &mut self.inner {
+            Inner::Plain(plain) => plain.channel(),
+            Inner::Yao(yao) => yao.channel(),
+            Inner::Wrk(wrk) => wrk.channel(),
+        }
+    }
+
+    /// Ends the session in order.
+    pub fn close(mut self) {
+        self.channel().close();
+    }
+
+    fn agree_on_job(&mut self, job: &impl Job) -> Result<Agreed, Fault> {
+        let mut handshake = Handshake::new("job").field("session", self.id);
+        for (name, value) in job.terms() {
+            handshake = handshake.field(name, value);
+        }
+        let (role, nonce) = (self.role, self.prg.bytes32());
+        handshake.run(self.channel(), role, nonce)
+    }
+
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.failed {
+            return Err(Fault::Misuse("the session has failed".into()));
+        }
+        step(self).inspect_err(|_| {
+            self.failed = true;
+            self.channel().abort();
+        })
+    }
+}
+
+fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<J::Output, Fault> {
+    let output = job.run(party)?;
+    // A job that revealed nothing at its end still has checks outstanding.
+    let _proof = party.check()?;
+    Ok(output)
+}
+
+fn agree_on_session(
+    channel: &mut Channel,
+    role: Role,
+    config: &SessionConfig,
+    prg: &mut Prg,
+) -> Result<Agreed, Fault> {
+    let mut handshake = Handshake::new("session").field("backend", config.backend.name());
+    if config.backend == Backend::Wrk {
+        let params = WrkParams::derive(config.pool, config.rho)?;
+        handshake = handshake
+            .field("pool", params.pool.map_or("none".into(), |pool| pool.to_string()))
+            .field("bucket", params.bucket.to_string())
+            .field("batch", params.batch.to_string())
+            .field("epsilon", format!("2^{}", params.epsilon_log2));
+    }
+    handshake.run(channel, role, prg.bytes32())
+}

@@ -1,0 +1,206 @@
+//! A slower line: latency and limited bandwidth over any channel between two parties on one machine.
+//!
+//! The sender stamps what it sends with the time at which the line would deliver it, and the receiver
+//! does not see it before. Nobody sleeps in a send, so data is in flight while both sides compute. The
+//! stamps are readings of the machine's monotonic clock, hence the one machine.
+
+use std::io::IoSliceMut;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::inbox::Inbox;
+use crate::link::{Interest, Io, Link, Waker, read_each};
+use crate::{Channel, Fault};
+
+/// Bytes that are delivered at once.
+const SEGMENT: usize = 16 << 10;
+/// Arrival time, u64 in nanoseconds, and length, u32, both little-endian.
+const SEGMENT_HEADER: usize = 12;
+/// What one write takes at most.
+const BATCH: usize = 16 * SEGMENT;
+/// What is read of the line at once.
+const READ: usize = 64 << 10;
+
+/// A line's latency and bandwidth.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shape {
+    /// Round-trip time; each direction takes half of it.
+    pub rtt: Duration,
+    /// Bandwidth of each direction in Mbit/s (10^6 bits), at least 1; unlimited when absent. Frame
+    /// headers count, TLS and TCP overhead does not.
+    pub mbit_per_s: Option<f64>,
+}
+
+impl Channel {
+    /// Shapes the line from here on. Both sides must do so, with the same figures, before the first
+    /// frame, and run on the same machine. TLS has then been set up at full speed.
+    ///
+    /// # Errors
+    /// `Misuse` when frames have been exchanged already or the figures make no line.
+    pub fn shape(&mut self, shape: Shape) -> Result<(), Fault> {
+        if shape.mbit_per_s.is_some_and(|rate| !(1.0..=1e9).contains(&rate)) {
+            return Err(Fault::Misuse(
+                "a shaped line needs a bandwidth of at least 1 Mbit/s".into(),
+            ));
+        }
+        if shape.rtt > Duration::from_secs(10) {
+            return Err(Fault::Misuse("a shaped line needs a round trip of at most 10 s".into()));
+        }
+        let traffic = self.counters().total();
+        if traffic.messages_sent + traffic.messages_received > 0 {
+            return Err(Fault::Misuse("a line is shaped before its first frame".into()));
+        }
+        self.wrap_link(|inner| Box::new(ShapedLink::new(inner, shape)));
+        Ok(())
+    }
+}
+
+struct ShapedLink {
+    inner: Box<dyn Link>,
+    half_rtt: u64,
+    ns_per_byte: f64,
+    /// When the line has carried all that was sent, in nanoseconds of the clock.
+    line_free: u64,
+    /// Stamped segments on their way out, and how many of their bytes have left.
+    outgoing: Vec<u8>,
+    out_done: usize,
+    incoming: Inbox,
+    /// When the segment at the head of `incoming` arrives, and how many bytes of it are left.
+    arrives: u64,
+    left: usize,
+}
+
+impl ShapedLink {
+    fn new(inner: Box<dyn Link>, shape: Shape) -> ShapedLink {
+        ShapedLink {
+            inner,
+            half_rtt: shape.rtt.as_nanos() as u64 / 2,
+            ns_per_byte: shape.mbit_per_s.map_or(0.0, |rate| 8000.0 / rate),
+            line_free: 0,
+            outgoing: Vec::new(),
+            out_done: 0,
+            incoming: Inbox::default(),
+            arrives: 0,
+            left: 0,
+        }
+    }
+
+    fn stamp(&mut self, bytes: &[u8]) {
+        for segment in bytes.chunks(SEGMENT) {
+            let transfer = (segment.len() as f64 * self.ns_per_byte) as u64;
+            self.line_free = self.line_free.max(now()) + transfer;
+            let arrives = self.line_free + self.half_rtt;
+            self.outgoing.extend_from_slice(&arrives.to_le_bytes());
+            self.outgoing.extend_from_slice(&(segment.len() as u32).to_le_bytes());
+            self.outgoing.extend_from_slice(segment);
+        }
+    }
+
+    /// Writes stamped segments; `Moved` when none are left.
+    fn push(&mut self) -> Result<Io, Fault> {
+        while self.out_done < self.outgoing.len() {
+            match self.inner.write(&self.outgoing[self.out_done..], &[])? {
+                Io::Moved(n) => self.out_done += n,
+                stop => return Ok(stop),
+            }
+        }
+        self.outgoing.clear();
+        self.out_done = 0;
+        self.inner.flush()
+    }
+
+    /// Reads more of the line.
+    fn pull(&mut self) -> Result<Io, Fault> {
+        let room = &mut self.incoming.room(READ)[..READ];
+        let io = self.inner.read(&mut [IoSliceMut::new(room)])?;
+        if let Io::Moved(n) = io {
+            self.incoming.commit(n);
+        }
+        Ok(io)
+    }
+
+    fn read_arrived(&mut self, out: &mut [u8]) -> Result<Io, Fault> {
+        loop {
+            let need = if self.left == 0 { SEGMENT_HEADER } else { 1 };
+            if self.incoming.len() < need {
+                match self.pull()? {
+                    Io::Moved(_) => continue,
+                    stop => return Ok(stop),
+                }
+            }
+            if self.left > 0 {
+                if self.arrives > now() {
+                    return Ok(Io::Blocked);
+                }
+                let n = out.len().min(self.left);
+                let n = self.incoming.take(&mut out[..n]);
+                self.left -= n;
+                return Ok(Io::Moved(n));
+            }
+            let (mut arrives, mut len) = ([0; 8], [0; 4]);
+            self.incoming.take(&mut arrives);
+            self.incoming.take(&mut len);
+            self.arrives = u64::from_le_bytes(arrives);
+            self.left = u32::from_le_bytes(len) as usize;
+            if self.left == 0 || self.left > SEGMENT {
+                return Err(Fault::Misbehaved("shape: not a shaped line on the other side"));
+            }
+        }
+    }
+}
+
+impl Link for ShapedLink {
+    fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
+        match self.push()? {
+            Io::Moved(_) => {}
+            stop => return Ok(stop),
+        }
+        let first = &first[..first.len().min(BATCH)];
+        let second = &second[..second.len().min(BATCH - first.len())];
+        self.stamp(first);
+        self.stamp(second);
+        self.push()?;
+        Ok(Io::Moved(first.len() + second.len()))
+    }
+
+    fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+        read_each(parts, |out| self.read_arrived(out))
+    }
+
+    fn flush(&mut self) -> Result<Io, Fault> {
+        self.push()
+    }
+
+    fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
+        let in_flight = if self.left > 0 { self.arrives.saturating_sub(now()) } else { 0 };
+        if !interest.read || in_flight == 0 {
+            return self.inner.wait(interest, limit);
+        }
+        // What else is on the line comes later still, so its being readable is no reason to wake up.
+        let interest = Interest { read: false, ..interest };
+        self.inner.wait(interest, limit.min(Duration::from_nanos(in_flight)))
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+
+    fn finish(&mut self, limit: Duration) {
+        let started = Instant::now();
+        while let Ok(Io::Blocked) = self.push() {
+            let left = limit.saturating_sub(started.elapsed());
+            let interest = Interest { read: false, write: true };
+            if left.is_zero() || self.inner.wait(interest, left).is_err() {
+                break;
+            }
+        }
+        self.inner.finish(limit.saturating_sub(started.elapsed()));
+    }
+}
+
+/// The machine's monotonic clock in nanoseconds, the same in all its processes.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
