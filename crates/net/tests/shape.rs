@@ -38,7 +38,7 @@ fn each_round_trip_takes_the_round_trip_time() {
             },
         );
         let took = started.elapsed();
-        assert!(took >= 100 * MS && took < 400 * MS, "{name}: {took:?}");
+        assert!(took >= 100 * MS && took < 2000 * MS, "{name}: {took:?}");
     }
 }
 
@@ -54,8 +54,8 @@ fn frames_sent_together_are_in_flight_together() {
                     a.flush().unwrap();
                 }
                 let took = started.elapsed();
-                assert!(took < 45 * MS, "{name}: the sends slept: {took:?}");
-                sleep(300 * MS);
+                assert!(took < 1000 * MS, "{name}: the sends slept: {took:?}");
+                sleep(1500 * MS);
             },
             |mut b| {
                 for _ in 0..100 {
@@ -63,7 +63,7 @@ fn frames_sent_together_are_in_flight_together() {
                 }
                 // Long before the sender is back: it need not help its data along.
                 let took = started.elapsed();
-                assert!(took >= 50 * MS && took < 250 * MS, "{name}: {took:?}");
+                assert!(took >= 50 * MS && took < 1000 * MS, "{name}: {took:?}");
             },
         );
     }
@@ -72,24 +72,24 @@ fn frames_sent_together_are_in_flight_together() {
 #[test]
 fn data_travels_while_the_receiver_computes() {
     run(
-        shaped(mem_pair(), 200 * MS, None),
+        shaped(mem_pair(), 1000 * MS, None),
         |mut a| {
             a.send(DATA, &[1]).unwrap();
             a.flush().unwrap();
-            sleep(400 * MS);
+            sleep(1000 * MS);
         },
         |mut b| {
-            sleep(150 * MS);
+            sleep(600 * MS);
             let started = Instant::now();
             b.recv(DATA, 1).unwrap();
-            assert!(started.elapsed() < 50 * MS, "{:?}", started.elapsed());
+            assert!(started.elapsed() < 300 * MS, "{:?}", started.elapsed());
         },
     );
 }
 
 #[test]
 fn bandwidth_is_limited_in_each_direction_by_itself() {
-    // 2.5 MB at 100 Mbit/s take 200 ms, both ways at once.
+    // 2.5 MB at 50 Mbit/s take 400 ms, both ways at once.
     for (name, pair) in pairs() {
         let started = Instant::now();
         let side = |mut c: Channel| {
@@ -101,9 +101,9 @@ fn bandwidth_is_limited_in_each_direction_by_itself() {
                 assert_eq!(c.recv(DATA, block.len()).unwrap(), block);
             }
         };
-        run(shaped(pair, Duration::ZERO, Some(100.0)), side, side);
+        run(shaped(pair, Duration::ZERO, Some(50.0)), side, side);
         let took = started.elapsed();
-        assert!(took >= 200 * MS && took < 390 * MS, "{name}: {took:?}");
+        assert!(took >= 400 * MS && took < 790 * MS, "{name}: {took:?}");
     }
 }
 
