@@ -4,44 +4,55 @@ use std::ops::Range;
 
 use cenote_prim::{Block, RandomOracle, Secret, SessionId, gf128, transpose};
 
-use crate::expand::STRIP;
+use crate::expand::{Row, STRIP, ZERO_ROW};
 use crate::params::ROWS;
 
-/// Blocks of a whole strip of columns.
-const SQUARE: usize = ROWS * STRIP;
-
-/// 128 columns of blocks, strip after strip; in a strip column after column, [`STRIP`] blocks apart.
-/// Beside them one block of each column that is sacrificed: the mask of the check's answer.
-pub(crate) struct Columns {
-    blocks: Secret<Vec<Block>>,
-    pub(crate) last: Secret<[Block; ROWS]>,
+/// A piece of the columns of a chunk.
+pub(crate) struct Strip {
+    /// Its number.
+    pub(crate) index: usize,
+    /// Its blocks among those of the chunk. The last block of all is sacrificed.
+    pub(crate) blocks: Range<usize>,
+    /// Its rows among those of the chunk: none of the sacrificed block.
+    pub(crate) rows: Range<usize>,
 }
 
+impl Strip {
+    /// The strips of a chunk of `blocks` blocks, the sacrificed one among them.
+    pub(crate) fn of(blocks: usize) -> impl Iterator<Item = Strip> {
+        (0..blocks.div_ceil(STRIP)).map(move |index| {
+            let range = STRIP * index..blocks.min(STRIP * (index + 1));
+            let rows = ROWS * range.start..ROWS * range.end.min(blocks - 1);
+            Strip { index, blocks: range, rows }
+        })
+    }
+}
+
+/// 128 columns of blocks: strip after strip, and in a strip column after column.
+pub(crate) struct Columns(Secret<Vec<Row>>);
+
 impl Columns {
-    /// Room for `len` blocks of each column.
-    pub(crate) fn new(len: usize) -> Columns {
-        let blocks = Secret::new(vec![Block::ZERO; SQUARE * len.div_ceil(STRIP)]);
-        Columns { blocks, last: Secret::new([Block::ZERO; ROWS]) }
+    /// Room for so many strips.
+    pub(crate) fn new(strips: usize) -> Columns {
+        Columns(Secret::new(vec![ZERO_ROW; ROWS * strips]))
     }
 
-    /// Column `column` on strip `strip`.
-    pub(crate) fn column(&mut self, strip: usize, column: usize) -> &mut [Block] {
-        &mut self.blocks[SQUARE * strip + STRIP * column..][..STRIP]
+    /// The columns on strip `strip`.
+    pub(crate) fn strip(&mut self, strip: usize) -> &mut [Row] {
+        &mut self.0[ROWS * strip..ROWS * (strip + 1)]
     }
 
     /// Adds to `sums` the hash of every column on strip `strip`, with `chi` its coefficients there.
     pub(crate) fn hash(&self, strip: usize, chi: &[Block], sums: &mut [Block; ROWS]) {
-        let columns = self.blocks[SQUARE * strip..].chunks(STRIP);
-        for (sum, column) in sums.iter_mut().zip(columns) {
+        for (sum, column) in sums.iter_mut().zip(&self.0[ROWS * strip..]) {
             *sum ^= gf128::inner_product(chi, &column[..chi.len()]);
         }
     }
 
-    /// Writes the rows of strip `strip`, of which `rows.len() / 128` blocks of each column are in use.
-    /// The strip is used up.
+    /// Writes the first `rows.len()` rows of strip `strip`, which is used up.
     pub(crate) fn transpose(&mut self, strip: usize, rows: &mut [Block]) {
         let len = rows.len() / ROWS;
-        let columns = &mut self.blocks[SQUARE * strip..][..SQUARE];
+        let columns = self.strip(strip).as_flattened_mut();
         if len < STRIP {
             for column in 1..ROWS {
                 columns.copy_within(STRIP * column..STRIP * column + len, len * column);
@@ -51,37 +62,14 @@ impl Columns {
     }
 }
 
-/// A strip of a chunk.
-pub(crate) struct Strip {
-    /// Its number.
-    pub(crate) index: usize,
-    /// Its blocks among those of the chunk.
-    pub(crate) blocks: Range<usize>,
-    /// Blocks that every leaf gives for it: the last strip carries the sacrificed one.
-    pub(crate) width: usize,
-}
-
-impl Strip {
-    /// The strips of a chunk of `blocks` blocks.
-    pub(crate) fn of(blocks: usize) -> impl Iterator<Item = Strip> {
-        (0..blocks.div_ceil(STRIP)).map(move |index| {
-            let range = STRIP * index..blocks.min(STRIP * (index + 1));
-            let width = range.len() + usize::from(range.end == blocks);
-            Strip { index, blocks: range, width }
-        })
-    }
-
-    /// The rows of the strip.
-    pub(crate) fn rows(&self) -> Range<usize> {
-        ROWS * self.blocks.start..ROWS * self.blocks.end
-    }
-}
-
 /// The coefficients of the universal hash: the random oracle on everything the receiver of the COTs
-/// committed itself to.
+/// committed itself to, and one for the sacrificed block, which masks the rest.
 pub(crate) fn challenge(transcript: &SessionId, chunk: u64, corrections: &[u8], chi: &mut [Block]) {
     let oracle = RandomOracle::new("cenote ot softspoken challenge", transcript);
-    oracle.number(chunk).bytes(corrections).fill(Block::as_bytes_mut(chi));
+    if let Some((last, chi)) = chi.split_last_mut() {
+        oracle.number(chunk).bytes(corrections).fill(Block::as_bytes_mut(chi));
+        *last = Block::ONE;
+    }
 }
 
 /// The receiver's answer to the challenge.

@@ -1,7 +1,6 @@
 //! From leaf seeds to subspace VOLE columns, one strip of rows at a time (Roy 2022, figure 7).
 
 use cenote_prim::{Block, Prg, Secret};
-use zeroize::Zeroize;
 
 use crate::Params;
 
@@ -9,39 +8,21 @@ use crate::Params;
 /// their sums stay in the first-level cache.
 pub(crate) const STRIP: usize = 64;
 
-/// A strip may carry one more block: the sacrificed rows at the end of a chunk.
-const WIDTH: usize = STRIP + 1;
-
 /// One strip of one column.
-pub(crate) type Row = [Block; WIDTH];
+pub(crate) type Row = [Block; STRIP];
 
-pub(crate) const ZERO_ROW: Row = [Block::ZERO; WIDTH];
+pub(crate) const ZERO_ROW: Row = [Block::ZERO; STRIP];
 
-/// Leaves whose streams are folded at once; trees of 8 levels fold twice.
+/// Leaves whose streams are added up at once; trees of 8 levels do it in two steps.
 const FAN: usize = 16;
-
-/// What the leaves of a tree add up to on a strip.
-pub(crate) struct Fold {
-    /// The sum of all leaves.
-    pub(crate) sum: Row,
-    /// For each bit of the leaf number, the sum of the leaves that have it.
-    pub(crate) by_bit: [Row; 8],
-}
-
-impl Zeroize for Fold {
-    fn zeroize(&mut self) {
-        self.sum.zeroize();
-        self.by_bit.zeroize();
-    }
-}
 
 /// The streams of all leaves.
 pub(crate) struct Leaves {
     digit_bits: usize,
     streams: Vec<Prg>,
     rows: Box<Secret<[Row; FAN]>>,
-    sums: Box<Secret<[Row; FAN]>>,
-    fold: Box<Secret<Fold>>,
+    partial: Box<Secret<[Row; FAN]>>,
+    sum: Box<Secret<Row>>,
 }
 
 impl Leaves {
@@ -51,71 +32,45 @@ impl Leaves {
             digit_bits: params.digit_bits(),
             streams: seeds.iter().map(|seed| Prg::new(*seed)).collect(),
             rows: Box::new(Secret::new([ZERO_ROW; FAN])),
-            sums: Box::new(Secret::new([ZERO_ROW; FAN])),
-            fold: Box::new(Secret::new(Fold { sum: ZERO_ROW, by_bit: [ZERO_ROW; 8] })),
+            partial: Box::new(Secret::new([ZERO_ROW; FAN])),
+            sum: Box::new(Secret::new(ZERO_ROW)),
         }
     }
 
-    /// Takes the next `len` blocks of every leaf of `tree`, at most [`STRIP`] + 1, and adds them up.
-    pub(crate) fn fold(&mut self, tree: usize, len: usize) -> &mut Fold {
+    /// Takes the next `width` blocks, at most [`STRIP`], of every leaf of `tree`. Writes to
+    /// `by_bit[b]` the sum of the leaves whose number has bit `b`; returns the sum of all.
+    pub(crate) fn fold(&mut self, tree: usize, width: usize, by_bit: &mut [Row]) -> &mut Row {
         let leaves = 1 << self.digit_bits;
         let streams = &mut self.streams[leaves * tree..leaves * (tree + 1)];
-        let Fold { sum, by_bit } = &mut **self.fold;
+        let (rows, sum) = (&mut **self.rows, &mut **self.sum);
         if self.digit_bits == 8 {
             let (low, high) = by_bit.split_at_mut(4);
             low.fill(ZERO_ROW);
-            for (streams, sum) in streams.chunks_mut(FAN).zip(self.sums.iter_mut()) {
-                fill(streams, &mut self.rows[..], len);
-                fold_rows::<4, FAN>(&self.rows[..], sum, low);
+            for (streams, partial) in streams.chunks_mut(FAN).zip(self.partial.iter_mut()) {
+                fill(streams, rows, width);
+                fold_rows::<4, FAN, true>(rows, width, partial, low);
             }
-            high.fill(ZERO_ROW);
-            fold_rows::<4, FAN>(&self.sums[..], sum, high);
-            return &mut self.fold;
+            fold_rows::<4, FAN, false>(&self.partial[..], width, sum, high);
+            return sum;
         }
-        fill(streams, &mut self.rows[..], len);
-        by_bit[..self.digit_bits].fill(ZERO_ROW);
+        fill(streams, rows, width);
         match self.digit_bits {
-            1 => fold_rows::<1, 2>(&self.rows[..2], sum, by_bit),
-            2 => fold_rows::<2, 4>(&self.rows[..4], sum, by_bit),
-            _ => fold_rows::<4, FAN>(&self.rows[..], sum, by_bit),
+            1 => fold_rows::<1, 2, false>(rows, width, sum, by_bit),
+            2 => fold_rows::<2, 4, false>(rows, width, sum, by_bit),
+            _ => fold_rows::<4, FAN, false>(rows, width, sum, by_bit),
         }
-        &mut self.fold
+        sum
     }
 }
 
-fn fill(streams: &mut [Prg], rows: &mut [Row], len: usize) {
+fn fill(streams: &mut [Prg], rows: &mut [Row], width: usize) {
     for (stream, row) in streams.iter_mut().zip(rows) {
-        stream.fill(&mut row[..len]);
+        stream.fill(&mut row[..width]);
     }
 }
 
-/// Half a block: the unit that the compiler makes vectors of.
-type Words = [u64; 2 * WIDTH];
-
-/// Sets `sum` to the sum of the `L` = 2^`K` rows and adds to `by_bit[b]` those whose number has bit `b`.
-#[inline(never)]
-fn fold_rows<const K: usize, const L: usize>(rows: &[Row], sum: &mut Row, by_bit: &mut [Row]) {
-    let rows: &[Row; L] = rows.try_into().expect("2^K rows");
-    let by_bit: &mut [Row; K] = (&mut by_bit[..K]).try_into().expect("K rows");
-    let rows: [&Words; L] = std::array::from_fn(|i| words(&rows[i]));
-    let sum = words_mut(sum);
-    let by_bit: &mut [Words; K] = bytemuck::cast_mut(by_bit);
-    for p in 0..2 * WIDTH {
-        let mut x: [u64; L] = std::array::from_fn(|i| rows[i][p]);
-        let mut width = L / 2;
-        // Halving: the odd places of the b-th round are the leaves with bit b.
-        for by_bit in by_bit.iter_mut() {
-            let mut odd = 0;
-            for i in 0..width {
-                odd ^= x[2 * i + 1];
-                x[i] = x[2 * i] ^ x[2 * i + 1];
-            }
-            by_bit[p] ^= odd;
-            width /= 2;
-        }
-        sum[p] = x[0];
-    }
-}
+/// Half blocks: the unit that the compiler makes vectors of.
+type Words = [u64; 2 * STRIP];
 
 fn words(row: &Row) -> &Words {
     bytemuck::cast_ref(row)
@@ -123,6 +78,36 @@ fn words(row: &Row) -> &Words {
 
 fn words_mut(row: &mut Row) -> &mut Words {
     bytemuck::cast_mut(row)
+}
+
+/// Sets `sum` to the sum of the first `L` = 2^`K` rows, and `by_bit[b]` to the sum of those whose number
+/// has bit `b`, or with `ADD` adds them to it.
+fn fold_rows<const K: usize, const L: usize, const ADD: bool>(
+    rows: &[Row],
+    width: usize,
+    sum: &mut Row,
+    by_bit: &mut [Row],
+) {
+    let rows: &[Row; L] = rows[..L].try_into().expect("2^K rows");
+    let by_bit: &mut [Row; K] = (&mut by_bit[..K]).try_into().expect("K rows");
+    let rows: [&Words; L] = std::array::from_fn(|i| words(&rows[i]));
+    let sum = words_mut(sum);
+    let by_bit: &mut [Words; K] = bytemuck::cast_mut(by_bit);
+    for p in 0..2 * width.min(STRIP) {
+        let mut x: [u64; L] = std::array::from_fn(|i| rows[i][p]);
+        let mut half = L / 2;
+        // In the b-th round the odd places hold the leaves with bit b.
+        for by_bit in by_bit.iter_mut() {
+            let mut odd = 0;
+            for i in 0..half {
+                odd ^= x[2 * i + 1];
+                x[i] = x[2 * i] ^ x[2 * i + 1];
+            }
+            by_bit[p] = if ADD { by_bit[p] ^ odd } else { odd };
+            half /= 2;
+        }
+        sum[p] = x[0];
+    }
 }
 
 /// Adds `other` to `row` if `bit`, without a branch.
@@ -162,7 +147,7 @@ mod tests {
             let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
             Prg::new(Block::new(k as u128)).fill(&mut seeds);
             let mut leaves = Leaves::new(params, &seeds);
-            for (tree, len) in [(0, 1), (params.trees() - 1, WIDTH), (1, 5)] {
+            for (tree, len) in [(0, 1), (params.trees() - 1, STRIP), (1, 5)] {
                 let mut sum = ZERO_ROW;
                 let mut by_bit = [ZERO_ROW; 8];
                 for x in 0..params.leaves() {
@@ -173,9 +158,9 @@ mod tests {
                         (0..k).for_each(|b| by_bit[b][p] ^= row[p].times(x >> b & 1 == 1));
                     }
                 }
-                let fold = leaves.fold(tree, len);
-                assert!(fold.sum[..len] == sum[..len]);
-                assert!((0..k).all(|b| fold.by_bit[b][..len] == by_bit[b][..len]));
+                let mut folded = vec![[Block::ONE; STRIP]; k];
+                assert!(leaves.fold(tree, len, &mut folded)[..len] == sum[..len]);
+                assert!((0..k).all(|b| folded[b][..len] == by_bit[b][..len]));
             }
         }
     }
@@ -184,10 +169,12 @@ mod tests {
     fn streams_go_on() {
         let params = Params::default();
         let seeds = vec![Block::new(3); params.trees() * params.leaves()];
-        let (mut a, mut b) = (Leaves::new(params, &seeds), Leaves::new(params, &seeds));
-        let whole = a.fold(2, 65).by_bit[1];
-        let mut cut = b.fold(2, 30).by_bit[1][..30].to_vec();
-        cut.extend(&b.fold(2, 35).by_bit[1][..35]);
-        assert!(whole[..] == cut[..]);
+        let mut leaves = [Leaves::new(params, &seeds), Leaves::new(params, &seeds)];
+        let mut parts = [[ZERO_ROW; 4]; 3];
+        leaves[0].fold(2, 64, &mut parts[0]);
+        leaves[1].fold(2, 30, &mut parts[1]);
+        leaves[1].fold(2, 34, &mut parts[2]);
+        assert!(parts[0][1][..30] == parts[1][1][..30]);
+        assert!(parts[0][1][30..] == parts[2][1][..34]);
     }
 }

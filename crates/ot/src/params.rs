@@ -1,5 +1,7 @@
 use cenote_net::Fault;
 
+use crate::expand::STRIP;
+
 /// Rows of a matrix square, COTs of the smallest extension, bits of a block.
 pub(crate) const ROWS: usize = 128;
 
@@ -55,9 +57,10 @@ impl Params {
 }
 
 impl Default for Params {
-    /// 4-bit digits (31 bits on the wire per COT) and chunks of 32768 COTs.
+    /// 4-bit digits (31 bits on the wire per COT), and chunks that with their sacrificed rows fill four
+    /// strips: 32640 COTs.
     fn default() -> Params {
-        Params { digit_bits: 4, chunk: 1 << 15 }
+        Params { digit_bits: 4, chunk: ROWS * (4 * STRIP - 1) }
     }
 }
 

@@ -18,6 +18,8 @@
 //! instead of three); a hash over GF(2^128) with independent coefficients; bit 0 of Delta is 1 and the
 //! choice bit is carried in bit 0 of M. Constant time in Delta and x: yes. Status: not audited.
 
+use std::ops::Range;
+
 use cenote_net::{Channel, Fault, Tag};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
@@ -36,7 +38,7 @@ const CHUNK: Tag = Tag::new(19, "ot.softspoken.chunk");
 
 /// Bytes of the message for `cots` COTs (one chunk).
 pub const fn message_len(params: Params, cots: usize) -> usize {
-    corrections_len(params, cots / ROWS) + ANSWER
+    corrections_len(params, cots / ROWS + 1) + ANSWER
 }
 
 /// Payload bytes of a setup: from the COT sender, from the COT receiver.
@@ -44,8 +46,15 @@ pub const fn setup_len(params: Params) -> (usize, usize) {
     (base::RECEIVER_LEN, base::SENDER_LEN + pprf::message_len(params))
 }
 
+/// Bytes of the corrections for chunks of `blocks` blocks, the sacrificed one among them.
 const fn corrections_len(params: Params, blocks: usize) -> usize {
-    16 * (params.trees() - 1) * (blocks + 1)
+    16 * (params.trees() - 1) * blocks
+}
+
+/// Where the corrections of a tree other than the first lie, for one strip.
+fn correction(tree: usize, blocks: usize, strip: &Strip) -> Range<usize> {
+    let place = (tree - 1) * blocks;
+    16 * (place + strip.blocks.start)..16 * (place + strip.blocks.end)
 }
 
 /// What both parties count: chunks never repeat, and a session that failed stays failed.
@@ -149,15 +158,15 @@ impl CotSender {
     /// Takes in the message of the next chunk and writes its keys, whose bit 0 is 0.
     ///
     /// # Errors
-    /// `Misbehaved` when the message is wrong; then no key is written. `Misuse` when `keys` is empty, over the
+    /// `Misbehaved` when the message is wrong; then `keys` holds none. `Misuse` when `keys` is empty, over the
     /// chunk size or no multiple of 128, or after a fault; `Exhausted` over [`Params::MAX_COTS`].
     pub fn absorb(&mut self, message: &[u8], keys: &mut [Block]) -> Result<(), Fault> {
         let params = self.course.params;
         let chunk = self.course.begin(keys.len())?;
-        let blocks = keys.len() / ROWS;
-        let corrections_len = corrections_len(params, blocks);
-        let (corrections, answer) =
-            message.split_at_checked(corrections_len).ok_or(Fault::Misbehaved(COLUMN_CHECK))?;
+        let blocks = keys.len() / ROWS + 1;
+        let (corrections, answer) = message
+            .split_at_checked(corrections_len(params, blocks))
+            .ok_or(Fault::Misbehaved(COLUMN_CHECK))?;
         let answer = answer.try_into().map_err(|_| Fault::Misbehaved(COLUMN_CHECK))?;
         challenge(&self.course.transcript, chunk, corrections, &mut self.chi[..blocks]);
         let mut hashes = [Block::ZERO; ROWS];
@@ -167,10 +176,9 @@ impl CotSender {
             }
             self.columns.hash(0, &self.chi[strip.blocks.clone()], &mut hashes);
             // Bit 0 of K xor M is the choice bit, because Delta's is 1. It is kept in M alone.
-            self.columns.column(0, 0).fill(Block::ZERO);
-            self.columns.transpose(0, &mut keys[strip.rows()]);
+            self.columns.strip(0)[0] = ZERO_ROW;
+            self.columns.transpose(0, &mut keys[strip.rows]);
         }
-        hashes.iter_mut().zip(self.columns.last.iter()).for_each(|(hash, last)| *hash ^= *last);
         if !Answer::read(answer).agrees(*self.delta, &hashes) {
             keys.fill(Block::ZERO);
             return Err(Fault::Misbehaved(COLUMN_CHECK));
@@ -200,18 +208,13 @@ impl CotSender {
     /// stands in the punctured place has Delta_b in both terms and cancels, whatever it is.
     fn spread(&mut self, tree: usize, blocks: usize, strip: &Strip, corrections: &[u8]) {
         let bits = self.course.params.digit_bits();
-        let fold = self.leaves.fold(tree, strip.width);
+        let columns = &mut self.columns.strip(0)[bits * tree..bits * (tree + 1)];
+        let sum = self.leaves.fold(tree, strip.blocks.len(), columns);
         if tree > 0 {
-            let place = (tree - 1) * (blocks + 1) + strip.blocks.start;
-            add_bytes(&mut fold.sum, &corrections[16 * place..16 * (place + strip.width)]);
+            add_bytes(sum, &corrections[correction(tree, blocks, strip)]);
         }
-        for (bit, part) in fold.by_bit[..bits].iter_mut().enumerate() {
-            let column = bits * tree + bit;
-            add_masked(part, &fold.sum, self.delta.to_u128() >> column & 1 == 1);
-            self.columns.column(0, column).copy_from_slice(&part[..STRIP]);
-            if strip.width > strip.blocks.len() {
-                self.columns.last[column] = part[strip.blocks.len()];
-            }
+        for (bit, column) in columns.iter_mut().enumerate() {
+            add_masked(column, sum, self.delta.to_u128() >> (bits * tree + bit) & 1 == 1);
         }
     }
 
@@ -221,8 +224,8 @@ impl CotSender {
             course,
             delta: Secret::new(delta),
             leaves: Leaves::new(params, seeds),
-            columns: Columns::new(STRIP),
-            chi: vec![Block::ZERO; params.chunk() / ROWS],
+            columns: Columns::new(1),
+            chi: vec![Block::ZERO; params.chunk() / ROWS + 1],
             message: Vec::new(),
         }
     }
@@ -276,13 +279,13 @@ impl CotReceiver {
     /// [`Params::MAX_COTS`].
     pub fn produce(&mut self, macs: &mut [Block], message: &mut Vec<u8>) -> Result<(), Fault> {
         let chunk = self.course.begin(macs.len())?;
-        let blocks = macs.len() / ROWS;
+        let blocks = macs.len() / ROWS + 1;
         message.resize(message_len(self.course.params, macs.len()), 0);
         let (corrections, answer) =
             message.split_at_mut(corrections_len(self.course.params, blocks));
         self.correct(blocks, corrections);
         self.answer(chunk, blocks, corrections).write(answer);
-        self.release(macs);
+        self.release(blocks, macs);
         self.course.end();
         Ok(())
     }
@@ -309,20 +312,12 @@ impl CotReceiver {
         for strip in Strip::of(blocks) {
             let choices = &mut self.choices[strip.index];
             for tree in 0..self.course.params.trees() {
-                let fold = self.leaves.fold(tree, strip.width);
+                let columns = &mut self.columns.strip(strip.index)[bits * tree..bits * (tree + 1)];
+                let sum = self.leaves.fold(tree, strip.blocks.len(), columns);
                 if tree == 0 {
-                    *choices = fold.sum;
+                    *choices = *sum;
                 } else {
-                    let place = (tree - 1) * (blocks + 1) + strip.blocks.start;
-                    let out = &mut corrections[16 * place..16 * (place + strip.width)];
-                    write_sum(&fold.sum, choices, out);
-                }
-                for (bit, part) in fold.by_bit[..bits].iter().enumerate() {
-                    let column = bits * tree + bit;
-                    self.columns.column(strip.index, column).copy_from_slice(&part[..STRIP]);
-                    if strip.width > strip.blocks.len() {
-                        self.columns.last[column] = part[strip.blocks.len()];
-                    }
+                    write_sum(sum, choices, &mut corrections[correction(tree, blocks, &strip)]);
                 }
             }
         }
@@ -331,36 +326,32 @@ impl CotReceiver {
     /// The answer to the challenge on `corrections`.
     fn answer(&mut self, chunk: u64, blocks: usize, corrections: &[u8]) -> Answer {
         challenge(&self.course.transcript, chunk, corrections, &mut self.chi[..blocks]);
-        let mut answer = Answer { choices: Block::ZERO, columns: *self.columns.last };
+        let mut answer = Answer { choices: Block::ZERO, columns: [Block::ZERO; ROWS] };
         for strip in Strip::of(blocks) {
             let chi = &self.chi[strip.blocks.clone()];
-            let choices = &self.choices[strip.index];
-            answer.choices ^= gf128::inner_product(chi, &choices[..chi.len()]);
-            if strip.width > chi.len() {
-                answer.choices ^= choices[chi.len()];
-            }
+            answer.choices ^= gf128::inner_product(chi, &self.choices[strip.index][..chi.len()]);
             self.columns.hash(strip.index, chi, &mut answer.columns);
         }
         answer
     }
 
     /// The rows, with the choice bits in bit 0.
-    fn release(&mut self, macs: &mut [Block]) {
-        for strip in Strip::of(macs.len() / ROWS) {
-            let choices = &self.choices[strip.index][..STRIP];
-            self.columns.column(strip.index, 0).copy_from_slice(choices);
-            self.columns.transpose(strip.index, &mut macs[strip.rows()]);
+    fn release(&mut self, blocks: usize, macs: &mut [Block]) {
+        for strip in Strip::of(blocks) {
+            self.columns.strip(strip.index)[0] = self.choices[strip.index];
+            self.columns.transpose(strip.index, &mut macs[strip.rows]);
         }
     }
 
     fn over(course: Course, seeds: &[Block]) -> CotReceiver {
         let params = course.params;
-        let blocks = params.chunk() / ROWS;
+        let blocks = params.chunk() / ROWS + 1;
+        let strips = blocks.div_ceil(STRIP);
         CotReceiver {
             course,
             leaves: Leaves::new(params, seeds),
-            columns: Columns::new(blocks),
-            choices: Secret::new(vec![ZERO_ROW; blocks.div_ceil(STRIP)]),
+            columns: Columns::new(strips),
+            choices: Secret::new(vec![ZERO_ROW; strips]),
             chi: vec![Block::ZERO; blocks],
             message: Vec::new(),
         }
@@ -524,12 +515,12 @@ mod tests {
     #[test]
     fn choice_bits_and_macs_are_balanced() {
         let (_, mut r) = dealt(Params::default(), delta(1), 9);
-        let mut macs = vec![Block::ZERO; 1 << 15];
+        let mut macs = vec![Block::ZERO; Params::default().chunk()];
         r.produce(&mut macs, &mut Vec::new()).unwrap();
         for bit in 0..128 {
             let ones = macs.iter().filter(|m| m.to_u128() >> bit & 1 == 1).count();
-            // 16384 +- 6 sigma (sigma 90.5).
-            assert!((15841..=16927).contains(&ones), "bit {bit}: {ones}");
+            // 16320 +- 6 sigma (sigma 90.3).
+            assert!((15778..=16862).contains(&ones), "bit {bit}: {ones}");
         }
     }
 
@@ -618,15 +609,15 @@ mod tests {
         let params = r.course.params;
         let chunk = r.course.begin(128).unwrap();
         message.resize(message_len(params, 128), 0);
-        let (corrections, answer) = message.split_at_mut(corrections_len(params, 1));
-        r.correct(1, corrections);
+        let (corrections, answer) = message.split_at_mut(corrections_len(params, 2));
+        r.correct(2, corrections);
         let offset = Prg::new(Block::new(12)).block();
         let place = corrections.len() - 32;
         corrections[place..place + 16]
             .iter_mut()
             .zip(offset.to_bytes())
             .for_each(|(byte, offset)| *byte ^= offset);
-        let mut honest = r.answer(chunk, 1, corrections);
+        let mut honest = r.answer(chunk, 2, corrections);
         let error = cenote_prim::gf128::mul(r.chi[0], offset);
         for bit in 0..params.digit_bits() {
             let column = ROWS - params.digit_bits() + bit;
