@@ -176,6 +176,8 @@ const OUTPUTS: u8 = 8;
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     struct Toy {
@@ -206,8 +208,8 @@ mod tests {
                 0 => g.and(a, b)?,
                 1 => g.and(b, a)?,
                 2 => g.xor(a, b)?,
-                3 => g.and_many(&[a.clone()], &[b.clone()])?.remove(0),
-                4 => g.mux_many(a, &[a.clone()], &[b.clone()])?.remove(0),
+                3 => g.and_many(from_ref(a), from_ref(b))?.remove(0),
+                4 => g.mux_many(a, from_ref(a), from_ref(b))?.remove(0),
                 5 => g.constant(false)?,
                 6 => g.constant(true)?,
                 _ => a.clone(),

@@ -1,0 +1,57 @@
+//! Circuit files on disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::ParseError;
+use super::parse::parse_with_ports;
+use super::ports::Ports;
+use crate::circuit::Circuit;
+
+/// Why a circuit cannot be read from disk.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file is missing, unreadable or too large.
+    #[error("{}: {source}; check the path and its permissions", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file's contents are wrong.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+}
+
+/// Reads a circuit in either Bristol format, with `NAME.ports.toml` beside `NAME.EXT` if there is
+/// one.
+pub fn read_circuit(path: &Path) -> Result<Circuit, ReadError> {
+    let bytes = read(path)?;
+    let ports_path = ports_path(path);
+    let ports = match read(&ports_path) {
+        Ok(bytes) => Some(Ports::parse(&ports_path.to_string_lossy(), &bytes)?),
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    Ok(parse_with_ports(&path.to_string_lossy(), &bytes, ports.as_ref())?)
+}
+
+/// Where the ports of a circuit file are described.
+pub fn ports_path(circuit: &Path) -> PathBuf {
+    circuit.with_extension("ports.toml")
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let error = |source| ReadError::Io { path: path.to_owned(), source };
+    let size = fs::metadata(path).map_err(error)?.len();
+    if size > MAX_FILE_BYTES {
+        let message = format!("the file has {size} bytes, more than {MAX_FILE_BYTES}");
+        return Err(error(io::Error::new(io::ErrorKind::FileTooLarge, message)));
+    }
+    fs::read(path).map_err(error)
+}
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 4 << 30;

@@ -1,0 +1,238 @@
+//! `NAME.ports.toml`: names, owners and bit orders of the ports of a circuit file.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{MAX_PORT_BITS, MAX_PORTS, ParseError};
+use crate::circuit::Gate;
+use crate::program::{InputPort, OutputPort, Owner, Receiver, Signature};
+
+/// In which order the wires of a port in a file carry the bits of its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BitOrder {
+    /// Least significant bit first: the default, and the order of everything in memory.
+    #[default]
+    Lsb,
+    /// Most significant bit first.
+    Msb,
+    /// The most significant byte first, and of each byte the least significant bit first.
+    BytesLsb,
+    /// The least significant byte first, and of each byte the most significant bit first.
+    BytesMsb,
+}
+
+impl BitOrder {
+    /// The wire, counted from the start of the port, that carries bit `bit` of a `bits`-bit number.
+    ///
+    /// For the byte orders `bits` has to be a multiple of 8.
+    pub fn wire(self, bit: usize, bits: usize) -> usize {
+        match self {
+            Self::Lsb => bit,
+            Self::Msb => bits - 1 - bit,
+            Self::BytesLsb => (bits / 8 - 1 - bit / 8) * 8 + bit % 8,
+            Self::BytesMsb => bit / 8 * 8 + 7 - bit % 8,
+        }
+    }
+}
+
+/// One port as a ports file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSpec<P> {
+    /// Its name.
+    pub name: String,
+    /// Its width; `None` takes that of the circuit file.
+    pub bits: Option<usize>,
+    /// Owner of an input, receiver of an output.
+    pub party: Option<P>,
+    /// Its bit order in the circuit file.
+    pub order: BitOrder,
+    /// The line of the ports file that names it.
+    pub line: usize,
+}
+
+/// The ports of a circuit file, in the order of its wires.
+///
+/// A list that is empty leaves the ports of the circuit file as they are. Otherwise it describes all
+/// of them, and may cut the wires into other ports than the circuit file does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// The name of the ports file, for errors.
+    pub file: String,
+    /// The input ports.
+    pub inputs: Vec<PortSpec<Owner>>,
+    /// The output ports.
+    pub outputs: Vec<PortSpec<Receiver>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: Spanned<u32>,
+    #[serde(default)]
+    input: Vec<InputEntry>,
+    #[serde(default)]
+    output: Vec<OutputEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InputEntry {
+    name: Spanned<String>,
+    bits: Option<usize>,
+    owner: Option<Owner>,
+    #[serde(default)]
+    order: BitOrder,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputEntry {
+    name: Spanned<String>,
+    bits: Option<usize>,
+    receiver: Option<Receiver>,
+    #[serde(default)]
+    order: BitOrder,
+}
+
+impl Ports {
+    /// Reads a ports file; `file` is its name in errors.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ParseError> {
+        let line_at =
+            |offset: usize| 1 + bytes.iter().take(offset).filter(|byte| **byte == b'\n').count();
+        let error = |line: usize, message: String, remedy: &str| ParseError {
+            file: file.to_owned(),
+            line,
+            message,
+            remedy: remedy.to_owned(),
+        };
+        let text = std::str::from_utf8(bytes).map_err(|utf8| {
+            error(line_at(utf8.valid_up_to()), "this is not text".into(), "write TOML")
+        })?;
+        let parsed: File = toml::from_str(text).map_err(|toml| {
+            let line = line_at(toml.span().map_or(0, |span| span.start));
+            let message = toml.message().replace('\n', " ");
+            error(line, message, "see docs/formats/ports.md for the fields")
+        })?;
+        if *parsed.version.get_ref() != 1 {
+            let line = line_at(parsed.version.span().start);
+            let message = format!("version {} is not known", parsed.version.get_ref());
+            return Err(error(line, message, "write version = 1"));
+        }
+        let inputs = parsed.input.into_iter().map(|entry| PortSpec {
+            line: line_at(entry.name.span().start),
+            name: entry.name.into_inner(),
+            bits: entry.bits,
+            party: entry.owner,
+            order: entry.order,
+        });
+        let outputs = parsed.output.into_iter().map(|entry| PortSpec {
+            line: line_at(entry.name.span().start),
+            name: entry.name.into_inner(),
+            bits: entry.bits,
+            party: entry.receiver,
+            order: entry.order,
+        });
+        Ok(Self { file: file.to_owned(), inputs: inputs.collect(), outputs: outputs.collect() })
+    }
+
+    /// Names the ports of a circuit and brings their wires into least-significant-first order.
+    pub(super) fn apply(
+        &self,
+        signature: &Signature,
+        gates: &mut [Gate],
+        outputs: &mut Vec<u32>,
+    ) -> Result<Signature, ParseError> {
+        let mut named = signature.clone();
+        if !self.inputs.is_empty() {
+            let given: Vec<usize> = signature.inputs.iter().map(|port| port.bits).collect();
+            let widths = self.widths("input", &self.inputs, &given)?;
+            named.inputs = ports(&self.inputs, &widths, |spec, bits| InputPort {
+                name: spec.name.clone(),
+                bits,
+                owner: spec.party,
+            });
+            if self.inputs.iter().any(|spec| spec.order != BitOrder::Lsb) {
+                // Number `bit` of the port is what the file calls `wire`.
+                let mut renamed = vec![0u32; widths.iter().sum()];
+                for (bit, wire) in wire_order(&self.inputs, &widths).into_iter().enumerate() {
+                    renamed[wire] = bit as u32;
+                }
+                let rename = |wire: u32| *renamed.get(wire as usize).unwrap_or(&wire);
+                gates.iter_mut().for_each(|gate| *gate = gate.map(rename));
+                outputs.iter_mut().for_each(|wire| *wire = rename(*wire));
+            }
+        }
+        if !self.outputs.is_empty() {
+            let given: Vec<usize> = signature.outputs.iter().map(|port| port.bits).collect();
+            let widths = self.widths("output", &self.outputs, &given)?;
+            named.outputs = ports(&self.outputs, &widths, |spec, bits| OutputPort {
+                name: spec.name.clone(),
+                bits,
+                receiver: spec.party,
+            });
+            let order = wire_order(&self.outputs, &widths);
+            *outputs = order.into_iter().map(|wire| outputs[wire]).collect();
+        }
+        Ok(named)
+    }
+
+    /// The widths of all ports, checked against those of the circuit file.
+    fn widths<P>(
+        &self,
+        kind: &str,
+        specs: &[PortSpec<P>],
+        given: &[usize],
+    ) -> Result<Vec<usize>, ParseError> {
+        let error = |line: usize, message: String, remedy: &str| ParseError {
+            file: self.file.clone(),
+            line,
+            message,
+            remedy: remedy.to_owned(),
+        };
+        let mut widths = Vec::with_capacity(specs.len().min(MAX_PORTS));
+        let mut total = 0usize;
+        for (i, spec) in specs.iter().enumerate() {
+            let same_ports = specs.len() == given.len();
+            let Some(bits) = spec.bits.or(given.get(i).copied().filter(|_| same_ports)) else {
+                let message = format!("{kind} `{}` has no width", spec.name);
+                return Err(error(spec.line, message, "add `bits`, or list the file's own ports"));
+            };
+            if matches!(spec.order, BitOrder::BytesLsb | BitOrder::BytesMsb) && bits % 8 != 0 {
+                let message = format!("{kind} `{}` has {bits} bits, not whole bytes", spec.name);
+                return Err(error(spec.line, message, "order its bits by `lsb` or `msb`"));
+            }
+            if specs[..i].iter().any(|other| other.name == spec.name) {
+                let message = format!("two {kind}s are named `{}`", spec.name);
+                return Err(error(spec.line, message, "give each a name of its own"));
+            }
+            total = total.saturating_add(bits);
+            if total > MAX_PORT_BITS || widths.len() == MAX_PORTS {
+                let message = format!("the {kind}s up to `{}` are too many or wide", spec.name);
+                return Err(error(spec.line, message, "describe the ports of the circuit file"));
+            }
+            widths.push(bits);
+        }
+        let expected: usize = given.iter().sum();
+        if total != expected {
+            let line = specs.last().map_or(1, |spec| spec.line);
+            let message = format!("the {kind}s have {total} bits, the circuit has {expected}");
+            return Err(error(line, message, "describe every wire of the circuit file once"));
+        }
+        Ok(widths)
+    }
+}
+
+fn ports<S, T>(specs: &[S], widths: &[usize], port: impl Fn(&S, usize) -> T) -> Vec<T> {
+    specs.iter().zip(widths).map(|(spec, bits)| port(spec, *bits)).collect()
+}
+
+/// For every bit of every port, the wire of the file that carries it.
+fn wire_order<P>(specs: &[PortSpec<P>], widths: &[usize]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(widths.iter().sum());
+    for (spec, bits) in specs.iter().zip(widths) {
+        let start = order.len();
+        order.extend((0..*bits).map(|bit| start + spec.order.wire(bit, *bits)));
+    }
+    order
+}
