@@ -36,4 +36,5 @@ bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json
 
 fuzz: ## fuzz one target: make fuzz FUZZ=bristol SECONDS=600
-	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) -- -max_total_time=$(SECONDS)
+	mkdir -p fuzz/target/found/$(FUZZ)
+	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) target/found/$(FUZZ) corpus/$(FUZZ) -- -max_total_time=$(SECONDS)

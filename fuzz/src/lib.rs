@@ -1,0 +1,77 @@
+//! What is fed with arbitrary bytes: every decoder and parser that meets a peer or a file.
+//!
+//! A target must return for every input, quickly, without a panic. What it accepts it must also be
+//! able to write again.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use cenote_engine::protocols::opening::{Openings, message_len};
+use cenote_net::{
+    HEADER_LEN, Handshake, MAX_FRAME, Role, Tag, decode_frame_header, decode_hello, encode_hello,
+    tcp_accept, tcp_listen,
+};
+use cenote_ot::base::{BaseReceiver, BaseSender};
+use cenote_prim::{Block, Prg, SessionId};
+
+/// A target by its name, which is also the name of its corpus.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] =
+    &[("codec", codec), ("handshake", handshake), ("opening", opening), ("ot", ot)];
+
+const SESSION: SessionId = SessionId([7; 32]);
+
+/// Frame headers and hellos.
+pub fn codec(data: &[u8]) {
+    if let Some((header, _)) = data.split_first_chunk::<HEADER_LEN>() {
+        if let Ok(header) = decode_frame_header(header) {
+            assert!(header.len <= MAX_FRAME);
+            let control = [Tag::ABORT.id, Tag::BYE.id].contains(&header.tag);
+            assert!(header.len == 0 || !control);
+        }
+    }
+    if let Ok(hello) = decode_hello(data) {
+        let again = encode_hello(&hello).expect("what was decoded can be encoded");
+        assert_eq!(again, data, "a hello has one encoding");
+    }
+}
+
+/// A peer that sends these bytes and closes, in place of a session's first messages.
+pub fn handshake(data: &[u8]) {
+    let listener = tcp_listen("127.0.0.1:0").expect("loopback");
+    let mut peer = TcpStream::connect(listener.address()).expect("loopback");
+    let mut channel = tcp_accept(&listener, Duration::from_secs(5)).expect("connected above");
+    // The peer may find the connection closed under its hands: that is an answer as well.
+    let _ = peer.write_all(data).and_then(|()| peer.shutdown(Shutdown::Write));
+    let ours = Handshake::new("session").field("backend", "wrk").field("pool", [0, 83, 7, 0]);
+    if let Ok(agreed) = ours.run(&mut channel, Role::Garbler, [9; 32]) {
+        assert_eq!(agreed.role, Role::Garbler);
+        let _ = channel.recv_bounded(Tag::new(16, "anything"), 64);
+    }
+    channel.abort();
+}
+
+/// Opened bits: no message but the right one is accepted.
+pub fn opening(data: &[u8]) {
+    let delta = Block::from_bytes([3; 16]);
+    let bits = data.len().saturating_sub(16) * 8;
+    let keys = vec![Block::from_bytes([2; 16]); bits.min(4096)];
+    let known_length = data.len() == message_len(keys.len());
+    let verified = Openings::new(SESSION, Role::Garbler).verify(data, &keys, delta);
+    // Bits without a single key are right by definition; all others would need a forged MAC.
+    assert!(verified.is_err() || (known_length && keys.is_empty()));
+}
+
+/// Both messages of the base oblivious transfer.
+pub fn ot(data: &[u8]) {
+    let (sender, _) = BaseSender::new(&SESSION, &mut Prg::new(Block::from_bytes([1; 16])));
+    let _ = sender.finish(data);
+    if data.len() == cenote_ot::base::SENDER_LEN {
+        let mut prg = Prg::new(Block::from_bytes([2; 16]));
+        let (receiver, _) = BaseReceiver::new(&SESSION, Block::from_bytes([5; 16]), &mut prg);
+        let _ = receiver.finish(data);
+    }
+}
