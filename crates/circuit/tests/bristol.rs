@@ -286,7 +286,7 @@ proptest! {
         let old = write_bristol(&circuit);
         if circuit.signature().inputs[1].bits > 0 {
             let old = old.unwrap();
-            if !old.lines().nth(3).is_none() {
+            if old.lines().nth(3).is_some() {
                 prop_assert_eq!(detect("o", old.as_bytes()), Ok(Format::OldBristol));
             }
             let read = parse_any("o", old.as_bytes()).unwrap();

@@ -32,7 +32,7 @@ pub fn parse_with_ports(
 ) -> Result<Circuit, ParseError> {
     let mut lines = Lines::new(name, bytes)?;
     let header = header(&mut lines)?;
-    let body = Body::read(&mut lines, &header)?;
+    let (mut gates, mut outputs) = Body::read(&mut lines, &header)?;
     let mut signature = Signature::new();
     for (i, bits) in header.inputs.iter().enumerate() {
         signature = signature.input(&format!("in{i}"), *bits, None);
@@ -40,7 +40,6 @@ pub fn parse_with_ports(
     for (i, bits) in header.outputs.iter().enumerate() {
         signature = signature.output(&format!("out{i}"), *bits, None);
     }
-    let (mut gates, mut outputs) = (body.gates, body.outputs);
     if let Some(ports) = ports {
         signature = ports.apply(&signature, &mut gates, &mut outputs)?;
     }
@@ -218,47 +217,44 @@ fn check_counts(
     Ok(())
 }
 
-/// The gates with wires renumbered in the order in which they are written.
-struct Body {
-    gates: Vec<Gate>,
-    outputs: Vec<u32>,
-}
-
-struct Reader<'l, 'a> {
-    lines: &'l Lines<'a>,
+/// Reads gates and renumbers their wires in the order in which they are written.
+struct Body<'l, 'a> {
+    lines: &'l mut Lines<'a>,
     header: &'l Header,
     gates: Vec<Gate>,
     /// New number of every wire after the inputs; [`UNWRITTEN`] until it is written.
     wires: Vec<u32>,
 }
 
-impl Body {
-    fn read(lines: &mut Lines<'_>, header: &Header) -> Result<Self, ParseError> {
-        let mut gates = Vec::with_capacity(header.gates);
-        let mut wires = vec![UNWRITTEN; header.wires - header.input_bits];
+impl<'l, 'a> Body<'l, 'a> {
+    /// The gates and the output wires.
+    fn read(
+        lines: &'l mut Lines<'a>,
+        header: &'l Header,
+    ) -> Result<(Vec<Gate>, Vec<u32>), ParseError> {
+        let gates = Vec::with_capacity(header.gates);
+        let wires = vec![UNWRITTEN; header.wires - header.input_bits];
+        let mut body = Self { lines, header, gates, wires };
         let mut numbers = Vec::new();
         for read in 0..header.gates {
-            let Some(line) = lines.next() else {
+            let Some(line) = body.lines.next() else {
                 let message = format!("{} gates are announced and {read} given", header.gates);
-                return Err(lines.error(message, "correct the first line, or fetch the whole file"));
+                let remedy = "correct the first line, or fetch the whole file";
+                return Err(body.lines.error(message, remedy));
             };
-            let mut reader = Reader { lines, header, gates, wires };
-            reader.line(line, &mut numbers)?;
-            (gates, wires) = (reader.gates, reader.wires);
+            body.line(line, &mut numbers)?;
         }
-        if lines.next().is_some() {
+        if body.lines.next().is_some() {
             let message = format!("there are more than the {} announced gates", header.gates);
-            return Err(lines.error(message, "correct the number of gates in the first line"));
+            let remedy = "correct the number of gates in the first line";
+            return Err(body.lines.error(message, remedy));
         }
-        let reader = Reader { lines, header, gates, wires };
         let outputs = (header.wires - header.output_bits..header.wires)
-            .map(|wire| reader.operand(wire))
+            .map(|wire| body.operand(wire))
             .collect::<Result<_, _>>()?;
-        Ok(Self { gates: reader.gates, outputs })
+        Ok((body.gates, outputs))
     }
-}
 
-impl Reader<'_, '_> {
     /// One gate: numbers of inputs and outputs, the wires, the type.
     fn line(&mut self, line: &str, numbers: &mut Vec<usize>) -> Result<(), ParseError> {
         let mut tokens = line.split_ascii_whitespace();

@@ -98,8 +98,8 @@ struct OutputEntry {
 impl Ports {
     /// Reads a ports file; `file` is its name in errors.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ParseError> {
-        let line_at =
-            |offset: usize| 1 + bytes.iter().take(offset).filter(|byte| **byte == b'\n').count();
+        let ends: Vec<usize> = (0..bytes.len()).filter(|offset| bytes[*offset] == b'\n').collect();
+        let line_at = |offset: usize| 1 + ends.partition_point(|end| *end < offset);
         let error = |line: usize, message: String, remedy: &str| ParseError {
             file: file.to_owned(),
             line,
