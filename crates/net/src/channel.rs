@@ -20,7 +20,7 @@ const READ_AHEAD: usize = 64 << 10;
 /// What is read at once while a write waits for the peer.
 const ABSORB: usize = 256 << 10;
 /// Most bytes kept of what a peer sends before it is asked for.
-const INBOX_LIMIT: usize = 256 << 20;
+const INBOX_LIMIT: usize = 128 << 20;
 /// Time limit of an abort frame's way out.
 const ABORT_LIMIT: Duration = Duration::from_secs(2);
 /// How long an ended channel waits for the peer to end as well.

@@ -67,7 +67,7 @@ impl PeerCertificate {
     /// `Misuse` naming the file, the line where there is one, and the remedy.
     pub fn load(file: impl AsRef<Path>) -> Result<PeerCertificate, Fault> {
         let file = file.as_ref();
-        let text = Zeroizing::new(read_file(file)?);
+        let text = read_file(file)?;
         check_pem(&text, &["CERTIFICATE"]).map_err(|what| bad_file(file, &what))?;
         let bad = |what: String| bad_file(file, &format!("no certificate: {what}"));
         let der =
@@ -161,7 +161,7 @@ impl Identity {
         let dir = dir.as_ref();
         let certificate = PeerCertificate::load(dir.join(CERTIFICATE_FILE))?;
         let file = dir.join(KEY_FILE);
-        let text = Zeroizing::new(read_file(&file)?);
+        let text = read_file(&file)?;
         let meta = fs::metadata(&file).map_err(|error| bad_file(&file, &error.to_string()))?;
         if meta.permissions().mode() & 0o077 != 0 {
             let what =
@@ -207,7 +207,7 @@ fn bad_file(file: &Path, what: &str) -> Fault {
     Fault::Misuse(format!("{}: {what}", file.display()))
 }
 
-fn read_file(file: &Path) -> Result<String, Fault> {
+fn read_file(file: &Path) -> Result<Zeroizing<String>, Fault> {
     let failed = |error: io::Error| {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound => "; make one, or correct the path",
@@ -217,13 +217,14 @@ fn read_file(file: &Path) -> Result<String, Fault> {
         };
         bad_file(file, &format!("{error}{remedy}"))
     };
-    let mut text = Zeroizing::new(String::new());
+    // Large enough from the start: growing would leave copies of a key behind.
+    let mut text = Zeroizing::new(String::with_capacity(2 * MAX_FILE as usize));
     let mut limited = File::open(file).map_err(failed)?.take(MAX_FILE + 1);
     limited.read_to_string(&mut text).map_err(failed)?;
     if text.len() as u64 > MAX_FILE {
         return Err(bad_file(file, "too large for a certificate or a key; give a PEM file"));
     }
-    Ok(std::mem::take(&mut *text))
+    Ok(text)
 }
 
 fn write_new(file: &Path, text: &str, mode: u32) -> Result<(), Fault> {

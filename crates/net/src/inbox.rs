@@ -10,6 +10,8 @@ pub(crate) struct Inbox {
 
 /// Memory kept when the queue is empty.
 const KEEP: usize = 1 << 20;
+/// Room added beyond what is asked for, at most.
+const MOST_SPARE: usize = 16 << 20;
 
 impl Inbox {
     pub(crate) fn len(&self) -> usize {
@@ -44,14 +46,15 @@ impl Inbox {
 
     /// At least `min` bytes of room after the queued ones; [`commit`](Self::commit) what was filled.
     pub(crate) fn room(&mut self, min: usize) -> &mut [u8] {
-        if self.buf.len() - self.tail < min {
+        if self.buf.len() - self.tail < min && self.head >= self.len() {
+            // Moves no more bytes than were taken out since the last move.
             self.buf.copy_within(self.head..self.tail, 0);
             self.tail -= self.head;
             self.head = 0;
-            let need = self.tail + min;
-            if self.buf.len() < need {
-                self.buf.resize(need.max(2 * self.tail), 0);
-            }
+        }
+        let need = self.tail + min;
+        if self.buf.len() < need {
+            self.buf.resize(need.max(self.tail + self.tail.min(MOST_SPARE)), 0);
         }
         &mut self.buf[self.tail..]
     }

@@ -9,6 +9,13 @@ use cenote_net::{Channel, Fault, MAX_FRAME, Phase, Tag, mem_pair};
 use common::{DATA, OTHER, pairs, run, tcp_pair};
 
 #[test]
+fn channels_move_between_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<Channel>();
+    is_send::<cenote_net::Canceller>();
+}
+
+#[test]
 fn frames_of_all_sizes_arrive_in_order() {
     let sizes = [0, 1, 5, 100, 4095, 32767, 32768, 65536, 70000, 1 << 20, 5, 0, MAX_FRAME];
     for (name, pair) in pairs() {
