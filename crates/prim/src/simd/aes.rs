@@ -91,12 +91,29 @@ impl Kernel for Expand<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        let mut key = V::load(cpu, &[self.key]);
-        key.store(&mut self.schedule.0[..1]);
-        for (round, rcon) in RCON.into_iter().enumerate() {
-            key = key.next_round_key(rcon);
-            key.store(&mut self.schedule.0[round + 1..round + 2]);
+        let mut key = [V::load(cpu, &[self.key])];
+        key[0].store(&mut self.schedule.0[..1]);
+        for (rcon, place) in RCON.iter().zip(&mut self.schedule.0[1..]) {
+            next_round_keys(cpu, &mut key, *rcon);
+            key[0].store(std::slice::from_mut(place));
         }
+    }
+}
+
+/// Replaces round keys by those after them.
+#[inline(always)]
+pub(super) fn next_round_keys<V: Vector, const N: usize>(cpu: V::Cpu, keys: &mut [V; N], rcon: u8) {
+    let rcon = V::splat(cpu, Block::new(u128::from(rcon) * 0x00000001_00000001_00000001_00000001));
+    let mut words = *keys;
+    for word in &mut words {
+        *word = word.rotated_last_word();
+    }
+    // The four columns of the state are equal, so that the last round is the S-box alone.
+    for word in &mut words {
+        *word = word.aes_last(rcon);
+    }
+    for (key, word) in keys.iter_mut().zip(&words) {
+        *key = key.next_round_key(*word);
     }
 }
 

@@ -157,8 +157,10 @@ pub(crate) trait Vector: Lanes {
     fn aes_round(self, key: Self) -> Self;
     /// The last round of AES.
     fn aes_last(self, key: Self) -> Self;
-    /// The round key after this one, with the round constant `rcon` of AES-128.
-    fn next_round_key(self, rcon: u8) -> Self;
+    /// The last 32-bit word of every lane, rotated by a byte, in all four places.
+    fn rotated_last_word(self) -> Self;
+    /// The round key after this one, given `word`, its rotated last word after the S-box.
+    fn next_round_key(self, word: Self) -> Self;
     /// Carry-less product of the high (if `A`) half of `self` and the high (if `B`) half of
     /// `other`, lane by lane.
     fn clmul<const A: bool, const B: bool>(self, other: Self) -> Self;
@@ -166,8 +168,11 @@ pub(crate) trait Vector: Lanes {
     fn unzip(self, other: Self) -> (Self, Self);
     /// The inverse of [`Vector::unzip`].
     fn zip(self, odd: Self) -> (Self, Self);
-    /// The first blocks of the slice, each in two lanes (in one if there is only one lane).
-    fn load_twice(cpu: Self::Cpu, blocks: &[Block]) -> Self;
+    /// As `load`, in pieces that forward from the stores of a caller who just wrote the blocks.
+    #[inline(always)]
+    fn gather(cpu: Self::Cpu, blocks: &[Block]) -> Self {
+        Self::load(cpu, blocks)
+    }
 }
 
 /// Asks the processor to bring `slice[index]` close; returns at once, and does nothing where the

@@ -6,13 +6,17 @@ use super::aes::{self, RCON, ROUND_KEYS};
 use super::{Cpu, Kernel, Vector};
 use crate::Block;
 
-/// Keys expanded at a time.
+/// Keys expanded at a time for large calls.
 const AHEAD: usize = 32;
 
-/// Keys that a read of the last ones may touch beyond them.
-const MARGIN: usize = 4;
+/// Keys expanded at a time for calls of few blocks: little enough to overlap with the call before.
+const AHEAD_FEW: usize = 8;
 
-/// Registers of keys in flight: they hide the latency of a round.
+/// Blocks that are hashed with the least latency, not the highest rate.
+const FEW: usize = 4;
+
+/// Registers of keys expanded, and of blocks hashed, side by side: they hide latencies.
+const KEYS_WIDE: usize = 8;
 const WIDE: usize = 4;
 
 /// The keys `start xor k` for k = 0, 1, .., expanded a batch ahead of their use.
@@ -22,26 +26,50 @@ pub(crate) struct KeyQueue {
     start: Block,
     /// Index of the key after the batch.
     next: u64,
-    /// Keys of the batch that were used.
+    /// Keys at the start of the batch that are used up, or were never made.
     used: usize,
     batch: Box<Batch>,
 }
 
 /// Round key r of key k at `[r][k]`.
 #[repr(align(64))]
-struct Batch([[Block; AHEAD + MARGIN]; ROUND_KEYS]);
+struct Batch([[Block; AHEAD]; ROUND_KEYS]);
 
 impl KeyQueue {
     /// The queue whose first key is `start`.
     pub(crate) fn new(start: Block) -> KeyQueue {
-        let batch = Box::new(Batch([[Block::ZERO; AHEAD + MARGIN]; ROUND_KEYS]));
+        let batch = Box::new(Batch([[Block::ZERO; AHEAD]; ROUND_KEYS]));
         KeyQueue { start, next: 0, used: AHEAD, batch }
     }
 
     /// Replaces every block x by pi(sigma(x)) xor sigma(x) with pi under the next key for every
     /// `PER_KEY` (1 or 2) blocks.
     pub(crate) fn hash<const PER_KEY: usize>(&mut self, cpu: Cpu, blocks: &mut [Block]) {
-        cpu.run(Hash::<PER_KEY> { queue: self, blocks });
+        let mut blocks = blocks;
+        while !blocks.is_empty() {
+            if self.used == AHEAD {
+                let keys = if blocks.len() <= FEW { AHEAD_FEW } else { AHEAD };
+                cpu.run(Refill { queue: self, keys });
+            }
+            let keys = blocks.len().div_ceil(PER_KEY).min(AHEAD - self.used);
+            let (now, later) = blocks.split_at_mut(blocks.len().min(keys * PER_KEY));
+            self.hash_ready::<PER_KEY>(cpu, now);
+            self.used += keys;
+            blocks = later;
+        }
+    }
+
+    /// Hashes under keys of the batch, for which `blocks` are not too many.
+    fn hash_ready<const PER_KEY: usize>(&self, cpu: Cpu, blocks: &mut [Block]) {
+        let (batch, at) = (&*self.batch, self.used);
+        let mut done = 0;
+        if blocks.len() > FEW {
+            done = cpu.run(Hash::<PER_KEY> { batch, at, blocks });
+        }
+        for (i, blocks) in blocks[done..].chunks_mut(FEW).enumerate() {
+            let at = at + (done + i * FEW) / PER_KEY;
+            cpu.narrow().run(HashFew::<PER_KEY> { batch, at, blocks });
+        }
     }
 }
 
@@ -52,70 +80,97 @@ impl Drop for KeyQueue {
     }
 }
 
-struct Hash<'a, const PER_KEY: usize> {
+/// Expands the next `keys` keys, [`AHEAD`] or [`AHEAD_FEW`].
+struct Refill<'a> {
     queue: &'a mut KeyQueue,
-    blocks: &'a mut [Block],
+    keys: usize,
 }
 
-impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
+impl Kernel for Refill<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        let (queue, mut blocks) = (self.queue, self.blocks);
-        while !blocks.is_empty() {
-            if queue.used == AHEAD {
-                refill::<V>(cpu, queue);
+        let queue = self.queue;
+        queue.used = AHEAD - self.keys;
+        if self.keys < KEYS_WIDE * V::LANES {
+            expand::<V, 2>(cpu, queue, queue.used);
+        } else {
+            for first in (queue.used..AHEAD).step_by(KEYS_WIDE * V::LANES) {
+                expand::<V, KEYS_WIDE>(cpu, queue, first);
             }
-            let keys = blocks.len().div_ceil(PER_KEY).min(AHEAD - queue.used);
-            let (now, later) = blocks.split_at_mut(blocks.len().min(keys * PER_KEY));
-            hash::<V, PER_KEY>(cpu, &queue.batch, queue.used, now);
-            queue.used += keys;
-            blocks = later;
         }
     }
 }
 
-/// Expands the next batch of keys.
+/// Makes the next `N * V::LANES` keys the ones from place `first` on.
 #[inline(always)]
-fn refill<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue) {
+fn expand<V: Vector, const N: usize>(cpu: V::Cpu, queue: &mut KeyQueue, first: usize) {
     let start = V::splat(cpu, queue.start);
-    for first in (0..AHEAD).step_by(WIDE * V::LANES) {
-        let mut keys: [V; WIDE] = aes::count(cpu, u128::from(queue.next) + first as u128);
-        for key in &mut keys {
-            *key = key.xor(start);
-        }
-        for round in 0..ROUND_KEYS {
-            let row = &mut queue.batch.0[round][first..first + WIDE * V::LANES];
-            for (key, place) in keys.iter_mut().zip(row.chunks_exact_mut(V::LANES)) {
-                key.store(place);
-                *key = RCON.get(round).map_or(*key, |&rcon| key.next_round_key(rcon));
-            }
-        }
+    let mut keys: [V; N] = aes::count(cpu, queue.next.into());
+    for key in &mut keys {
+        *key = key.xor(start);
     }
-    queue.next += AHEAD as u64;
-    queue.used = 0;
+    store_keys(&keys, &mut queue.batch.0[0][first..]);
+    for (round, rcon) in RCON.into_iter().enumerate() {
+        aes::next_round_keys(cpu, &mut keys, rcon);
+        store_keys(&keys, &mut queue.batch.0[round + 1][first..]);
+    }
+    queue.next += (N * V::LANES) as u64;
 }
 
-/// Hashes under the keys from `at` on, for which `blocks` are not too many.
 #[inline(always)]
-fn hash<V: Vector, const PER_KEY: usize>(
-    cpu: V::Cpu,
-    batch: &Batch,
-    at: usize,
-    blocks: &mut [Block],
-) {
-    let mut at = at;
-    let mut wide = blocks.chunks_exact_mut(WIDE * V::LANES);
-    for chunk in &mut wide {
-        match PER_KEY {
-            1 => full::<V, 1, WIDE>(cpu, batch, at, chunk),
-            _ => full::<V, 2, { WIDE / 2 }>(cpu, batch, at, chunk),
-        }
-        at += WIDE * V::LANES / PER_KEY;
+fn store_keys<V: Vector, const N: usize>(keys: &[V; N], row: &mut [Block]) {
+    let row = &mut row[..N * V::LANES];
+    for (i, key) in keys.iter().enumerate() {
+        key.store(&mut row[i * V::LANES..(i + 1) * V::LANES]);
     }
-    for (i, chunk) in wide.into_remainder().chunks_mut(V::LANES).enumerate() {
-        few::<V, PER_KEY>(cpu, batch, at + i * V::LANES / PER_KEY, chunk);
+}
+
+/// Hashes as many blocks as fill registers, and returns their number.
+struct Hash<'a, const PER_KEY: usize> {
+    batch: &'a Batch,
+    at: usize,
+    blocks: &'a mut [Block],
+}
+
+impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) -> usize {
+        let mut done = 0;
+        for chunk in self.blocks.chunks_exact_mut(WIDE * V::LANES) {
+            let at = self.at + done / PER_KEY;
+            match PER_KEY {
+                1 => full::<V, 1, WIDE>(cpu, self.batch, at, chunk),
+                _ => full::<V, 2, { WIDE / 2 }>(cpu, self.batch, at, chunk),
+            }
+            done += WIDE * V::LANES;
+        }
+        done
+    }
+}
+
+/// Hashes at most [`FEW`] blocks, one per register: with the least latency.
+struct HashFew<'a, const PER_KEY: usize> {
+    batch: &'a Batch,
+    at: usize,
+    blocks: &'a mut [Block],
+}
+
+impl<const PER_KEY: usize> Kernel for HashFew<'_, PER_KEY> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        if let Ok(blocks) = <&mut [Block; FEW]>::try_from(&mut *self.blocks) {
+            return few::<V, PER_KEY, FEW>(cpu, self.batch, self.at, blocks);
+        }
+        for (i, block) in self.blocks.iter_mut().enumerate() {
+            let blocks = std::array::from_mut(block);
+            few::<V, PER_KEY, 1>(cpu, self.batch, self.at + i / PER_KEY, blocks);
+        }
     }
 }
 
@@ -127,21 +182,20 @@ fn full<V: Vector, const PER_KEY: usize, const N: usize>(
     at: usize,
     blocks: &mut [Block],
 ) {
-    let zero = V::splat(cpu, Block::ZERO);
-    let mut input = [[zero; PER_KEY]; N];
-    for (x, chunk) in input.as_flattened_mut().iter_mut().zip(blocks.chunks_exact(V::LANES)) {
-        *x = V::load(cpu, chunk).sigma();
+    let mut input = [[V::load(cpu, &[]); PER_KEY]; N];
+    for (i, x) in input.as_flattened_mut().iter_mut().enumerate() {
+        *x = V::load(cpu, &blocks[i * V::LANES..(i + 1) * V::LANES]).sigma();
     }
-    for group in &mut input {
-        if let [a, b] = group.as_mut_slice() {
-            (*a, *b) = a.unzip(*b);
+    if PER_KEY == 2 {
+        for group in &mut input {
+            (group[0], group[1]) = group[0].unzip(group[1]);
         }
     }
     let mut x = input;
-    for (round, row) in batch.0.iter().enumerate() {
-        let row = &row[at..at + N * V::LANES];
-        for (group, keys) in x.iter_mut().zip(row.chunks_exact(V::LANES)) {
-            let key = V::load(cpu, keys);
+    for round in 0..ROUND_KEYS {
+        let row = &batch.0[round][at..at + N * V::LANES];
+        for (i, group) in x.iter_mut().enumerate() {
+            let key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
             for x in group.iter_mut() {
                 *x = cipher_step(*x, round, key);
             }
@@ -151,31 +205,39 @@ fn full<V: Vector, const PER_KEY: usize, const N: usize>(
         for (x, input) in group.iter_mut().zip(input) {
             *x = x.xor(*input);
         }
-        if let [a, b] = group.as_mut_slice() {
-            (*a, *b) = a.zip(*b);
+    }
+    if PER_KEY == 2 {
+        for group in &mut x {
+            (group[0], group[1]) = group[0].zip(group[1]);
         }
     }
-    for (x, chunk) in x.as_flattened().iter().zip(blocks.chunks_exact_mut(V::LANES)) {
-        x.store(chunk);
+    for (i, x) in x.as_flattened().iter().enumerate() {
+        x.store(&mut blocks[i * V::LANES..(i + 1) * V::LANES]);
     }
 }
 
-/// Hashes at most `V::LANES` blocks under the keys from `at` on.
+/// Hashes under the keys from `at` on, with the first lane of each register.
 #[inline(always)]
-fn few<V: Vector, const PER_KEY: usize>(
+fn few<V: Vector, const PER_KEY: usize, const N: usize>(
     cpu: V::Cpu,
     batch: &Batch,
     at: usize,
-    blocks: &mut [Block],
+    blocks: &mut [Block; N],
 ) {
-    let input = V::load(cpu, blocks).sigma();
-    let mut x = input;
-    for (round, row) in batch.0.iter().enumerate() {
-        let row = &row[at..at + MARGIN];
-        let key = if PER_KEY == 1 { V::load(cpu, row) } else { V::load_twice(cpu, row) };
-        x = cipher_step(x, round, key);
+    let mut input = [V::load(cpu, &[]); N];
+    for (x, block) in input.iter_mut().zip(blocks.iter()) {
+        *x = V::gather(cpu, std::slice::from_ref(block)).sigma();
     }
-    x.xor(input).store(blocks);
+    let mut x = input;
+    for round in 0..ROUND_KEYS {
+        let row = &batch.0[round][at..at + N.div_ceil(PER_KEY)];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = cipher_step(*x, round, V::load(cpu, &row[i / PER_KEY..=i / PER_KEY]));
+        }
+    }
+    for ((x, input), block) in x.iter().zip(&input).zip(blocks) {
+        x.xor(*input).store(std::slice::from_mut(block));
+    }
 }
 
 /// Step `round` of a block through AES, 0 being the whitening.

@@ -44,13 +44,14 @@ impl Kernel for RowsToColumns<'_> {
 #[inline(always)]
 fn columns_to_rows_by<V: Shuffle>(cpu: V::Cpu, columns: &[Block], rows: &mut [Block]) {
     let n = columns.len() / 128;
-    let mut squares = [V::load(cpu, &[]); 128];
+    let zero = V::load(cpu, &[]);
+    let (mut squares, mut middle) = ([zero; 128], [[zero; 8]; 16]);
     for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks_mut(128 * V::LANES)) {
         let width = V::LANES.min(n - q);
         for (square, column) in squares.iter_mut().zip(columns.chunks_exact(n)) {
             *square = V::load(cpu, &column[q..q + width]);
         }
-        transpose(cpu, &mut squares);
+        transpose(&mut squares, &mut middle);
         for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
             V::transpose_lanes(lanes);
             for (lane, rows) in lanes.iter().zip(rows.chunks_exact_mut(128)) {
@@ -63,7 +64,8 @@ fn columns_to_rows_by<V: Shuffle>(cpu: V::Cpu, columns: &[Block], rows: &mut [Bl
 #[inline(always)]
 fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Block]) {
     let n = columns.len() / 128;
-    let mut squares = [V::load(cpu, &[]); 128];
+    let zero = V::load(cpu, &[]);
+    let (mut squares, mut middle) = ([zero; 128], [[zero; 8]; 16]);
     for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks(128 * V::LANES)) {
         let width = V::LANES.min(n - q);
         for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
@@ -72,7 +74,7 @@ fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Bl
             }
             V::transpose_lanes(lanes);
         }
-        transpose(cpu, &mut squares);
+        transpose(&mut squares, &mut middle);
         for (square, column) in squares.iter().zip(columns.chunks_exact_mut(n)) {
             square.store(&mut column[q..q + width]);
         }
@@ -87,31 +89,39 @@ fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Bl
 /// eight vectors into eight adjacent bytes, where their bits are transposed; four more bring
 /// the other four vector bits.
 #[inline(always)]
-fn transpose<V: Shuffle>(cpu: V::Cpu, m: &mut [V; 128]) {
-    let zero = V::load(cpu, &[]);
-    // Pairs of squares' bytes: entry [h][t] has the rows 16 h .. 16 h + 15, columns 8 t .. 8 t + 7.
-    let mut middle = [[zero; 16]; 8];
-    for (t, group) in m.chunks_exact(8).enumerate() {
-        let mut x = [zero; 8];
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = group[i ^ V::FLIP];
-        }
-        let x = rotate(rotate(rotate(x)));
-        for (row, x) in middle.iter_mut().zip(&x) {
-            row[t] = x.transpose_bits();
+fn transpose<V: Shuffle>(m: &mut [V; 128], middle: &mut [[V; 8]; 16]) {
+    // Entry [h][t] of the middle: rows 8 h .. 8 h + 7 of columns 8 t .. 8 t + 7 and 64 more.
+    for t in 0..8 {
+        let (low, high) = (eight_columns(m, t), eight_columns(m, t + 8));
+        for h in 0..8 {
+            (middle[2 * h][t], middle[2 * h + 1][t]) = low[h].interleave_bytes(high[h]);
         }
     }
-    for (out, x) in m.chunks_exact_mut(16).zip(&middle) {
-        out.copy_from_slice(&rotate(rotate(rotate(rotate(*x)))));
+    for (rows, x) in m.as_chunks_mut::<8>().0.iter_mut().zip(middle.iter()) {
+        *rows = rotate(rotate(rotate(*x)));
     }
+}
+
+/// Columns 8 t .. 8 t + 7: entry h has the rows 16 h .. 16 h + 15, a byte each.
+#[inline(always)]
+fn eight_columns<V: Shuffle>(m: &[V; 128], t: usize) -> [V; 8] {
+    let mut x = [m[8 * t]; 8];
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = m[8 * t + (i ^ V::FLIP)];
+    }
+    x = rotate(rotate(rotate(x)));
+    for x in &mut x {
+        *x = x.transpose_bits();
+    }
+    x
 }
 
 /// Interleaves the bytes of vectors that differ in the top bit of their index.
 #[inline(always)]
-fn rotate<V: Shuffle, const N: usize>(x: [V; N]) -> [V; N] {
+fn rotate<V: Shuffle>(x: [V; 8]) -> [V; 8] {
     let mut out = x;
-    for i in 0..N / 2 {
-        (out[2 * i], out[2 * i + 1]) = x[i].interleave_bytes(x[i + N / 2]);
+    for i in 0..4 {
+        (out[2 * i], out[2 * i + 1]) = x[i].interleave_bytes(x[i + 4]);
     }
     out
 }

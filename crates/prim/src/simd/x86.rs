@@ -202,12 +202,15 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
-    fn next_round_key(self, rcon: u8) -> Xmm {
+    fn rotated_last_word(self) -> Xmm {
+        Xmm(proven!(_mm_shuffle_epi8(self.0, _mm_set1_epi32(ROTATED_LAST_WORD))))
+    }
+
+    #[inline(always)]
+    fn next_round_key(self, word: Xmm) -> Xmm {
         Xmm(proven!({
-            let word = _mm_shuffle_epi8(self.0, _mm_set1_epi32(ROTATED_LAST_WORD));
-            let word = _mm_aesenclast_si128(word, _mm_set1_epi32(rcon.into()));
             let key = _mm_xor_si128(self.0, _mm_slli_si128::<4>(self.0));
-            _mm_xor_si128(_mm_xor_si128(key, _mm_slli_si128::<8>(key)), word)
+            _mm_xor_si128(_mm_xor_si128(key, _mm_slli_si128::<8>(key)), word.0)
         }))
     }
 
@@ -227,8 +230,12 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
-    fn load_twice(cpu: Aesni, blocks: &[Block]) -> Xmm {
-        Xmm::load(cpu, blocks)
+    fn gather(_: Aesni, blocks: &[Block]) -> Xmm {
+        let block = blocks.first().unwrap_or(&Block::ZERO);
+        let halves = std::ptr::from_ref(block).cast::<i64>();
+        // Both halves are inside the block, which is aligned for them. Volatile, lest the compiler
+        // merge the two loads.
+        Xmm(proven!(_mm_set_epi64x(halves.add(1).read_volatile(), halves.read_volatile())))
     }
 }
 
@@ -297,6 +304,9 @@ impl Shuffle for Ymm {
 fn first_lanes(blocks: usize) -> __mmask8 {
     if blocks < Zmm::LANES { (1 << (2 * blocks)) - 1 } else { 0xff }
 }
+
+/// The truth table of exclusive or.
+const XOR3: i32 = 0x96;
 
 /// The high 64-bit half of every lane.
 const HIGH_HALVES: __mmask8 = 0b10101010;
@@ -397,13 +407,19 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn next_round_key(self, rcon: u8) -> Zmm {
-        const XOR3: i32 = 0x96;
+    fn rotated_last_word(self) -> Zmm {
+        Zmm(proven!(_mm512_shuffle_epi8(self.0, _mm512_set1_epi32(ROTATED_LAST_WORD))))
+    }
+
+    #[inline(always)]
+    fn next_round_key(self, word: Zmm) -> Zmm {
         Zmm(proven!({
-            let word = _mm512_shuffle_epi8(self.0, _mm512_set1_epi32(ROTATED_LAST_WORD));
-            let word = _mm512_aesenclast_epi128(word, _mm512_set1_epi32(rcon.into()));
-            let key = _mm512_xor_si512(self.0, _mm512_bslli_epi128::<4>(self.0));
-            _mm512_ternarylogic_epi64::<XOR3>(key, _mm512_bslli_epi128::<8>(key), word)
+            // Shifts by one and by two words: byte shifts are too dear in the compiler's eyes to
+            // unroll the loops that hide their latency.
+            let shifted = _mm512_maskz_shuffle_epi32::<0b10_01_00_00>(0xeeee, self.0);
+            let key = _mm512_xor_si512(self.0, shifted);
+            let shifted = _mm512_maskz_shuffle_epi32::<0b01_00_00_00>(0xcccc, key);
+            _mm512_ternarylogic_epi64::<XOR3>(key, shifted, word.0)
         }))
     }
 
@@ -428,11 +444,5 @@ impl Vector for Zmm {
             let high = _mm512_permutex2var_epi64(self.0, second, odd.0);
             (Zmm(low), Zmm(high))
         })
-    }
-
-    #[inline(always)]
-    fn load_twice(cpu: Vaes512, blocks: &[Block]) -> Zmm {
-        let once = Zmm::load(cpu, &blocks[..blocks.len().min(2)]).0;
-        Zmm(proven!(_mm512_shuffle_i64x2::<0b01_01_00_00>(once, once)))
     }
 }
