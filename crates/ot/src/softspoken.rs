@@ -20,21 +20,17 @@
 
 use std::ops::Range;
 
-use cenote_net::{Channel, Fault, Tag};
+use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
 use crate::expand::{Leaves, Row, STRIP, ZERO_ROW, add_bytes, add_masked, write_sum};
 use crate::params::ROWS;
+use crate::tags::{BASE_POINT, BASE_POINTS, CHUNK, TREES};
 use crate::{Params, base, pprf};
 
 /// The check of the extension: all columns of a chunk belong to one vector of choice bits.
 pub const COLUMN_CHECK: &str = "ot.softspoken.columns";
-
-const BASE_POINT: Tag = Tag::new(16, "ot.base.sender");
-const BASE_POINTS: Tag = Tag::new(17, "ot.base.receiver");
-const TREES: Tag = Tag::new(18, "ot.pprf");
-const CHUNK: Tag = Tag::new(19, "ot.softspoken.chunk");
 
 /// Bytes of the message for `cots` COTs (one chunk).
 pub const fn message_len(params: Params, cots: usize) -> usize {
@@ -291,6 +287,9 @@ impl CotReceiver {
     }
 
     /// Sends as many chunks as it takes to fill `macs`, whose bits 0 are the random choice bits.
+    ///
+    /// The peer may do the same at the same time, if what both send fits the channel's buffer: with
+    /// 4-bit digits, 2^24 COTs (64 MiB) do.
     ///
     /// # Errors
     /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotReceiver::produce`], and faults of

@@ -1,0 +1,20 @@
+//! The message tags of this crate: one per message, so that a frame out of place is refused before it
+//! is read.
+
+use cenote_net::Tag;
+
+/// Base OT: the sender's point.
+pub const BASE_POINT: Tag = Tag::new(16, "ot.base.point");
+/// Base OT: the receiver's points.
+pub const BASE_POINTS: Tag = Tag::new(17, "ot.base.points");
+/// All-but-one trees: masked sums, tags, digest.
+pub const TREES: Tag = Tag::new(18, "ot.trees");
+/// Correlated OT: the corrections and the answer of one chunk.
+pub const CHUNK: Tag = Tag::new(19, "ot.chunk");
+/// Chosen OT and chosen correlated OT: choice bits, masked by random choice bits.
+pub const CHOICES: Tag = Tag::new(20, "ot.choices");
+/// Chosen OT: masked messages.
+pub const MASKED: Tag = Tag::new(21, "ot.masked");
+
+/// Every tag of this crate, for the tests that must have a row for each.
+pub const ALL: &[Tag] = &[BASE_POINT, BASE_POINTS, TREES, CHUNK, CHOICES, MASKED];
