@@ -34,21 +34,24 @@ pub fn aes128_many<G: Gates>(
     key: &[G::Wire],
     blocks: &[Bits<G>],
 ) -> Result<Vec<Bits<G>>, G::Error> {
-    let mut key = load(std::slice::from_ref(&key));
-    let mut state = add_key(g, &load(blocks), &key)?;
+    let (first, rest) = blocks.split_at(blocks.len().min(CHUNK));
+    let mut rounds = vec![load(std::slice::from_ref(&key))];
+    let mut state = add_key(g, &load(first), &rounds[0])?;
     for round in 1..=ROUNDS {
         // One batch of S-boxes: those of the state and the four of the key schedule.
         let split = state[0].len();
         let mut bytes = state;
-        for (bytes, last) in bytes.iter_mut().zip(last_word(&key)) {
+        for (bytes, last) in bytes.iter_mut().zip(last_word(&rounds[round - 1])) {
             bytes.extend(last);
         }
         let mut bytes = sub_bytes(g, bytes)?;
         let word: Planes<G> = std::array::from_fn(|bit| bytes[bit].split_off(split));
-        key = next_key(g, &key, word, round)?;
-        state = round_tail(g, &bytes, &key, round)?;
+        rounds.push(next_key(g, &rounds[round - 1], word, round)?);
+        state = round_tail(g, &bytes, &rounds[round], round)?;
     }
-    Ok(store(&state))
+    let mut out = store(&state);
+    out.extend(Aes128Key { rounds }.encrypt(g, rest)?);
+    Ok(out)
 }
 
 /// The round keys of a key, for many calls under it.
@@ -82,12 +85,16 @@ impl<W: Clone> Aes128Key<W> {
         g: &mut G,
         blocks: &[Vec<W>],
     ) -> Result<Vec<Vec<W>>, G::Error> {
-        let mut state = add_key(g, &load(blocks), &self.rounds[0])?;
-        for round in 1..=ROUNDS {
-            let bytes = sub_bytes(g, state)?;
-            state = round_tail(g, &bytes, &self.rounds[round], round)?;
+        let mut out = Vec::with_capacity(blocks.len());
+        for chunk in blocks.chunks(CHUNK) {
+            let mut state = add_key(g, &load(chunk), &self.rounds[0])?;
+            for round in 1..=ROUNDS {
+                let bytes = sub_bytes(g, state)?;
+                state = round_tail(g, &bytes, &self.rounds[round], round)?;
+            }
+            out.extend(store(&state));
         }
-        Ok(store(&state))
+        Ok(out)
     }
 }
 
@@ -347,5 +354,7 @@ fn fixed<W, const N: usize>(wires: Vec<W>) -> [W; N] {
     }
 }
 
+/// Blocks that run side by side; more would not fit a cache.
+const CHUNK: usize = 32;
 const ROUNDS: usize = 10;
 const ROUND_CONSTANTS: [u8; ROUNDS] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];

@@ -28,7 +28,7 @@ pub fn divide<G: Gates>(
     restoring(g, dividend, divisor, &above)
 }
 
-/// Quotient and remainder of signed numbers, rounding towards zero: n^2 + 7n - 6 ANDs.
+/// Quotient and remainder of signed numbers, rounding towards zero: n^2 + 7n - 5 ANDs.
 ///
 /// # Panics
 ///

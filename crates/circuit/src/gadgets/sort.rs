@@ -47,11 +47,7 @@ pub fn sort_with<G: Gates>(
     key_bits: usize,
     order: Order,
 ) -> Result<Vec<Bits<G>>, G::Error> {
-    let mut table = Table::new(rows, key_bits, order);
-    for layer in Network::sort(kind, rows.len()).layers() {
-        table.exchange_all(g, layer.pairs())?;
-    }
-    Ok(table.into_rows(rows.len()))
+    run(g, Network::sort(kind, rows.len()), rows, key_bits, order, rows.len())
 }
 
 /// Merges two lists that are already sorted in `order`, by an odd-even merge network.
@@ -83,37 +79,8 @@ pub fn merge_with<G: Gates>(
     order: Order,
 ) -> Result<Vec<Bits<G>>, G::Error> {
     let rows = [first, second].concat();
-    let mut table = Table::new(&rows, key_bits, order);
-    for layer in Network::merge(kind, first.len(), second.len()).layers() {
-        table.exchange_all(g, layer.pairs())?;
-    }
-    Ok(table.into_rows(rows.len()))
-}
-
-/// The first `keep` rows of the sorted order: the sorting network without the comparators that
-/// those rows do not depend on.
-pub(super) fn sort_first<G: Gates>(
-    g: &mut G,
-    rows: &[Bits<G>],
-    key_bits: usize,
-    order: Order,
-    keep: usize,
-) -> Result<Vec<Bits<G>>, G::Error> {
-    let layers: Vec<Layer> = Network::sort(NetworkKind::OddEven, rows.len()).layers().collect();
-    let mut wanted: Vec<bool> = (0..rows.len()).map(|row| row < keep).collect();
-    let mut wanted_after = Vec::with_capacity(layers.len());
-    for layer in layers.iter().rev() {
-        wanted_after.push(wanted.clone());
-        for (a, b) in layer.pairs() {
-            let either = wanted[a] | wanted[b];
-            (wanted[a], wanted[b]) = (either, either);
-        }
-    }
-    let mut table = Table::new(rows, key_bits, order);
-    for (layer, wanted) in layers.into_iter().zip(wanted_after.into_iter().rev()) {
-        table.exchange_all(g, layer.pairs().filter(|(a, b)| wanted[*a] | wanted[*b]))?;
-    }
-    Ok(table.into_rows(keep.min(rows.len())))
+    let network = Network::merge(kind, first.len(), second.len());
+    run(g, network, &rows, key_bits, order, rows.len())
 }
 
 /// [`sort`] of many lists of the same length at once.
@@ -127,16 +94,63 @@ pub fn sort_many<G: Gates>(
     key_bits: usize,
     order: Order,
 ) -> Result<Vec<Vec<Bits<G>>>, G::Error> {
+    let rows = lists.first().map_or(0, Vec::len);
+    let network = Network::sort(NetworkKind::OddEven, rows);
+    run_many(g, network, lists, key_bits, order, rows)
+}
+
+/// The first `keep` rows that `network` gives, without the comparators that only others need.
+pub(super) fn run<G: Gates>(
+    g: &mut G,
+    network: Network,
+    rows: &[Bits<G>],
+    key_bits: usize,
+    order: Order,
+    keep: usize,
+) -> Result<Vec<Bits<G>>, G::Error> {
+    let mut table = Table::new(rows, key_bits, order);
+    if keep >= rows.len() {
+        for layer in network.layers() {
+            table.exchange_all(g, layer.pairs())?;
+        }
+        return Ok(table.into_rows(rows.len()));
+    }
+    let layers: Vec<Layer> = network.layers().collect();
+    let mut wanted: Vec<bool> = (0..rows.len()).map(|row| row < keep).collect();
+    let mut wanted_after = Vec::with_capacity(layers.len());
+    for layer in layers.iter().rev() {
+        wanted_after.push(wanted.clone());
+        for (a, b) in layer.pairs() {
+            let either = wanted[a] | wanted[b];
+            (wanted[a], wanted[b]) = (either, either);
+        }
+    }
+    for (layer, wanted) in layers.into_iter().zip(wanted_after.into_iter().rev()) {
+        table.exchange_all(g, layer.pairs().filter(|(a, b)| wanted[*a] | wanted[*b]))?;
+    }
+    Ok(table.into_rows(keep))
+}
+
+/// [`run`] on many lists of the same length at once.
+pub(super) fn run_many<G: Gates>(
+    g: &mut G,
+    network: Network,
+    lists: &[Vec<Bits<G>>],
+    key_bits: usize,
+    order: Order,
+    keep: usize,
+) -> Result<Vec<Vec<Bits<G>>>, G::Error> {
     let Some(first) = lists.first() else { return Ok(Vec::new()) };
     assert!(lists.iter().all(|list| list.len() == first.len()), "lists of different lengths");
-    let packed: Vec<Vec<Bundle<G::Wire>>> = (0..first.len())
-        .map(|row| {
-            let bits = 0..first[row].len();
-            bits.map(|bit| Rc::new(lists.iter().map(|list| list[row][bit].clone()).collect()))
-                .collect()
-        })
+    let bundle = |row: usize, bit: usize| -> Bundle<G::Wire> {
+        Rc::new(lists.iter().map(|list| list[row][bit].clone()).collect())
+    };
+    let packed: Vec<Vec<_>> = first
+        .iter()
+        .enumerate()
+        .map(|(row, bits)| (0..bits.len()).map(|bit| bundle(row, bit)).collect())
         .collect();
-    let sorted = sort(&mut Lanes::new(g, lists.len()), &packed, key_bits, order)?;
+    let sorted = run(&mut Lanes::new(g, lists.len()), network, &packed, key_bits, order, keep)?;
     let unpacked = |lane: usize| {
         sorted.iter().map(|row| row.iter().map(|bit| bit[lane].clone()).collect()).collect()
     };

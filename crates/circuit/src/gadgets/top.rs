@@ -2,8 +2,9 @@
 
 use super::Bits;
 use super::compare::lt;
+use super::network::{Network, NetworkKind};
 use super::select::mux;
-use super::sort::{Order, sort_first};
+use super::sort::{Order, run, run_many};
 use crate::gates::Gates;
 use crate::lanes::zip_lanes;
 
@@ -49,7 +50,24 @@ pub fn top_k<G: Gates>(
     k: usize,
     order: Order,
 ) -> Result<Vec<Bits<G>>, G::Error> {
-    sort_first(g, rows, key_bits, order, k)
+    if k == 0 {
+        return Ok(Vec::new());
+    }
+    let kind = NetworkKind::OddEven;
+    // Blocks of k rows are sorted, then merged in pairs, of which only the first k rows live on.
+    let (blocks, rest) = rows.split_at(rows.len() / k * k);
+    let mut lists: Vec<Vec<Bits<G>>> = blocks.chunks(k).map(<[_]>::to_vec).collect();
+    lists = run_many(g, Network::sort(kind, k), &lists, key_bits, order, k)?;
+    while lists.len() > 1 {
+        let bye = if lists.len() % 2 == 1 { lists.pop() } else { None };
+        let pairs: Vec<Vec<Bits<G>>> = lists.chunks(2).map(<[_]>::concat).collect();
+        lists = run_many(g, Network::merge(kind, k, k), &pairs, key_bits, order, k)?;
+        lists.extend(bye);
+    }
+    let best = lists.pop().unwrap_or_default();
+    let rest = run(g, Network::sort(kind, rest.len()), rest, key_bits, order, k)?;
+    let network = Network::merge(kind, best.len(), rest.len());
+    run(g, network, &[best, rest].concat(), key_bits, order, k)
 }
 
 /// Winners carry their value and the bits of their position that are known so far.
