@@ -72,6 +72,10 @@ fn ciphers() {
         let seed = blocks[1];
         Prg::new(seed).fill(&mut blocks[..2]);
     });
+    let seeds: Vec<Block> = blocks[..512].to_vec();
+    measure("Prg::first_pairs, 512 seeds, per seed", seeds.len(), || {
+        Prg::first_pairs(&seeds, &mut blocks);
+    });
     measure("hash::cr, 1024 blocks, per block", n, || hash::cr(&mut blocks));
     measure("hash::ccr, 1024 blocks, per block", n, || hash::ccr(&mut blocks));
     measure("hash::tccr, 1024 blocks, per block", n, || hash::tccr(5, &mut blocks));

@@ -2,6 +2,7 @@ use zeroize::Zeroize;
 
 use crate::Block;
 use crate::aes::Aes128;
+use crate::simd::{self, Cpu};
 
 /// Pseudorandom generator: AES-128 in counter mode under a secret seed.
 ///
@@ -58,6 +59,27 @@ impl Prg {
         }
     }
 
+    /// Writes the first two blocks of the generator with seed `seeds[i]` to `out[2 i]` and
+    /// `out[2 i + 1]`: a level of a GGM tree, many seeds in flight.
+    ///
+    /// # Panics
+    /// If `out` is not twice as long as `seeds`.
+    pub fn first_pairs(seeds: &[Block], out: &mut [Block]) {
+        Prg::first_pairs_on(Cpu::current(), seeds, out);
+    }
+
+    fn first_pairs_on(cpu: Option<Cpu>, seeds: &[Block], out: &mut [Block]) {
+        assert_eq!(out.len(), 2 * seeds.len());
+        match cpu {
+            Some(cpu) => simd::aes::first_pairs(cpu, seeds, out),
+            None => {
+                for (seed, pair) in seeds.iter().zip(out.chunks_exact_mut(2)) {
+                    Aes128::on(None, *seed).counter_stream(0, pair);
+                }
+            }
+        }
+    }
+
     /// Sum of `blocks[i]` times the i-th next block in GF(2^128), without storing those.
     pub(crate) fn inner_product(&mut self, blocks: &[Block]) -> Block {
         let sum = self.aes.counter_inner_product(self.counter, blocks);
@@ -90,6 +112,22 @@ mod tests {
         let mut bytes = vec![0; 3200];
         Prg::new(Block::new(3)).fill_bytes(&mut bytes);
         assert_eq!(bytes, Block::as_bytes(&whole));
+    }
+
+    #[test]
+    fn first_pairs_are_the_starts_of_the_streams_at_every_level() {
+        let mut seeds = [Block::ZERO; 71];
+        Prg::new(Block::new(8)).fill(&mut seeds);
+        for cpu in Cpu::all() {
+            for len in 0..seeds.len() {
+                let mut pairs = vec![Block::ZERO; 2 * len];
+                Prg::first_pairs_on(cpu, &seeds[1..=len], &mut pairs);
+                for (seed, pair) in seeds[1..].iter().zip(pairs.chunks(2)) {
+                    let mut stream = Prg::new(*seed);
+                    assert_eq!(pair, [stream.block(), stream.block()]);
+                }
+            }
+        }
     }
 
     #[test]

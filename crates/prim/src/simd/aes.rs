@@ -117,6 +117,52 @@ pub(super) fn next_round_keys<V: Vector, const N: usize>(cpu: V::Cpu, keys: &mut
     }
 }
 
+/// Writes the encryptions of 0 and 1 under `keys[i]` to `pairs[2 i]` and `pairs[2 i + 1]`.
+pub(crate) fn first_pairs(cpu: Cpu, keys: &[Block], pairs: &mut [Block]) {
+    cpu.run(FirstPairs { keys, pairs });
+}
+
+struct FirstPairs<'a> {
+    keys: &'a [Block],
+    pairs: &'a mut [Block],
+}
+
+impl Kernel for FirstPairs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        const SIDE_BY_SIDE: usize = 4;
+        let wide = SIDE_BY_SIDE * V::LANES;
+        for (keys, pairs) in self.keys.chunks(wide).zip(self.pairs.chunks_mut(2 * wide)) {
+            first_pairs_of::<V, SIDE_BY_SIDE>(cpu, keys, pairs);
+        }
+    }
+}
+
+/// At most `N * V::LANES` keys; each schedule is made and used in one pass.
+#[inline(always)]
+fn first_pairs_of<V: Vector, const N: usize>(cpu: V::Cpu, keys: &[Block], pairs: &mut [Block]) {
+    let one = V::splat(cpu, Block::ONE);
+    let mut keys: [V; N] = load(cpu, keys);
+    let (mut zeros, mut ones) = (keys, keys);
+    for x in &mut ones {
+        *x = x.xor(one);
+    }
+    for rcon in &RCON[..ROUND_KEYS - 2] {
+        next_round_keys(cpu, &mut keys, *rcon);
+        for ((zero, one), key) in zeros.iter_mut().zip(&mut ones).zip(&keys) {
+            (*zero, *one) = (zero.aes_round(*key), one.aes_round(*key));
+        }
+    }
+    next_round_keys(cpu, &mut keys, RCON[ROUND_KEYS - 2]);
+    for (i, key) in keys.iter().enumerate() {
+        let (low, high) = zeros[i].aes_last(*key).zip(ones[i].aes_last(*key));
+        low.store(pairs.get_mut(2 * i * V::LANES..).unwrap_or_default());
+        high.store(pairs.get_mut((2 * i + 1) * V::LANES..).unwrap_or_default());
+    }
+}
+
 struct Map<'a> {
     schedule: &'a Schedule,
     mode: Mode,
@@ -214,6 +260,9 @@ pub(super) fn load<V: Vector, const N: usize>(cpu: V::Cpu, blocks: &[Block]) -> 
     let mut x = [V::load(cpu, &[]); N];
     for (i, x) in x.iter_mut().enumerate() {
         *x = V::load(cpu, blocks.get(i * V::LANES..).unwrap_or_default());
+    }
+    if N == 1 {
+        x[0] = V::gather(cpu, blocks);
     }
     x
 }

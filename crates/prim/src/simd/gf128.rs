@@ -13,6 +13,7 @@ const WIDE: usize = 8;
 /// Sum of the carry-less products `a[i] b[i]`; stops at the shorter slice.
 pub(crate) fn inner_product(cpu: Cpu, a: &[Block], b: &[Block]) -> Wide {
     let len = a.len().min(b.len());
+    let cpu = if len == 1 { cpu.narrow() } else { cpu };
     cpu.run(InnerProduct { a: &a[..len], b: &b[..len] })
 }
 

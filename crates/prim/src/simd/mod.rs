@@ -7,6 +7,8 @@
 
 pub(crate) mod aes;
 pub(crate) mod gf128;
+#[cfg(not(target_arch = "x86_64"))]
+mod none;
 pub(crate) mod rekeyed;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +18,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::Block;
 
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use none::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::Cpu;
 
@@ -68,34 +72,6 @@ impl Cpu {
             .filter(|&level| level <= best)
             .map(Cpu::at)
             .collect()
-    }
-}
-
-/// No vector unit is known for this architecture: a type without values.
-#[cfg(not(target_arch = "x86_64"))]
-#[derive(Clone, Copy)]
-pub(crate) enum Cpu {}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Cpu {
-    fn best() -> Option<Cpu> {
-        None
-    }
-
-    fn at(_: Level) -> Option<Cpu> {
-        None
-    }
-
-    fn narrow(self) -> Cpu {
-        match self {}
-    }
-
-    fn level(self) -> Level {
-        match self {}
-    }
-
-    pub(crate) fn run<K: Kernel>(self, _: K) -> K::Output {
-        match self {}
     }
 }
 
@@ -180,12 +156,9 @@ pub(crate) trait Vector: Lanes {
 /// as with any access: not for secret indices.
 #[inline]
 pub fn prefetch<T>(slice: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
     if let Some(item) = slice.get(index) {
-        x86::prefetch(item);
+        Cpu::prefetch(item);
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
 }
 
 #[cfg(test)]

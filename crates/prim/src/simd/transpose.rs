@@ -46,18 +46,23 @@ fn columns_to_rows_by<V: Shuffle>(cpu: V::Cpu, columns: &[Block], rows: &mut [Bl
     let n = columns.len() / 128;
     let zero = V::load(cpu, &[]);
     let (mut squares, mut middle) = ([zero; 128], [[zero; 8]; 16]);
-    for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks_mut(128 * V::LANES)) {
-        let width = V::LANES.min(n - q);
+    let mut rows = rows;
+    let (mut q, mut width) = (0, first_width::<V>(columns));
+    while width > 0 {
+        let (strip, later) = rows.split_at_mut(128 * width);
         for (square, column) in squares.iter_mut().zip(columns.chunks_exact(n)) {
             *square = V::load(cpu, &column[q..q + width]);
         }
         transpose(&mut squares, &mut middle);
         for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
             V::transpose_lanes(lanes);
-            for (lane, rows) in lanes.iter().zip(rows.chunks_exact_mut(128)) {
+            for (lane, rows) in lanes.iter().zip(strip.chunks_exact_mut(128)) {
                 lane.store(&mut rows[r * V::LANES..(r + 1) * V::LANES]);
             }
         }
+        rows = later;
+        q += width;
+        width = V::LANES.min(n - q);
     }
 }
 
@@ -66,10 +71,12 @@ fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Bl
     let n = columns.len() / 128;
     let zero = V::load(cpu, &[]);
     let (mut squares, mut middle) = ([zero; 128], [[zero; 8]; 16]);
-    for (q, rows) in (0..n).step_by(V::LANES).zip(rows.chunks(128 * V::LANES)) {
-        let width = V::LANES.min(n - q);
+    let mut rows = rows;
+    let (mut q, mut width) = (0, first_width::<V>(columns));
+    while width > 0 {
+        let (strip, later) = rows.split_at(128 * width);
         for (r, lanes) in squares.chunks_exact_mut(V::LANES).enumerate() {
-            for (lane, rows) in lanes.iter_mut().zip(rows.chunks_exact(128)) {
+            for (lane, rows) in lanes.iter_mut().zip(strip.chunks_exact(128)) {
                 *lane = V::load(cpu, &rows[r * V::LANES..(r + 1) * V::LANES]);
             }
             V::transpose_lanes(lanes);
@@ -78,7 +85,22 @@ fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Bl
         for (square, column) in squares.iter().zip(columns.chunks_exact_mut(n)) {
             square.store(&mut column[q..q + width]);
         }
+        rows = later;
+        q += width;
+        width = V::LANES.min(n - q);
     }
+}
+
+/// Blocks of each column to take first. In a large matrix, as many as bring the next register to
+/// its natural alignment: the columns are often a power of two apart, and a cache line of each
+/// would not survive until the second half of it is wanted.
+#[inline(always)]
+fn first_width<V: Shuffle>(columns: &[Block]) -> usize {
+    const LARGE: usize = 128 * 32;
+    if columns.len() < LARGE {
+        return V::LANES.min(columns.len() / 128);
+    }
+    V::LANES - columns.as_ptr().addr() / size_of::<Block>() % V::LANES
 }
 
 /// Transposes the matrix in each lane: bit `j` of vector `i` swaps with bit `i` of vector `j`.
@@ -91,8 +113,9 @@ fn rows_to_columns_by<V: Shuffle>(cpu: V::Cpu, rows: &[Block], columns: &mut [Bl
 #[inline(always)]
 fn transpose<V: Shuffle>(m: &mut [V; 128], middle: &mut [[V; 8]; 16]) {
     // Entry [h][t] of the middle: rows 8 h .. 8 h + 7 of columns 8 t .. 8 t + 7 and 64 more.
-    for t in 0..8 {
-        let (low, high) = (eight_columns(m, t), eight_columns(m, t + 8));
+    let (low, high) = m.as_chunks::<8>().0.split_at(8);
+    for (t, (low, high)) in low.iter().zip(high).enumerate() {
+        let (low, high) = (bytes_of_rows(low), bytes_of_rows(high));
         for h in 0..8 {
             (middle[2 * h][t], middle[2 * h + 1][t]) = low[h].interleave_bytes(high[h]);
         }
@@ -102,12 +125,12 @@ fn transpose<V: Shuffle>(m: &mut [V; 128], middle: &mut [[V; 8]; 16]) {
     }
 }
 
-/// Columns 8 t .. 8 t + 7: entry h has the rows 16 h .. 16 h + 15, a byte each.
+/// From eight columns, the rows' bytes: entry h has those of the rows 16 h .. 16 h + 15.
 #[inline(always)]
-fn eight_columns<V: Shuffle>(m: &[V; 128], t: usize) -> [V; 8] {
-    let mut x = [m[8 * t]; 8];
+fn bytes_of_rows<V: Shuffle>(columns: &[V; 8]) -> [V; 8] {
+    let mut x = *columns;
     for (i, x) in x.iter_mut().enumerate() {
-        *x = m[8 * t + (i ^ V::FLIP)];
+        *x = columns[i ^ V::FLIP];
     }
     x = rotate(rotate(rotate(x)));
     for x in &mut x {

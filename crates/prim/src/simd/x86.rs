@@ -55,6 +55,20 @@ impl Cpu {
         }
     }
 
+    /// Brings all cache lines of `item` close.
+    #[inline]
+    pub(super) fn prefetch<T>(item: &T) {
+        const LINE: usize = 64;
+        let item = std::ptr::from_ref(item).cast::<i8>();
+        let into_line = item.addr() % LINE;
+        for line in 0..(into_line + size_of::<T>()).div_ceil(LINE) {
+            let at = item.wrapping_sub(into_line).wrapping_add(line * LINE);
+            // SAFETY: SSE is part of x86-64; a prefetch reads nothing the program can see and
+            // never faults, whatever its address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+        }
+    }
+
     /// The unit with one lane: enough for one block.
     #[inline]
     pub(super) fn narrow(self) -> Cpu {
@@ -90,20 +104,6 @@ impl Cpu {
             // SAFETY: the token proves the enabled instructions; `best` asks for AES-NI as well.
             Cpu::Vaes512(cpu) => unsafe { vaes512(cpu, kernel) },
         }
-    }
-}
-
-/// Brings all cache lines of `item` close.
-#[inline]
-pub(super) fn prefetch<T>(item: &T) {
-    const LINE: usize = 64;
-    let start = std::ptr::from_ref(item).cast::<i8>();
-    let into_line = start.addr() % LINE;
-    for line in 0..(into_line + size_of::<T>()).div_ceil(LINE) {
-        let at = start.wrapping_sub(into_line).wrapping_add(line * LINE);
-        // SAFETY: SSE is part of x86-64; a prefetch reads nothing the program can see and never
-        // faults, whatever its address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
     }
 }
 
