@@ -7,6 +7,8 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use cenote_circuit::bristol::{Ports, parse_any, parse_with_ports, write_bristol_fashion};
+use cenote_circuit::{Circuit, Clear, ParseError, Program};
 use cenote_engine::protocols::opening::{Openings, message_len};
 use cenote_net::{
     HEADER_LEN, Handshake, MAX_FRAME, Role, Tag, decode_frame_header, decode_hello, encode_hello,
@@ -19,19 +21,67 @@ use cenote_prim::{Block, Prg, SessionId};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] =
-    &[("codec", codec), ("handshake", handshake), ("opening", opening), ("ot", ot)];
+pub const TARGETS: &[Target] = &[
+    ("bristol", bristol),
+    ("codec", codec),
+    ("handshake", handshake),
+    ("opening", opening),
+    ("ot", ot),
+    ("ports", ports),
+];
 
 const SESSION: SessionId = SessionId([7; 32]);
 
+/// Circuit files in both Bristol formats; what is read computes the same after it was written again.
+pub fn bristol(data: &[u8]) {
+    match parse_any("fuzz.txt", data) {
+        Ok(circuit) => {
+            let text = write_bristol_fashion(&circuit);
+            let again = parse_any("fuzz.txt", text.as_bytes()).expect("own output");
+            assert_eq!(write_bristol_fashion(&again), text);
+            for bit in [false, true] {
+                assert_eq!(evaluate(&circuit, bit), evaluate(&again, bit));
+            }
+        }
+        Err(error) => check_error(&error),
+    }
+}
+
+/// Ports files beside a two-bit adder.
+pub fn ports(data: &[u8]) {
+    const ADDER: &[u8] = b"5 9\n2 2 2\n1 3\n\n2 1 0 2 6 XOR\n2 1 0 2 4 AND\n2 1 1 3 5 XOR\n\
+                           2 1 4 5 7 XOR\n2 1 1 3 8 AND\n";
+    let outcome = Ports::parse("fuzz.ports.toml", data)
+        .and_then(|ports| parse_with_ports("adder.txt", ADDER, Some(&ports)));
+    match outcome {
+        Ok(circuit) => {
+            let signature = circuit.signature();
+            assert_eq!((signature.input_bits(), signature.output_bits()), (4, 3));
+            let again = Ports::parse("fuzz.ports.toml", circuit.ports_toml().as_bytes());
+            assert!(again.is_ok(), "own output");
+        }
+        Err(error) => check_error(&error),
+    }
+}
+
+/// An error must say where, what, and what to do.
+fn check_error(error: &ParseError) {
+    assert!(error.line >= 1 && !error.message.is_empty() && !error.remedy.is_empty());
+}
+
+/// The outputs with every input bit equal to `bit`.
+fn evaluate(circuit: &Circuit, bit: bool) -> Vec<Vec<bool>> {
+    let inputs: Vec<_> = circuit.signature().inputs.iter().map(|p| vec![bit; p.bits]).collect();
+    Clear::eval(circuit, &inputs)
+}
+
 /// Frame headers and hellos.
 pub fn codec(data: &[u8]) {
-    if let Some((header, _)) = data.split_first_chunk::<HEADER_LEN>() {
-        if let Ok(header) = decode_frame_header(header) {
-            assert!(header.len <= MAX_FRAME);
-            let control = [Tag::ABORT.id, Tag::BYE.id].contains(&header.tag);
-            assert!(header.len == 0 || !control);
-        }
+    let header = data.first_chunk::<HEADER_LEN>().map(decode_frame_header);
+    if let Some(Ok(header)) = header {
+        assert!(header.len <= MAX_FRAME);
+        let control = [Tag::ABORT.id, Tag::BYE.id].contains(&header.tag);
+        assert!(header.len == 0 || !control);
     }
     if let Ok(hello) = decode_hello(data) {
         let again = encode_hello(&hello).expect("what was decoded can be encoded");

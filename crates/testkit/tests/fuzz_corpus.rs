@@ -108,9 +108,14 @@ fn exercise(name: &str) {
 
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["codec", "handshake", "opening", "ot"];
+    let tested = ["bristol", "codec", "handshake", "opening", "ot", "ports"];
     let known: Vec<&str> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, tested);
+}
+
+#[test]
+fn bristol() {
+    exercise("bristol");
 }
 
 #[test]
@@ -131,4 +136,9 @@ fn opening() {
 #[test]
 fn ot() {
     exercise("ot");
+}
+
+#[test]
+fn ports() {
+    exercise("ports");
 }
