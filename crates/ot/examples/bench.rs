@@ -1,23 +1,35 @@
-//! Rates of correlated OT on one core: each side alone without I/O, and the setup.
+//! Rates of correlated OT: each side alone without I/O, then both over loopback; and the setup.
 //!
 //! `cargo run --release -p cenote-ot --example bench [digit bits] [chunk]`
 
+use std::thread;
 use std::time::{Duration, Instant};
 
+use cenote_net::{Channel, tcp_accept, tcp_connect, tcp_listen};
 use cenote_ot::{CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len};
 use cenote_prim::{Block, Prg, SessionId};
+
+const COTS: usize = 1 << 25;
+const SESSION: SessionId = SessionId([1; 32]);
 
 fn main() {
     let mut args = std::env::args().skip(1).map(|arg| arg.parse().expect("a number"));
     let digit_bits = args.next().unwrap_or(4);
     let chunk = args.next().unwrap_or(Params::default().chunk());
     let params = Params::new(digit_bits, chunk).expect("valid parameters");
+    let bits = 8.0 * message_len(params, chunk) as f64 / chunk as f64;
+    println!("digits of {digit_bits} bits, chunks of {chunk}, {bits:.2} bits on the wire per COT");
+    alone(params);
+    loopback(params);
+}
+
+fn alone(params: Params) {
     let (mut sender, mut receiver) = setup(params);
+    let chunk = params.chunk();
     let (mut keys, mut macs) = (vec![Block::ZERO; chunk], vec![Block::ZERO; chunk]);
     let mut message = Vec::new();
     let (mut sending, mut receiving) = (Duration::ZERO, Duration::ZERO);
-    let rounds = (1 << 25) / chunk;
-    for _ in 0..rounds {
+    for _ in 0..COTS / chunk {
         let start = Instant::now();
         receiver.produce(&mut macs, &mut message).expect("a chunk");
         receiving += start.elapsed();
@@ -27,28 +39,54 @@ fn main() {
     }
     let delta = sender.delta();
     assert!(keys.iter().zip(&macs).all(|(k, m)| *k == *m ^ delta.times(m.lsb())));
-    let rate = |time: Duration| (rounds * chunk) as f64 / time.as_secs_f64() / 1e6;
-    println!("digits of {digit_bits} bits, chunks of {chunk}");
-    println!("receiver {:7.1} M COT/s", rate(receiving));
-    println!("sender   {:7.1} M COT/s", rate(sending));
-    println!(
-        "wire     {:7.2} bits per COT",
-        8.0 * message_len(params, chunk) as f64 / chunk as f64
-    );
+    println!("receiver {}, sender {}", rate(receiving), rate(sending));
 }
 
 fn setup(params: Params) -> (CotSender, CotReceiver) {
-    let session = SessionId([1; 32]);
     let mut prg = Prg::from_os();
     let delta = prg.block().with_lsb(true);
     let start = Instant::now();
-    let (receiver, point) = ReceiverSetup::new(&session, 0, params, &mut prg);
-    let (sender, points) = SenderSetup::new(&session, 0, params, delta, &mut prg).expect("odd");
+    let (receiver, point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
+    let (sender, points) = SenderSetup::new(&SESSION, 0, params, delta, &mut prg).expect("odd");
     let first = start.elapsed();
     let (receiver, trees) = receiver.finish(&points, &mut prg).expect("honest points");
     let second = start.elapsed() - first;
     let sender = sender.finish(&point, &trees).expect("honest trees");
     let third = start.elapsed() - first - second;
-    println!("setup: choose {first:.1?}, receiver {second:.1?}, sender {third:.1?}");
+    println!("setup: points {first:.1?}, receiver {second:.1?}, sender {third:.1?}");
     (sender, receiver)
+}
+
+fn loopback(params: Params) {
+    let listener = tcp_listen("127.0.0.1:0").expect("a port");
+    let address = listener.address().to_string();
+    let limit = Duration::from_secs(5);
+    let mut blocks = vec![Block::ZERO; 1 << 20];
+    let receiver = thread::spawn(move || {
+        let mut ch: Channel = tcp_accept(&listener, limit).expect("a peer");
+        let mut prg = Prg::from_os();
+        let cot = CotReceiver::setup(&mut ch, &SESSION, 0, params, &mut prg);
+        let mut cot = cot.expect("an honest peer");
+        let mut macs = vec![Block::ZERO; 1 << 20];
+        for _ in 0..COTS >> 20 {
+            cot.extend(&mut ch, &mut macs).expect("a channel");
+        }
+        ch.close();
+    });
+    let mut ch = tcp_connect(&address, limit).expect("a peer");
+    let (mut prg, start) = (Prg::from_os(), Instant::now());
+    let delta = prg.block().with_lsb(true);
+    let cot = CotSender::setup(&mut ch, &SESSION, 0, params, delta, &mut prg);
+    let mut cot = cot.expect("an honest peer");
+    let set_up = start.elapsed();
+    for _ in 0..COTS >> 20 {
+        cot.extend(&mut ch, &mut blocks).expect("an honest peer");
+    }
+    println!("loopback: setup {set_up:.1?}, then {}", rate(start.elapsed() - set_up));
+    ch.close();
+    receiver.join().expect("no panic");
+}
+
+fn rate(time: Duration) -> String {
+    format!("{:.1} M COT/s", COTS as f64 / time.as_secs_f64() / 1e6)
 }

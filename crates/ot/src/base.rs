@@ -1,23 +1,27 @@
-//! Masny-Rindal base OT: 128 random 1-of-2 OTs with chosen choice bits, the *endemic* functionality.
+//! Masny-Rindal base OT: 128 random 1-of-2 OTs with chosen choice bits, the *endemic*
+//! functionality.
 //!
-//! Paper: Masny, Rindal, "Endemic Oblivious Transfer", CCS 2019, figure 8 (Diffie-Hellman version,
-//! one simultaneous round), over ristretto255. Chosen over Chou-Orlandi, whose proof does not give
-//! extractable choices, and over McQuoid-Rosulek-Roy, which saves one hash to the group per OT, for
-//! the shorter argument.
+//! Paper: Masny, Rindal, "Endemic Oblivious Transfer", CCS 2019 (the one-round Diffie-Hellman
+//! protocol), over ristretto255. Chosen over Chou-Orlandi, whose proof does not give extractable
+//! choices, and over McQuoid-Rosulek-Roy, which saves one hash to the group per OT, for the shorter
+//! argument.
 //! Roles here / in the paper: the same; the COT sender is the *receiver* of these OTs.
 //! Adversary: malicious, static, either party. Model: random oracle (programmable), CDH in the gap
 //! group (the sender's one point serves all OTs of a batch).
 //! Parameters: 128 OTs; choice bit `i` is bit `i` of a block; keys of 128 bits.
 //! Leakage and abort: a corrupted party may influence the keys that it learns itself, nothing else
-//! (hence *endemic*). That is enough here, because keys are only used as one-time masks of values that
-//! the sender chose. The choice bits are hidden from an unbounded sender.
-//! Checks: `ot.base.point` - every point is canonical and not the identity - on receipt, before use.
-//! Private values: choice bit `c` - in the receiver's two points (r_0, r_1), where r_c = b G - H_c(r_{1-c}) is
-//! masked by the uniform scalar b and r_{1-c} is uniform, so that the pair is uniform for either c.
+//! (hence *endemic*). That is enough here, because keys are only used as one-time masks of values
+//! that the sender chose. The choice bits are hidden from an unbounded sender.
+//! Checks: `ot.base.point` - every point is canonical and not the identity - on receipt, before
+//! use.
+//! Private values: choice bit `c` - in the receiver's two points (r_0, r_1), where r_c = b G -
+//! H_c(r_{1-c}) is masked by the uniform scalar b and r_{1-c} is uniform, so that the pair is
+//! uniform for either c.
 //! Cost: one round; 32 bytes sender to receiver, 8192 bytes receiver to sender.
-//! Differences from the paper: the batch reuses the sender's point, so that (as McQuoid, Rosulek, Roy,
-//! "Batching Base Oblivious Transfers", Asiacrypt 2021, demand) both oracles take the index of the OT, and
-//! the key oracle takes all points. Constant time in choice bits and scalars. Status: not audited.
+//! Differences from the paper: the batch reuses the sender's point, so that (as McQuoid, Rosulek,
+//! Roy, "Batching Base Oblivious Transfers", Asiacrypt 2021, demand) both oracles take the index of
+//! the OT, and the key oracle takes all points. Constant time in choice bits and scalars. Status:
+//! not audited.
 
 use cenote_net::Fault;
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};

@@ -8,12 +8,12 @@ pub trait CorrelatedSender {
     /// The offset; its bit 0 is 1.
     fn delta(&self) -> Block;
 
-    /// Fills `keys` together with the peer's [`CorrelatedReceiver::extend`]: K = M xor x Delta, bit 0 of K
-    /// is 0.
+    /// Fills `keys` together with the peer's [`CorrelatedReceiver::extend`]: K = M xor x Delta, bit
+    /// 0 of K is 0.
     ///
     /// # Errors
-    /// `Misuse` when the length is 0 or no multiple of 128; `Misbehaved`; `Exhausted`; faults of the
-    /// channel. After a fault no key may be used.
+    /// `Misuse` when the length is 0 or no multiple of 128; `Misbehaved`; `Exhausted`; faults of
+    /// the channel. After a fault no key may be used.
     fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault>;
 
     /// A start point for a hash that breaks the correlation: fixed after Delta, equal on both sides

@@ -1,4 +1,4 @@
-//! From leaf seeds to subspace VOLE columns, one strip of rows at a time (Roy 2022, figure 7).
+//! From leaf seeds to subspace VOLE columns, one strip of rows at a time (Roy 2022, section 3).
 
 use cenote_prim::{Block, Prg, Secret};
 
@@ -80,8 +80,8 @@ fn words_mut(row: &mut Row) -> &mut Words {
     bytemuck::cast_mut(row)
 }
 
-/// Sets `sum` to the sum of the first `L` = 2^`K` rows, and `by_bit[b]` to the sum of those whose number
-/// has bit `b`, or with `ADD` adds them to it.
+/// Sets `sum` to the sum of the first `L` = 2^`K` rows, and `by_bit[b]` to the sum of those whose
+/// number has bit `b`, or with `ADD` adds them to it.
 fn fold_rows<const K: usize, const L: usize, const ADD: bool>(
     rows: &[Row],
     width: usize,

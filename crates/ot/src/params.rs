@@ -57,8 +57,8 @@ impl Params {
 }
 
 impl Default for Params {
-    /// 4-bit digits (31 bits on the wire per COT), and chunks that with their sacrificed rows fill four
-    /// strips: 32640 COTs.
+    /// 4-bit digits (31 bits on the wire per COT), and chunks that with their sacrificed rows fill
+    /// four strips: 32640 COTs.
     fn default() -> Params {
         Params { digit_bits: 4, chunk: ROWS * (4 * STRIP - 1) }
     }

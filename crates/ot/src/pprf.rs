@@ -1,21 +1,24 @@
 //! All-but-one GGM trees with a consistency check: for each digit of Delta, the builder knows all
 //! leaves and the opener all but the one at its digit.
 //!
-//! Paper: Roy, "SoftSpokenOT", CRYPTO 2022 (ePrint 2022/192), figure 13 (puncturable PRF from OT) and
-//! figure 14 (its consistency check).
-//! Roles here / in the paper: builder / P_S, opener / P_R. The COT receiver builds, the COT sender opens.
+//! Paper: Roy, "SoftSpokenOT", CRYPTO 2022 (ePrint 2022/192), figure 13 (puncturable PRF from OT)
+//! and figure 14 (its consistency check).
+//! Roles here / in the paper: builder / P_S, opener / P_R. The COT receiver builds, the COT sender
+//! opens.
 //! Adversary: malicious, static, either party. Model: PRG; the tag oracle a random oracle.
-//! Parameters: k = digit bits; n_c = 128 / k trees of depth k from 128 base OTs; tags of 2 kappa = 256 bits, so that
-//! a leaf seed is bound by its tag.
-//! Leakage and abort: a builder that sends a wrong sum guesses a bit of a digit for each; a wrong guess
-//! is caught. Nothing is learned beyond the conjunction of the guesses.
-//! Checks: `ot.pprf` - sums that do not come from one tree per digit - in [`open`], before any leaf is used.
+//! Parameters: k = digit bits; n_c = 128 / k trees of depth k from 128 base OTs; tags of 2 kappa =
+//! 256 bits, so that a leaf seed is bound by its tag.
+//! Leakage and abort: a builder that sends a wrong sum guesses a bit of a digit for each; a wrong
+//! guess is caught. Nothing is learned beyond the conjunction of the guesses.
+//! Checks: `ot.pprf` - sums that do not come from one tree per digit - in [`open`], before any leaf
+//! is used.
 //! Private values: the digits - never in a message of this protocol (they chose the base keys); the
 //! builder's sums - masked by the base keys, of which the opener knows one of each pair.
 //! Cost: one message of n_c (32 k + 32) + 32 bytes.
-//! Differences from the paper: one digest over the tags of all trees instead of one for each; the leaf expands by
-//! the random oracle instead of a PRG and a collision-resistant PRG; the first level is masked like the
-//! others. Constant time in the digits: every node is visited and picked by masks. Status: not audited.
+//! Differences from the paper: one digest over the tags of all trees instead of one for each; the
+//! leaf expands by the random oracle instead of a PRG and a collision-resistant PRG; the first
+//! level is masked like the others. Constant time in the digits: every node is visited and picked
+//! by masks. Status: not audited.
 
 use cenote_net::Fault;
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
@@ -78,7 +81,8 @@ pub fn build(
     (seeds, message)
 }
 
-/// Opens all leaves but those at the digits of `delta`, in whose places stand seeds without meaning.
+/// Opens all leaves but those at the digits of `delta`, in whose places stand seeds without
+/// meaning.
 ///
 /// `keys` are the chosen keys of the base OTs: OT `i` was asked with *not* bit `i` of Delta.
 ///

@@ -1,22 +1,25 @@
 //! From correlated OT to random OT, chosen OT, and correlated OT with chosen bits.
 //!
-//! Paper: Roy, "SoftSpokenOT", CRYPTO 2022, section 5 (hashing a VOLE to OTs with a tweak per OT); Beaver,
-//! "Precomputing Oblivious Transfer", CRYPTO 1995 (choice bits after the fact); hash: Guo, Katz, Wang, Weng, Yu,
-//! CRYPTO 2020, section 5.
+//! Paper: Roy, "SoftSpokenOT", CRYPTO 2022, section 5 (hashing a VOLE to OTs with a tweak per OT);
+//! Beaver, "Precomputing Oblivious Transfer", CRYPTO 1995 (choice bits after the fact); hash: Guo,
+//! Katz, Wang, Weng, Yu, CRYPTO 2020, section 5.
 //! Roles here / in the paper: the same.
-//! Adversary: as the correlated OT below, up to malicious. Model: ideal cipher (the re-keyed hash is tweakable
-//! correlation robust on inputs that the receiver influences, because no key index is used twice).
-//! Parameters: messages of 128 bits; the hash's start point comes from the correlated OT, after Delta is fixed.
+//! Adversary: as the correlated OT below, up to malicious. Model: ideal cipher (the re-keyed hash
+//! is tweakable correlation robust on inputs that the receiver influences, because no key index is
+//! used twice).
+//! Parameters: messages of 128 bits; the hash's start point comes from the correlated OT, after
+//! Delta is fixed.
 //! Leakage and abort: none beyond the correlated OT's. No abort depends on a choice bit.
 //! Checks: `ot.choices` - stray bits behind the last choice - on receipt. All else that a party may
 //! send is a valid input of it.
-//! Private values: choice bit c - as c xor x in `ot.choices`, masked by the random choice bit x; message a_b - in
-//! `ot.masked`, masked by the pad b xor c xor x, of which the receiver knows only that of c.
-//! Cost: n OTs use n COTs, rounded up to 128; chosen correlated OT sends ceil(n / 8) bytes more, chosen OT 32 n bytes
-//! more besides, both in batches of [`BATCH`]. Two AES calls and a key schedule per OT for the sender, one
-//! and one for the receiver.
-//! Differences from the paper: MITCCRH instead of a tweaked random oracle. Constant time: yes. Status:
-//! not audited.
+//! Private values: choice bit c - as c xor x in `ot.choices`, masked by the random choice bit x;
+//! message a_b - in `ot.masked`, masked by the pad b xor c xor x, of which the receiver knows only
+//! that of c.
+//! Cost: n OTs use n COTs, rounded up to 128; chosen correlated OT sends ceil(n / 8) bytes more,
+//! chosen OT 32 n bytes more besides, both in batches of [`BATCH`]. Two AES calls and a key
+//! schedule per OT for the sender, one and one for the receiver.
+//! Differences from the paper: MITCCRH instead of a tweaked random oracle. Constant time: yes.
+//! Status: not audited.
 
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Secret, bits, mitccrh::Mitccrh};
@@ -395,7 +398,8 @@ mod tests {
         assert_eq!(sent, Err(Fault::Misbehaved(CHOICE_CHECK)));
     }
 
-    /// With fixed choices and messages, no bit on the wire leans, and no message crosses in the clear.
+    /// With fixed choices and messages, no bit on the wire leans, and no message crosses in the
+    /// clear.
     #[test]
     fn messages_on_the_wire_are_balanced() {
         let mut ones = vec![0u32; 128 + 2 * 128 * 128];

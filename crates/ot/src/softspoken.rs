@@ -1,22 +1,28 @@
 //! SoftSpokenOT: a session of correlated OT with random choice bits, K_j = M_j xor x_j Delta.
 //!
-//! Paper: Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model",
-//! CRYPTO 2022 (ePrint 2022/192): small-field VOLE of figure 7, subspace VOLE with the repetition code and its
-//! consistency check of section 4. The page is docs/protocols/ot.md.
+//! Paper: Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt
+//! Model", CRYPTO 2022 (ePrint 2022/192): small-field VOLE of section 3, subspace VOLE with the
+//! repetition code and its consistency check of section 4. The page is docs/protocols/ot.md.
 //! Roles here / in the paper: [`CotReceiver`] (x, M) / P_S, [`CotSender`] (Delta, K) / P_R.
 //! Adversary: malicious, static, either party. Model: random oracle, PRG.
-//! Parameters: kappa = 128; digits of k = 1, 2, 4 or 8 bits; n_c = 128 / k trees; 128 rows of each chunk are sacrificed.
-//! Leakage and abort: for each wrong correction the receiver guesses one digit of Delta (k bits) and is caught
-//! if wrong; it learns the conjunction of its guesses. A chunk is checked before any of it is released.
-//! Checks: `ot.softspoken.columns` - corrections that do not belong to one vector of choice bits - in
-//! [`CotSender::absorb`], before the keys of the chunk are released. `ot.base.point` and `ot.pprf` in the setup.
-//! Private values: choice bits u_0 - in corrections u_i xor u_0, masked by u_i, of which the sender lacks a leaf, and in
-//! the answer u~, masked by the sacrificed block; Delta - never in a message (see [`base`]).
-//! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of
-//! 16 (n_c - 1) (N / 128 + 1) + 2064 bytes; per COT 2^k n_c / 128 AES calls and one product in GF(2^128) on each side.
-//! Differences from the paper: the challenge comes from the random oracle instead of the sender (one message
-//! instead of three); a hash over GF(2^128) with independent coefficients; bit 0 of Delta is 1 and the
-//! choice bit is carried in bit 0 of M. Constant time in Delta and x: yes. Status: not audited.
+//! Parameters: kappa = 128; digits of k = 1, 2, 4 or 8 bits; n_c = 128 / k trees; 128 rows of each
+//! chunk are sacrificed.
+//! Leakage and abort: for each wrong correction the receiver guesses one digit of Delta (k bits)
+//! and is caught if wrong; it learns the conjunction of its guesses. A chunk is checked before any
+//! of it is released.
+//! Checks: `ot.softspoken.columns` - corrections that do not belong to one vector of choice bits -
+//! in [`CotSender::absorb`], before the keys of the chunk are released. `ot.base.point` and
+//! `ot.pprf` in the setup.
+//! Private values: choice bits u_0 - in corrections u_i xor u_0, masked by u_i, of which the sender
+//! lacks a leaf, and in the answer u~, masked by the sacrificed block; Delta - never in a message
+//! (see [`base`]).
+//! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of 16 (n_c -
+//! 1) (N / 128 + 1) + 2064 bytes; per COT 2^k n_c / 128 AES calls and one product in GF(2^128) on
+//! each side.
+//! Differences from the paper: the challenge comes from the random oracle instead of the sender
+//! (one message instead of three); a hash over GF(2^128) with independent coefficients; bit 0 of
+//! Delta is 1 and the choice bit is carried in bit 0 of M. Constant time in Delta and x: yes.
+//! Status: not audited.
 
 use std::ops::Range;
 
@@ -154,8 +160,9 @@ impl CotSender {
     /// Takes in the message of the next chunk and writes its keys, whose bit 0 is 0.
     ///
     /// # Errors
-    /// `Misbehaved` when the message is wrong; then `keys` holds none. `Misuse` when `keys` is empty, over the
-    /// chunk size or no multiple of 128, or after a fault; `Exhausted` over [`Params::MAX_COTS`].
+    /// `Misbehaved` when the message is wrong; then `keys` holds none. `Misuse` when `keys` is
+    /// empty, over the chunk size or no multiple of 128, or after a fault; `Exhausted` over
+    /// [`Params::MAX_COTS`].
     pub fn absorb(&mut self, message: &[u8], keys: &mut [Block]) -> Result<(), Fault> {
         let params = self.course.params;
         let chunk = self.course.begin(keys.len())?;
@@ -186,8 +193,8 @@ impl CotSender {
     /// Receives as many chunks as it takes to fill `keys`, whose bits 0 are 0.
     ///
     /// # Errors
-    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotSender::absorb`], and faults of the
-    /// channel. After a fault no key may be used.
+    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotSender::absorb`], and
+    /// faults of the channel. After a fault no key may be used.
     pub fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
         self.course.check_batch(keys.len())?;
         let mut message = std::mem::take(&mut self.message);
@@ -200,8 +207,8 @@ impl CotSender {
         Ok(())
     }
 
-    /// The columns of one tree on one strip: w_b = v'_b xor Delta_b (u' xor correction). The leaf that
-    /// stands in the punctured place has Delta_b in both terms and cancels, whatever it is.
+    /// The columns of one tree on one strip: w_b = v'_b xor Delta_b (u' xor correction). The leaf
+    /// that stands in the punctured place has Delta_b in both terms and cancels, whatever it is.
     fn spread(&mut self, tree: usize, blocks: usize, strip: &Strip, corrections: &[u8]) {
         let bits = self.course.params.digit_bits();
         let columns = &mut self.columns.strip(0)[bits * tree..bits * (tree + 1)];
@@ -268,7 +275,8 @@ impl CotReceiver {
         self.course.hash_start()
     }
 
-    /// Writes the next chunk: MACs, whose bit 0 is the random choice bit, and the message to the sender.
+    /// Writes the next chunk: MACs, whose bit 0 is the random choice bit, and the message to the
+    /// sender.
     ///
     /// # Errors
     /// `Misuse` when `macs` is empty, over the chunk size or no multiple of 128; `Exhausted` over
@@ -292,8 +300,8 @@ impl CotReceiver {
     /// 4-bit digits, 2^24 COTs (64 MiB) do.
     ///
     /// # Errors
-    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotReceiver::produce`], and faults of
-    /// the channel.
+    /// `Misuse` when the length is 0 or no multiple of 128; else as [`CotReceiver::produce`], and
+    /// faults of the channel.
     pub fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
         self.course.check_batch(macs.len())?;
         let mut message = std::mem::take(&mut self.message);
@@ -424,7 +432,8 @@ impl ReceiverSetup {
         (ReceiverSetup { id, params, base, point }, point)
     }
 
-    /// Ends, with the sender's points; returns the trees for the sender, of [`pprf::message_len`] bytes.
+    /// Ends, with the sender's points; returns the trees for the sender, of [`pprf::message_len`]
+    /// bytes.
     ///
     /// # Errors
     /// `Misbehaved` when the message is wrong.
@@ -602,8 +611,8 @@ mod tests {
         assert_eq!(s.absorb(&message, &mut macs), Err(Fault::Misbehaved(COLUMN_CHECK)));
     }
 
-    /// A receiver that uses other choice bits in the last tree, and bets that Delta's digit there is
-    /// `guess`: the attack that the leakage of the functionality allows.
+    /// A receiver that uses other choice bits in the last tree, and bets that Delta's digit there
+    /// is `guess`: the attack that the leakage of the functionality allows.
     fn cheat(r: &mut CotReceiver, guess: usize, message: &mut Vec<u8>) {
         let params = r.course.params;
         let chunk = r.course.begin(128).unwrap();

@@ -1,5 +1,5 @@
-//! The message tags of this crate: one per message, so that a frame out of place is refused before it
-//! is read.
+//! The message tags of this crate: one per message, so that a frame out of place is refused before
+//! it is read.
 
 use cenote_net::Tag;
 

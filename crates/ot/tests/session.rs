@@ -3,8 +3,12 @@
 use std::thread;
 
 use cenote_net::{Channel, Fault, mem_pair};
-use cenote_ot::{COLUMN_CHECK, CotReceiver, CotSender, Params, SenderSetup, setup_len};
+use cenote_ot::{
+    COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, base, pprf, setup_len,
+};
 use cenote_prim::{Block, Prg, SessionId};
+use curve25519_dalek::ristretto::RistrettoPoint;
+use curve25519_dalek::scalar::Scalar;
 
 const SESSION: SessionId = SessionId([9; 32]);
 
@@ -130,4 +134,70 @@ fn delta_must_be_odd() {
     let setup = SenderSetup::new(&SESSION, 0, Params::default(), even, &mut Prg::new(Block::ONE));
     assert!(matches!(setup, Err(Fault::Misuse(_))));
     assert_eq!(COLUMN_CHECK, "ot.softspoken.columns");
+}
+
+/// Each message of the setup changed in one place: which check catches it.
+#[test]
+fn a_tampered_setup_is_caught_by_the_named_check() {
+    let params = Params::new(4, 128).unwrap();
+    let run = |alter: &dyn Fn(&mut [u8], &mut Vec<u8>, &mut Vec<u8>)| {
+        let mut prg = Prg::new(Block::new(3));
+        let (receiver, mut point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
+        let sender = SenderSetup::new(&SESSION, 0, params, delta(), &mut prg);
+        let (sender, mut points) = sender.unwrap();
+        let (mut original, mut nothing) = (points.clone(), Vec::new());
+        alter(&mut point, &mut points, &mut nothing);
+        let built = receiver.finish(&points, &mut prg);
+        let (_, mut trees) = match built {
+            Ok(built) => built,
+            Err(fault) => return Some(fault),
+        };
+        alter(&mut [0; 32], &mut original, &mut trees);
+        sender.finish(&point, &trees).err()
+    };
+    let base = Some(Fault::Misbehaved(base::POINT_CHECK));
+    let trees = Some(Fault::Misbehaved(pprf::TREE_CHECK));
+    assert_eq!(run(&|_, _, _| ()), None);
+    assert_eq!(run(&|point, _, _| point.fill(0)), base);
+    assert_eq!(run(&|_, points, _| points[64 * 5..][..32].fill(255)), base);
+    assert_eq!(run(&|_, points, _| points.truncate(8000)), base);
+    // Another valid point, or two that changed places: the base keys differ.
+    let another = RistrettoPoint::mul_base(&Scalar::from(5u8)).compress().to_bytes();
+    assert_eq!(run(&|point, _, _| point.copy_from_slice(&another)), trees);
+    assert_eq!(run(&|_, points, _| points[..32].copy_from_slice(&another)), trees);
+    assert_eq!(run(&|_, points, _| points.rotate_left(32)), trees);
+    let flip = |at: usize| {
+        move |_: &mut [u8], _: &mut Vec<u8>, trees: &mut Vec<u8>| {
+            if let Some(byte) = trees.get_mut(at) {
+                *byte ^= 1;
+            }
+        }
+    };
+    // Tree 0: four pairs of masked sums, the sum of the tags; the digest at the end.
+    assert_eq!(run(&flip(128)), trees);
+    assert_eq!(run(&flip(pprf::message_len(params) - 1)), trees);
+    // Of the two sums of a level the sender opens one.
+    for level in 0..4 {
+        let caught = [run(&flip(32 * level)), run(&flip(32 * level + 16))];
+        assert!(caught.contains(&None) && caught.contains(&trees), "level {level}");
+    }
+}
+
+/// No byte of the setup that the Delta holder sends leans with Delta.
+#[test]
+fn a_setup_message_changes_with_the_randomness_alone() {
+    let params = Params::default();
+    let points = |delta: Block, seed: u128| {
+        let mut prg = Prg::new(Block::new(seed));
+        SenderSetup::new(&SESSION, 0, params, delta, &mut prg).unwrap().1
+    };
+    let ones = Block::new(u128::MAX);
+    let mut leaning = 0i32;
+    for seed in 0..8 {
+        let (a, b) = (points(Block::ONE, 2 * seed), points(ones, 2 * seed + 1));
+        let weight = |m: &[u8]| m.iter().map(|b| (b >> 1 & 1) as i32).sum::<i32>();
+        leaning += weight(&a) - weight(&b);
+    }
+    // 131072 fair bits on either side: sigma of the difference 256.
+    assert!(leaning.abs() < 1536, "{leaning}");
 }
