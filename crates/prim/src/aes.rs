@@ -186,4 +186,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn round_keys_are_wiped_when_dropped() {
+        assert!(std::mem::needs_drop::<Schedule>());
+        assert!(std::mem::needs_drop::<::aes::Aes128>());
+        assert!(std::mem::needs_drop::<crate::simd::rekeyed::KeyQueue>());
+    }
 }

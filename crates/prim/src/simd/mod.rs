@@ -1,9 +1,12 @@
 //! Kernels over vectors of 128-bit lanes, chosen at run time by what the processor has.
 //!
-//! A kernel is written once, in safe code, over the [`Vector`] trait; `x86` implements it for
+//! A kernel is written once, in safe code, over the `Vector` trait; `x86` implements it for
 //! 128-bit registers (AES-NI, PCLMULQDQ, AVX2) and 512-bit registers (VAES, VPCLMULQDQ, GFNI,
-//! AVX-512). [`Cpu::run`] calls a kernel compiled for the level at hand, one call per slice. All
-//! levels, and the portable code that stands where no [`Cpu`] exists, compute the same values.
+//! AVX-512). `Cpu::run` calls a kernel compiled for the level at hand, one call per slice. All
+//! levels, and the portable code that stands where no `Cpu` exists, compute the same values.
+
+// Kernels are compiled where a vector unit is known, and only there.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 pub(crate) mod aes;
 pub(crate) mod gf128;
@@ -13,8 +16,6 @@ pub(crate) mod rekeyed;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
-
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::Block;
 
@@ -35,42 +36,26 @@ pub enum Level {
     Vaes512 = 3,
 }
 
-/// The level in use; 0 before the first question. Never above what the processor has.
-static LEVEL: AtomicU8 = AtomicU8::new(0);
-
 /// The level in use: the best one the processor has, unless [`limit`] lowered it.
 pub fn level() -> Level {
-    match LEVEL.load(Ordering::Relaxed) {
-        1 => Level::Portable,
-        2 => Level::Aesni,
-        3 => Level::Vaes512,
-        _ => limit(Level::Vaes512),
-    }
+    Cpu::current().map_or(Level::Portable, Cpu::level)
 }
 
 /// Sets the level to the best one of the processor that is not above `most`, and returns it. It
 /// changes the speed of objects made from now on, never a result: for measurements.
 pub fn limit(most: Level) -> Level {
-    let level = Cpu::best().map_or(Level::Portable, Cpu::level).min(most);
-    LEVEL.store(level as u8, Ordering::Relaxed);
-    level
+    Cpu::limit(most).map_or(Level::Portable, Cpu::level)
 }
 
+#[cfg(test)]
 impl Cpu {
-    /// The vector unit to use now; none at the portable level.
-    #[inline]
-    pub(crate) fn current() -> Option<Cpu> {
-        Cpu::at(level())
-    }
-
     /// Every vector unit the processor has, and none for the portable level.
-    #[cfg(test)]
     pub(crate) fn all() -> Vec<Option<Cpu>> {
-        let best = Cpu::best().map_or(Level::Portable, Cpu::level);
         [Level::Portable, Level::Aesni, Level::Vaes512]
             .into_iter()
-            .filter(|&level| level <= best)
-            .map(Cpu::at)
+            .map(|level| (level, Cpu::best(level)))
+            .filter(|(level, cpu)| cpu.map_or(Level::Portable, Cpu::level) == *level)
+            .map(|(_, cpu)| cpu)
             .collect()
     }
 }

@@ -9,11 +9,15 @@ use super::{Kernel, Level};
 pub(crate) struct Cpu(Infallible);
 
 impl Cpu {
-    pub(super) fn best() -> Option<Cpu> {
+    pub(crate) fn current() -> Option<Cpu> {
         None
     }
 
-    pub(super) fn at(_: Level) -> Option<Cpu> {
+    pub(super) fn limit(_: Level) -> Option<Cpu> {
+        None
+    }
+
+    pub(super) fn best(_: Level) -> Option<Cpu> {
         None
     }
 

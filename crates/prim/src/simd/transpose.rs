@@ -112,7 +112,8 @@ fn first_width<V: Shuffle>(columns: &[Block]) -> usize {
 /// the other four vector bits.
 #[inline(always)]
 fn transpose<V: Shuffle>(m: &mut [V; 128], middle: &mut [[V; 8]; 16]) {
-    // Entry [h][t] of the middle: rows 8 h .. 8 h + 7 of columns 8 t .. 8 t + 7 and 64 more.
+    // Entry [h][t] of the middle: rows 8 h .. 8 h + 7 of the columns 8 t .. 8 t + 7 and of those
+    // 64 further on.
     let (low, high) = m.as_chunks::<8>().0.split_at(8);
     for (t, (low, high)) in low.iter().zip(high).enumerate() {
         let (low, high) = (bytes_of_rows(low), bytes_of_rows(high));

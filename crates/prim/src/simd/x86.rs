@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{Kernel, Lanes, Level, Shuffle, Vector};
 use crate::Block;
@@ -14,7 +15,8 @@ use crate::Block;
 #[derive(Clone, Copy)]
 pub(crate) struct Aesni(());
 
-/// Proof that the processor has VAES, VPCLMULQDQ, GFNI and AVX-512 F, BW, DQ and VL.
+/// Proof that the processor has VAES, VPCLMULQDQ, GFNI and AVX-512 F, BW, DQ and VL,
+/// and what [`Aesni`] proves.
 #[derive(Clone, Copy)]
 pub(crate) struct Vaes512(());
 
@@ -25,9 +27,35 @@ pub(crate) enum Cpu {
     Vaes512(Vaes512),
 }
 
+/// The level in use; 0 before the first question. Never above what the processor has: only
+/// [`Cpu::limit`] writes it.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
 impl Cpu {
-    /// The best unit of the processor, asking it.
-    pub(super) fn best() -> Option<Cpu> {
+    /// The unit to use now; none at the portable level.
+    #[inline]
+    pub(crate) fn current() -> Option<Cpu> {
+        const PORTABLE: u8 = Level::Portable as u8;
+        const AESNI: u8 = Level::Aesni as u8;
+        const VAES512: u8 = Level::Vaes512 as u8;
+        match LEVEL.load(Ordering::Relaxed) {
+            PORTABLE => None,
+            AESNI => Some(Cpu::Aesni(Aesni(()))),
+            VAES512 => Some(Cpu::Vaes512(Vaes512(()))),
+            _ => Cpu::limit(Level::Vaes512),
+        }
+    }
+
+    /// From now on, the best unit that is not above `most`.
+    pub(super) fn limit(most: Level) -> Option<Cpu> {
+        let cpu = Cpu::best(most);
+        let level = cpu.map_or(Level::Portable, Cpu::level);
+        LEVEL.store(level as u8, Ordering::Relaxed);
+        cpu
+    }
+
+    /// The best unit of the processor that is not above `most`.
+    pub(super) fn best(most: Level) -> Option<Cpu> {
         let aesni = is_x86_feature_detected!("aes")
             && is_x86_feature_detected!("pclmulqdq")
             && is_x86_feature_detected!("avx2");
@@ -38,20 +66,10 @@ impl Cpu {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        match (aesni, vaes512) {
-            (true, true) => Some(Cpu::Vaes512(Vaes512(()))),
-            (true, false) => Some(Cpu::Aesni(Aesni(()))),
-            (false, _) => None,
-        }
-    }
-
-    /// The unit of `level`, which must not be above the level of [`Cpu::best`].
-    #[inline]
-    pub(super) fn at(level: Level) -> Option<Cpu> {
-        match level {
-            Level::Portable => None,
-            Level::Aesni => Some(Cpu::Aesni(Aesni(()))),
-            Level::Vaes512 => Some(Cpu::Vaes512(Vaes512(()))),
+        match most {
+            Level::Vaes512 if aesni && vaes512 => Some(Cpu::Vaes512(Vaes512(()))),
+            Level::Aesni | Level::Vaes512 if aesni => Some(Cpu::Aesni(Aesni(()))),
+            _ => None,
         }
     }
 
@@ -74,7 +92,7 @@ impl Cpu {
     pub(super) fn narrow(self) -> Cpu {
         match self {
             Cpu::Aesni(cpu) => Cpu::Aesni(cpu),
-            // `best` asks for AES-NI as well.
+            // The wide token proves what the narrow one does.
             Cpu::Vaes512(_) => Cpu::Aesni(Aesni(())),
         }
     }
@@ -101,7 +119,7 @@ impl Cpu {
         match self {
             // SAFETY: the token proves the enabled instructions.
             Cpu::Aesni(cpu) => unsafe { aesni(cpu, kernel) },
-            // SAFETY: the token proves the enabled instructions; `best` asks for AES-NI as well.
+            // SAFETY: the token proves the enabled instructions.
             Cpu::Vaes512(cpu) => unsafe { vaes512(cpu, kernel) },
         }
     }
