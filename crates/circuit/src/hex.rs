@@ -1,6 +1,7 @@
 //! Port values as hexadecimal numbers, most significant digit first.
 
 use crate::bits::{bits_of, value_of};
+use crate::program::InputPort;
 
 /// Why a text is no value for a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +54,13 @@ pub fn value_from_hex(port: &str, bits: usize, text: &str) -> Result<Vec<bool>, 
     }
     value.resize(bits, false);
     Ok(value)
+}
+
+impl InputPort {
+    /// The bits of the hexadecimal number `text`, as wide as the port; see [`value_from_hex`].
+    pub fn value_from_hex(&self, text: &str) -> Result<Vec<bool>, HexError> {
+        value_from_hex(&self.name, self.bits, text)
+    }
 }
 
 /// The number that `bits` (least significant first) stand for, in ceil(n / 4) hexadecimal digits,

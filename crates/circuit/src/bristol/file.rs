@@ -1,7 +1,7 @@
 //! Circuit files on disk.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::ParseError;
@@ -45,13 +45,16 @@ pub fn ports_path(circuit: &Path) -> PathBuf {
 
 fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
     let error = |source| ReadError::Io { path: path.to_owned(), source };
-    let size = fs::metadata(path).map_err(error)?.len();
-    if size > MAX_FILE_BYTES {
-        let message = format!("the file has {size} bytes, more than {MAX_FILE_BYTES}");
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large, be it a pipe without a size.
+    let mut file = File::open(path).map_err(error)?.take(MAX_FILE_BYTES + 1);
+    file.read_to_end(&mut bytes).map_err(error)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let message = format!("the file has more than {MAX_FILE_BYTES} bytes");
         return Err(error(io::Error::new(io::ErrorKind::FileTooLarge, message)));
     }
-    fs::read(path).map_err(error)
+    Ok(bytes)
 }
 
 /// The largest file that is read.
-const MAX_FILE_BYTES: u64 = 4 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
