@@ -1,4 +1,4 @@
-//! GF(2^128) = GF(2)[X] / (X^128 + X^7 + X^2 + X + 1), bit i of a block the coefficient of X^i.
+//! GF(2^128) = `GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)`, bit i of a block the coefficient of X^i.
 
 use crate::simd::{self, Cpu};
 use crate::{Block, Prg};
