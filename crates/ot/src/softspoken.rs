@@ -611,6 +611,60 @@ mod tests {
         assert_eq!(s.absorb(&message, &mut macs), Err(Fault::Misbehaved(COLUMN_CHECK)));
     }
 
+    #[test]
+    fn the_transcript_has_every_message_of_the_setup() {
+        let id = SessionId([1; 32]);
+        let ids = [
+            transcript(&id, b"a", b"b", b"c"),
+            transcript(&id, b"x", b"b", b"c"),
+            transcript(&id, b"a", b"x", b"c"),
+            transcript(&id, b"a", b"b", b"x"),
+            transcript(&SessionId([2; 32]), b"a", b"b", b"c"),
+        ];
+        for (i, a) in ids.iter().enumerate() {
+            assert!(ids[i + 1..].iter().all(|b| a != b));
+        }
+    }
+
+    #[test]
+    fn instances_have_their_own_oracles() {
+        let (s, k, chunk) = (SessionId([1; 32]), Params::new(4, 128), Params::new(4, 256));
+        let (k, chunk, digits) = (k.unwrap(), chunk.unwrap(), Params::new(2, 128).unwrap());
+        let ids = [(0, k), (1, k), (0, chunk), (0, digits)].map(|(i, p)| instance_id(&s, i, p));
+        for (i, a) in ids.iter().enumerate() {
+            assert!(ids[i + 1..].iter().all(|b| a != b));
+        }
+    }
+
+    /// The hash of the choice bits that go out is not what the answer shows: the sacrificed block,
+    /// fresh for each chunk, is added to it.
+    #[test]
+    fn the_answer_is_masked() {
+        let params = Params::new(4, 256).unwrap();
+        let (_, mut r) = dealt(params, delta(1), 5);
+        let (mut macs, mut message) = (vec![Block::ZERO; 256], Vec::new());
+        let mut masks = Vec::new();
+        for chunk in 0..4 {
+            r.produce(&mut macs, &mut message).unwrap();
+            let (corrections, answer) = message.split_at(corrections_len(params, 3));
+            let mut chi = [Block::ZERO; 3];
+            challenge(&r.course.transcript, chunk, corrections, &mut chi);
+            let choices: Vec<Block> = macs
+                .chunks(128)
+                .map(|macs| {
+                    let bit = |(i, mac): (usize, &Block)| u128::from(mac.lsb()) << i;
+                    Block::new(macs.iter().enumerate().map(bit).sum())
+                })
+                .collect();
+            let answer = Answer::read(answer.try_into().unwrap());
+            masks.push((answer.choices ^ gf128::inner_product(&chi[..2], &choices)).to_u128());
+        }
+        masks.push(0);
+        masks.sort_unstable();
+        masks.dedup();
+        assert_eq!(masks.len(), 5);
+    }
+
     /// A receiver that uses other choice bits in the last tree, and bets that Delta's digit there
     /// is `guess`: the attack that the leakage of the functionality allows.
     fn cheat(r: &mut CotReceiver, guess: usize, message: &mut Vec<u8>) {
