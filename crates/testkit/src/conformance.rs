@@ -1,0 +1,408 @@
+//! The conformance suite: what every backend must do, instantiated by [`conformance!`](crate::conformance!).
+//!
+//! Each function panics when the backend fails it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use cenote_circuit::Clear;
+use cenote_engine::{
+    Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, tags,
+};
+use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
+
+use crate::programs::{Kind, TestProgram};
+use crate::run::{
+    Outputs, expected, pair_with_limit, patient_pair, prg_of, program_job, roomy, run_program,
+    sessions, sessions_over, smallest, with_pool,
+};
+use crate::run_pair;
+
+/// Everybody who may receive.
+pub const ALL_RECEIVERS: [Receivers; 3] =
+    [Receivers::Garbler, Receivers::Evaluator, Receivers::Both];
+
+/// Instantiates the suite for one backend: one test for each function of the list.
+#[macro_export]
+macro_rules! conformance {
+    ($backend:expr) => {
+        $crate::conformance!($backend;
+            quick_programs_for_all_receivers,
+            chunk_boundaries,
+            gate_limits_without_ands,
+            long_streams_with_chunks_in_flight,
+            reactive_programs,
+            no_reveal_at_all,
+            cancelled_in_each_phase,
+            cancelled_while_blocked,
+            vanished_peer,
+            differing_jobs_are_refused_on_both_sides,
+            differing_sessions_are_refused_on_both_sides,
+            misuse_is_refused,
+            two_sessions_at_once,
+            slow_line
+        );
+    };
+    ($backend:expr; $($name:ident),*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::conformance::$name($backend);
+            }
+        )*
+    };
+}
+
+/// Runs programs one after the other on one session and compares with clear evaluation.
+fn check_programs(config: &SessionConfig, seed: u128, programs: &[(TestProgram, Receivers)]) {
+    let inputs = |i: usize| programs[i].0.inputs(seed + i as u128);
+    let (garbler, evaluator) = sessions(config, seed, |session, _| {
+        let run = |(i, (program, to)): (usize, &(TestProgram, Receivers))| {
+            run_program(session, program, &inputs(i), *to)
+        };
+        programs.iter().enumerate().map(run).collect::<Result<Vec<Outputs>, Fault>>()
+    });
+    let (garbler, evaluator) = match (garbler, evaluator) {
+        (Ok(garbler), Ok(evaluator)) => (garbler, evaluator),
+        (garbler, evaluator) => panic!("{:?}, {:?}", garbler.err(), evaluator.err()),
+    };
+    for (role, result) in [(Role::Garbler, garbler), (Role::Evaluator, evaluator)] {
+        for (i, ((program, to), output)) in programs.iter().zip(result).enumerate() {
+            let clear = Clear::eval(program, &inputs(i));
+            assert_eq!(output, expected(&clear, *to, role), "{program:?} to {to:?} at {role}");
+        }
+    }
+}
+
+/// Adders, comparisons, sorts, no gates, linear gates, one AND, constants and repeated wires as
+/// outputs, empty inputs, one-sided inputs: each for every receiver, all on one session.
+pub fn quick_programs_for_all_receivers(backend: Backend) {
+    let programs: Vec<(TestProgram, Receivers)> = TestProgram::QUICK
+        .into_iter()
+        .flat_map(|program| ALL_RECEIVERS.map(|to| (program, to)))
+        .collect();
+    check_programs(&roomy(backend), 1, &programs);
+}
+
+/// AES-128 and more requests from one pool that is refilled on the way.
+pub fn aes_and_many_requests_of_one_session(backend: Backend) {
+    let aes = (TestProgram(Kind::Aes), Receivers::Both);
+    let add = (TestProgram(Kind::Add), Receivers::Evaluator);
+    let config = with_pool(backend, PoolChoice::Kept(1100));
+    check_programs(&config, 2, &[add, aes, add, aes, add]);
+}
+
+/// Numbers of ANDs around those of a chunk, of two and of three.
+pub fn chunk_boundaries(backend: Backend) {
+    const CHUNK: usize = 16 << 10;
+    let counts = [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 1];
+    let programs = counts.map(|n| (TestProgram(Kind::Ands(n)), Receivers::Both));
+    check_programs(&with_pool(backend, PoolChoice::OneShot(40_000)), 3, &programs);
+}
+
+/// Numbers of linear gates around those of a chunk, and chunks without ANDs between others.
+pub fn gate_limits_without_ands(backend: Backend) {
+    const GATES: usize = 128 << 10;
+    let xors = [GATES - 2, GATES - 1, GATES, GATES + 1].map(Kind::Xors);
+    let gaps = [GATES, 3 * GATES].map(Kind::Gap);
+    let programs: Vec<(TestProgram, Receivers)> =
+        xors.into_iter().chain(gaps).map(|kind| (TestProgram(kind), Receivers::Both)).collect();
+    check_programs(&smallest(backend), 4, &programs);
+}
+
+/// More than a million gates; batches smaller than a chunk, so that refills come while chunks are
+/// in flight. Bounded memory has a test of its own.
+pub fn long_streams_with_chunks_in_flight(backend: Backend) {
+    let stream = (TestProgram(Kind::Stream(1_200_000)), Receivers::Both);
+    check_programs(&with_pool(backend, PoolChoice::OneShot(30_000)), 5, &[stream]);
+}
+
+/// Searches a number of the garbler's by comparisons whose results both learn.
+struct Search {
+    role: Role,
+    secret: u128,
+}
+
+impl Job for Search {
+    type Output = u128;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "binary search".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<u128, Fault> {
+        let bits = cenote_circuit::bits_of(self.secret, 8);
+        let own = (self.role == Role::Garbler).then_some(bits.as_slice());
+        let secret = party.input(Role::Garbler, 8, own)?;
+        let mut found = 0;
+        for bit in (0..8).rev() {
+            let guess = cenote_circuit::bits_of(found | 1 << bit, 8);
+            let guess = cenote_circuit::gadgets::constant_bits(party, &guess)?;
+            let below = cenote_circuit::gadgets::lt(party, &secret, &guess)?;
+            let revealed = party.reveal(Receivers::Both, &[below])?;
+            let below = revealed.ok_or_else(|| Fault::Internal("both receive".into()))?[0];
+            found |= u128::from(!below) << bit;
+        }
+        // A late input and a last reveal to one side use wires from before the reveals.
+        let late = party.input(
+            Role::Evaluator,
+            1,
+            Some(&[true]).filter(|_| self.role == Role::Evaluator).map(<[bool; 1]>::as_slice),
+        )?;
+        let last = party.and(&late[0], &secret[0])?;
+        let last = party.reveal(Receivers::Evaluator, &[last])?;
+        if let Some(bits) = last {
+            assert_eq!(bits[0], found & 1 == 1);
+        }
+        Ok(found)
+    }
+}
+
+/// A revealed bit steers what comes next.
+pub fn reactive_programs(backend: Backend) {
+    for secret in [0, 1, 77, 255] {
+        let (garbler, evaluator) = sessions(&roomy(backend), 6, |session, role| {
+            let secret = if role == Role::Garbler { secret } else { 0 };
+            session.run(&Search { role, secret }).map(|outcome| outcome.output)
+        });
+        assert_eq!((garbler, evaluator), (Ok(secret), Ok(secret)));
+    }
+}
+
+/// Computes and shows nothing; the session then serves another request.
+struct Silent(Role);
+
+impl Job for Silent {
+    type Output = ();
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "silent".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<(), Fault> {
+        let bits = [true, false];
+        let own = |owner: Role| (owner == self.0).then_some(bits.as_slice());
+        let x = party.input(Role::Garbler, 2, own(Role::Garbler))?;
+        let y = party.input(Role::Evaluator, 2, own(Role::Evaluator))?;
+        party.and_many(&x, &y).map(|_| ())
+    }
+}
+
+/// A request that reveals nothing ends like any other, and the next one is served.
+pub fn no_reveal_at_all(backend: Backend) {
+    let add = TestProgram(Kind::Add);
+    let inputs = add.inputs(7);
+    let (garbler, evaluator) = sessions(&roomy(backend), 7, |session, role| {
+        session.run(&Silent(role))?;
+        run_program(session, &add, &inputs, Receivers::Both)
+    });
+    let clear = expected(&Clear::eval(&add, &inputs), Receivers::Both, Role::Garbler);
+    assert_eq!((garbler, evaluator), (Ok(clear.clone()), Ok(clear)));
+}
+
+/// The frames at whose sending a session is cancelled: one for each phase, with the role that
+/// sends it.
+fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
+    use cenote_ot::tags as ot;
+    let hello = [(Tag::HELLO, Role::Garbler), (Tag::HELLO, Role::Evaluator)];
+    let own = match backend {
+        Backend::Plain => vec![(tags::PLAIN_INPUT, Role::Garbler)],
+        Backend::Yao => vec![
+            (ot::BASE_POINTS, Role::Garbler),
+            (ot::TREES, Role::Evaluator),
+            (ot::CHUNK, Role::Evaluator),
+            (tags::YAO_LABELS, Role::Garbler),
+        ],
+        Backend::Wrk => vec![
+            (ot::BASE_POINTS, Role::Garbler),
+            (ot::TREES, Role::Evaluator),
+            (tags::COIN_COMMIT, Role::Garbler),
+            (tags::LEAKY_G, Role::Garbler),
+            (tags::LEAKY_D, Role::Evaluator),
+            (tags::BUCKET_OPEN, Role::Garbler),
+            (tags::INPUT_MASK, Role::Evaluator),
+            (tags::BEAVER_OPEN, Role::Evaluator),
+            (tags::TABLES, Role::Garbler),
+            (tags::MASKED, Role::Evaluator),
+        ],
+    };
+    hello.into_iter().chain(own).collect()
+}
+
+/// Ctrl-C at any time: the side that was cancelled says so, the other learns that it is over.
+pub fn cancelled_in_each_phase(backend: Backend) {
+    let program = TestProgram(Kind::Small);
+    let inputs = program.inputs(8);
+    for (tag, at) in milestones(backend) {
+        let (mut garbler, mut evaluator) = patient_pair();
+        let channel = if at == Role::Garbler { &mut garbler } else { &mut evaluator };
+        let canceller = channel.canceller();
+        channel.tamper(move |frame| {
+            if frame.tag == tag.id {
+                canceller.cancel();
+            }
+            Fate::Pass
+        });
+        let start = Instant::now();
+        let (g, e) = sessions_over((garbler, evaluator), &smallest(backend), 8, |session, _| {
+            run_program(session, &program, &inputs, Receivers::Both)
+        });
+        let (own, peer) = if at == Role::Garbler { (g, e) } else { (e, g) };
+        assert_eq!(own, Err(Fault::Transport("cancelled".into())), "{} {at}", tag.name);
+        assert!(
+            matches!(peer, Err(Fault::PeerAborted | Fault::Transport(_))),
+            "{} {at}: {peer:?}",
+            tag.name
+        );
+        assert!(start.elapsed() < Duration::from_secs(20), "{} {at}", tag.name);
+    }
+}
+
+/// Ctrl-C while the peer keeps silent.
+pub fn cancelled_while_blocked(backend: Backend) {
+    let (garbler, _evaluator) = patient_pair();
+    let canceller = garbler.canceller();
+    let start = Instant::now();
+    let result = std::thread::scope(|scope| {
+        let config = smallest(backend);
+        let open = scope.spawn(move || {
+            Session::open(garbler, Role::Garbler, &config, prg_of(Role::Garbler, 1)).err()
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+        open.join().expect("no panic")
+    });
+    assert_eq!(result, Some(Fault::Transport("cancelled".into())));
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+/// Both results are refusals that name `what`.
+fn assert_refused<T>(results: (Result<T, Fault>, Result<T, Fault>), what: &str) {
+    for (role, result) in [(Role::Garbler, results.0), (Role::Evaluator, results.1)] {
+        match result.err() {
+            Some(Fault::Policy(text)) => assert!(text.contains(what), "{role}: {text}"),
+            other => panic!("{role}: expected a refusal about {what}, got {other:?}"),
+        }
+    }
+}
+
+/// Another program, another receiver: refused before the first input, by name.
+pub fn differing_jobs_are_refused_on_both_sides(backend: Backend) {
+    let (small, one) = (TestProgram(Kind::Ands(50)), TestProgram(Kind::Ands(51)));
+    let inputs = small.inputs(9);
+    let refused = sessions(&smallest(backend), 9, |session, role| {
+        let program = if role == Role::Garbler { small } else { one };
+        let first = run_program(session, &program, &inputs, Receivers::Both);
+        // The session is over for both.
+        let again = run_program(session, &small, &inputs, Receivers::Both);
+        assert!(again.is_err(), "{role}");
+        first
+    });
+    assert_refused(refused, "digest");
+    let refused = sessions(&smallest(backend), 10, |session, role| {
+        let to = if role == Role::Garbler { Receivers::Garbler } else { Receivers::Both };
+        run_program(session, &small, &inputs, to)
+    });
+    assert_refused(refused, "receivers");
+}
+
+/// Another backend, pool, error bound or role: refused at the handshake, by name.
+pub fn differing_sessions_are_refused_on_both_sides(backend: Backend) {
+    let open = |configs: [SessionConfig; 2], roles: [Role; 2]| {
+        run_pair(|channel, side| {
+            let i = side as usize;
+            Session::open(channel, roles[i], &configs[i], prg_of(side, 11)).map(|_| ())
+        })
+    };
+    let own = smallest(backend);
+    let both = [Role::Garbler, Role::Evaluator];
+    for other in Backend::ALL.into_iter().filter(|other| *other != backend) {
+        assert_refused(open([own, smallest(other)], both), "backend");
+        assert_refused(open([smallest(other), own], both), "backend");
+    }
+    assert_refused(open([own, own], [Role::Garbler, Role::Garbler]), "role");
+    if backend == Backend::Wrk {
+        let kept = with_pool(backend, PoolChoice::Kept(8000));
+        assert_refused(open([own, kept], both), "pool");
+        let stricter = SessionConfig { rho: cenote_engine::Rho::Bits64, ..kept };
+        assert_refused(open([kept, stricter], both), "epsilon");
+        for tiny in [0, 1, 39] {
+            let unsound = with_pool(backend, PoolChoice::Kept(tiny));
+            let (garbler, evaluator) = open([unsound, unsound], both);
+            for fault in [garbler.err(), evaluator.err()] {
+                assert!(matches!(fault, Some(Fault::Policy(_))), "pool of {tiny}: {fault:?}");
+            }
+        }
+    }
+}
+
+/// Wrong numbers of inputs never reach the peer.
+pub fn misuse_is_refused(backend: Backend) {
+    let add = TestProgram(Kind::Add);
+    let mut short = add.inputs(1);
+    short.iter_mut().for_each(|bits| bits.truncate(31));
+    let (garbler, evaluator) = sessions(&smallest(backend), 12, |session, role| {
+        let refused = program_job(&add, role, &short, Receivers::Both).err();
+        assert!(matches!(&refused, Some(Fault::Misuse(_))), "{refused:?}");
+        let refused = program_job(&add, role, &[], Receivers::Both).err();
+        assert!(matches!(&refused, Some(Fault::Misuse(_))), "{refused:?}");
+        // The session has not noticed.
+        let inputs = add.inputs(2);
+        let output = run_program(session, &add, &inputs, Receivers::Both)?;
+        Ok(output == expected(&Clear::eval(&add, &inputs), Receivers::Both, role))
+    });
+    assert_eq!((garbler, evaluator), (Ok(true), Ok(true)));
+}
+
+/// Two sessions side by side do not disturb each other.
+pub fn two_sessions_at_once(backend: Backend) {
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for seed in [13, 14] {
+            let done = &done;
+            scope.spawn(move || {
+                let add = (TestProgram(Kind::Add), Receivers::Both);
+                let sort = (TestProgram(Kind::Sort), Receivers::Both);
+                check_programs(&smallest(backend), seed, &[add, sort, add]);
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+    });
+    assert_eq!(done.into_inner(), 2);
+}
+
+/// 20 ms round trip, 200 Mbit/s: right results, and the wait is really there.
+pub fn slow_line(backend: Backend) {
+    let shape = Shape { rtt: Duration::from_millis(20), mbit_per_s: Some(200.0) };
+    let shaped = |mut channel: Channel| {
+        channel.shape(shape).expect("a fresh channel");
+        channel.set_idle_limit(Duration::from_secs(30));
+        channel
+    };
+    let (garbler, evaluator) = mem_pair();
+    let program = TestProgram(Kind::Compare);
+    let inputs = program.inputs(15);
+    let start = Instant::now();
+    let channels = (shaped(garbler), shaped(evaluator));
+    let (garbler, evaluator) = sessions_over(channels, &roomy(backend), 15, |session, _| {
+        let output = run_program(session, &program, &inputs, Receivers::Both)?;
+        Ok((output, session.counters().total().rounds))
+    });
+    let elapsed = start.elapsed();
+    let clear = expected(&Clear::eval(&program, &inputs), Receivers::Both, Role::Garbler);
+    for result in [garbler, evaluator] {
+        let (output, rounds) = result.expect("honest");
+        assert_eq!(output, clear);
+        // Two handshakes at least; nothing may pay many more round trips than it counts.
+        assert!(elapsed >= Duration::from_millis(20), "{elapsed:?}");
+        assert!(rounds >= 2 && rounds < 60, "{rounds} rounds");
+    }
+}
+
+/// A peer that is gone before it said anything.
+pub fn vanished_peer(backend: Backend) {
+    let (garbler, evaluator) = pair_with_limit(Duration::from_secs(30));
+    drop(evaluator);
+    let open = Session::open(garbler, Role::Garbler, &smallest(backend), prg_of(Role::Garbler, 1));
+    assert!(matches!(open.err(), Some(Fault::Transport(_))));
+}

@@ -1,0 +1,223 @@
+//! Programs for the tests: every kind that a backend could treat differently, all small but one.
+
+use cenote_circuit::{Gates, Owner, Program, Signature, bits_of, gadgets};
+use cenote_prim::{Block, Prg};
+
+/// What a [`TestProgram`] computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Sum of two numbers.
+    Add,
+    /// Less-than, equality and maximum of two numbers.
+    Compare,
+    /// AES-128 of the evaluator's block under the garbler's key.
+    Aes,
+    /// Sort of eight rows, four from each side: a 6-bit key with a payload of two bits.
+    Sort,
+    /// No gates at all: the inputs are the outputs.
+    Nothing,
+    /// Exclusive ors and negations only.
+    Linear,
+    /// One AND.
+    OneAnd,
+    /// Constants, repeated wires and gates on one wire twice.
+    Constants,
+    /// Ports without bits, and a constant.
+    Empty,
+    /// Only the garbler has an input.
+    GarblerOnly,
+    /// Only the evaluator has an input.
+    EvaluatorOnly,
+    /// Ten ANDs of layers two deep: the target of cheats.
+    Small,
+    /// So many ANDs, half of them a chain, with other gates between.
+    Ands(usize),
+    /// So many exclusive ors, then one AND.
+    Xors(usize),
+    /// A hundred ANDs, so many exclusive ors, a hundred ANDs.
+    Gap(usize),
+    /// A stream of so many gates, a quarter of them ANDs, that holds few wires.
+    Stream(usize),
+}
+
+/// One of the test programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TestProgram(pub Kind);
+
+impl TestProgram {
+    /// The quick ones: each runs in a moment on every backend.
+    pub const QUICK: [TestProgram; 10] = [
+        TestProgram(Kind::Add),
+        TestProgram(Kind::Compare),
+        TestProgram(Kind::Sort),
+        TestProgram(Kind::Nothing),
+        TestProgram(Kind::Linear),
+        TestProgram(Kind::OneAnd),
+        TestProgram(Kind::Constants),
+        TestProgram(Kind::Empty),
+        TestProgram(Kind::GarblerOnly),
+        TestProgram(Kind::EvaluatorOnly),
+    ];
+
+    /// Inputs for every port, from a seed.
+    #[must_use]
+    pub fn inputs(self, seed: u128) -> Vec<Vec<bool>> {
+        let mut prg = Prg::new(Block::new(seed ^ 0x1217));
+        self.signature().inputs.iter().map(|port| random_bits(&mut prg, port.bits)).collect()
+    }
+}
+
+fn random_bits(prg: &mut Prg, n: usize) -> Vec<bool> {
+    let blocks = n.div_ceil(128);
+    (0..blocks).flat_map(|_| bits_of(prg.block().to_u128(), 128)).take(n).collect()
+}
+
+/// (input bits a side, output ports).
+fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
+    match kind {
+        Kind::Add => ((32, 32), &[32]),
+        Kind::Compare => ((16, 16), &[1, 1, 16]),
+        Kind::Aes => ((128, 128), &[128]),
+        Kind::Sort => ((32, 32), &[64]),
+        Kind::Nothing => ((9, 5), &[9, 5]),
+        Kind::Linear => ((7, 7), &[7, 7]),
+        Kind::OneAnd => ((1, 1), &[1]),
+        Kind::Constants => ((2, 1), &[9]),
+        Kind::Empty => ((0, 0), &[0, 2]),
+        Kind::GarblerOnly => ((8, 0), &[4]),
+        Kind::EvaluatorOnly => ((0, 8), &[4]),
+        Kind::Small => ((5, 5), &[10]),
+        Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
+    }
+}
+
+impl Program for TestProgram {
+    fn name(&self) -> String {
+        format!("test {:?}", self.0)
+    }
+
+    fn signature(&self) -> Signature {
+        let ((x, y), outputs) = shape(self.0);
+        let signature = Signature::new().input("x", x, Some(Owner::Garbler)).input(
+            "y",
+            y,
+            Some(Owner::Evaluator),
+        );
+        outputs
+            .iter()
+            .enumerate()
+            .fold(signature, |signature, (i, bits)| signature.output(&format!("z{i}"), *bits, None))
+    }
+
+    fn run<G: Gates>(
+        &self,
+        g: &mut G,
+        inputs: &[Vec<G::Wire>],
+    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+        let (x, y) = (&inputs[0], &inputs[1]);
+        Ok(match self.0 {
+            Kind::Add => vec![gadgets::add(g, x, y)?],
+            Kind::Compare => {
+                let (lt, eq) = (gadgets::lt(g, x, y)?, gadgets::eq(g, x, y)?);
+                vec![vec![lt], vec![eq], gadgets::max(g, x, y)?]
+            }
+            Kind::Aes => vec![gadgets::aes128(g, x, y)?],
+            Kind::Sort => {
+                let rows: Vec<Vec<G::Wire>> =
+                    x.chunks(8).chain(y.chunks(8)).map(<[G::Wire]>::to_vec).collect();
+                vec![gadgets::sort(g, &rows, 6, gadgets::Order::Ascending)?.concat()]
+            }
+            Kind::Nothing => vec![x.clone(), y.clone()],
+            Kind::Linear => vec![g.xor_many(x, y)?, gadgets::not_bits(g, x)?],
+            Kind::OneAnd => vec![g.and_many(x, y)?],
+            Kind::Constants => vec![constants(g, x, &y[0])?],
+            Kind::Empty => vec![Vec::new(), vec![g.constant(true)?, g.constant(false)?]],
+            Kind::GarblerOnly => vec![g.and_many(&x[..4], &x[4..])?],
+            Kind::EvaluatorOnly => vec![g.and_many(&y[..4], &y[4..])?],
+            Kind::Small => {
+                let mut first = g.and_many(x, y)?;
+                let second = g.and_many(&first, y)?;
+                first.extend(second);
+                vec![first]
+            }
+            Kind::Ands(n) => vec![ands(g, x, y, n)?],
+            Kind::Xors(n) => vec![xors_then_and(g, x, y, n)?],
+            Kind::Gap(n) => {
+                let before = ands(g, x, y, 100)?;
+                let middle = xors_then_and(g, &before, y, n)?;
+                vec![ands(g, &middle, x, 100)?]
+            }
+            Kind::Stream(n) => vec![ands(g, x, y, n / 4)?],
+        })
+    }
+}
+
+fn constants<G: Gates>(g: &mut G, x: &[G::Wire], y: &G::Wire) -> Result<Vec<G::Wire>, G::Error> {
+    let (zero, one) = (g.constant(false)?, g.constant(true)?);
+    let (a, b) = (&x[0], &x[1]);
+    let masked = g.and(a, &one)?;
+    let nothing = g.and(&zero, y)?;
+    let flipped = g.xor(y, &one)?;
+    let same = g.and(b, b)?;
+    let gone = g.xor(b, b)?;
+    Ok(vec![one.clone(), zero, a.clone(), a.clone(), masked, nothing, flipped, same, gone])
+}
+
+/// `n` ANDs and about three times as many other gates; the two outputs depend on all of them.
+fn ands<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+    n: usize,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let (mut chain, mut sum) = (x[0].clone(), y[0].clone());
+    for i in 0..n {
+        let mixed = g.xor(&chain, &x[i % x.len()])?;
+        if i % 2 == 0 {
+            let and = g.and(&mixed, &y[i % y.len()])?;
+            chain = g.not(&and)?;
+        } else {
+            let and = g.and(&x[i % x.len()], &y[(3 * i + 1) % y.len()])?;
+            let odd = g.not(&and)?;
+            sum = g.xor(&sum, &odd)?;
+        }
+    }
+    Ok(vec![chain, sum])
+}
+
+fn xors_then_and<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+    n: usize,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let (mut a, mut b) = (x[0].clone(), y[0].clone());
+    for i in 0..n {
+        let next = g.xor(&a, &y[i % y.len()])?;
+        (a, b) = (b, next);
+    }
+    let both = g.and(&a, &b)?;
+    Ok(vec![a, both])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cenote_circuit::{Clear, Counter, value_of};
+
+    #[test]
+    fn programs_do_what_their_names_say() {
+        let add = TestProgram(Kind::Add);
+        let inputs = add.inputs(4);
+        let sum = value_of(&Clear::eval(&add, &inputs)[0]);
+        assert_eq!(sum, (value_of(&inputs[0]) + value_of(&inputs[1])) & 0xffff_ffff);
+        assert_eq!(Counter::count(&TestProgram(Kind::Ands(1000))).and, 1000);
+        assert_eq!(Counter::count(&TestProgram(Kind::Linear)).and, 0);
+        assert_eq!(Counter::count(&TestProgram(Kind::OneAnd)).and, 1);
+        assert_eq!(Counter::count(&TestProgram(Kind::Small)).and, 10);
+        let stream = Counter::count(&TestProgram(Kind::Stream(400_000)));
+        let all = stream.and + stream.xor + stream.not;
+        assert_eq!(stream.and, 100_000);
+        assert!(all >= 300_000);
+    }
+}

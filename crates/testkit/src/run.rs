@@ -1,0 +1,113 @@
+//! Both ends of a session, with fixed randomness, over one connection in memory.
+
+use std::time::Duration;
+
+use cenote_circuit::{Owner, Program};
+use cenote_engine::{
+    Backend, Fault, PoolChoice, ProgramJob, Receivers, Rho, Role, Session, SessionConfig, role_of,
+};
+use cenote_net::{Channel, mem_pair};
+use cenote_prim::{Block, Prg};
+
+use crate::pair::run_pair_over;
+
+/// Outputs of one party: one entry for each output port, `None` where only the other receives.
+pub type Outputs = Vec<Option<Vec<bool>>>;
+
+/// The smallest sound session: a `wrk` session makes only its smallest batches.
+#[must_use]
+pub const fn smallest(backend: Backend) -> SessionConfig {
+    with_pool(backend, PoolChoice::OneShot(1))
+}
+
+/// A session whose batches serve thousands of ANDs.
+#[must_use]
+pub const fn roomy(backend: Backend) -> SessionConfig {
+    with_pool(backend, PoolChoice::OneShot(10_000))
+}
+
+/// A session at 2^-40 with this pool.
+#[must_use]
+pub const fn with_pool(backend: Backend, pool: PoolChoice) -> SessionConfig {
+    SessionConfig { backend, pool, rho: Rho::Bits40 }
+}
+
+/// This side's randomness in a test session.
+#[must_use]
+pub fn prg_of(role: Role, seed: u128) -> Prg {
+    Prg::new(Block::new(seed << 1 | role as u128))
+}
+
+/// Opens a session on both sides of `channels`, garbler's first, and runs `party` on each.
+pub fn sessions_over<T: Send>(
+    channels: (Channel, Channel),
+    config: &SessionConfig,
+    seed: u128,
+    party: impl Fn(&mut Session, Role) -> Result<T, Fault> + Sync,
+) -> (Result<T, Fault>, Result<T, Fault>) {
+    run_pair_over(channels, |channel, role| {
+        let mut session = Session::open(channel, role, config, prg_of(role, seed))?;
+        let result = party(&mut session, role)?;
+        session.close();
+        Ok(result)
+    })
+}
+
+/// [`sessions_over`] a fresh connection in memory.
+pub fn sessions<T: Send>(
+    config: &SessionConfig,
+    seed: u128,
+    party: impl Fn(&mut Session, Role) -> Result<T, Fault> + Sync,
+) -> (Result<T, Fault>, Result<T, Fault>) {
+    sessions_over(patient_pair(), config, seed, party)
+}
+
+/// A connection whose silent ends give up after a while, but not because the machine is busy.
+#[must_use]
+pub fn patient_pair() -> (Channel, Channel) {
+    pair_with_limit(Duration::from_secs(30))
+}
+
+/// A connection with this idle limit at both ends.
+#[must_use]
+pub fn pair_with_limit(limit: Duration) -> (Channel, Channel) {
+    let (mut a, mut b) = mem_pair();
+    a.set_idle_limit(limit);
+    b.set_idle_limit(limit);
+    (a, b)
+}
+
+/// Runs `program` once on `inputs` (all ports); returns this side's outputs.
+///
+/// # Errors
+/// Those of [`Session::run`].
+pub fn run_program<P: Program>(
+    session: &mut Session,
+    program: &P,
+    inputs: &[Vec<bool>],
+    to: Receivers,
+) -> Result<Outputs, Fault> {
+    let job = program_job(program, session.role(), inputs, to)?;
+    session.run(&job).map(|outcome| outcome.output)
+}
+
+/// The job of one side, given the inputs of all ports.
+///
+/// # Errors
+/// Those of [`ProgramJob::new`].
+pub fn program_job<'p, P: Program>(
+    program: &'p P,
+    role: Role,
+    inputs: &[Vec<bool>],
+    to: Receivers,
+) -> Result<ProgramJob<'p, P>, Fault> {
+    let owners: Vec<Owner> = program.signature().owners();
+    let own = owners.iter().zip(inputs).filter(|(owner, _)| role_of(**owner) == role);
+    ProgramJob::new(program, role, own.map(|(_, bits)| bits.clone()).collect(), to)
+}
+
+/// What `role` must obtain when `clear` are the outputs.
+#[must_use]
+pub fn expected(clear: &[Vec<bool>], to: Receivers, role: Role) -> Outputs {
+    clear.iter().map(|bits| to.include(role).then(|| bits.clone())).collect()
+}

@@ -1,0 +1,40 @@
+//! Memory is constant in the length of a program. A test binary of its own: it reads the peak of
+//! the whole process.
+
+use cenote_circuit::Clear;
+use cenote_engine::{Backend, PoolChoice, Receivers};
+use cenote_testkit::programs::{Kind, TestProgram};
+use cenote_testkit::run::{run_program, sessions, with_pool};
+
+/// Peak resident memory in KiB; none where the system does not tell.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn run(backend: Backend, gates: usize) {
+    let program = TestProgram(Kind::Stream(gates));
+    let inputs = program.inputs(1);
+    let config = with_pool(backend, PoolChoice::OneShot(20_000));
+    let (garbler, evaluator) =
+        sessions(&config, 1, |session, _| run_program(session, &program, &inputs, Receivers::Both));
+    let clear: Vec<_> = Clear::eval(&program, &inputs).into_iter().map(Some).collect();
+    assert_eq!((garbler, evaluator), (Ok(clear.clone()), Ok(clear)));
+}
+
+#[test]
+fn peak_memory_does_not_follow_the_length() {
+    for backend in Backend::ALL {
+        run(backend, 1_000_000);
+        let Some(short) = peak_kib() else {
+            println!("skipped: this system does not tell its peak memory");
+            return;
+        };
+        run(backend, 4_000_000);
+        let grown = peak_kib().unwrap_or(short) - short;
+        // Three million more gates on both sides: two bytes for each would be seen. The rest is
+        // room for what an allocator and a queue between two threads keep.
+        assert!(grown < 12 << 10, "{}: {grown} KiB more for four times the gates", backend.name());
+    }
+}
