@@ -164,9 +164,7 @@ fn same(a: usize, b: usize) -> bool {
 
 fn children(nodes: &[Block]) -> Vec<Block> {
     let mut next = vec![Block::ZERO; 2 * nodes.len()];
-    for (node, pair) in nodes.iter().zip(next.chunks_mut(2)) {
-        Prg::new(*node).fill(pair);
-    }
+    Prg::first_pairs(nodes, &mut next);
     next
 }
 

@@ -16,9 +16,9 @@
 //! Private values: choice bits u_0 - in corrections u_i xor u_0, masked by u_i, of which the sender
 //! lacks a leaf, and in the answer u~, masked by the sacrificed block; Delta - never in a message
 //! (see [`base`]).
-//! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of 16 (n_c -
-//! 1) (N / 128 + 1) + 2064 bytes; per COT 2^k n_c / 128 AES calls and one product in GF(2^128) on
-//! each side.
+//! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of
+//! 16 (n_c - 1) (N / 128 + 1) + 2064 bytes; for each COT 2^k / k AES calls and one product in
+//! GF(2^128) on each side.
 //! Differences from the paper: the challenge comes from the random oracle instead of the sender
 //! (one message instead of three); a hash over GF(2^128) with independent coefficients; bit 0 of
 //! Delta is 1 and the choice bit is carried in bit 0 of M. Constant time in Delta and x: yes.

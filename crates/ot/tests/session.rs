@@ -136,11 +136,14 @@ fn delta_must_be_odd() {
     assert_eq!(COLUMN_CHECK, "ot.softspoken.columns");
 }
 
+/// Changes the three messages of a setup: point, points, trees.
+type Alter<'a> = &'a dyn Fn(&mut [u8], &mut Vec<u8>, &mut Vec<u8>);
+
 /// Each message of the setup changed in one place: which check catches it.
 #[test]
 fn a_tampered_setup_is_caught_by_the_named_check() {
     let params = Params::new(4, 128).unwrap();
-    let run = |alter: &dyn Fn(&mut [u8], &mut Vec<u8>, &mut Vec<u8>)| {
+    let run = |alter: Alter<'_>| {
         let mut prg = Prg::new(Block::new(3));
         let (receiver, mut point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
         let sender = SenderSetup::new(&SESSION, 0, params, delta(), &mut prg);
