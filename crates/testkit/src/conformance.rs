@@ -395,7 +395,7 @@ pub fn slow_line(backend: Backend) {
         assert_eq!(output, clear);
         // Two handshakes at least; nothing may pay many more round trips than it counts.
         assert!(elapsed >= Duration::from_millis(20), "{elapsed:?}");
-        assert!(rounds >= 2 && rounds < 60, "{rounds} rounds");
+        assert!((2..60).contains(&rounds), "{rounds} rounds");
     }
 }
 

@@ -27,14 +27,16 @@ fn run(backend: Backend, gates: usize) {
 fn peak_memory_does_not_follow_the_length() {
     for backend in Backend::ALL {
         run(backend, 1_000_000);
+        run(backend, 1_000_000);
         let Some(short) = peak_kib() else {
             println!("skipped: this system does not tell its peak memory");
             return;
         };
         run(backend, 4_000_000);
         let grown = peak_kib().unwrap_or(short) - short;
-        // Three million more gates on both sides: two bytes for each would be seen. The rest is
-        // room for what an allocator and a queue between two threads keep.
-        assert!(grown < 12 << 10, "{}: {grown} KiB more for four times the gates", backend.name());
+        // Three million more gates on both sides: four bytes for each would be seen, and whatever
+        // is kept of a gate takes more. The rest is room for the allocator and for the queue
+        // between the threads, which fills as the machine pleases.
+        assert!(grown < 24 << 10, "{}: {grown} KiB more for four times the gates", backend.name());
     }
 }
