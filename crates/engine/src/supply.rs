@@ -30,7 +30,7 @@ use crate::protocols::bucket::{self, Triple};
 use crate::protocols::coin::{self, Committer, Contribution};
 use crate::protocols::leaky_and::{Generator, LeakyAnd};
 use crate::protocols::opening::{self, Openings};
-use crate::protocols::share::{Share, conventional_delta};
+use crate::protocols::share::{Share, ShareSlice, conventional_delta};
 use crate::tags;
 
 /// One party's supply. Both parties' supplies move in step: every call happens on both sides.
@@ -150,8 +150,8 @@ impl Supply {
         let mut items = Vec::with_capacity(capacity);
         while items.len() < capacity {
             let n = batch.min(capacity - items.len());
-            let shares = self.make_shares(channel, 3 * n)?;
-            items.extend(self.leaky_batch(channel, &shares[..3 * n])?.0);
+            let made = self.make_shares(channel, 3 * n)?;
+            items.extend(self.leaky_batch(channel, made.slice().split_at(3 * n).0)?.0);
         }
         self.pool = Some(Pool::full(capacity, items).map_err(store_defect)?);
         Ok(())
@@ -180,6 +180,7 @@ impl Supply {
         let missing = n.saturating_sub(self.shares.level());
         if missing > 0 {
             let fresh = self.make_shares(channel, missing + SPARE_SHARES)?;
+            let fresh: Vec<Share> = fresh.slice().iter().collect();
             self.shares.push(&fresh);
         }
         self.shares.reserve(n).map_err(store_defect)
@@ -205,8 +206,8 @@ impl Supply {
         channel.set_phase(Phase::Preprocess);
         let (batch, bucket) = (self.params.batch, self.params.bucket);
         let triples = batch / bucket;
-        let shares = self.make_shares(channel, 3 * batch + triples)?;
-        let (leaky, masks) = shares.split_at(3 * batch);
+        let made = self.make_shares(channel, 3 * batch + triples)?;
+        let (leaky, masks) = made.slice().split_at(3 * batch);
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
         channel.set_phase(Phase::Online);
         let members = self.draw(fresh, coin)?;
@@ -236,7 +237,7 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         members: &[LeakyAnd],
-        masks: &[Share],
+        masks: ShareSlice<'_>,
     ) -> Result<Vec<Triple>, Fault> {
         let bucket = self.params.bucket;
         let differences = || bucket::differences(members, bucket);
@@ -253,7 +254,7 @@ impl Supply {
     fn leaky_batch(
         &mut self,
         channel: &mut Channel,
-        shares: &[Share],
+        shares: ShareSlice<'_>,
     ) -> Result<(Vec<LeakyAnd>, Block), Fault> {
         let (state, mut g) = self.generator.send_g(shares)?;
         channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
@@ -268,14 +269,25 @@ impl Supply {
     }
 
     /// At least `n` fresh authenticated shares of random bits: one COT each way for each.
-    fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Vec<Share>, Fault> {
+    fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Made, Fault> {
         let n = n.next_multiple_of(128);
-        let mut macs = vec![Block::ZERO; n];
-        let mut keys = vec![Block::ZERO; n];
+        let mut made = Made { macs: vec![Block::ZERO; n], keys: vec![Block::ZERO; n] };
         // Sending comes first on both sides, so that both work at the same time.
-        self.macs.extend(channel, &mut macs)?;
-        self.keys.extend(channel, &mut keys)?;
-        Ok(macs.into_iter().zip(keys).map(|(mac, key)| Share { mac, key }).collect())
+        self.macs.extend(channel, &mut made.macs)?;
+        self.keys.extend(channel, &mut made.keys)?;
+        Ok(made)
+    }
+}
+
+/// Fresh shares.
+struct Made {
+    macs: Vec<Block>,
+    keys: Vec<Block>,
+}
+
+impl Made {
+    fn slice(&self) -> ShareSlice<'_> {
+        ShareSlice { macs: &self.macs, keys: &self.keys }
     }
 }
 

@@ -9,6 +9,34 @@
 //! [`params`] derives the bucket size from `n` and epsilon; [`Pool`] is the pool, [`Stock`] the
 //! queue of finished items formed ahead of requests, [`Lease`] what one request reserved of it. The
 //! crate knows no protocol: what an item is and how a bucket is combined is its user's matter.
+//!
+//! ```
+//! use cenote_pool::{Draws, Pool, Stock, params};
+//!
+//! let bucket = params::wrk_bucket(1_073, -40.0)?.bucket as usize;
+//! let mut pool = Pool::full(1_073, (0..1_073u64).collect())?;
+//! let mut ready = Stock::new();
+//!
+//! // Fresh items first; then both parties toss the coin that chooses positions.
+//! let mut items: Vec<u64> = (2_000..).take(4 * bucket).collect();
+//! let mut coin = 7u64;
+//! let coins = || {
+//!     coin = coin.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+//!     coin
+//! };
+//! let mut draws = Draws::new(bucket, pool.capacity())?;
+//! draws.draw(4, coins);
+//! pool.exchange(&draws, &mut items)?;
+//!
+//! // The protocol combines each bucket into one finished item; requests lease those.
+//! let finished: Vec<u64> = items.chunks(bucket).map(|members| members.iter().sum()).collect();
+//! ready.push(&finished);
+//! let mut lease = ready.reserve(3)?;
+//! assert_eq!(lease.take(2)?.len(), 2);
+//! drop(lease);
+//! assert_eq!((ready.level(), ready.consumed()), (1, 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod params;
 mod store;

@@ -16,16 +16,16 @@
 use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
-use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
 use crate::claims::{Adversary, Claims};
 use crate::party::{Party, Receivers, expect_input};
-use crate::protocols::half_gates::{BATCH, evaluate, garble};
+use crate::protocols::gate_hash::{BATCH, GateHash};
+use crate::protocols::half_gates::{evaluate, garble};
 use crate::tags;
 
 /// Gates of a full frame of tables.
-const FRAME: usize = 4 << 10;
+const FRAME: usize = 2 << 10;
 /// Input bits of one message.
 const PIECE: usize = 1 << 16;
 
@@ -33,11 +33,13 @@ const PIECE: usize = 1 << 16;
 pub struct YaoSession {
     channel: Channel,
     side: Side,
-    hash: Mitccrh,
-    /// Garbler: tables not sent yet. Evaluator: tables not used yet, from `used` on.
-    tables: Vec<[Block; 2]>,
+    hash: GateHash,
+    /// Tables of one frame: garbled and not sent yet, or received.
+    tables: Box<[[Block; 2]]>,
+    /// How many of `tables` there are.
+    filled: usize,
+    /// Evaluator: how many of those are used up.
     used: usize,
-    frame: Vec<u8>,
 }
 
 enum Side {
@@ -80,8 +82,9 @@ impl YaoSession {
                 (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
             }
         };
-        let hash = Mitccrh::new(start);
-        Ok(YaoSession { channel, side, hash, tables: Vec::new(), used: 0, frame: Vec::new() })
+        let hash = GateHash::new(start);
+        let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
+        Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
     }
 
     /// The party of the next request.
@@ -96,21 +99,22 @@ impl YaoSession {
     }
 
     fn send_tables(&mut self) -> Result<(), Fault> {
-        if !self.tables.is_empty() {
-            self.channel.send(tags::YAO_TABLES, Block::as_bytes(self.tables.as_flattened()))?;
-            self.tables.clear();
+        if self.filled > 0 {
+            let tables = self.tables[..self.filled].as_flattened();
+            self.channel.send(tags::YAO_TABLES, Block::as_bytes(tables))?;
+            self.filled = 0;
         }
         Ok(())
     }
 
     fn receive_tables(&mut self) -> Result<(), Fault> {
-        self.frame = self.channel.recv_bounded(tags::YAO_TABLES, 32 * FRAME)?;
-        if self.frame.is_empty() || !self.frame.len().is_multiple_of(32) {
+        let frame = self.channel.recv_bounded(tags::YAO_TABLES, 32 * self.tables.len())?;
+        if frame.is_empty() || !frame.len().is_multiple_of(32) {
             return Err(Fault::Misbehaved("yao.tables.format"));
         }
-        self.tables.resize(self.frame.len() / 32, [Block::ZERO; 2]);
-        Block::as_bytes_mut(self.tables.as_flattened_mut()).copy_from_slice(&self.frame);
-        self.used = 0;
+        (self.filled, self.used) = (frame.len() / 32, 0);
+        let tables = self.tables[..self.filled].as_flattened_mut();
+        Block::as_bytes_mut(tables).copy_from_slice(&frame);
         Ok(())
     }
 
@@ -119,7 +123,7 @@ impl YaoSession {
     fn sync(&mut self) -> Result<(), Fault> {
         match &self.side {
             Side::Garbler { .. } => self.send_tables(),
-            Side::Evaluator { .. } if self.used == self.tables.len() => Ok(()),
+            Side::Evaluator { .. } if self.used == self.filled => Ok(()),
             Side::Evaluator { .. } => Err(Fault::Misbehaved("yao.tables.format")),
         }
     }
@@ -128,20 +132,20 @@ impl YaoSession {
     fn ands(&mut self, inputs: &[[Block; 2]], out: &mut [Block]) -> Result<(), Fault> {
         match &self.side {
             Side::Garbler { delta, .. } => {
-                let first = self.tables.len();
-                self.tables.resize(first + inputs.len(), [Block::ZERO; 2]);
-                garble(&mut self.hash, **delta, inputs, &mut self.tables[first..], out);
-                if self.tables.len() >= FRAME {
+                let tables = &mut self.tables[self.filled..self.filled + inputs.len()];
+                garble(&mut self.hash, **delta, inputs, tables, out);
+                self.filled += inputs.len();
+                if self.filled >= FRAME {
                     self.send_tables()?;
                 }
             }
             Side::Evaluator { .. } => {
                 let mut done = 0;
                 while done < inputs.len() {
-                    if self.used == self.tables.len() {
+                    if self.used == self.filled {
                         self.receive_tables()?;
                     }
-                    let n = (inputs.len() - done).min(self.tables.len() - self.used);
+                    let n = (inputs.len() - done).min(self.filled - self.used);
                     let tables = &self.tables[self.used..self.used + n];
                     let range = done..done + n;
                     evaluate(&mut self.hash, &inputs[range.clone()], tables, &mut out[range]);

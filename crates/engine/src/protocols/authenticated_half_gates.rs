@@ -25,9 +25,9 @@
 //! gate that Lambda already shows; D_M is a sum B can compute itself once Lambda is authentic.
 //! **Costs.** 257 bits a gate A to B, 1 bit B to A, 4 hashes at A, 2 at B, 2 keys each.
 
-use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, bits};
 
+use super::gate_hash::GateHash;
 use super::share::Share;
 
 /// One party's shares of the masks of an AND gate.
@@ -42,9 +42,6 @@ pub struct Gate {
     pub out: Share,
 }
 
-/// Largest batch of gates.
-pub const BATCH: usize = 64;
-
 /// A label of the evaluator with its public masked value.
 #[derive(Clone, Copy, Default)]
 pub struct Active {
@@ -57,9 +54,9 @@ pub struct Active {
 /// Garbles independent gates: writes two table blocks a gate to `tables` and L_{c,0} to `out`.
 ///
 /// # Panics
-/// If the slices do not describe the same number of gates, at most [`BATCH`].
+/// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
 pub fn garble(
-    hash: &mut Mitccrh,
+    hash: &mut GateHash,
     delta: Block,
     gates: &[Gate],
     inputs: &[[Block; 2]],
@@ -67,14 +64,8 @@ pub fn garble(
     out: &mut [Block],
 ) {
     let n = gates.len();
-    assert!(n <= BATCH && inputs.len() == n && tables.len() == 2 * n && out.len() == n);
-    let mut hashed = [Block::ZERO; 4 * BATCH];
-    let hashed = &mut hashed[..4 * n];
-    for (h, [a, b]) in hashed.as_chunks_mut::<4>().0.iter_mut().zip(inputs) {
-        *h = [*a, *a ^ delta, *b, *b ^ delta];
-    }
-    hash.pairs(hashed);
-    let hashes = hashed.as_chunks::<4>().0;
+    assert!(inputs.len() == n && tables.len() == 2 * n && out.len() == n);
+    let hashes = hash.both(delta, inputs);
     let tables = tables.as_chunks_mut::<2>().0;
     for ((((gate, [a, _]), h), table), out) in
         gates.iter().zip(inputs).zip(hashes).zip(tables).zip(out)
@@ -89,9 +80,9 @@ pub fn garble(
 /// those from `first` on belong to these gates.
 ///
 /// # Panics
-/// If the slices do not describe the same number of gates, at most [`BATCH`].
+/// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
 pub fn evaluate(
-    hash: &mut Mitccrh,
+    hash: &mut GateHash,
     gates: &[Gate],
     inputs: &[[Active; 2]],
     tables: &[Block],
@@ -99,14 +90,9 @@ pub fn evaluate(
     out: &mut [Active],
 ) {
     let n = gates.len();
-    assert!(n <= BATCH && inputs.len() == n && tables.len() == 2 * n && out.len() == n);
-    let mut hashed = [Block::ZERO; 2 * BATCH];
-    let hashed = &mut hashed[..2 * n];
-    for (h, [a, b]) in hashed.as_chunks_mut::<2>().0.iter_mut().zip(inputs) {
-        *h = [a.label, b.label];
-    }
-    hash.singles(hashed);
-    let (hashes, tables) = (hashed.as_chunks::<2>().0, tables.as_chunks::<2>().0);
+    assert!(inputs.len() == n && tables.len() == 2 * n && out.len() == n);
+    let hashes = hash.active(inputs.iter().map(|[a, b]| [a.label, b.label]));
+    let tables = tables.as_chunks::<2>().0;
     for (i, ((((gate, [a, b]), h), table), out)) in
         gates.iter().zip(inputs).zip(hashes).zip(tables).zip(out).enumerate()
     {
@@ -133,6 +119,7 @@ pub fn evaluator_term(gate: &Gate, a: bool, b: bool, out: bool, delta: Block) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocols::gate_hash::BATCH;
     use crate::protocols::share::dealer::Dealer;
 
     struct Batch {
@@ -181,13 +168,13 @@ mod tests {
         let n = b.clear.len();
         let start = Block::new(17);
         let (mut tables, mut zero) = (vec![Block::ZERO; 2 * n], vec![Block::ZERO; n]);
-        let mut hash = Mitccrh::new(start);
+        let mut hash = GateHash::new(start);
         garble(&mut hash, b.d.deltas[0], &b.gates.0, &b.garbled, &mut tables, &mut zero);
         let mut colours = vec![0];
         colours.extend(bits::pack(zero.iter().map(|l| l.colour())));
         tamper(&mut tables);
         let mut out = vec![Active::default(); n];
-        let mut hash = Mitccrh::new(start);
+        let mut hash = GateHash::new(start);
         evaluate(&mut hash, &b.gates.1, &b.active, &tables, (&colours, 8), &mut out);
         (zero, out)
     }

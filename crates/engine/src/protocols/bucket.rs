@@ -13,7 +13,7 @@ use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
 use super::leaky_and::LeakyAnd;
-use super::share::Share;
+use super::share::{Share, ShareSlice};
 
 /// One party's half of a ready triple z = x y, with a spare authenticated bit for the mask of the
 /// gate's output wire (protocols R.3, 5).
@@ -52,9 +52,9 @@ pub fn combine<'a>(
     bucket: usize,
     own: &'a [u8],
     peer: &'a [u8],
-    masks: &'a [Share],
+    masks: ShareSlice<'a>,
 ) -> impl Iterator<Item = Triple> + 'a {
-    members.chunks_exact(bucket).zip(masks).enumerate().map(move |(k, (members, &mask))| {
+    members.chunks_exact(bucket).zip(masks.iter()).enumerate().map(move |(k, (members, mask))| {
         let LeakyAnd { mut x, y, mut z } = members[0];
         for (i, member) in members[1..].iter().enumerate() {
             let place = k * (bucket - 1) + i;
@@ -72,10 +72,10 @@ pub fn beaver_differences(triple: &Triple, a: Share, b: Share) -> (Share, Share)
     (triple.x.xor(a), triple.y.xor(b))
 }
 
-/// The share of lambda_a lambda_b = z xor g x xor f y xor f g, with f and g opened.
+/// g x xor f y xor f g, with f and g opened: what z lacks to be lambda_a lambda_b.
 #[inline(always)]
-pub fn beaver_product(triple: &Triple, f: bool, g: bool, role: Role, delta: Block) -> Share {
-    triple.z.xor(triple.x.times(g)).xor(triple.y.times(f)).add_public(f & g, role, delta)
+pub fn beaver_correction(x: Share, y: Share, f: bool, g: bool, role: Role, delta: Block) -> Share {
+    x.times(g).xor(y.times(f)).add_public(f & g, role, delta)
 }
 
 #[cfg(test)]
@@ -99,10 +99,16 @@ mod tests {
             let n = 40;
             let (a, b): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
             let (ma, mb) = d.shares(n);
+            let arrays = |shares: &[Share]| -> (Vec<Block>, Vec<Block>) {
+                shares.iter().map(|share| (share.mac, share.key)).unzip()
+            };
+            let (ma, mb) = (arrays(&ma), arrays(&mb));
+            let ma = ShareSlice { macs: &ma.0, keys: &ma.1 };
+            let mb = ShareSlice { macs: &mb.0, keys: &mb.1 };
             let own = bits::pack(differences(&a, bucket).map(Share::bit));
             let peer = bits::pack(differences(&b, bucket).map(Share::bit));
-            let ta: Vec<Triple> = combine(&a, bucket, &own, &peer, &ma).collect();
-            let tb: Vec<Triple> = combine(&b, bucket, &peer, &own, &mb).collect();
+            let ta: Vec<Triple> = combine(&a, bucket, &own, &peer, ma).collect();
+            let tb: Vec<Triple> = combine(&b, bucket, &peer, &own, mb).collect();
             assert_eq!((ta.len(), tb.len()), (n, n));
             for (p, q) in ta.iter().zip(&tb) {
                 assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
@@ -111,8 +117,8 @@ mod tests {
                 let (fa, ga) = beaver_differences(p, la, ra);
                 let (fb, gb) = beaver_differences(q, lb, rb);
                 let (f, g) = (d.value(fa, fb), d.value(ga, gb));
-                let sa = beaver_product(p, f, g, Role::Garbler, d.deltas[0]);
-                let sb = beaver_product(q, f, g, Role::Evaluator, d.deltas[1]);
+                let sa = p.z.xor(beaver_correction(p.x, p.y, f, g, Role::Garbler, d.deltas[0]));
+                let sb = q.z.xor(beaver_correction(q.x, q.y, f, g, Role::Evaluator, d.deltas[1]));
                 assert_eq!(d.value(sa, sb), d.value(la, lb) & d.value(ra, rb));
             }
         }

@@ -9,31 +9,24 @@
 //! **Costs.** 32 B a gate, 4 hashes at the garbler, 2 at the evaluator, 2 keys each.
 
 use cenote_prim::Block;
-use cenote_prim::mitccrh::Mitccrh;
 
-/// Largest batch of gates.
-pub const BATCH: usize = 64;
+use super::gate_hash::GateHash;
 
 /// Garbles independent gates with inputs (L_{a,0}, L_{b,0}): two table blocks each, and L_{c,0}.
 ///
 /// # Panics
-/// If the slices do not describe the same number of gates, at most [`BATCH`].
+/// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
+#[inline]
 pub fn garble(
-    hash: &mut Mitccrh,
+    hash: &mut GateHash,
     delta: Block,
     inputs: &[[Block; 2]],
     tables: &mut [[Block; 2]],
     out: &mut [Block],
 ) {
-    let n = inputs.len();
-    assert!(n <= BATCH && tables.len() == n && out.len() == n);
-    let mut hashed = [[Block::ZERO; 4]; BATCH];
-    let hashed = &mut hashed[..n];
-    for (h, &[a, b]) in hashed.iter_mut().zip(inputs) {
-        *h = [a, a ^ delta, b, b ^ delta];
-    }
-    hash.pairs(hashed.as_flattened_mut());
-    for (((&[a, b], h), table), out) in inputs.iter().zip(&*hashed).zip(tables).zip(out) {
+    assert!(tables.len() == inputs.len() && out.len() == inputs.len());
+    let hashes = hash.both(delta, inputs);
+    for (((&[a, b], h), table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
         let generator = h[0] ^ h[1] ^ delta.times(b.lsb());
         let evaluator = h[2] ^ h[3] ^ a;
         *table = [generator, evaluator];
@@ -45,20 +38,17 @@ pub fn garble(
 ///
 /// # Panics
 /// As [`garble`].
+#[inline]
 pub fn evaluate(
-    hash: &mut Mitccrh,
+    hash: &mut GateHash,
     inputs: &[[Block; 2]],
     tables: &[[Block; 2]],
     out: &mut [Block],
 ) {
-    let n = inputs.len();
-    assert!(n <= BATCH && tables.len() == n && out.len() == n);
-    let mut hashed = [[Block::ZERO; 2]; BATCH];
-    let hashed = &mut hashed[..n];
-    hashed.copy_from_slice(inputs);
-    hash.singles(hashed.as_flattened_mut());
+    assert!(tables.len() == inputs.len() && out.len() == inputs.len());
+    let hashes = hash.active(inputs.iter().copied());
     for (((&[a, b], h), &[generator, evaluator]), out) in
-        inputs.iter().zip(&*hashed).zip(tables).zip(out)
+        inputs.iter().zip(hashes).zip(tables).zip(out)
     {
         *out = h[0] ^ generator.times(a.lsb()) ^ h[1] ^ (evaluator ^ a).times(b.lsb());
     }
@@ -67,6 +57,7 @@ pub fn evaluate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocols::gate_hash::BATCH;
     use cenote_prim::Prg;
 
     #[test]
@@ -77,7 +68,7 @@ mod tests {
             let start = prg.block();
             let inputs: Vec<[Block; 2]> = (0..n).map(|_| [prg.block(), prg.block()]).collect();
             let (mut tables, mut zero) = (vec![[Block::ZERO; 2]; n], vec![Block::ZERO; n]);
-            garble(&mut Mitccrh::new(start), delta, &inputs, &mut tables, &mut zero);
+            garble(&mut GateHash::new(start), delta, &inputs, &mut tables, &mut zero);
             for bits in 0..4 {
                 let values = [bits & 1 == 1, bits & 2 == 2];
                 let active: Vec<[Block; 2]> = inputs
@@ -85,7 +76,7 @@ mod tests {
                     .map(|&[a, b]| [a ^ delta.times(values[0]), b ^ delta.times(values[1])])
                     .collect();
                 let mut out = vec![Block::ZERO; n];
-                evaluate(&mut Mitccrh::new(start), &active, &tables, &mut out);
+                evaluate(&mut GateHash::new(start), &active, &tables, &mut out);
                 for (out, zero) in out.iter().zip(&zero) {
                     assert_eq!(*out, *zero ^ delta.times(values[0] & values[1]));
                 }

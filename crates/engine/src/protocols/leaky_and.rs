@@ -28,7 +28,7 @@ use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, RandomOracle, SessionId, bits};
 use zeroize::Zeroize;
 
-use super::share::Share;
+use super::share::{Share, ShareSlice};
 
 /// One party's half of a leaky triple z = x y.
 #[derive(Clone, Copy, Default)]
@@ -61,17 +61,25 @@ pub struct Generator {
 }
 
 /// A batch between step 2 and step 4.
-pub struct AfterG {
-    items: Vec<LeakyAnd>,
+pub struct AfterG<'s> {
+    shares: Shares<'s>,
     /// H(K[x]) xor x C xor (z Delta xor K[z] xor M[z]): all of S but what depends on the peer's G.
     partial: Vec<Block>,
 }
 
 /// A batch between step 4 and step 5.
-pub struct AfterD {
-    items: Vec<LeakyAnd>,
+pub struct AfterD<'s> {
+    shares: Shares<'s>,
     s: Vec<Block>,
     own_bits: Vec<u8>,
+}
+
+/// The shares x, y, z of a batch, as many of each.
+#[derive(Clone, Copy)]
+struct Shares<'s> {
+    x: ShareSlice<'s>,
+    y: ShareSlice<'s>,
+    z: ShareSlice<'s>,
 }
 
 impl Generator {
@@ -86,12 +94,15 @@ impl Generator {
         Generator { session, role, delta, own, peer, batches: 0 }
     }
 
-    /// Steps 1 and 2 for one triple of `shares` after the other (x, y, z arrays of equal length
-    /// given as one slice of 3 n shares): the state and the message G, 16 bytes a triple.
+    /// Steps 1 and 2 for a batch: `shares` holds all x, then all y, then all z. Returns the state and
+    /// the message G, one block a triple.
     ///
     /// # Errors
     /// `Misuse` if the number of shares is not a multiple of 3.
-    pub fn send_g(&mut self, shares: &[Share]) -> Result<(AfterG, Vec<Block>), Fault> {
+    pub fn send_g<'s>(
+        &mut self,
+        shares: ShareSlice<'s>,
+    ) -> Result<(AfterG<'s>, Vec<Block>), Fault> {
         let n = shares.len() / 3;
         if shares.len() != 3 * n {
             return Err(Fault::Misuse("leaky ANDs take three shares each".into()));
@@ -101,46 +112,51 @@ impl Generator {
         let delta = self.delta;
         let mut g = Vec::with_capacity(n);
         let mut partial = Vec::with_capacity(n);
-        let mut items = Vec::with_capacity(n);
-        let mut hashed = [Block::ZERO; 2 * GROUP];
-        for ((x, y), z) in x.chunks(GROUP).zip(y.chunks(GROUP)).zip(z.chunks(GROUP)) {
-            let hashed = &mut hashed[..2 * x.len()];
-            for (pair, x) in hashed.chunks_exact_mut(2).zip(x) {
-                pair[0] = x.key;
-                pair[1] = x.key ^ delta;
+        let mut room = [Block::ZERO; 2 * GROUP];
+        let mut others = x.iter().zip(y.iter()).zip(z.iter());
+        for keys in x.keys.chunks(GROUP) {
+            let hashed = &mut room[..2 * keys.len()];
+            for (pair, &key) in hashed.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
+                *pair = [key, key ^ delta];
             }
             self.own.pairs(hashed);
-            for (((pair, &x), &y), &z) in hashed.chunks_exact(2).zip(x).zip(y).zip(z) {
+            // The hashes come first: `zip` would otherwise lose a triple at the end of a group.
+            for (pair, ((x, y), z)) in hashed.as_chunks::<2>().0.iter().zip(&mut others) {
                 let c = y.times_both_deltas(delta);
                 g.push(pair[0] ^ pair[1] ^ c);
                 partial.push(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
-                items.push(LeakyAnd { x, y, z });
             }
         }
-        Ok((AfterG { items, partial }, g))
+        room.zeroize();
+        Ok((AfterG { shares: Shares { x, y, z }, partial }, g))
     }
 
     /// Steps 3 and 4: takes the peer's G; the message is d, packed bits.
     ///
     /// # Errors
     /// `Misbehaved` if the peer's message has another length.
-    pub fn send_d(&mut self, state: AfterG, peer_g: &[Block]) -> Result<(AfterD, Vec<u8>), Fault> {
-        let AfterG { items, partial: mut s } = state;
-        if peer_g.len() != items.len() {
+    pub fn send_d<'s>(
+        &mut self,
+        state: AfterG<'s>,
+        peer_g: &[Block],
+    ) -> Result<(AfterD<'s>, Vec<u8>), Fault> {
+        let AfterG { shares, partial: mut s } = state;
+        if peer_g.len() != s.len() {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
-        let mut hashed = [Block::ZERO; GROUP];
-        let groups = items.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
-        for ((items, s), g) in groups {
-            let hashed = &mut hashed[..items.len()];
-            hashed.iter_mut().zip(items).for_each(|(h, item)| *h = item.x.mac);
+        let mut room = [Block::ZERO; GROUP];
+        let groups = shares.x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
+        for ((macs, s), g) in groups {
+            let hashed = &mut room[..macs.len()];
+            hashed.copy_from_slice(macs);
             self.peer.singles(hashed);
-            for (((s, h), item), g) in s.iter_mut().zip(&*hashed).zip(items).zip(g) {
-                *s ^= *h ^ g.times(item.x.bit());
+            for (((s, h), mac), g) in s.iter_mut().zip(&*hashed).zip(macs).zip(g) {
+                *s ^= *h ^ g.times(mac.lsb());
             }
         }
+        room.zeroize();
         let own_bits = bits::pack(s.iter().map(|s| s.colour()));
-        Ok((AfterD { items, s, own_bits: own_bits.clone() }, own_bits))
+        Ok((AfterD { shares, s, own_bits: own_bits.clone() }, own_bits))
     }
 
     /// The end of step 4: the triples and the digest of all L for step 5. The triples may not be
@@ -150,16 +166,18 @@ impl Generator {
     /// `Misbehaved` if the peer's message is not `n` packed bits.
     pub fn finish(
         &mut self,
-        state: AfterD,
+        state: AfterD<'_>,
         peer_d: &[u8],
     ) -> Result<(Vec<LeakyAnd>, [u8; 32]), Fault> {
-        let AfterD { mut items, mut s, own_bits } = state;
-        if !bits::is_canonical(peer_d, items.len()) {
+        let AfterD { shares: Shares { x, y, z }, mut s, own_bits } = state;
+        if !bits::is_canonical(peer_d, s.len()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
-        for (i, (item, s)) in items.iter_mut().zip(&mut s).enumerate() {
+        let mut items = Vec::with_capacity(s.len());
+        let shares = x.iter().zip(y.iter()).zip(z.iter());
+        for (i, (((x, y), z), s)) in shares.zip(&mut s).enumerate() {
             let d = bits::get(&own_bits, i) ^ bits::get(peer_d, i);
-            item.z = item.z.add_public(d, self.role, self.delta);
+            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, self.delta) });
             *s ^= self.delta.times(d);
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
@@ -188,6 +206,19 @@ mod tests {
         )
     }
 
+    struct Arrays(Vec<Block>, Vec<Block>);
+
+    impl Arrays {
+        fn new(shares: &[Share]) -> Arrays {
+            let (macs, keys) = shares.iter().map(|share| (share.mac, share.key)).unzip();
+            Arrays(macs, keys)
+        }
+
+        fn slice(&self) -> ShareSlice<'_> {
+            ShareSlice { macs: &self.0, keys: &self.1 }
+        }
+    }
+
     type Half = (Vec<LeakyAnd>, [u8; 32]);
 
     /// One batch; `cheat` sees the garbler's G before it is sent.
@@ -199,8 +230,9 @@ mod tests {
         cheat: impl FnOnce(&mut [Block]),
     ) -> (Half, Half) {
         let (sa, sb) = d.shares(3 * n);
-        let (state_a, mut g_a) = a.send_g(&sa).expect("three each");
-        let (state_b, g_b) = b.send_g(&sb).expect("three each");
+        let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
+        let (state_a, mut g_a) = a.send_g(sa.slice()).expect("three each");
+        let (state_b, g_b) = b.send_g(sb.slice()).expect("three each");
         cheat(&mut g_a);
         let (state_a, d_a) = a.send_d(state_a, &g_b).expect("length");
         let (state_b, d_b) = b.send_d(state_b, &g_a).expect("length");
@@ -239,12 +271,12 @@ mod tests {
     fn malformed_messages_are_misbehaviour() {
         let mut d = Dealer::new(8);
         let (mut a, _) = generators(&d);
-        let (sa, _) = d.shares(9);
-        let (state, _) = a.send_g(&sa).expect("three each");
+        let sa = Arrays::new(&d.shares(9).0);
+        let (state, _) = a.send_g(sa.slice()).expect("three each");
         assert!(matches!(a.send_d(state, &[Block::ZERO; 2]), Err(Fault::Misbehaved(_))));
-        let (state, _) = a.send_g(&sa).expect("three each");
+        let (state, _) = a.send_g(sa.slice()).expect("three each");
         let (state, _) = a.send_d(state, &[Block::ZERO; 3]).expect("length");
         assert!(matches!(a.finish(state, &[0b1000]), Err(Fault::Misbehaved(_))));
-        assert!(matches!(a.send_g(&sa[..4]), Err(Fault::Misuse(_))));
+        assert!(matches!(a.send_g(sa.slice().split_at(4).0), Err(Fault::Misuse(_))));
     }
 }

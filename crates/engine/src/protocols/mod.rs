@@ -3,6 +3,7 @@
 pub mod authenticated_half_gates;
 pub mod bucket;
 pub mod coin;
+pub mod gate_hash;
 pub mod half_gates;
 pub mod leaky_and;
 pub mod opening;

@@ -69,6 +69,44 @@ impl Share {
     }
 }
 
+/// Shares as correlated OT makes them: MACs and keys in arrays of their own.
+#[derive(Clone, Copy)]
+pub struct ShareSlice<'a> {
+    /// MACs on the own bits.
+    pub macs: &'a [Block],
+    /// Keys of the peer's bits; as many.
+    pub keys: &'a [Block],
+}
+
+impl<'a> ShareSlice<'a> {
+    /// Number of shares.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.macs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.macs.is_empty()
+    }
+
+    /// The first `n` shares and the others.
+    ///
+    /// # Panics
+    /// If there are fewer than `n`.
+    #[must_use]
+    pub fn split_at(self, n: usize) -> (ShareSlice<'a>, ShareSlice<'a>) {
+        let ((macs, more_macs), (keys, more_keys)) = (self.macs.split_at(n), self.keys.split_at(n));
+        (ShareSlice { macs, keys }, ShareSlice { macs: more_macs, keys: more_keys })
+    }
+
+    /// The shares one by one.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Share> + 'a {
+        self.macs.iter().zip(self.keys).map(|(&mac, &key)| Share { mac, key })
+    }
+}
+
 impl Zeroize for Share {
     fn zeroize(&mut self) {
         self.mac.zeroize();

@@ -20,6 +20,9 @@ pub struct Pool<T: Copy + Zeroize> {
     refilled: u64,
 }
 
+/// Exchanges that the prefetch runs ahead: about one memory latency.
+const PREFETCH: usize = 12;
+
 impl<T: Copy + Zeroize> Pool<T> {
     /// Opens a pool of `capacity` items.
     ///
@@ -53,7 +56,11 @@ impl<T: Copy + Zeroize> Pool<T> {
         }
         // Positions within a bucket are distinct, so exchanging item by item equals taking the
         // bucket and refilling.
-        for (position, item) in positions.iter().zip(items) {
+        for (i, (position, item)) in positions.iter().zip(items).enumerate() {
+            // A pool is larger than the caches and its positions are random.
+            if let Some(&later) = positions.get(i + PREFETCH) {
+                cenote_prim::prefetch(&self.items, later as usize);
+            }
             mem::swap(&mut self.items[*position as usize], item);
         }
         self.buckets += draws.buckets() as u64;

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, bits};
 
 use super::Core;
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
 use super::recorder::{Gate as Recorded, Kind, Pass, walk};
-use crate::protocols::authenticated_half_gates::{Active, BATCH, Gate, evaluate, evaluator_term};
+use crate::protocols::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
+use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
 
 /// The evaluator's data of each live wire and its chunks in flight.
@@ -135,7 +135,7 @@ impl Evaluator {
 
 struct EvaluatePass<'a> {
     delta: Block,
-    hash: &'a mut Mitccrh,
+    hash: &'a mut GateHash,
     active: &'a mut [Active],
     gates: &'a [Gate],
     tables: &'a TableMessage,

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, bits};
 
 use super::Core;
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
 use super::recorder::{Gate as Recorded, Kind, Pass, walk};
-use crate::protocols::authenticated_half_gates::{BATCH, Gate, garble, garbler_term};
+use crate::protocols::authenticated_half_gates::{Gate, garble, garbler_term};
+use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
 
 /// The garbler's data of each live wire and its chunks in flight.
@@ -140,7 +140,7 @@ impl Garbler {
 
 struct GarblePass<'a> {
     delta: Block,
-    hash: &'a mut Mitccrh,
+    hash: &'a mut GateHash,
     labels: &'a mut [Block],
     gates: &'a [Gate],
     tables: TableMessage,

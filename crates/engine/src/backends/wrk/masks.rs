@@ -6,7 +6,7 @@ use cenote_prim::{Block, bits};
 
 use super::recorder::{Chunk, Kind};
 use crate::protocols::authenticated_half_gates::Gate;
-use crate::protocols::bucket::{Triple, beaver_differences, beaver_product};
+use crate::protocols::bucket::{Triple, beaver_correction, beaver_differences};
 use crate::protocols::share::Share;
 
 /// This party's share of the mask of each live wire.
@@ -19,7 +19,6 @@ pub(super) struct Masks {
 pub(super) struct Masked {
     chunk: Chunk,
     gates: Vec<Gate>,
-    triples: Vec<Triple>,
     /// MACs on the own shares of f and g, gate after gate.
     pub(super) macs: Vec<Block>,
     /// Keys for the peer's.
@@ -36,8 +35,7 @@ impl Masks {
     /// Walks the chunk once: linear gates move masks, each AND takes a triple and a fresh mask.
     pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Masked {
         let n = chunk.ands;
-        let triples = lease.rest().to_vec();
-        let mut next = triples.iter();
+        let mut next = lease.rest().iter();
         let mut gates = Vec::with_capacity(n);
         let mut macs = Vec::with_capacity(2 * n);
         let mut keys = Vec::with_capacity(2 * n);
@@ -53,12 +51,12 @@ impl Masks {
                     let (f, g) = beaver_differences(triple, a, b);
                     macs.extend([f.mac, g.mac]);
                     keys.extend([f.key, g.key]);
-                    gates.push(Gate { a, b, out: triple.mask });
+                    gates.push(Gate { a, b, out: triple.z.xor(triple.mask) });
                     triple.mask
                 }
             };
         }
-        Masked { chunk, gates, triples, macs, keys }
+        Masked { chunk, gates, macs, keys }
     }
 }
 
@@ -68,13 +66,16 @@ impl Masked {
         self.gates.len()
     }
 
-    /// With the peer's verified shares of f and g: adds the product of the input masks to the
-    /// output masks.
+    /// With the peer's verified shares of f and g: turns z in the output masks into the product of
+    /// the input masks. The triple's x and y are f xor lambda_a and g xor lambda_b.
     pub(super) fn finish(mut self, peer: &[u8], role: Role, delta: Block) -> Ready {
-        let opened = |i: usize| self.macs[i].lsb() ^ bits::get(peer, i);
-        for (i, (gate, triple)) in self.gates.iter_mut().zip(&self.triples).enumerate() {
-            let (f, g) = (opened(2 * i), opened(2 * i + 1));
-            gate.out = gate.out.xor(beaver_product(triple, f, g, role, delta));
+        let share = |i: usize| Share { mac: self.macs[i], key: self.keys[i] };
+        for (i, gate) in self.gates.iter_mut().enumerate() {
+            let (own_f, own_g) = (share(2 * i), share(2 * i + 1));
+            let f = own_f.bit() ^ bits::get(peer, 2 * i);
+            let g = own_g.bit() ^ bits::get(peer, 2 * i + 1);
+            let (x, y) = (own_f.xor(gate.a), own_g.xor(gate.b));
+            gate.out = gate.out.xor(beaver_correction(x, y, f, g, role, delta));
         }
         Ready { chunk: self.chunk, gates: self.gates }
     }

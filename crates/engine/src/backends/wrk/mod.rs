@@ -40,13 +40,13 @@ mod party;
 mod recorder;
 
 use cenote_net::{Channel, Fault, Role};
-use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use party::{Checked, WrkParty};
 
 use crate::claims::{Adversary, Claims};
 use crate::params::WrkParams;
+use crate::protocols::gate_hash::GateHash;
 use crate::protocols::opening;
 use crate::supply::Supply;
 use crate::tags;
@@ -64,7 +64,7 @@ struct Core {
     session: SessionId,
     role: Role,
     /// Half-gate hash: its key indices run on through all requests.
-    hash: Mitccrh,
+    hash: GateHash,
     prg: Prg,
     chunks: u64,
     /// A request has chunks whose checks are outstanding.
@@ -92,7 +92,7 @@ impl WrkSession {
             }
         };
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
-        let hash = Mitccrh::new(oracle.blocks(&[supply.start()]).block());
+        let hash = GateHash::new(oracle.blocks(&[supply.start()]).block());
         Ok(WrkSession {
             core: Core { channel, supply, session, role, hash, prg, chunks: 0, in_flight: false },
         })
