@@ -4,7 +4,7 @@ CARGO ?= cargo
 BENCH ?= and --backend wrk --ands 1000000
 # Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
 FUZZ ?= codec
-SECONDS ?= 60
+FUZZ_SECONDS ?= 60
 
 .PHONY: help setup demo test lint fmt docs deny bench fuzz
 
@@ -35,6 +35,6 @@ deny: ## licences, sources and bans of the dependencies
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json
 
-fuzz: ## fuzz one target: make fuzz FUZZ=bristol SECONDS=600
+fuzz: ## fuzz one target: make fuzz FUZZ=bristol FUZZ_SECONDS=600
 	mkdir -p fuzz/target/found/$(FUZZ)
-	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) target/found/$(FUZZ) corpus/$(FUZZ) -- -max_total_time=$(SECONDS)
+	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) target/found/$(FUZZ) corpus/$(FUZZ) -- -max_total_time=$(FUZZ_SECONDS)

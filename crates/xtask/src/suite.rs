@@ -57,35 +57,31 @@ pub(crate) fn step_names() -> Vec<&'static str> {
 /// Runs the steps named in `only`, or all; goes on after a failure, so that one run shows
 /// everything.
 pub(crate) fn run(root: &Path, only: &[String]) -> bool {
-    let (mut counts, mut failed) = (Counts::default(), Vec::new());
+    let (mut counts, mut failures) = (Counts::default(), Vec::new());
     if let Some(unknown) = only.iter().find(|name| !step_names().contains(&name.as_str())) {
         eprintln!("no step {unknown}; steps: {}", step_names().join(" "));
         return false;
     }
-    for step in
-        STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name))
-    {
+    let chosen = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    for step in STEPS.iter().filter(|step| chosen(step.name)) {
         println!("== {}", step.name);
         let start = Instant::now();
         let passed = (step.run)(root, &mut counts);
-        println!("== {} {} ({:.0} s)", step.name, verdict(passed), start.elapsed().as_secs_f64());
+        let verdict = if passed { "passed" } else { "FAILED" };
+        println!("== {} {verdict} ({:.0} s)", step.name, start.elapsed().as_secs_f64());
         if !passed {
-            failed.push(step.name);
+            failures.push(step.name);
         }
     }
-    match failed.as_slice() {
+    match failures.as_slice() {
         [] => println!("all steps passed"),
         names => println!("failed: {}", names.join(" ")),
     }
-    println!(
-        "tests: {} passed, {} failed, {} ignored",
-        counts.passed, counts.failed, counts.ignored
-    );
-    failed.is_empty()
-}
-
-fn verdict(passed: bool) -> &'static str {
-    if passed { "passed" } else { "FAILED" }
+    if chosen("tests") {
+        let Counts { passed, failed, ignored } = counts;
+        println!("tests: {passed} passed, {failed} failed, {ignored} ignored");
+    }
+    failures.is_empty()
 }
 
 fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool {
