@@ -503,6 +503,34 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+        /// Any chunks in any order keep the contract, and every COT is new.
+        #[test]
+        fn sessions_keep_the_contract(
+            k in proptest::sample::select(vec![1usize, 2, 4, 8]),
+            blocks in proptest::collection::vec(1usize..70, 1..4),
+            seed: u64,
+        ) {
+            let params = Params::new(k, 128 * 70).unwrap();
+            let delta = delta(seed.into());
+            let (mut s, mut r) = dealt(params, delta, seed.into());
+            let (mut message, mut all) = (Vec::new(), Vec::new());
+            for n in blocks {
+                let (mut keys, mut macs) = (vec![Block::ZERO; 128 * n], vec![Block::ZERO; 128 * n]);
+                r.produce(&mut macs, &mut message).unwrap();
+                s.absorb(&message, &mut keys).unwrap();
+                assert_correlated(delta, &keys, &macs);
+                all.extend(keys.iter().map(|key| key.to_u128()));
+            }
+            let made = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), made);
+        }
+    }
+
     #[test]
     fn the_punctured_leaf_does_not_matter() {
         let params = Params::new(4, 256).unwrap();

@@ -6,7 +6,7 @@ use cenote_net::{Channel, Fault, mem_pair};
 use cenote_ot::{
     COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, base, pprf, setup_len,
 };
-use cenote_prim::{Block, Prg, SessionId};
+use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
 
@@ -203,4 +203,27 @@ fn a_setup_message_changes_with_the_randomness_alone() {
     }
     // 131072 fair bits on either side: sigma of the difference 256.
     assert!(leaning.abs() < 1536, "{leaning}");
+}
+
+/// The wire bytes of a setup and a chunk, for fixed randomness: they do not change unnoticed.
+#[test]
+fn known_transcript() {
+    let digests = [1, 2, 4, 8].map(|k| {
+        let params = Params::new(k, 256).unwrap();
+        let (mut a, mut b) = (Prg::new(Block::new(1)), Prg::new(Block::new(2)));
+        let (receiver, point) = ReceiverSetup::new(&SESSION, 7, params, &mut a);
+        let (sender, points) = SenderSetup::new(&SESSION, 7, params, delta(), &mut b).unwrap();
+        let (mut receiver, trees) = receiver.finish(&points, &mut a).unwrap();
+        let mut sender = sender.finish(&point, &trees).unwrap();
+        let (mut chunk, mut blocks) = (Vec::new(), [Block::ZERO; 256]);
+        receiver.produce(&mut blocks, &mut chunk).unwrap();
+        sender.absorb(&chunk, &mut blocks).unwrap();
+        let oracle = RandomOracle::new("cenote test OT transcript", &SESSION);
+        let oracle =
+            oracle.bytes(&point).bytes(&points).bytes(&trees).bytes(&chunk).blocks(&blocks);
+        oracle.number(sender.hash_start().to_u128() as u64).block().to_u128() as u64
+    });
+    let known =
+        [8258523286170862092, 11557725549304039508, 5995273168825171046, 4198083208421756340];
+    assert_eq!(digests, known);
 }
