@@ -1,2 +1,52 @@
-//! The `cenote` command.
-fn main() {}
+//! The `cenote` command: secure two-party computation from a shell.
+//!
+//! `docs/cli.md` describes the commands, their JSON and the exit codes. Every command is a module
+//! with a function from its arguments to a [`output::Reply`] or a [`exit::Failure`]; only `output`
+//! prints, and nothing here reads the environment.
+
+mod args;
+mod bench;
+mod circuit;
+mod exit;
+mod identity;
+mod interrupt;
+mod link;
+mod output;
+mod params;
+mod party;
+mod progress;
+mod run;
+mod values;
+mod workers;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Failure;
+use output::{Format, Reply};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let format = if cli.json { Format::Json } else { Format::Human };
+    match dispatch(cli.command, format) {
+        Ok(reply) => output::reply(&reply, format),
+        Err(failure) => output::failure(&failure, format),
+    }
+}
+
+fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
+    match command {
+        Command::Run(args) => run::command(args, format),
+        Command::Party(args) => party::command(args, format),
+        Command::Bench(bench) => bench::command(bench, format),
+        Command::Circuit(circuit) => circuit::command(circuit),
+        Command::Params(args) => params::command(&args),
+        Command::Init(args) => identity::init(&args),
+        Command::Pair(args) => identity::pair(&args),
+        Command::Worker => workers::child::command(),
+    }
+}

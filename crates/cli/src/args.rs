@@ -1,0 +1,344 @@
+//! The arguments of every command, as `--help` shows them.
+
+use std::path::PathBuf;
+
+use cenote_engine::{Backend, PoolChoice, Receivers, Rho, Role};
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+
+use crate::values::Owned;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 success; 1 defect of this program; 2 bad input, nothing was started;
+3 refused: the parties do not agree, or a certificate is not the expected one;
+4 the peer misbehaved; 5 the connection failed; 6 the peer aborted;
+7 a stock or limit ran out; 130 interrupted.";
+
+/// Secure two-party computation: two private inputs in, one result out, against a peer that may cheat.
+#[derive(Parser)]
+#[command(name = "cenote", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Print one JSON object on standard output instead of text.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a circuit with both parties on this machine, as two processes.
+    Run(RunArgs),
+    /// Run one side of a computation with a peer.
+    Party(PartyArgs),
+    /// Measure, with both parties on this machine, one core each.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Look at, evaluate and convert circuit files.
+    #[command(subcommand)]
+    Circuit(CircuitCommand),
+    /// Derive bucket size and check rate from a pool size and an error bound.
+    Params(ParamsArgs),
+    /// Make this side's certificate and private key.
+    Init(InitArgs),
+    /// Keep a peer's certificate and show both fingerprints, to be compared over another line.
+    Pair(PairArgs),
+    /// One party of `run` and `bench`, started by them.
+    #[command(hide = true)]
+    Worker,
+}
+
+/// What a session promises; both sides must choose the same.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SecurityArgs {
+    /// Protocol: wrk (malicious security), yao (semi-honest), plain (none; shows all inputs).
+    #[arg(long, default_value = "wrk", value_parser = backend)]
+    pub(crate) backend: Backend,
+    /// Leaky ANDs of the pool, or `none` for one-shot batches (wrk only).
+    #[arg(long, value_name = "N|none", value_parser = pool)]
+    pub(crate) pool: Option<PoolSize>,
+    /// Statistical security in bits (wrk only).
+    #[arg(long, default_value = "40", value_parser = rho)]
+    pub(crate) rho: Rho,
+}
+
+/// Size of a pool, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PoolSize {
+    None,
+    Kept(u64),
+}
+
+impl PoolSize {
+    /// What the engine is told, for a computation of about `ands` conjunctions.
+    pub(crate) fn choice(self, ands: u64) -> PoolChoice {
+        match self {
+            PoolSize::None => PoolChoice::OneShot(ands),
+            PoolSize::Kept(size) => PoolChoice::Kept(size),
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// Circuit in Bristol Fashion or the old Bristol format.
+    pub(crate) file: PathBuf,
+    /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it. The i-th
+    /// belongs to port i; without an owner, ports take turns, the garbler first.
+    #[arg(long = "input", value_name = "[garbler=|evaluator=]HEX", value_parser = Owned::parse)]
+    pub(crate) inputs: Vec<Owned>,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    /// Who receives the outputs.
+    #[arg(long, default_value = "both", value_parser = receivers)]
+    pub(crate) reveal_to: Receivers,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("peer").required(true).args(["listen", "connect"]))]
+#[command(group = ArgGroup::new("line").required(true).args(["identity", "insecure_plaintext"]))]
+pub(crate) struct PartyArgs {
+    /// Circuit in Bristol Fashion or the old Bristol format; the peer has the same.
+    pub(crate) file: PathBuf,
+    /// Which party this is.
+    #[arg(long, value_parser = role)]
+    pub(crate) role: Role,
+    /// Wait for the peer on HOST:PORT.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Connect to the peer at HOST:PORT.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) connect: Option<String>,
+    /// Directory that `cenote init` made: TLS with mutual authentication.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) identity: Option<PathBuf>,
+    /// The peer's certificate; without it, the one that `cenote pair` kept in DIR.
+    #[arg(long, value_name = "FILE", requires = "identity")]
+    pub(crate) peer_cert: Option<PathBuf>,
+    /// No encryption and no authentication: whoever is on the line can read and change everything.
+    #[arg(long)]
+    pub(crate) insecure_plaintext: bool,
+    /// Value of an own port in hexadecimal, most significant digit first, or @FILE that holds it; one
+    /// for each own port, in port order.
+    #[arg(long = "input", value_name = "HEX")]
+    pub(crate) inputs: Vec<String>,
+    /// Owner of each input port, e.g. `g,e,g`; without it, ports take turns, the garbler first.
+    #[arg(long, value_name = "g|e,...", value_delimiter = ',', value_parser = role)]
+    pub(crate) owners: Option<Vec<Role>>,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    /// Who receives the outputs.
+    #[arg(long, default_value = "both", value_parser = receivers)]
+    pub(crate) reveal_to: Receivers,
+    /// Seconds to wait for the peer to come.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
+    pub(crate) wait: u64,
+    /// Seconds that the peer may stay silent.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
+    pub(crate) idle_limit: u64,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum BenchCommand {
+    /// A stream of ANDs with XORs between: half of it one chain, half wide.
+    And(BenchAndArgs),
+    /// AES-128 under the garbler's key on the evaluator's blocks.
+    Aes(BenchAesArgs),
+    /// Correlated oblivious transfers in one direction.
+    Ot(BenchOtArgs),
+}
+
+/// What all benches of a backend take.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchSecurityArgs {
+    /// Protocol: wrk, yao or plain; several, separated by commas, are measured in turns.
+    #[arg(long, default_value = "wrk", value_delimiter = ',', value_parser = backend)]
+    pub(crate) backend: Vec<Backend>,
+    /// Leaky ANDs of the pool, or `none` for one-shot batches (wrk only).
+    #[arg(long, value_name = "N|none", default_value = "480000", value_parser = pool)]
+    pub(crate) pool: PoolSize,
+    /// Statistical security in bits (wrk only).
+    #[arg(long, default_value = "40", value_parser = rho)]
+    pub(crate) rho: Rho,
+}
+
+/// The line between the parties of a bench, and how often it runs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchLineArgs {
+    /// TLS 1.3 with certificates made for the run.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Round-trip time that is added, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    pub(crate) rtt_ms: f64,
+    /// Bandwidth of each direction in Mbit/s; unlimited without it.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) mbit: Option<f64>,
+    /// Runs; the reply gives medians.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchAndArgs {
+    /// ANDs of the stream.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub(crate) ands: u64,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchAesArgs {
+    /// Blocks of one job.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 17))]
+    pub(crate) blocks: u32,
+    /// Jobs over the same session, one after the other.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) jobs: u32,
+    /// Fill the pool and stock triples before each job, so that a job pays for itself alone.
+    #[arg(long)]
+    pub(crate) warm: bool,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchOtArgs {
+    /// Bits of a SoftSpoken digit: more mean fewer bytes and more work.
+    #[arg(long, default_value = "4", value_parser = PossibleValuesParser::new(["1", "2", "4", "8"]))]
+    pub(crate) k: String,
+    /// Correlated OTs.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 39))]
+    pub(crate) count: u64,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum CircuitCommand {
+    /// Ports, gates by type, depths and live wires.
+    Info {
+        /// Circuit in Bristol Fashion or the old Bristol format.
+        file: PathBuf,
+    },
+    /// Evaluate in the clear.
+    Eval {
+        /// Circuit in Bristol Fashion or the old Bristol format.
+        file: PathBuf,
+        /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it; one
+        /// for each input port, in port order.
+        #[arg(long = "input", value_name = "HEX")]
+        inputs: Vec<String>,
+    },
+    /// Write a circuit in the other format: Bristol Fashion to old Bristol and back.
+    Convert {
+        /// Circuit in Bristol Fashion or the old Bristol format.
+        file: PathBuf,
+        /// File to write; without it, standard output.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Format to write; without it, the one that FILE is not in.
+        #[arg(long)]
+        to: Option<CircuitFormat>,
+        /// Remove constants, repeated and unused gates first.
+        #[arg(long)]
+        optimise: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CircuitFormat {
+    /// Bristol Fashion.
+    Fashion,
+    /// The old Bristol format.
+    Old,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ParamsArgs {
+    /// Protocol whose pool it is.
+    #[arg(long, value_enum)]
+    pub(crate) backend: PoolBackend,
+    /// Items of the pool: garbled ANDs (jimu) or leaky ANDs (wrk).
+    #[arg(long, value_name = "N")]
+    pub(crate) pool: u64,
+    /// Base-2 logarithm of the error bound for the whole life of the pool.
+    #[arg(long, value_name = "LOG2", default_value_t = -40.0, allow_hyphen_values = true)]
+    pub(crate) epsilon_log2: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PoolBackend {
+    /// Garbled ANDs, of which a share is opened and spent.
+    Jimu,
+    /// Leaky ANDs, all checked and all kept.
+    Wrk,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Directory for certificate and key; made when missing.
+    pub(crate) dir: PathBuf,
+    /// Name in the certificate, for people.
+    #[arg(long, default_value = "cenote")]
+    pub(crate) name: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PairArgs {
+    /// Directory that `cenote init` made.
+    pub(crate) dir: PathBuf,
+    /// The peer's certificate file; without it, only the own fingerprint is shown.
+    pub(crate) peer_cert: Option<PathBuf>,
+}
+
+fn backend(name: &str) -> Result<Backend, String> {
+    let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
+    name.parse().map_err(|_| format!("use one of {}", names.join(", ")))
+}
+
+fn pool(text: &str) -> Result<PoolSize, String> {
+    match text {
+        "none" => Ok(PoolSize::None),
+        _ => text.parse().map(PoolSize::Kept).map_err(|_| "use a number or `none`".to_owned()),
+    }
+}
+
+fn rho(text: &str) -> Result<Rho, String> {
+    match text {
+        "40" => Ok(Rho::Bits40),
+        "64" => Ok(Rho::Bits64),
+        "80" => Ok(Rho::Bits80),
+        _ => Err("use 40, 64 or 80".to_owned()),
+    }
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    match text {
+        "garbler" | "g" => Ok(Role::Garbler),
+        "evaluator" | "e" => Ok(Role::Evaluator),
+        _ => Err("use garbler or evaluator".to_owned()),
+    }
+}
+
+fn receivers(text: &str) -> Result<Receivers, String> {
+    match text {
+        "both" => Ok(Receivers::Both),
+        _ => role(text).map(|role| match role {
+            Role::Garbler => Receivers::Garbler,
+            Role::Evaluator => Receivers::Evaluator,
+        }),
+    }
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(seconds),
+        _ => Err("use a number of seconds from 1 to 86400".to_owned()),
+    }
+}

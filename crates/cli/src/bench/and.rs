@@ -1,0 +1,71 @@
+//! `cenote bench and`: a stream of ANDs through a backend.
+
+use cenote_circuit::{Clear, hex_from_bits};
+use cenote_engine::{ProgramJob, Receivers, Role, Session};
+use cenote_net::Channel;
+use cenote_prim::Prg;
+use serde_json::{Value, json};
+
+use super::stream::Stream;
+use super::{Setting, measure, securities, summary, wrong};
+use crate::args::BenchAndArgs;
+use crate::exit::Failure;
+use crate::output::{Format, Reply};
+use crate::workers::{Both, JobReport, Report, Security, Task};
+
+pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Failure> {
+    let ands = args.ands;
+    let securities = securities(&args.security, ands)?;
+    let setting = Setting::new(&args.line)?;
+    let task = |security: &Security| Task::And { ands, security: *security };
+    let tasks: Vec<Task> = securities.iter().map(task).collect();
+    let expected: Vec<Option<String>> = Clear::eval(&Stream { ands }, &Stream::inputs())
+        .iter()
+        .map(|bits| Some(hex_from_bits(bits)))
+        .collect();
+    let runs = measure(&tasks, &setting, args.line.repeat, format, |both| {
+        let right = both.garbler.outputs == expected && both.evaluator.outputs == expected;
+        if right { Ok(()) } else { Err(wrong("bench and")) }
+    })?;
+    let results = securities.iter().zip(runs).map(|(security, runs)| {
+        let mut result = summary::security(*security, ands)?;
+        result.insert("ands".into(), json!(ands));
+        let figures = summary::median(runs.iter().map(|both| figures(both, ands)).collect());
+        result.extend(figures.as_object().cloned().unwrap_or_default());
+        result.extend(summary::setting(&setting, &args.line));
+        Ok(Value::Object(result))
+    });
+    Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
+}
+
+fn figures(both: &Both, ands: u64) -> Value {
+    let mut figures = summary::times(both);
+    let ands = ands as f64;
+    figures.insert("ands_per_s".into(), json!(ands / summary::after_setup(both)));
+    figures.insert("online_ands_per_s".into(), json!(ands / summary::online(both)));
+    figures.insert("bytes_per_and".into(), json!(summary::bytes(both) as f64 / ands));
+    figures.insert("parties".into(), summary::parties(both));
+    Value::Object(figures)
+}
+
+/// One party's work.
+pub(crate) fn party(
+    channel: Channel,
+    role: Role,
+    ands: u64,
+    security: Security,
+) -> Result<Report, Failure> {
+    let mut session = Session::open(channel, role, &security.config(ands)?, Prg::from_os())?;
+    let mut report = Report::default();
+    let program = Stream { ands };
+    let own = match (role, Stream::inputs()) {
+        (Role::Garbler, inputs) => inputs.into_iter().take(1).collect(),
+        (Role::Evaluator, inputs) => inputs.into_iter().skip(1).collect(),
+    };
+    let job = ProgramJob::new(&program, role, own, Receivers::Both)?;
+    let outcome = session.run(&job)?;
+    report.jobs.push(JobReport::of(&outcome));
+    report.session(&mut session);
+    session.close();
+    Ok(report.finish())
+}

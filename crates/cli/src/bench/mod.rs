@@ -1,0 +1,126 @@
+//! `cenote bench`: both parties as processes of their own on this machine, one core each.
+
+pub(crate) mod aes;
+pub(crate) mod and;
+pub(crate) mod ot;
+mod stream;
+mod summary;
+
+use cenote_engine::Role;
+use cenote_net::Identity;
+use cenote_prim::{RandomOracle, SessionId};
+use rustix::thread::sched_getaffinity;
+use tempfile::TempDir;
+
+use crate::args::{BenchCommand, BenchLineArgs, BenchSecurityArgs};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Format, Reply};
+use crate::progress;
+use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
+
+pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
+    match bench {
+        BenchCommand::And(args) => and::command(&args, format),
+        BenchCommand::Aes(args) => aes::command(&args, format),
+        BenchCommand::Ot(args) => ot::command(&args, format),
+    }
+}
+
+/// Every backend that was asked for, checked for sound parameters before anything starts.
+fn securities(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<Security>, Failure> {
+    let all = args.backend.iter().map(|backend| Security::new(*backend, args.pool, args.rho));
+    all.map(|security| security.config(ands).map(|_| security)).collect()
+}
+
+/// The machine and line of a bench.
+struct Setting {
+    cores: Option<[usize; 2]>,
+    line: LineSpec,
+    /// Keeps the identities of the line for as long as it is used.
+    _identities: Option<TempDir>,
+}
+
+impl Setting {
+    fn new(args: &BenchLineArgs) -> Result<Setting, Failure> {
+        let identities = args.tls.then(identities).transpose()?;
+        let line = LineSpec {
+            identities: identities.as_ref().map(|dir| dir.path().to_owned()),
+            rtt_ms: args.rtt_ms,
+            mbit: args.mbit,
+        };
+        let sane = args.rtt_ms >= 0.0 && args.rtt_ms <= 10_000.0;
+        let rate = args.mbit.is_none_or(|rate| (1.0..=1e9).contains(&rate));
+        if !sane || !rate {
+            return Err(Failure::bad_input(
+                "--rtt-ms takes 0 to 10000 and --mbit 1 to 10^9; correct the line",
+            ));
+        }
+        let cores = two_cores();
+        if cores.is_none() {
+            output::note("note: fewer than two processor cores, so the parties are not pinned");
+        }
+        Ok(Setting { cores, line, _identities: identities })
+    }
+
+    fn spec(&self, role: Role, task: &Task) -> Spec {
+        Spec {
+            role: owner(role),
+            connect: None,
+            core: self.cores.map(|cores| cores[role as usize]),
+            line: self.line.clone(),
+            task: task.clone(),
+        }
+    }
+}
+
+/// Runs every task `repeat` times, in turns, and checks every result; returns the runs of each task.
+fn measure(
+    tasks: &[Task],
+    setting: &Setting,
+    repeat: u32,
+    format: Format,
+    verify: impl Fn(&Both) -> Result<(), Failure>,
+) -> Result<Vec<Vec<Both>>, Failure> {
+    let interrupt = Interrupt::install(Some(format))?;
+    let mut runs: Vec<Vec<Both>> = tasks.iter().map(|_| Vec::new()).collect();
+    let bar = progress::bar(u64::from(repeat) * tasks.len() as u64, "measuring");
+    for _ in 0..repeat {
+        for (task, runs) in tasks.iter().zip(&mut runs) {
+            let both = run_pair(|role| setting.spec(role, task), &interrupt)?;
+            verify(&both)?;
+            runs.push(both);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(runs)
+}
+
+/// Two cores that this process may use.
+fn two_cores() -> Option<[usize; 2]> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    Some([cores.next()?, cores.next()?])
+}
+
+/// An identity for each role, in a directory that vanishes with the value.
+fn identities() -> Result<TempDir, Failure> {
+    let dir = TempDir::with_prefix("cenote-bench-")
+        .map_err(|error| Failure::internal(format!("a directory for identities: {error}")))?;
+    for role in [Role::Garbler, Role::Evaluator] {
+        Identity::generate(role.name())?.save(dir.path().join(role.name()))?;
+    }
+    Ok(dir)
+}
+
+/// What a wrong result of a bench is.
+fn wrong(what: &str) -> Failure {
+    Failure::internal(format!("{what}: the result is not that of clear evaluation"))
+}
+
+/// The identity of a bench's program: a hash of its name, parameters and version.
+fn digest(label: &str) -> [u8; 32] {
+    let oracle = RandomOracle::new("cenote 2026 bench program v1", &SessionId([0; 32]));
+    oracle.bytes(label.as_bytes()).digest()
+}

@@ -1,0 +1,124 @@
+//! `cenote circuit`: circuit files, in the clear.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cenote_circuit::bristol::{
+    Format as FileFormat, ReadError, detect, ports_path, read_circuit, write_bristol,
+    write_bristol_fashion,
+};
+use cenote_circuit::{Circuit, Clear, Program, Signature, hex_from_bits};
+use serde_json::json;
+
+use crate::args::{CircuitCommand, CircuitFormat};
+use crate::exit::Failure;
+use crate::output::Reply;
+use crate::values;
+
+pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
+    match command {
+        CircuitCommand::Info { file } => info(&file),
+        CircuitCommand::Eval { file, inputs } => eval(&file, &inputs),
+        CircuitCommand::Convert { file, output, to, optimise } => {
+            convert(&file, output, to, optimise)
+        }
+    }
+}
+
+/// Reads a circuit; what is wrong with it is bad input, named with file, line and remedy.
+pub(crate) fn read(file: &Path) -> Result<Circuit, Failure> {
+    read_circuit(file).map_err(|error: ReadError| Failure::bad_input(error.to_string()))
+}
+
+fn info(file: &Path) -> Result<Reply, Failure> {
+    let circuit = read(file)?;
+    let digest: String = circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let stats = serde_json::to_value(circuit.stats())
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    let mut json = json!({ "file": file, "name": circuit.name(), "digest": digest });
+    let mut words = json.clone();
+    for (name, value) in stats.as_object().into_iter().flatten() {
+        json[name] = value.clone();
+        if !value.is_array() {
+            words[name] = value.clone();
+        }
+    }
+    let signature = circuit.signature();
+    let inputs = signature.inputs.iter().map(|port| format!("{}[{}]", port.name, port.bits));
+    let outputs = signature.outputs.iter().map(|port| format!("{}[{}]", port.name, port.bits));
+    words["inputs"] = inputs.collect();
+    words["outputs"] = outputs.collect();
+    Ok(Reply::table(words).with_json(json))
+}
+
+fn eval(file: &Path, inputs: &[String]) -> Result<Reply, Failure> {
+    let circuit = read(file)?;
+    let signature = circuit.signature();
+    let inputs = values::all_bits(signature.inputs.iter(), inputs, "the circuit")?;
+    let outputs: Vec<Option<String>> =
+        Clear::eval(&circuit, &inputs).iter().map(|bits| Some(hex_from_bits(bits))).collect();
+    Ok(Reply::new(json!({ "outputs": outputs }), outputs_text(&signature, &outputs)))
+}
+
+/// One line for each output port.
+pub(crate) fn outputs_text(signature: &Signature, outputs: &[Option<String>]) -> String {
+    let lines = signature.outputs.iter().zip(outputs).map(|(port, value)| {
+        format!("{}  {}\n", port.name, value.as_deref().unwrap_or("(not received)"))
+    });
+    lines.collect()
+}
+
+fn convert(
+    file: &Path,
+    output: Option<PathBuf>,
+    to: Option<CircuitFormat>,
+    optimise: bool,
+) -> Result<Reply, Failure> {
+    let mut circuit = read(file)?;
+    if optimise {
+        circuit = circuit.optimised().map_err(|error| Failure::bad_input(error.to_string()))?;
+    }
+    let to = match to {
+        Some(to) => to,
+        None => other_format(file)?,
+    };
+    let text = match to {
+        CircuitFormat::Fashion => write_bristol_fashion(&circuit),
+        CircuitFormat::Old => write_bristol(&circuit)
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?,
+    };
+    let format = match to {
+        CircuitFormat::Fashion => "fashion",
+        CircuitFormat::Old => "old",
+    };
+    let gates = circuit.gates().len();
+    let Some(output) = output else {
+        return Ok(Reply::new(json!({ "format": format, "gates": gates, "text": text }), text));
+    };
+    write(&output, &text)?;
+    // Names, owners and receivers have no place in the formats themselves.
+    let ports = ports_path(file).exists().then(|| ports_path(&output));
+    if let Some(ports) = &ports {
+        write(ports, &circuit.ports_toml())?;
+    }
+    let words = format!("{format} format, {gates} gates, written to {}", output.display());
+    let json = json!({ "format": format, "gates": gates, "file": output, "ports": ports });
+    Ok(Reply::new(json, words))
+}
+
+fn other_format(file: &Path) -> Result<CircuitFormat, Failure> {
+    let name = file.display().to_string();
+    let bytes = fs::read(file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let found = detect(&name, &bytes).map_err(|error| Failure::bad_input(error.to_string()))?;
+    Ok(match found {
+        FileFormat::OldBristol => CircuitFormat::Fashion,
+        FileFormat::BristolFashion => CircuitFormat::Old,
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| {
+        let shown = path.display();
+        Failure::bad_input(format!("{shown}: {error}; choose a file that can be written"))
+    })
+}

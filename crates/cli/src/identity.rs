@@ -1,0 +1,74 @@
+//! `cenote init` and `cenote pair`: who this side is, and whom it talks to.
+
+use std::fs;
+use std::path::Path;
+
+use cenote_net::{CERTIFICATE_FILE, Identity, PeerCertificate};
+use serde_json::json;
+
+use crate::args::{InitArgs, PairArgs};
+use crate::exit::Failure;
+use crate::output::Reply;
+
+/// Where `pair` keeps the peer's certificate in an identity directory.
+pub(crate) const PEER_FILE: &str = "peer.crt.pem";
+
+pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
+    let identity = Identity::generate(&args.name)?;
+    identity.save(&args.dir)?;
+    let certificate = args.dir.join(CERTIFICATE_FILE);
+    let fingerprint = identity.fingerprint().to_string();
+    let text = format!(
+        "identity made in {}\nfingerprint  {fingerprint}\n\
+         Give {} to the peer; keep the key beside it to yourself.",
+        args.dir.display(),
+        certificate.display(),
+    );
+    let json = json!({
+        "dir": args.dir,
+        "certificate": certificate,
+        "fingerprint": fingerprint,
+    });
+    Ok(Reply::new(json, text))
+}
+
+pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
+    let identity = Identity::load(&args.dir)?;
+    let certificate = args.dir.join(CERTIFICATE_FILE);
+    let own = identity.fingerprint();
+    let Some(file) = &args.peer_cert else {
+        let text = format!("fingerprint  {own}\ncertificate  {}", certificate.display());
+        let json = json!({ "certificate": certificate, "fingerprint": own.to_string() });
+        return Ok(Reply::new(json, text));
+    };
+    let peer = PeerCertificate::load(file)?;
+    if peer.fingerprint() == own {
+        return Err(Failure::bad_input(format!(
+            "{}: this is the own certificate; give the one that the peer sent",
+            file.display()
+        )));
+    }
+    let kept = args.dir.join(PEER_FILE);
+    keep(file, &kept)?;
+    let peer = peer.fingerprint();
+    let text = format!(
+        "own fingerprint   {own}\npeer fingerprint  {peer}\n\
+         Compare both with the peer over another line. The peer's certificate is kept in {}.",
+        kept.display(),
+    );
+    let json = json!({
+        "certificate": certificate,
+        "fingerprint": own.to_string(),
+        "peer_certificate": kept,
+        "peer_fingerprint": peer.to_string(),
+    });
+    Ok(Reply::new(json, text))
+}
+
+fn keep(from: &Path, to: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::bad_input(format!("{}: {error}; make the directory writable", to.display()))
+    };
+    let text = fs::read(from).map_err(failed)?;
+    fs::write(to, text).map_err(failed)
+}

@@ -1,0 +1,100 @@
+//! `cenote run`: both parties on this machine, as two processes over the loopback address.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use cenote_circuit::{Owner, Program, Receiver, Signature};
+use cenote_engine::{Receivers, Role, role_of};
+use cenote_net::Channel;
+use serde_json::json;
+
+use crate::args::{PoolSize, RunArgs};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{Format, Reply};
+use crate::party::{Work, cost};
+use crate::workers::{Both, LineSpec, Report, Security, Spec, Task, owner, run_pair};
+use crate::{circuit, progress, values};
+
+pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
+    let circuit = circuit::read(&args.file)?;
+    let pool = args.security.pool.unwrap_or(PoolSize::None);
+    let security = Security::new(args.security.backend, pool, args.security.rho);
+    let named: Vec<Option<Role>> = args.inputs.iter().map(|input| input.owner).collect();
+    let signature = values::with_owners(circuit.signature(), &named)?;
+    let owners = signature.owners();
+    let own = |role: Role| -> Vec<String> {
+        let owned = args.inputs.iter().zip(&owners).filter(|(_, owner)| role_of(**owner) == role);
+        owned.map(|(input, _)| input.text.clone()).collect()
+    };
+    // Whatever is wrong is found here, before anything starts.
+    let work = |role| Work::check(&circuit, &signature, role, &own(role), security);
+    work(Role::Garbler)?;
+    let ands = work(Role::Evaluator)?;
+    let to = match args.reveal_to {
+        Receivers::Garbler => Receiver::Garbler,
+        Receivers::Evaluator => Receiver::Evaluator,
+        Receivers::Both => Receiver::Both,
+    };
+    let spec = |role| Spec {
+        role: owner(role),
+        connect: None,
+        core: None,
+        line: LineSpec::default(),
+        task: Task::Run {
+            file: args.file.clone(),
+            owners: owners.clone(),
+            own: own(role),
+            to,
+            security,
+        },
+    };
+    let interrupt = Interrupt::install(Some(format))?;
+    let bar = progress::bar(1, "running");
+    let both = run_pair(spec, &interrupt)?;
+    bar.finish_and_clear();
+    reply(&signature, security, ands, &both)
+}
+
+/// The work of one of the two processes.
+pub(crate) fn party(
+    channel: Channel,
+    role: Role,
+    file: &Path,
+    owners: &[Owner],
+    own: &[String],
+    to: Receiver,
+    security: Security,
+) -> Result<Report, Failure> {
+    let circuit = circuit::read(file)?;
+    let named: Vec<Option<Role>> = owners.iter().map(|owner| Some(role_of(*owner))).collect();
+    let signature = values::with_owners(circuit.signature(), &named)?;
+    let work = Work::new(circuit, signature, role, own, to.into(), security)?;
+    work.run(channel, role, &AtomicU64::new(0))
+}
+
+fn reply(
+    signature: &Signature,
+    security: Security,
+    ands: u64,
+    both: &Both,
+) -> Result<Reply, Failure> {
+    let (garbler, evaluator) = (&both.garbler, &both.evaluator);
+    let mut outputs = Vec::with_capacity(garbler.outputs.len());
+    for (one, two) in garbler.outputs.iter().zip(&evaluator.outputs) {
+        if one.is_some() && two.is_some() && one != two {
+            return Err(Failure::internal("the two parties obtained different outputs"));
+        }
+        outputs.push(one.clone().or_else(|| two.clone()));
+    }
+    let json = json!({
+        "outputs": outputs,
+        "backend": security.backend().name(),
+        "ands": ands,
+        "kappa": garbler.kappa,
+        "epsilon_log2": garbler.epsilon_log2,
+        "wall_s": garbler.wall_s.max(evaluator.wall_s),
+        "parties": { "garbler": cost(garbler), "evaluator": cost(evaluator) },
+    });
+    Ok(Reply::new(json, circuit::outputs_text(signature, &outputs)))
+}

@@ -1,0 +1,95 @@
+//! A child: one party, told by a line on standard input.
+
+use std::io::{self, BufRead, Read};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_engine::{Role, role_of};
+use cenote_net::{Channel, Identity, PeerCertificate, tcp_listen};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::json;
+
+use super::{LineSpec, Report, Spec, Task};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::link::{self, End, Protection};
+use crate::output::{self, Reply};
+use crate::{bench, run};
+
+/// How long one child waits for the other.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs the child. Its failures are lines like its report; the parent gives them their exit code.
+pub(crate) fn command() -> Result<Reply, Failure> {
+    // A terminal's Ctrl-C reaches the children too.
+    let interrupt = Interrupt::install(None)?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(|e| Failure::internal(e.to_string()))?;
+    let spec: Spec = serde_json::from_str(&line).map_err(|_| {
+        Failure::bad_input("`cenote worker` is started by `cenote run` and `bench`")
+    })?;
+    drop(line);
+    if let Some(core) = spec.core {
+        pin(core)?;
+    }
+    let orphaned = interrupt.clone();
+    thread::spawn(move || {
+        // Nothing more is written: a return means that the parent is gone or wants an end.
+        let _ = io::stdin().lock().read(&mut [0]);
+        orphaned.trigger();
+    });
+    let result = work(spec, &interrupt).map_err(|failure| interrupt.or(failure));
+    match result {
+        Ok(report) => output::line(&json!({ "report": report })),
+        Err(failure) => output::line(&json!({ "failure": failure })),
+    }
+    Ok(Reply::silent())
+}
+
+fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
+    let started = Instant::now();
+    let role = role_of(spec.role);
+    let protection = protection(&spec.line, role)?;
+    let end = match spec.connect {
+        Some(address) => End::Connect(address),
+        None => {
+            let listener = tcp_listen("127.0.0.1:0")?;
+            output::line(&json!({ "listening": listener.address().to_string() }));
+            End::Accept(listener)
+        }
+    };
+    let channel = link::open(&end, &protection, PATIENCE, spec.line.shape())?;
+    let canceller = channel.canceller();
+    interrupt.on_signal(move || canceller.cancel());
+    let mut report = perform(spec.task, channel, role)?;
+    report.wall_s = started.elapsed().as_secs_f64();
+    report.process();
+    Ok(report)
+}
+
+fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> {
+    match task {
+        Task::Run { file, owners, own, to, security } => {
+            run::party(channel, role, &file, &owners, &own, to, security)
+        }
+        Task::And { ands, security } => bench::and::party(channel, role, ands, security),
+        Task::Aes { blocks, jobs, warm, security } => {
+            bench::aes::party(channel, role, blocks, jobs, warm, security)
+        }
+        Task::Ot { digit_bits, count } => bench::ot::party(channel, role, digit_bits, count),
+    }
+}
+
+fn protection(line: &LineSpec, role: Role) -> Result<Protection, Failure> {
+    let Some(dir) = &line.identities else { return Ok(Protection::Plain) };
+    let identity = Identity::load(dir.join(role.name()))?;
+    let peer = dir.join(role.peer().name()).join(cenote_net::CERTIFICATE_FILE);
+    Ok(Protection::Tls(Box::new((identity, PeerCertificate::load(peer)?))))
+}
+
+fn pin(core: usize) -> Result<(), Failure> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set)
+        .map_err(|error| Failure::internal(format!("pinning to core {core}: {error}")))
+}

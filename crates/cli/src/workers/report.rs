@@ -1,0 +1,98 @@
+//! What a party reports of its work.
+
+use std::fs;
+
+use cenote_circuit::hex_from_bits;
+use cenote_engine::{Outcome, Session};
+use cenote_net::{Counters, Phase};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// One party's figures for a whole session. Times in seconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// From the start of the work, before connecting, to its end.
+    pub(crate) wall_s: f64,
+    pub(crate) setup_s: f64,
+    pub(crate) preprocess_s: f64,
+    pub(crate) online_s: f64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) rounds: u64,
+    /// The largest resident memory of the process, where the system tells.
+    pub(crate) peak_rss_bytes: Option<u64>,
+    pub(crate) cpu_s: f64,
+    /// Hexadecimal outputs of the last job; `None` for what this party does not receive.
+    pub(crate) outputs: Vec<Option<String>>,
+    pub(crate) jobs: Vec<JobReport>,
+    /// Base-2 logarithm of the error bound, where the backend has one.
+    pub(crate) epsilon_log2: Option<f64>,
+    pub(crate) kappa: u32,
+}
+
+/// One job of a session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct JobReport {
+    /// The job alone: agreement to result.
+    pub(crate) wall_s: f64,
+    pub(crate) online_s: f64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) rounds: u64,
+    /// Hexadecimal outputs.
+    pub(crate) outputs: Vec<Option<String>>,
+}
+
+impl JobReport {
+    pub(crate) fn of(outcome: &Outcome<Vec<Option<Vec<bool>>>>) -> JobReport {
+        let total = outcome.cost.total();
+        JobReport {
+            wall_s: total.time.as_secs_f64(),
+            online_s: outcome.cost.phase(Phase::Online).time.as_secs_f64(),
+            bytes_sent: total.bytes_sent,
+            rounds: total.rounds,
+            outputs: outcome.output.iter().map(|bits| bits.as_deref().map(hex_from_bits)).collect(),
+        }
+    }
+}
+
+impl Report {
+    /// The finished report; the outputs are those of the last job.
+    pub(crate) fn finish(mut self) -> Report {
+        self.outputs = self.jobs.last().map(|job| job.outputs.clone()).unwrap_or_default();
+        self
+    }
+
+    /// Adds traffic and time by phase.
+    pub(crate) fn count(&mut self, counters: &Counters) {
+        let seconds = |phase| counters.phase(phase).time.as_secs_f64();
+        self.setup_s = seconds(Phase::Setup);
+        self.preprocess_s = seconds(Phase::Preprocess);
+        self.online_s = seconds(Phase::Online);
+        let total = counters.total();
+        self.bytes_sent = total.bytes_sent;
+        self.bytes_received = total.bytes_received;
+        self.rounds = total.rounds;
+    }
+
+    /// Adds what a session says of itself.
+    pub(crate) fn session(&mut self, session: &mut Session) {
+        self.count(&session.counters());
+        let claims = session.claims();
+        self.epsilon_log2 = claims.epsilon_log2;
+        self.kappa = claims.kappa;
+    }
+
+    /// Adds what the system knows about this process.
+    pub(crate) fn process(&mut self) {
+        self.peak_rss_bytes = peak_rss();
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        self.cpu_s = cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9;
+    }
+}
+
+/// Linux tells in /proc/self/status: `VmHWM:  1234 kB`.
+fn peak_rss() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}

@@ -1,0 +1,133 @@
+//! What a child process is told to do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cenote_circuit::{Owner, Receiver};
+use cenote_engine::{Backend, Rho, SessionConfig, WrkParams};
+use cenote_net::Shape;
+use serde::{Deserialize, Serialize};
+
+use crate::args::PoolSize;
+use crate::exit::{Failure, Kind};
+
+/// One child's work.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) role: Owner,
+    /// Where the other child listens; `None` to listen on the loopback address and say where.
+    pub(crate) connect: Option<String>,
+    /// The processor core to stay on.
+    pub(crate) core: Option<usize>,
+    pub(crate) line: LineSpec,
+    pub(crate) task: Task,
+}
+
+/// The line between the two children.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct LineSpec {
+    /// Directory with an identity for each role, `garbler` and `evaluator`, for TLS.
+    pub(crate) identities: Option<PathBuf>,
+    pub(crate) rtt_ms: f64,
+    pub(crate) mbit: Option<f64>,
+}
+
+impl LineSpec {
+    /// The shape of the line; `None` leaves it as it is.
+    pub(crate) fn shape(&self) -> Option<Shape> {
+        let shaped = self.rtt_ms > 0.0 || self.mbit.is_some();
+        let rtt = Duration::from_secs_f64(self.rtt_ms.clamp(0.0, 1e6) / 1e3);
+        shaped.then_some(Shape { rtt, mbit_per_s: self.mbit })
+    }
+}
+
+/// What the two children compute.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Task {
+    /// A circuit file on given values.
+    Run { file: PathBuf, owners: Vec<Owner>, own: Vec<String>, to: Receiver, security: Security },
+    /// The synthetic stream of ANDs.
+    And { ands: u64, security: Security },
+    /// Jobs of AES blocks.
+    Aes { blocks: u32, jobs: u32, warm: bool, security: Security },
+    /// Correlated OTs.
+    Ot { digit_bits: usize, count: u64 },
+}
+
+/// The choices that make a session, as they travel to a child.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Security {
+    backend: BackendName,
+    pool: Option<u64>,
+    rho: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum BackendName {
+    Plain,
+    Yao,
+    Wrk,
+}
+
+impl Security {
+    pub(crate) fn new(backend: Backend, pool: PoolSize, rho: Rho) -> Security {
+        let backend = match backend {
+            Backend::Plain => BackendName::Plain,
+            Backend::Yao => BackendName::Yao,
+            Backend::Wrk => BackendName::Wrk,
+        };
+        let pool = match pool {
+            PoolSize::None => None,
+            PoolSize::Kept(size) => Some(size),
+        };
+        let rho = match rho {
+            Rho::Bits40 => 40,
+            Rho::Bits64 => 64,
+            Rho::Bits80 => 80,
+        };
+        Security { backend, pool, rho }
+    }
+
+    pub(crate) const fn backend(self) -> Backend {
+        match self.backend {
+            BackendName::Plain => Backend::Plain,
+            BackendName::Yao => Backend::Yao,
+            BackendName::Wrk => Backend::Wrk,
+        }
+    }
+
+    pub(crate) const fn rho(self) -> u32 {
+        self.rho
+    }
+
+    /// Leaky ANDs of the pool, where the backend has one.
+    pub(crate) fn pool(self) -> Option<u64> {
+        self.pool.filter(|_| self.backend() == Backend::Wrk)
+    }
+
+    /// The session for computations of about `ands` conjunctions.
+    ///
+    /// A pool that is too small for the error bound is bad input, and nothing starts.
+    pub(crate) fn config(self, ands: u64) -> Result<SessionConfig, Failure> {
+        let pool = self.pool.map_or(PoolSize::None, PoolSize::Kept).choice(ands);
+        let rho = match self.rho {
+            64 => Rho::Bits64,
+            80 => Rho::Bits80,
+            _ => Rho::Bits40,
+        };
+        let config = SessionConfig { backend: self.backend(), pool, rho };
+        self.derived(&config)?;
+        Ok(config)
+    }
+
+    /// The derived parameters of `config`, for a backend that has any.
+    pub(crate) fn derived(self, config: &SessionConfig) -> Result<Option<WrkParams>, Failure> {
+        if self.backend() != Backend::Wrk {
+            return Ok(None);
+        }
+        let derived = WrkParams::derive(config.pool, config.rho);
+        derived.map(Some).map_err(|fault| Failure { kind: Kind::BadInput, ..fault.into() })
+    }
+}
