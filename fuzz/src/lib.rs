@@ -5,14 +5,15 @@
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use cenote_circuit::bristol::{Ports, parse_any, parse_with_ports, write_bristol_fashion};
 use cenote_circuit::{Circuit, Clear, ParseError, Program};
 use cenote_engine::protocols::opening::{Openings, message_len};
 use cenote_net::{
-    HEADER_LEN, Handshake, MAX_FRAME, Role, Tag, decode_frame_header, decode_hello, encode_hello,
-    tcp_accept, tcp_listen,
+    Fault, HEADER_LEN, Handshake, Identity, Listener, MAX_FRAME, PeerCertificate, Role, Tag,
+    decode_frame_header, decode_hello, encode_hello, tcp_accept, tcp_listen, tls_accept,
 };
 use cenote_ot::base::{BaseReceiver, BaseSender};
 use cenote_prim::{Block, Prg, SessionId};
@@ -23,11 +24,13 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: &[Target] = &[
     ("bristol", bristol),
+    ("certificate", certificate),
     ("codec", codec),
     ("handshake", handshake),
     ("opening", opening),
     ("ot", ot),
     ("ports", ports),
+    ("tls", tls),
 ];
 
 const SESSION: SessionId = SessionId([7; 32]);
@@ -89,13 +92,18 @@ pub fn codec(data: &[u8]) {
     }
 }
 
-/// A peer that sends these bytes and closes, in place of a session's first messages.
-pub fn handshake(data: &[u8]) {
+/// Listens, and has a peer connect, send these bytes and close its side.
+fn caller(data: &[u8]) -> (Listener, TcpStream) {
     let listener = tcp_listen("127.0.0.1:0").expect("loopback");
     let mut peer = TcpStream::connect(listener.address()).expect("loopback");
+    peer.write_all(data).and_then(|()| peer.shutdown(Shutdown::Write)).expect("loopback");
+    (listener, peer)
+}
+
+/// A peer that sends these bytes in place of a session's first messages.
+pub fn handshake(data: &[u8]) {
+    let (listener, _peer) = caller(data);
     let mut channel = tcp_accept(&listener, Duration::from_secs(5)).expect("connected above");
-    // The peer may find the connection closed under its hands: that is an answer as well.
-    let _ = peer.write_all(data).and_then(|()| peer.shutdown(Shutdown::Write));
     let ours = Handshake::new("session").field("backend", "wrk").field("pool", [0, 83, 7, 0]);
     if let Ok(agreed) = ours.run(&mut channel, Role::Garbler, [9; 32]) {
         assert_eq!(agreed.role, Role::Garbler);
@@ -124,4 +132,25 @@ pub fn ot(data: &[u8]) {
         let (receiver, _) = BaseReceiver::new(&SESSION, Block::from_bytes([5; 16]), &mut prg);
         let _ = receiver.finish(data);
     }
+}
+
+/// A peer that sends these bytes in place of a TLS handshake. Without the key of the expected
+/// certificate nothing gets through.
+pub fn tls(data: &[u8]) {
+    static IDENTITY: LazyLock<Identity> =
+        LazyLock::new(|| Identity::generate("fuzz").expect("a fresh identity"));
+    let (listener, _peer) = caller(data);
+    let accepted = tls_accept(&listener, &IDENTITY, IDENTITY.certificate(), Duration::from_secs(5));
+    assert!(accepted.is_err());
+}
+
+/// A peer's certificate file.
+pub fn certificate(data: &[u8]) {
+    let file = std::env::temp_dir().join(format!("cenote-fuzz-{}.pem", std::process::id()));
+    std::fs::write(&file, data).expect("a writable directory for temporary files");
+    if let Err(fault) = PeerCertificate::load(&file) {
+        assert!(matches!(fault, Fault::Misuse(_)));
+        assert!(fault.to_string().contains("cenote-fuzz"), "an error names the file");
+    }
+    std::fs::remove_file(&file).expect("written above");
 }

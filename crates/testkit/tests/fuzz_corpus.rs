@@ -108,7 +108,7 @@ fn exercise(name: &str) {
 
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["bristol", "codec", "handshake", "opening", "ot", "ports"];
+    let tested = ["bristol", "certificate", "codec", "handshake", "opening", "ot", "ports", "tls"];
     let known: Vec<&str> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, tested);
 }
@@ -116,6 +116,11 @@ fn every_target_has_a_test_and_a_corpus() {
 #[test]
 fn bristol() {
     exercise("bristol");
+}
+
+#[test]
+fn certificate() {
+    exercise("certificate");
 }
 
 #[test]
@@ -141,4 +146,9 @@ fn ot() {
 #[test]
 fn ports() {
     exercise("ports");
+}
+
+#[test]
+fn tls() {
+    exercise("tls");
 }
