@@ -35,8 +35,6 @@ pub const OUTPUT_MASK: Tag = Tag::new(47, "wrk.output.mask");
 pub const YAO_TABLES: Tag = Tag::new(50, "yao.tables");
 /// Yao: active labels of the garbler's inputs.
 pub const YAO_LABELS: Tag = Tag::new(51, "yao.labels");
-/// Yao: the evaluator's choices, masked by random OT choices.
-pub const YAO_CHOICES: Tag = Tag::new(52, "yao.choices");
 /// Yao: decoding bits for the evaluator.
 pub const YAO_DECODE: Tag = Tag::new(53, "yao.decode");
 /// Yao: colour bits of output labels for the garbler.
@@ -64,7 +62,6 @@ pub const ALL: &[Tag] = &[
     OUTPUT_MASK,
     YAO_TABLES,
     YAO_LABELS,
-    YAO_CHOICES,
     YAO_DECODE,
     YAO_OUTPUT,
     YAO_START,

@@ -3,18 +3,18 @@
 //! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
 //! (`protocols/half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
 //! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 128.
-//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT whose offset
-//! is Delta gives K and M = K xor r Delta for random r; the evaluator sends d = x xor r, the garbler sets L_0 = K
-//! xor d Delta.
+//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with offset Delta
+//! gives the garbler L_0 = K and the evaluator M = K xor x Delta.
 //! **Outputs.** To the evaluator: the garbler sends the permute bits of L_0. To the garbler: the evaluator
 //! sends bit 0 of the active labels.
 //! **Leakage and abort.** Nothing to a peer that follows the protocol; no promise against others.
 //! **Checks.** `yao.tables.format`, `yao.format`: lengths and canonical packing, for robustness.
-//! **Private values.** Garbler's input: the label is one of two random ones. Evaluator's input: masked by r.
+//! **Private values.** Garbler's input: the label is one of two random ones. Evaluator's input: the choice bits of the OT.
 //! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
 
 use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
@@ -251,30 +251,13 @@ impl YaoParty<'_> {
         Ok(labels)
     }
 
+    /// The garbler's key is L_0, the evaluator's MAC the active label.
     fn evaluator_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
         let YaoSession { channel, side, .. } = &mut *self.session;
         let mut labels = vec![Block::ZERO; len];
-        for (i, labels) in labels.chunks_mut(PIECE).enumerate() {
-            let mut random = vec![Block::ZERO; labels.len().next_multiple_of(128)];
-            match side {
-                Side::Garbler { delta, cot, .. } => {
-                    cot.extend(channel, &mut random)?;
-                    let packed = channel.recv(tags::YAO_CHOICES, bits::packed_len(labels.len()))?;
-                    if !bits::is_canonical(&packed, labels.len()) {
-                        return Err(Fault::Misbehaved("yao.format"));
-                    }
-                    for (j, (label, key)) in labels.iter_mut().zip(random).enumerate() {
-                        *label = key ^ delta.times(bits::get(&packed, j));
-                    }
-                }
-                Side::Evaluator { cot } => {
-                    cot.extend(channel, &mut random)?;
-                    let bits = &bits[i * PIECE..][..labels.len()];
-                    let choices = bits.iter().zip(&random).map(|(bit, mac)| bit ^ mac.lsb());
-                    channel.send(tags::YAO_CHOICES, &bits::pack(choices))?;
-                    labels.copy_from_slice(&random[..labels.len()]);
-                }
-            }
+        match side {
+            Side::Garbler { cot, .. } => send_correlated(channel, &mut **cot, &mut labels)?,
+            Side::Evaluator { cot } => receive_correlated(channel, &mut **cot, bits, &mut labels)?,
         }
         channel.flush()?;
         Ok(labels)
