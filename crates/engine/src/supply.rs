@@ -24,6 +24,7 @@ use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::commit::Commitment;
 use cenote_prim::{Block, Prg, Secret, SessionId};
+use zeroize::Zeroize;
 
 use crate::params::WrkParams;
 use crate::protocols::bucket::{self, Triple};
@@ -46,6 +47,8 @@ pub struct Supply {
     pool: Option<Pool<LeakyAnd>>,
     triples: Stock<Triple>,
     shares: Stock<Share>,
+    /// Room for fresh shares, kept between refills.
+    made: Made,
     prg: Prg,
     /// Joint coin tossed after both offsets were fixed.
     start: Block,
@@ -87,6 +90,7 @@ impl Supply {
             pool: None,
             triples: Stock::new(),
             shares: Stock::new(),
+            made: Made::default(),
             start,
             prg,
             tosses,
@@ -152,6 +156,7 @@ impl Supply {
             let n = batch.min(capacity - items.len());
             let made = self.make_shares(channel, 3 * n)?;
             items.extend(self.leaky_batch(channel, made.slice().split_at(3 * n).0)?.0);
+            self.made = made;
         }
         self.pool = Some(Pool::full(capacity, items).map_err(store_defect)?);
         Ok(())
@@ -179,9 +184,11 @@ impl Supply {
     pub fn take_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<Share>, Fault> {
         let missing = n.saturating_sub(self.shares.level());
         if missing > 0 {
-            let fresh = self.make_shares(channel, missing + SPARE_SHARES)?;
-            let fresh: Vec<Share> = fresh.slice().iter().collect();
+            let made = self.make_shares(channel, missing + SPARE_SHARES)?;
+            let mut fresh: Vec<Share> = made.slice().iter().collect();
             self.shares.push(&fresh);
+            fresh.zeroize();
+            self.made = made;
         }
         self.shares.reserve(n).map_err(store_defect)
     }
@@ -210,9 +217,12 @@ impl Supply {
         let (leaky, masks) = made.slice().split_at(3 * batch);
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
         channel.set_phase(Phase::Online);
-        let members = self.draw(fresh, coin)?;
-        let ready = self.buckets(channel, &members, masks)?;
+        let mut members = self.draw(fresh, coin)?;
+        let mut ready = self.buckets(channel, &members, masks)?;
         self.triples.push(&ready);
+        ready.zeroize();
+        members.zeroize();
+        self.made = made;
         Ok(())
     }
 
@@ -271,7 +281,8 @@ impl Supply {
     /// At least `n` fresh authenticated shares of random bits: one COT each way for each.
     fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Made, Fault> {
         let n = n.next_multiple_of(128);
-        let mut made = Made { macs: vec![Block::ZERO; n], keys: vec![Block::ZERO; n] };
+        let mut made = std::mem::take(&mut self.made);
+        made.resize(n);
         // Sending comes first on both sides, so that both work at the same time.
         self.macs.extend(channel, &mut made.macs)?;
         self.keys.extend(channel, &mut made.keys)?;
@@ -279,15 +290,33 @@ impl Supply {
     }
 }
 
-/// Fresh shares.
+/// Fresh shares; wiped when dropped.
+#[derive(Default)]
 struct Made {
     macs: Vec<Block>,
     keys: Vec<Block>,
 }
 
 impl Made {
+    /// Makes room for `n` shares without leaving a copy of old ones behind.
+    fn resize(&mut self, n: usize) {
+        for array in [&mut self.macs, &mut self.keys] {
+            if n > array.capacity() {
+                array.zeroize();
+            }
+            array.resize(n, Block::ZERO);
+        }
+    }
+
     fn slice(&self) -> ShareSlice<'_> {
         ShareSlice { macs: &self.macs, keys: &self.keys }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.macs.zeroize();
+        self.keys.zeroize();
     }
 }
 

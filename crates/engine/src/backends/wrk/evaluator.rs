@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
 
 use super::Core;
 use super::masks::{Masked, Ready};
@@ -130,6 +131,12 @@ impl Evaluator {
         let mut expected = LinearHash::new(seed);
         expected.absorb(terms);
         Ok(expected.finish())
+    }
+}
+
+impl Drop for Evaluator {
+    fn drop(&mut self) {
+        self.active.iter_mut().for_each(|active| active.label.zeroize());
     }
 }
 

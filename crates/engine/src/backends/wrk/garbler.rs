@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
 
 use super::Core;
 use super::masks::{Masked, Ready};
@@ -135,6 +136,12 @@ impl Garbler {
                 }
             };
         }
+    }
+}
+
+impl Drop for Garbler {
+    fn drop(&mut self) {
+        self.labels.zeroize();
     }
 }
 

@@ -3,6 +3,7 @@
 use cenote_net::Role;
 use cenote_pool::Lease;
 use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
 
 use super::recorder::{Chunk, Kind};
 use crate::protocols::authenticated_half_gates::Gate;
@@ -13,6 +14,12 @@ use crate::protocols::share::Share;
 #[derive(Default)]
 pub(super) struct Masks {
     pub(super) shares: Vec<Share>,
+}
+
+impl Drop for Masks {
+    fn drop(&mut self) {
+        self.shares.zeroize();
+    }
 }
 
 /// A chunk whose masks are known and whose f and g are being opened.
