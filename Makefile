@@ -18,10 +18,10 @@ demo: setup ## two servers answer a stream of requests on real data
 	$(CARGO) run --release --locked --package cenote-cli -- demo
 
 test: setup ## everything that must hold: format, lints, tests, docs, licences
-	$(CARGO) xtask test
+	$(CARGO) --locked xtask test
 
 lint: setup ## layer and source rules, clippy
-	$(CARGO) xtask test lint clippy
+	$(CARGO) --locked xtask test lint clippy
 
 fmt: ## format all sources
 	$(CARGO) fmt --all
@@ -30,7 +30,7 @@ docs: ## API documentation, in target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
 deny: ## licences, sources and bans of the dependencies
-	$(CARGO) xtask test deny
+	$(CARGO) --locked xtask test deny
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json
