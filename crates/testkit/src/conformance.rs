@@ -28,6 +28,7 @@ macro_rules! conformance {
     ($backend:expr) => {
         $crate::conformance!($backend;
             quick_programs_for_all_receivers,
+            aes_and_many_requests_of_one_session,
             chunk_boundaries,
             gate_limits_without_ands,
             long_streams_with_chunks_in_flight,

@@ -2,7 +2,6 @@
 
 mod plain {
     cenote_testkit::conformance!(cenote_engine::Backend::Plain);
-    cenote_testkit::conformance!(cenote_engine::Backend::Plain; aes_and_many_requests_of_one_session);
 }
 
 mod yao {
@@ -11,7 +10,6 @@ mod yao {
 
 mod wrk {
     cenote_testkit::conformance!(cenote_engine::Backend::Wrk);
-    cenote_testkit::conformance!(cenote_engine::Backend::Wrk; aes_and_many_requests_of_one_session);
 
     use cenote_circuit::Gates;
     use cenote_engine::backends::wrk::WrkSession;

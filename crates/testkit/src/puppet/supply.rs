@@ -1,0 +1,189 @@
+//! Preprocessing of the puppet.
+
+use cenote_engine::protocols::share::Share;
+use cenote_engine::{Fault, Role, tags};
+use cenote_net::Channel;
+use cenote_prim::commit::commit;
+use cenote_prim::{Block, Prg, RandomOracle, bits};
+
+use super::{Cheat, Puppet, Triple};
+
+/// A leaky AND.
+#[derive(Clone, Copy)]
+struct Leaky {
+    x: Share,
+    y: Share,
+    z: Share,
+}
+
+/// Base OTs with a message that holds no points; the honest side must not get past it.
+pub(super) fn send_bad_point(
+    channel: &mut Channel,
+    role: Role,
+    params: cenote_ot::Params,
+) -> Result<(), Fault> {
+    use cenote_ot::{base, pprf, tags};
+    match role {
+        Role::Garbler => {
+            channel.send(tags::BASE_POINTS, &[255; base::RECEIVER_LEN])?;
+            channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
+            channel.recv(tags::TREES, pprf::message_len(params)).map(|_| ())
+        }
+        Role::Evaluator => {
+            channel.send(tags::BASE_POINT, &[255; base::SENDER_LEN])?;
+            channel.recv(tags::BASE_POINTS, base::RECEIVER_LEN)?;
+            channel.send(tags::TREES, &vec![0; pprf::message_len(params)])?;
+            channel.recv(tags::BASE_POINT, base::SENDER_LEN).map(|_| ())
+        }
+    }
+}
+
+impl Puppet {
+    /// `n` random shares, by one chunk of correlated OT each way.
+    fn make_shares(&mut self, n: usize) -> Result<Vec<Share>, Fault> {
+        let n = n.next_multiple_of(128);
+        let mut macs = vec![Block::ZERO; n];
+        let mut keys = vec![Block::ZERO; n];
+        let mut message = Vec::new();
+        self.macs.produce(&mut macs, &mut message)?;
+        if self.cheat == Cheat::InconsistentChoices {
+            message[0] ^= 1;
+        }
+        self.channel.send(cenote_ot::tags::CHUNK, &message)?;
+        self.keys.extend(&mut self.channel, &mut keys)?;
+        Ok(macs.into_iter().zip(keys).map(|(mac, key)| Share { mac, key }).collect())
+    }
+
+    pub(super) fn take_shares(&mut self, n: usize) -> Result<Vec<Share>, Fault> {
+        if self.shares.len() < n {
+            let missing = n - self.shares.len();
+            let fresh = self.make_shares(missing + 4096)?;
+            self.shares.extend(fresh);
+        }
+        Ok(self.shares.drain(..n).collect())
+    }
+
+    pub(super) fn take_triples(&mut self, n: usize) -> Result<Vec<Triple>, Fault> {
+        while self.triples.len() < n {
+            self.refill()?;
+        }
+        Ok(self.triples.drain(..n).collect())
+    }
+
+    fn refill(&mut self) -> Result<(), Fault> {
+        let (batch, bucket) = (self.params.batch, self.params.bucket);
+        let triples = batch / bucket;
+        let shares = self.make_shares(3 * batch + triples)?;
+        let (leaky, masks) = shares.split_at(3 * batch);
+        let (mut members, digest) = self.leaky_batch(leaky)?;
+        let coin = self.toss(digest)?;
+        let mut coins = Prg::new(coin);
+        let mut half: Option<u64> = None;
+        cenote_pool::shuffle(&mut members, || {
+            half.take().unwrap_or_else(|| {
+                let block = coins.block().to_u128();
+                half = Some((block >> 64) as u64);
+                block as u64
+            })
+        });
+        self.buckets(&members, masks)
+    }
+
+    fn leaky_batch(&mut self, shares: &[Share]) -> Result<(Vec<Leaky>, [u8; 32]), Fault> {
+        let n = shares.len() / 3;
+        let mut items: Vec<Leaky> = (0..n)
+            .map(|i| Leaky { x: shares[i], y: shares[n + i], z: shares[2 * n + i] })
+            .collect();
+        let (delta, wrong) = (self.delta, self.prg.block().with_lsb(true));
+        let own_delta =
+            if matches!(self.cheat, Cheat::WrongDelta | Cheat::EchoDigest) { wrong } else { delta };
+        let mut hashed: Vec<Block> =
+            items.iter().flat_map(|item| [item.x.key, item.x.key ^ own_delta]).collect();
+        self.leaky[0].pairs(&mut hashed);
+        let c: Vec<Block> = items.iter().map(|item| item.y.times_both_deltas(delta)).collect();
+        let mut g: Vec<Block> = (0..n).map(|i| hashed[2 * i] ^ hashed[2 * i + 1] ^ c[i]).collect();
+        if let Cheat::WrongG(count) = self.cheat {
+            g.iter_mut().take(count).for_each(|g| *g ^= self.prg.block());
+        }
+        self.channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
+        self.channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
+        let mut answers: Vec<Block> = items.iter().map(|item| item.x.mac).collect();
+        self.leaky[1].singles(&mut answers);
+        let mut s: Vec<Block> = (0..n)
+            .map(|i| {
+                let Leaky { x, z, .. } = items[i];
+                let shown = (g[i] ^ c[i]).times(x.bit());
+                answers[i] ^ shown ^ hashed[2 * i] ^ z.times_both_deltas(delta)
+            })
+            .collect();
+        let mut own = bits::pack(s.iter().map(|s| s.colour()));
+        own[0] ^= u8::from(self.cheat == Cheat::WrongD);
+        if let (Cheat::StrayD, Some(last)) = (self.cheat, own.last_mut()) {
+            *last |= 1 << 7;
+        }
+        self.channel.send(tags::LEAKY_D, &own)?;
+        let peer = self.channel.recv(tags::LEAKY_D, own.len())?;
+        for (i, (item, s)) in items.iter_mut().zip(&mut s).enumerate() {
+            let d = bits::get(&own, i) ^ bits::get(&peer, i);
+            item.z = item.z.add_public(d, self.role, delta);
+            *s ^= delta.times(d);
+        }
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
+        let mut digest = oracle.number(self.tosses - 1).blocks(&s).digest();
+        digest[7] ^= u8::from(self.cheat == Cheat::WrongDigest);
+        Ok((items, digest))
+    }
+
+    /// The joint coin; the equality of digests is not looked at.
+    pub(super) fn toss(&mut self, digest: [u8; 32]) -> Result<Block, Fault> {
+        let (number, coin) = (self.tosses, self.prg.block());
+        self.tosses += 1;
+        let mut value = [coin.to_bytes().as_slice(), &digest].concat();
+        if self.role == Role::Evaluator {
+            self.channel.recv(tags::COIN_COMMIT, 32)?;
+            self.channel.send(tags::COIN_REPLY, &value)?;
+            let opening = self.channel.recv(tags::COIN_OPEN, 80)?;
+            return Ok(coin ^ coin_in(&opening));
+        }
+        let nonce = self.prg.bytes32();
+        let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
+        self.channel.send(tags::COIN_COMMIT, &commitment.0)?;
+        let reply = self.channel.recv(tags::COIN_REPLY, 48)?;
+        if self.cheat == Cheat::BiasedCoin(number) {
+            value[3] ^= 1;
+        }
+        if self.cheat == Cheat::EchoDigest {
+            value[16..].copy_from_slice(&reply[16..]);
+        }
+        self.channel.send(tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
+        Ok(coin_in(&value) ^ coin_in(&reply))
+    }
+
+    fn buckets(&mut self, members: &[Leaky], masks: &[Share]) -> Result<(), Fault> {
+        let bucket = self.params.bucket;
+        let macs: Vec<Block> = members
+            .chunks(bucket)
+            .flat_map(|m| m[1..].iter().map(|other| m[0].y.mac ^ other.y.mac))
+            .collect();
+        let own = self.open(&macs, self.cheat == Cheat::FalseBucketBit);
+        self.channel.send(tags::BUCKET_OPEN, &own)?;
+        let peer = self.channel.recv(tags::BUCKET_OPEN, own.len())?;
+        for (k, (m, &mask)) in members.chunks(bucket).zip(masks).enumerate() {
+            let Leaky { mut x, y, mut z } = m[0];
+            for (i, other) in m[1..].iter().enumerate() {
+                let place = k * (bucket - 1) + i;
+                let d = macs[place].lsb() ^ bits::get(&peer, place);
+                x = x.xor(other.x);
+                z = z.xor(other.z).xor(other.x.times(d));
+            }
+            self.triples.push_back(Triple { x, y, z, mask });
+        }
+        Ok(())
+    }
+}
+
+fn coin_in(contribution: &[u8]) -> Block {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&contribution[..16]);
+    Block::from_bytes(bytes)
+}

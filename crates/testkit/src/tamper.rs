@@ -1,0 +1,106 @@
+//! Sessions in which one side's frames are changed on their way out.
+
+use std::time::Duration;
+
+use cenote_circuit::Clear;
+use cenote_engine::{Backend, Fault, Receivers, Role, Session};
+use cenote_net::{Channel, Deviation, Recording, Tag, Witness};
+
+use crate::pair::run_pair_over;
+use crate::programs::{Kind, TestProgram};
+use crate::run::{Outputs, expected, pair_with_limit, prg_of, run_program, smallest};
+
+/// How long a side waits for a frame that will not come.
+const SILENCE: Duration = Duration::from_millis(1000);
+/// Requests of a session, so that the first frame of most tags has a successor.
+pub const REQUESTS: usize = 2;
+
+/// How the honest side of a session ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ending {
+    /// Requests that gave the right output.
+    pub right: usize,
+    /// Requests that gave a wrong one.
+    pub wrong: usize,
+    /// What ended the session, if it did not reach its end.
+    pub fault: Option<Fault>,
+    /// Whether the deviation found its frame.
+    pub happened: bool,
+}
+
+/// What a rule for [`Channel::tamper`] or [`Channel::deviate`] is set up by.
+pub type SetUp<'a> = &'a (dyn Fn(&mut Channel) -> Witness + Sync);
+
+/// Runs a session in which `from` sends the frame with this tag and `index` others before it
+/// changed; tells how it ended for the other side.
+#[must_use]
+pub fn deviate(
+    backend: Backend,
+    (tag, from, index): (Tag, Role, usize),
+    deviation: Deviation,
+    seed: u128,
+) -> Ending {
+    cheat(backend, from, &|channel| channel.deviate(tag, index, deviation.clone()), seed)
+}
+
+/// Runs a session in which `from` cheats by `set_up`; tells how it ended for the other side.
+#[must_use]
+pub fn cheat(backend: Backend, from: Role, set_up: SetUp<'_>, seed: u128) -> Ending {
+    let (mut garbler, mut evaluator) = pair_with_limit(SILENCE);
+    let cheater = if from == Role::Garbler { &mut garbler } else { &mut evaluator };
+    let witness = set_up(cheater);
+    let channels = (garbler, evaluator);
+    let (g, e) = run_pair_over(channels, |channel, role| serve(backend, channel, role, seed));
+    let (outputs, fault) = if from == Role::Garbler { e } else { g };
+    let right = (0..).zip(&outputs).filter(|(request, output)| {
+        let (program, inputs) = request_of(seed, *request);
+        let clear = Clear::eval(&program, &inputs);
+        **output == expected(&clear, Receivers::Both, from.peer())
+    });
+    let right = right.count();
+    Ending { right, wrong: outputs.len() - right, fault, happened: witness.happened() }
+}
+
+/// The program and inputs of a request.
+fn request_of(seed: u128, request: u128) -> (TestProgram, Vec<Vec<bool>>) {
+    let program = TestProgram(Kind::Small);
+    let inputs = program.inputs(seed << 8 | request);
+    (program, inputs)
+}
+
+/// One side: the outputs that it obtained and the fault that stopped it.
+pub(crate) fn serve(
+    backend: Backend,
+    channel: Channel,
+    role: Role,
+    seed: u128,
+) -> (Vec<Outputs>, Option<Fault>) {
+    let mut outputs = Vec::new();
+    let mut session = match Session::open(channel, role, &smallest(backend), prg_of(role, seed)) {
+        Ok(session) => session,
+        Err(fault) => return (outputs, Some(fault)),
+    };
+    for request in 0..REQUESTS {
+        let (program, inputs) = request_of(seed, request as u128);
+        match run_program(&mut session, &program, &inputs, Receivers::Both) {
+            Ok(output) => outputs.push(output),
+            Err(fault) => return (outputs, Some(fault)),
+        }
+    }
+    session.close();
+    (outputs, None)
+}
+
+/// All frames of an honest session, recorded at the garbler.
+///
+/// # Panics
+/// When the session fails.
+#[must_use]
+pub fn record(backend: Backend, seed: u128) -> Recording {
+    let (mut garbler, evaluator) = crate::run::patient_pair();
+    let recording = garbler.record();
+    let (g, e) =
+        run_pair_over((garbler, evaluator), |channel, role| serve(backend, channel, role, seed));
+    assert_eq!((g.1, e.1), (None, None), "an honest session");
+    recording
+}
