@@ -4,14 +4,14 @@
 //! the garbler's shares of the masked products; the evaluator's wire masks come from authenticated
 //! shares, and a check over MACs replaces the rows of WRK17.
 //! **Roles.** Garbler A holds L_{w,0} of every wire, evaluator B holds L_{w,Lambda} and the masked
-//! value Lambda = value xor lambda. T(s) = s^A Delta_A xor K_A[s^B], so that T(s) xor M_B[s^B] = s Delta_A.
+//! value Lambda = value xor lambda. T(s) = s^A Delta_A xor K_A\[s^B\], so that T(s) xor M_B\[s^B\] = s Delta_A.
 //! **Model.** H is MITCCRH; each gate has two key indices of its own in the session.
 //! **Gate** (a, b -> c) with sigma = lambda_a lambda_b:
 //! - G0 = H(L_{a,0}) xor H(L_{a,1}) xor T(lambda_b);
 //! - G1 = H(L_{b,0}) xor H(L_{b,1}) xor L_{a,0} xor T(lambda_a);
 //! - L_{c,0} = H(L_{a,0}) xor H(L_{b,0}) xor T(sigma) xor T(lambda_c), and its colour.
-//! - B: L_c = H(L_a) xor Lambda_a (G0 xor M[lambda_b]) xor H(L_b) xor Lambda_b (G1 xor M[lambda_a] xor L_a)
-//!   xor M[sigma] xor M[lambda_c]; Lambda_c = colour bit of the gate xor colour(L_c).
+//! - B: L_c = H(L_a) xor Lambda_a (G0 xor M\[lambda_b\]) xor H(L_b) xor Lambda_b (G1 xor M\[lambda_a\] xor L_a)
+//!   xor M\[sigma\] xor M\[lambda_c\]; Lambda_c = colour bit of the gate xor colour(L_c).
 //!
 //! **Checks** (`check_labels`, `check_masked`; `backends/wrk` runs them before any reveal):
 //! - `wrk.labels` (D_L): B's labels of all AND outputs are those A has for the reported Lambda. Catches

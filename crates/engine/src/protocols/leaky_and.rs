@@ -6,9 +6,9 @@
 //! a start point for each direction from a coin tossed after both offsets were fixed, key index =
 //! running number of the triple in the session.
 //! **Steps**, for random shares x, y, z:
-//! 1. C_P = y^P Delta_P xor K_P[y] xor M_P[y], so that C_A xor C_B = y (Delta_A xor Delta_B).
-//! 2. P sends G_P = H(K_P[x]) xor H(K_P[x] xor Delta_P) xor C_P.
-//! 3. S_P = H(M_P[x]) xor x^P G_{P'} xor H(K_P[x]) xor x^P C_P xor z^P Delta_P xor K_P[z] xor M_P[z];
+//! 1. C_P = y^P Delta_P xor K_P\[y\] xor M_P\[y\], so that C_A xor C_B = y (Delta_A xor Delta_B).
+//! 2. P sends G_P = H(K_P\[x\]) xor H(K_P\[x\] xor Delta_P) xor C_P.
+//! 3. S_P = H(M_P\[x\]) xor x^P G_{P'} xor H(K_P\[x\]) xor x^P C_P xor z^P Delta_P xor K_P\[z\] xor M_P\[z\];
 //!    then S_A xor S_B = (x y xor z)(Delta_A xor Delta_B).
 //! 4. Exchange d_P = colour(S_P); d = d_A xor d_B; z := z xor d; L_P = S_P xor d Delta_P.
 //! 5. Equality of all L of the batch: digests under commit and open (`coin.rs`).
@@ -20,7 +20,7 @@
 //! **Checks.** `equality.digest` (in `coin.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
-//! which the peer does not know; d_P by the colour of M[z], which is uniform.
+//! which the peer does not know; d_P by the colour of M\[z\], which is uniform.
 //! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), 16 B + 1 bit.
 
 use cenote_net::{Fault, Role};
