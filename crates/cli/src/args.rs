@@ -6,6 +6,7 @@ use cenote_engine::{Backend, PoolChoice, Receivers, Rho, Role};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::demo::DemoArgs;
 use crate::values::Owned;
 
 const EXIT_CODES: &str = "\
@@ -43,9 +44,14 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Keep a peer's certificate and show both fingerprints, to be compared over another line.
     Pair(PairArgs),
+    /// Two card issuers, two servers, a stream of requests on real data.
+    Demo(DemoArgs),
     /// One party of `run` and `bench`, started by them.
     #[command(hide = true)]
     Worker,
+    /// One server of `demo`, started by it.
+    #[command(hide = true)]
+    DemoServer,
 }
 
 /// What a session promises; both sides must choose the same.

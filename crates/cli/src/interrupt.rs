@@ -29,10 +29,10 @@ struct State {
 }
 
 impl Interrupt {
-    /// Takes over the signals of this process.
-    pub(crate) fn install(format: Option<Format>) -> Result<Interrupt, Failure> {
+    /// Takes over the signals of this process; without a format, an interruption is not reported.
+    pub(crate) fn install(format: impl Into<Option<Format>>) -> Result<Interrupt, Failure> {
         let stop = Mutex::new(None);
-        let state = Arc::new(State { hit: AtomicBool::new(false), format, stop });
+        let state = Arc::new(State { hit: AtomicBool::new(false), format: format.into(), stop });
         let interrupt = Interrupt { state };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
             .map_err(|error| Failure::internal(format!("signals: {error}")))?;

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod circuit;
+mod demo;
 mod exit;
 mod identity;
 mod interrupt;
@@ -47,6 +48,8 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Params(args) => params::command(&args),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args),
+        Command::Demo(args) => demo::command(&args, format),
         Command::Worker => workers::child::command(),
+        Command::DemoServer => demo::server::command(),
     }
 }

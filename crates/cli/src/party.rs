@@ -25,7 +25,7 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
     let (role, limit) = (args.role, Duration::from_secs(args.idle_limit));
     let work = prepare(&args)?;
     let protection = protection(&args)?;
-    let interrupt = Interrupt::install(Some(format))?;
+    let interrupt = Interrupt::install(format)?;
     let end = match (args.listen, args.connect) {
         (Some(address), _) => {
             let listener = tcp_listen(&address)?;

@@ -14,3 +14,12 @@ pub(crate) fn bar(len: u64, what: &str) -> ProgressBar {
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
+
+/// A spinner called `what`, with the time that has passed.
+pub(crate) fn spinner(what: &str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+    spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
+}

@@ -49,8 +49,8 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
             security,
         },
     };
-    let interrupt = Interrupt::install(Some(format))?;
-    let bar = progress::bar(1, "running");
+    let interrupt = Interrupt::install(format)?;
+    let bar = progress::spinner("running");
     let both = run_pair(spec, &interrupt)?;
     bar.finish_and_clear();
     reply(&signature, security, ands, &both)

@@ -82,7 +82,7 @@ pub(crate) fn with_owners(
     if owners.len() != signature.inputs.len() {
         let (ports, given) = (signature.inputs.len(), owners.len());
         return Err(Failure::bad_input(format!(
-            "the circuit has {ports} input ports, {given} were named; give one for each, in port order"
+            "the circuit has {ports} input ports and {given} were given; give one for each, in port order"
         )));
     }
     for (port, owner) in signature.inputs.iter_mut().zip(owners) {

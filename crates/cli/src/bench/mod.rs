@@ -82,7 +82,7 @@ fn measure(
     format: Format,
     verify: impl Fn(&Both) -> Result<(), Failure>,
 ) -> Result<Vec<Vec<Both>>, Failure> {
-    let interrupt = Interrupt::install(Some(format))?;
+    let interrupt = Interrupt::install(format)?;
     let mut runs: Vec<Vec<Both>> = tasks.iter().map(|_| Vec::new()).collect();
     let bar = progress::bar(u64::from(repeat) * tasks.len() as u64, "measuring");
     for _ in 0..repeat {

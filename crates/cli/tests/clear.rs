@@ -1,0 +1,126 @@
+//! Commands without a peer.
+
+mod common;
+
+use common::{ADDER, run, write};
+use tempfile::TempDir;
+
+#[test]
+fn params_are_those_of_the_paper() {
+    // POOL table 3 and section 7.3 (jimu) and table 6 (wrk).
+    for (pool, bucket, rate) in [(10_000, 6, 0.122), (100_000, 5, 0.055), (1_000_000, 4, 0.055)] {
+        let said = run(&format!("params --backend jimu --pool {pool} --epsilon-log2 -41"));
+        assert_eq!(said.json["bucket"], bucket);
+        let found = said.json["check_rate"].as_f64().expect("a number");
+        assert!((found - rate).abs() < 0.0006, "{found}");
+        let cost = said.json["gates_per_and"].as_f64().expect("a number");
+        assert!((cost - f64::from(bucket) / (1.0 - found)).abs() < 1e-9);
+    }
+    for (pool, bucket) in [(7673, 4), (7672, 5), (1073, 5), (1072, 6)] {
+        let said = run(&format!("params --backend wrk --pool {pool} --epsilon-log2 -40"));
+        assert_eq!((&said.json["bucket"], &said.json["check_rate"]), (&bucket.into(), &1.0.into()));
+    }
+}
+
+#[test]
+fn a_pool_that_is_too_small_is_bad_input() {
+    for backend in ["jimu", "wrk"] {
+        let said = run(&format!("params --backend {backend} --pool 10 --epsilon-log2 -41"));
+        assert!(said.error(2).contains("needs at least"));
+    }
+}
+
+#[test]
+fn wrong_usage_is_bad_input_with_an_object() {
+    assert!(run("params --backend wrk --pool many").error(2).contains("--pool"));
+    assert!(run("run").error(2).contains("required"));
+    let said = run("--help");
+    assert_eq!(said.code, 0);
+    assert!(said.stdout.contains("Exit codes"));
+}
+
+#[test]
+fn circuits_are_described_evaluated_and_converted() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "adder.txt", ADDER);
+    let file = file.display();
+    let info = run(&format!("circuit info {file}")).json;
+    assert_eq!((&info["and"], &info["xor"], &info["wires"]), (&3.into(), &4.into(), &13.into()));
+    assert_eq!(info["inputs"][1]["bits"], 2);
+    for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+        let said = run(&format!("circuit eval {file} --input {a:x} --input 0x0{b:x}"));
+        let (sum, odd) = (format!("{:x}", a + b), format!("{:x}", a & b & 1));
+        assert_eq!(said.outputs(), [Some(sum.as_str()), Some(odd.as_str())]);
+    }
+    // The old format has one output, and knows no EQW.
+    let refused = run(&format!("circuit convert {file}"));
+    assert!(refused.error(2).contains("Bristol Fashion"));
+    let one = write(dir.path(), "one.txt", "2 6\n2 2 2\n1 2\n\n2 1 0 2 4 AND\n2 1 1 3 5 AND\n");
+    let old = dir.path().join("old.txt");
+    let said = run(&format!("circuit convert {} -o {}", one.display(), old.display()));
+    assert_eq!((said.code, &said.json["format"]), (0, &"old".into()));
+    let said = run(&format!("circuit eval {} --input 3 --input 2", old.display()));
+    assert_eq!(said.outputs(), [Some("2")]);
+    let back = run(&format!("circuit convert {}", old.display()));
+    assert_eq!(back.json["format"], "fashion");
+}
+
+#[test]
+fn values_come_from_files_too() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "adder.txt", ADDER);
+    let value = write(dir.path(), "value", "3\n");
+    let (file, value) = (file.display(), value.display());
+    let said = run(&format!("circuit eval {file} --input @{value} --input 1"));
+    assert_eq!(said.outputs(), [Some("4"), Some("1")]);
+    let said = run(&format!("circuit eval {file} --input @{value}.not --input 1"));
+    assert!(said.error(2).contains("value.not"));
+}
+
+#[test]
+fn bad_values_are_refused_without_repeating_them() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "adder.txt", ADDER);
+    for line in ["circuit eval", "run --backend plain"] {
+        let said = run(&format!("{line} {} --input 5 --input 1", file.display()));
+        assert!(said.error(2).contains("`in0` needs 3 bits"));
+        let said = run(&format!("{line} {} --input 1 --input c0ffees", file.display()));
+        assert!(!said.error(2).contains("ffees"));
+        let said = run(&format!("{line} {} --input 1", file.display()));
+        assert!(said.error(2).contains("1 were given"));
+    }
+}
+
+#[test]
+fn a_malformed_circuit_is_named_with_line_and_remedy_and_nothing_starts() {
+    let dir = TempDir::new().expect("a directory");
+    let broken = ADDER.replace("2 1 5 4 7 AND", "2 1 5 40 7 AND");
+    let file = write(dir.path(), "broken.txt", &broken);
+    let file = file.display();
+    for line in [
+        format!("circuit info {file}"),
+        format!("run {file} --input 1 --input 1"),
+        format!("party {file} --role garbler --listen 127.0.0.1:0 --insecure-plaintext --input 1"),
+    ] {
+        let said = run(&line);
+        let error = said.error(2);
+        assert!(error.contains("broken.txt:8: ") && error.contains("; "), "{error}");
+        assert!(!said.stderr.contains("listening"));
+    }
+    assert!(run("circuit info /no/such/file.txt").error(2).contains("/no/such/file.txt"));
+}
+
+#[test]
+fn identities_are_made_once_and_paired() {
+    let dir = TempDir::new().expect("a directory");
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    let (a, b) = (a.display(), b.display());
+    let made = run(&format!("init {a} --name alice")).json["fingerprint"].clone();
+    assert!(run(&format!("init {a}")).error(2).contains("identity."));
+    run(&format!("init {b}"));
+    let paired = run(&format!("pair {b} {a}/identity.crt.pem"));
+    assert_eq!(paired.json["peer_fingerprint"], made);
+    assert!(run(&format!("pair {a} {a}/identity.crt.pem")).error(2).contains("own certificate"));
+    let bad = write(dir.path(), "bad.pem", "-----BEGIN CERTIFICATE-----\n!\n");
+    assert!(run(&format!("pair {a} {}", bad.display())).error(2).contains("bad.pem"));
+}

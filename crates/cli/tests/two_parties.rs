@@ -1,0 +1,251 @@
+//! Commands with a peer: honest, different, wrong, silent and hostile ones.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{ADDER, LIMIT, Said, parties, run, start, write};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tempfile::TempDir;
+
+fn adder(dir: &TempDir) -> String {
+    write(dir.path(), "adder.txt", ADDER).display().to_string()
+}
+
+#[test]
+fn every_backend_runs_a_circuit_on_this_machine() {
+    let dir = TempDir::new().expect("a directory");
+    let file = adder(&dir);
+    for backend in ["plain", "yao", "wrk"] {
+        let line = format!("run {file} --backend {backend}");
+        let said = run(&format!("{line} --input garbler=3 --input evaluator=1"));
+        assert_eq!(said.outputs(), [Some("4"), Some("1")], "{backend}");
+        assert_eq!(said.json["ands"], 3);
+        assert!(said.json["parties"]["evaluator"]["bytes_sent"].as_u64().expect("a count") > 0);
+    }
+    // Owners are named port by port, or ports take turns; who receives changes nothing here.
+    for inputs in ["--input evaluator=2 --input garbler=3", "--input 2 --input garbler=3"] {
+        let said = run(&format!("run {file} --backend yao --reveal-to evaluator {inputs}"));
+        assert_eq!(said.outputs(), [Some("5"), Some("0")]);
+    }
+}
+
+#[test]
+fn two_commands_compute_over_plain_tcp() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("{} --insecure-plaintext", adder(&dir));
+    let (garbler, evaluator) = parties(&format!("{line} --input 3"), &format!("{line} --input 1"));
+    assert_eq!(garbler.outputs(), [Some("4"), Some("1")]);
+    assert_eq!(evaluator.outputs(), garbler.outputs());
+    assert_eq!(garbler.json["epsilon_log2"], -40.0);
+
+    let line = format!("{line} --backend yao --reveal-to garbler --owners e,e");
+    let (garbler, evaluator) = parties(&line, &format!("{line} --input 3 --input 2"));
+    assert_eq!(garbler.outputs(), [Some("5"), Some("0")]);
+    assert_eq!(evaluator.outputs(), [None, None]);
+}
+
+#[test]
+fn tls_takes_the_paired_peer_and_no_other() {
+    let dir = TempDir::new().expect("a directory");
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    for name in ["a", "b", "c"] {
+        run(&format!("init {} --name {name}", at(name)));
+    }
+    run(&format!("pair {} {}/identity.crt.pem", at("a"), at("b")));
+    let file = adder(&dir);
+    let garbler = format!("{file} --backend yao --input 2 --identity {}", at("a"));
+    let evaluator = |who: &str| {
+        let peer = format!("--peer-cert {}/identity.crt.pem", at("a"));
+        format!("{file} --backend yao --input 2 --identity {} {peer}", at(who))
+    };
+    let (one, two) = parties(&garbler, &evaluator("b"));
+    assert_eq!(one.outputs(), [Some("4"), Some("0")]);
+    assert_eq!(two.outputs(), one.outputs());
+
+    let (one, two) = parties(&garbler, &evaluator("c"));
+    assert!(one.error(3).contains("fingerprint"));
+    assert!(two.error(3).contains("certificate"));
+
+    let said = run(&format!(
+        "party {file} --role garbler --connect 127.0.0.1:1 --input 2 --identity {}",
+        at("c")
+    ));
+    assert!(said.error(2).contains("cenote pair"));
+}
+
+/// Both sides must refuse, and name what differs.
+#[track_caller]
+fn refused(both: (Said, Said), what: &str) {
+    for said in [both.0, both.1] {
+        let error = said.error(3);
+        assert!(error.contains(what), "{error}");
+        assert!(said.json.get("outputs").is_none());
+    }
+}
+
+#[test]
+fn whatever_differs_is_refused_on_both_sides_by_name() {
+    let dir = TempDir::new().expect("a directory");
+    let file = adder(&dir);
+    let other = ADDER.replace("2 1 0 2 9 XOR", "2 1 0 2 9 AND");
+    let other = write(dir.path(), "other.txt", &other).display().to_string();
+    let side = |file: &str, more: &str| format!("{file} --insecure-plaintext --input 1 {more}");
+    let one = side(&file, "");
+    refused(parties(&one, &side(&other, "")), "program: here");
+    refused(parties(&one, &side(&file, "--backend yao")), "backend: here");
+    refused(parties(&one, &side(&file, "--rho 64")), "rho: here");
+    refused(parties(&one, &side(&file, "--pool 480000")), "pool: here");
+    refused(parties(&one, &side(&file, "--reveal-to garbler")), "reveal-to: here");
+    let both_theirs = format!("{} --owners e,e --input 1", side(&file, ""));
+    refused(parties(&one, &both_theirs), "owners: here");
+    // The same circuit under another name is the same program.
+    let copy = write(dir.path(), "copy.txt", ADDER).display().to_string();
+    let (one, two) = parties(&one, &side(&copy, ""));
+    assert_eq!(one.outputs(), two.outputs());
+}
+
+#[test]
+fn two_garblers_are_refused() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --insecure-plaintext --input 1", adder(&dir));
+    let mut listening = start(&format!("{line} --listen 127.0.0.1:0"));
+    let other = run(&format!("{line} --connect {}", listening.address()));
+    refused((listening.end(), other), "role: here garbler");
+}
+
+#[test]
+fn nobody_there_is_a_failed_connection() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --insecure-plaintext --input 1", adder(&dir));
+    assert!(
+        run(&format!("{line} --connect 127.0.0.1:1 --wait 1")).error(5).contains("127.0.0.1:1")
+    );
+    assert!(run(&format!("{line} --listen 127.0.0.1:0 --wait 1")).error(5).contains("no peer"));
+}
+
+/// A peer that accepts one connection, sends `bytes` and then stays as it is until the end.
+fn hostile(bytes: Vec<u8>) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("bound").to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = socket.accept()?;
+        stream.write_all(&bytes)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.read_to_end(&mut Vec::new())
+    });
+    address
+}
+
+#[test]
+fn garbage_and_silence_end_in_bounded_time() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --input 1 --idle-limit 1", adder(&dir));
+    let junk: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8 | 0x80).collect();
+    let started = Instant::now();
+    let plain = format!("{line} --insecure-plaintext");
+    run(&format!("{plain} --connect {}", hostile(junk.clone()))).error(4);
+    run(&format!("{plain} --connect {}", hostile(vec![2, 200, 0, 0, 0, 1]))).error(5);
+    run(&format!("{plain} --connect {}", hostile(vec![]))).error(5);
+    run(&format!("{plain} --connect {}", hostile(vec![0, 0, 0, 0, 0]))).error(6);
+    let identity = dir.path().join("a").display().to_string();
+    let peer = dir.path().join("b").display().to_string();
+    run(&format!("init {identity}"));
+    run(&format!("init {peer}"));
+    let tls = format!("{line} --identity {identity} --peer-cert {peer}/identity.crt.pem");
+    let said = run(&format!("{tls} --connect {}", hostile(junk)));
+    assert!([4, 5].contains(&said.code), "{said:?}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(id as i32).expect("a process has a number")
+}
+
+fn interrupt(id: u32) {
+    kill_process(pid(id), Signal::INT).expect("the process is there");
+}
+
+#[test]
+fn ctrl_c_ends_a_party_that_waits() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --insecure-plaintext --input 1", adder(&dir));
+    let mut nobody_came = start(&format!("{line} --listen 127.0.0.1:0"));
+    nobody_came.address();
+    interrupt(nobody_came.child.id());
+    nobody_came.end().error(130);
+
+    let silent = start(&format!("{line} --connect {}", hostile(vec![])));
+    thread::sleep(Duration::from_millis(500));
+    let started = Instant::now();
+    interrupt(silent.child.id());
+    silent.end().error(130);
+    assert!(started.elapsed() < Duration::from_secs(8));
+}
+
+/// The processes that `id` started.
+fn children(id: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(Path::new("/proc").join(format!("{id}/task/{id}/children")));
+    let list = list.expect("Linux tells");
+    list.split_whitespace().map(|id| id.parse().expect("a number")).collect()
+}
+
+#[test]
+fn ctrl_c_ends_both_processes_of_a_run() {
+    let bench = start("bench aes --backend yao --jobs 100000");
+    let started = Instant::now();
+    let both = loop {
+        let both = children(bench.child.id());
+        if both.len() == 2 {
+            break both;
+        }
+        assert!(started.elapsed() < LIMIT);
+        thread::sleep(Duration::from_millis(20));
+    };
+    thread::sleep(Duration::from_millis(500));
+    interrupt(bench.child.id());
+    bench.end().error(130);
+    for child in both {
+        assert!(test_kill_process(pid(child)).is_err(), "a process was left behind");
+    }
+}
+
+#[test]
+fn benches_report_what_they_measured() {
+    let said = run("bench and --backend plain,yao --ands 50000 --repeat 2");
+    let results = said.json["results"].as_array().expect("two backends");
+    assert_eq!(results.len(), 2);
+    for result in results {
+        assert_eq!((&result["ands"], &result["verified"]), (&50_000.into(), &true.into()));
+        for name in ["wall_s", "ands_per_s"] {
+            assert!(result[name].as_f64().expect("a number") > 0.0);
+        }
+        for party in ["garbler", "evaluator"] {
+            let party = &result["parties"][party];
+            assert!(party["bytes_sent"].as_u64().expect("a count") > 0);
+            assert!(party["peak_rss_bytes"].as_u64().expect("a count") > 1 << 20);
+        }
+    }
+    // 32 bytes an AND by half gates, base OTs and frames aside.
+    let bytes = results[1]["bytes_per_and"].as_f64().expect("a number");
+    assert!((32.0..33.0).contains(&bytes), "{bytes}");
+
+    let said = run("bench aes --backend wrk --pool none --jobs 2 --warm --tls");
+    assert_eq!((said.code, &said.json["ands"]), (0, &6400.into()), "{said:?}");
+    assert!(said.json["online_ms"].as_f64().expect("a number") > 0.0);
+
+    let said = run("bench ot --k 2 --count 1000 --rtt-ms 10 --mbit 100");
+    assert!(said.json["ots_per_s"].as_f64().expect("a number") > 0.0, "{said:?}");
+    assert!(said.json["setup_s"].as_f64().expect("a number") > 0.02);
+}
+
+#[test]
+fn parameters_of_a_bench_are_checked_first() {
+    let said = run("bench and --pool 10 --ands 100");
+    assert!(said.error(2).contains("needs at least"));
+    assert!(run("bench and --rtt-ms 99999").error(2).contains("--rtt-ms"));
+}
