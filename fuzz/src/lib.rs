@@ -70,6 +70,7 @@ pub fn ports(data: &[u8]) {
 /// An error must say where, what, and what to do.
 fn check_error(error: &ParseError) {
     assert!(error.line >= 1 && !error.message.is_empty() && !error.remedy.is_empty());
+    assert!(!error.to_string().contains('\n'), "an error is one line");
 }
 
 /// The outputs with every input bit equal to `bit`.

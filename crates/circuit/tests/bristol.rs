@@ -163,6 +163,8 @@ fn ports_errors_name_file_line_and_remedy() {
         ("version = 1\n[[input]]\nname = \"a\"\nowner = \"eve\"\n", 4, "eve"),
         ("version = 1\n[[input]]\nname = \"a\"\n[[input\n", 4, ""),
         ("version = 1\n[[input]]\nname = \"a\"\n", 3, "has no width"),
+        ("version = 1\n[[input]]\nname = \"a\\nb\"\n", 3, "cannot be named"),
+        ("version = 1\n[[output]]\nname = \"\"\n", 3, "cannot be named"),
         ("version = 1\n[[input]]\nname = \"a\"\nbits = 5\n", 3, "have 5 bits, the circuit has 4"),
         ("version = 1\n[[output]]\nname = \"a\"\norder = \"bytes-lsb\"\n", 3, "whole bytes"),
         ("version = 1\n[[input]]\nname = \"a\"\n[[input]]\nname = \"a\"\n", 5, "two inputs"),

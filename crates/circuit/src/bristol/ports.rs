@@ -95,6 +95,14 @@ struct OutputEntry {
     order: BitOrder,
 }
 
+/// Most bytes of a port's name.
+const MAX_NAME: usize = 64;
+
+/// The start of a name that is refused, for the error.
+fn shortened(name: &str) -> String {
+    name.chars().take(32).collect()
+}
+
 impl Ports {
     /// Reads a ports file; `file` is its name in errors.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ParseError> {
@@ -133,7 +141,17 @@ impl Ports {
             party: entry.receiver,
             order: entry.order,
         });
-        Ok(Self { file: file.to_owned(), inputs: inputs.collect(), outputs: outputs.collect() })
+        let ports =
+            Self { file: file.to_owned(), inputs: inputs.collect(), outputs: outputs.collect() };
+        let names = (ports.inputs.iter().map(|spec| (spec.line, &spec.name)))
+            .chain(ports.outputs.iter().map(|spec| (spec.line, &spec.name)));
+        for (line, name) in names {
+            if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+                let message = format!("a port cannot be named {:?}", shortened(name));
+                return Err(error(line, message, "use up to 64 printable characters"));
+            }
+        }
+        Ok(ports)
     }
 
     /// Names the ports of a circuit and brings their wires into least-significant-first order.
