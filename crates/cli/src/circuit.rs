@@ -35,7 +35,8 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     let digest: String = circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect();
     let stats = serde_json::to_value(circuit.stats())
         .map_err(|error| Failure::internal(error.to_string()))?;
-    let mut json = json!({ "file": file, "name": circuit.name(), "digest": digest });
+    let mut json =
+        json!({ "file": file.display().to_string(), "name": circuit.name(), "digest": digest });
     let mut words = json.clone();
     for (name, value) in stats.as_object().into_iter().flatten() {
         json[name] = value.clone();
@@ -102,7 +103,12 @@ fn convert(
         write(ports, &circuit.ports_toml())?;
     }
     let words = format!("{format} format, {gates} gates, written to {}", output.display());
-    let json = json!({ "format": format, "gates": gates, "file": output, "ports": ports });
+    let json = json!({
+        "format": format,
+        "gates": gates,
+        "file": output.display().to_string(),
+        "ports": ports.map(|ports| ports.display().to_string()),
+    });
     Ok(Reply::new(json, words))
 }
 

@@ -25,8 +25,8 @@ pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
         certificate.display(),
     );
     let json = json!({
-        "dir": args.dir,
-        "certificate": certificate,
+        "dir": args.dir.display().to_string(),
+        "certificate": certificate.display().to_string(),
         "fingerprint": fingerprint,
     });
     Ok(Reply::new(json, text))
@@ -38,7 +38,7 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
     let own = identity.fingerprint();
     let Some(file) = &args.peer_cert else {
         let text = format!("fingerprint  {own}\ncertificate  {}", certificate.display());
-        let json = json!({ "certificate": certificate, "fingerprint": own.to_string() });
+        let json = json!({ "certificate": certificate.display().to_string(), "fingerprint": own.to_string() });
         return Ok(Reply::new(json, text));
     };
     let peer = PeerCertificate::load(file)?;
@@ -57,9 +57,9 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
         kept.display(),
     );
     let json = json!({
-        "certificate": certificate,
+        "certificate": certificate.display().to_string(),
         "fingerprint": own.to_string(),
-        "peer_certificate": kept,
+        "peer_certificate": kept.display().to_string(),
         "peer_fingerprint": peer.to_string(),
     });
     Ok(Reply::new(json, text))

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Failure, Kind};
@@ -34,7 +34,7 @@ impl Interrupt {
         let stop = Mutex::new(None);
         let state = Arc::new(State { hit: AtomicBool::new(false), format: format.into(), stop });
         let interrupt = Interrupt { state };
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        let mut signals = Signals::new([SIGINT, SIGTERM])
             .map_err(|error| Failure::internal(format!("signals: {error}")))?;
         let on_signal = interrupt.clone();
         thread::spawn(move || signals.forever().for_each(|_| on_signal.trigger()));

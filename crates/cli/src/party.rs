@@ -1,9 +1,7 @@
 //! `cenote party`: one side of a computation. `cenote run` starts two of the same work.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gate, Gates, Program, Signature};
@@ -18,8 +16,9 @@ use crate::identity::PEER_FILE;
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
+use crate::progress::Meter;
 use crate::workers::{JobReport, Report, Security};
-use crate::{circuit, progress, values};
+use crate::{circuit, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let (role, limit) = (args.role, Duration::from_secs(args.idle_limit));
@@ -41,10 +40,9 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
     channel.set_idle_limit(limit);
     let canceller = channel.canceller();
     interrupt.on_signal(move || canceller.cancel());
-    let meter = Meter::start(work.ands);
+    let meter = Meter::start(work.ands, "ANDs");
     let mut report =
-        work.run(channel, role, &meter.done).map_err(|failure| interrupt.or(failure))?;
-    drop(meter);
+        work.run(channel, role, meter.count()).map_err(|failure| interrupt.or(failure))?;
     report.wall_s = started.elapsed().as_secs_f64();
     report.process();
     Ok(reply(&work, role, &report))
@@ -255,40 +253,13 @@ impl<G: Gates> Gates for Metered<'_, G> {
     }
 }
 
-/// A progress bar that follows a counter from a thread of its own.
-struct Meter {
-    done: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
-}
-
-impl Meter {
-    fn start(ands: u64) -> Meter {
-        let meter = Meter { done: Arc::default(), over: Arc::default() };
-        let (done, over) = (Arc::clone(&meter.done), Arc::clone(&meter.over));
-        let bar = progress::bar(ands, "ANDs");
-        thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                bar.set_position(done.load(Ordering::Relaxed));
-                thread::sleep(Duration::from_millis(100));
-            }
-            bar.finish_and_clear();
-        });
-        meter
-    }
-}
-
-impl Drop for Meter {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-}
-
 fn reply(work: &Work, role: Role, report: &Report) -> Reply {
     let json = json!({
         "outputs": report.outputs,
         "role": role.name(),
         "backend": work.security.backend().name(),
         "ands": work.ands,
+        "adversary": report.adversary,
         "kappa": report.kappa,
         "epsilon_log2": report.epsilon_log2,
         "wall_s": report.wall_s,

@@ -91,6 +91,7 @@ fn reply(
         "outputs": outputs,
         "backend": security.backend().name(),
         "ands": ands,
+        "adversary": garbler.adversary,
         "kappa": garbler.kappa,
         "epsilon_log2": garbler.epsilon_log2,
         "wall_s": garbler.wall_s.max(evaluator.wall_s),

@@ -28,6 +28,8 @@ pub(crate) struct Report {
     /// Base-2 logarithm of the error bound, where the backend has one.
     pub(crate) epsilon_log2: Option<f64>,
     pub(crate) kappa: u32,
+    /// The peer that the session is safe against.
+    pub(crate) adversary: String,
 }
 
 /// One job of a session.
@@ -80,6 +82,7 @@ impl Report {
         let claims = session.claims();
         self.epsilon_log2 = claims.epsilon_log2;
         self.kappa = claims.kappa;
+        self.adversary = claims.adversary.name().to_owned();
     }
 
     /// Adds what the system knows about this process.
