@@ -4,72 +4,179 @@ use std::ops::{BitAnd, BitAndAssign, BitXor, BitXorAssign};
 use bytemuck::{Pod, Zeroable};
 use zeroize::DefaultIsZeroes;
 
+use repr::Repr;
+
 /// 128 bits: an AES block, an element of GF(2^128), a wire label or a MAC.
 ///
 /// Byte order is little-endian: bit `i` of the integer is bit `i % 8` of byte `i / 8`. Most blocks
 /// are secret, so `Debug` prints no content.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct Block(u128);
+pub struct Block(Repr);
+
+/// One vector register: as an integer, a block would live in two general registers, and writing it
+/// in halves stalls the vector load that follows in every hash.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod repr {
+    use std::arch::x86_64::{
+        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_cvtsi128_si64, _mm_or_si128, _mm_set_epi64x,
+        _mm_set1_epi64x, _mm_shuffle_epi32, _mm_xor_si128,
+    };
+
+    pub(super) type Repr = __m128i;
+
+    pub(super) const fn from_u128(value: u128) -> Repr {
+        // SAFETY: both types are 128 plain bits.
+        unsafe { std::mem::transmute::<u128, Repr>(value) }
+    }
+
+    #[inline(always)]
+    pub(super) fn low(x: Repr) -> u64 {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { _mm_cvtsi128_si64(x) as u64 }
+    }
+
+    #[inline(always)]
+    pub(super) fn xor(a: Repr, b: Repr) -> Repr {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { _mm_xor_si128(a, b) }
+    }
+
+    #[inline(always)]
+    pub(super) fn and(a: Repr, b: Repr) -> Repr {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { _mm_and_si128(a, b) }
+    }
+
+    #[inline(always)]
+    pub(super) fn times(x: Repr, bit: bool) -> Repr {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { _mm_and_si128(x, _mm_set1_epi64x(-i64::from(bit))) }
+    }
+
+    #[inline(always)]
+    pub(super) fn with_lsb(x: Repr, bit: bool) -> Repr {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            let cleared = _mm_andnot_si128(_mm_set_epi64x(0, 1), x);
+            _mm_or_si128(cleared, _mm_set_epi64x(0, i64::from(bit)))
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn sigma(x: Repr) -> Repr {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            let swapped = _mm_shuffle_epi32::<0b01_00_11_10>(x);
+            _mm_xor_si128(swapped, _mm_and_si128(x, _mm_set_epi64x(-1, 0)))
+        }
+    }
+}
+
+/// An integer, where there is no vector unit that we know.
+#[cfg(not(target_arch = "x86_64"))]
+mod repr {
+    pub(super) type Repr = u128;
+
+    pub(super) const fn from_u128(value: u128) -> Repr {
+        value
+    }
+
+    #[inline(always)]
+    pub(super) fn low(x: Repr) -> u64 {
+        x as u64
+    }
+
+    #[inline(always)]
+    pub(super) fn xor(a: Repr, b: Repr) -> Repr {
+        a ^ b
+    }
+
+    #[inline(always)]
+    pub(super) fn and(a: Repr, b: Repr) -> Repr {
+        a & b
+    }
+
+    #[inline(always)]
+    pub(super) fn times(x: Repr, bit: bool) -> Repr {
+        x & u128::from(bit).wrapping_neg()
+    }
+
+    #[inline(always)]
+    pub(super) fn with_lsb(x: Repr, bit: bool) -> Repr {
+        (x & !1) | u128::from(bit)
+    }
+
+    #[inline(always)]
+    pub(super) fn sigma(x: Repr) -> Repr {
+        let (l, r) = ((x >> 64) as u64, x as u64);
+        (u128::from(l ^ r) << 64) | u128::from(l)
+    }
+}
 
 impl Block {
     /// All bits zero.
-    pub const ZERO: Block = Block(0);
+    pub const ZERO: Block = Block::new(0);
     /// Bit 0 set, all others zero.
-    pub const ONE: Block = Block(1);
+    pub const ONE: Block = Block::new(1);
 
     /// The block with the bits of `value`.
     pub const fn new(value: u128) -> Block {
-        Block(value)
+        Block(repr::from_u128(value))
     }
 
     /// The bits as an integer.
-    pub const fn to_u128(self) -> u128 {
-        self.0
+    #[inline(always)]
+    pub fn to_u128(self) -> u128 {
+        bytemuck::cast(self.0)
     }
 
     /// Reads 16 bytes, little-endian.
     pub const fn from_bytes(bytes: [u8; 16]) -> Block {
-        Block(u128::from_le_bytes(bytes))
+        Block::new(u128::from_le_bytes(bytes))
     }
 
     /// The 16 bytes, little-endian.
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0.to_le_bytes()
+    #[inline(always)]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.to_u128().to_le_bytes()
     }
 
-    /// Bit 0: the carried bit of a MAC (protocols.md B.1).
-    pub const fn lsb(self) -> bool {
-        self.0 & 1 == 1
+    /// Bit 0: the carried bit of a MAC, the permute bit of a label.
+    #[inline(always)]
+    pub fn lsb(self) -> bool {
+        repr::low(self.0) & 1 == 1
     }
 
     /// Bit 1: the colour bit of a label.
-    pub const fn colour(self) -> bool {
-        self.0 & 2 == 2
+    #[inline(always)]
+    pub fn colour(self) -> bool {
+        repr::low(self.0) & 2 == 2
     }
 
     /// `self` if `bit`, otherwise zero, without a branch.
     #[inline(always)]
-    pub const fn times(self, bit: bool) -> Block {
-        Block(self.0 & (bit as u128).wrapping_neg())
+    pub fn times(self, bit: bool) -> Block {
+        Block(repr::times(self.0, bit))
     }
 
     /// This block with bit 0 replaced by `bit`.
-    pub const fn with_lsb(self, bit: bool) -> Block {
-        Block((self.0 & !1) | bit as u128)
+    #[inline(always)]
+    pub fn with_lsb(self, bit: bool) -> Block {
+        Block(repr::with_lsb(self.0, bit))
     }
 
     /// The linear orthomorphism sigma(l || r) = (l xor r) || l, with l the high half
     /// (Guo, Katz, Wang, Yu 2020, section 7.3).
     #[inline(always)]
-    pub const fn sigma(self) -> Block {
-        let (l, r) = ((self.0 >> 64) as u64, self.0 as u64);
-        Block((((l ^ r) as u128) << 64) | l as u128)
+    pub fn sigma(self) -> Block {
+        Block(repr::sigma(self.0))
     }
 
     /// Equality in time independent of the contents.
     pub fn ct_eq(self, other: Block) -> bool {
-        subtle::ConstantTimeEq::ct_eq(&self.0, &other.0).into()
+        subtle::ConstantTimeEq::ct_eq(&self.to_u128(), &other.to_u128()).into()
     }
 
     /// The bytes of a slice of blocks, without copying.
@@ -91,18 +198,33 @@ impl fmt::Debug for Block {
 
 impl DefaultIsZeroes for Block {}
 
+impl Default for Block {
+    fn default() -> Block {
+        Block::ZERO
+    }
+}
+
+impl PartialEq for Block {
+    #[inline]
+    fn eq(&self, other: &Block) -> bool {
+        self.to_u128() == other.to_u128()
+    }
+}
+
+impl Eq for Block {}
+
 impl BitXor for Block {
     type Output = Block;
     #[inline(always)]
     fn bitxor(self, other: Block) -> Block {
-        Block(self.0 ^ other.0)
+        Block(repr::xor(self.0, other.0))
     }
 }
 
 impl BitXorAssign for Block {
     #[inline(always)]
     fn bitxor_assign(&mut self, other: Block) {
-        self.0 ^= other.0;
+        *self = *self ^ other;
     }
 }
 
@@ -110,14 +232,14 @@ impl BitAnd for Block {
     type Output = Block;
     #[inline(always)]
     fn bitand(self, other: Block) -> Block {
-        Block(self.0 & other.0)
+        Block(repr::and(self.0, other.0))
     }
 }
 
 impl BitAndAssign for Block {
     #[inline(always)]
     fn bitand_assign(&mut self, other: Block) {
-        self.0 &= other.0;
+        *self = *self & other;
     }
 }
 

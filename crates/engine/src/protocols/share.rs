@@ -28,7 +28,7 @@ impl Share {
 
     /// The own bit.
     #[inline(always)]
-    pub const fn bit(self) -> bool {
+    pub fn bit(self) -> bool {
         self.mac.lsb()
     }
 
