@@ -2,7 +2,9 @@
 #![deny(missing_docs)]
 
 pub mod adversary;
+pub mod canary;
 pub mod conformance;
+pub mod dealer;
 mod pair;
 pub mod programs;
 pub mod puppet;

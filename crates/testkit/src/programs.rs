@@ -30,6 +30,8 @@ pub enum Kind {
     EvaluatorOnly,
     /// Ten ANDs of layers two deep: the target of cheats.
     Small,
+    /// Sixteen independent ANDs: every packed message fills whole bytes.
+    Products,
     /// So many ANDs, half of them a chain, with other gates between.
     Ands(usize),
     /// So many exclusive ors, then one AND.
@@ -87,6 +89,7 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::GarblerOnly => ((8, 0), &[4]),
         Kind::EvaluatorOnly => ((0, 8), &[4]),
         Kind::Small => ((5, 5), &[10]),
+        Kind::Products => ((16, 16), &[16]),
         Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
     }
 }
@@ -129,7 +132,7 @@ impl Program for TestProgram {
             }
             Kind::Nothing => vec![x.clone(), y.clone()],
             Kind::Linear => vec![g.xor_many(x, y)?, gadgets::not_bits(g, x)?],
-            Kind::OneAnd => vec![g.and_many(x, y)?],
+            Kind::OneAnd | Kind::Products => vec![g.and_many(x, y)?],
             Kind::Constants => vec![constants(g, x, &y[0])?],
             Kind::Empty => vec![Vec::new(), vec![g.constant(true)?, g.constant(false)?]],
             Kind::GarblerOnly => vec![g.and_many(&x[..4], &x[4..])?],

@@ -51,14 +51,34 @@ pub fn cheat(backend: Backend, from: Role, set_up: SetUp<'_>, seed: u128) -> End
     let witness = set_up(cheater);
     let channels = (garbler, evaluator);
     let (g, e) = run_pair_over(channels, |channel, role| serve(backend, channel, role, seed));
-    let (outputs, fault) = if from == Role::Garbler { e } else { g };
+    let served = if from == Role::Garbler { e } else { g };
+    let (right, wrong, fault) = judge(served, from.peer(), seed);
+    Ending { right, wrong, fault, happened: witness.happened() }
+}
+
+/// Serves the requests as `role` over `channel`, whatever is at its other end: right outputs, wrong
+/// outputs, the fault that ended the session.
+#[must_use]
+pub fn against(
+    backend: Backend,
+    channel: Channel,
+    role: Role,
+    seed: u128,
+) -> (usize, usize, Option<Fault>) {
+    judge(serve(backend, channel, role, seed), role, seed)
+}
+
+fn judge(
+    (outputs, fault): (Vec<Outputs>, Option<Fault>),
+    role: Role,
+    seed: u128,
+) -> (usize, usize, Option<Fault>) {
     let right = (0..).zip(&outputs).filter(|(request, output)| {
         let (program, inputs) = request_of(seed, *request);
-        let clear = Clear::eval(&program, &inputs);
-        **output == expected(&clear, Receivers::Both, from.peer())
+        **output == expected(&Clear::eval(&program, &inputs), Receivers::Both, role)
     });
     let right = right.count();
-    Ending { right, wrong: outputs.len() - right, fault, happened: witness.happened() }
+    (right, outputs.len() - right, fault)
 }
 
 /// The program and inputs of a request.
@@ -69,7 +89,7 @@ fn request_of(seed: u128, request: u128) -> (TestProgram, Vec<Vec<bool>>) {
 }
 
 /// One side: the outputs that it obtained and the fault that stopped it.
-pub(crate) fn serve(
+fn serve(
     backend: Backend,
     channel: Channel,
     role: Role,

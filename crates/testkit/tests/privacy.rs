@@ -1,0 +1,187 @@
+//! What an output test cannot see: that no message carries a private value in the clear.
+//!
+//! The plain backend goes through the same tests, which must find its inputs.
+
+use std::collections::BTreeMap;
+
+use cenote_circuit::Clear;
+use cenote_engine::{Backend, Receivers, Role, Session, tags};
+use cenote_net::{Direction, RecordedFrame, Recording, Tag};
+use cenote_prim::bits;
+use cenote_testkit::canary;
+use cenote_testkit::conformance::ALL_RECEIVERS;
+use cenote_testkit::programs::{Kind, TestProgram};
+use cenote_testkit::run::{patient_pair, prg_of, program_job, roomy, smallest};
+use cenote_testkit::run_pair_over;
+
+const HIDING: [Backend; 2] = [Backend::Yao, Backend::Wrk];
+
+/// Records, at the garbler, a session that runs `program` on each of the inputs.
+fn record(
+    backend: Backend,
+    program: TestProgram,
+    requests: &[Vec<Vec<bool>>],
+    to: Receivers,
+    seed: u128,
+) -> Recording {
+    let config = if program == TestProgram(Kind::Aes) { roomy(backend) } else { smallest(backend) };
+    let (mut garbler, evaluator) = patient_pair();
+    let recording = garbler.record();
+    let ends = run_pair_over((garbler, evaluator), |channel, role| {
+        let mut session = Session::open(channel, role, &config, prg_of(role, seed))?;
+        for inputs in requests {
+            session.run(&program_job(&program, role, inputs, to)?)?;
+        }
+        session.close();
+        Ok::<_, cenote_engine::Fault>(())
+    });
+    assert_eq!(ends, (Ok(()), Ok(())));
+    recording
+}
+
+#[test]
+fn no_canary_in_either_transcript() {
+    let aes = TestProgram(Kind::Aes);
+    for to in ALL_RECEIVERS {
+        let inputs = aes.inputs(900 + to as u128);
+        let output = Clear::eval(&aes, &inputs).concat();
+        let canaries = [&inputs[0], &inputs[1], &output];
+        for backend in HIDING {
+            let recording = record(backend, aes, std::slice::from_ref(&inputs), to, 1);
+            for direction in [Direction::Sent, Direction::Received] {
+                let bytes = recording.wire_bytes(direction);
+                assert!(bytes.len() > 5_000, "the whole session was recorded");
+                for (i, canary) in canaries.iter().enumerate() {
+                    let found = canary::occurs(canary, &bytes);
+                    assert!(!found, "{} {to:?} {direction:?}: canary {i}", backend.name());
+                }
+            }
+        }
+        // The same search finds what the plain backend sends.
+        let recording = record(Backend::Plain, aes, std::slice::from_ref(&inputs), to, 1);
+        let found =
+            |canary: &[bool], direction| canary::occurs(canary, &recording.wire_bytes(direction));
+        assert!(found(&inputs[0], Direction::Sent) && found(&inputs[1], Direction::Received));
+    }
+}
+
+/// Requests of a session, and sessions: the samples of a frequency.
+const REQUESTS: usize = 48;
+const SESSIONS: u128 = 8;
+
+/// How often each payload bit was one, by what was counted and position.
+type Ones = BTreeMap<(String, usize), usize>;
+
+/// Bits that are counted of a message; longer ones repeat themselves.
+const COUNTED: usize = 400;
+
+fn count(ones: &mut Ones, name: &str, payload: &[u8]) {
+    for i in 0..(8 * payload.len()).min(COUNTED) {
+        *ones.entry((name.to_owned(), i)).or_default() += usize::from(bits::get(payload, i));
+    }
+}
+
+fn name_of(frame: &RecordedFrame) -> String {
+    let all = tags::ALL.iter().chain(cenote_ot::tags::ALL);
+    let tag = all.clone().find(|tag| tag.id == frame.tag);
+    format!("{} {:?}", tag.map_or("?", |tag| tag.name), frame.direction)
+}
+
+/// The frames of one request: from its hello on.
+fn per_request(recording: &Recording) -> Vec<Vec<RecordedFrame>> {
+    let mut requests = Vec::new();
+    for frame in recording.frames() {
+        if frame.tag == Tag::HELLO.id && frame.direction == Direction::Sent {
+            requests.push(Vec::new());
+        }
+        if let Some(last) = requests.last_mut() {
+            last.push(frame);
+        }
+    }
+    // The first is the handshake and set-up of the session.
+    requests.split_off(1)
+}
+
+/// Exclusive ors of messages that a listener can make: of the masked inputs with the opened shares
+/// of their masks, of the masked values with the opened shares of the output masks.
+fn combinations(frames: &[RecordedFrame]) -> Vec<(String, Vec<u8>)> {
+    let first = |tag: Tag, direction: Direction| {
+        let mut all = frames.iter().filter(|f| f.tag == tag.id && f.direction == direction);
+        all.next().map(|frame| &frame.payload[..2])
+    };
+    let (sent, received) = (Direction::Sent, Direction::Received);
+    let pairs = [
+        ((tags::INPUT_BITS, sent), (tags::INPUT_MASK, received)),
+        ((tags::INPUT_BITS, received), (tags::INPUT_MASK, sent)),
+        ((tags::MASKED, received), (tags::OUTPUT_MASK, sent)),
+        ((tags::MASKED, received), (tags::OUTPUT_MASK, received)),
+        ((tags::YAO_DECODE, sent), (tags::YAO_OUTPUT, received)),
+    ];
+    let made = pairs.into_iter().filter_map(|(a, b)| {
+        let (x, y) = (first(a.0, a.1)?, first(b.0, b.1)?);
+        let name = format!("{} {:?} xor {} {:?}", a.0.name, a.1, b.0.name, b.1);
+        Some((name, x.iter().zip(y).map(|(x, y)| x ^ y).collect()))
+    });
+    made.collect()
+}
+
+/// Frequencies over many sessions with the inputs fixed to `bit` on both sides; the output goes to
+/// one receiver.
+fn frequencies(backend: Backend, bit: bool, to: Receivers) -> (Ones, usize) {
+    let program = TestProgram(Kind::Products);
+    let requests = vec![vec![vec![bit; 16]; 2]; REQUESTS];
+    let (mut ones, mut samples) = (Ones::new(), 0);
+    for seed in 0..SESSIONS {
+        let recording = record(backend, program, &requests, to, 100 + seed);
+        for frames in per_request(&recording) {
+            samples += 1;
+            let mut seen: Vec<(u8, Direction)> = Vec::new();
+            for frame in &frames {
+                // One of each kind, of the kinds that every request has.
+                let kind = (frame.tag, frame.direction);
+                let online = frame.tag >= tags::BEAVER_OPEN.id;
+                let online = online || frame.tag == cenote_ot::tags::CHOICES.id;
+                if online && !seen.contains(&kind) {
+                    seen.push(kind);
+                    count(&mut ones, &name_of(frame), &frame.payload);
+                }
+            }
+            for (name, combined) in combinations(&frames) {
+                count(&mut ones, &name, &combined);
+            }
+        }
+    }
+    (ones, samples)
+}
+
+/// Positions that lean to one side by more than six standard deviations.
+fn leaning((ones, samples): &(Ones, usize)) -> Vec<(String, usize)> {
+    let margin = 6.0 * (*samples as f64 / 4.0).sqrt();
+    let off = |ones: &usize| (*ones as f64 - *samples as f64 / 2.0).abs() > margin;
+    ones.iter().filter(|(_, count)| off(count)).map(|(place, _)| place.clone()).collect()
+}
+
+#[test]
+fn every_bit_of_every_message_is_balanced_whatever_the_inputs() {
+    for backend in HIDING {
+        for to in [Receivers::Garbler, Receivers::Evaluator] {
+            for bit in [false, true] {
+                let counted = frequencies(backend, bit, to);
+                let messages: Vec<&String> = counted.0.keys().map(|(name, _)| name).collect();
+                assert!(messages.len() > 100, "messages were recorded: {messages:?}");
+                let leaning = leaning(&counted);
+                assert!(leaning.is_empty(), "{} {bit} {to:?}: {leaning:?}", backend.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_balance_test_finds_inputs_in_the_clear() {
+    let leaning = leaning(&frequencies(Backend::Plain, true, Receivers::Garbler));
+    let of = |role: Role| {
+        let name = if role == Role::Garbler { "plain.input Sent" } else { "plain.input Received" };
+        leaning.iter().filter(|(place, _)| place == name).count()
+    };
+    assert_eq!((of(Role::Garbler), of(Role::Evaluator)), (16, 16));
+}
