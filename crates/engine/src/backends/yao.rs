@@ -21,7 +21,7 @@ use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 use crate::claims::{Adversary, Claims};
 use crate::party::{Party, Receivers, expect_input};
 use crate::protocols::gate_hash::{BATCH, GateHash};
-use crate::protocols::half_gates::{evaluate, garble};
+use crate::protocols::half_gates::{evaluate, evaluate_one, garble, garble_one};
 use crate::tags;
 
 /// Gates of a full frame of tables.
@@ -128,6 +128,28 @@ impl YaoSession {
         }
     }
 
+    #[inline]
+    fn and(&mut self, input: [Block; 2]) -> Result<Block, Fault> {
+        match &self.side {
+            Side::Garbler { delta, .. } => {
+                let (table, out) = garble_one(&mut self.hash, **delta, input);
+                self.tables[self.filled] = table;
+                self.filled += 1;
+                if self.filled >= FRAME {
+                    self.send_tables()?;
+                }
+                Ok(out)
+            }
+            Side::Evaluator { .. } => {
+                if self.used == self.filled {
+                    self.receive_tables()?;
+                }
+                self.used += 1;
+                Ok(evaluate_one(&mut self.hash, input, self.tables[self.used - 1]))
+            }
+        }
+    }
+
     /// At most [`BATCH`] independent ANDs; `out` receives the labels.
     fn ands(&mut self, inputs: &[[Block; 2]], out: &mut [Block]) -> Result<(), Fault> {
         match &self.side {
@@ -210,9 +232,7 @@ impl Gates for YaoParty<'_> {
 
     #[inline]
     fn and(&mut self, a: &Block, b: &Block) -> Result<Block, Fault> {
-        let mut out = [Block::ZERO];
-        self.session.ands(&[[*a, *b]], &mut out)?;
-        Ok(out[0])
+        self.session.and([*a, *b])
     }
 
     fn and_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {

@@ -35,6 +35,22 @@ impl GateHash {
         hashes.as_chunks::<4>().0
     }
 
+    /// As [`GateHash::both`] for one gate: the way of a chain of gates, where latency counts.
+    #[inline(always)]
+    pub fn both_of_one(&mut self, delta: Block, [a, b]: [Block; 2]) -> [Block; 4] {
+        let mut hashes = [a, a ^ delta, b, b ^ delta];
+        self.hash.pairs(&mut hashes);
+        hashes
+    }
+
+    /// As [`GateHash::active`] for one gate.
+    #[inline(always)]
+    pub fn active_of_one(&mut self, labels: [Block; 2]) -> [Block; 2] {
+        let mut hashes = labels;
+        self.hash.singles(&mut hashes);
+        hashes
+    }
+
     /// H(L_a), H(L_b) of each gate.
     ///
     /// # Panics

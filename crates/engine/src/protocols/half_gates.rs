@@ -26,12 +26,24 @@ pub fn garble(
 ) {
     assert!(tables.len() == inputs.len() && out.len() == inputs.len());
     let hashes = hash.both(delta, inputs);
-    for (((&[a, b], h), table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
-        let generator = h[0] ^ h[1] ^ delta.times(b.lsb());
-        let evaluator = h[2] ^ h[3] ^ a;
-        *table = [generator, evaluator];
-        *out = h[0] ^ generator.times(a.lsb()) ^ h[2] ^ (evaluator ^ a).times(b.lsb());
+    for (((&input, h), table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
+        (*table, *out) = garble_hashed(delta, input, h);
     }
+}
+
+/// Garbles one gate: table and L_{c,0}.
+#[inline(always)]
+pub fn garble_one(hash: &mut GateHash, delta: Block, input: [Block; 2]) -> ([Block; 2], Block) {
+    let hashes = hash.both_of_one(delta, input);
+    garble_hashed(delta, input, &hashes)
+}
+
+#[inline(always)]
+fn garble_hashed(delta: Block, [a, b]: [Block; 2], h: &[Block; 4]) -> ([Block; 2], Block) {
+    let generator = h[0] ^ h[1] ^ delta.times(b.lsb());
+    let evaluator = h[2] ^ h[3] ^ a;
+    let out = h[0] ^ generator.times(a.lsb()) ^ h[2] ^ (evaluator ^ a).times(b.lsb());
+    ([generator, evaluator], out)
 }
 
 /// Evaluates independent gates with active labels as inputs.
@@ -47,11 +59,27 @@ pub fn evaluate(
 ) {
     assert!(tables.len() == inputs.len() && out.len() == inputs.len());
     let hashes = hash.active(inputs.iter().copied());
-    for (((&[a, b], h), &[generator, evaluator]), out) in
-        inputs.iter().zip(hashes).zip(tables).zip(out)
-    {
-        *out = h[0] ^ generator.times(a.lsb()) ^ h[1] ^ (evaluator ^ a).times(b.lsb());
+    for (((&input, h), &table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
+        *out = evaluate_hashed(input, table, h);
     }
+}
+
+/// Evaluates one gate.
+#[inline(always)]
+pub fn evaluate_one(hash: &mut GateHash, input: [Block; 2], table: [Block; 2]) -> Block {
+    let hashes = hash.active_of_one(input);
+    evaluate_hashed(input, table, &hashes)
+}
+
+#[inline(always)]
+fn evaluate_hashed(
+    [a, b]: [Block; 2],
+    [generator, evaluator]: [Block; 2],
+    h: &[Block; 2],
+) -> Block {
+    // What does not need the hashes first: in a chain of gates the hashes are what one waits for.
+    let known = generator.times(a.lsb()) ^ (evaluator ^ a).times(b.lsb());
+    h[0] ^ h[1] ^ known
 }
 
 #[cfg(test)]
@@ -69,6 +97,10 @@ mod tests {
             let inputs: Vec<[Block; 2]> = (0..n).map(|_| [prg.block(), prg.block()]).collect();
             let (mut tables, mut zero) = (vec![[Block::ZERO; 2]; n], vec![Block::ZERO; n]);
             garble(&mut GateHash::new(start), delta, &inputs, &mut tables, &mut zero);
+            let mut one = GateHash::new(start);
+            for ((&input, table), zero) in inputs.iter().zip(&tables).zip(&zero) {
+                assert!(garble_one(&mut one, delta, input) == (*table, *zero));
+            }
             for bits in 0..4 {
                 let values = [bits & 1 == 1, bits & 2 == 2];
                 let active: Vec<[Block; 2]> = inputs
@@ -77,8 +109,10 @@ mod tests {
                     .collect();
                 let mut out = vec![Block::ZERO; n];
                 evaluate(&mut GateHash::new(start), &active, &tables, &mut out);
-                for (out, zero) in out.iter().zip(&zero) {
+                let mut one = GateHash::new(start);
+                for (i, (out, zero)) in out.iter().zip(&zero).enumerate() {
                     assert_eq!(*out, *zero ^ delta.times(values[0] & values[1]));
+                    assert_eq!(evaluate_one(&mut one, active[i], tables[i]), *out);
                 }
             }
         }
