@@ -407,3 +407,30 @@ pub fn vanished_peer(backend: Backend) {
     let open = Session::open(garbler, Role::Garbler, &smallest(backend), prg_of(Role::Garbler, 1));
     assert!(matches!(open.err(), Some(Fault::Transport(_))));
 }
+
+/// A side that has finished a step and falls silent has sent all that the other needs to finish it:
+/// after opening, after filling the pool, after a request that reveals nothing.
+pub fn nothing_is_held_back(backend: Backend) {
+    let limit = Duration::from_secs(4);
+    for step in 0..3 {
+        let finished = AtomicUsize::new(0);
+        let (garbler, evaluator) = crate::run_pair_over(pair_with_limit(limit), |channel, role| {
+            let config = with_pool(backend, PoolChoice::Kept(1100));
+            let mut session = Session::open(channel, role, &config, prg_of(role, 16))?;
+            if step == 1 {
+                session.fill()?;
+            }
+            if step == 2 {
+                session.run(&Silent(role))?;
+            }
+            // Silent, but still there, until the other is done or has given up.
+            finished.fetch_add(1, Ordering::SeqCst);
+            let start = Instant::now();
+            while finished.load(Ordering::SeqCst) < 2 && start.elapsed() < 2 * limit {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok::<_, Fault>(())
+        });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())), "{} step {step}", backend.name());
+    }
+}

@@ -1,4 +1,17 @@
 //! Party pairs, conformance suite, adversary table, transcript and privacy tests.
+//!
+//! Everything here serves the tests in `tests/`; docs/testing.md says which kind finds what.
+//!
+//! | task | item |
+//! |---|---|
+//! | both parties in one process | [`run_pair`], [`run_pair_over`] |
+//! | sessions with fixed randomness | [`run`] |
+//! | programs of every kind | [`programs`] |
+//! | what every backend must do | [`conformance`], [`conformance!`] |
+//! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`puppet`] |
+//! | shares without a network | [`dealer`] |
+//! | a secret in a transcript | [`canary`] |
+//! | measured frequencies | [`stats`] |
 #![deny(missing_docs)]
 
 pub mod adversary;
