@@ -5,11 +5,11 @@ mod common;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::{ADDER, LIMIT, Said, parties, run, start, write};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use common::{ADDER, LIMIT, Running, Said, parties, run, start, write};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 fn adder(dir: &TempDir) -> String {
@@ -130,15 +130,21 @@ fn nobody_there_is_a_failed_connection() {
 
 /// A peer that accepts one connection, sends `bytes` and then stays as it is until the end.
 fn hostile(bytes: Vec<u8>) -> String {
+    listening(bytes).0
+}
+
+/// The same; its thread returns what it was sent.
+fn listening(bytes: Vec<u8>) -> (String, JoinHandle<std::io::Result<Vec<u8>>>) {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = socket.local_addr().expect("bound").to_string();
-    thread::spawn(move || {
+    let told = thread::spawn(move || {
         let (mut stream, _) = socket.accept()?;
         stream.write_all(&bytes)?;
         stream.set_read_timeout(Some(LIMIT))?;
-        stream.read_to_end(&mut Vec::new())
+        let mut told = Vec::new();
+        stream.read_to_end(&mut told).map(|_| told)
     });
-    address
+    (address, told)
 }
 
 #[test]
@@ -179,12 +185,21 @@ fn ctrl_c_ends_a_party_that_waits() {
     interrupt(nobody_came.child.id());
     nobody_came.end().error(130);
 
-    let silent = start(&format!("{line} --connect {}", hostile(vec![])));
+    let (address, told) = listening(vec![]);
+    let silent = start(&format!("{line} --connect {address}"));
     thread::sleep(Duration::from_millis(500));
     let started = Instant::now();
     interrupt(silent.child.id());
     silent.end().error(130);
     assert!(started.elapsed() < Duration::from_secs(8));
+    let told = told.join().expect("no panic").expect("the connection ends in order");
+    assert!(told.ends_with(&[0, 0, 0, 0, 0]), "the peer was not told");
+}
+
+/// Whether a process works; one that ended and that nobody has asked about yet does not.
+fn alive(id: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{id}/stat"));
+    state.is_ok_and(|state| !state.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
 }
 
 /// The processes that `id` started.
@@ -194,23 +209,40 @@ fn children(id: u32) -> Vec<u32> {
     list.split_whitespace().map(|id| id.parse().expect("a number")).collect()
 }
 
-#[test]
-fn ctrl_c_ends_both_processes_of_a_run() {
+/// A bench that would take minutes, and the numbers of its two processes.
+fn long_bench() -> (Running, Vec<u32>) {
     let bench = start("bench aes --backend yao --jobs 100000");
     let started = Instant::now();
-    let both = loop {
+    loop {
         let both = children(bench.child.id());
         if both.len() == 2 {
-            break both;
+            thread::sleep(Duration::from_millis(500));
+            return (bench, both);
         }
         assert!(started.elapsed() < LIMIT);
         thread::sleep(Duration::from_millis(20));
-    };
-    thread::sleep(Duration::from_millis(500));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_both_processes_of_a_run() {
+    let (bench, both) = long_bench();
     interrupt(bench.child.id());
     bench.end().error(130);
     for child in both {
-        assert!(test_kill_process(pid(child)).is_err(), "a process was left behind");
+        assert!(!alive(child), "a process was left behind");
+    }
+}
+
+#[test]
+fn both_processes_of_a_run_end_with_one_that_is_killed() {
+    let (bench, both) = long_bench();
+    kill_process(pid(bench.child.id()), Signal::KILL).expect("the process is there");
+    bench.end();
+    let started = Instant::now();
+    while both.iter().any(|child| alive(*child)) {
+        assert!(started.elapsed() < Duration::from_secs(20), "a process was left behind");
+        thread::sleep(Duration::from_millis(50));
     }
 }
 
