@@ -52,10 +52,11 @@ impl Screen {
             bytes(session.setup_bytes),
         ));
         self.say(&format!(
-            "  backend {}: {} security with abort, kappa {}, {}audited",
+            "  backend {}: {} security with abort, kappa {}, epsilon 2^{:.0}, {}audited",
             promise.backend,
             promise.adversary,
             promise.kappa,
+            promise.epsilon_log2.unwrap_or(0.0),
             if promise.audited { "" } else { "not " },
         ));
     }
@@ -84,10 +85,14 @@ impl Screen {
     pub(crate) fn act(&mut self, number: usize, act: &Act) {
         if !self.headed {
             self.headed = true;
-            self.say(&row("\n#", "request", ["to", "ANDs", "bytes", "latency", "pool", "epsilon"]));
+            self.say(&row(
+                "\n #",
+                "request",
+                ["to", "ANDs", "bytes", "latency", "pool", "epsilon"],
+            ));
         }
         self.say(&row(
-            &number.to_string(),
+            &format!("{number:2}"),
             act.title,
             [
                 act.receivers,
@@ -168,9 +173,7 @@ impl Screen {
 
 fn row(number: &str, title: &str, columns: [&str; 6]) -> String {
     let [to, ands, bytes, latency, pool, epsilon] = columns;
-    format!(
-        "{number:2} {title:52} {to:>6} {ands:>10} {bytes:>9} {latency:>8} {pool:>8} {epsilon:>7}"
-    )
+    format!("{number} {title:52} {to:>6} {ands:>10} {bytes:>9} {latency:>8} {pool:>8} {epsilon:>7}")
 }
 
 fn shown(group: &Group) -> String {
