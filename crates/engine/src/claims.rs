@@ -35,6 +35,8 @@ pub struct Claims {
     /// Base-2 logarithm of the probability, over the whole life of the session and its pool, that a
     /// cheating peer is not caught; `None` where cheating is not covered.
     pub epsilon_log2: Option<f64>,
+    /// The same against a cheater that adapts during the session, where that differs.
+    pub adaptive_epsilon_log2: Option<f64>,
     /// Assumptions the proof stands on.
     pub assumptions: &'static [&'static str],
     /// What the peer learns beyond its output.

@@ -45,14 +45,21 @@ pub struct WrkParams {
     pub bucket: usize,
     /// Leaky ANDs made at a time: a multiple of the bucket.
     pub batch: usize,
-    /// Base-2 logarithm of the error bound: over the life of the pool, or of each one-shot batch.
+    /// Base-2 logarithm of the error bound over the life of the session, by POOL's rule: the cheater
+    /// brings its bad items in at the start.
     pub epsilon_log2: f64,
+    /// The same for a cheater that brings bad items in when it sees that it still needs them
+    /// (docs/parameters.md): a fraction of a bit above, with a pool.
+    pub adaptive_epsilon_log2: f64,
     /// The COT extension.
     pub ot: OtParams,
 }
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
 const MAX_BATCH: u64 = 128 << 10;
+/// Most leaky ANDs of a one-shot batch, whose size follows from the bound: 16 bytes of each travel in
+/// one frame.
+const MAX_ONE_SHOT: u64 = 1 << 20;
 /// Fewest leaky ANDs made at a time beside a pool.
 const MIN_BATCH: u64 = 4096;
 /// Largest pool that an in-memory session accepts, in leaky ANDs of 96 bytes.
@@ -72,21 +79,31 @@ impl WrkParams {
                 Err(Fault::Policy(format!("a pool in memory holds at most {MAX_POOL} leaky ANDs")))
             }
             PoolChoice::Kept(pool) => {
-                let bucket =
-                    u64::from(params::wrk_bucket(pool, epsilon_log2).map_err(refuse)?.bucket);
+                let bucket = params::wrk_bucket(pool, epsilon_log2).map_err(refuse)?.bucket;
+                let adaptive_epsilon_log2 =
+                    params::wrk_adaptive_error_log2(pool, bucket, epsilon_log2).map_err(refuse)?;
+                let bucket = u64::from(bucket);
                 let batch = (pool / 4).clamp(MIN_BATCH, MAX_BATCH) / bucket * bucket;
                 Ok(WrkParams {
                     pool: Some(pool as usize),
                     bucket: bucket as usize,
                     batch: batch as usize,
                     epsilon_log2,
+                    adaptive_epsilon_log2,
                     ot,
                 })
             }
             PoolChoice::OneShot(ands) => {
-                let (bucket, triples) = one_shot(ands, epsilon_log2).map_err(refuse)?;
+                let (bucket, triples) = one_shot(ands, epsilon_log2)?;
                 let batch = (bucket * triples) as usize;
-                Ok(WrkParams { pool: None, bucket: bucket as usize, batch, epsilon_log2, ot })
+                Ok(WrkParams {
+                    pool: None,
+                    bucket: bucket as usize,
+                    batch,
+                    epsilon_log2,
+                    adaptive_epsilon_log2: epsilon_log2,
+                    ot,
+                })
             }
         }
     }
@@ -94,17 +111,66 @@ impl WrkParams {
 
 /// The cheapest sound (bucket, triples a batch) for a request of `ands` ANDs: the bucket with the
 /// fewest leaky ANDs once the last batch is padded.
-fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), params::ParamsError> {
+///
+/// The bound holds for a session of any number of batches: a cheater that fails in a batch without
+/// winning it is caught with probability 1 - 2^-B at least, so all batches together give it at most
+/// 1 / (1 - 2^-B) times the bound of one.
+fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
     let mut best: Option<(u64, u64, u64)> = None;
     for bucket in 3..=9 {
-        let minimum = params::one_shot_minimum_batch(bucket, epsilon_log2)?;
+        let each = epsilon_log2 + (1.0 - (-f64::from(bucket)).exp2()).log2();
+        let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
         let bucket = u64::from(bucket);
         let triples = minimum.max(ands.min(MAX_BATCH / bucket)).max(1);
+        if triples * bucket > MAX_ONE_SHOT {
+            continue;
+        }
         let cost = ands.max(1).div_ceil(triples) * triples * bucket;
         if best.is_none_or(|(least, ..)| cost < least) {
             best = Some((cost, bucket, triples));
         }
     }
-    let (_, bucket, triples) = best.unwrap_or((0, 3, MAX_BATCH));
+    let (_, bucket, triples) =
+        best.ok_or_else(|| Fault::Policy("no one-shot batch is sound and fits in memory".into()))?;
     Ok((bucket, triples))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_fits_the_frames_and_keeps_the_bound() {
+        for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
+            for shift in 0..40 {
+                for ands in [1u64 << shift, (1 << shift) + 1, 3 << shift] {
+                    let p = WrkParams::derive(PoolChoice::OneShot(ands), rho).expect("sound");
+                    assert!(p.pool.is_none() && p.batch.is_multiple_of(p.bucket));
+                    assert!(16 * p.batch <= cenote_net::MAX_FRAME, "{rho:?} {ands}: {p:?}");
+                    let (triples, bucket) = ((p.batch / p.bucket) as u64, p.bucket as u32);
+                    let reached = params::one_shot(triples, bucket, p.epsilon_log2);
+                    assert!(reached.expect("in range").error_log2 <= p.epsilon_log2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pools_follow_the_papers_thresholds() {
+        let bucket = |pool, rho| WrkParams::derive(PoolChoice::Kept(pool), rho).map(|p| p.bucket);
+        assert_eq!(bucket(480_000, Rho::Bits40), Ok(3));
+        assert_eq!(bucket(7_673, Rho::Bits40), Ok(4));
+        assert_eq!(bucket(7_672, Rho::Bits40), Ok(5));
+        assert_eq!(bucket(2_000_000, Rho::Bits64), Ok(4));
+        assert!(matches!(bucket(39, Rho::Bits40), Err(Fault::Policy(_))));
+        assert!(matches!(bucket(MAX_POOL + 1, Rho::Bits40), Err(Fault::Policy(_))));
+    }
+
+    #[test]
+    fn the_adaptive_bound_is_a_fraction_of_a_bit_above() {
+        let p = WrkParams::derive(PoolChoice::Kept(480_000), Rho::Bits40).expect("sound");
+        assert!(p.adaptive_epsilon_log2 > -40.0 && p.adaptive_epsilon_log2 < -39.7);
+        let p = WrkParams::derive(PoolChoice::OneShot(1000), Rho::Bits40).expect("sound");
+        assert_eq!(p.adaptive_epsilon_log2, -40.0);
+    }
 }

@@ -48,6 +48,7 @@ pub fn claims() -> Claims {
         adversary: Adversary::None,
         kappa: 0,
         epsilon_log2: None,
+        adaptive_epsilon_log2: None,
         assumptions: &[],
         leakage: "everything",
         first_output: "both at once",

@@ -61,30 +61,19 @@ impl YaoSession {
         mut channel: Channel,
         session: SessionId,
         role: Role,
-        mut prg: Prg,
+        prg: Prg,
     ) -> Result<YaoSession, Fault> {
-        let params = OtParams::default();
-        let ch = &mut channel;
-        let (side, start) = match role {
-            Role::Garbler => {
-                let delta = prg.block().with_lsb(true);
-                let cot = CotSender::setup(ch, &session, 0, params, delta, &mut prg)?;
-                let start = prg.block();
-                ch.send(tags::YAO_START, &start.to_bytes())?;
-                ch.flush()?;
-                let delta = Secret::new(delta);
-                (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
+        match set_up(&mut channel, &session, role, prg) {
+            Ok((side, start)) => {
+                let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
+                let hash = GateHash::new(start);
+                Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
             }
-            Role::Evaluator => {
-                let cot = CotReceiver::setup(ch, &session, 0, params, &mut prg)?;
-                let mut start = [0; 16];
-                ch.recv_into(tags::YAO_START, &mut start)?;
-                (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+            Err(fault) => {
+                channel.abort();
+                Err(fault)
             }
-        };
-        let hash = GateHash::new(start);
-        let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
-        Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
+        }
     }
 
     /// The party of the next request.
@@ -180,6 +169,33 @@ impl YaoSession {
     }
 }
 
+/// Base OTs, and the start point of the hash.
+fn set_up(
+    channel: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    mut prg: Prg,
+) -> Result<(Side, Block), Fault> {
+    let params = OtParams::default();
+    Ok(match role {
+        Role::Garbler => {
+            let delta = prg.block().with_lsb(true);
+            let cot = CotSender::setup(channel, session, 0, params, delta, &mut prg)?;
+            let start = prg.block();
+            channel.send(tags::YAO_START, &start.to_bytes())?;
+            channel.flush()?;
+            let delta = Secret::new(delta);
+            (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
+        }
+        Role::Evaluator => {
+            let cot = CotReceiver::setup(channel, session, 0, params, &mut prg)?;
+            let mut start = [0; 16];
+            channel.recv_into(tags::YAO_START, &mut start)?;
+            (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+        }
+    })
+}
+
 /// The promise of the backend.
 #[must_use]
 pub fn claims() -> Claims {
@@ -188,10 +204,11 @@ pub fn claims() -> Claims {
         adversary: Adversary::SemiHonest,
         kappa: 128,
         epsilon_log2: None,
+        adaptive_epsilon_log2: None,
         assumptions: &[
             "BLAKE3 is a random oracle",
             "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-            "computational Diffie-Hellman in ristretto255 (base OT)",
+            "gap computational Diffie-Hellman in ristretto255 (base OT)",
         ],
         leakage: "the outputs of its receivers; sizes and timing of messages",
         first_output: "evaluator",

@@ -26,6 +26,7 @@
 //! **Costs.** 257 bits a gate A to B, 1 bit B to A, 4 hashes at A, 2 at B, 2 keys each.
 
 use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
 
 use super::gate_hash::GateHash;
 use super::share::Share;
@@ -40,6 +41,14 @@ pub struct Gate {
     pub b: Share,
     /// Mask of the output wire xor the product of the input masks.
     pub out: Share,
+}
+
+impl Zeroize for Gate {
+    fn zeroize(&mut self) {
+        for share in [&mut self.a, &mut self.b, &mut self.out] {
+            share.zeroize();
+        }
+    }
 }
 
 /// A label of the evaluator with its public masked value.

@@ -20,12 +20,15 @@
 //! **Checks.** `equality.digest` (in `coin.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
-//! which the peer does not know; d_P by the colour of M\[z\], which is uniform.
+//! which the peer does not know. d_P is masked by z^P: the colours of Delta_A and Delta_B differ, so z^P
+//! enters the colour of S_P, by z^A Delta_A at A and by M_B\[z\] at B. A garbler whose Delta_A has colour 0 would
+//! unmask d_B, but its own S_A xor S_B then has the wrong colour for every triple whose product is 1, and
+//! the equality of the whole batch fails before any triple is used. So the colours carry privacy.
 //! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), 16 B + 1 bit.
 
 use cenote_net::{Fault, Role};
 use cenote_prim::mitccrh::Mitccrh;
-use cenote_prim::{Block, RandomOracle, SessionId, bits};
+use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
 use zeroize::Zeroize;
 
 use super::share::{Share, ShareSlice};
@@ -54,7 +57,7 @@ impl Zeroize for LeakyAnd {
 pub struct Generator {
     session: SessionId,
     role: Role,
-    delta: Block,
+    delta: Secret<Block>,
     own: Mitccrh,
     peer: Mitccrh,
     batches: u64,
@@ -91,7 +94,7 @@ impl Generator {
             Mitccrh::new(oracle.number(direction as u64).blocks(&[coin]).block())
         };
         let (own, peer) = (start(role), start(role.peer()));
-        Generator { session, role, delta, own, peer, batches: 0 }
+        Generator { session, role, delta: Secret::new(delta), own, peer, batches: 0 }
     }
 
     /// Steps 1 and 2 for a batch: `shares` holds all x, then all y, then all z. Returns the state and
@@ -109,7 +112,7 @@ impl Generator {
         }
         let (x, rest) = shares.split_at(n);
         let (y, z) = rest.split_at(n);
-        let delta = self.delta;
+        let delta = *self.delta;
         let mut g = Vec::with_capacity(n);
         let mut partial = Vec::with_capacity(n);
         let mut room = [Block::ZERO; 2 * GROUP];
@@ -173,12 +176,13 @@ impl Generator {
         if !bits::is_canonical(peer_d, s.len()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
+        let delta = *self.delta;
         let mut items = Vec::with_capacity(s.len());
         let shares = x.iter().zip(y.iter()).zip(z.iter());
         for (i, (((x, y), z), s)) in shares.zip(&mut s).enumerate() {
             let d = bits::get(&own_bits, i) ^ bits::get(peer_d, i);
-            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, self.delta) });
-            *s ^= self.delta.times(d);
+            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
+            *s ^= delta.times(d);
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
         let digest = oracle.number(self.batches).blocks(&s).digest();

@@ -89,30 +89,27 @@ impl Garbler {
 
     /// `wrk.labels`, then the answer to it: never the other way round.
     fn check_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
-        let Some(Garbled { ready, outputs, number }) = self.unchecked.pop_front() else {
+        let Some(mut garbled) = self.unchecked.pop_front() else {
             return Ok(());
         };
-        let n = outputs.len();
+        let n = garbled.outputs.len();
         if n == 0 {
-            self.follow(&ready, &[], |_| ());
+            self.follow(&garbled.ready, &[], |_| ());
             return Ok(());
         }
         let report = core.channel.recv(tags::MASKED, MaskedReport::len(n))?;
         let report = MaskedReport::decode(&report, n)?;
         let delta = core.supply.delta();
-        let mut labels = LinearHash::new(report.label_seed(&core.session, number));
-        let mut active = outputs;
-        for (i, label) in active.iter_mut().enumerate() {
+        let mut labels = LinearHash::new(report.label_seed(&core.session, garbled.number));
+        for (i, label) in garbled.outputs.iter_mut().enumerate() {
             *label ^= delta.times(bits::get(report.masked, i));
         }
-        labels.absorb(&active);
+        labels.absorb(&garbled.outputs);
         if !labels.finish().ct_eq(report.label_hash) {
             return Err(Fault::Misbehaved("wrk.labels"));
         }
-        // The buffer is reused for the terms of the answer.
-        let mut terms = active;
-        terms.clear();
-        self.follow(&ready, report.masked, |term| terms.push(term));
+        let mut terms = Vec::with_capacity(n);
+        self.follow(&garbled.ready, report.masked, |term| terms.push(term));
         let mut answer = LinearHash::new(report.seed);
         answer.absorb(&terms);
         core.channel.send(tags::MAC_HASH, &answer.finish().to_bytes())
@@ -136,6 +133,12 @@ impl Garbler {
                 }
             };
         }
+    }
+}
+
+impl Drop for Garbled {
+    fn drop(&mut self) {
+        self.outputs.zeroize();
     }
 }
 

@@ -1,5 +1,7 @@
 //! The mask pass: authenticated masks of all wires of a chunk, and Beaver's step for its ANDs.
 
+use std::mem::take;
+
 use cenote_net::Role;
 use cenote_pool::Lease;
 use cenote_prim::{Block, bits};
@@ -36,6 +38,20 @@ pub(super) struct Masked {
 pub(super) struct Ready {
     pub(super) chunk: Chunk,
     pub(super) gates: Vec<Gate>,
+}
+
+impl Drop for Masked {
+    fn drop(&mut self) {
+        self.macs.zeroize();
+        self.keys.zeroize();
+        self.gates.zeroize();
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.gates.zeroize();
+    }
 }
 
 impl Masks {
@@ -84,6 +100,7 @@ impl Masked {
             let (x, y) = (own_f.xor(gate.a), own_g.xor(gate.b));
             gate.out = gate.out.xor(beaver_correction(x, y, f, g, role, delta));
         }
-        Ready { chunk: self.chunk, gates: self.gates }
+        let (chunk, gates) = (take(&mut self.chunk), take(&mut self.gates));
+        Ready { chunk, gates }
     }
 }

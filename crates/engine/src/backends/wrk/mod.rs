@@ -67,6 +67,8 @@ struct Core {
     hash: GateHash,
     prg: Prg,
     chunks: u64,
+    /// Requests so far.
+    requests: u64,
     /// A request has chunks whose checks are outstanding.
     in_flight: bool,
 }
@@ -94,7 +96,17 @@ impl WrkSession {
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = GateHash::new(oracle.blocks(&[supply.start()]).block());
         Ok(WrkSession {
-            core: Core { channel, supply, session, role, hash, prg, chunks: 0, in_flight: false },
+            core: Core {
+                channel,
+                supply,
+                session,
+                role,
+                hash,
+                prg,
+                chunks: 0,
+                requests: 0,
+                in_flight: false,
+            },
         })
     }
 
@@ -103,7 +115,7 @@ impl WrkSession {
     /// # Errors
     /// Faults of the channel and of the checks.
     pub fn fill(&mut self) -> Result<(), Fault> {
-        self.core.supply.fill(&mut self.core.channel)
+        self.core.between_requests(Supply::fill)
     }
 
     /// Makes sure that `triples` ready triples are in stock, as far as the stock has room.
@@ -111,7 +123,7 @@ impl WrkSession {
     /// # Errors
     /// Faults of the channel and of the checks.
     pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
-        self.core.supply.stock(&mut self.core.channel, triples)
+        self.core.between_requests(|supply, channel| supply.stock(channel, triples))
     }
 
     /// The party of the next request. It refuses everything if the request before it ended without
@@ -146,10 +158,11 @@ pub fn claims(params: &WrkParams) -> Claims {
         adversary: Adversary::Malicious,
         kappa: 128,
         epsilon_log2: Some(params.epsilon_log2),
+        adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
         assumptions: &[
             "BLAKE3 is a random oracle",
             "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-            "computational Diffie-Hellman in ristretto255 (base OT)",
+            "gap computational Diffie-Hellman in ristretto255 (base OT)",
         ],
         leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
         first_output: "evaluator",
@@ -159,6 +172,17 @@ pub fn claims(params: &WrkParams) -> Claims {
 }
 
 impl Core {
+    /// Work on the supply while nothing is in flight; a fault ends the session for the peer as well.
+    fn between_requests(
+        &mut self,
+        work: impl FnOnce(&mut Supply, &mut Channel) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        if self.in_flight {
+            return Err(Fault::Misuse("a request has checks outstanding".into()));
+        }
+        work(&mut self.supply, &mut self.channel).inspect_err(|_| self.channel.abort())
+    }
+
     fn next_chunk(&mut self) -> u64 {
         self.chunks += 1;
         self.chunks

@@ -2,7 +2,7 @@
 
 use cenote_circuit::Gates;
 use cenote_net::{Fault, Phase, Role};
-use cenote_prim::{Block, bits};
+use cenote_prim::{Block, SessionId, bits};
 
 use super::Core;
 use super::evaluator::Evaluator;
@@ -24,6 +24,8 @@ pub struct WrkParty<'s> {
     side: Side,
     /// A call failed: nothing may follow.
     faulted: bool,
+    /// Gates recorded so far: a proof is good for the state it was made in.
+    recorded: u64,
 }
 
 enum Side {
@@ -31,10 +33,15 @@ enum Side {
     Evaluator(Evaluator),
 }
 
-/// Proof that every deferred check of the session ran. Only [`WrkParty::check`] makes one, and it
-/// is used up by the reveal it allows.
+/// Proof that every deferred check of the session ran. Only [`WrkParty::check`] makes one, it is used
+/// up by the reveal it allows, and it is good only for the request and the gates it was made for.
 #[must_use = "outputs are opened with the proof that the checks ran"]
-pub struct Checked(());
+#[derive(PartialEq, Eq)]
+pub struct Checked {
+    session: SessionId,
+    request: u64,
+    recorded: u64,
+}
 
 impl<'s> WrkParty<'s> {
     pub(super) fn new(core: &'s mut Core) -> WrkParty<'s> {
@@ -44,13 +51,21 @@ impl<'s> WrkParty<'s> {
         };
         core.channel.set_phase(Phase::Online);
         let faulted = core.in_flight;
-        WrkParty { core, recorder: Recorder::new(), masks: Masks::default(), side, faulted }
+        core.requests += 1;
+        WrkParty {
+            core,
+            recorder: Recorder::new(),
+            masks: Masks::default(),
+            side,
+            faulted,
+            recorded: 0,
+        }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
     fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.faulted {
-            return Err(Fault::Misuse("the session has failed".into()));
+            return Err(session_failed());
         }
         step(self).inspect_err(|_| {
             self.faulted = true;
@@ -60,10 +75,27 @@ impl<'s> WrkParty<'s> {
 
     #[inline]
     fn gate(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
-        if self.recorder.is_full() {
-            self.guarded(Self::flush)?;
+        self.make_room()?;
+        match self.recorder.push(kind, a, b) {
+            Some(wire) => Ok(wire),
+            None => self.guarded(|_| Err(foreign_wire())),
         }
-        self.recorder.push(kind, a, b)
+    }
+
+    /// Flushes a full chunk, and counts the gate that is about to be recorded.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Fault> {
+        if self.faulted {
+            return Err(session_failed());
+        }
+        self.recorded += 1;
+        if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
+    }
+
+    /// The proof that is good now.
+    fn proof(&self) -> Checked {
+        let Core { session, requests, .. } = *self.core;
+        Checked { session, request: requests, recorded: self.recorded }
     }
 
     /// Masks the recorded chunk, opens its f and g, and moves the chunks in flight on by one.
@@ -197,14 +229,20 @@ impl<'s> WrkParty<'s> {
     }
 }
 
+fn foreign_wire() -> Fault {
+    Fault::Misuse("a wire of another request".into())
+}
+
+fn session_failed() -> Fault {
+    Fault::Misuse("the session has failed".into())
+}
+
 impl Gates for WrkParty<'_> {
     type Wire = Wire;
     type Error = Fault;
 
     fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
-        if self.recorder.is_full() {
-            self.guarded(Self::flush)?;
-        }
+        self.make_room()?;
         Ok(self.recorder.constant(bit))
     }
 
@@ -252,20 +290,21 @@ impl Party for WrkParty<'_> {
 
     fn check(&mut self) -> Result<Checked, Fault> {
         self.guarded(Self::drain)?;
-        Ok(Checked(()))
+        Ok(self.proof())
     }
 
     fn open(
         &mut self,
-        _proof: Checked,
+        proof: Checked,
         to: Receivers,
         wires: &[Wire],
     ) -> Result<Option<Vec<bool>>, Fault> {
-        let slots = self.recorder.slots(wires)?;
         self.guarded(|party| {
-            if !party.recorder.is_empty() {
-                return Err(Fault::Misuse("gates were added after the checks".into()));
+            let good = party.recorder.is_empty() && !party.core.in_flight;
+            if !good || proof != party.proof() {
+                return Err(Fault::Misuse("the proof is of another state than this".into()));
             }
+            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             let mut result = None;
             for role in [Role::Evaluator, Role::Garbler] {
                 if to.include(role) {

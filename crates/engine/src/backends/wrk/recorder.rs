@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use cenote_net::Fault;
-
 use crate::wires::{Arena, Wire};
 
 /// ANDs of a full chunk.
@@ -54,13 +52,12 @@ impl Recorder {
         Recorder { arena: Rc::new(Arena::default()), chunk: Chunk::default() }
     }
 
-    /// Records one gate; the second input of a gate with one is that one.
+    /// Records one gate; the second input of a gate with one is that one. `None` for a wire of
+    /// another request.
     #[inline]
-    pub(super) fn push(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
-        if !(a.is_of(&self.arena) && b.is_of(&self.arena)) {
-            return Err(Fault::Misuse("a wire of another request".into()));
-        }
-        Ok(self.push_slots(kind, a.slot() as u32, b.slot() as u32))
+    pub(super) fn push(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Option<Wire> {
+        let own = a.is_of(&self.arena) && b.is_of(&self.arena);
+        own.then(|| self.push_slots(kind, a.slot() as u32, b.slot() as u32))
     }
 
     pub(super) fn constant(&mut self, bit: bool) -> Wire {
@@ -80,15 +77,9 @@ impl Recorder {
         (0..n).map(|_| self.arena.alloc()).collect()
     }
 
-    /// Slots of `wires`.
-    pub(super) fn slots(&self, wires: &[Wire]) -> Result<Vec<usize>, Fault> {
-        wires
-            .iter()
-            .map(|wire| match wire.is_of(&self.arena) {
-                true => Ok(wire.slot()),
-                false => Err(Fault::Misuse("a wire of another request".into())),
-            })
-            .collect()
+    /// Slots of `wires`; `None` if one is of another request.
+    pub(super) fn slots(&self, wires: &[Wire]) -> Option<Vec<usize>> {
+        wires.iter().map(|wire| wire.is_of(&self.arena).then(|| wire.slot())).collect()
     }
 
     #[inline]
