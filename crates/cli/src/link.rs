@@ -1,10 +1,10 @@
 //! The connection to the peer, as the command line describes it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_net::{
-    Channel, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect, tls_accept,
-    tls_connect,
+    Channel, Fault, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect,
+    tls_accept, tls_connect,
 };
 
 use crate::exit::Failure;
@@ -33,9 +33,7 @@ pub(crate) fn open(
     let mut channel = match (end, protection) {
         (End::Accept(listener), Protection::Plain) => tcp_accept(listener, patience)?,
         (End::Connect(address), Protection::Plain) => tcp_connect(address, patience)?,
-        (End::Accept(listener), Protection::Tls(pins)) => {
-            tls_accept(listener, &pins.0, &pins.1, patience)?
-        }
+        (End::Accept(listener), Protection::Tls(pins)) => accept_pinned(listener, pins, patience)?,
         (End::Connect(address), Protection::Tls(pins)) => {
             tls_connect(address, &pins.0, &pins.1, patience)?
         }
@@ -44,4 +42,21 @@ pub(crate) fn open(
         channel.shape(shape)?;
     }
     Ok(channel)
+}
+
+/// Accepts until a caller speaks TLS or the time is up: a port scan must not end the wait for the
+/// peer. A caller with another certificate ends it, because that is what a wrong set-up looks like.
+fn accept_pinned(
+    listener: &Listener,
+    (identity, peer): &(Identity, PeerCertificate),
+    patience: Duration,
+) -> Result<Channel, Fault> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match tls_accept(listener, identity, peer, left) {
+            Err(Fault::Transport(_) | Fault::Misbehaved(_)) if Instant::now() < deadline => {}
+            result => return result,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -66,6 +66,15 @@ fn tls_takes_the_paired_peer_and_no_other() {
     let (one, two) = parties(&garbler, &evaluator("b"));
     assert_eq!(one.outputs(), [Some("4"), Some("0")]);
     assert_eq!(two.outputs(), one.outputs());
+
+    // A port scan does not end the wait for the peer.
+    let mut listening = start(&format!("party --role garbler --listen 127.0.0.1:0 {garbler}"));
+    let address = listening.address();
+    TcpStream::connect(&address)
+        .and_then(|mut scan| scan.write_all(b"GET / HTTP/1.0\r\n\r\n"))
+        .expect("the listener listens");
+    let two = run(&format!("party --role evaluator --connect {address} {}", evaluator("b")));
+    assert_eq!(two.outputs(), listening.end().outputs());
 
     let (one, two) = parties(&garbler, &evaluator("c"));
     assert!(one.error(3).contains("fingerprint"));
