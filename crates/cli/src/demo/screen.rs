@@ -130,9 +130,13 @@ impl Screen {
                 lines.collect()
             }
             Answer::Ranks(ranks) => {
-                let five =
-                    |five: &[u32]| five.iter().map(u32::to_string).collect::<Vec<_>>().join(" > ");
-                ranks.chunks(5).map(five).collect()
+                // Fewer shared customers than ranks: the rest is 0.
+                let some: Vec<String> =
+                    ranks.iter().filter(|rank| **rank != 0).map(u32::to_string).collect();
+                match some.is_empty() {
+                    true => vec!["no shared customer".to_owned()],
+                    false => some.chunks(5).map(|five| five.join(" > ")).collect(),
+                }
             }
             Answer::Block(hex) => vec![hex.clone()],
             Answer::Cents(cents) => vec![dollars(*cents)],
@@ -189,7 +193,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

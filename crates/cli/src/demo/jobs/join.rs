@@ -185,3 +185,44 @@ pub(crate) fn total<G: Gates>(
     let operands: Vec<&[G::Wire]> = rows.iter().map(Vec::as_slice).collect();
     gadgets::sum(g, &operands, width)
 }
+
+#[cfg(test)]
+mod tests {
+    use cenote_circuit::{Clear, Counter, Depth, bits_of};
+
+    use super::*;
+
+    #[test]
+    fn marks_find_their_way_home() {
+        let rows = |keys: &[u128]| keys.iter().map(|k| bits_of(*k, 8)).collect::<Vec<_>>();
+        let (first, second) = ([2, 5, 9, 70, 71], [1, 5, 6, 70, 90, 200]);
+        let merged = merge(&mut Clear, &rows(&first), &rows(&second), 8).expect("clear");
+        let pairs = merged.matches(&mut Clear).expect("clear");
+        assert_eq!(pairs.iter().filter(|pair| **pair).count(), 2);
+        let (a, b) = merged.home(&mut Clear, &pairs).expect("clear");
+        assert_eq!(a, [false, true, false, true, false]);
+        assert_eq!(b, [false, true, false, true, false, false]);
+    }
+
+    #[test]
+    fn costs_of_4096_rows_a_side() {
+        const KEY: usize = 16;
+        let comparators = 12 * 4096 + 1;
+        let rows = vec![vec![Depth::default(); KEY]; 4096];
+        let mut counter = Counter::new();
+        let mut last = 0;
+        let cost = |last: &mut u64, counter: &Counter| {
+            let new = counter.counts().and - *last;
+            *last += new;
+            new
+        };
+        let Ok(merged) = merge(&mut counter, &rows, &rows, KEY);
+        assert_eq!(cost(&mut last, &counter), comparators * 2 * KEY as u64);
+        let Ok(pairs) = merged.matches(&mut counter);
+        assert_eq!(cost(&mut last, &counter), 8191 * (KEY as u64 - 1));
+        let Ok(_) = merged.home(&mut counter, &pairs);
+        assert_eq!(cost(&mut last, &counter), comparators);
+        let Ok(_) = ascending(&mut counter, &rows);
+        assert_eq!(cost(&mut last, &counter), 4095 * KEY as u64 + 4094);
+    }
+}

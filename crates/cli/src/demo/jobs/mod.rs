@@ -126,6 +126,16 @@ pub(crate) mod tests {
     where
         J::Output: Send,
     {
+        let (a, b) = try_both(job);
+        (a.expect("A's run"), b.expect("B's run"))
+    }
+
+    type Tried<J> = Result<<J as Job>::Output, Fault>;
+
+    fn try_both<J: Job>(job: impl Fn(Role) -> J + Sync) -> (Tried<J>, Tried<J>)
+    where
+        J::Output: Send,
+    {
         let config = SessionConfig {
             backend: Backend::Plain,
             pool: PoolChoice::OneShot(1),
@@ -134,7 +144,7 @@ pub(crate) mod tests {
         let party = |channel, role: Role| {
             let prg = Prg::new(Block::new(role as u128));
             let mut session = Session::open(channel, role, &config, prg).expect("opens");
-            session.run(&job(role)).expect("runs").output
+            session.run(&job(role)).map(|outcome| outcome.output)
         };
         let (garbler, evaluator) = mem_pair();
         std::thread::scope(|scope| {
@@ -154,6 +164,25 @@ pub(crate) mod tests {
     {
         let sizes = Sizes { a: a.rows().len(), b: b.rows().len() };
         run_both(|role| job(Side { own: if role == Role::Garbler { a } else { b }, sizes }))
+    }
+
+    /// A table out of order makes `job` fail at A, which is honest.
+    pub(crate) fn refuses_disorder<'t, J: Job>(
+        job: impl Fn(Side<'t>) -> J + Sync,
+        tables: &'t (Table, Table),
+    ) where
+        J::Output: Send,
+    {
+        let (a, b) = tables;
+        let sizes = Sizes { a: a.rows().len(), b: b.rows().len() };
+        let (of_a, _) =
+            try_both(|role| job(Side { own: if role == Role::Garbler { a } else { b }, sizes }));
+        assert_eq!(of_a.err(), Some(Fault::Misbehaved("demo.order")));
+    }
+
+    /// Tables of which B's is out of order.
+    pub(crate) fn disorder() -> (Table, Table) {
+        (random(5, 20, 30, 0), random(6, 20, 30, 0).reversed())
     }
 
     /// Random tables, of sizes that are and are not powers of two, with many, few and no shared

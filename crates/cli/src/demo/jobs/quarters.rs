@@ -117,7 +117,7 @@ pub(crate) fn reference(a: &Table, b: &Table) -> Vec<Option<Group>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{cases, run_tables};
+    use super::super::tests::{cases, disorder, refuses_disorder, run_tables};
     use super::*;
 
     #[test]
@@ -142,5 +142,10 @@ mod tests {
             let group = (shared == 10).then_some(Group { customers: 10, cents: 140 });
             assert_eq!(result, Some(vec![group, None, None, None, None, None]));
         }
+    }
+
+    #[test]
+    fn a_table_out_of_order_is_refused() {
+        refuses_disorder(Quarters, &disorder());
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn reference(a: &Table, b: &Table) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{cases, run_tables};
+    use super::super::tests::{cases, disorder, refuses_disorder, run_tables};
     use super::*;
 
     #[test]
@@ -129,5 +129,10 @@ mod tests {
             assert_eq!(run_tables(&a, &b, Top), (Some(expected), None));
         }
         assert!(full > 3, "some cases share ten customers");
+    }
+
+    #[test]
+    fn a_table_out_of_order_is_refused() {
+        refuses_disorder(Top, &disorder());
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn reference(a: &Table, b: &Table) -> Group {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{cases, run_tables};
+    use super::super::tests::{cases, disorder, refuses_disorder, run_tables};
     use super::*;
 
     #[test]
@@ -87,5 +87,10 @@ mod tests {
             assert_eq!(run_tables(&a, &b, Total), (Some(expected), Some(expected)));
         }
         assert!(largest >= 50, "the cases share customers");
+    }
+
+    #[test]
+    fn a_table_out_of_order_is_refused() {
+        refuses_disorder(Total, &disorder());
     }
 }
