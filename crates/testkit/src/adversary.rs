@@ -123,6 +123,14 @@ pub const FRAMES: &[FrameRow] = &[
     // Two coins: two permutations, so that the openings are of other shares.
     later(tags::COIN_REPLY, B, End::Noticed),
     later(tags::COIN_OPEN, A, COIN),
+    // The second request, after one that ended well.
+    later(tags::INPUT_MASK, A, MAC),
+    later(tags::BEAVER_OPEN, B, MAC),
+    later(tags::TABLES, A, End::NoticedOrRight),
+    later(tags::MASKED, B, End::NoticedOrRight),
+    later(tags::MAC_HASH, A, End::Caught("wrk.masked")),
+    later(tags::OUTPUT_MASK, A, MAC),
+    later(tags::OUTPUT_MASK, B, MAC),
     wrk(tags::BUCKET_OPEN, A, MAC, MAC),
     wrk(tags::BUCKET_OPEN, B, MAC, MAC),
     wrk(tags::BEAVER_OPEN, A, MAC, MAC),

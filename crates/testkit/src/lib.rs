@@ -7,7 +7,7 @@
 //! | both parties in one process | [`run_pair`], [`run_pair_over`] |
 //! | sessions with fixed randomness | [`run`] |
 //! | programs of every kind | [`programs`] |
-//! | what every backend must do | [`conformance`], [`conformance!`] |
+//! | what every backend must do | [`mod@conformance`], [`conformance!`] |
 //! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`puppet`] |
 //! | shares without a network | [`dealer`] |
 //! | a secret in a transcript | [`canary`] |

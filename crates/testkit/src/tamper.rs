@@ -10,8 +10,6 @@ use crate::pair::run_pair_over;
 use crate::programs::{Kind, TestProgram};
 use crate::run::{Outputs, expected, pair_with_limit, prg_of, run_program, smallest};
 
-/// How long a side waits for a frame that will not come.
-const SILENCE: Duration = Duration::from_millis(1000);
 /// Requests of a session, so that the first frame of most tags has a successor.
 pub const REQUESTS: usize = 2;
 
@@ -32,21 +30,29 @@ pub struct Ending {
 pub type SetUp<'a> = &'a (dyn Fn(&mut Channel) -> Witness + Sync);
 
 /// Runs a session in which `from` sends the frame with this tag and `index` others before it
-/// changed; tells how it ended for the other side.
+/// changed; tells how it ended for the other side. Both give up on a peer that is silent for longer
+/// than `patience`.
 #[must_use]
 pub fn deviate(
     backend: Backend,
     (tag, from, index): (Tag, Role, usize),
     deviation: Deviation,
+    patience: Duration,
     seed: u128,
 ) -> Ending {
-    cheat(backend, from, &|channel| channel.deviate(tag, index, deviation.clone()), seed)
+    cheat(backend, from, &|channel| channel.deviate(tag, index, deviation.clone()), patience, seed)
 }
 
 /// Runs a session in which `from` cheats by `set_up`; tells how it ended for the other side.
 #[must_use]
-pub fn cheat(backend: Backend, from: Role, set_up: SetUp<'_>, seed: u128) -> Ending {
-    let (mut garbler, mut evaluator) = pair_with_limit(SILENCE);
+pub fn cheat(
+    backend: Backend,
+    from: Role,
+    set_up: SetUp<'_>,
+    patience: Duration,
+    seed: u128,
+) -> Ending {
+    let (mut garbler, mut evaluator) = pair_with_limit(patience);
     let cheater = if from == Role::Garbler { &mut garbler } else { &mut evaluator };
     let witness = set_up(cheater);
     let channels = (garbler, evaluator);
