@@ -4,7 +4,7 @@
 //! **Inputs.** Each side: customer, for each quarter whether it bought and its spend, ascending by
 //! customer. **Revealed.** To both: the number and the sum of each quarter with at least
 //! [`SMALLEST_GROUP`] customers, and of each other quarter only that it has fewer; that both lists
-//! were strictly ascending. The circuit decides: a hidden number exists nowhere.
+//! were strictly ascending. The circuit decides: a hidden number is never opened.
 
 use cenote_circuit::{Gates, bits_of, gadgets};
 use cenote_engine::{Fault, Job, Party, Receivers, Role};
