@@ -128,7 +128,9 @@ impl Session {
                 Inner::Wrk(Box::new(open))
             }
         };
-        Ok(Session { inner, role, prg, id, failed: false })
+        let mut session = Session { inner, role, prg, id, failed: false };
+        session.guarded(|_| Ok(()))?;
+        Ok(session)
     }
 
     /// Fills the pool of a backend that has one.
@@ -232,11 +234,14 @@ impl Session {
         handshake.run(self.channel(), role, nonce)
     }
 
+    /// Runs one step. Its last message leaves before the caller turns to something else, for which the
+    /// peer would wait; a fault ends the session for the peer as well.
     fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.failed {
             return Err(Fault::Misuse("the session has failed".into()));
         }
-        step(self).inspect_err(|_| {
+        let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
+        result.inspect_err(|_| {
             self.failed = true;
             self.channel().abort();
         })
