@@ -155,7 +155,9 @@ impl Supply {
         while items.len() < capacity {
             let n = batch.min(capacity - items.len());
             let made = self.make_shares(channel, 3 * n)?;
-            items.extend(self.leaky_batch(channel, made.slice().split_at(3 * n).0)?.0);
+            let (mut fresh, _) = self.leaky_batch(channel, made.slice().split_at(3 * n).0)?;
+            items.extend_from_slice(&fresh);
+            fresh.zeroize();
             self.made = made;
         }
         self.pool = Some(Pool::full(capacity, items).map_err(store_defect)?);
@@ -218,9 +220,7 @@ impl Supply {
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
         channel.set_phase(Phase::Online);
         let mut members = self.draw(fresh, coin)?;
-        let mut ready = self.buckets(channel, &members, masks)?;
-        self.triples.push(&ready);
-        ready.zeroize();
+        self.buckets(channel, &members, masks)?;
         members.zeroize();
         self.made = made;
         Ok(())
@@ -242,22 +242,23 @@ impl Supply {
         Ok(fresh)
     }
 
-    /// Buckets over members already in random order.
+    /// Buckets over members already in random order: their triples go into the stock.
     fn buckets(
         &mut self,
         channel: &mut Channel,
         members: &[LeakyAnd],
         masks: ShareSlice<'_>,
-    ) -> Result<Vec<Triple>, Fault> {
+    ) -> Result<(), Fault> {
         let bucket = self.params.bucket;
-        let differences = || bucket::differences(members, bucket);
-        let macs: Vec<Block> = differences().map(|share| share.mac).collect();
-        let keys: Vec<Block> = differences().map(|share| share.key).collect();
+        let differences = bucket::differences(members, bucket);
+        let (macs, keys): (Vec<Block>, Vec<Block>) =
+            differences.map(|share| (share.mac, share.key)).unzip();
         let own = self.openings.open(&macs);
         channel.send(tags::BUCKET_OPEN, &own)?;
         let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
         let peer = self.openings.verify(&message, &keys, *self.delta)?;
-        Ok(bucket::combine(members, bucket, &own, &peer, masks).collect())
+        self.triples.extend(bucket::combine(members, bucket, &own, &peer, masks));
+        Ok(())
     }
 
     /// Leaky ANDs from random shares, with the coin tossed once they were fixed and found equal.

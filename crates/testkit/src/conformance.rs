@@ -41,7 +41,8 @@ macro_rules! conformance {
             differing_sessions_are_refused_on_both_sides,
             misuse_is_refused,
             two_sessions_at_once,
-            slow_line
+            slow_line,
+            nothing_is_held_back
         );
     };
     ($backend:expr; $($name:ident),*) => {

@@ -2,7 +2,6 @@
 
 mod plain {
     cenote_testkit::conformance!(cenote_engine::Backend::Plain);
-    cenote_testkit::conformance!(cenote_engine::Backend::Plain; nothing_is_held_back);
 }
 
 mod yao {

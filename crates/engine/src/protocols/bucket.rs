@@ -53,7 +53,7 @@ pub fn combine<'a>(
     own: &'a [u8],
     peer: &'a [u8],
     masks: ShareSlice<'a>,
-) -> impl Iterator<Item = Triple> + 'a {
+) -> impl ExactSizeIterator<Item = Triple> + 'a {
     members.chunks_exact(bucket).zip(masks.iter()).enumerate().map(move |(k, (members, mask))| {
         let LeakyAnd { mut x, y, mut z } = members[0];
         for (i, member) in members[1..].iter().enumerate() {

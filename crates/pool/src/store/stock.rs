@@ -24,6 +24,11 @@ impl<T: Copy + Zeroize> Stock<T> {
 
     /// Appends `items`.
     pub fn push(&mut self, items: &[T]) {
+        self.extend(items.iter().copied());
+    }
+
+    /// Appends what `items` yields, without an array in between.
+    pub fn extend(&mut self, items: impl ExactSizeIterator<Item = T>) {
         let needed = self.items.len() + items.len();
         if needed > self.items.capacity() {
             // Growing in place would leave a copy of the items in freed memory.
