@@ -94,11 +94,7 @@ fn obey(server: &mut Option<Server>, order: Order, running: &Running) -> Result<
         return Ok(event);
     }
     let server = server.as_mut().ok_or_else(|| Fault::Misuse("start the server first".into()))?;
-    let event = server.obey(order).and_then(|event| {
-        // The last message of a step must not wait for the next order.
-        server.session.as_mut().map_or(Ok(()), |session| session.channel().flush())?;
-        Ok(event)
-    });
+    let event = server.obey(order);
     if event.is_err() {
         server.session = None;
         server.running.set(None);
