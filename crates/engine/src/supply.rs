@@ -23,7 +23,7 @@ use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::commit::Commitment;
-use cenote_prim::{Block, Prg, Secret, SessionId};
+use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
 
 use crate::params::WrkParams;
@@ -152,6 +152,7 @@ impl Supply {
         }
         channel.set_phase(Phase::Preprocess);
         let mut items = Vec::with_capacity(capacity);
+        prefer_large_pages(&items);
         while items.len() < capacity {
             let n = batch.min(capacity - items.len());
             let made = self.make_shares(channel, 3 * n)?;
@@ -304,6 +305,8 @@ impl Made {
         for array in [&mut self.macs, &mut self.keys] {
             if n > array.capacity() {
                 array.zeroize();
+                array.reserve_exact(n);
+                prefer_large_pages(array);
             }
             array.resize(n, Block::ZERO);
         }

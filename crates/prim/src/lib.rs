@@ -16,6 +16,7 @@ mod block;
 pub mod commit;
 pub mod gf128;
 pub mod hash;
+mod memory;
 pub mod merkle;
 pub mod mitccrh;
 mod oracle;
@@ -26,6 +27,7 @@ pub mod simd;
 pub mod transpose;
 
 pub use block::Block;
+pub use memory::prefer_large_pages;
 pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};

@@ -1,0 +1,50 @@
+//! Advice to the operating system about memory.
+
+/// Asks for large pages under the storage of `items`, up to its capacity; best before it is first
+/// written. An array with random accesses then needs few address translations. Does nothing where
+/// the system has no such pages, and is never needed for correctness.
+pub fn prefer_large_pages<T>(items: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    linux::advise(items.as_ptr().cast(), items.capacity().saturating_mul(size_of::<T>()));
+    #[cfg(not(target_os = "linux"))]
+    let _ = items;
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod linux {
+    use rustix::mm::{Advice, madvise};
+
+    /// Size of the pages that advice applies to.
+    const PAGE: usize = 4096;
+    /// Smaller arrays do not fill a large page.
+    const LARGE_PAGE: usize = 2 << 20;
+
+    pub(super) fn advise(start: *const u8, len: usize) {
+        let skip = start.addr().next_multiple_of(PAGE) - start.addr();
+        let len = len.saturating_sub(skip) / PAGE * PAGE;
+        if len < LARGE_PAGE {
+            return;
+        }
+        let first = start.wrapping_add(skip).cast_mut().cast();
+        // SAFETY: the range lies within one allocation that the caller borrows, and this advice
+        // changes no contents and no access rights. A refusal is as good as none.
+        let _ = unsafe { madvise(first, len, Advice::LinuxHugepage) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_stay_as_they_are() {
+        for len in [0usize, 1, 5000, 5 << 20] {
+            let mut items = vec![7u8; len];
+            prefer_large_pages(&items);
+            items.push(8);
+            prefer_large_pages(&items);
+            assert!(items[..len].iter().all(|&item| item == 7) && items[len] == 8);
+        }
+    }
+}
