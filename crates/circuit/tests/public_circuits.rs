@@ -79,23 +79,29 @@ fn unsigned_division_including_divisors_of_2_to_the_63_and_more() {
     check(600, (number(), prop_oneof![number(), large]), |(a, b)| {
         assert_eq!(eval(&circuit, &[a, b]), a.checked_div(b).unwrap_or(u64::MAX), "{a} / {b}");
     });
-    for (a, b) in
-        [(u64::MAX, u64::MAX), (u64::MAX, 1 << 63), (1 << 63, u64::MAX), (1 << 63, 1 << 63)]
-    {
-        assert_eq!(eval(&circuit, &[a, b]), a / b, "{a} / {b}");
+    let edges = [0, 1, 2, 3, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, u64::MAX - 1, u64::MAX];
+    for (a, b) in edges.iter().flat_map(|&a| edges.map(|b| (a, b))) {
+        assert_eq!(eval(&circuit, &[a, b]), a.checked_div(b).unwrap_or(u64::MAX), "{a} / {b}");
     }
 }
 
 #[test]
 fn signed_division() {
     let Some(circuit) = public("divide64.txt") else { return };
-    check(600, (number(), number()), |(a, b)| {
+    let quotient = |x: i64, y: i64| eval(&circuit, &[x as u64, y as u64]) as i64;
+    check(600, (number(), number().prop_filter("not zero", |b| *b != 0)), |(a, b)| {
         let (x, y) = (a as i64, b as i64);
-        // By zero the file gives -1, or 1 for a negative dividend; our own gadget always gives -1.
-        let by_zero = if x < 0 { 1 } else { -1 };
-        let expected = if y == 0 { by_zero } else { x.wrapping_div(y) };
-        assert_eq!(eval(&circuit, &[a, b]) as i64, expected, "{x} / {y}");
+        assert_eq!(quotient(x, y), x.wrapping_div(y), "{x} / {y}");
     });
+    let edges = [i64::MIN, i64::MIN + 1, -3, -2, -1, 0, 1, 2, 3, i64::MAX - 1, i64::MAX];
+    for (x, y) in edges.iter().flat_map(|&x| edges.map(|y| (x, y))).filter(|(_, y)| *y != 0) {
+        assert_eq!(quotient(x, y), x.wrapping_div(y), "{x} / {y}");
+    }
+    // By zero the file gives -1, or 1 for a negative dividend, or 2 for the least one; our own gadget
+    // always gives -1.
+    for (x, by_zero) in [(7, -1), (0, -1), (-7, 1), (i64::MIN + 1, 1), (i64::MIN, 2)] {
+        assert_eq!(quotient(x, 0), by_zero, "{x} / 0");
+    }
 }
 
 #[test]
