@@ -121,11 +121,13 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
         let each = epsilon_log2 + (1.0 - (-f64::from(bucket)).exp2()).log2();
         let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
         let bucket = u64::from(bucket);
-        let triples = minimum.max(ands.min(MAX_BATCH / bucket)).max(1);
+        // Equal batches, as few as memory allows: the last is not padded by much.
+        let batches = ands.max(1).div_ceil(minimum.max(MAX_BATCH / bucket));
+        let triples = minimum.max(ands.max(1).div_ceil(batches));
         if triples * bucket > MAX_ONE_SHOT {
             continue;
         }
-        let cost = ands.max(1).div_ceil(triples) * triples * bucket;
+        let cost = batches * triples * bucket;
         if best.is_none_or(|(least, ..)| cost < least) {
             best = Some((cost, bucket, triples));
         }
@@ -151,6 +153,20 @@ mod tests {
                     let reached = params::one_shot(triples, bucket, p.epsilon_log2);
                     assert!(reached.expect("in range").error_log2 <= p.epsilon_log2);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_little_more_work_costs_a_little_more() {
+        let cost = |ands: u64, rho| {
+            let p = WrkParams::derive(PoolChoice::OneShot(ands), rho).expect("sound");
+            ands.div_ceil((p.batch / p.bucket) as u64) * p.batch as u64
+        };
+        for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
+            for ands in (1000..120_000).step_by(3500) {
+                let (less, more) = (cost(ands, rho), cost(ands + ands / 10, rho));
+                assert!(more * 2 < less * 3, "{rho:?} {ands}: {less} and {more}");
             }
         }
     }
