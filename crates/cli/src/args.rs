@@ -7,7 +7,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::DemoArgs;
+use crate::exit::Failure;
 use crate::values::Owned;
+use crate::workers::Security;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success; 1 defect of this program; 2 bad input, nothing was started;
@@ -46,12 +48,6 @@ pub(crate) enum Command {
     Pair(PairArgs),
     /// Two card issuers, two servers, a stream of requests on real data.
     Demo(DemoArgs),
-    /// One party of `run` and `bench`, started by them.
-    #[command(hide = true)]
-    Worker,
-    /// One server of `demo`, started by it.
-    #[command(hide = true)]
-    DemoServer,
 }
 
 /// What a session promises; both sides must choose the same.
@@ -60,12 +56,21 @@ pub(crate) struct SecurityArgs {
     /// Protocol: wrk (malicious security), yao (semi-honest), plain (none; shows all inputs).
     #[arg(long, default_value = "wrk", value_parser = backend)]
     pub(crate) backend: Backend,
-    /// Leaky ANDs of the pool, or `none` for one-shot batches (wrk only).
-    #[arg(long, value_name = "N|none", value_parser = pool)]
+    /// Leaky ANDs of the pool, or `none` for one-shot batches, as without it (wrk only).
+    #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
     pub(crate) pool: Option<PoolSize>,
-    /// Statistical security in bits (wrk only).
-    #[arg(long, default_value = "40", value_parser = rho)]
-    pub(crate) rho: Rho,
+    /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk only).
+    #[arg(long, value_parser = rho)]
+    pub(crate) rho: Option<Rho>,
+}
+
+impl SecurityArgs {
+    /// The session that was asked for.
+    pub(crate) fn chosen(&self) -> Result<Security, Failure> {
+        Security::check_options(&[self.backend], self.pool, self.rho)?;
+        let pool = self.pool.unwrap_or(PoolSize::None);
+        Ok(Security::new(self.backend, pool, self.rho.unwrap_or(Rho::Bits40)))
+    }
 }
 
 /// Size of a pool, or none.
@@ -95,9 +100,9 @@ pub(crate) struct RunArgs {
     pub(crate) inputs: Vec<Owned>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// Who receives the outputs.
-    #[arg(long, default_value = "both", value_parser = receivers)]
-    pub(crate) reveal_to: Receivers,
+    /// Who receives outputs whose port names nobody; both without it.
+    #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
+    pub(crate) reveal_to: Option<Receivers>,
 }
 
 #[derive(Args)]
@@ -119,7 +124,7 @@ pub(crate) struct PartyArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) identity: Option<PathBuf>,
     /// The peer's certificate; without it, the one that `cenote pair` kept in DIR.
-    #[arg(long, value_name = "FILE", requires = "identity")]
+    #[arg(long, value_name = "FILE", requires = "identity", conflicts_with = "insecure_plaintext")]
     pub(crate) peer_cert: Option<PathBuf>,
     /// No encryption and no authentication: whoever is on the line can read and change everything.
     #[arg(long)]
@@ -133,9 +138,9 @@ pub(crate) struct PartyArgs {
     pub(crate) owners: Option<Vec<Role>>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// Who receives the outputs.
-    #[arg(long, default_value = "both", value_parser = receivers)]
-    pub(crate) reveal_to: Receivers,
+    /// Who receives outputs whose port names nobody; both without it.
+    #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
+    pub(crate) reveal_to: Option<Receivers>,
     /// Seconds to wait for the peer to come.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
     pub(crate) wait: u64,
@@ -160,12 +165,12 @@ pub(crate) struct BenchSecurityArgs {
     /// Protocol: wrk, yao or plain; several, separated by commas, are measured in turns.
     #[arg(long, default_value = "wrk", value_delimiter = ',', value_parser = backend)]
     pub(crate) backend: Vec<Backend>,
-    /// Leaky ANDs of the pool, or `none` for one-shot batches (wrk only).
-    #[arg(long, value_name = "N|none", default_value = "480000", value_parser = pool)]
-    pub(crate) pool: PoolSize,
-    /// Statistical security in bits (wrk only).
-    #[arg(long, default_value = "40", value_parser = rho)]
-    pub(crate) rho: Rho,
+    /// Leaky ANDs of the pool, or `none` for one-shot batches; 480000 without it (wrk only).
+    #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
+    pub(crate) pool: Option<PoolSize>,
+    /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk only).
+    #[arg(long, value_parser = rho)]
+    pub(crate) rho: Option<Rho>,
 }
 
 /// The line between the parties of a bench, and how often it runs.
@@ -175,10 +180,10 @@ pub(crate) struct BenchLineArgs {
     #[arg(long)]
     pub(crate) tls: bool,
     /// Round-trip time that is added, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = rtt_ms, allow_negative_numbers = true)]
     pub(crate) rtt_ms: f64,
     /// Bandwidth of each direction in Mbit/s; unlimited without it.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = mbit, allow_negative_numbers = true)]
     pub(crate) mbit: Option<f64>,
     /// Runs; the reply gives medians.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -246,7 +251,7 @@ pub(crate) enum CircuitCommand {
         /// Circuit in Bristol Fashion or the old Bristol format.
         file: PathBuf,
         /// File to write; without it, standard output.
-        #[arg(long, short, value_name = "FILE")]
+        #[arg(long, short, value_name = "OUT")]
         output: Option<PathBuf>,
         /// Format to write; without it, the one that FILE is not in.
         #[arg(long)]
@@ -254,6 +259,9 @@ pub(crate) enum CircuitCommand {
         /// Remove constants, repeated and unused gates first.
         #[arg(long)]
         optimise: bool,
+        /// Write over an existing OUT and its ports file.
+        #[arg(long, requires = "output")]
+        force: bool,
     },
 }
 
@@ -271,10 +279,10 @@ pub(crate) struct ParamsArgs {
     #[arg(long, value_enum)]
     pub(crate) backend: PoolBackend,
     /// Items of the pool: garbled ANDs (jimu) or leaky ANDs (wrk).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = items, allow_negative_numbers = true)]
     pub(crate) pool: u64,
     /// Base-2 logarithm of the error bound for the whole life of the pool.
-    #[arg(long, value_name = "LOG2", default_value_t = -40.0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "LOG2", default_value_t = -40.0, value_parser = log2, allow_negative_numbers = true)]
     pub(crate) epsilon_log2: f64,
 }
 
@@ -301,6 +309,9 @@ pub(crate) struct PairArgs {
     pub(crate) dir: PathBuf,
     /// The peer's certificate file; without it, only the own fingerprint is shown.
     pub(crate) peer_cert: Option<PathBuf>,
+    /// Keep it in place of another peer's certificate.
+    #[arg(long, requires = "peer_cert")]
+    pub(crate) replace: bool,
 }
 
 fn backend(name: &str) -> Result<Backend, String> {
@@ -311,7 +322,34 @@ fn backend(name: &str) -> Result<Backend, String> {
 fn pool(text: &str) -> Result<PoolSize, String> {
     match text {
         "none" => Ok(PoolSize::None),
-        _ => text.parse().map(PoolSize::Kept).map_err(|_| "use a number or `none`".to_owned()),
+        _ => items(text).map(PoolSize::Kept).map_err(|what| format!("{what}, or `none`")),
+    }
+}
+
+/// A number of items in a pool.
+pub(crate) fn items(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "use a positive whole number".to_owned())
+}
+
+fn rtt_ms(text: &str) -> Result<f64, String> {
+    let ms = text.parse().ok().filter(|ms| (0.0..=10_000.0).contains(ms));
+    ms.ok_or_else(|| "use milliseconds from 0 to 10000, not negative".to_owned())
+}
+
+fn mbit(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (1.0..=1e9).contains(rate));
+    rate.ok_or_else(|| "use a positive rate in Mbit/s, from 1 to 10^9".to_owned())
+}
+
+/// The logarithm of a probability. People forget the sign.
+fn log2(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(log2) if log2 < 0.0 && log2.is_finite() => Ok(log2),
+        Ok(log2) if log2 > 0.0 && log2.is_finite() => {
+            Err(format!("a bound below 1 has a negative logarithm; use -{log2}"))
+        }
+        _ => Err("use a negative number such as -40".to_owned()),
     }
 }
 

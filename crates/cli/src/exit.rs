@@ -55,6 +55,17 @@ impl Failure {
         Failure::new(Kind::BadInput, message)
     }
 
+    /// A fault found before anything started: the request cannot be used, whatever kind it would be
+    /// between two parties.
+    pub(crate) fn unusable(fault: Fault) -> Failure {
+        match fault {
+            Fault::Policy(message) | Fault::Misuse(message) | Fault::Exhausted(message) => {
+                Failure::bad_input(message)
+            }
+            other => other.into(),
+        }
+    }
+
     pub(crate) fn internal(message: impl Into<String>) -> Failure {
         Failure::new(Kind::Internal, message)
     }

@@ -41,7 +41,7 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
         let json = json!({ "certificate": certificate.display().to_string(), "fingerprint": own.to_string() });
         return Ok(Reply::new(json, text));
     };
-    let peer = PeerCertificate::load(file)?;
+    let (peer, text) = certificate_file(file)?;
     if peer.fingerprint() == own {
         return Err(Failure::bad_input(format!(
             "{}: this is the own certificate; give the one that the peer sent",
@@ -49,7 +49,10 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
         )));
     }
     let kept = args.dir.join(PEER_FILE);
-    keep(file, &kept)?;
+    if kept.exists() && !args.replace {
+        refuse_another(&kept, &peer)?;
+    }
+    keep(&text, &kept)?;
     let peer = peer.fingerprint();
     let text = format!(
         "own fingerprint   {own}\npeer fingerprint  {peer}\n\
@@ -65,10 +68,29 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
     Ok(Reply::new(json, text))
 }
 
-fn keep(from: &Path, to: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
+/// The certificate of a file and the file's bytes, of one reading.
+fn certificate_file(file: &Path) -> Result<(PeerCertificate, Vec<u8>), Failure> {
+    todo!()
+}
+
+/// A peer that is known is not replaced by accident, nor by whoever sent a second file.
+fn refuse_another(kept: &Path, new: &PeerCertificate) -> Result<(), Failure> {
+    let place = kept.display();
+    let old = PeerCertificate::load(kept).map_err(Failure::from).map_err(|failure| {
+        Failure { message: format!("{}; --replace replaces it", failure.message), ..failure }
+    })?;
+    let (old, new) = (old.fingerprint(), new.fingerprint());
+    if old == new {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "{place} holds another peer's certificate, fingerprint {old}; the new one has {new}; \
+         ask the peer over another line, then use --replace"
+    )))
+}
+
+fn keep(text: &[u8], to: &Path) -> Result<(), Failure> {
+    fs::write(to, text).map_err(|error| {
         Failure::bad_input(format!("{}: {error}; make the directory writable", to.display()))
-    };
-    let text = fs::read(from).map_err(failed)?;
-    fs::write(to, text).map_err(failed)
+    })
 }

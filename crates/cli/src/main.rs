@@ -27,7 +27,18 @@ use clap::Parser;
 use exit::Failure;
 use output::{Format, Reply};
 
+/// First argument of one party of `run` and `bench`, started by them.
+const WORKER: &str = "worker";
+/// First argument of one server of `demo`, started by it.
+const DEMO_SERVER: &str = "demo-server";
+
 fn main() -> ExitCode {
+    if let Some(work) = part() {
+        return match work() {
+            Ok(reply) => output::reply(&reply, Format::Human),
+            Err(failure) => output::failure(&failure, Format::Human),
+        };
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
@@ -37,6 +48,15 @@ fn main() -> ExitCode {
         Ok(reply) => output::reply(&reply, format),
         Err(failure) => output::failure(&failure, format),
     }
+}
+
+/// The work of a process that a command started. These names are no commands: help does not list
+/// them and no message suggests them.
+fn part() -> Option<fn() -> Result<Reply, Failure>> {
+    let name = std::env::args_os().nth(1)?;
+    [(WORKER, workers::child::command as fn() -> _), (DEMO_SERVER, demo::server::command)]
+        .into_iter()
+        .find_map(|(part, work)| (name == part).then_some(work))
 }
 
 fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
@@ -49,7 +69,5 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args),
         Command::Demo(args) => demo::command(&args, format),
-        Command::Worker => workers::child::command(),
-        Command::DemoServer => demo::server::command(),
     }
 }

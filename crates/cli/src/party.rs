@@ -10,7 +10,7 @@ use cenote_net::{Channel, Fault, Handshake, Identity, PeerCertificate, tcp_liste
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
 
-use crate::args::{PartyArgs, PoolSize};
+use crate::args::PartyArgs;
 use crate::exit::Failure;
 use crate::identity::PEER_FILE;
 use crate::interrupt::Interrupt;
@@ -51,12 +51,12 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
 /// Everything that can be checked before the peer hears of the run.
 fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let circuit = circuit::read(&args.file)?;
-    let pool = args.security.pool.unwrap_or(PoolSize::None);
-    let security = Security::new(args.security.backend, pool, args.security.rho);
+    let security = args.security.chosen()?;
     let none = vec![None; circuit.signature().inputs.len()];
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
     let signature = values::with_owners(circuit.signature(), &owners.unwrap_or(none))?;
-    Work::new(circuit, signature, args.role, &args.inputs, args.reveal_to, security)
+    let to = values::receivers(&signature, args.reveal_to)?;
+    Work::new(circuit, signature, args.role, &args.inputs, to, security)
 }
 
 fn protection(args: &PartyArgs) -> Result<Protection, Failure> {

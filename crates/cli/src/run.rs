@@ -8,7 +8,7 @@ use cenote_engine::{Receivers, Role, role_of};
 use cenote_net::Channel;
 use serde_json::json;
 
-use crate::args::{PoolSize, RunArgs};
+use crate::args::RunArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
@@ -18,8 +18,7 @@ use crate::{circuit, progress, values};
 
 pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let circuit = circuit::read(&args.file)?;
-    let pool = args.security.pool.unwrap_or(PoolSize::None);
-    let security = Security::new(args.security.backend, pool, args.security.rho);
+    let security = args.security.chosen()?;
     let named: Vec<Option<Role>> = args.inputs.iter().map(|input| input.owner).collect();
     let signature = values::with_owners(circuit.signature(), &named)?;
     let owners = signature.owners();
@@ -31,7 +30,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let work = |role| Work::check(&circuit, &signature, role, &own(role), security);
     work(Role::Garbler)?;
     let ands = work(Role::Evaluator)?;
-    let to = match args.reveal_to {
+    let to = match values::receivers(&signature, args.reveal_to)? {
         Receivers::Garbler => Receiver::Garbler,
         Receivers::Evaluator => Receiver::Evaluator,
         Receivers::Both => Receiver::Both,

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Read;
 
-use cenote_circuit::{InputPort, Owner, Signature, value_from_hex};
-use cenote_engine::Role;
+use cenote_circuit::{HexError, InputPort, Owner, Receiver, Signature, value_from_hex};
+use cenote_engine::{Receivers, Role};
 
 use crate::exit::Failure;
 
@@ -55,8 +55,13 @@ pub(crate) fn digits(text: &str) -> Result<String, Failure> {
 
 /// The bits of one value for one port.
 pub(crate) fn bits(port: &InputPort, text: &str) -> Result<Vec<bool>, Failure> {
-    value_from_hex(&port.name, port.bits, &digits(text)?)
-        .map_err(|error| Failure::bad_input(format!("--input: {error}")))
+    value_from_hex(&port.name, port.bits, &digits(text)?).map_err(|error| {
+        let remedy = match error {
+            HexError::Digit { .. } => "; use 0 to 9 and a to f",
+            _ => "",
+        };
+        Failure::bad_input(format!("--input: {error}{remedy}"))
+    })
 }
 
 /// One value for each of `ports`, in order.
@@ -104,6 +109,36 @@ pub(crate) fn with_owners(
         port.owner = Some(owner);
     }
     Ok(signature)
+}
+
+/// Who receives outputs whose port names nobody. A request that contradicts the ports file is bad
+/// input: who learns what must not be a surprise.
+pub(crate) fn receivers(
+    signature: &Signature,
+    asked: Option<Receivers>,
+) -> Result<Receivers, Failure> {
+    let named = |receiver| match receiver {
+        Receiver::Garbler => Receivers::Garbler,
+        Receiver::Evaluator => Receivers::Evaluator,
+        Receiver::Both => Receivers::Both,
+    };
+    let mut free = false;
+    for port in &signature.outputs {
+        match (port.receiver.map(named), asked) {
+            (None, _) => free = true,
+            (Some(named), Some(asked)) if named != asked => {
+                return Err(Failure::bad_input(format!(
+                    "--reveal-to {}: the ports file gives `{}` to {}; correct the file or the option",
+                    asked.name(),
+                    port.name,
+                    named.name(),
+                )));
+            }
+            _ => {}
+        }
+    }
+    // Where every port names its receiver, both sides say the same whether or not they repeat it.
+    Ok(asked.filter(|_| free).unwrap_or(Receivers::Both))
 }
 
 #[cfg(test)]

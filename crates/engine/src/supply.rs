@@ -188,9 +188,7 @@ impl Supply {
         let missing = n.saturating_sub(self.shares.level());
         if missing > 0 {
             let made = self.make_shares(channel, missing + SPARE_SHARES)?;
-            let mut fresh: Vec<Share> = made.slice().iter().collect();
-            self.shares.push(&fresh);
-            fresh.zeroize();
+            self.shares.extend(made.slice().iter());
             self.made = made;
         }
         self.shares.reserve(n).map_err(store_defect)

@@ -6,18 +6,21 @@ pub(crate) mod ot;
 mod stream;
 mod summary;
 
-use cenote_engine::Role;
+use cenote_engine::{Rho, Role};
 use cenote_net::Identity;
 use cenote_prim::{RandomOracle, SessionId};
 use rustix::thread::sched_getaffinity;
 use tempfile::TempDir;
 
-use crate::args::{BenchCommand, BenchLineArgs, BenchSecurityArgs};
+use crate::args::{BenchCommand, BenchLineArgs, BenchSecurityArgs, PoolSize};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 use crate::progress;
 use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
+
+/// The pool of a bench that names none.
+const USUAL_POOL: PoolSize = PoolSize::Kept(480_000);
 
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
@@ -29,7 +32,9 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
 
 /// Every backend that was asked for, checked for sound parameters before anything starts.
 fn securities(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<Security>, Failure> {
-    let all = args.backend.iter().map(|backend| Security::new(*backend, args.pool, args.rho));
+    Security::check_options(&args.backend, args.pool, args.rho)?;
+    let (pool, rho) = (args.pool.unwrap_or(USUAL_POOL), args.rho.unwrap_or(Rho::Bits40));
+    let all = args.backend.iter().map(|backend| Security::new(*backend, pool, rho));
     all.map(|security| security.config(ands).map(|_| security)).collect()
 }
 
@@ -49,13 +54,6 @@ impl Setting {
             rtt_ms: args.rtt_ms,
             mbit: args.mbit,
         };
-        let sane = args.rtt_ms >= 0.0 && args.rtt_ms <= 10_000.0;
-        let rate = args.mbit.is_none_or(|rate| (1.0..=1e9).contains(&rate));
-        if !sane || !rate {
-            return Err(Failure::bad_input(
-                "--rtt-ms takes 0 to 10000 and --mbit 1 to 10^9; correct the line",
-            ));
-        }
         let cores = two_cores();
         if cores.is_none() {
             output::note("note: fewer than two processor cores, so the parties are not pinned");

@@ -34,7 +34,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "FILE")]
     issuer_b: Option<PathBuf>,
     /// Leaky ANDs of the pool.
-    #[arg(long, value_name = "N", default_value_t = 480_000)]
+    #[arg(long, value_name = "N", default_value_t = 480_000, value_parser = crate::args::items, allow_negative_numbers = true)]
     pool: u64,
     /// At the end, let issuer B cheat in a session of its own, and show that the servers go on.
     #[arg(long)]

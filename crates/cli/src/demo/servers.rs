@@ -50,7 +50,7 @@ impl Servers<'_> {
         };
         let program = std::env::current_exe().map_err(failed)?;
         let mut process = Command::new(program)
-            .arg("demo-server")
+            .arg(crate::DEMO_SERVER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -71,7 +71,7 @@ impl Pair<'_> {
         let failed = |what: &str| Failure::internal(format!("starting a party: {what}"));
         let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
         let mut process = Command::new(program)
-            .arg("worker")
+            .arg(crate::WORKER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

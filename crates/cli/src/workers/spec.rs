@@ -9,7 +9,7 @@ use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::args::PoolSize;
-use crate::exit::{Failure, Kind};
+use crate::exit::Failure;
 
 /// One child's work.
 #[derive(Clone, Serialize, Deserialize)]
@@ -72,6 +72,22 @@ enum BackendName {
 }
 
 impl Security {
+    /// Options that no backend of the request has are bad input.
+    pub(crate) fn check_options(
+        backends: &[Backend],
+        pool: Option<PoolSize>,
+        rho: Option<Rho>,
+    ) -> Result<(), Failure> {
+        let given = [("--pool", pool.is_some()), ("--rho", rho.is_some())];
+        let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
+        if let (Some(name), false) = (given, backends.contains(&Backend::Wrk)) {
+            return Err(Failure::bad_input(format!(
+                "{name} means nothing without --backend wrk; leave it out"
+            )));
+        }
+        Ok(())
+    }
+
     pub(crate) fn new(backend: Backend, pool: PoolSize, rho: Rho) -> Security {
         let backend = match backend {
             Backend::Plain => BackendName::Plain,
@@ -128,6 +144,6 @@ impl Security {
             return Ok(None);
         }
         let derived = WrkParams::derive(config.pool, config.rho);
-        derived.map(Some).map_err(|fault| Failure { kind: Kind::BadInput, ..fault.into() })
+        derived.map(Some).map_err(Failure::unusable)
     }
 }
