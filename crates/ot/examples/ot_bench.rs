@@ -1,6 +1,6 @@
 //! Rates of correlated OT: each side alone without I/O, then both over loopback; and the setup.
 //!
-//! `cargo run --release -p cenote-ot --example bench [digit bits] [chunk]`
+//! `cargo run --release -p cenote-ot --example ot_bench [digit bits] [chunk]`
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Nanoseconds per operation of the local cryptography, at every level of the processor.
 //!
-//! `bench` runs all levels, each in a process of its own; `bench portable|aesni|vaes512` one.
+//! `prim_bench` runs all levels, each in a process of its own; `prim_bench portable|aesni|vaes512` one.
 
 use std::hint::black_box;
 use std::process::Command;
