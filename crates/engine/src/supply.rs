@@ -175,7 +175,7 @@ impl Supply {
         n: usize,
     ) -> Result<Lease<Triple>, Fault> {
         while self.triples.level() < n {
-            self.refill(channel)?;
+            self.refill(channel, Phase::Online)?;
         }
         self.triples.reserve(n).map_err(store_defect)
     }
@@ -200,16 +200,14 @@ impl Supply {
     /// Faults of the channel and of the checks.
     pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
         while self.triples.level() < triples.min(MAX_STOCK) {
-            self.refill(channel)?;
+            self.refill(channel, Phase::Preprocess)?;
         }
         Ok(())
     }
 
-    /// One batch of leaky ANDs through the pool into ready triples.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn refill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+    /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
+    /// booked to the phase `buckets`: online for a request that waits for them.
+    fn refill(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
         self.fill(channel)?;
         channel.set_phase(Phase::Preprocess);
         let (batch, bucket) = (self.params.batch, self.params.bucket);
@@ -217,7 +215,7 @@ impl Supply {
         let made = self.make_shares(channel, 3 * batch + triples)?;
         let (leaky, masks) = made.slice().split_at(3 * batch);
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
-        channel.set_phase(Phase::Online);
+        channel.set_phase(buckets);
         let mut members = self.draw(fresh, coin)?;
         self.buckets(channel, &members, masks)?;
         members.zeroize();
