@@ -10,6 +10,7 @@ use crate::session::Job;
 pub struct ProgramJob<'p, P: Program> {
     program: &'p P,
     signature: Signature,
+    digest: [u8; 32],
     owners: Vec<Role>,
     inputs: Vec<Option<Vec<bool>>>,
     receivers: Receivers,
@@ -18,7 +19,7 @@ pub struct ProgramJob<'p, P: Program> {
 impl<'p, P: Program> ProgramJob<'p, P> {
     /// A run of `program` in which this side, `role`, provides `own`: one value for each port it owns,
     /// in port order, least significant bit first. Outputs go to `receivers`, unless their port
-    /// names others.
+    /// names others. Computes the program's digest, which takes one pass over its gates.
     ///
     /// # Errors
     /// `Misuse` when the number of values or the width of one is not that of the ports.
@@ -56,7 +57,8 @@ impl<'p, P: Program> ProgramJob<'p, P> {
                 "{given} inputs were given, more than the {role} owns"
             )));
         }
-        Ok(ProgramJob { program, signature, owners, inputs, receivers })
+        let digest = program.digest();
+        Ok(ProgramJob { program, signature, digest, owners, inputs, receivers })
     }
 
     fn receivers_of(&self, port: usize) -> Receivers {
@@ -78,7 +80,7 @@ impl<P: Program> Job for ProgramJob<'_, P> {
     type Output = Vec<Option<Vec<bool>>>;
 
     fn terms(&self) -> Vec<(&'static str, String)> {
-        let digest: String = self.program.digest().iter().map(|b| format!("{b:02x}")).collect();
+        let digest: String = self.digest.iter().map(|b| format!("{b:02x}")).collect();
         let owners: Vec<&str> = self.owners.iter().map(|owner| owner.name()).collect();
         vec![
             ("program", self.program.name()),
