@@ -272,8 +272,12 @@ impl Channel {
         self.start_receive()?;
         let mut len = 0;
         let mut closed = false;
+        let first = self.counters.total().messages_received == 0;
         let result = self.fill(&mut [0; HEADER_LEN], &mut [], &mut |head| {
             closed = head[0] == Tag::BYE.id;
+            if first && tag == Tag::HELLO && !STARTS.contains(&head[0]) {
+                return Err(Fault::Transport(OTHER_PROTOCOL.into()));
+            }
             len = check_header(head, tag)?;
             if len <= max { Ok(()) } else { Err(WRONG_LENGTH) }
         });
@@ -461,6 +465,11 @@ impl Channel {
     }
 }
 
+/// Tags that a peer's first frame may have.
+const STARTS: [u8; 3] = [Tag::HELLO.id, Tag::ABORT.id, Tag::BYE.id];
+/// A set-up that is wrong, such as TLS on one side alone, and no attack.
+const OTHER_PROTOCOL: &str =
+    "the peer does not speak Cenote's protocol; does one side use TLS and the other not?";
 const WRONG_LENGTH: Fault = Fault::Misbehaved("frame: wrong length");
 
 fn too_long(tag: Tag, len: usize) -> Fault {

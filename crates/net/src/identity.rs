@@ -68,7 +68,7 @@ impl PeerCertificate {
     pub fn load(file: impl AsRef<Path>) -> Result<PeerCertificate, Fault> {
         let file = file.as_ref();
         let text = read_file(file)?;
-        check_pem(&text, &["CERTIFICATE"]).map_err(|what| bad_file(file, &what))?;
+        check_pem(file, &text, &["CERTIFICATE"])?;
         let bad = |what: String| bad_file(file, &format!("no certificate: {what}"));
         let der =
             CertificateDer::from_pem_slice(text.as_bytes()).map_err(|e| bad(e.to_string()))?;
@@ -80,6 +80,12 @@ impl PeerCertificate {
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.der)
+    }
+
+    /// The certificate as [`load`](Self::load) reads it.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        pem("CERTIFICATE", &self.der).to_string()
     }
 
     pub(crate) fn der(&self) -> &CertificateDer<'static> {
@@ -168,8 +174,7 @@ impl Identity {
                 format!("others can read this private key; run: chmod 600 {}", file.display());
             return Err(bad_file(&file, &what));
         }
-        check_pem(&text, &["PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"])
-            .map_err(|what| bad_file(&file, &what))?;
+        check_pem(&file, &text, &["PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"])?;
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes())
             .map_err(|error| bad_file(&file, &format!("no private key: {error}")))?;
         let identity = Identity { certificate, key };
@@ -266,8 +271,12 @@ fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
     text
 }
 
-/// Checks that a text is one PEM section with one of these labels; the error names line and remedy.
-fn check_pem(text: &str, labels: &[&str]) -> Result<(), String> {
+/// Checks that the text of `file` is one PEM section with one of these labels; the error names file,
+/// line and remedy.
+fn check_pem(file: &Path, text: &str, labels: &[&str]) -> Result<(), Fault> {
+    let bad = |line: usize, what: String| {
+        Err(Fault::Misuse(format!("{}:{line}: {what}", file.display())))
+    };
     let label = labels.first().copied().unwrap_or_default();
     let mut lines = text.lines().map(str::trim).enumerate().map(|(i, line)| (i + 1, line));
     let begins = |line: &str| {
@@ -279,25 +288,25 @@ fn check_pem(text: &str, labels: &[&str]) -> Result<(), String> {
             Some((_, "")) => {}
             Some((number, line)) => match begins(line) {
                 Some(found) => break (number, found),
-                None => return Err(format!("line {number}: expected -----BEGIN {label}-----")),
+                None => return bad(number, format!("expected -----BEGIN {label}-----")),
             },
-            None => return Err(format!("the file is empty; it needs a PEM section {label}")),
+            None => return bad(1, format!("the file is empty; it needs a PEM section {label}")),
         }
     };
     let end = format!("-----END {found}-----");
     for (number, line) in lines.by_ref() {
         if line == end {
             return match lines.find(|(_, line)| !line.is_empty()) {
-                Some((number, _)) => Err(format!(
-                    "line {number}: text after the end; keep one section {found} in the file"
-                )),
+                Some((number, _)) => {
+                    bad(number, format!("text after the end; keep one section {found} in the file"))
+                }
                 None => Ok(()),
             };
         }
         let digits = line.trim_end_matches('=');
         if line.len() - digits.len() > 2 || !digits.bytes().all(|byte| BASE64.contains(&byte)) {
-            return Err(format!("line {number}: not base64; copy the file again"));
+            return bad(number, "not base64; copy the file again".into());
         }
     }
-    Err(format!("line {start}: this section has no {end}; the file was cut short, copy it again"))
+    bad(start, format!("this section has no {end}; the file was cut short, copy it again"))
 }

@@ -26,11 +26,19 @@ pub struct Listener {
 /// Listens on `address` (`host:port`; port 0 lets the system choose).
 ///
 /// # Errors
-/// `Transport`, naming the address, when it does not resolve or cannot be bound.
+/// `Misuse` when it is no address; `Transport`, naming it and a remedy, when it does not resolve or
+/// cannot be bound.
 pub fn tcp_listen(address: &str) -> Result<Listener, Fault> {
-    let failed =
-        |error: io::Error| Fault::Transport(format!("cannot listen on {address}: {error}"));
-    let socket = TcpListener::bind(address).map_err(failed)?;
+    let failed = |error: io::Error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse => "; choose another port, or end what listens there",
+            io::ErrorKind::AddrNotAvailable => "; choose an address of this machine",
+            io::ErrorKind::PermissionDenied => "; choose a port above 1023",
+            _ => "",
+        };
+        Fault::Transport(format!("cannot listen on {address}: {error}{remedy}"))
+    };
+    let socket = TcpListener::bind(&*resolve(address)?).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;
     Ok(Listener { socket, address })
@@ -48,7 +56,8 @@ pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault
 /// unprotected channel.
 ///
 /// # Errors
-/// `Transport`, naming the address, when it does not resolve or nobody answered in time.
+/// `Misuse` when it is no address; `Transport`, naming it, when it does not resolve, which is not
+/// tried again, or nobody answered in time.
 pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
     Ok(Channel::over(Box::new(TcpLink::new(connect(address, patience)?)?)))
 }
@@ -75,7 +84,7 @@ impl Listener {
             }
             let left = limit.saturating_sub(started.elapsed());
             if left.is_zero() {
-                let (address, limit) = (self.address, limit.as_secs_f32());
+                let (address, limit) = (self.address, (limit.as_secs_f64() * 10.0).round() / 10.0);
                 return Err(Fault::Transport(format!(
                     "no peer came to {address} within {limit} s"
                 )));
@@ -89,9 +98,10 @@ pub(crate) fn connect(address: &str, patience: Duration) -> Result<TcpStream, Fa
     let failed =
         |error: io::Error| Fault::Transport(format!("cannot connect to {address}: {error}"));
     let started = Instant::now();
+    let candidates = resolve(address)?;
     loop {
         let left = patience.saturating_sub(started.elapsed()).max(RETRY);
-        let attempt = connect_once(address, left);
+        let attempt = connect_once(&candidates, left);
         match attempt {
             Ok(stream) => return Ok(stream),
             Err(error) if started.elapsed() >= patience => return Err(failed(error)),
@@ -100,11 +110,30 @@ pub(crate) fn connect(address: &str, patience: Duration) -> Result<TcpStream, Fa
     }
 }
 
-/// Tries each address that the name resolves to.
-fn connect_once(address: &str, limit: Duration) -> io::Result<TcpStream> {
+/// The addresses that `host:port` stands for.
+fn resolve(address: &str) -> Result<Vec<SocketAddr>, Fault> {
+    let wrong =
+        |what: &str| Fault::Misuse(format!("{address:?} is no address: {what}; write HOST:PORT"));
+    let (host, port) = address.rsplit_once(':').ok_or_else(|| wrong("it has no port"))?;
+    if port.parse::<u16>().is_err() {
+        return Err(wrong("the port is no number from 0 to 65535"));
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(&byte);
+    if host.is_empty() || !host.bytes().all(allowed) {
+        return Err(wrong("the host is neither a name nor an IP address"));
+    }
+    match address.to_socket_addrs() {
+        Ok(found) => Ok(found.collect()),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(wrong(&error.to_string())),
+        Err(error) => Err(Fault::Transport(format!("{address}: {error}; correct the host"))),
+    }
+}
+
+/// Tries each address.
+fn connect_once(candidates: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::other("the name has no address");
-    for candidate in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&candidate, limit) {
+    for candidate in candidates {
+        match TcpStream::connect_timeout(candidate, limit) {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }

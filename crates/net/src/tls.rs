@@ -36,7 +36,8 @@ const INCOMING: usize = 256 << 10;
 /// Said by the server once it accepted the client, who would otherwise learn of a refusal late.
 const WELCOME: u8 = 1;
 
-/// Waits up to `limit` for a connection, which must prove within 10 s that it is from `peer`.
+/// Waits up to `limit` for a connection, which must prove within 10 s and what is left of the limit
+/// that it is from `peer`.
 ///
 /// # Errors
 /// `Policy` when either side refuses the other's certificate; `Transport` when nobody came in time or
@@ -48,9 +49,11 @@ pub fn tls_accept(
     limit: Duration,
 ) -> Result<Channel, Fault> {
     let config = Arc::new(server_config(identity, peer).map_err(internal)?);
+    let started = Instant::now();
     let stream = listener.accept(limit)?;
     let conn = Connection::Server(ServerConnection::new(config).map_err(internal)?);
-    open(stream, conn)
+    // A silent caller must not outlast the wait either.
+    open(stream, conn, HANDSHAKE_LIMIT.min(limit.saturating_sub(started.elapsed())))
 }
 
 /// Connects to `address` (`host:port`), trying again for up to `patience`, and demands proof that the
@@ -70,7 +73,7 @@ pub fn tls_connect(
     let name =
         ServerName::try_from("cenote.invalid").map_err(|e| Fault::Internal(e.to_string()))?;
     let conn = Connection::Client(ClientConnection::new(config, name).map_err(internal)?);
-    open(stream, conn)
+    open(stream, conn, HANDSHAKE_LIMIT)
 }
 
 fn internal(error: Error) -> Fault {
@@ -80,9 +83,9 @@ fn internal(error: Error) -> Fault {
 /// Time limit of the TLS handshake: a caller who says nothing must not keep others waiting.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-fn open(stream: TcpStream, conn: Connection) -> Result<Channel, Fault> {
+fn open(stream: TcpStream, conn: Connection, limit: Duration) -> Result<Channel, Fault> {
     let mut link = TlsLink::new(stream, conn)?;
-    match link.greet(HANDSHAKE_LIMIT) {
+    match link.greet(limit) {
         Ok(()) => Ok(Channel::over(Box::new(link))),
         Err(fault) => {
             // Lets the alert that says why reach the peer.
@@ -437,12 +440,12 @@ mod tests {
         std::thread::scope(|scope| {
             let served = scope.spawn(|| {
                 let conn = ServerConnection::new(Arc::new(server)).expect("server");
-                open(listener.accept(limit)?, Connection::Server(conn))
+                open(listener.accept(limit)?, Connection::Server(conn), limit)
             });
             let name = ServerName::try_from("cenote.invalid").expect("name");
             let conn = ClientConnection::new(Arc::new(client), name).expect("client");
             let stream = connect(&address, limit).expect("connect");
-            let connected = open(stream, Connection::Client(conn));
+            let connected = open(stream, Connection::Client(conn), limit);
             [served.join().expect("thread"), connected]
         })
     }

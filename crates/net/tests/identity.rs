@@ -76,15 +76,15 @@ fn malformed_certificates_name_file_line_and_remedy() {
     let key = fs::read(dir.path().join(KEY_FILE)).unwrap();
     let mut lines: Vec<&str> = good.lines().collect();
     assert!(load_error(b"").contains("empty"));
-    assert!(load_error(b"\nhello\n").contains("line 2: expected -----BEGIN CERTIFICATE-----"));
-    assert!(load_error(&key).contains("line 1: expected -----BEGIN CERTIFICATE-----"));
+    assert!(load_error(b"\nhello\n").contains(":2: expected -----BEGIN CERTIFICATE-----"));
+    assert!(load_error(&key).contains(":1: expected -----BEGIN CERTIFICATE-----"));
     assert!(load_error(&[0xff; 20]).contains("PEM"));
     assert!(load_error(good.repeat(2).as_bytes()).contains("keep one section"));
     assert!(load_error(&vec![b'A'; 100_000]).contains("too large"));
     let cut = lines[..lines.len() - 1].join("\n");
     assert!(load_error(cut.as_bytes()).contains("cut short"));
     lines[2] = "not*base64";
-    assert!(load_error(lines.join("\n").as_bytes()).contains("line 3: not base64"));
+    assert!(load_error(lines.join("\n").as_bytes()).contains(":3: not base64"));
     lines.truncate(2);
     lines.push("-----END CERTIFICATE-----");
     assert!(load_error(lines.join("\n").as_bytes()).contains("no certificate"));
@@ -114,7 +114,7 @@ fn keys_that_are_open_foreign_or_malformed_are_refused() {
     });
     assert!(message.contains("not the key of"), "{message}");
     let message = refused(&|dir| fs::write(dir.join(KEY_FILE), "x").unwrap());
-    assert!(message.contains("line 1"), "{message}");
+    assert!(message.contains(":1: "), "{message}");
     refused(&|dir| fs::remove_file(dir.join(KEY_FILE)).unwrap());
 }
 
