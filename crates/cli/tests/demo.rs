@@ -58,10 +58,14 @@ fn a_malformed_table_starts_nothing() {
     let started = Instant::now();
     let said = run(&format!("demo --issuer-a {good} --issuer-b {}", bad.display()));
     let error = said.error(2);
-    assert!(error.contains("bad.csv: line 3: column 4"), "{error}");
+    assert!(error.contains("bad.csv:3: column 4"), "{error}");
     assert!(error.contains("use a whole number"), "{error}");
-    let said = run("demo --pool 2");
-    assert!(said.error(3).contains('2'), "{said:?}");
+    let said = run("demo --pool 10");
+    assert!(said.error(2).starts_with("a pool of 10"), "{said:?}");
+    let other = format!("{}1,1,1,1,1,1,1\n", HEADER.replace("q6", "q7"));
+    let other = write(dir.path(), "other.csv", &other);
+    let said = run(&format!("demo --issuer-a {good} --issuer-b {}", other.display()));
+    assert!(said.error(2).contains("period \"q6\" where issuer B's has \"q7\""), "{said:?}");
     assert!(started.elapsed() < Duration::from_secs(5), "nothing was started");
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_circuit::{Owner, bits_of, hex_from_bits};
+use cenote_engine::{Backend, Rho};
 use cenote_pool::Occupancy;
 use cenote_prim::Prg;
 use serde::Serialize;
@@ -16,10 +17,12 @@ use super::screen::Screen;
 use super::servers::{NAMES, Servers};
 use super::table::Table;
 use super::{DemoArgs, ISSUER_A, ISSUER_B};
+use crate::args::PoolSize;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::progress;
+use crate::workers::Security;
 
 /// Triples that the servers keep ready between requests.
 const READY: usize = 1 << 17;
@@ -124,10 +127,8 @@ pub(crate) fn play(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         table(args.issuer_a.as_deref(), "issuer_a.csv", ISSUER_A)?,
         table(args.issuer_b.as_deref(), "issuer_b.csv", ISSUER_B)?,
     ];
-    cenote_engine::WrkParams::derive(
-        cenote_engine::PoolChoice::Kept(args.pool),
-        cenote_engine::Rho::Bits40,
-    )?;
+    same_periods(&tables)?;
+    Security::new(Backend::Wrk, PoolSize::Kept(args.pool), Rho::Bits40).config(0)?;
     let interrupt = Interrupt::install(format)?;
     let place = tempfile::Builder::new().prefix("cenote-demo-").tempdir();
     let place = place.map_err(|error| Failure::internal(format!("temporary files: {error}")))?;
@@ -176,6 +177,17 @@ fn table(file: Option<&Path>, name: &str, shipped: &str) -> Result<Table, Failur
         Some(file) => Table::load(file)?,
         None => Table::parse(name, shipped.as_bytes())?,
     })
+}
+
+/// Amounts are compared and added period by period, so the periods must be the same.
+fn same_periods([a, b]: &[Table; 2]) -> Result<(), Failure> {
+    match a.quarters().iter().zip(b.quarters()).find(|(a, b)| a != b) {
+        None => Ok(()),
+        Some((a, b)) => Err(Failure::bad_input(format!(
+            "issuer A's table has the period {a:?} where issuer B's has {b:?}; \
+             bring tables of the same periods, under the same names"
+        ))),
+    }
 }
 
 /// A server's own table and the directory of its identity; the other server is told of neither.
@@ -249,7 +261,7 @@ fn aes_part() -> Part {
     let hex = |value: u128| hex_from_bits(&bits_of(value, 128));
     Part {
         name: "aes-shared-key",
-        title: "AES-128 under a key that neither side knows",
+        title: "AES-128, key in two shares (vector of FIPS 197, C.1)",
         to: [true, true],
         orders: [
             Request::Aes { share: hex(share), block: Some(hex(block)) },

@@ -13,6 +13,8 @@ pub(crate) const ID_BITS: usize = 16;
 pub(crate) const QUARTER_BITS: usize = 20;
 /// Bits of a customer's spend in all quarters, in cents.
 pub(crate) const SPEND_BITS: usize = 21;
+/// Most bytes of a quarter's name: all of them fit a field of the handshake.
+const MAX_NAME: usize = 64;
 /// Most rows of a table.
 const MAX_ROWS: usize = 1 << 14;
 /// Most bytes of a file.
@@ -64,7 +66,7 @@ impl Table {
     /// # Errors
     /// As [`Table::load`].
     pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Table, Fault> {
-        let bad = |line: u64, what: String| Fault::Misuse(format!("{name}: line {line}: {what}"));
+        let bad = |line: u64, what: String| Fault::Misuse(format!("{name}:{line}: {what}"));
         let mut reader =
             csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
         let mut quarters = None;
@@ -147,7 +149,11 @@ fn header(record: &csv::StringRecord) -> Result<Vec<String>, String> {
     if record.get(0).map(str::trim) != Some("customer") || record.len() != QUARTERS + 1 {
         return Err(header_remedy("not a header"));
     }
-    Ok(record.iter().skip(1).map(|name| name.trim().to_owned()).collect())
+    let names: Vec<String> = record.iter().skip(1).map(|name| name.trim().to_owned()).collect();
+    match names.iter().position(|name| name.is_empty() || name.len() > MAX_NAME) {
+        None => Ok(names),
+        Some(at) => Err(format!("column {}: name the quarter in 1 to {MAX_NAME} bytes", at + 2)),
+    }
 }
 
 fn row(record: &csv::StringRecord) -> Result<Row, String> {
@@ -217,26 +223,26 @@ mod tests {
     fn errors_name_file_line_and_remedy() {
         let after = |rows: &str| error(&format!("{HEADER}1,0,0,0,0,0,1\n{rows}\n"));
         for (text, line, remedy) in [
-            (error(""), "line 1", "the first line is"),
-            (error("a,b\n"), "line 1", "the first line is"),
-            (error(HEADER), "line 2", "at least one row"),
-            (after("2,1"), "line 3", "complete the line"),
-            (after("2,0,0,x,0,0,0"), "line 3: column 4", "whole number"),
-            (after("2,0,-1,0,0,0,0"), "line 3: column 3", "whole number"),
-            (after("2,0,+1,0,0,0,0"), "line 3: column 3", "whole number"),
-            (after("2,,0,0,0,0,0"), "line 3: column 2", "whole number"),
-            (after("2,0,1048576,0,0,0,0"), "line 3: column 3", "1048575"),
-            (after("2,1048575,1048575,2,0,0,0"), "line 3", "split"),
-            (after("65536,0,0,0,0,0,0"), "line 3: column 1", "65535"),
-            (after("1,0,0,0,0,0,0"), "line 3", "sort by customer"),
-            (error(&format!("{HEADER}0,0,0,0,0,0,0\n")), "line 2", "from 1"),
+            (error(""), "x.csv:1: ", "the first line is"),
+            (error("a,b\n"), "x.csv:1: ", "the first line is"),
+            (error(HEADER), "x.csv:2: ", "at least one row"),
+            (after("2,1"), "x.csv:3: ", "complete the line"),
+            (after("2,0,0,x,0,0,0"), "x.csv:3: column 4", "whole number"),
+            (after("2,0,-1,0,0,0,0"), "x.csv:3: column 3", "whole number"),
+            (after("2,0,+1,0,0,0,0"), "x.csv:3: column 3", "whole number"),
+            (after("2,,0,0,0,0,0"), "x.csv:3: column 2", "whole number"),
+            (after("2,0,1048576,0,0,0,0"), "x.csv:3: column 3", "1048575"),
+            (after("2,1048575,1048575,2,0,0,0"), "x.csv:3: ", "split"),
+            (after("65536,0,0,0,0,0,0"), "x.csv:3: column 1", "65535"),
+            (after("1,0,0,0,0,0,0"), "x.csv:3: ", "sort by customer"),
+            (error(&format!("{HEADER}0,0,0,0,0,0,0\n")), "x.csv:2: ", "from 1"),
         ] {
-            assert!(text.contains("x.csv: ") && text.contains(line), "{text}");
+            assert!(text.contains(line), "{text}");
             assert!(text.contains(remedy), "{text}");
         }
         let binary = [HEADER.as_bytes(), b"1,\xff,0,0,0,0,0\n"].concat();
         let text = Table::parse("x.csv", &binary).expect_err("binary").to_string();
-        assert!(text.contains("line 2") && text.contains("UTF-8"), "{text}");
+        assert!(text.contains("x.csv:2: ") && text.contains("UTF-8"), "{text}");
         let missing = Table::load(Path::new("no/such.csv")).expect_err("missing").to_string();
         assert!(missing.contains("no/such.csv"), "{missing}");
     }

@@ -67,7 +67,11 @@ impl Side<'_> {
     /// What both sides agree on for a job on the tables.
     fn terms(&self, program: &str) -> Vec<(&'static str, String)> {
         let Sizes { a, b } = self.sizes;
-        vec![("program", format!("demo {program} v1")), ("rows", format!("{a} + {b}"))]
+        vec![
+            ("program", format!("demo {program} v1")),
+            ("rows", format!("{a} + {b}")),
+            ("periods", self.own.quarters().join(", ")),
+        ]
     }
 
     /// Brings `width` bits of each of `owner`'s rows in.
