@@ -19,7 +19,10 @@ pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
     match command {
         CircuitCommand::Info { file } => info(&file),
         CircuitCommand::Eval { file, inputs } => eval(&file, &inputs),
-        CircuitCommand::Convert { file, output, to, optimise } => {
+        CircuitCommand::Convert { file, output, to, optimise, force } => {
+            if let Some(output) = output.as_deref().filter(|_| !force) {
+                refuse_existing(output)?;
+            }
             convert(&file, output, to, optimise)
         }
     }
@@ -76,6 +79,7 @@ fn convert(
     optimise: bool,
 ) -> Result<Reply, Failure> {
     let mut circuit = read(file)?;
+    let has_ports = ports_path(file).exists();
     if optimise {
         circuit = circuit.optimised().map_err(|error| Failure::bad_input(error.to_string()))?;
     }
@@ -98,9 +102,13 @@ fn convert(
     };
     write(&output, &text)?;
     // Names, owners and receivers have no place in the formats themselves.
-    let ports = ports_path(file).exists().then(|| ports_path(&output));
-    if let Some(ports) = &ports {
+    let beside = ports_path(&output);
+    let ports = has_ports.then_some(&beside);
+    if let Some(ports) = ports {
         write(ports, &circuit.ports_toml())?;
+    } else if beside.exists() {
+        // Written over as well: what it says belongs to another circuit.
+        fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
     }
     let words = format!("{format} format, {gates} gates, written to {}", output.display());
     let json = json!({
@@ -123,8 +131,25 @@ fn other_format(file: &Path) -> Result<CircuitFormat, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| {
-        let shown = path.display();
-        Failure::bad_input(format!("{shown}: {error}; choose a file that can be written"))
-    })
+    fs::write(path, text).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let shown = path.display();
+    Failure::bad_input(format!("{shown}: {error}; choose a file that can be written"))
+}
+
+/// Nothing is written over unasked, and an old ports file must not apply to a new circuit.
+fn refuse_existing(output: &Path) -> Result<(), Failure> {
+    for (path, why) in
+        [(output.to_owned(), "exists"), (ports_path(output), "exists and would apply")]
+    {
+        if path.exists() {
+            return Err(Failure::bad_input(format!(
+                "{}: {why}; remove it, or write over it with --force",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }

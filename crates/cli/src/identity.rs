@@ -33,7 +33,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
 }
 
 pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
-    let identity = Identity::load(&args.dir)?;
+    let identity = own(&args.dir)?;
     let certificate = args.dir.join(CERTIFICATE_FILE);
     let own = identity.fingerprint();
     let Some(file) = &args.peer_cert else {
@@ -41,7 +41,7 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
         let json = json!({ "certificate": certificate.display().to_string(), "fingerprint": own.to_string() });
         return Ok(Reply::new(json, text));
     };
-    let (peer, text) = certificate_file(file)?;
+    let peer = PeerCertificate::load(file)?;
     if peer.fingerprint() == own {
         return Err(Failure::bad_input(format!(
             "{}: this is the own certificate; give the one that the peer sent",
@@ -52,7 +52,7 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
     if kept.exists() && !args.replace {
         refuse_another(&kept, &peer)?;
     }
-    keep(&text, &kept)?;
+    keep(&peer, &kept)?;
     let peer = peer.fingerprint();
     let text = format!(
         "own fingerprint   {own}\npeer fingerprint  {peer}\n\
@@ -68,16 +68,22 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
     Ok(Reply::new(json, text))
 }
 
-/// The certificate of a file and the file's bytes, of one reading.
-fn certificate_file(file: &Path) -> Result<(PeerCertificate, Vec<u8>), Failure> {
-    todo!()
+/// The identity of this side.
+pub(crate) fn own(dir: &Path) -> Result<Identity, Failure> {
+    if !dir.join(CERTIFICATE_FILE).exists() {
+        let dir = dir.display();
+        let message = format!("{dir}: no identity there; make one with `cenote init {dir}`");
+        return Err(Failure::bad_input(message));
+    }
+    Ok(Identity::load(dir)?)
 }
 
 /// A peer that is known is not replaced by accident, nor by whoever sent a second file.
 fn refuse_another(kept: &Path, new: &PeerCertificate) -> Result<(), Failure> {
     let place = kept.display();
-    let old = PeerCertificate::load(kept).map_err(Failure::from).map_err(|failure| {
-        Failure { message: format!("{}; --replace replaces it", failure.message), ..failure }
+    let old = PeerCertificate::load(kept).map_err(Failure::from).map_err(|failure| Failure {
+        message: format!("{}; --replace replaces it", failure.message),
+        ..failure
     })?;
     let (old, new) = (old.fingerprint(), new.fingerprint());
     if old == new {
@@ -89,8 +95,8 @@ fn refuse_another(kept: &Path, new: &PeerCertificate) -> Result<(), Failure> {
     )))
 }
 
-fn keep(text: &[u8], to: &Path) -> Result<(), Failure> {
-    fs::write(to, text).map_err(|error| {
+fn keep(peer: &PeerCertificate, to: &Path) -> Result<(), Failure> {
+    fs::write(to, peer.to_pem()).map_err(|error| {
         Failure::bad_input(format!("{}: {error}; make the directory writable", to.display()))
     })
 }

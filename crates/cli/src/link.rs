@@ -8,6 +8,7 @@ use cenote_net::{
 };
 
 use crate::exit::Failure;
+use crate::output;
 
 /// Which end of the connection this side is.
 pub(crate) enum End {
@@ -52,11 +53,24 @@ fn accept_pinned(
     patience: Duration,
 ) -> Result<Channel, Fault> {
     let deadline = Instant::now() + patience;
+    let mut strangers = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        match tls_accept(listener, identity, peer, left) {
-            Err(Fault::Transport(_) | Fault::Misbehaved(_)) if Instant::now() < deadline => {}
+        let fault = match tls_accept(listener, identity, peer, left) {
+            Err(fault @ (Fault::Transport(_) | Fault::Misbehaved(_))) => fault,
             result => return result,
+        };
+        if Instant::now() >= deadline {
+            return Err(if strangers == 0 { fault } else { nobody(listener, patience, strangers) });
         }
+        strangers += 1;
+        output::note(&format!("note: turned a caller away: {fault}"));
     }
+}
+
+fn nobody(listener: &Listener, patience: Duration, strangers: u32) -> Fault {
+    let (address, patience) = (listener.address(), patience.as_secs());
+    Fault::Transport(format!(
+        "no peer came to {address} within {patience} s; {strangers} other callers were turned away"
+    ))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Kind};
@@ -54,10 +55,13 @@ pub(crate) fn reply(reply: &Reply, format: Format) -> ExitCode {
         Format::Human if reply.text.is_empty() || reply.text.ends_with('\n') => reply.text.clone(),
         Format::Human => format!("{}\n", reply.text),
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader went away; there is nobody to tell.
-        Err(_) => ExitCode::from(Kind::Connection.code()),
+        Err(error) => {
+            note(&format!("error: cannot write the result: {error}"));
+            ExitCode::from(Kind::Internal.code())
+        }
     }
 }
 
@@ -80,10 +84,8 @@ pub(crate) fn failure(failure: &Failure, format: Format) -> ExitCode {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let wrong = error.use_stderr();
     if wrong && std::env::args().any(|argument| argument == "--json") {
-        let message = error.render().to_string();
-        let first = message.lines().next().unwrap_or_default();
         let object = json!({
-            "error": first.strip_prefix("error: ").unwrap_or(first),
+            "error": usage_message(error),
             "kind": Kind::BadInput,
             "exit_code": Kind::BadInput.code(),
         });
@@ -91,6 +93,29 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
     let _ = error.print();
     if wrong { ExitCode::from(Kind::BadInput.code()) } else { ExitCode::SUCCESS }
+}
+
+/// What clap says, in one line: its message, the names or values it lists and its tips.
+fn usage_message(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing; --help lists them".to_owned();
+    }
+    let rendered = error.render().to_string();
+    let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told = lines.take_while(|line| {
+        !line.starts_with("Usage:") && !line.starts_with("For more information")
+    });
+    let mut message = String::new();
+    for line in told {
+        let between = match message.as_str() {
+            "" => "",
+            before if before.ends_with(':') => " ",
+            _ => "; ",
+        };
+        message.push_str(between);
+        message.push_str(line.strip_prefix("error: ").unwrap_or(line));
+    }
+    message
 }
 
 /// A line for people while a command runs.

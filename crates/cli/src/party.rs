@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gate, Gates, Program, Signature};
 use cenote_engine::{Backend, ProgramJob, Receivers, Role, Session, role_of};
-use cenote_net::{Channel, Fault, Handshake, Identity, PeerCertificate, tcp_listen};
+use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
 
 use crate::args::PartyArgs;
 use crate::exit::Failure;
-use crate::identity::PEER_FILE;
+use crate::identity::{self, PEER_FILE};
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
@@ -61,7 +61,7 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
 
 fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
     let Some(dir) = &args.identity else { return Ok(Protection::Plain) };
-    let identity = Identity::load(dir)?;
+    let identity = identity::own(dir)?;
     let kept = dir.join(PEER_FILE);
     let file: &Path = args.peer_cert.as_deref().unwrap_or(&kept);
     if args.peer_cert.is_none() && !kept.exists() {
@@ -144,7 +144,12 @@ impl Work {
             let pool = self.security.pool().map_or("none".to_owned(), |pool| pool.to_string());
             handshake = handshake.field("pool", pool).field("rho", self.security.rho().to_string());
         }
-        handshake.run(channel, role, prg.bytes32()).map(|_| ())
+        handshake.run(channel, role, prg.bytes32()).map(drop).map_err(|fault| match fault {
+            Fault::Policy(what) if what.contains("program: here") => {
+                Fault::Policy(format!("{what}; compare with `cenote circuit info` on both sides"))
+            }
+            other => other,
+        })
     }
 
     /// One letter for each input port, or a digest where there are very many.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ADDER, run, write};
+use common::{ADDER, cenote, run, write};
 use tempfile::TempDir;
 
 #[test]
@@ -33,10 +33,35 @@ fn a_pool_that_is_too_small_is_bad_input() {
 #[test]
 fn wrong_usage_is_bad_input_with_an_object() {
     assert!(run("params --backend wrk --pool many").error(2).contains("--pool"));
-    assert!(run("run").error(2).contains("required"));
+    let missing = run("party x.txt");
+    let missing = missing.error(2);
+    for name in ["--role", "--listen", "--identity"] {
+        assert!(missing.contains(name), "{missing}");
+    }
+    let values = run("params --backend nosuch --pool 1");
+    assert!(values.error(2).contains("possible values: jimu, wrk"), "{values:?}");
+    // Processes that commands start are no commands.
+    for line in ["", "worke", "demo-serve", "help"] {
+        let said = run(line);
+        for text in [&said.stdout, &said.stderr] {
+            assert!(!text.contains("worker\n") && !text.contains("'worker'\n"), "{said:?}");
+            assert!(!text.contains("worker,") && !text.contains("demo-server"), "{said:?}");
+        }
+    }
+    let said = run("params --backend wrk --pool 480000 --epsilon-log2 40");
+    assert!(said.error(2).contains("use -40"), "{said:?}");
     let said = run("--help");
     assert_eq!(said.code, 0);
     assert!(said.stdout.contains("Exit codes"));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure_with_a_message() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = cenote("params --backend wrk --pool 480000".split(' '));
+    let said = command.stdout(full).output().expect("the command starts");
+    assert_eq!(said.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cannot write the result"));
 }
 
 #[test]
@@ -63,6 +88,18 @@ fn circuits_are_described_evaluated_and_converted() {
     assert_eq!(said.outputs(), [Some("2")]);
     let back = run(&format!("circuit convert {}", old.display()));
     assert_eq!(back.json["format"], "fashion");
+    // Nothing is written over unasked, and no old ports file applies to a new circuit.
+    let again = format!("circuit convert {} -o {}", one.display(), old.display());
+    assert!(run(&again).error(2).contains("old.txt: exists; remove it"));
+    let stale = write(dir.path(), "new.ports.toml", "[[input]]\nname = \"a\"\n");
+    let new = format!("circuit convert {} -o {}/new.txt", one.display(), dir.path().display());
+    assert!(run(&new).error(2).contains("new.ports.toml: exists and would apply; remove it"));
+    assert!(!dir.path().join("new.txt").exists());
+    assert_eq!(
+        (run(&format!("{again} --force")).code, run(&format!("{new} --force")).code),
+        (0, 0)
+    );
+    assert!(!stale.exists());
 }
 
 #[test]
@@ -121,6 +158,20 @@ fn identities_are_made_once_and_paired() {
     let paired = run(&format!("pair {b} {a}/identity.crt.pem"));
     assert_eq!(paired.json["peer_fingerprint"], made);
     assert!(run(&format!("pair {a} {a}/identity.crt.pem")).error(2).contains("own certificate"));
+    // Another peer takes its place only when told; the same one may come again.
+    let c = dir.path().join("c");
+    let c = c.display();
+    let third = run(&format!("init {c}")).json["fingerprint"].clone();
+    assert_eq!(run(&format!("pair {b} {a}/identity.crt.pem")).code, 0);
+    let other = format!("pair {b} {c}/identity.crt.pem");
+    let said = run(&other);
+    for fingerprint in [&made, &third] {
+        assert!(said.error(2).contains(fingerprint.as_str().expect("text")), "{said:?}");
+    }
+    let said = run(&format!("{other} --replace"));
+    assert_eq!((said.code, &said.json["peer_fingerprint"]), (0, &third));
+    assert!(run(&format!("pair {a} {c}/none.pem")).error(2).contains("none.pem"));
+    assert!(run(&format!("pair {a}/none")).error(2).contains("cenote init"));
     let bad = write(dir.path(), "bad.pem", "-----BEGIN CERTIFICATE-----\n!\n");
     assert!(run(&format!("pair {a} {}", bad.display())).error(2).contains("bad.pem"));
 }

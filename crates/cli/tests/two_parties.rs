@@ -106,6 +106,7 @@ fn whatever_differs_is_refused_on_both_sides_by_name() {
     let side = |file: &str, more: &str| format!("{file} --insecure-plaintext --input 1 {more}");
     let one = side(&file, "");
     refused(parties(&one, &side(&other, "")), "program: here");
+    refused(parties(&one, &side(&other, "")), "cenote circuit info");
     refused(parties(&one, &side(&file, "--backend yao")), "backend: here");
     refused(parties(&one, &side(&file, "--rho 64")), "rho: here");
     refused(parties(&one, &side(&file, "--pool 480000")), "pool: here");
@@ -137,6 +138,80 @@ fn nobody_there_is_a_failed_connection() {
     assert!(run(&format!("{line} --listen 127.0.0.1:0 --wait 1")).error(5).contains("no peer"));
 }
 
+#[test]
+fn an_address_that_is_none_is_bad_input_at_once() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --insecure-plaintext --input 1", adder(&dir));
+    let started = Instant::now();
+    for address in ["127.0.0.1:99999", "127.0.0.1", "http://127.0.0.1:80", ":7700"] {
+        for end in ["--connect", "--listen"] {
+            let said = run(&format!("{line} {end} {address}"));
+            assert!(said.error(2).contains("write HOST:PORT"), "{said:?}");
+        }
+    }
+    assert!(started.elapsed() < Duration::from_secs(10), "nobody was waited for");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("bound");
+    let said = run(&format!("{line} --listen {address}"));
+    assert!(said.error(5).contains("choose another port"), "{said:?}");
+}
+
+#[test]
+fn a_silent_caller_does_not_outlast_the_wait() {
+    let dir = TempDir::new().expect("a directory");
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    let (a, b) = (a.display(), b.display());
+    run(&format!("init {a}"));
+    run(&format!("init {b}"));
+    let mut waiting = start(&format!(
+        "party {} --role garbler --input 1 --listen 127.0.0.1:0 --wait 2 --identity {a} \
+         --peer-cert {b}/identity.crt.pem",
+        adder(&dir)
+    ));
+    let started = Instant::now();
+    let address = waiting.address();
+    let mut scan = TcpStream::connect(&address).expect("it listens");
+    scan.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+    drop(scan);
+    let _silent = TcpStream::connect(&address).expect("it listens");
+    let said = waiting.end();
+    assert!(said.error(5).contains("1 other callers were turned away"), "{said:?}");
+    assert!(said.stderr.contains("note: turned a caller away"), "{said:?}");
+    assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
+}
+
+#[test]
+fn pinned_and_open_do_not_go_together() {
+    let dir = TempDir::new().expect("a directory");
+    let line = format!("party {} --role garbler --connect 127.0.0.1:1", adder(&dir));
+    for option in ["--peer-cert x.pem", "--identity x", "--identity x --peer-cert x.pem"] {
+        let said = run(&format!("{line} --insecure-plaintext {option}"));
+        assert!(said.error(2).contains("cannot be used with"), "{said:?}");
+    }
+    let said = run(&format!("{line} --input 1 --identity {}/none", dir.path().display()));
+    assert!(said.error(2).contains("cenote init"), "{said:?}");
+}
+
+#[test]
+fn receivers_of_the_ports_file_are_not_overridden() {
+    let dir = TempDir::new().expect("a directory");
+    let file = adder(&dir);
+    let input = |name| format!("[[input]]\nname = \"{name}\"\nbits = 2\n\n");
+    let output = |name, more| format!("[[output]]\nname = \"{name}\"\nbits = {more}\n\n");
+    let ports =
+        [input("x"), input("y"), output("sum", "3\nreceiver = \"garbler\""), output("odd", "1")];
+    let ports = format!("version = 1\n\n{}", ports.concat());
+    write(dir.path(), "adder.ports.toml", &ports);
+    let line = format!("run {file} --backend plain --input 3 --input 1");
+    assert_eq!(run(&format!("{line} --reveal-to garbler")).code, 0);
+    assert_eq!(run(&line).code, 0);
+    let party = format!("party {file} --role garbler --insecure-plaintext --input 1 --listen x:0");
+    for line in [line, party] {
+        let said = run(&format!("{line} --reveal-to evaluator"));
+        assert!(said.error(2).contains("gives `sum` to garbler"), "{said:?}");
+    }
+}
+
 /// A peer that accepts one connection, sends `bytes` and then stays as it is until the end.
 fn hostile(bytes: Vec<u8>) -> String {
     listening(bytes).0
@@ -163,7 +238,10 @@ fn garbage_and_silence_end_in_bounded_time() {
     let junk: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8 | 0x80).collect();
     let started = Instant::now();
     let plain = format!("{line} --insecure-plaintext");
-    run(&format!("{plain} --connect {}", hostile(junk.clone()))).error(4);
+    // What is no frame of ours is a set-up that is wrong; a hello that is none is the peer's doing.
+    let said = run(&format!("{plain} --connect {}", hostile(junk.clone())));
+    assert!(said.error(5).contains("does not speak Cenote's protocol"));
+    run(&format!("{plain} --connect {}", hostile(vec![2, 0, 0, 0, 0]))).error(4);
     run(&format!("{plain} --connect {}", hostile(vec![2, 200, 0, 0, 0, 1]))).error(5);
     run(&format!("{plain} --connect {}", hostile(vec![]))).error(5);
     run(&format!("{plain} --connect {}", hostile(vec![0, 0, 0, 0, 0]))).error(6);
@@ -288,5 +366,13 @@ fn benches_report_what_they_measured() {
 fn parameters_of_a_bench_are_checked_first() {
     let said = run("bench and --pool 10 --ands 100");
     assert!(said.error(2).contains("needs at least"));
+    assert!(!run("bench and --pool 10 --ands 100").error(2).starts_with("refused"));
     assert!(run("bench and --rtt-ms 99999").error(2).contains("--rtt-ms"));
+    assert!(run("bench and --rtt-ms -1").error(2).contains("not negative"));
+    assert!(run("bench and --mbit -1").error(2).contains("positive"));
+    assert!(run("bench and --pool -5").error(2).contains("positive"));
+    for option in ["--pool 480000", "--pool none", "--rho 40"] {
+        let said = run(&format!("bench and --backend yao,plain {option}"));
+        assert!(said.error(2).contains("means nothing without --backend wrk"), "{said:?}");
+    }
 }

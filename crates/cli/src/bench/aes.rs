@@ -135,6 +135,7 @@ fn figures(both: &Both, ands: u64) -> Value {
     let jobs = both.garbler.jobs.len();
     let all = ands as f64 * jobs as f64;
     figures.insert("ands_per_s".into(), json!(all / summary::after_setup(both)));
+    figures.insert("bytes_per_and".into(), json!(summary::bytes(both) as f64 / all));
     let latency = |pick: fn(&JobReport) -> f64| {
         let pairs = both.garbler.jobs.iter().zip(&both.evaluator.jobs);
         summary::median(pairs.map(|(g, e)| json!(pick(g).max(pick(e)) * 1e3)).collect())
