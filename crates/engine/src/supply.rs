@@ -187,14 +187,20 @@ impl Supply {
     pub fn take_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<Share>, Fault> {
         let missing = n.saturating_sub(self.shares.level());
         if missing > 0 {
-            let made = self.make_shares(channel, missing + SPARE_SHARES)?;
-            self.shares.extend(made.slice().iter());
-            self.made = made;
+            self.spare_shares(channel, missing + SPARE_SHARES)?;
         }
         self.shares.reserve(n).map_err(store_defect)
     }
 
-    /// Makes `triples` ready, or [`MAX_STOCK`] if that is less.
+    /// At least `n` more spare shares.
+    fn spare_shares(&mut self, channel: &mut Channel, n: usize) -> Result<(), Fault> {
+        let made = self.make_shares(channel, n)?;
+        self.shares.extend(made.slice().iter());
+        self.made = made;
+        Ok(())
+    }
+
+    /// Makes `triples` ready, or [`MAX_STOCK`] if that is less, and some shares for inputs.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
@@ -202,7 +208,11 @@ impl Supply {
         while self.triples.level() < triples.min(MAX_STOCK) {
             self.refill(channel, Phase::Preprocess)?;
         }
-        Ok(())
+        channel.set_phase(Phase::Preprocess);
+        match self.shares.level() {
+            level if level < SPARE_SHARES => self.spare_shares(channel, SPARE_SHARES),
+            _ => Ok(()),
+        }
     }
 
     /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
