@@ -71,6 +71,6 @@ fn accept_pinned(
 fn nobody(listener: &Listener, patience: Duration, strangers: u32) -> Fault {
     let (address, patience) = (listener.address(), patience.as_secs());
     Fault::Transport(format!(
-        "no peer came to {address} within {patience} s; {strangers} other callers were turned away"
+        "no peer came to {address} within {patience} s; callers turned away: {strangers}"
     ))
 }

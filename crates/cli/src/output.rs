@@ -58,11 +58,13 @@ pub(crate) fn reply(reply: &Reply, format: Format) -> ExitCode {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            note(&format!("error: cannot write the result: {error}"));
-            ExitCode::from(Kind::Internal.code())
-        }
+        Err(error) => unwritten(&error),
     }
+}
+
+fn unwritten(error: &io::Error) -> ExitCode {
+    note(&format!("error: cannot write the result: {error}"));
+    ExitCode::from(Kind::Internal.code())
 }
 
 pub(crate) fn failure(failure: &Failure, format: Format) -> ExitCode {
@@ -91,8 +93,12 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         });
         let _ = writeln!(io::stdout().lock(), "{object}");
     }
-    let _ = error.print();
-    if wrong { ExitCode::from(Kind::BadInput.code()) } else { ExitCode::SUCCESS }
+    let printed = error.print();
+    match printed {
+        _ if wrong => ExitCode::from(Kind::BadInput.code()),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => unwritten(&error),
+    }
 }
 
 /// What clap says, in one line: its message, the names or values it lists and its tips.

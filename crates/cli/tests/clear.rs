@@ -57,11 +57,12 @@ fn wrong_usage_is_bad_input_with_an_object() {
 
 #[test]
 fn a_result_that_cannot_be_written_is_a_failure_with_a_message() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let mut command = cenote("params --backend wrk --pool 480000".split(' '));
-    let said = command.stdout(full).output().expect("the command starts");
-    assert_eq!(said.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&said.stderr).contains("cannot write the result"));
+    for line in ["params --backend wrk --pool 480000", "--help"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let said = cenote(line.split(' ')).stdout(full).output().expect("the command starts");
+        assert_eq!(said.status.code(), Some(1), "{said:?}");
+        assert!(String::from_utf8_lossy(&said.stderr).contains("cannot write the result"));
+    }
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_silent_caller_does_not_outlast_the_wait() {
     drop(scan);
     let _silent = TcpStream::connect(&address).expect("it listens");
     let said = waiting.end();
-    assert!(said.error(5).contains("1 other callers were turned away"), "{said:?}");
+    assert!(said.error(5).contains("callers turned away: 1"), "{said:?}");
     assert!(said.stderr.contains("note: turned a caller away"), "{said:?}");
     assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
 }
