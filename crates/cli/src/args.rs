@@ -207,11 +207,11 @@ pub(crate) struct BenchAesArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 17))]
     pub(crate) blocks: u32,
     /// Jobs over the same session, one after the other.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) jobs: u32,
-    /// Fill the pool and stock triples before each job, so that a job pays for itself alone.
+    /// Make nothing ahead: the first job fills the pool, and a job makes the triples it lacks.
     #[arg(long)]
-    pub(crate) warm: bool,
+    pub(crate) cold: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]

@@ -353,8 +353,10 @@ fn benches_report_what_they_measured() {
     let bytes = results[1]["bytes_per_and"].as_f64().expect("a number");
     assert!((32.0..33.0).contains(&bytes), "{bytes}");
 
-    let said = run("bench aes --backend wrk --pool none --jobs 2 --warm --tls");
+    let said = run("bench aes --backend wrk --pool none --jobs 2 --tls");
     assert_eq!((said.code, &said.json["ands"]), (0, &6400.into()), "{said:?}");
+    let cold = run("bench aes --backend wrk --pool none --cold");
+    assert_eq!((&said.json["warm"], &cold.json["warm"]), (&true.into(), &false.into()));
     assert!(said.json["online_ms"].as_f64().expect("a number") > 0.0);
 
     let said = run("bench ot --k 2 --count 1000 --rtt-ms 10 --mbit 100");

@@ -95,7 +95,7 @@ pub(super) fn command(args: &BenchAesArgs, format: Format) -> Result<Reply, Fail
     let task = |security: &Security| Task::Aes {
         blocks: args.blocks,
         jobs: args.jobs,
-        warm: args.warm,
+        warm: !args.cold,
         security: *security,
     };
     let tasks: Vec<Task> = securities.iter().map(task).collect();
@@ -108,7 +108,7 @@ pub(super) fn command(args: &BenchAesArgs, format: Format) -> Result<Reply, Fail
         let mut result = summary::security(*security, ands)?;
         result.insert("blocks".into(), json!(args.blocks));
         result.insert("jobs".into(), json!(args.jobs));
-        result.insert("warm".into(), json!(args.warm));
+        result.insert("warm".into(), json!(!args.cold));
         result.insert("ands".into(), json!(ands));
         let figures = summary::median(runs.iter().map(|both| figures(both, ands)).collect());
         result.extend(figures.as_object().cloned().unwrap_or_default());
