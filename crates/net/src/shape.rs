@@ -173,9 +173,13 @@ impl Link for ShapedLink {
     }
 
     fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
-        let in_flight = if self.left > 0 { self.arrives.saturating_sub(now()) } else { 0 };
-        if !interest.read || in_flight == 0 {
+        if !interest.read || self.left == 0 {
             return self.inner.wait(interest, limit);
+        }
+        let in_flight = self.arrives.saturating_sub(now());
+        if in_flight == 0 {
+            // It arrived since the read that found nothing: the inner link may have no more to say.
+            return Ok(());
         }
         // What else is on the line comes later still, so its being readable is no reason to wake up.
         let interest = Interest { read: false, ..interest };
@@ -203,4 +207,54 @@ impl Link for ShapedLink {
 fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem_pair;
+
+    /// A line on which nothing more comes.
+    struct Silent;
+
+    impl Link for Silent {
+        fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
+            Ok(Io::Moved(first.len() + second.len()))
+        }
+
+        fn read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+            Ok(Io::Blocked)
+        }
+
+        fn flush(&mut self) -> Result<Io, Fault> {
+            Ok(Io::Moved(0))
+        }
+
+        fn wait(&mut self, _: Interest, _: Duration) -> Result<(), Fault> {
+            Err(Fault::Transport("waited for a silent line".into()))
+        }
+
+        fn waker(&self) -> Waker {
+            mem_pair().0.canceller().waker
+        }
+
+        fn finish(&mut self, _: Duration) {}
+    }
+
+    #[test]
+    fn what_arrives_between_a_read_and_the_wait_wakes_the_reader() {
+        let shape = Shape { rtt: Duration::from_millis(10), mbit_per_s: None };
+        let mut link = ShapedLink::new(Box::new(Silent), shape);
+        link.stamp(b"abort");
+        let stamped = std::mem::take(&mut link.outgoing);
+        link.incoming.room(stamped.len())[..stamped.len()].copy_from_slice(&stamped);
+        link.incoming.commit(stamped.len());
+        let mut out = [0; 5];
+        assert!(matches!(link.read_arrived(&mut out), Ok(Io::Blocked)));
+        std::thread::sleep(Duration::from_millis(10));
+        let read = Interest { read: true, write: false };
+        assert_eq!(link.wait(read, Duration::from_secs(60)), Ok(()));
+        assert!(matches!(link.read_arrived(&mut out), Ok(Io::Moved(5))));
+        assert_eq!(&out, b"abort");
+    }
 }
