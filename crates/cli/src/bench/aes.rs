@@ -110,10 +110,8 @@ pub(super) fn command(args: &BenchAesArgs, format: Format) -> Result<Reply, Fail
         result.insert("jobs".into(), json!(args.jobs));
         result.insert("warm".into(), json!(!args.cold));
         result.insert("ands".into(), json!(ands));
-        let figures = summary::median(runs.iter().map(|both| figures(both, ands)).collect());
-        result.extend(figures.as_object().cloned().unwrap_or_default());
-        result.extend(summary::setting(&setting, &args.line));
-        Ok(Value::Object(result))
+        let figures = runs.iter().map(|both| figures(both, ands)).collect();
+        Ok(summary::result(result, figures, &setting, &args.line))
     });
     Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
 }

@@ -25,9 +25,7 @@ pub(super) fn command(args: &BenchOtArgs, format: Format) -> Result<Reply, Failu
     let mut result = Map::new();
     result.insert("k".into(), json!(digit_bits));
     result.insert("count".into(), json!(args.count));
-    result.extend(summary::median(runs).as_object().cloned().unwrap_or_default());
-    result.extend(summary::setting(&setting, &args.line));
-    Ok(Reply::table(Value::Object(result)))
+    Ok(Reply::table(summary::result(result, runs, &setting, &args.line)))
 }
 
 fn figures(both: &Both, count: u64) -> Value {

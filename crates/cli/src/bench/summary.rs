@@ -65,8 +65,20 @@ pub(super) fn security(security: Security, ands: u64) -> Result<Map<String, Valu
     Ok(fields)
 }
 
+/// What was done, the medians of its runs, and how they were taken.
+pub(super) fn result(
+    mut work: Map<String, Value>,
+    runs: Vec<Value>,
+    how: &Setting,
+    line: &BenchLineArgs,
+) -> Value {
+    work.extend(median(runs).as_object().cloned().unwrap_or_default());
+    work.extend(setting(how, line));
+    Value::Object(work)
+}
+
 /// How the figures were taken.
-pub(super) fn setting(setting: &Setting, line: &BenchLineArgs) -> Map<String, Value> {
+fn setting(setting: &Setting, line: &BenchLineArgs) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("tls".into(), json!(line.tls));
     fields.insert("rtt_ms".into(), json!(line.rtt_ms));
