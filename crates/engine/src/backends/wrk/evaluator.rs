@@ -7,10 +7,10 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
-use super::Core;
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
 use super::recorder::{Gate as Recorded, Kind, Pass, walk};
+use super::{AHEAD, Core};
 use crate::protocols::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
 use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
@@ -26,9 +26,6 @@ pub(super) struct Evaluator {
     /// without ANDs, which still counts.
     unanswered: VecDeque<Option<Block>>,
 }
-
-/// Chunks that may be unanswered when the next tables are read: as many as the garbler runs ahead.
-const AHEAD: usize = 1;
 
 impl Evaluator {
     pub(super) fn resize(&mut self, slots: usize) {

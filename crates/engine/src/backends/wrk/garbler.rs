@@ -7,10 +7,10 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
-use super::Core;
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
 use super::recorder::{Gate as Recorded, Kind, Pass, walk};
+use super::{AHEAD, Core};
 use crate::protocols::authenticated_half_gates::{Gate, garble, garbler_term};
 use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
@@ -34,9 +34,6 @@ struct Garbled {
     /// Number of the chunk in the session.
     number: u64,
 }
-
-/// Chunks that may be garbled ahead of their check: one, while the evaluator works on it.
-const AHEAD: usize = 1;
 
 impl Garbler {
     pub(super) fn resize(&mut self, slots: usize) {

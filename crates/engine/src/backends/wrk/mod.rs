@@ -52,6 +52,10 @@ use crate::supply::Supply;
 use crate::tags;
 use masks::{Masked, Ready};
 
+/// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
+/// sides go by it, as it fixes which answers come before which tables.
+const AHEAD: usize = 1;
+
 /// One party's end of a session: serves many requests from one supply, one after the other.
 pub struct WrkSession {
     core: Core,
