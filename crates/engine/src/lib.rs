@@ -2,6 +2,7 @@
 
 pub mod backends;
 mod claims;
+pub mod ihash;
 mod params;
 mod party;
 mod program_job;

@@ -1,0 +1,141 @@
+//! What the interactive hash binds the garbler to: one label and one permutation message a wire.
+
+use std::ops::{BitXor, BitXorAssign};
+
+use bytemuck::{Pod, Zeroable};
+use cenote_prim::Block;
+
+/// A wire label, or a sum of labels: a polynomial of degree below 48 over GF(2^8).
+///
+/// The first block holds its values at the 16 points that can never be watched: the key of the
+/// gate hash. The other two hold its values at the first 32 points of the code. These 48 values
+/// determine the polynomial, and everything that is done with labels is linear in them.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Label(pub [Block; 3]);
+
+/// A permutation message, or a sum of such: a polynomial whose value at the one point that can
+/// never be watched is the first symbol. Its bit 0 is the permutation bit.
+///
+/// Over GF(2^6), 21 symbols of 6 bits lie one after the other in the first block and the second is
+/// zero; over GF(2^8), 32 symbols fill both.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Perm(pub [Block; 2]);
+
+/// All that the garbler knows of a hashed wire.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Message {
+    /// The label of masked value 0.
+    pub label: Label,
+    /// The message that carries the permutation bit.
+    pub perm: Perm,
+}
+
+/// The evaluator's hash of a [`Message`], compressed to one block each. Linear, as the message is.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Tag {
+    /// Hash of the label.
+    pub label: Block,
+    /// Hash of the permutation message.
+    pub perm: Block,
+}
+
+impl Label {
+    /// The zero polynomial.
+    pub const ZERO: Label = Label([Block::ZERO; 3]);
+
+    /// The constant polynomial 1: all its values are 1, so that adding it flips bit 0 of the key.
+    #[must_use]
+    pub fn one() -> Label {
+        Label([Block::from_bytes([1; 16]); 3])
+    }
+
+    /// The key of the gate hash.
+    #[inline(always)]
+    #[must_use]
+    pub fn key(&self) -> Block {
+        self.0[0]
+    }
+
+    /// The label if `bit`, zero otherwise, in constant time.
+    #[inline(always)]
+    #[must_use]
+    pub fn times(self, bit: bool) -> Label {
+        Label(self.0.map(|block| block.times(bit)))
+    }
+}
+
+impl Perm {
+    /// The zero polynomial.
+    pub const ZERO: Perm = Perm([Block::ZERO; 2]);
+
+    /// The permutation bit.
+    #[inline(always)]
+    #[must_use]
+    pub fn bit(&self) -> bool {
+        self.0[0].lsb()
+    }
+}
+
+impl Message {
+    /// Zero label, zero permutation message.
+    pub const ZERO: Message = Message { label: Label::ZERO, perm: Perm::ZERO };
+
+    /// What opens as the difference of two wires whose masked values differ by `shift` beyond their
+    /// permutation bits: the sum of both messages with the offset added to the label if the masked
+    /// values of one value differ.
+    #[inline(always)]
+    #[must_use]
+    pub fn solder(&self, other: &Message, shift: bool, offset: &Label) -> Message {
+        let sum = *self ^ *other;
+        let differ = sum.perm.bit() ^ shift;
+        Message { label: sum.label ^ offset.times(differ), perm: sum.perm }
+    }
+}
+
+impl Tag {
+    /// The tag of [`Message::ZERO`].
+    pub const ZERO: Tag = Tag { label: Block::ZERO, perm: Block::ZERO };
+}
+
+/// Exclusive or, field by field.
+macro_rules! exclusive_or {
+    ($type:ty, |$a:ident, $b:ident| $sum:expr) => {
+        impl BitXor for $type {
+            type Output = $type;
+            #[inline(always)]
+            fn bitxor(self, other: $type) -> $type {
+                let ($a, $b) = (self, other);
+                $sum
+            }
+        }
+        impl BitXorAssign for $type {
+            #[inline(always)]
+            fn bitxor_assign(&mut self, other: $type) {
+                *self = *self ^ other;
+            }
+        }
+        impl zeroize::DefaultIsZeroes for $type {}
+    };
+}
+
+exclusive_or!(Label, |a, b| Label([a.0[0] ^ b.0[0], a.0[1] ^ b.0[1], a.0[2] ^ b.0[2]]));
+exclusive_or!(Perm, |a, b| Perm([a.0[0] ^ b.0[0], a.0[1] ^ b.0[1]]));
+exclusive_or!(Message, |a, b| Message { label: a.label ^ b.label, perm: a.perm ^ b.perm });
+exclusive_or!(Tag, |a, b| Tag { label: a.label ^ b.label, perm: a.perm ^ b.perm });
+
+/// Prints no content: labels are secret.
+macro_rules! opaque {
+    ($($type:ident),*) => {$(
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($type), "(..)"))
+            }
+        }
+    )*};
+}
+
+opaque!(Label, Perm, Message, Tag);

@@ -1,0 +1,109 @@
+//! Interactive hash: binds the garbler to messages of which the evaluator holds short tags.
+//!
+//! A tag is hiding until the message is shown, linear, and checked by the evaluator alone: an
+//! opening is the message itself. The traits are what garbling on a pool needs; a second
+//! construction behind them is the one from vector OLE (docs/protocols/jimu.md).
+
+mod message;
+
+use cenote_net::Fault;
+use cenote_prim::Block;
+
+pub use message::{Label, Message, Perm, Tag};
+
+/// Wires are hashed in vectors of this many.
+pub const LANES: usize = 64;
+
+/// The garbler's end. Both ends number the hashed wires alike, from 0 on, without gaps.
+pub trait HashSender {
+    /// Hashes the next `lanes` wires, a multiple of [`LANES`]. Their random messages replace the
+    /// content of `messages`; what the receiver needs is appended to `corrections`,
+    /// [`HashSender::corrections_len`] bytes. Returns the number of the first wire.
+    fn hash(
+        &mut self,
+        lanes: usize,
+        messages: &mut Vec<Message>,
+        corrections: &mut Vec<u8>,
+    ) -> u64;
+
+    /// Bytes of the corrections for `lanes` wires.
+    fn corrections_len(&self, lanes: usize) -> usize;
+
+    /// The messages of the wires start .. start + width for each start, hashed before, again: they
+    /// are not stored. Replaces the content of `messages`. Starts are public.
+    fn again(&self, starts: &[u64], width: usize, messages: &mut Vec<Message>);
+
+    /// Hashes the wires that [`HashSender::answer`] sacrifices; ends a batch. As
+    /// [`HashSender::hash`] without its messages.
+    fn close(&mut self, corrections: &mut Vec<u8>);
+
+    /// The answer to the consistency check of all wires hashed since the answer before this one.
+    /// `coin` must have been tossed after [`HashSender::close`].
+    fn answer(&mut self, coin: Block) -> Vec<u8>;
+}
+
+/// The evaluator's end.
+pub trait HashReceiver {
+    /// Tags of the next `lanes` wires: replace the content of `tags`. Returns the number of the
+    /// first. No tag may be relied on before [`HashReceiver::check`] passed.
+    ///
+    /// # Errors
+    /// `Misbehaved("jimu.format")` for corrections of another length or with padding that is not
+    /// zero.
+    fn hash(&mut self, lanes: usize, corrections: &[u8], tags: &mut Vec<Tag>)
+    -> Result<u64, Fault>;
+
+    /// Bytes of the corrections for `lanes` wires.
+    fn corrections_len(&self, lanes: usize) -> usize;
+
+    /// Lanes that [`HashReceiver::close`] sacrifices.
+    fn sacrificed(&self) -> usize;
+
+    /// Takes the corrections of the sacrificed wires; ends a batch.
+    ///
+    /// # Errors
+    /// As [`HashReceiver::hash`].
+    fn close(&mut self, corrections: &[u8]) -> Result<(), Fault>;
+
+    /// Bytes of [`HashSender::answer`].
+    fn answer_len(&self) -> usize;
+
+    /// Checks that all wires hashed since the last check are within the code wherever this side
+    /// looks, `coin` as in [`HashSender::answer`].
+    ///
+    /// # Errors
+    /// `Misbehaved("jimu.hash.codeword")`.
+    fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault>;
+
+    /// Whether `label` is the one that `tag` is the hash of; constant time.
+    fn labels_agree(&self, label: &Label, tag: Block) -> bool;
+
+    /// Whether each of `messages` is the one that the tag at its place is the hash of, and in
+    /// canonical form; constant time but for the length.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool;
+
+    /// The tags that labels would have: for a label Z, `tag` is that of Z exactly if it agrees.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]);
+
+    /// Whole labels from their keys: of the wires `first ..`, plus the offset where `bits` says so,
+    /// whose tag symbols are known from the hashes and whose keys came another way. The wires must
+    /// have been hashed with [`HashReceiver::hash`] since the last [`HashReceiver::check`], after
+    /// [`HashReceiver::keep_watched`].
+    ///
+    /// # Panics
+    /// If the lengths differ or the wires are not of this batch.
+    fn complete(&self, first: u64, keys: &[Block], bits: &[bool]) -> Vec<Label>;
+
+    /// Keeps what [`HashReceiver::complete`] needs of the wires hashed up to the next check.
+    fn keep_watched(&mut self);
+
+    /// Makes wire number `wire` of this batch, plus the constant [`Label::one`] if `flip`, the
+    /// offset that [`HashReceiver::complete`] adds. Returns the tag of its label.
+    fn set_offset(&mut self, wire: u64, flip: bool) -> Block;
+}
