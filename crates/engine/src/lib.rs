@@ -1,6 +1,7 @@
 //! The Party API and the protocol backends `plain`, `yao` and `wrk`.
 
 pub mod backends;
+mod chunk;
 mod claims;
 pub mod ihash;
 mod params;

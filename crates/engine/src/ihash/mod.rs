@@ -19,12 +19,8 @@ pub trait HashSender {
     /// Hashes the next `lanes` wires, a multiple of [`LANES`]. Their random messages replace the
     /// content of `messages`; what the receiver needs is appended to `corrections`,
     /// [`HashSender::corrections_len`] bytes. Returns the number of the first wire.
-    fn hash(
-        &mut self,
-        lanes: usize,
-        messages: &mut Vec<Message>,
-        corrections: &mut Vec<u8>,
-    ) -> u64;
+    fn hash(&mut self, lanes: usize, messages: &mut Vec<Message>, corrections: &mut Vec<u8>)
+    -> u64;
 
     /// Bytes of the corrections for `lanes` wires.
     fn corrections_len(&self, lanes: usize) -> usize;

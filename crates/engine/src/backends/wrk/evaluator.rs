@@ -9,8 +9,8 @@ use zeroize::Zeroize;
 
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
-use super::recorder::{Gate as Recorded, Kind, Pass, walk};
 use super::{AHEAD, Core};
+use crate::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::protocols::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
 use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
@@ -162,9 +162,11 @@ impl Pass for EvaluatePass<'_> {
     }
 
     #[inline]
-    fn gather(&mut self, gate: &Recorded) {
-        self.inputs.push([self.active[gate.a as usize], self.active[gate.b as usize]]);
-        self.slots.push(gate.out);
+    fn gather(&mut self, ands: &[Recorded]) {
+        for gate in ands {
+            self.inputs.push([self.active[gate.a as usize], self.active[gate.b as usize]]);
+            self.slots.push(gate.out);
+        }
     }
 
     fn flush(&mut self) {

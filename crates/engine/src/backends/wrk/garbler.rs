@@ -9,8 +9,8 @@ use zeroize::Zeroize;
 
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
-use super::recorder::{Gate as Recorded, Kind, Pass, walk};
 use super::{AHEAD, Core};
+use crate::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::protocols::authenticated_half_gates::{Gate, garble, garbler_term};
 use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::tags;
@@ -128,6 +128,7 @@ impl Garbler {
                     term(garbler_term(shares, a, b));
                     bits::get(masked, i)
                 }
+                Kind::Core => unreachable!("this backend records no cores"),
             };
         }
     }
@@ -170,9 +171,11 @@ impl Pass for GarblePass<'_> {
     }
 
     #[inline]
-    fn gather(&mut self, gate: &Recorded) {
-        self.inputs.push([self.labels[gate.a as usize], self.labels[gate.b as usize]]);
-        self.slots.push(gate.out);
+    fn gather(&mut self, ands: &[Recorded]) {
+        for gate in ands {
+            self.inputs.push([self.labels[gate.a as usize], self.labels[gate.b as usize]]);
+            self.slots.push(gate.out);
+        }
     }
 
     fn flush(&mut self) {

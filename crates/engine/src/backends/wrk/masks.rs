@@ -7,7 +7,7 @@ use cenote_pool::Lease;
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
-use super::recorder::{Chunk, Kind};
+use crate::chunk::{Chunk, Kind};
 use crate::protocols::authenticated_half_gates::Gate;
 use crate::protocols::bucket::{Triple, beaver_correction, beaver_differences};
 use crate::protocols::share::Share;
@@ -77,6 +77,7 @@ impl Masks {
                     gates.push(Gate { a, b, out: triple.z.xor(triple.mask) });
                     triple.mask
                 }
+                Kind::Core => unreachable!("this backend records no cores"),
             };
         }
         Masked { chunk, gates, macs, keys }

@@ -37,7 +37,6 @@ mod garbler;
 mod masks;
 mod messages;
 mod party;
-mod recorder;
 
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};

@@ -8,7 +8,7 @@ use super::Core;
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
 use super::masks::Masks;
-use super::recorder::{Kind, Recorder};
+use crate::chunk::{Kind, Recorder};
 use crate::party::{Party, Receivers, expect_input};
 use crate::protocols::authenticated_half_gates::Active;
 use crate::protocols::share::Share;
