@@ -11,6 +11,7 @@ pub mod protocols;
 mod session;
 pub mod supply;
 pub mod tags;
+mod toss;
 mod wires;
 
 pub use cenote_net::{Fault, Role};

@@ -22,22 +22,20 @@
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
-use cenote_prim::commit::Commitment;
 use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
 
 use crate::params::WrkParams;
 use crate::protocols::bucket::{self, Triple};
-use crate::protocols::coin::{self, Committer, Contribution};
 use crate::protocols::leaky_and::{Generator, LeakyAnd};
 use crate::protocols::opening::{self, Openings};
 use crate::protocols::share::{Share, ShareSlice, conventional_delta};
+
 use crate::tags;
+use crate::toss::{Coins, Tosses};
 
 /// One party's supply. Both parties' supplies move in step: every call happens on both sides.
 pub struct Supply {
-    role: Role,
-    session: SessionId,
     params: WrkParams,
     delta: Secret<Block>,
     keys: CotSender,
@@ -52,7 +50,7 @@ pub struct Supply {
     prg: Prg,
     /// Joint coin tossed after both offsets were fixed.
     start: Block,
-    tosses: u64,
+    tosses: Tosses,
 }
 
 /// Most triples or shares that can be taken at a time.
@@ -76,11 +74,9 @@ impl Supply {
     ) -> Result<Supply, Fault> {
         let delta = conventional_delta(prg.block(), role);
         let (keys, macs) = both_directions(channel, &session, role, params.ot, delta, &mut prg)?;
-        let mut tosses = 0;
-        let start = toss(channel, &session, role, &mut tosses, &mut prg, [0; 32])?;
+        let mut tosses = Tosses::new(session, role);
+        let start = tosses.toss(channel, &mut prg, [0; 32])?;
         Ok(Supply {
-            role,
-            session,
             params,
             delta: Secret::new(delta),
             keys,
@@ -281,8 +277,7 @@ impl Supply {
         channel.send(tags::LEAKY_D, &d)?;
         let peer_d = channel.recv(tags::LEAKY_D, d.len())?;
         let (items, digest) = self.generator.finish(state, &peer_d)?;
-        let (session, role) = (self.session, self.role);
-        let coin = toss(channel, &session, role, &mut self.tosses, &mut self.prg, digest)?;
+        let coin = self.tosses.toss(channel, &mut self.prg, digest)?;
         Ok((items, coin))
     }
 
@@ -351,63 +346,6 @@ fn both_directions(
             (CotSender::setup(channel, session, own, params, delta, prg)?, macs)
         }
     })
-}
-
-/// A joint coin, together with the equality of `digest` on both sides.
-fn toss(
-    channel: &mut Channel,
-    session: &SessionId,
-    role: Role,
-    tosses: &mut u64,
-    prg: &mut Prg,
-    digest: [u8; 32],
-) -> Result<Block, Fault> {
-    let own = Contribution { coin: prg.block(), digest };
-    let label = format!("toss {tosses}");
-    *tosses += 1;
-    match role {
-        Role::Garbler => {
-            let (committer, commitment) = Committer::new(session, &label, own, prg.bytes32());
-            channel.send(tags::COIN_COMMIT, &commitment.0)?;
-            let mut reply = [0; coin::CONTRIBUTION_LEN];
-            channel.recv_into(tags::COIN_REPLY, &mut reply)?;
-            let (coin, opening) = committer.open(&reply)?;
-            channel.send(tags::COIN_OPEN, &opening)?;
-            Ok(coin)
-        }
-        Role::Evaluator => {
-            let mut commitment = Commitment([0; 32]);
-            channel.recv_into(tags::COIN_COMMIT, &mut commitment.0)?;
-            channel.send(tags::COIN_REPLY, &own.encode())?;
-            let mut opening = [0; coin::OPENING_LEN];
-            channel.recv_into(tags::COIN_OPEN, &mut opening)?;
-            coin::finish(session, &label, &own, &commitment, &opening)
-        }
-    }
-}
-
-/// Public words from a joint coin, made many at a time.
-struct Coins {
-    prg: Prg,
-    blocks: [Block; 64],
-    next: usize,
-}
-
-impl Coins {
-    fn new(coin: Block) -> Coins {
-        Coins { prg: Prg::new(coin), blocks: [Block::ZERO; 64], next: 128 }
-    }
-
-    #[inline]
-    fn word(&mut self) -> u64 {
-        if self.next == 128 {
-            self.prg.fill(&mut self.blocks);
-            self.next = 0;
-        }
-        let word = self.blocks[self.next / 2].to_u128() >> (64 * (self.next % 2));
-        self.next += 1;
-        word as u64
-    }
 }
 
 /// Both sides count items alike and within bounds derived from the same parameters.
