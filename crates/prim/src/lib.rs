@@ -4,7 +4,9 @@
 //! GF(2^128), a wire label or a MAC. Around it stand the fixed-key hashes ([`hash`]), the re-keyed
 //! garbling hash ([`mitccrh`]), the pseudorandom generator ([`Prg`]), universal hashing over
 //! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
-//! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]).
+//! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]). Reed-Solomon codes
+//! over small fields ([`field`]) work on many words side by side ([`planes`], [`columns`]), drawn
+//! from many seeds ([`seeds`], [`keyed`]).
 //!
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
 //! portable one, is chosen at run time by what the processor has ([`simd`]), and is tested against
@@ -13,16 +15,21 @@
 pub mod aes;
 pub mod bits;
 mod block;
+pub mod columns;
 pub mod commit;
+pub mod field;
 pub mod gf128;
 pub mod hash;
+pub mod keyed;
 mod memory;
 pub mod merkle;
 pub mod mitccrh;
 mod oracle;
+pub mod planes;
 mod prg;
 mod random;
 mod secret;
+pub mod seeds;
 pub mod simd;
 pub mod transpose;
 
