@@ -17,6 +17,7 @@
 //! Every bound is handled by its base-2 logarithm: `epsilon_log2 = -40.0` asks for an error of at
 //! most 2^-40.
 
+mod code;
 mod jimu;
 mod one_shot;
 mod recurrence;
@@ -24,6 +25,7 @@ mod wrk;
 
 use serde::Serialize;
 
+pub use code::{Code, HashCodes, hash_codes};
 pub use jimu::{jimu, jimu_with_bucket};
 pub use one_shot::{OneShotParams, one_shot, one_shot_bucket, one_shot_minimum_batch};
 pub use wrk::{wrk_adaptive_error_log2, wrk_bucket, wrk_error_log2, wrk_minimum_pool};
@@ -106,6 +108,9 @@ pub enum ParamsError {
         /// Bound that was asked for.
         epsilon_log2: f64,
     },
+    /// No code over a field that is handled binds to this bound.
+    #[error("no code makes the interactive hash binding to 2^-{0}: choose 40, 64 or 80")]
+    Binding(u32),
 }
 
 /// Refuses bounds for which the searches would be meaningless or endless.
