@@ -96,6 +96,36 @@ impl Message {
     }
 }
 
+/// Bytes of `count` messages of which the permutation part takes `perm_blocks` blocks.
+#[must_use]
+pub const fn encoded_len(count: usize, perm_blocks: usize) -> usize {
+    (3 + perm_blocks) * size_of::<Block>() * count
+}
+
+/// Appends messages, of which the permutation part takes `perm_blocks` blocks, 1 or 2.
+pub fn encode(messages: &[Message], perm_blocks: usize, out: &mut Vec<u8>) {
+    out.reserve(encoded_len(messages.len(), perm_blocks));
+    let message_len = encoded_len(1, perm_blocks);
+    for message in messages {
+        out.extend_from_slice(&bytemuck::bytes_of(message)[..message_len]);
+    }
+}
+
+/// Reads as many messages as there is room for; whether `bytes` has the length of so many. Whether
+/// a permutation part is in canonical form is for [`super::HashReceiver::agree`] to say.
+#[must_use]
+pub fn decode(bytes: &[u8], perm_blocks: usize, messages: &mut [Message]) -> bool {
+    let message_len = encoded_len(1, perm_blocks);
+    if bytes.len() != encoded_len(messages.len(), perm_blocks) {
+        return false;
+    }
+    for (message, bytes) in messages.iter_mut().zip(bytes.chunks_exact(message_len)) {
+        *message = Message::ZERO;
+        bytemuck::bytes_of_mut(message)[..message_len].copy_from_slice(bytes);
+    }
+    true
+}
+
 impl Tag {
     /// The tag of [`Message::ZERO`].
     pub const ZERO: Tag = Tag { label: Block::ZERO, perm: Block::ZERO };

@@ -5,11 +5,15 @@
 //! construction behind them is the one from vector OLE (docs/protocols/jimu.md).
 
 mod message;
+mod reed_solomon;
 
 use cenote_net::Fault;
 use cenote_prim::Block;
 
-pub use message::{Label, Message, Perm, Tag};
+pub use message::{Label, Message, Perm, Tag, decode, encode, encoded_len};
+#[cfg(test)]
+pub(crate) use reed_solomon::pair;
+pub use reed_solomon::{ReedSolomonReceiver, ReedSolomonSender, Watch};
 
 /// Wires are hashed in vectors of this many.
 pub const LANES: usize = 64;
@@ -24,6 +28,9 @@ pub trait HashSender {
 
     /// Bytes of the corrections for `lanes` wires.
     fn corrections_len(&self, lanes: usize) -> usize;
+
+    /// Blocks of a [`Perm`] that are in use, 1 or 2: how [`encode`] writes it.
+    fn perm_blocks(&self) -> usize;
 
     /// The messages of the wires start .. start + width for each start, hashed before, again: they
     /// are not stored. Replaces the content of `messages`. Starts are public.
@@ -51,6 +58,9 @@ pub trait HashReceiver {
 
     /// Bytes of the corrections for `lanes` wires.
     fn corrections_len(&self, lanes: usize) -> usize;
+
+    /// Blocks of a [`Perm`] that are in use, 1 or 2: how [`decode`] reads it.
+    fn perm_blocks(&self) -> usize;
 
     /// Lanes that [`HashReceiver::close`] sacrifices.
     fn sacrificed(&self) -> usize;
