@@ -6,6 +6,7 @@
 //! | correlated OT for a whole session | [`CotSender`], [`CotReceiver`] |
 //! | the same behind a trait, whatever makes it | [`CorrelatedSender`], [`CorrelatedReceiver`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
+//! | some of many seeds, at secret places | [`watch`] |
 //! | 128 OTs from nothing | [`base`] |
 //! | all-but-one trees | [`pprf`] |
 //! | the ideal functionality, with feature `test-util` | `ideal` |
@@ -22,8 +23,10 @@ pub mod ideal;
 mod params;
 pub mod pprf;
 pub mod rot;
+mod sharing;
 mod softspoken;
 pub mod tags;
+pub mod watch;
 
 pub use correlated::{CorrelatedReceiver, CorrelatedSender};
 pub use params::Params;

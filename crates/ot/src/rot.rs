@@ -169,8 +169,8 @@ impl RotReceiver {
         Ok(())
     }
 
-    /// Sends the masked choices of a window; writes the pads to `pads`.
-    fn choose(
+    /// Sends the masked choices of a window; writes the pads to `pads`, for [`unmask`].
+    pub(crate) fn choose(
         &mut self,
         ch: &mut Channel,
         cot: &mut impl CorrelatedReceiver,
@@ -188,7 +188,7 @@ impl RotReceiver {
 }
 
 /// Receives the masked messages of a window and takes the pads off those that `choices` names.
-fn unmask(ch: &mut Channel, choices: &[bool], pads: &mut [Block]) -> Result<(), Fault> {
+pub(crate) fn unmask(ch: &mut Channel, choices: &[bool], pads: &mut [Block]) -> Result<(), Fault> {
     for (choices, pads) in choices.chunks(BATCH).zip(pads.chunks_mut(BATCH)) {
         let masked = ch.recv(MASKED, 32 * pads.len())?;
         let pairs = masked.as_chunks::<32>().0.iter().map(|pair| {

@@ -15,6 +15,11 @@ pub const CHUNK: Tag = Tag::new(19, "ot.chunk");
 pub const CHOICES: Tag = Tag::new(20, "ot.choices");
 /// Chosen OT: masked messages.
 pub const MASKED: Tag = Tag::new(21, "ot.masked");
+/// Watch list: the sender's commitment to the shares.
+pub const WATCH_COMMIT: Tag = Tag::new(22, "ot.watch.commit");
+/// Watch list: the secret that the receiver can tell if it took no seed too many.
+pub const WATCH_SECRET: Tag = Tag::new(23, "ot.watch.secret");
 
 /// Every tag of this crate, for the tests that must have a row for each.
-pub const ALL: &[Tag] = &[BASE_POINT, BASE_POINTS, TREES, CHUNK, CHOICES, MASKED];
+pub const ALL: &[Tag] =
+    &[BASE_POINT, BASE_POINTS, TREES, CHUNK, CHOICES, MASKED, WATCH_COMMIT, WATCH_SECRET];

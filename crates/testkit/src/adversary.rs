@@ -166,8 +166,11 @@ pub const FRAMES: &[FrameRow] = &[
 ];
 
 /// Tags that no session of a backend sends yet, and where they are tested.
-pub const UNUSED: &[(Tag, &str)] =
-    &[(ot::MASKED, "chosen OT of messages: no backend asks for it; crates/ot")];
+pub const UNUSED: &[(Tag, &str)] = &[
+    (ot::MASKED, "chosen OT of messages: no backend asks for it; crates/ot"),
+    (ot::WATCH_COMMIT, "watch lists: no backend asks for them; crates/ot"),
+    (ot::WATCH_SECRET, "watch lists: no backend asks for them; crates/ot"),
+];
 
 /// The end of a frame that lost its last byte.
 #[must_use]
@@ -264,6 +267,7 @@ pub const RAW: &[RawRow] = &[
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("ot.pprf", "flipped trees below; every sum of a tree in crates/ot"),
     ("ot.choices", "no length of it passes the frame check; crates/ot"),
+    ("jimu.watch.", "every wrong share and a seed too many in crates/ot, watch.rs"),
     ("yao.format", "flipped frames of yao"),
     ("plain.input.format", "flipped frames of plain"),
     ("handshake: ", "crates/net/tests/handshake.rs"),

@@ -11,8 +11,9 @@
 //!
 //! for the life of the pool. Leaky ANDs (POOL-WRK, figure 8) are all checked, `r_c r_d = 1/2`, and
 //! stay usable, so the smallest `B` wins; garbled ANDs (POOL-JIMU, figure 2) are spent by a check,
-//! so `B / (1 - r_c)` is minimised. `docs/parameters.md` holds the tables, what they say about the
-//! paper's own, and the limits of the argument.
+//! so `B / (1 - r_c)` is minimised. [`hash_codes`] has the codes that make the hash of `jimu` binding
+//! to the same epsilon. `docs/parameters.md` holds the tables, what they say about the paper's own,
+//! and the limits of the argument.
 //!
 //! Every bound is handled by its base-2 logarithm: `epsilon_log2 = -40.0` asks for an error of at
 //! most 2^-40.
