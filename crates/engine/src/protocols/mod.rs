@@ -3,6 +3,8 @@
 pub mod authenticated_half_gates;
 pub mod bucket;
 pub mod coin;
+pub mod escrow;
+pub mod garbled_core;
 pub mod gate_hash;
 pub mod half_gates;
 pub mod leaky_and;

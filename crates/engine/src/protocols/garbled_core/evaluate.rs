@@ -1,0 +1,246 @@
+//! Evaluation of ready buckets: every member, whatever the others put out.
+
+use std::fmt;
+
+use cenote_prim::{Block, Secret};
+use zeroize::Zeroize;
+
+use super::bucket::{Member, base_tags, members};
+use super::hashes::{Hashes, room};
+use super::{Shape, ready_blocks};
+use crate::ihash::{HashReceiver, Label};
+
+/// What the evaluator holds of a wire that has a value.
+#[derive(Clone, Copy, Default)]
+pub struct Active {
+    /// L + s Delta.
+    pub label: Label,
+    /// The masked value s.
+    pub masked: bool,
+}
+
+impl zeroize::DefaultIsZeroes for Active {}
+
+impl fmt::Debug for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Active(..)")
+    }
+}
+
+/// Both labels of one wire: the garbler has cheated, and the evaluator knows its offset.
+///
+/// That it happened depends on the evaluator's input: the garbler must not learn of it.
+pub struct Conflict {
+    /// The labels of masked value 0 and 1.
+    pub labels: [Label; 2],
+    /// The number of the wire.
+    pub wire: u64,
+}
+
+impl Conflict {
+    /// The offset.
+    #[must_use]
+    pub fn offset(&self) -> Label {
+        self.labels[0] ^ self.labels[1]
+    }
+}
+
+impl Drop for Conflict {
+    fn drop(&mut self) {
+        self.labels.zeroize();
+    }
+}
+
+impl fmt::Debug for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Conflict(..)")
+    }
+}
+
+/// Evaluates cores of one shape in buckets of one size. Holds scratch, to be used for many batches.
+#[derive(Debug)]
+pub struct Evaluation {
+    shape: Shape,
+    bucket: usize,
+    offset_tag: Secret<Block>,
+    hashes: Hashes,
+    scratch: Scratch,
+}
+
+/// What the members of a batch put out: for each core, each member, each lane.
+#[derive(Default)]
+struct Scratch {
+    labels: Vec<Label>,
+    tags: Vec<Block>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.labels.zeroize();
+        self.tags.zeroize();
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scratch(..)")
+    }
+}
+
+impl Evaluation {
+    /// For buckets of `bucket` members; `offset_tag` is the tag of the garbler's offset.
+    ///
+    /// # Panics
+    /// If a bucket has no members.
+    #[must_use]
+    pub fn new(shape: Shape, bucket: usize, offset_tag: Block) -> Evaluation {
+        assert!(bucket > 0);
+        Evaluation {
+            shape,
+            bucket,
+            offset_tag: Secret::new(offset_tag),
+            hashes: Hashes::new(shape),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Evaluates independent cores: `ready` is a bucket for each, `inputs` the active labels of its
+    /// base's input wires; `outputs` gets those of the o of its lanes.
+    ///
+    /// Takes a time that depends on the number of cores only, and never fails: a wire of which no
+    /// member knows a label gets the label zero. If the members of one wire know both labels, that
+    /// is put into `conflict`, if it is empty, and the wire gets one of them.
+    ///
+    /// # Panics
+    /// If the slices do not describe the same number of cores.
+    pub fn evaluate(
+        &mut self,
+        hash: &impl HashReceiver,
+        ready: &[Block],
+        inputs: &[Active],
+        outputs: &mut [Active],
+        conflict: &mut Option<Conflict>,
+    ) {
+        let stride = ready_blocks(self.shape, self.bucket);
+        let cores = ready.len() / stride;
+        assert_eq!(ready.len(), cores * stride);
+        assert_eq!(inputs.len(), cores * self.shape.inputs());
+        assert_eq!(outputs.len(), cores * self.shape.width());
+        let batch = Hashes::batch(self.shape, self.bucket);
+        for ((ready, inputs), outputs) in ready
+            .chunks(batch * stride)
+            .zip(inputs.chunks(batch * self.shape.inputs()))
+            .zip(outputs.chunks_mut(batch * self.shape.width()))
+        {
+            self.members(ready, inputs);
+            self.tags(hash, outputs.len() * self.bucket);
+            if self.select(ready, outputs) && conflict.is_none() {
+                *conflict = self.conflict(ready);
+            }
+        }
+    }
+
+    /// What every member of a batch puts out on its base's wires.
+    pub(super) fn members(&mut self, ready: &[Block], inputs: &[Active]) {
+        let (shape, stride) = (self.shape, ready_blocks(self.shape, self.bucket));
+        let sets = ready.len() / stride * self.bucket;
+        self.hashes.begin(sets);
+        let cores = || ready.chunks(stride).zip(inputs.chunks(shape.inputs()));
+        let all = || cores().flat_map(|(r, inputs)| members(shape, r).map(move |m| (m, inputs)));
+        for (set, (member, inputs)) in all().enumerate() {
+            let key = |wire: usize| inputs[wire].label.key() ^ member.keys[wire];
+            self.hashes.set(set, member.number, key);
+        }
+        let (c, x) = self.hashes.run();
+        let labels = room(&mut self.scratch.labels, sets * shape.width());
+        for ((((member, inputs), c), x), labels) in all()
+            .zip(c.chunks(shape.width()))
+            .zip(x.chunks(shape.width()))
+            .zip(labels.chunks_mut(shape.width()))
+        {
+            evaluate_member(shape, &member, inputs, (c, x), labels);
+        }
+    }
+
+    /// What [`Evaluation::members`] found last.
+    #[cfg(test)]
+    pub(super) fn labels(&self) -> &[Label] {
+        &self.scratch.labels
+    }
+
+    fn tags(&mut self, hash: &impl HashReceiver, labels: usize) {
+        let tags = room(&mut self.scratch.tags, labels);
+        hash.tags_of_labels(&self.scratch.labels[..labels], tags);
+    }
+
+    /// Picks for each wire the first label that is one of its own. Whether a wire has both.
+    fn select(&self, ready: &[Block], outputs: &mut [Active]) -> bool {
+        let stride = ready_blocks(self.shape, self.bucket);
+        let mut conflicts = false;
+        for (wire, output) in outputs.iter_mut().enumerate() {
+            let (core, lane) = (wire / self.shape.width(), wire % self.shape.width());
+            let own = base_tags(self.shape, &ready[core * stride..])[self.shape.o(lane)].label;
+            *output = Active::default();
+            let (mut found, mut both) = (false, [false; 2]);
+            for place in self.places(core, lane) {
+                let is = self.is_label(place, own);
+                let pick = (is[0] | is[1]) & !found;
+                found |= pick;
+                output.label ^= self.scratch.labels[place].times(pick);
+                output.masked |= is[1] & pick;
+                both = [both[0] | is[0], both[1] | is[1]];
+            }
+            conflicts |= both[0] & both[1];
+        }
+        conflicts
+    }
+
+    /// Where the members' labels of a wire are.
+    #[inline(always)]
+    fn places(&self, core: usize, lane: usize) -> impl Iterator<Item = usize> + use<> {
+        let (width, bucket) = (self.shape.width(), self.bucket);
+        (0..bucket).map(move |member| (core * bucket + member) * width + lane)
+    }
+
+    /// Whether a label has the tag of masked value 0, of masked value 1, of a wire.
+    #[inline(always)]
+    fn is_label(&self, place: usize, own: Block) -> [bool; 2] {
+        let tag = self.scratch.tags[place];
+        [tag.ct_eq(own), tag.ct_eq(own ^ *self.offset_tag)]
+    }
+
+    /// The first wire of a batch of which there are both labels.
+    #[cold]
+    fn conflict(&self, ready: &[Block]) -> Option<Conflict> {
+        let stride = ready_blocks(self.shape, self.bucket);
+        ready.chunks(stride).enumerate().find_map(|(core, ready)| {
+            (0..self.shape.width()).find_map(|lane| {
+                let own = base_tags(self.shape, ready)[self.shape.o(lane)].label;
+                let label = |masked: usize| {
+                    let place = self.places(core, lane).find(|p| self.is_label(*p, own)[masked]);
+                    place.map(|place| self.scratch.labels[place])
+                };
+                let labels = [label(0)?, label(1)?];
+                let base = members(self.shape, ready).next()?.number;
+                Some(Conflict { labels, wire: base + self.shape.o(lane) as u64 })
+            })
+        })
+    }
+}
+
+/// The labels that one member puts out, from the hashes of its input labels.
+#[inline(always)]
+fn evaluate_member(
+    shape: Shape,
+    member: &Member<'_>,
+    inputs: &[Active],
+    (c, x): (&[Label], &[Label]),
+    labels: &mut [Label],
+) {
+    let Active { label: common, masked: s_c } = inputs[0];
+    for (lane, (label, [tg, te, mk])) in labels.iter_mut().zip(member.tables).enumerate() {
+        let s_x = inputs[shape.x(lane)].masked;
+        let shifted = s_x ^ (member.deltas >> lane & 1 == 1);
+        *label = c[lane] ^ x[lane] ^ tg.times(s_c) ^ te.times(s_x) ^ common.times(shifted) ^ *mk;
+    }
+}
