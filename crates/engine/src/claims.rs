@@ -47,4 +47,25 @@ pub struct Claims {
     pub constant_time: bool,
     /// Whether somebody outside the project has audited it.
     pub audited: bool,
+    /// Proof, for this side's owner, that the peer has cheated in this session; the peer does not know
+    /// that it was found out.
+    pub evidence: Option<Evidence>,
+}
+
+/// Two labels of one wire, both of which the peer had bound itself to. A garbler shows one; who has
+/// both was given them by a gate that the garbler made wrong.
+#[derive(Clone, PartialEq)]
+pub struct Evidence {
+    /// The session in which it happened.
+    pub session: [u8; 32],
+    /// The number of the wire among all that were hashed.
+    pub wire: u64,
+    /// The labels of masked value 0 and 1. Secret: their sum opens all wires of the session.
+    pub labels: [[u8; 48]; 2],
+}
+
+impl std::fmt::Debug for Evidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Evidence(two labels of wire {})", self.wire)
+    }
 }

@@ -1,4 +1,4 @@
-//! The Party API and the protocol backends `plain`, `yao` and `wrk`.
+//! The Party API and the protocol backends `plain`, `yao`, `wrk` and `jimu`.
 
 pub mod backends;
 mod chunk;
@@ -14,8 +14,9 @@ pub mod tags;
 mod toss;
 mod wires;
 
+pub use backends::jimu::{JimuParams, JimuSwitches};
 pub use cenote_net::{Fault, Role};
-pub use claims::{Adversary, Claims};
+pub use claims::{Adversary, Claims, Evidence};
 pub use params::{PoolChoice, Rho, WrkParams};
 pub use party::{Party, Receivers};
 pub use program_job::{ProgramJob, role_of};

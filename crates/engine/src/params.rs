@@ -25,6 +25,16 @@ pub enum Rho {
 }
 
 impl Rho {
+    /// The number of bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Rho::Bits40 => 40,
+            Rho::Bits64 => 64,
+            Rho::Bits80 => 80,
+        }
+    }
+
     /// Base-2 logarithm of the error bound.
     #[must_use]
     pub const fn epsilon_log2(self) -> f64 {

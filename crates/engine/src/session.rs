@@ -6,6 +6,7 @@ use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::Occupancy;
 use cenote_prim::{Prg, SessionId};
 
+use crate::backends::jimu::{self, JimuParams, JimuSwitches};
 use crate::backends::{plain, wrk, yao};
 use crate::claims::Claims;
 use crate::params::{PoolChoice, Rho, WrkParams};
@@ -20,11 +21,13 @@ pub enum Backend {
     Yao,
     /// Authenticated garbling on a pool, malicious.
     Wrk,
+    /// LEGO with interactive hashes on a pool, malicious.
+    Jimu,
 }
 
 impl Backend {
     /// All backends.
-    pub const ALL: [Backend; 3] = [Backend::Plain, Backend::Yao, Backend::Wrk];
+    pub const ALL: [Backend; 4] = [Backend::Plain, Backend::Yao, Backend::Wrk, Backend::Jimu];
 
     /// The name in commands, handshakes and results.
     #[must_use]
@@ -33,6 +36,7 @@ impl Backend {
             Backend::Plain => "plain",
             Backend::Yao => "yao",
             Backend::Wrk => "wrk",
+            Backend::Jimu => "jimu",
         }
     }
 }
@@ -42,7 +46,7 @@ impl FromStr for Backend {
 
     fn from_str(name: &str) -> Result<Backend, Fault> {
         Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
-            Fault::Misuse(format!("there is no backend `{name}`; use plain, yao or wrk"))
+            Fault::Misuse(format!("there is no backend `{name}`; use plain, yao, wrk or jimu"))
         })
     }
 }
@@ -52,10 +56,12 @@ impl FromStr for Backend {
 pub struct SessionConfig {
     /// The protocol.
     pub backend: Backend,
-    /// The pool of `wrk`; other backends have none.
+    /// The pool of `wrk` or `jimu`; other backends have none.
     pub pool: PoolChoice,
-    /// Statistical security of `wrk`.
+    /// Statistical security of `wrk` or `jimu`.
     pub rho: Rho,
+    /// Switches of `jimu`.
+    pub jimu: JimuSwitches,
 }
 
 /// A computation both parties run: a program with its inputs and receivers, or any function over
@@ -68,7 +74,8 @@ pub trait Job {
     /// public parameters. Never a secret: differing values are shown to both sides.
     fn terms(&self) -> Vec<(&'static str, String)>;
 
-    /// Runs the computation.
+    /// Runs the computation. Every run of a job must call the party alike and return alike, given the
+    /// same revealed bits: a backend may run it again in the clear.
     ///
     /// # Errors
     /// Faults of the party.
@@ -99,6 +106,7 @@ enum Inner {
     Plain(Box<plain::PlainSession>),
     Yao(Box<yao::YaoSession>),
     Wrk(Box<wrk::WrkSession>),
+    Jimu(Box<jimu::JimuSession>),
 }
 
 impl Session {
@@ -127,6 +135,11 @@ impl Session {
                 let open = wrk::WrkSession::open(channel, session, role, params, prg.fork())?;
                 Inner::Wrk(Box::new(open))
             }
+            Backend::Jimu => {
+                let params = JimuParams::derive(config.pool, config.rho, config.jimu)?;
+                let open = jimu::JimuSession::open(channel, session, role, params, prg.fork())?;
+                Inner::Jimu(Box::new(open))
+            }
         };
         let mut session = Session { inner, role, prg, id, failed: false };
         session.guarded(|_| Ok(()))?;
@@ -140,17 +153,20 @@ impl Session {
     pub fn fill(&mut self) -> Result<(), Fault> {
         self.guarded(|session| match &mut session.inner {
             Inner::Wrk(wrk) => wrk.fill(),
+            Inner::Jimu(jimu) => jimu.fill(),
             Inner::Plain(_) | Inner::Yao(_) => Ok(()),
         })
     }
 
-    /// Makes sure that `triples` ready triples are in stock, for a backend that has any.
+    /// Makes sure that `triples` ready triples, or buckets of ANDs, are in stock, for a backend that
+    /// has any.
     ///
     /// # Errors
     /// As [`Session::fill`].
     pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
         self.guarded(|session| match &mut session.inner {
             Inner::Wrk(wrk) => wrk.stock(triples),
+            Inner::Jimu(jimu) => jimu.stock(triples),
             Inner::Plain(_) | Inner::Yao(_) => Ok(()),
         })
     }
@@ -169,6 +185,10 @@ impl Session {
                 Inner::Plain(plain) => run_and_check(&mut plain.party(), job),
                 Inner::Yao(yao) => run_and_check(&mut yao.party(), job),
                 Inner::Wrk(wrk) => run_and_check(&mut wrk.party(), job),
+                Inner::Jimu(jimu) => {
+                    let rerun = |replay: &mut jimu::Replay| job.run(replay).map(drop);
+                    run_and_check(&mut jimu.party(&rerun), job)
+                }
             }?;
             let cost = session.counters().since(&before);
             Ok(Outcome { output, cost, job_id: agreed.session_id })
@@ -199,6 +219,7 @@ impl Session {
             Inner::Plain(_) => plain::claims(),
             Inner::Yao(_) => yao::claims(),
             Inner::Wrk(wrk) => wrk.claims(),
+            Inner::Jimu(jimu) => jimu.claims(),
         }
     }
 
@@ -207,6 +228,7 @@ impl Session {
     pub fn occupancy(&self) -> Option<Occupancy> {
         match &self.inner {
             Inner::Wrk(wrk) => Some(wrk.supply().occupancy()),
+            Inner::Jimu(jimu) => Some(jimu.occupancy()),
             Inner::Plain(_) | Inner::Yao(_) => None,
         }
     }
@@ -217,6 +239,7 @@ impl Session {
             Inner::Plain(plain) => plain.channel(),
             Inner::Yao(yao) => yao.channel(),
             Inner::Wrk(wrk) => wrk.channel(),
+            Inner::Jimu(jimu) => jimu.channel(),
         }
     }
 
@@ -262,13 +285,21 @@ fn agree_on_session(
     prg: &mut Prg,
 ) -> Result<Agreed, Fault> {
     let mut handshake = Handshake::new("session").field("backend", config.backend.name());
-    if config.backend == Backend::Wrk {
-        let params = WrkParams::derive(config.pool, config.rho)?;
-        handshake = handshake
-            .field("pool", params.pool.map_or("none".into(), |pool| pool.to_string()))
-            .field("bucket", params.bucket.to_string())
-            .field("batch", params.batch.to_string())
-            .field("epsilon", format!("2^{}", params.epsilon_log2));
+    match config.backend {
+        Backend::Wrk => {
+            let params = WrkParams::derive(config.pool, config.rho)?;
+            handshake = handshake
+                .field("pool", params.pool.map_or("none".into(), |pool| pool.to_string()))
+                .field("bucket", params.bucket.to_string())
+                .field("batch", params.batch.to_string())
+                .field("epsilon", format!("2^{}", params.epsilon_log2));
+        }
+        Backend::Jimu => {
+            for (name, value) in JimuParams::derive(config.pool, config.rho, config.jimu)?.terms() {
+                handshake = handshake.field(name, value);
+            }
+        }
+        Backend::Plain | Backend::Yao => {}
     }
     handshake.run(channel, role, prg.bytes32())
 }

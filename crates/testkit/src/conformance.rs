@@ -13,8 +13,8 @@ use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
 
 use crate::programs::{Kind, TestProgram};
 use crate::run::{
-    Outputs, expected, pair_with_limit, patient_pair, prg_of, program_job, roomy, run_program,
-    sessions, sessions_over, smallest, with_pool,
+    Outputs, batches_of, expected, pair_with_limit, patient_pair, prg_of, program_job, roomy,
+    run_program, sessions, sessions_over, smallest, with_pool,
 };
 use crate::run_pair;
 
@@ -99,7 +99,7 @@ pub fn chunk_boundaries(backend: Backend) {
     const CHUNK: usize = 16 << 10;
     let counts = [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 1];
     let programs = counts.map(|n| (TestProgram(Kind::Ands(n)), Receivers::Both));
-    check_programs(&with_pool(backend, PoolChoice::OneShot(40_000)), 3, &programs);
+    check_programs(&with_pool(backend, batches_of(backend, 40_000)), 3, &programs);
 }
 
 /// Numbers of linear gates around those of a chunk, and chunks without ANDs between others.
@@ -116,7 +116,7 @@ pub fn gate_limits_without_ands(backend: Backend) {
 /// in flight. Bounded memory has a test of its own.
 pub fn long_streams_with_chunks_in_flight(backend: Backend) {
     let stream = (TestProgram(Kind::Stream(1_200_000)), Receivers::Both);
-    check_programs(&with_pool(backend, PoolChoice::OneShot(30_000)), 5, &[stream]);
+    check_programs(&with_pool(backend, batches_of(backend, 30_000)), 5, &[stream]);
 }
 
 /// Searches a number of the garbler's by comparisons whose results both learn.
@@ -226,6 +226,19 @@ fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
             (tags::BEAVER_OPEN, Role::Evaluator),
             (tags::TABLES, Role::Garbler),
             (tags::MASKED, Role::Evaluator),
+        ],
+        Backend::Jimu => vec![
+            (ot::BASE_POINTS, Role::Garbler),
+            (ot::TREES, Role::Evaluator),
+            (ot::WATCH_SECRET, Role::Evaluator),
+            (tags::JIMU_OFFSET, Role::Garbler),
+            (tags::JIMU_STRIP, Role::Garbler),
+            (tags::COIN_REPLY, Role::Evaluator),
+            (tags::JIMU_ANSWER, Role::Garbler),
+            (tags::JIMU_INNER, Role::Garbler),
+            (tags::JIMU_SUM, Role::Evaluator),
+            (tags::JIMU_CHOICES, Role::Evaluator),
+            (tags::JIMU_OUTER, Role::Garbler),
         ],
     };
     hello.into_iter().chain(own).collect()

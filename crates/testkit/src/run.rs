@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cenote_circuit::{Owner, Program};
 use cenote_engine::{
-    Backend, Fault, PoolChoice, ProgramJob, Receivers, Rho, Role, Session, SessionConfig, role_of,
+    Backend, Fault, JimuSwitches, PoolChoice, ProgramJob, Receivers, Rho, Role, Session,
+    SessionConfig, role_of,
 };
 use cenote_net::{Channel, mem_pair};
 use cenote_prim::{Block, Prg};
@@ -14,22 +15,35 @@ use crate::pair::run_pair_over;
 /// Outputs of one party: one entry for each output port, `None` where only the other receives.
 pub type Outputs = Vec<Option<Vec<bool>>>;
 
-/// The smallest sound session: a `wrk` session makes only its smallest batches.
+/// The smallest sound session: it makes only small batches.
 #[must_use]
 pub const fn smallest(backend: Backend) -> SessionConfig {
-    with_pool(backend, PoolChoice::OneShot(1))
+    match backend {
+        // One-shot buckets are no choice here.
+        Backend::Jimu => with_pool(backend, PoolChoice::Kept(400)),
+        _ => with_pool(backend, PoolChoice::OneShot(1)),
+    }
 }
 
 /// A session whose batches serve thousands of ANDs.
 #[must_use]
 pub const fn roomy(backend: Backend) -> SessionConfig {
-    with_pool(backend, PoolChoice::OneShot(10_000))
+    with_pool(backend, batches_of(backend, 10_000))
+}
+
+/// One-shot batches for about `ands` ANDs, or the least pool whose batches come near.
+#[must_use]
+pub const fn batches_of(backend: Backend, ands: u64) -> PoolChoice {
+    match backend {
+        Backend::Jimu => PoolChoice::Kept(2 * ands),
+        _ => PoolChoice::OneShot(ands),
+    }
 }
 
 /// A session at 2^-40 with this pool.
 #[must_use]
 pub const fn with_pool(backend: Backend, pool: PoolChoice) -> SessionConfig {
-    SessionConfig { backend, pool, rho: Rho::Bits40 }
+    SessionConfig { backend, pool, rho: Rho::Bits40, jimu: JimuSwitches::DEFAULT }
 }
 
 /// This side's randomness in a test session.

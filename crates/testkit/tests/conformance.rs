@@ -8,6 +8,10 @@ mod yao {
     cenote_testkit::conformance!(cenote_engine::Backend::Yao);
 }
 
+mod jimu {
+    cenote_testkit::conformance!(cenote_engine::Backend::Jimu);
+}
+
 mod wrk {
     cenote_testkit::conformance!(cenote_engine::Backend::Wrk);
 

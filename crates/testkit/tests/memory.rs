@@ -16,7 +16,7 @@ fn peak_kib() -> Option<u64> {
 fn run(backend: Backend, gates: usize) {
     let program = TestProgram(Kind::Stream(gates));
     let inputs = program.inputs(1);
-    let config = with_pool(backend, PoolChoice::OneShot(20_000));
+    let config = with_pool(backend, batches_of(backend, 20_000));
     let (garbler, evaluator) =
         sessions(&config, 1, |session, _| run_program(session, &program, &inputs, Receivers::Both));
     let clear: Vec<_> = Clear::eval(&program, &inputs).into_iter().map(Some).collect();

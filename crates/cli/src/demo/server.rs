@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{hex_from_bits, value_from_hex};
 use cenote_engine::{
-    Backend, Fault, Job, PoolChoice, Rho, Role, Session, SessionConfig, role_of, tags,
+    Backend, Fault, JimuSwitches, Job, PoolChoice, Rho, Role, Session, SessionConfig, role_of, tags,
 };
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
@@ -208,8 +208,12 @@ impl Server {
             // Reports a wrong masked value, and so a wrong result, if nobody looked.
             channel.deviate(tags::MASKED, 0, Deviation::Flip(0));
         }
-        let config =
-            SessionConfig { backend: Backend::Wrk, pool: PoolChoice::Kept(pool), rho: Rho::Bits40 };
+        let config = SessionConfig {
+            backend: Backend::Wrk,
+            pool: PoolChoice::Kept(pool),
+            rho: Rho::Bits40,
+            jimu: JimuSwitches::DEFAULT,
+        };
         let mut session = Session::open(channel, self.role, &config, Prg::from_os())?;
         let claims = session.claims();
         let event = Event::Opened {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_circuit::{Owner, Receiver};
-use cenote_engine::{Backend, Rho, SessionConfig, WrkParams};
+use cenote_engine::{Backend, JimuSwitches, Rho, SessionConfig, WrkParams};
 use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
@@ -133,7 +133,8 @@ impl Security {
             80 => Rho::Bits80,
             _ => Rho::Bits40,
         };
-        let config = SessionConfig { backend: self.backend(), pool, rho };
+        let config =
+            SessionConfig { backend: self.backend(), pool, rho, jimu: JimuSwitches::DEFAULT };
         self.derived(&config)?;
         Ok(config)
     }

@@ -54,6 +54,7 @@ pub fn claims() -> Claims {
         first_output: "both at once",
         constant_time: false,
         audited: false,
+        evidence: None,
     }
 }
 

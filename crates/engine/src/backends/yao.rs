@@ -214,6 +214,7 @@ pub fn claims() -> Claims {
         first_output: "evaluator",
         constant_time: true,
         audited: false,
+        evidence: None,
     }
 }
 

@@ -118,7 +118,7 @@ fn number(bits: &[bool]) -> u64 {
 pub(crate) mod tests {
     //! Both sides of a job on the plain backend, against its clear reference.
 
-    use cenote_engine::{Backend, Job, PoolChoice, Rho, Session, SessionConfig};
+    use cenote_engine::{Backend, JimuSwitches, Job, PoolChoice, Rho, Session, SessionConfig};
     use cenote_net::{Role, mem_pair};
     use cenote_prim::{Block, Prg};
 
@@ -144,6 +144,7 @@ pub(crate) mod tests {
             backend: Backend::Plain,
             pool: PoolChoice::OneShot(1),
             rho: Rho::Bits40,
+            jimu: JimuSwitches::DEFAULT,
         };
         let party = |channel, role: Role| {
             let prg = Prg::new(Block::new(role as u128));

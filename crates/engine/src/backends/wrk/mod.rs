@@ -171,6 +171,7 @@ pub fn claims(params: &WrkParams) -> Claims {
         first_output: "evaluator",
         constant_time: true,
         audited: false,
+        evidence: None,
     }
 }
 

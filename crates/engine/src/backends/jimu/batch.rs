@@ -1,0 +1,142 @@
+//! What both parties derive alike about a batch of fresh items: its strips, and from the joint coin
+//! which items are checked on which inputs and which are drawn into buckets.
+
+use cenote_net::Fault;
+use cenote_pool::{Draws, Occupancy, Pool, StoreError};
+use cenote_prim::Block;
+
+use super::params::PoolSpec;
+use super::shelf::Shelf;
+use super::store::Stored;
+use crate::ihash::LANES;
+use crate::protocols::garbled_core::Shape;
+use crate::toss::Coins;
+
+/// What a pool holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Garbled cores of one width.
+    Core(Shape),
+    /// Escrow gadgets, whose ciphertext has this many blocks.
+    Escrow(usize),
+}
+
+impl Kind {
+    /// Hashed wires of an item.
+    pub(super) fn wires(self) -> usize {
+        match self {
+            Kind::Core(shape) => shape.wires(),
+            Kind::Escrow(_) => 1,
+        }
+    }
+
+    /// Blocks of an item's tables.
+    pub(super) fn table_blocks(self) -> usize {
+        match self {
+            Kind::Core(shape) => shape.table_blocks(),
+            Kind::Escrow(blocks) => blocks,
+        }
+    }
+
+    /// Bits of the input on which an item is checked.
+    pub(super) fn inputs(self) -> usize {
+        match self {
+            Kind::Core(shape) => shape.inputs(),
+            Kind::Escrow(_) => 0,
+        }
+    }
+}
+
+/// Wires of a strip, about: what one message brings, small enough for the caches.
+const STRIP_WIRES: usize = 3072;
+/// Openings of a message, about.
+const PIECE: usize = 8192;
+
+/// Vectors that hold `wires`.
+pub(super) fn lanes(wires: usize) -> usize {
+    wires.next_multiple_of(LANES)
+}
+
+/// `total` in pieces whose items of `wires` wires fill about a strip.
+pub(super) fn strips(total: usize, wires: usize) -> impl Iterator<Item = usize> {
+    pieces(total, (STRIP_WIRES / wires).max(1))
+}
+
+/// `total` items of `openings` openings each in pieces that fit a message.
+pub(super) fn messages(total: usize, openings: usize) -> impl Iterator<Item = usize> {
+    pieces(total, (PIECE / openings.max(1)).max(1))
+}
+
+fn pieces(total: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..total).step_by(most).map(move |first| most.min(total - first))
+}
+
+/// Which items of a batch are checked and which survive, by their index in the batch.
+pub(super) struct Selection {
+    pub(super) checked: Vec<usize>,
+    /// [`Kind::inputs`] bits for each checked item.
+    pub(super) inputs: Vec<bool>,
+    pub(super) survivors: Vec<usize>,
+    /// The words that follow, for the draws.
+    pub(super) coins: Coins,
+}
+
+impl Selection {
+    /// `coin` was tossed after all of the batch was sent.
+    pub(super) fn new(coin: Block, spec: &PoolSpec, kind: Kind, items: usize) -> Selection {
+        let mut coins = Coins::new(coin);
+        let (mut checked, mut inputs, mut survivors) = (vec![], vec![], vec![]);
+        for item in 0..items {
+            if (coins.word() as u32) < spec.check_below {
+                checked.push(item);
+                inputs.extend(bits(&mut coins, kind.inputs()));
+            } else {
+                survivors.push(item);
+            }
+        }
+        Selection { checked, inputs, survivors, coins }
+    }
+}
+
+fn bits(coins: &mut Coins, count: usize) -> impl Iterator<Item = bool> {
+    let words: Vec<u64> = (0..count.div_ceil(64)).map(|_| coins.word()).collect();
+    (0..count).map(move |bit| words[bit / 64] >> (bit % 64) & 1 == 1)
+}
+
+/// Exchanges as many fresh items as make whole buckets for drawn ones; the rest of `fresh` is cut
+/// off and returned.
+pub(super) fn exchange(
+    pool: &mut Pool<Stored>,
+    spec: &PoolSpec,
+    coins: &mut Coins,
+    fresh: &mut Vec<Stored>,
+) -> Result<Vec<Stored>, Fault> {
+    let buckets = fresh.len() / spec.bucket;
+    let rest = fresh.split_off(buckets * spec.bucket);
+    let mut draws = Draws::new(spec.bucket, pool.capacity()).map_err(defect)?;
+    draws.draw(buckets, || coins.word());
+    pool.exchange(&draws, fresh).map_err(defect)?;
+    Ok(rest)
+}
+
+/// Levels of a pool and of the shelf behind it.
+pub(super) fn occupancy(
+    pool: Option<&Pool<Stored>>,
+    ready: &Shelf,
+    epsilon_log2: f64,
+) -> Occupancy {
+    let (stock, consumed) = (ready.level() as u64, ready.consumed());
+    let empty = Occupancy { stock, consumed, epsilon_log2, ..Occupancy::default() };
+    pool.map_or(empty, |pool| Occupancy {
+        capacity: pool.capacity() as u64,
+        level: pool.capacity() as u64,
+        refilled: pool.refilled(),
+        buckets: pool.buckets(),
+        ..empty
+    })
+}
+
+/// Both sides count items alike and within bounds derived from the same parameters.
+pub(super) fn defect(error: StoreError) -> Fault {
+    Fault::Internal(error.to_string())
+}

@@ -1,0 +1,433 @@
+//! The evaluator of a request: verifies the solders of a chunk, then evaluates it.
+
+mod recovery;
+mod supply;
+
+use cenote_net::{Channel, Fault, Phase};
+use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
+
+use super::MAX_PIECE;
+use super::messages::{self, ResultHash};
+use crate::chunk::{Chunk, Gate, Kind, Pass, walk};
+use crate::ihash::{
+    HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
+};
+use crate::protocols::garbled_core::{
+    Active, Conflict, Evaluation, Shape, base_tags, ready_blocks,
+};
+use crate::tags;
+
+use recovery::Recovery;
+pub use recovery::Replay;
+pub(super) use supply::Supply;
+
+/// Lanes that are evaluated together.
+const BATCH: usize = 64;
+
+/// The evaluator's live wires, by slot: value = masked value + permutation bit + flip.
+#[derive(Default)]
+pub(super) struct Evaluator {
+    active: Vec<Active>,
+    tagged: Vec<Tagged>,
+    pending: Vec<bool>,
+    /// One for each pool of cores.
+    evaluations: Vec<Evaluation>,
+    opened: Vec<Message>,
+    expected: Vec<Tag>,
+    /// By how much each solder shifts the masked value.
+    shifts: Vec<bool>,
+    pub(super) recovery: Recovery,
+}
+
+/// What the evaluator knows of a wire before anything is evaluated.
+#[derive(Clone, Copy, Default)]
+struct Tagged {
+    tag: Tag,
+    flip: bool,
+}
+
+impl Evaluator {
+    pub(super) fn resize(&mut self, slots: usize) {
+        if slots > self.active.capacity() {
+            // Growing in place would leave a copy of the labels in freed memory.
+            let mut larger = Vec::with_capacity(slots.next_power_of_two());
+            larger.extend_from_slice(&self.active);
+            self.active.zeroize();
+            self.active = larger;
+        }
+        self.active.resize(slots, Active::default());
+        self.tagged.resize(slots, Tagged::default());
+        self.pending.resize(slots, false);
+    }
+
+    /// Verifies the outer solders of a chunk, then evaluates it. Two valid labels of one wire are
+    /// recorded in `conflict` and change nothing else.
+    pub(super) fn chunk(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        chunk: &Chunk,
+        conflict: &mut Option<Conflict>,
+    ) -> Result<(), Fault> {
+        let specs: Vec<(usize, usize)> = supply.params().pools().collect();
+        let (counts, offset) = (supply.params().demand(chunk), supply.offset());
+        if self.evaluations.is_empty() {
+            let new = |&(width, bucket)| Evaluation::new(Shape::new(width), bucket, offset);
+            self.evaluations = specs.iter().map(new).collect();
+        }
+        let solders =
+            counts.iter().zip(&specs).map(|(count, (width, _))| count * (width + 1)).sum();
+        let (taken, hash) = supply.take_cores(&counts)?;
+        self.receive_solders(channel, hash, solders)?;
+        let cores = Cores { specs: &specs, rest: taken };
+        self.verify(chunk, cores.clone(), hash, offset)?;
+        self.evaluate(chunk, cores, hash, conflict);
+        Ok(())
+    }
+
+    fn receive_solders(
+        &mut self,
+        channel: &mut Channel,
+        hash: &ReedSolomonReceiver,
+        count: usize,
+    ) -> Result<(), Fault> {
+        self.opened.clear();
+        self.opened.resize(count, Message::ZERO);
+        for piece in self.opened.chunks_mut(MAX_PIECE) {
+            let len = encoded_len(piece.len(), hash.perm_blocks());
+            let frame = channel.recv(tags::JIMU_OUTER, len)?;
+            if !decode(&frame, hash.perm_blocks(), piece) {
+                return Err(Fault::Misbehaved("jimu.format"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries the tags through the chunk and holds every solder against them.
+    fn verify(
+        &mut self,
+        chunk: &Chunk,
+        mut cores: Cores<'_>,
+        hash: &ReedSolomonReceiver,
+        offset: Block,
+    ) -> Result<(), Fault> {
+        self.expected.clear();
+        self.shifts.clear();
+        let mut rest = &chunk.gates[..];
+        while let Some((gate, after)) = rest.split_first() {
+            let lanes = match gate.kind {
+                Kind::And => std::slice::from_ref(gate),
+                Kind::Core => &after[..(gate.b as usize).min(after.len())],
+                _ => {
+                    self.linear_tag(gate);
+                    rest = after;
+                    continue;
+                }
+            };
+            rest = if gate.kind == Kind::Core { &after[lanes.len()..] } else { after };
+            let ready = cores.next(lanes.len())?;
+            self.solder_tags(lanes, base_tags(Shape::new(lanes.len()), ready), offset)?;
+        }
+        if hash.agree(&self.opened, &self.expected) {
+            Ok(())
+        } else {
+            Err(Fault::Misbehaved("jimu.outer"))
+        }
+    }
+
+    fn linear_tag(&mut self, gate: &Gate) {
+        let (a, b) = (self.tagged[gate.a as usize], self.tagged[gate.b as usize]);
+        self.tagged[gate.out as usize] = match gate.kind {
+            Kind::Zero => Tagged::default(),
+            Kind::One => Tagged { tag: Tag::ZERO, flip: true },
+            Kind::Not => Tagged { flip: !a.flip, ..a },
+            _ => Tagged { tag: a.tag ^ b.tag, flip: a.flip ^ b.flip },
+        };
+    }
+
+    fn solder_tags(&mut self, lanes: &[Gate], base: &[Tag], offset: Block) -> Result<(), Fault> {
+        let (inputs, outputs) = base.split_at(1 + lanes.len());
+        let shared = lanes.first().map(|gate| gate.a);
+        let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
+        for (slot, base) in slots.zip(inputs) {
+            let live = self.tagged[slot as usize];
+            let opened = self.opened.get(self.expected.len()).ok_or_else(miscounted)?;
+            let shift = opened.perm.bit() ^ live.flip;
+            let mut tag = live.tag ^ *base;
+            tag.label ^= offset.times(shift);
+            self.expected.push(tag);
+            self.shifts.push(shift);
+        }
+        for (gate, output) in lanes.iter().zip(outputs) {
+            self.tagged[gate.out as usize] = Tagged { tag: *output, flip: false };
+        }
+        Ok(())
+    }
+
+    fn evaluate(
+        &mut self,
+        chunk: &Chunk,
+        cores: Cores<'_>,
+        hash: &ReedSolomonReceiver,
+        conflict: &mut Option<Conflict>,
+    ) {
+        let mut pass = EvaluatePass {
+            hash,
+            active: &mut self.active,
+            solders: self.opened.iter().zip(&self.shifts),
+            waiting: cores.specs.iter().map(|_| Waiting::default()).collect(),
+            evaluations: &mut self.evaluations,
+            cores,
+            outputs: Vec::new(),
+            conflict,
+        };
+        walk(&chunk.gates, BATCH, &mut self.pending, &mut pass);
+    }
+
+    /// The garbler's inputs: the labels of wires in escrow, of either value.
+    pub(super) fn peer_inputs(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+    ) -> Result<(), Fault> {
+        let offset = supply.offset();
+        let mut tags = Vec::with_capacity(slots.len());
+        for escrowed in supply.take_escrowed(channel, slots.len())? {
+            tags.push(escrowed.tag);
+            self.recovery.input(&escrowed);
+        }
+        channel.set_phase(Phase::Online);
+        let mut labels = vec![Label::ZERO; slots.len()];
+        channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
+        let mut seen = vec![Block::ZERO; slots.len()];
+        supply.hash().tags_of_labels(&labels, &mut seen);
+        let mut good = true;
+        for (((&slot, label), tag), seen) in slots.iter().zip(&labels).zip(&tags).zip(seen) {
+            let masked = seen.ct_eq(tag.label ^ offset);
+            good &= masked | seen.ct_eq(tag.label);
+            self.recovery.masked(masked);
+            self.active[slot] = Active { label: *label, masked };
+            self.tagged[slot] = Tagged { tag: *tag, flip: false };
+        }
+        labels.zeroize();
+        if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.label")) }
+    }
+
+    /// The evaluator's own inputs, announced masked by choice bits.
+    pub(super) fn own_inputs(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+        values: &[bool],
+    ) -> Result<(), Fault> {
+        let wires = supply.take_inputs(channel, slots.len())?;
+        channel.set_phase(Phase::Online);
+        let flips: Vec<bool> =
+            wires.iter().zip(values).map(|(wire, value)| wire.choice ^ value).collect();
+        for ((&slot, wire), &flip) in slots.iter().zip(&wires).zip(&flips) {
+            let tag = Tag { label: wire.tag, perm: Block::ZERO };
+            // The choice bit is in the label already: the wire was hashed with masked value 0.
+            self.active[slot] = Active { label: wire.label, masked: wire.choice };
+            self.tagged[slot] = Tagged { tag, flip };
+        }
+        channel.send(tags::JIMU_CHOICES, &bits::pack(flips))
+    }
+
+    /// The values of `slots`: the garbler opens their permutation messages. Returns the bits.
+    pub(super) fn learn(
+        &mut self,
+        channel: &mut Channel,
+        supply: &Supply,
+        slots: &[usize],
+    ) -> Result<Vec<Perm>, Fault> {
+        let expected = slots.iter().map(|&slot| self.tagged[slot].tag.perm);
+        receive_perms(channel, supply, tags::JIMU_PERMS, expected, "jimu.output.perm")
+    }
+
+    /// The values that `perms`, opened and verified, give to `slots`.
+    pub(super) fn values(&self, slots: &[usize], perms: &[Perm]) -> Vec<bool> {
+        let value = |(&slot, perm): (&usize, &Perm)| {
+            self.active[slot].masked ^ perm.bit() ^ self.tagged[slot].flip
+        };
+        slots.iter().zip(perms).map(value).collect()
+    }
+
+    /// Outputs to the garbler alone: the sums of their permutation messages with escrowed ones. If
+    /// the offset is known, the permutation messages themselves.
+    pub(super) fn bond(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+        offset: Option<&Label>,
+    ) -> Result<Option<Vec<Perm>>, Fault> {
+        let mut tags = Vec::with_capacity(slots.len());
+        let mut bonds = recovery::Escrows::default();
+        for escrowed in supply.take_escrowed(channel, slots.len())? {
+            tags.push(escrowed.tag.perm);
+            bonds.push(&escrowed);
+        }
+        channel.set_phase(Phase::Online);
+        let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
+        let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, "jimu.output.bond")?;
+        Ok(offset.map(|offset| {
+            let escrowed = bonds.perms(supply.hash(), offset);
+            sums.iter().zip(escrowed).map(|(&sum, perm)| sum ^ perm).collect()
+        }))
+    }
+
+    /// Reports masked values and labels of `slots`. If `instead` are the values an honest run would
+    /// have given, with the permutation messages and the offset, reports those.
+    pub(super) fn report(
+        &self,
+        channel: &mut Channel,
+        hash: &ResultHash,
+        slots: &[usize],
+        instead: Option<(&[bool], &[Perm], &Label)>,
+    ) -> Result<(), Fault> {
+        let mut outputs: Vec<Active> = slots.iter().map(|&slot| self.active[slot]).collect();
+        if let Some((values, perms, offset)) = instead {
+            for (i, (output, &slot)) in outputs.iter_mut().zip(slots).enumerate() {
+                let masked = values[i] ^ perms[i].bit() ^ self.tagged[slot].flip;
+                output.label ^= offset.times(masked ^ output.masked);
+                output.masked = masked;
+            }
+        }
+        let mut message = bits::pack(outputs.iter().map(|output| output.masked));
+        let mut keys: Vec<Block> = outputs.iter().map(|output| output.label.key()).collect();
+        let proof = hash.of(&message, &keys);
+        message.extend_from_slice(&proof.to_bytes());
+        keys.zeroize();
+        outputs.zeroize();
+        channel.send(tags::JIMU_RESULT, &message)
+    }
+}
+
+impl Drop for Evaluator {
+    fn drop(&mut self) {
+        self.active.zeroize();
+        self.opened.zeroize();
+    }
+}
+
+/// Permutation messages that must agree with `expected`.
+fn receive_perms(
+    channel: &mut Channel,
+    supply: &Supply,
+    tag: cenote_net::Tag,
+    expected: impl Iterator<Item = Block>,
+    check: &'static str,
+) -> Result<Vec<Perm>, Fault> {
+    let expected: Vec<Tag> = expected.map(|perm| Tag { label: Block::ZERO, perm }).collect();
+    let perm_blocks = supply.hash().perm_blocks();
+    let bytes = channel.recv(tag, 16 * perm_blocks * expected.len())?;
+    let opened = messages::decode_perms(&bytes, perm_blocks);
+    if !supply.hash().agree(&opened, &expected) {
+        return Err(Fault::Misbehaved(check));
+    }
+    Ok(opened.iter().map(|message| message.perm).collect())
+}
+
+/// The ready cores of a chunk, pool by pool.
+#[derive(Clone)]
+struct Cores<'a> {
+    /// Width and bucket of each pool.
+    specs: &'a [(usize, usize)],
+    rest: Vec<&'a [Block]>,
+}
+
+impl<'a> Cores<'a> {
+    /// The next core of `width`.
+    fn next(&mut self, width: usize) -> Result<&'a [Block], Fault> {
+        let pool = self.specs.iter().position(|spec| spec.0 == width).ok_or_else(miscounted)?;
+        self.take(pool, 1)
+    }
+
+    /// The next `count` cores of a pool.
+    fn take(&mut self, pool: usize, count: usize) -> Result<&'a [Block], Fault> {
+        let (width, bucket) = self.specs[pool];
+        let blocks = count * ready_blocks(Shape::new(width), bucket);
+        let (cores, rest) = self.rest[pool].split_at_checked(blocks).ok_or_else(miscounted)?;
+        self.rest[pool] = rest;
+        Ok(cores)
+    }
+}
+
+/// Chunks count their cores when they are recorded.
+fn miscounted() -> Fault {
+    Fault::Internal("a chunk takes more cores than it counted".into())
+}
+
+/// Cores of one pool whose inputs are ready.
+#[derive(Default)]
+struct Waiting {
+    cores: usize,
+    inputs: Vec<Active>,
+    slots: Vec<u32>,
+}
+
+struct EvaluatePass<'a, S> {
+    hash: &'a ReedSolomonReceiver,
+    active: &'a mut [Active],
+    /// Solders and shifts that are still to come.
+    solders: S,
+    waiting: Vec<Waiting>,
+    evaluations: &'a mut [Evaluation],
+    cores: Cores<'a>,
+    outputs: Vec<Active>,
+    conflict: &'a mut Option<Conflict>,
+}
+
+impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, S> {
+    #[inline]
+    fn linear(&mut self, gate: &Gate) {
+        let (a, b) = (self.active[gate.a as usize], self.active[gate.b as usize]);
+        self.active[gate.out as usize] = match gate.kind {
+            // The value of a constant, as of a negation, is in the flip.
+            Kind::Zero | Kind::One => Active::default(),
+            Kind::Not => a,
+            _ => Active { label: a.label ^ b.label, masked: a.masked ^ b.masked },
+        };
+    }
+
+    fn gather(&mut self, ands: &[Gate]) {
+        let place = self.cores.specs.iter().position(|spec| spec.0 == ands.len());
+        let Some(waiting) = place.and_then(|pool| self.waiting.get_mut(pool)) else { return };
+        waiting.cores += 1;
+        let slots = ands.iter().map(|gate| gate.b);
+        for slot in std::iter::once(ands[0].a).chain(slots) {
+            let Some((opened, &shift)) = self.solders.next() else { return };
+            let live = self.active[slot as usize];
+            let label = live.label ^ opened.label;
+            waiting.inputs.push(Active { label, masked: live.masked ^ shift });
+        }
+        waiting.slots.extend(ands.iter().map(|gate| gate.out));
+    }
+
+    fn flush(&mut self) {
+        for (pool, waiting) in self.waiting.iter_mut().enumerate() {
+            if waiting.cores == 0 {
+                continue;
+            }
+            // The cores were counted when they were recorded and again when they were verified.
+            let Ok(ready) = self.cores.take(pool, waiting.cores) else { return };
+            self.outputs.clear();
+            self.outputs.resize(waiting.slots.len(), Active::default());
+            self.evaluations[pool].evaluate(
+                self.hash,
+                ready,
+                &waiting.inputs,
+                &mut self.outputs,
+                self.conflict,
+            );
+            for (slot, output) in waiting.slots.drain(..).zip(&self.outputs) {
+                self.active[slot as usize] = *output;
+            }
+            waiting.inputs.zeroize();
+            waiting.cores = 0;
+        }
+    }
+}

@@ -1,0 +1,687 @@
+//! The evaluator's supply: takes hashes and tables, checks, draws buckets, and keeps what requests
+//! take.
+
+use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::{CotReceiver, watch};
+use cenote_pool::params::Code;
+use cenote_pool::{Occupancy, Pool};
+use cenote_prim::bits::pack;
+use cenote_prim::{Block, Prg, SessionId};
+use zeroize::Zeroize;
+
+use crate::backends::jimu::batch::{self, Kind, Selection, defect, lanes};
+use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::params::{JimuParams, PoolSpec};
+use crate::backends::jimu::shelf::Shelf;
+use crate::backends::jimu::store::{Sealer, Slab, Stored};
+use crate::ihash::{
+    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
+};
+use crate::protocols::escrow;
+use crate::protocols::garbled_core::{self, Checked, Members, Shape};
+use crate::tags;
+use crate::toss::Tosses;
+
+/// The evaluator's side of everything that does not depend on the function.
+pub(in crate::backends::jimu) struct Supply {
+    session: SessionId,
+    params: JimuParams,
+    hash: ReedSolomonReceiver,
+    /// Tag of the offset's label.
+    offset: Block,
+    choices: CotReceiver,
+    sealer: Sealer,
+    pools: Vec<CorePool>,
+    escrow: EscrowPool,
+    /// Wires for the evaluator's inputs: see [`InputWire`].
+    inputs: Shelf,
+    tosses: Tosses,
+    prg: Prg,
+}
+
+/// A pool of cores of one width.
+struct CorePool {
+    shape: Shape,
+    store: Store,
+    /// Ready buckets, folded.
+    ready: Shelf,
+}
+
+/// The pool of escrow gadgets.
+struct EscrowPool {
+    store: Store,
+    /// Wires, each with the records of its bucket: see [`Escrowed`].
+    ready: Shelf,
+}
+
+/// A pool and the rows of its items: tables, tags, number of the first wire.
+struct Store {
+    kind: Kind,
+    spec: PoolSpec,
+    rows: Slab,
+    pool: Option<Pool<Stored>>,
+}
+
+/// A wire for an input of the evaluator: its active label and tag, and the choice bit, which is its
+/// masked value.
+#[derive(Clone, Copy)]
+pub(in crate::backends::jimu) struct InputWire {
+    pub(in crate::backends::jimu) label: Label,
+    pub(in crate::backends::jimu) tag: Block,
+    pub(in crate::backends::jimu) choice: bool,
+}
+
+/// A wire with the records that give its permutation message to whoever knows the offset.
+#[derive(Clone, Copy)]
+pub(in crate::backends::jimu) struct Escrowed<'a> {
+    pub(in crate::backends::jimu) tag: Tag,
+    pub(in crate::backends::jimu) records: &'a [Block],
+}
+
+/// Blocks of an [`InputWire`] and of a tag on a shelf.
+const INPUT: usize = 5;
+const TAG: usize = size_of::<Tag>() / 16;
+
+/// What survived the check of a batch.
+struct Batch {
+    fresh: Vec<Stored>,
+    /// Tags of the extra wires.
+    extra: Vec<Tag>,
+    selection: Selection,
+}
+
+/// Contiguous copies of items, in the order in which they are used.
+#[derive(Default)]
+struct Items {
+    numbers: Vec<u64>,
+    tables: Vec<Block>,
+    tags: Vec<Tag>,
+}
+
+impl Items {
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.tables.clear();
+        self.tags.clear();
+    }
+
+    fn push(&mut self, kind: Kind, row: &[Block]) {
+        let (tables, rest) = row.split_at(kind.table_blocks());
+        let (tags, number) = rest.split_at(TAG * kind.wires());
+        self.tables.extend_from_slice(tables);
+        self.tags.extend_from_slice(bytemuck::cast_slice(tags));
+        self.numbers.push(number[0].to_u128() as u64);
+    }
+}
+
+impl Store {
+    fn new(kind: Kind, spec: PoolSpec) -> Store {
+        let stride = kind.table_blocks() + TAG * kind.wires() + 1;
+        Store { kind, spec, rows: Slab::new(stride), pool: None }
+    }
+
+    fn put(&mut self, number: u64, tables: &[Block], tags: &[Tag]) -> u32 {
+        let row = self.rows.claim();
+        let (first, rest) = self.rows.row_mut(row).split_at_mut(tables.len());
+        let (second, last) = rest.split_at_mut(TAG * tags.len());
+        first.copy_from_slice(tables);
+        second.copy_from_slice(bytemuck::cast_slice(tags));
+        last[0] = Block::new(number.into());
+        row
+    }
+
+    /// Moves `items` out of their rows, after a look at their seals.
+    fn take(&mut self, sealer: &Sealer, items: &[Stored], out: &mut Items) -> Result<(), Fault> {
+        out.clear();
+        for (i, &item) in items.iter().enumerate() {
+            if let Some(later) = items.get(i + 4) {
+                self.rows.prefetch(later.place);
+            }
+            let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
+            let row = row.unwrap_or_default();
+            let place = sealer.open(item, row)?;
+            out.push(self.kind, row);
+            self.rows.release(place as u32);
+        }
+        Ok(())
+    }
+}
+
+impl Supply {
+    /// Watch lists, offset, and correlated OTs for this side's inputs.
+    pub(in crate::backends::jimu) fn setup(
+        channel: &mut Channel,
+        session: SessionId,
+        params: JimuParams,
+        mut prg: Prg,
+    ) -> Result<Supply, Fault> {
+        let mut hash = receive_seeds(channel, &session, &params, &mut prg)?;
+        let mut tosses = Tosses::new(session, Role::Evaluator);
+        let offset = receive_offset(channel, &mut hash, &mut tosses, &mut prg)?;
+        let choices = CotReceiver::setup(channel, &session, 1, params.ot, &mut prg)?;
+        let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
+        let pools = cores.map(|(width, spec)| {
+            let shape = Shape::new(width);
+            let ready = Shelf::new(garbled_core::ready_blocks(shape, spec.bucket));
+            CorePool { shape, store: Store::new(Kind::Core(shape), spec), ready }
+        });
+        let pools: Vec<CorePool> = pools.collect();
+        let perm_blocks = hash.perm_blocks();
+        let escrow = EscrowPool {
+            store: Store::new(Kind::Escrow(perm_blocks), params.escrow),
+            ready: Shelf::new(TAG + params.escrow.bucket * escrow::record_blocks(perm_blocks)),
+        };
+        let widest = pools.iter().map(|pool| pool.store.rows.stride()).max().unwrap_or_default();
+        Ok(Supply {
+            session,
+            pools,
+            escrow,
+            hash,
+            offset,
+            choices,
+            sealer: Sealer::new(widest, &mut prg),
+            inputs: Shelf::new(INPUT),
+            tosses,
+            prg,
+            params,
+        })
+    }
+
+    pub(in crate::backends::jimu) fn params(&self) -> &JimuParams {
+        &self.params
+    }
+
+    pub(in crate::backends::jimu) fn hash(&self) -> &ReedSolomonReceiver {
+        &self.hash
+    }
+
+    /// Tag of the offset's label.
+    pub(in crate::backends::jimu) fn offset(&self) -> Block {
+        self.offset
+    }
+
+    /// Levels of the pool of ANDs.
+    pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
+        let CorePool { store, ready, .. } = &self.pools[0];
+        batch::occupancy(store.pool.as_ref(), ready, self.params.epsilon_log2)
+    }
+
+    /// Ready cores of a pool.
+    pub(in crate::backends::jimu) fn ready(&self, pool: usize) -> usize {
+        self.pools.get(pool).map_or(0, |pool| pool.ready.level())
+    }
+
+    /// The next ready cores, as many of each pool as `counts` says, and the hash that knows them.
+    pub(in crate::backends::jimu) fn take_cores(
+        &mut self,
+        counts: &[usize],
+    ) -> Result<(Vec<&[Block]>, &ReedSolomonReceiver), Fault> {
+        let pools = self.pools.iter_mut().zip(counts);
+        let taken: Result<Vec<&[Block]>, Fault> =
+            pools.map(|(pool, &count)| pool.ready.take(count)).collect();
+        Ok((taken?, &self.hash))
+    }
+
+    /// The next `count` wires soldered to escrow.
+    pub(in crate::backends::jimu) fn take_escrowed(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<impl Iterator<Item = Escrowed<'_>>, Fault> {
+        while self.escrow.ready.level() < count {
+            self.refill_escrow(channel, Phase::Online)?;
+        }
+        let stride = self.escrow.ready.stride();
+        let blocks = self.escrow.ready.take(count)?;
+        Ok(blocks.chunks_exact(stride).map(|item| {
+            let (tag, records) = item.split_at(TAG);
+            Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
+        }))
+    }
+
+    /// The next `count` wires for this side's inputs.
+    pub(in crate::backends::jimu) fn take_inputs(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<Vec<InputWire>, Fault> {
+        while self.inputs.level() < count {
+            let wires = input_check::batch(&self.params, count - self.inputs.level());
+            self.make_inputs(channel, wires)?;
+        }
+        let blocks = self.inputs.take(count)?;
+        Ok(blocks
+            .chunks_exact(INPUT)
+            .map(|item| InputWire {
+                label: Label([item[0], item[1], item[2]]),
+                tag: item[3],
+                choice: item[4].lsb(),
+            })
+            .collect())
+    }
+
+    /// Fills pool number `at` of cores, unless it is full.
+    pub(in crate::backends::jimu) fn fill(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+    ) -> Result<(), Fault> {
+        self.fill_store(channel, Place::Core(at))
+    }
+
+    /// Fills the pool of escrow gadgets, unless it is full.
+    pub(in crate::backends::jimu) fn fill_escrow(
+        &mut self,
+        channel: &mut Channel,
+    ) -> Result<(), Fault> {
+        self.fill_store(channel, Place::Escrow)
+    }
+
+    fn store(&mut self, at: Place) -> &mut Store {
+        match at {
+            Place::Core(at) => &mut self.pools[at].store,
+            Place::Escrow => &mut self.escrow.store,
+        }
+    }
+
+    fn fill_store(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
+        let store = self.store(at);
+        if store.pool.is_some() {
+            return Ok(());
+        }
+        let spec = store.spec;
+        store.rows.reserve(spec.capacity + spec.batch);
+        channel.set_phase(Phase::Preprocess);
+        let mut items = Vec::with_capacity(spec.capacity + spec.batch);
+        while items.len() < spec.capacity {
+            let missing = spec.capacity - items.len();
+            let mut batch = self.generate(channel, at, spec.fresh(missing), 0)?;
+            let more = batch.fresh.split_off(missing.min(batch.fresh.len()));
+            items.extend(batch.fresh);
+            self.release(at, &more);
+        }
+        self.store(at).pool = Some(Pool::full(spec.capacity, items).map_err(defect)?);
+        Ok(())
+    }
+
+    fn release(&mut self, at: Place, items: &[Stored]) {
+        for item in items {
+            self.store(at).rows.release(item.place as u32);
+        }
+    }
+
+    /// One batch through pool number `at` of cores; phases as for the garbler.
+    pub(in crate::backends::jimu) fn refill(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        let drawn = self.draw(channel, Place::Core(at), 0, buckets)?;
+        self.solder_buckets(channel, at, &drawn.fresh)
+    }
+
+    /// One batch of escrow gadgets and of wires soldered to them.
+    fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
+        let spec = self.escrow.store.spec;
+        let drawn = self.draw(channel, Place::Escrow, spec.batch / spec.bucket, buckets)?;
+        self.solder_escrow(channel, &drawn.fresh, &drawn.extra)
+    }
+
+    /// A fresh batch, exchanged for drawn items.
+    fn draw(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        extra: usize,
+        buckets: Phase,
+    ) -> Result<Batch, Fault> {
+        self.fill_store(channel, at)?;
+        channel.set_phase(Phase::Preprocess);
+        let spec = self.store(at).spec;
+        let mut batch = self.generate(channel, at, spec.batch, extra)?;
+        channel.set_phase(buckets);
+        let Store { pool: Some(pool), .. } = self.store(at) else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        let rest = batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
+        self.release(at, &rest);
+        Ok(batch)
+    }
+
+    /// Verifies the inner solders of the buckets of `drawn` and folds them.
+    fn solder_buckets(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        drawn: &[Stored],
+    ) -> Result<(), Fault> {
+        let CorePool { shape, store, ready } = &mut self.pools[at];
+        let (shape, bucket) = (*shape, store.spec.bucket);
+        let mut items = Items::default();
+        let (mut opened, mut expected) = (Vec::new(), Vec::new());
+        let mut rest = drawn;
+        for buckets in batch::messages(drawn.len() / bucket, (bucket - 1) * shape.wires()) {
+            let (these, others) = rest.split_at(buckets * bucket);
+            rest = others;
+            store.take(&self.sealer, these, &mut items)?;
+            let openings = buckets * (bucket - 1) * shape.wires();
+            receive(channel, &self.hash, tags::JIMU_INNER, openings, &mut opened)?;
+            expected.clear();
+            garbled_core::inner_tags(
+                shape,
+                bucket,
+                self.offset,
+                &items.tags,
+                &opened,
+                &mut expected,
+            );
+            if !self.hash.agree(&opened, &expected) {
+                return Err(Fault::Misbehaved("jimu.inner"));
+            }
+            let Items { numbers, tables, tags } = &items;
+            let members = Members { numbers, tables, tags, opened: &opened };
+            ready.append(buckets, |out| garbled_core::fold(shape, bucket, &members, out));
+        }
+        Ok(())
+    }
+
+    /// Verifies the solders between gadgets and wires and folds them.
+    fn solder_escrow(
+        &mut self,
+        channel: &mut Channel,
+        drawn: &[Stored],
+        wires: &[Tag],
+    ) -> Result<(), Fault> {
+        let EscrowPool { store, ready } = &mut self.escrow;
+        let (bucket, perm_blocks) = (store.spec.bucket, self.hash.perm_blocks());
+        let mut items = Items::default();
+        let (mut opened, mut expected, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rest, mut wires) = (drawn, wires);
+        for buckets in batch::messages(drawn.len() / bucket, bucket) {
+            let (these, others) = rest.split_at(buckets * bucket);
+            let (own, other_wires) = wires.split_at(buckets);
+            (rest, wires) = (others, other_wires);
+            store.take(&self.sealer, these, &mut items)?;
+            receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut opened)?;
+            expected.clear();
+            escrow::expected_tags(bucket, self.offset, &items.tags, own, &mut expected);
+            if !self.hash.agree(&opened, &expected) {
+                return Err(Fault::Misbehaved("jimu.escrow"));
+            }
+            records.clear();
+            escrow::fold(perm_blocks, &items.numbers, &items.tables, &opened, &mut records);
+            let stride = ready.stride();
+            let each = records.chunks_exact(bucket * escrow::record_blocks(perm_blocks));
+            for ((item, tag), records) in
+                ready.room(buckets).chunks_exact_mut(stride).zip(own).zip(each)
+            {
+                item[..TAG].copy_from_slice(&[tag.label, tag.perm]);
+                item[TAG..].copy_from_slice(records);
+            }
+        }
+        Ok(())
+    }
+
+    /// A batch of fresh items and `extra` wires without tables, checked.
+    fn generate(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        items: usize,
+        extra: usize,
+    ) -> Result<Batch, Fault> {
+        let (kind, spec) = (self.store(at).kind, self.store(at).spec);
+        let mut rows = Vec::with_capacity(items);
+        for strip in batch::strips(items, kind.wires()) {
+            self.receive_strip(channel, at, strip, &mut rows)?;
+        }
+        let mut wires = Vec::with_capacity(extra);
+        let mut tags = Vec::new();
+        for strip in batch::strips(extra, 1) {
+            self.hash_strip(channel, lanes(strip), 0, &mut tags)?;
+            wires.extend_from_slice(&tags[..strip]);
+        }
+        let coin = self.close(channel)?;
+        let selection = Selection::new(coin, &spec, kind, items);
+        self.check_opened(channel, at, &selection, &rows)?;
+        let sealer = &self.sealer;
+        let store = match at {
+            Place::Core(at) => &mut self.pools[at].store,
+            Place::Escrow => &mut self.escrow.store,
+        };
+        selection.checked.iter().for_each(|&item| store.rows.release(rows[item]));
+        let fresh = selection.survivors.iter().map(|&item| {
+            let row = rows[item];
+            sealer.seal(row.into(), store.rows.row(row).unwrap_or_default())
+        });
+        Ok(Batch { fresh: fresh.collect(), extra: wires, selection })
+    }
+
+    fn receive_strip(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        items: usize,
+        rows: &mut Vec<u32>,
+    ) -> Result<(), Fault> {
+        let kind = self.store(at).kind;
+        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let mut tags = Vec::new();
+        let more = 16 * items * blocks;
+        let (first, tables) = self.hash_strip(channel, lanes(items * wires), more, &mut tags)?;
+        let mut own = vec![Block::ZERO; blocks];
+        for (item, bytes) in tables.chunks_exact(16 * blocks).enumerate() {
+            Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
+            let tags = &tags[item * wires..(item + 1) * wires];
+            rows.push(self.store(at).put(first + (item * wires) as u64, &own, tags));
+        }
+        Ok(())
+    }
+
+    /// Receives a strip of `lanes` wires: the number of the first, and the `more` bytes behind the
+    /// corrections.
+    fn hash_strip(
+        &mut self,
+        channel: &mut Channel,
+        lanes: usize,
+        more: usize,
+        tags: &mut Vec<Tag>,
+    ) -> Result<(u64, Vec<u8>), Fault> {
+        let corrections = self.hash.corrections_len(lanes);
+        let mut frame = channel.recv(tags::JIMU_STRIP, corrections + more)?;
+        let rest = frame.split_off(corrections);
+        Ok((self.hash.hash(lanes, &frame, tags)?, rest))
+    }
+
+    /// Ends a batch: the sacrificed wires, the coin, the consistency check.
+    fn close(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
+        let len = self.hash.corrections_len(self.hash.sacrificed());
+        let frame = channel.recv(tags::JIMU_CLOSE, len)?;
+        self.hash.close(&frame)?;
+        self.settle(channel)
+    }
+
+    fn settle(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
+        let coin = self.tosses.toss(channel, &mut self.prg, [0; 32])?;
+        let answer = channel.recv(tags::JIMU_ANSWER, self.hash.answer_len())?;
+        self.hash.check(coin, &answer)?;
+        Ok(coin)
+    }
+
+    fn check_opened(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        selection: &Selection,
+        rows: &[u32],
+    ) -> Result<(), Fault> {
+        let kind = self.store(at).kind;
+        let mut items = Items::default();
+        let mut opened = Vec::new();
+        let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
+        for count in batch::messages(checked.len(), kind.wires()) {
+            let (these, others) = checked.split_at(count);
+            let (bits, other_bits) = inputs.split_at(count * kind.inputs());
+            (checked, inputs) = (others, other_bits);
+            receive(channel, &self.hash, tags::JIMU_CHECK, count * kind.wires(), &mut opened)?;
+            items.clear();
+            for &item in these {
+                let row = self.store(at).rows.row(rows[item]).unwrap_or_default();
+                items.push(kind, row);
+            }
+            let Items { numbers, tables, tags } = &items;
+            let good = match kind {
+                Kind::Core(shape) => {
+                    let inputs = &pack(bits.iter().copied());
+                    let cores = Checked { numbers, tables, tags, inputs, opened: &opened };
+                    garbled_core::check(shape, &self.hash, self.offset, &cores)
+                }
+                Kind::Escrow(blocks) => {
+                    escrow::check(blocks, &self.hash, numbers, tables, tags, &opened)
+                }
+            };
+            if !good {
+                return Err(Fault::Misbehaved("jimu.check"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `total` wires for this side's inputs, sacrificed ones included (`input_check.rs`).
+    fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
+        channel.set_phase(Phase::Preprocess);
+        let mut keys = vec![Block::ZERO; total];
+        self.choices.extend(channel, &mut keys)?;
+        let choices: Vec<bool> = keys.iter().map(|key| key.lsb()).collect();
+        let mut tags = Vec::new();
+        self.hash.keep_watched();
+        let (first, mut masked) = self.hash_strip(channel, total, 16 * total, &mut tags)?;
+        for (key, bytes) in keys.iter_mut().zip(masked.as_chunks::<16>().0) {
+            *key ^= Block::from_bytes(*bytes);
+        }
+        masked.zeroize();
+        let mut labels = self.hash.complete(first, &keys, &choices);
+        let coin = self.close(channel)?;
+        self.check_inputs(channel, coin, &keys, &choices, &tags)?;
+        let kept = total - input_check::sacrificed(&self.params);
+        for (i, item) in self.inputs.room(kept).chunks_exact_mut(INPUT).enumerate() {
+            item[..3].copy_from_slice(&labels[i].0);
+            item[3] = tags[i].label;
+            item[4] = Block::new(choices[i].into());
+        }
+        keys.zeroize();
+        labels.zeroize();
+        Ok(())
+    }
+
+    /// Shows that the keys are known, and checks that they are those of the hashed labels.
+    fn check_inputs(
+        &mut self,
+        channel: &mut Channel,
+        coin: Block,
+        keys: &[Block],
+        choices: &[bool],
+        tags: &[Tag],
+    ) -> Result<(), Fault> {
+        let sums = Sums::new(self.session, &self.params, coin);
+        let bits: Vec<u8> = choices.iter().map(|&bit| bit.into()).collect();
+        let (choices, keys) = (sums.of(&bits), sums.of(keys));
+        let mut message = choices.clone();
+        message.extend_from_slice(&sums.digest(&keys));
+        channel.send(tags::JIMU_SUM, &message)?;
+        let mut opened = vec![Label::ZERO; sums.count()];
+        channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
+        let tags: Vec<Block> = tags.iter().map(|tag| tag.label).collect();
+        let expected = sums.shifted(sums.of(&tags), &choices, self.offset);
+        let mut good = true;
+        for ((label, tag), key) in opened.iter().zip(expected).zip(keys) {
+            good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(key);
+        }
+        if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
+    }
+
+    /// Makes `ands` cores of width 1 ready, and some wires for inputs.
+    pub(in crate::backends::jimu) fn stock(
+        &mut self,
+        channel: &mut Channel,
+        ands: usize,
+    ) -> Result<(), Fault> {
+        while self.ready(0) < ands {
+            self.refill(channel, 0, Phase::Preprocess)?;
+        }
+        if self.inputs.level() == 0 {
+            self.make_inputs(channel, input_check::batch(&self.params, 1))?;
+        }
+        if self.escrow.ready.level() == 0 {
+            self.refill_escrow(channel, Phase::Preprocess)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which of the supply's pools.
+#[derive(Clone, Copy)]
+enum Place {
+    Core(usize),
+    Escrow,
+}
+
+/// Receives `count` openings.
+fn receive(
+    channel: &mut Channel,
+    hash: &ReedSolomonReceiver,
+    tag: cenote_net::Tag,
+    count: usize,
+    opened: &mut Vec<Message>,
+) -> Result<(), Fault> {
+    let perm_blocks = hash.perm_blocks();
+    let frame = channel.recv(tag, encoded_len(count, perm_blocks))?;
+    opened.clear();
+    opened.resize(count, Message::ZERO);
+    if decode(&frame, perm_blocks, opened) { Ok(()) } else { Err(Fault::Misbehaved("jimu.format")) }
+}
+
+/// Both watch lists.
+fn receive_seeds(
+    channel: &mut Channel,
+    session: &SessionId,
+    params: &JimuParams,
+    prg: &mut Prg,
+) -> Result<ReedSolomonReceiver, Fault> {
+    let mut cot = CotReceiver::setup(channel, session, 0, params.ot, prg)?;
+    let mut list = |instance, code: &Code, prg: &mut Prg| {
+        let (seeds, watched) = (code.n as usize, code.w as usize);
+        watch::receive(channel, &mut cot, session, instance, seeds, watched, prg)
+    };
+    let labels = list(0, &params.codes.labels, prg)?;
+    let perms = list(1, &params.codes.perms, prg)?;
+    let labels = Watch { positions: &labels.positions, seeds: &labels.seeds };
+    let perms = Watch { positions: &perms.positions, seeds: &perms.seeds };
+    Ok(ReedSolomonReceiver::new(&params.codes, *session, labels, perms, prg))
+}
+
+/// The tag of the offset, which must not be zero: both labels of every wire would be the same.
+fn receive_offset(
+    channel: &mut Channel,
+    hash: &mut ReedSolomonReceiver,
+    tosses: &mut Tosses,
+    prg: &mut Prg,
+) -> Result<Block, Fault> {
+    let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
+    let frame = channel.recv(tags::JIMU_OFFSET, 1 + own + last)?;
+    let (flip, rest) = frame.split_at(1);
+    let (own, last) = rest.split_at(own);
+    let mut tags = Vec::new();
+    hash.keep_watched();
+    let wire = hash.hash(LANES, own, &mut tags)?;
+    let offset = hash.set_offset(wire, flip[0] & 1 == 1);
+    hash.close(last)?;
+    let coin = tosses.toss(channel, prg, [0; 32])?;
+    let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
+    hash.check(coin, &answer)?;
+    if flip[0] > 1 || offset.ct_eq(Block::ZERO) {
+        return Err(Fault::Misbehaved("jimu.offset"));
+    }
+    Ok(offset)
+}

@@ -1,0 +1,234 @@
+//! The garbler of a request: solders the program's wires to ready cores.
+
+mod supply;
+
+use cenote_net::{Channel, Fault};
+use cenote_prim::bits;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
+
+use super::MAX_PIECE;
+use super::messages::{self, ResultHash};
+use crate::chunk::{Chunk, Gate, Kind};
+use crate::ihash::{Label, Message, Perm, encode};
+use crate::protocols::garbled_core::outer_solder;
+use crate::tags;
+
+pub(super) use supply::Supply;
+
+/// The garbler's live wires, by slot: value = masked value + permutation bit + flip.
+#[derive(Default)]
+pub(super) struct Garbler {
+    wires: Vec<Message>,
+    flips: Vec<bool>,
+    solders: Vec<Message>,
+    frame: Vec<u8>,
+}
+
+impl Garbler {
+    pub(super) fn resize(&mut self, slots: usize) {
+        if slots > self.wires.capacity() {
+            // Growing in place would leave a copy of the labels in freed memory.
+            let mut larger = Vec::with_capacity(slots.next_power_of_two());
+            larger.extend_from_slice(&self.wires);
+            self.wires.zeroize();
+            self.wires = larger;
+        }
+        self.wires.resize(slots, Message::ZERO);
+        self.flips.resize(slots, false);
+    }
+
+    /// Opens the outer solders of a chunk.
+    pub(super) fn chunk(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        chunk: &Chunk,
+    ) -> Result<(), Fault> {
+        let (offset, perm_blocks) = (supply.offset(), supply.perm_blocks());
+        let widths: Vec<usize> = supply.params().widths().collect();
+        let counts = supply.params().demand(chunk);
+        let mut cores = Cores { widths: &widths, rest: supply.take_cores(&counts)? };
+        self.solders.clear();
+        let mut rest = &chunk.gates[..];
+        while let Some((gate, after)) = rest.split_first() {
+            rest = match gate.kind {
+                Kind::And => {
+                    self.solder(std::slice::from_ref(gate), &mut cores, &offset)?;
+                    after
+                }
+                Kind::Core => {
+                    let (lanes, after) = after.split_at((gate.b as usize).min(after.len()));
+                    self.solder(lanes, &mut cores, &offset)?;
+                    after
+                }
+                _ => {
+                    self.linear(gate);
+                    after
+                }
+            };
+        }
+        for piece in self.solders.chunks(MAX_PIECE) {
+            self.frame.clear();
+            encode(piece, perm_blocks, &mut self.frame);
+            channel.send(tags::JIMU_OUTER, &self.frame)?;
+        }
+        Ok(())
+    }
+
+    fn linear(&mut self, gate: &Gate) {
+        let (a, b) = (gate.a as usize, gate.b as usize);
+        let (wire, flip) = match gate.kind {
+            Kind::Zero => (Message::ZERO, false),
+            Kind::One => (Message::ZERO, true),
+            Kind::Not => (self.wires[a], !self.flips[a]),
+            _ => (self.wires[a] ^ self.wires[b], self.flips[a] ^ self.flips[b]),
+        };
+        self.wires[gate.out as usize] = wire;
+        self.flips[gate.out as usize] = flip;
+    }
+
+    /// Solders the inputs of the ANDs of one core; its outputs become live wires.
+    fn solder(
+        &mut self,
+        lanes: &[Gate],
+        cores: &mut Cores<'_>,
+        offset: &Label,
+    ) -> Result<(), Fault> {
+        let core = cores.next(lanes.len())?;
+        let (inputs, outputs) = core.split_at(1 + lanes.len());
+        let shared = lanes.first().map(|gate| gate.a);
+        let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
+        for (slot, base) in slots.zip(inputs) {
+            let (live, flip) = (&self.wires[slot as usize], self.flips[slot as usize]);
+            self.solders.push(outer_solder(live, flip, base, offset));
+        }
+        for (gate, output) in lanes.iter().zip(outputs) {
+            self.wires[gate.out as usize] = *output;
+            self.flips[gate.out as usize] = false;
+        }
+        Ok(())
+    }
+
+    /// The garbler's own inputs: the active labels of wires soldered to escrow.
+    pub(super) fn own_inputs(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+        values: &[bool],
+    ) -> Result<(), Fault> {
+        let offset = supply.offset();
+        let wires = supply.take_escrowed(channel, slots.len())?;
+        channel.set_phase(cenote_net::Phase::Online);
+        let mut labels = Vec::with_capacity(slots.len());
+        for ((&slot, wire), &value) in slots.iter().zip(wires).zip(values) {
+            labels.push(wire.label ^ offset.times(value ^ wire.perm.bit()));
+            (self.wires[slot], self.flips[slot]) = (*wire, false);
+        }
+        channel.send(tags::JIMU_LABELS, bytemuck::cast_slice(&labels))
+    }
+
+    /// The evaluator's inputs: it announces them masked by its choice bits.
+    pub(super) fn peer_inputs(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+    ) -> Result<(), Fault> {
+        let labels = supply.take_inputs(channel, slots.len())?;
+        channel.set_phase(cenote_net::Phase::Online);
+        let masked = channel.recv(tags::JIMU_CHOICES, bits::packed_len(slots.len()))?;
+        if !bits::is_canonical(&masked, slots.len()) {
+            return Err(Fault::Misbehaved("jimu.format"));
+        }
+        for (i, (&slot, &label)) in slots.iter().zip(labels).enumerate() {
+            self.wires[slot] = Message { label, perm: Perm::ZERO };
+            self.flips[slot] = bits::get(&masked, i);
+        }
+        Ok(())
+    }
+
+    /// Opens the permutation messages of `slots` to the evaluator.
+    pub(super) fn reveal_to_peer(
+        &mut self,
+        channel: &mut Channel,
+        perm_blocks: usize,
+        slots: &[usize],
+    ) -> Result<(), Fault> {
+        let perms: Vec<Perm> = slots.iter().map(|&slot| self.wires[slot].perm).collect();
+        channel.send(tags::JIMU_PERMS, &messages::encode_perms(&perms, perm_blocks))
+    }
+
+    /// Solders the permutation messages of `slots` to wires in escrow, for a reveal to the garbler
+    /// alone.
+    pub(super) fn bond(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+    ) -> Result<(), Fault> {
+        let perm_blocks = supply.perm_blocks();
+        let escrowed = supply.take_escrowed(channel, slots.len())?;
+        channel.set_phase(cenote_net::Phase::Online);
+        let sums = slots.iter().zip(escrowed);
+        let perms: Vec<Perm> =
+            sums.map(|(&slot, wire)| self.wires[slot].perm ^ wire.perm).collect();
+        channel.send(tags::JIMU_BOND, &messages::encode_perms(&perms, perm_blocks))
+    }
+
+    /// The values of `slots` by the evaluator's report, whose labels must be right.
+    pub(super) fn revealed(
+        &mut self,
+        channel: &mut Channel,
+        hash: &ResultHash,
+        offset: &Label,
+        slots: &[usize],
+    ) -> Result<Vec<bool>, Fault> {
+        let message = channel.recv(tags::JIMU_RESULT, messages::result_len(slots.len()))?;
+        let (masked, proof) = message.split_at(bits::packed_len(slots.len()));
+        if !bits::is_canonical(masked, slots.len()) {
+            return Err(Fault::Misbehaved("jimu.format"));
+        }
+        let key = |(i, &slot): (usize, &usize)| {
+            self.wires[slot].label.key() ^ offset.key().times(bits::get(masked, i))
+        };
+        let keys: Vec<_> = slots.iter().enumerate().map(key).collect();
+        if !bool::from(hash.of(masked, &keys).to_bytes().ct_eq(proof)) {
+            return Err(Fault::Misbehaved("jimu.output.result"));
+        }
+        let value = |(i, &slot): (usize, &usize)| {
+            bits::get(masked, i) ^ self.wires[slot].perm.bit() ^ self.flips[slot]
+        };
+        Ok(slots.iter().enumerate().map(value).collect())
+    }
+}
+
+impl Drop for Garbler {
+    fn drop(&mut self) {
+        self.wires.zeroize();
+        self.solders.zeroize();
+    }
+}
+
+/// The ready cores of a chunk, pool by pool.
+struct Cores<'a> {
+    widths: &'a [usize],
+    rest: Vec<&'a [Message]>,
+}
+
+impl<'a> Cores<'a> {
+    /// Base wires of the next core of `width`.
+    fn next(&mut self, width: usize) -> Result<&'a [Message], Fault> {
+        let pool = self.widths.iter().position(|&w| w == width).ok_or_else(miscounted)?;
+        let (core, rest) =
+            self.rest[pool].split_at_checked(2 * width + 1).ok_or_else(miscounted)?;
+        self.rest[pool] = rest;
+        Ok(core)
+    }
+}
+
+/// Chunks count their cores when they are recorded.
+fn miscounted() -> Fault {
+    Fault::Internal("a chunk takes more cores than it counted".into())
+}

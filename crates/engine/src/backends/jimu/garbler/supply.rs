@@ -1,0 +1,510 @@
+//! The garbler's supply: hashes, garbles, answers checks, and keeps what requests take.
+
+use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::{CotSender, watch};
+use cenote_pool::{Occupancy, Pool};
+use cenote_prim::bits::pack;
+use cenote_prim::{Block, Prg, Secret, SessionId};
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
+
+use crate::backends::jimu::batch::{self, Kind, Selection, defect, lanes};
+use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::params::{JimuParams, PoolSpec};
+use crate::backends::jimu::shelf::Shelf;
+use crate::backends::jimu::store::{Sealer, Stored};
+use crate::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
+use crate::protocols::escrow;
+use crate::protocols::garbled_core::{self, Shape};
+use crate::tags;
+use crate::toss::Tosses;
+
+/// The garbler's side of everything that does not depend on the function.
+pub(in crate::backends::jimu) struct Supply {
+    session: SessionId,
+    params: JimuParams,
+    hash: ReedSolomonSender,
+    offset: Secret<Label>,
+    choices: CotSender,
+    sealer: Sealer,
+    pools: Vec<CorePool>,
+    escrow: EscrowPool,
+    /// Labels of wires for the evaluator's inputs.
+    inputs: Shelf,
+    tosses: Tosses,
+    prg: Prg,
+}
+
+/// A pool of cores of one width.
+struct CorePool {
+    shape: Shape,
+    spec: PoolSpec,
+    pool: Option<Pool<Stored>>,
+    /// Messages of the base wires of ready buckets.
+    ready: Shelf,
+}
+
+/// The pool of escrow gadgets.
+struct EscrowPool {
+    spec: PoolSpec,
+    pool: Option<Pool<Stored>>,
+    /// Messages of wires soldered to a bucket of gadgets.
+    ready: Shelf,
+}
+
+/// Blocks of a message.
+const MESSAGE: usize = size_of::<Message>() / 16;
+/// Blocks of a label.
+const LABEL: usize = size_of::<Label>() / 16;
+
+/// What survived the check of a batch.
+struct Batch {
+    fresh: Vec<Stored>,
+    /// Number of the first of the extra wires.
+    extra: u64,
+    selection: Selection,
+}
+
+impl Supply {
+    /// Watch lists, offset, and correlated OTs for the evaluator's inputs.
+    pub(in crate::backends::jimu) fn setup(
+        channel: &mut Channel,
+        session: SessionId,
+        params: JimuParams,
+        mut prg: Prg,
+    ) -> Result<Supply, Fault> {
+        let mut hash = send_seeds(channel, &session, &params, &mut prg)?;
+        let mut tosses = Tosses::new(session, Role::Garbler);
+        let offset = send_offset(channel, &mut hash, &mut tosses, &mut prg)?;
+        let choices = CotSender::setup(channel, &session, 1, params.ot, offset.key(), &mut prg)?;
+        let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
+        let pools = cores.map(|(width, spec)| {
+            let shape = Shape::new(width);
+            CorePool { shape, spec, pool: None, ready: Shelf::new(shape.wires() * MESSAGE) }
+        });
+        let escrow = EscrowPool { spec: params.escrow, pool: None, ready: Shelf::new(MESSAGE) };
+        Ok(Supply {
+            session,
+            pools: pools.collect(),
+            escrow,
+            hash,
+            offset,
+            choices,
+            sealer: Sealer::new(0, &mut prg),
+            inputs: Shelf::new(LABEL),
+            tosses,
+            prg,
+            params,
+        })
+    }
+
+    pub(in crate::backends::jimu) fn params(&self) -> &JimuParams {
+        &self.params
+    }
+
+    /// The offset between the two labels of every wire.
+    pub(in crate::backends::jimu) fn offset(&self) -> Label {
+        *self.offset
+    }
+
+    /// Blocks of a permutation message on the wire.
+    pub(in crate::backends::jimu) fn perm_blocks(&self) -> usize {
+        self.hash.perm_blocks()
+    }
+
+    /// Ready cores of a pool.
+    pub(in crate::backends::jimu) fn ready(&self, pool: usize) -> usize {
+        self.pools.get(pool).map_or(0, |pool| pool.ready.level())
+    }
+
+    /// Messages of the base wires of the next ready cores, as many of each pool as `counts` says.
+    pub(in crate::backends::jimu) fn take_cores(
+        &mut self,
+        counts: &[usize],
+    ) -> Result<Vec<&[Message]>, Fault> {
+        let pools = self.pools.iter_mut().zip(counts);
+        pools.map(|(pool, &count)| Ok(bytemuck::cast_slice(pool.ready.take(count)?))).collect()
+    }
+
+    /// Levels of the pool of ANDs.
+    pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
+        let CorePool { pool, ready, .. } = &self.pools[0];
+        batch::occupancy(pool.as_ref(), ready, self.params.epsilon_log2)
+    }
+
+    /// The next `count` wires soldered to escrow.
+    pub(in crate::backends::jimu) fn take_escrowed(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<&[Message], Fault> {
+        while self.escrow.ready.level() < count {
+            self.refill_escrow(channel, Phase::Online)?;
+        }
+        Ok(bytemuck::cast_slice(self.escrow.ready.take(count)?))
+    }
+
+    /// Labels of the next `count` wires for the evaluator's inputs.
+    pub(in crate::backends::jimu) fn take_inputs(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<&[Label], Fault> {
+        while self.inputs.level() < count {
+            let wires = input_check::batch(&self.params, count - self.inputs.level());
+            self.make_inputs(channel, wires)?;
+        }
+        Ok(bytemuck::cast_slice(self.inputs.take(count)?))
+    }
+
+    /// Fills pool number `at` of cores, unless it is full.
+    pub(in crate::backends::jimu) fn fill(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+    ) -> Result<(), Fault> {
+        if self.pools[at].pool.is_none() {
+            let (spec, shape) = (self.pools[at].spec, self.pools[at].shape);
+            self.pools[at].pool = Some(self.full_pool(channel, spec, Kind::Core(shape))?);
+        }
+        Ok(())
+    }
+
+    /// Fills the pool of escrow gadgets, unless it is full.
+    pub(in crate::backends::jimu) fn fill_escrow(
+        &mut self,
+        channel: &mut Channel,
+    ) -> Result<(), Fault> {
+        if self.escrow.pool.is_none() {
+            let (spec, kind) = (self.escrow.spec, Kind::Escrow(self.hash.perm_blocks()));
+            self.escrow.pool = Some(self.full_pool(channel, spec, kind)?);
+        }
+        Ok(())
+    }
+
+    fn full_pool(
+        &mut self,
+        channel: &mut Channel,
+        spec: PoolSpec,
+        kind: Kind,
+    ) -> Result<Pool<Stored>, Fault> {
+        channel.set_phase(Phase::Preprocess);
+        let mut items = Vec::with_capacity(spec.capacity + spec.batch);
+        while items.len() < spec.capacity {
+            let missing = spec.capacity - items.len();
+            let batch = self.generate(channel, &spec, kind, spec.fresh(missing), 0)?;
+            items.extend(batch.fresh.into_iter().take(missing));
+        }
+        Pool::full(spec.capacity, items).map_err(defect)
+    }
+
+    /// One batch through pool number `at` of cores. What draws from the pool is booked to the
+    /// phase `buckets`: online for a request that waits for it.
+    pub(in crate::backends::jimu) fn refill(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        self.fill(channel, at)?;
+        let (spec, shape) = (self.pools[at].spec, self.pools[at].shape);
+        channel.set_phase(Phase::Preprocess);
+        let mut batch = self.generate(channel, &spec, Kind::Core(shape), spec.batch, 0)?;
+        channel.set_phase(buckets);
+        let CorePool { pool: Some(pool), .. } = &mut self.pools[at] else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
+        let numbers = self.unseal(&batch.fresh)?;
+        self.solder_buckets(channel, at, &numbers)
+    }
+
+    /// Inner solders of the buckets that `numbers` name; their base wires go on the shelf.
+    fn solder_buckets(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        numbers: &[u64],
+    ) -> Result<(), Fault> {
+        let CorePool { shape, spec, ready, .. } = &mut self.pools[at];
+        let (wires, bucket) = (shape.wires(), spec.bucket);
+        let (mut members, mut solders, mut frame) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rest = numbers;
+        for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
+            let (these, others) = rest.split_at(buckets * bucket);
+            rest = others;
+            self.hash.again(these, wires, &mut members);
+            solders.clear();
+            garbled_core::inner_solders(*shape, bucket, &self.offset, &members, &mut solders);
+            frame.clear();
+            encode(&solders, self.hash.perm_blocks(), &mut frame);
+            channel.send(tags::JIMU_INNER, &frame)?;
+            let room: &mut [Message] = bytemuck::cast_slice_mut(ready.room(buckets));
+            for (base, all) in
+                room.chunks_exact_mut(wires).zip(members.chunks_exact(bucket * wires))
+            {
+                base.copy_from_slice(&all[..wires]);
+            }
+        }
+        members.zeroize();
+        Ok(())
+    }
+
+    /// One batch of escrow gadgets and of wires soldered to them.
+    fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
+        self.fill_escrow(channel)?;
+        let spec = self.escrow.spec;
+        channel.set_phase(Phase::Preprocess);
+        let kind = Kind::Escrow(self.hash.perm_blocks());
+        let extra = spec.batch / spec.bucket;
+        let mut batch = self.generate(channel, &spec, kind, spec.batch, extra)?;
+        channel.set_phase(buckets);
+        let Some(pool) = &mut self.escrow.pool else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
+        let numbers = self.unseal(&batch.fresh)?;
+        self.solder_escrow(channel, &numbers, batch.extra)
+    }
+
+    fn solder_escrow(
+        &mut self,
+        channel: &mut Channel,
+        numbers: &[u64],
+        first: u64,
+    ) -> Result<(), Fault> {
+        let bucket = self.escrow.spec.bucket;
+        let (mut gadgets, mut wires) = (Vec::new(), Vec::new());
+        let (mut solders, mut frame) = (Vec::new(), Vec::new());
+        let (mut rest, mut first) = (numbers, first);
+        for buckets in batch::messages(numbers.len() / bucket, bucket) {
+            let (these, others) = rest.split_at(buckets * bucket);
+            rest = others;
+            self.hash.again(these, 1, &mut gadgets);
+            let numbers: Vec<u64> = (first..first + buckets as u64).collect();
+            self.hash.again(&numbers, 1, &mut wires);
+            first += buckets as u64;
+            solders.clear();
+            escrow::solders(bucket, &self.offset, &gadgets, &wires, &mut solders);
+            frame.clear();
+            encode(&solders, self.hash.perm_blocks(), &mut frame);
+            channel.send(tags::JIMU_ESCROW, &frame)?;
+            self.escrow.ready.room(buckets).copy_from_slice(bytemuck::cast_slice(&wires));
+        }
+        gadgets.zeroize();
+        wires.zeroize();
+        Ok(())
+    }
+
+    /// A batch of fresh items and `extra` wires without tables, checked.
+    fn generate(
+        &mut self,
+        channel: &mut Channel,
+        spec: &PoolSpec,
+        kind: Kind,
+        items: usize,
+        extra: usize,
+    ) -> Result<Batch, Fault> {
+        let mut numbers = Vec::with_capacity(items);
+        for strip in batch::strips(items, kind.wires()) {
+            self.send_strip(channel, kind, strip, &mut numbers)?;
+        }
+        let mut wires = None;
+        for strip in batch::strips(extra, 1) {
+            let first = self.hash_strip(channel, lanes(strip), |_, _, _| ())?;
+            wires = wires.or(Some(first));
+        }
+        let coin = self.close(channel)?;
+        let selection = Selection::new(coin, spec, kind, items);
+        self.open_checked(channel, kind, &selection, &numbers)?;
+        let fresh = selection.survivors.iter().map(|&item| self.sealer.seal(numbers[item], &[]));
+        Ok(Batch { fresh: fresh.collect(), extra: wires.unwrap_or_default(), selection })
+    }
+
+    fn send_strip(
+        &mut self,
+        channel: &mut Channel,
+        kind: Kind,
+        items: usize,
+        numbers: &mut Vec<u64>,
+    ) -> Result<(), Fault> {
+        let offset = *self.offset;
+        let wires = kind.wires();
+        self.hash_strip(channel, lanes(items * wires), |first, messages, frame| {
+            let own: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
+            let mut tables = vec![Block::ZERO; items * kind.table_blocks()];
+            let messages = &messages[..items * wires];
+            match kind {
+                Kind::Core(shape) => {
+                    garbled_core::garble(shape, &offset, &own, messages, &mut tables);
+                }
+                Kind::Escrow(_) => escrow::seal(kind.table_blocks(), &own, messages, &mut tables),
+            }
+            frame.extend_from_slice(Block::as_bytes(&tables));
+            numbers.extend(own);
+        })?;
+        Ok(())
+    }
+
+    /// Hashes `lanes` wires and sends the corrections with what `more` appends.
+    fn hash_strip(
+        &mut self,
+        channel: &mut Channel,
+        lanes: usize,
+        more: impl FnOnce(u64, &[Message], &mut Vec<u8>),
+    ) -> Result<u64, Fault> {
+        let (mut messages, mut frame) = (Vec::new(), Vec::new());
+        let first = self.hash.hash(lanes, &mut messages, &mut frame);
+        more(first, &messages, &mut frame);
+        messages.zeroize();
+        channel.send(tags::JIMU_STRIP, &frame)?;
+        Ok(first)
+    }
+
+    /// Ends a batch: the sacrificed wires, the coin, the answer to the consistency check.
+    fn close(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
+        let mut frame = Vec::new();
+        self.hash.close(&mut frame);
+        channel.send(tags::JIMU_CLOSE, &frame)?;
+        let coin = self.tosses.toss(channel, &mut self.prg, [0; 32])?;
+        channel.send(tags::JIMU_ANSWER, &self.hash.answer(coin))?;
+        Ok(coin)
+    }
+
+    fn open_checked(
+        &mut self,
+        channel: &mut Channel,
+        kind: Kind,
+        selection: &Selection,
+        numbers: &[u64],
+    ) -> Result<(), Fault> {
+        let (mut messages, mut opened, mut frame) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
+        for items in batch::messages(checked.len(), kind.wires()) {
+            let (these, others) = checked.split_at(items);
+            let (bits, other_bits) = inputs.split_at(items * kind.inputs());
+            (checked, inputs) = (others, other_bits);
+            let starts: Vec<u64> = these.iter().map(|&item| numbers[item]).collect();
+            self.hash.again(&starts, kind.wires(), &mut messages);
+            opened.clear();
+            match kind {
+                Kind::Core(shape) => {
+                    let inputs = pack(bits.iter().copied());
+                    let offset = &self.offset;
+                    garbled_core::open_for_check(shape, offset, &messages, &inputs, &mut opened);
+                }
+                Kind::Escrow(_) => opened.extend_from_slice(&messages),
+            }
+            frame.clear();
+            encode(&opened, self.hash.perm_blocks(), &mut frame);
+            channel.send(tags::JIMU_CHECK, &frame)?;
+        }
+        messages.zeroize();
+        Ok(())
+    }
+
+    fn unseal(&self, items: &[Stored]) -> Result<Vec<u64>, Fault> {
+        items.iter().map(|&item| self.sealer.open(item, &[])).collect()
+    }
+
+    /// `total` wires for the evaluator's inputs, sacrificed ones included: hashed labels, whose keys
+    /// go to the evaluator by correlated OT (`input_check.rs`).
+    fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
+        channel.set_phase(Phase::Preprocess);
+        let mut keys = vec![Block::ZERO; total];
+        self.choices.extend(channel, &mut keys)?;
+        let mut labels: Vec<Label> = Vec::with_capacity(total);
+        self.hash_strip(channel, total, |_, messages, frame| {
+            labels.extend(messages.iter().map(|message| message.label));
+            let masked: Vec<Block> =
+                keys.iter().zip(&labels).map(|(&key, label)| key ^ label.key()).collect();
+            frame.extend_from_slice(Block::as_bytes(&masked));
+        })?;
+        keys.zeroize();
+        let coin = self.close(channel)?;
+        self.prove_inputs(channel, coin, &labels)?;
+        let kept = total - input_check::sacrificed(&self.params);
+        self.inputs.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
+        labels.zeroize();
+        Ok(())
+    }
+
+    /// Opens the sums of labels that the evaluator has shown to know already.
+    fn prove_inputs(
+        &mut self,
+        channel: &mut Channel,
+        coin: Block,
+        labels: &[Label],
+    ) -> Result<(), Fault> {
+        let sums = Sums::new(self.session, &self.params, coin);
+        let message = channel.recv(tags::JIMU_SUM, sums.message_len())?;
+        let (choices, digest) = message.split_at(sums.count());
+        let opened = sums.shifted(sums.of(labels), choices, *self.offset);
+        let keys: Vec<Block> = opened.iter().map(Label::key).collect();
+        if !bool::from(sums.digest(&keys).ct_eq(digest)) {
+            return Err(Fault::Misbehaved("jimu.input.sum"));
+        }
+        let bytes: &[u8] = bytemuck::cast_slice(&opened);
+        channel.send(tags::JIMU_PROOF, bytes)
+    }
+
+    /// Makes `ands` cores of width 1 ready, and some wires for inputs.
+    pub(in crate::backends::jimu) fn stock(
+        &mut self,
+        channel: &mut Channel,
+        ands: usize,
+    ) -> Result<(), Fault> {
+        while self.ready(0) < ands {
+            self.refill(channel, 0, Phase::Preprocess)?;
+        }
+        if self.inputs.level() == 0 {
+            self.make_inputs(channel, input_check::batch(&self.params, 1))?;
+        }
+        if self.escrow.ready.level() == 0 {
+            self.refill_escrow(channel, Phase::Preprocess)?;
+        }
+        Ok(())
+    }
+}
+
+/// Both watch lists: the evaluator obtains the seeds of the positions that it watches.
+fn send_seeds(
+    channel: &mut Channel,
+    session: &SessionId,
+    params: &JimuParams,
+    prg: &mut Prg,
+) -> Result<ReedSolomonSender, Fault> {
+    let delta = prg.block().with_lsb(true);
+    let mut cot = CotSender::setup(channel, session, 0, params.ot, delta, prg)?;
+    let mut seeds = [Vec::new(), Vec::new()];
+    let codes = [&params.codes.labels, &params.codes.perms];
+    for (instance, (list, code)) in seeds.iter_mut().zip(codes).enumerate() {
+        list.resize(code.n as usize, Block::ZERO);
+        prg.fill(list);
+        let watched = code.w as usize;
+        watch::send(channel, &mut cot, session, instance as u64, list, watched, prg)?;
+    }
+    let hash = ReedSolomonSender::new(&params.codes, *session, &seeds[0], &seeds[1]);
+    seeds.zeroize();
+    Ok(hash)
+}
+
+/// Hashes the offset: the label of wire 0, with bit 0 of its key made 1.
+fn send_offset(
+    channel: &mut Channel,
+    hash: &mut ReedSolomonSender,
+    tosses: &mut Tosses,
+    prg: &mut Prg,
+) -> Result<Secret<Label>, Fault> {
+    let (mut messages, mut frame) = (Vec::new(), vec![0]);
+    hash.hash(LANES, &mut messages, &mut frame);
+    let flip = !messages[0].label.key().lsb();
+    frame[0] = u8::from(flip);
+    hash.close(&mut frame);
+    channel.send(tags::JIMU_OFFSET, &frame)?;
+    let coin = tosses.toss(channel, prg, [0; 32])?;
+    channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
+    let offset = messages[0].label ^ Label::one().times(flip);
+    messages.zeroize();
+    Ok(Secret::new(offset))
+}

@@ -1,0 +1,182 @@
+//! The evaluator's input wires: labels by correlated OT, checked without a look at any choice bit.
+//!
+//! **Construction.** Ours, after protocols A.15, step 6. For hashed labels L_i the keys travel by
+//! correlated OT with the correlation k(Delta): the evaluator obtains k(L_i) + r_i k(Delta) for random
+//! r_i and completes the label with the symbols it watches. An input y is later announced as y + r.
+//! **Messages.** G -> E: corrections, D_i = K_i + k(L_i). Coin: chi_{t,i} in GF(2^8). E -> G: x_t =
+//! sum chi_{t,i} r_i, hash of w_t = sum chi_{t,i} key_i. G -> E: V_t = sum chi_{t,i} L_i + x_t Delta.
+//! **Adversary.** Malicious. The correlation of a COT is one for all i, so a garbler's error is a
+//! wrong correlation, which shows in every sum with x_t != 0, or an error of D_i that does not depend
+//! on r_i: whether it is caught tells nothing about r. With two ciphertexts a wire instead, one of
+//! which is wrong, not being caught would tell r_i, and y + r then y.
+//! **Checks.**
+//! - `jimu.input.sum` (garbler): the hash is that of k(V_t). Catches an evaluator with a wrong x_t,
+//!   to whom V_t would show a multiple of Delta. Nothing is opened before it.
+//! - `jimu.input.proof` (evaluator): V_t agrees with the sum of the tags and k(V_t) = w_t. Catches a
+//!   wrong correlation, a wrong D_i. No wire of the batch is used before it.
+//!
+//! **Private values.** r: x_t is masked by 2 rho sacrificed choice bits. L_i, Delta: V_t is what the
+//! evaluator can compute from w_t and its watched symbols.
+//! **Costs.** 16 bytes a wire beside corrections and COT; combinations x (1 + 48) + 32 bytes a batch.
+
+use cenote_prim::field::Field;
+use cenote_prim::{Block, RandomOracle, SessionId};
+
+use super::params::JimuParams;
+use crate::ihash::Label;
+use crate::toss::Coins;
+
+/// Fewest and most wires of a batch.
+const FEWEST: usize = 2048;
+const MOST: usize = 1 << 16;
+/// COTs come in rows of this many.
+const ROW: usize = 128;
+
+/// Wires of a batch that are not kept: their choice bits blind the sums.
+pub(super) fn sacrificed(params: &JimuParams) -> usize {
+    2 * params.rho.bits() as usize
+}
+
+/// Wires of the next batch when `missing` are needed.
+pub(super) fn batch(params: &JimuParams, missing: usize) -> usize {
+    (missing + sacrificed(params)).clamp(FEWEST, MOST).next_multiple_of(ROW)
+}
+
+/// The sums of a batch, by their public coefficients.
+pub(super) struct Sums {
+    session: SessionId,
+    count: usize,
+    coins: Block,
+}
+
+/// A vector over GF(2^8) in bytes.
+pub(super) trait Symbols: Copy + Default {
+    fn add(&mut self, other: &Self);
+    fn scale(self, factor: u8) -> Self;
+}
+
+impl Symbols for u8 {
+    fn add(&mut self, other: &u8) {
+        *self ^= other;
+    }
+    fn scale(self, factor: u8) -> u8 {
+        Field::Gf256.mul(self, factor)
+    }
+}
+
+impl Symbols for Block {
+    fn add(&mut self, other: &Block) {
+        *self ^= *other;
+    }
+    fn scale(self, factor: u8) -> Block {
+        Block::from_bytes(self.to_bytes().map(|symbol| symbol.scale(factor)))
+    }
+}
+
+impl Symbols for Label {
+    fn add(&mut self, other: &Label) {
+        *self ^= *other;
+    }
+    fn scale(self, factor: u8) -> Label {
+        Label(self.0.map(|block| block.scale(factor)))
+    }
+}
+
+impl Sums {
+    /// The sums that `coin`, tossed after the batch was sent, asks for.
+    pub(super) fn new(session: SessionId, params: &JimuParams, coin: Block) -> Sums {
+        let oracle = RandomOracle::new("cenote 2026 jimu input sums v1", &session);
+        let coins = oracle.blocks(&[coin]).block();
+        Sums { session, count: params.codes.label_combinations as usize, coins }
+    }
+
+    /// Number of sums.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes of the evaluator's message: one symbol a sum, and the hash.
+    pub(super) fn message_len(&self) -> usize {
+        self.count + 32
+    }
+
+    /// The sums over `terms`. Eight partial sums, one for each bit of a coefficient, replace most of
+    /// the multiplications; coefficients are public.
+    pub(super) fn of<T: Symbols>(&self, terms: &[T]) -> Vec<T> {
+        let mut coins = Coins::new(self.coins);
+        let mut partial = vec![[T::default(); 8]; self.count];
+        for term in terms {
+            for sums in partial.chunks_mut(8) {
+                let coefficients = coins.word();
+                for (t, bits) in sums.iter_mut().enumerate() {
+                    for (bit, sum) in bits.iter_mut().enumerate() {
+                        if coefficients >> (8 * t + bit) & 1 == 1 {
+                            sum.add(term);
+                        }
+                    }
+                }
+            }
+        }
+        let whole = |bits: &[T; 8]| {
+            let mut sum = T::default();
+            for (bit, part) in bits.iter().enumerate() {
+                sum.add(&part.scale(1 << bit));
+            }
+            sum
+        };
+        partial.iter().map(whole).collect()
+    }
+
+    /// `sums` with a multiple of `offset` added to each, by the sums of the choice bits.
+    pub(super) fn shifted<T: Symbols>(
+        &self,
+        mut sums: Vec<T>,
+        choices: &[u8],
+        offset: T,
+    ) -> Vec<T> {
+        for (sum, &choice) in sums.iter_mut().zip(choices) {
+            sum.add(&offset.scale(choice));
+        }
+        sums
+    }
+
+    /// The hash that shows that the keys of all sums are known.
+    pub(super) fn digest(&self, keys: &[Block]) -> [u8; 32] {
+        RandomOracle::new("cenote 2026 jimu input keys v1", &self.session)
+            .blocks(&[self.coins])
+            .blocks(keys)
+            .digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{PoolChoice, Rho};
+    use cenote_prim::Prg;
+
+    #[test]
+    fn sums_are_linear_and_agree_on_keys_and_labels() {
+        for rho in [Rho::Bits40, Rho::Bits80] {
+            let params = JimuParams::derive(PoolChoice::Kept(1000), rho, Default::default());
+            let params = params.expect("sound");
+            let sums = Sums::new(SessionId([1; 32]), &params, Block::new(9));
+            let mut blocks = vec![Block::ZERO; 3 * 130];
+            Prg::new(Block::new(5)).fill(&mut blocks);
+            let labels: Vec<Label> = bytemuck::cast_slice(&blocks).to_vec();
+            let keys: Vec<Block> = labels.iter().map(Label::key).collect();
+            let (of_labels, of_keys) = (sums.of(&labels), sums.of(&keys));
+            assert_eq!(of_labels.len(), params.codes.label_combinations as usize);
+            assert!(of_labels.iter().zip(&of_keys).all(|(l, &k)| l.key().ct_eq(k)));
+            // One term: the sum is its multiple by the first coefficient.
+            let ones = sums.of(&[1u8]);
+            let single = sums.of(&labels[..1]);
+            assert!(
+                ones.iter()
+                    .zip(&single)
+                    .all(|(&c, sum)| { sum.key().ct_eq(labels[0].key().scale(c)) })
+            );
+            assert_ne!(sums.of(&[1u8, 0, 1])[0], ones[0]);
+        }
+    }
+}

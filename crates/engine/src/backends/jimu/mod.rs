@@ -1,0 +1,277 @@
+//! Backend `jimu`: LEGO with interactive hashes on pools of garbled cores (POOL-JIMU), malicious
+//! security.
+//!
+//! **Construction.** JIMU (Zhu, Huang, ASIACRYPT 2017) on POOL's pools (CCS 2017, sections 3 to 7),
+//! repaired (protocols A): gates garbled and hashed with no circuit in mind, some checked, the rest
+//! kept in a pool from which each logical AND draws a bucket; one good member is enough.
+//! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `protocols/garbled_core`.
+//! Escrow: `protocols/escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
+//! `store`, `shelf` and the supply of each role. Requests: `garbler`, `evaluator`, `party`.
+//! **Roles.** The garbler holds the labels and permutation messages of all wires and Delta; the
+//! evaluator their tags, active labels and masked values.
+//! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
+//! `params.rs`: everything from rho and the size of the pool.
+//!
+//! **Set-up.** Watch lists (`cenote_ot::watch`); the hashed offset; correlated OT with k(Delta).
+//! **Batch** of a pool, G -> E unless said: strips (corrections, tables), closing wires, coin toss,
+//! answer to the consistency check, openings of checked items; survivors change places with drawn
+//! items; inner solders of the drawn buckets.
+//! **Inputs.** G: active label of a wire in escrow. E -> G: y + r on wires made ahead.
+//! **Chunk** of gates in program order: outer solders of all its cores. The evaluator verifies all,
+//! then evaluates.
+//! **Outputs.** To E: G opens permutation messages. To G: E reports masked values and a hash of
+//! labels; if E does not receive, G has first bound the permutation messages to wires in escrow.
+//!
+//! **Leakage and abort.** Security with abort, no fairness: the evaluator learns an output for both
+//! first. Two valid labels of one wire make the evaluator finish in the clear (`evaluator/recovery`):
+//! it sends what an honest run would, but later by the time of the recomputation.
+//! **Checks** (what may not happen before them in brackets):
+//! - `jimu.watch.*`, `ot.*`: set-up \[any hash\].
+//! - `jimu.offset`: the offset is not zero \[any label\].
+//! - `jimu.hash.codeword`: hashes are of codewords; catches words half-way between two \[any use of
+//!   a tag of the batch\].
+//! - `jimu.check`: opened cores and gadgets; catches bad tables, a wrong offset in a gate, bad escrow
+//!   \[survivors enter the pool\].
+//! - `jimu.inner`, `jimu.escrow`: solders made ahead; catch openings that were not hashed \[the
+//!   bucket is ready\].
+//! - `jimu.input.sum`, `jimu.input.proof`: the evaluator's input wires \[y + r\].
+//! - `jimu.input.label`: the label is one of the wire's two \[its use\].
+//! - `jimu.outer`: solders of a chunk \[its evaluation\].
+//! - `jimu.output.perm`, `jimu.output.bond`: opened permutation messages \[the output; the report\].
+//! - `jimu.output.result` (garbler): reported labels; catches a forged output \[the output\].
+//! - `jimu.format`: canonical packing \[decoding\].
+//!
+//! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
+//! tell from its watched symbols. Delta: one label a wire is shown. The garbler's input: masked by
+//! the permutation bit of its wire. The evaluator's input: masked by choice bits.
+//! **Costs.** docs/protocols/jimu.md; asserted in the tests.
+//! **Differences from the papers.** docs/protocols/jimu.md.
+
+mod batch;
+mod evaluator;
+mod garbler;
+mod input_check;
+mod messages;
+mod params;
+mod party;
+mod shelf;
+mod store;
+
+use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_pool::Occupancy;
+use cenote_prim::{Block, Prg, SessionId};
+
+pub use evaluator::Replay;
+pub use params::{JimuParams, JimuSwitches, PoolSpec};
+pub use party::{Checked, JimuParty, Rerun};
+
+use crate::claims::{Adversary, Claims, Evidence};
+use crate::protocols::garbled_core::Conflict;
+
+/// Most openings, labels or outputs of one message.
+const MAX_PIECE: usize = 1 << 13;
+
+/// One party's end of a session: serves many requests from one supply, one after the other.
+pub struct JimuSession {
+    core: Core,
+}
+
+/// What outlives a request.
+struct Core {
+    channel: Channel,
+    session: SessionId,
+    role: Role,
+    /// Requests so far.
+    requests: u64,
+    /// Reveals so far, in pieces.
+    reports: u64,
+    side: Side,
+}
+
+/// What each role has.
+enum Side {
+    Garbler(Box<GarblerSide>),
+    Evaluator(Box<EvaluatorSide>),
+}
+
+struct GarblerSide {
+    supply: garbler::Supply,
+    request: garbler::Garbler,
+}
+
+struct EvaluatorSide {
+    supply: evaluator::Supply,
+    request: evaluator::Evaluator,
+    /// Two valid labels of one wire, once they were seen: from then on reveals come from the clear.
+    conflict: Option<Conflict>,
+}
+
+impl Side {
+    fn params(&self) -> &JimuParams {
+        match self {
+            Side::Garbler(side) => side.supply.params(),
+            Side::Evaluator(side) => side.supply.params(),
+        }
+    }
+}
+
+impl JimuSession {
+    /// Sets a session up: watch lists, offset, correlated OT. `session` must come from a handshake
+    /// that both sides' fresh randomness went into.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn open(
+        mut channel: Channel,
+        session: SessionId,
+        role: Role,
+        params: JimuParams,
+        prg: Prg,
+    ) -> Result<JimuSession, Fault> {
+        let side = Side::setup(&mut channel, session, role, params, prg)
+            .inspect_err(|_| channel.abort())?;
+        Ok(JimuSession { core: Core { channel, session, role, requests: 0, reports: 0, side } })
+    }
+
+    /// Fills the pools of ANDs and of escrow gadgets; without this, the first request does. Pools of
+    /// wider cores are filled by the first request that has a multiplexer for them.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn fill(&mut self) -> Result<(), Fault> {
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => {
+                side.supply.fill(channel, 0)?;
+                side.supply.fill_escrow(channel)
+            }
+            Side::Evaluator(side) => {
+                side.supply.fill(channel, 0)?;
+                side.supply.fill_escrow(channel)
+            }
+        })
+    }
+
+    /// Fills the pool of cores of one width alone.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool; faults of the channel and of the checks.
+    pub fn fill_width(&mut self, width: usize) -> Result<(), Fault> {
+        let pool = self.core.side.params().widths().position(|w| w == width);
+        let pool = pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))?;
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => side.supply.fill(channel, pool),
+            Side::Evaluator(side) => side.supply.fill(channel, pool),
+        })
+    }
+
+    /// Makes sure that `ands` ready buckets of ANDs are in stock.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub fn stock(&mut self, ands: usize) -> Result<(), Fault> {
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
+            Side::Evaluator(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
+        })
+    }
+
+    /// The party of the next request. `rerun` runs its job again, in the clear, should that become
+    /// necessary; jobs must be deterministic for that.
+    pub fn party<'s>(&'s mut self, rerun: &'s Rerun<'s>) -> JimuParty<'s> {
+        JimuParty::new(&mut self.core, rerun)
+    }
+
+    /// The connection, for handshakes between requests and for its counters.
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.core.channel
+    }
+
+    /// Levels of the pool of ANDs.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        match &self.core.side {
+            Side::Garbler(side) => side.supply.occupancy(),
+            Side::Evaluator(side) => side.supply.occupancy(),
+        }
+    }
+
+    /// What this session promises, and the evidence that the peer cheated, if there is any.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        let conflict = match &self.core.side {
+            Side::Evaluator(side) => side.conflict.as_ref(),
+            Side::Garbler(_) => None,
+        };
+        let evidence = conflict.map(|conflict| evidence(conflict, self.core.session));
+        Claims { evidence, ..claims(self.core.side.params()) }
+    }
+}
+
+/// Most buckets kept ready: POOL's buffer.
+const MAX_STOCK: usize = 128 << 10;
+
+impl Side {
+    fn setup(
+        channel: &mut Channel,
+        session: SessionId,
+        role: Role,
+        params: JimuParams,
+        prg: Prg,
+    ) -> Result<Side, Fault> {
+        channel.set_phase(Phase::Setup);
+        Ok(match role {
+            Role::Garbler => Side::Garbler(Box::new(GarblerSide {
+                supply: garbler::Supply::setup(channel, session, params, prg)?,
+                request: garbler::Garbler::default(),
+            })),
+            Role::Evaluator => Side::Evaluator(Box::new(EvaluatorSide {
+                supply: evaluator::Supply::setup(channel, session, params, prg)?,
+                request: evaluator::Evaluator::default(),
+                conflict: None,
+            })),
+        })
+    }
+}
+
+impl Core {
+    /// Work on the supply; a fault ends the session for the peer as well.
+    fn between_requests(
+        &mut self,
+        work: impl FnOnce(&mut Side, &mut Channel) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        work(&mut self.side, &mut self.channel).inspect_err(|_| self.channel.abort())
+    }
+}
+
+/// What a conflict proves.
+fn evidence(conflict: &Conflict, session: SessionId) -> Evidence {
+    let labels = conflict.labels.map(|label| {
+        let mut bytes = [0; 48];
+        bytes.copy_from_slice(Block::as_bytes(&label.0));
+        bytes
+    });
+    Evidence { session: session.0, wire: conflict.wire, labels }
+}
+
+/// The promise of the backend under `params`.
+#[must_use]
+pub fn claims(params: &JimuParams) -> Claims {
+    Claims {
+        backend: "jimu",
+        adversary: Adversary::Malicious,
+        kappa: 128,
+        epsilon_log2: Some(params.epsilon_log2),
+        adaptive_epsilon_log2: None,
+        assumptions: &[
+            "BLAKE3 is a random oracle",
+            "AES-128 is an ideal cipher (gate hash, escrow, PRG)",
+            "gap computational Diffie-Hellman in ristretto255 (base OT)",
+        ],
+        leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
+                  messages; by timing, that a garbler who cheated was found out",
+        first_output: "evaluator",
+        constant_time: true,
+        audited: false,
+        evidence: None,
+    }
+}

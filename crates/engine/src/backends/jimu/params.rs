@@ -1,0 +1,213 @@
+//! Parameters of a session: everything follows from what the owners choose.
+
+use cenote_net::Fault;
+use cenote_ot::Params as OtParams;
+use cenote_pool::params::{self, HashCodes, ParamsError};
+
+use crate::chunk::{CORE_WIDTHS, Chunk};
+use crate::params::{PoolChoice, Rho};
+use crate::protocols::garbled_core::Shape;
+
+/// What the owners may switch, for comparisons and for small machines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JimuSwitches {
+    /// Multiplexers take pools of their own (POOL section 5).
+    pub muxcore: bool,
+    /// The pools are not stored: the garbler keeps a seed and the evaluator a Merkle root, and gates
+    /// are sent again when drawn (POOL section 4).
+    pub compact: bool,
+}
+
+impl JimuSwitches {
+    /// Multiplexers on, pools stored.
+    pub const DEFAULT: JimuSwitches = JimuSwitches { muxcore: true, compact: false };
+}
+
+impl Default for JimuSwitches {
+    fn default() -> JimuSwitches {
+        JimuSwitches::DEFAULT
+    }
+}
+
+/// One pool: of cores of one width, or of escrow gadgets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PoolSpec {
+    /// Items in the pool.
+    pub capacity: usize,
+    /// Items of a bucket.
+    pub bucket: usize,
+    /// An item is checked when a random 32-bit word is below this.
+    pub check_below: u32,
+    /// Items made at a time.
+    pub batch: usize,
+    /// Base-2 logarithm of the error bound over the life of the pool.
+    pub error_log2: f64,
+}
+
+impl PoolSpec {
+    /// Share of the items that is checked.
+    #[must_use]
+    pub fn check_rate(&self) -> f64 {
+        f64::from(self.check_below) / 2f64.powi(32)
+    }
+
+    /// Items to make when `missing` have to survive the check; mostly one batch is enough.
+    pub(super) fn fresh(&self, missing: usize) -> usize {
+        let expected = missing as f64 / (1.0 - self.check_rate());
+        let spread = 4.0 * expected.sqrt() + 16.0;
+        ((expected + spread) as usize).min(self.batch)
+    }
+
+    fn derive(
+        capacity: u64,
+        wires: usize,
+        error_log2: f64,
+        detection: f64,
+    ) -> Result<PoolSpec, ParamsError> {
+        let found = params::jimu(capacity, error_log2, detection)?;
+        let check_below = (found.check_rate * 2f64.powi(32)).ceil().min(f64::from(u32::MAX));
+        let most = (MAX_BATCH_WIRES / wires) as u64;
+        Ok(PoolSpec {
+            capacity: capacity as usize,
+            bucket: found.bucket as usize,
+            check_below: check_below as u32,
+            batch: capacity.clamp(MIN_BATCH.min(most), most) as usize,
+            error_log2: found.error_log2,
+        })
+    }
+}
+
+/// Derived parameters of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JimuParams {
+    /// Statistical security asked for.
+    pub rho: Rho,
+    /// The interactive hash.
+    pub codes: HashCodes,
+    /// Pool of ANDs.
+    pub ands: PoolSpec,
+    /// Pools of the wider cores, in the order of their widths, widest first; none when switched off.
+    pub muxes: Vec<(usize, PoolSpec)>,
+    /// Pool of escrow gadgets.
+    pub escrow: PoolSpec,
+    /// The switches.
+    pub switches: JimuSwitches,
+    /// The COT extension for the evaluator's inputs.
+    pub ot: OtParams,
+    /// Base-2 logarithm of the sum of all error bounds.
+    pub epsilon_log2: f64,
+}
+
+/// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
+const MAX_BATCH_WIRES: usize = 3 << 17;
+/// Fewest items made at a time.
+const MIN_BATCH: u64 = 256;
+/// Most items of the escrow pool, whose items serve inputs and outputs alone.
+const MAX_ESCROW: u64 = 1 << 14;
+/// Most bytes that the evaluator keeps of one pool.
+const MAX_POOL_BYTES: usize = 8 << 30;
+/// The same for a pool of multiplexers.
+const MAX_MUX_BYTES: usize = 2 << 30;
+/// Detection of a checked core (POOL section 7.3) and of an escrow gadget, which is opened whole.
+const CORE_DETECTION: f64 = 0.5;
+const ESCROW_DETECTION: f64 = 1.0;
+
+impl JimuParams {
+    /// Derives the parameters. The pool of ANDs may fail with 2^-(rho + 1) over its life, each of the
+    /// other pools with 2^-(rho + 4): what they add to the bound is small beside the codes'.
+    ///
+    /// # Errors
+    /// `Policy` when no bucket is sound for the pool, when it does not fit in memory, or when no
+    /// pool is asked for: one-shot buckets are the other backend's.
+    pub fn derive(
+        choice: PoolChoice,
+        rho: Rho,
+        switches: JimuSwitches,
+    ) -> Result<JimuParams, Fault> {
+        let refuse = |error: ParamsError| Fault::Policy(error.to_string());
+        let PoolChoice::Kept(pool) = choice else {
+            return Err(Fault::Policy("jimu draws from a pool; wrk does without one".into()));
+        };
+        let and = Shape::AND;
+        if pool > (MAX_POOL_BYTES / row_bytes(and)) as u64 {
+            return Err(Fault::Policy(format!("a pool in memory holds no {pool} garbled ANDs")));
+        }
+        let codes = params::hash_codes(rho.bits()).map_err(refuse)?;
+        let (main, other) = (rho.epsilon_log2() - 1.0, rho.epsilon_log2() - 4.0);
+        let ands = PoolSpec::derive(pool, and.wires(), main, CORE_DETECTION).map_err(refuse)?;
+        let escrow = PoolSpec::derive(pool.min(MAX_ESCROW), 1, other, ESCROW_DETECTION);
+        let mut muxes = Vec::new();
+        for width in CORE_WIDTHS.into_iter().filter(|_| switches.muxcore) {
+            let shape = Shape::new(width);
+            let capacity = pool.min((MAX_MUX_BYTES / row_bytes(shape)) as u64);
+            let spec = PoolSpec::derive(capacity, shape.wires(), other, CORE_DETECTION);
+            muxes.push((width, spec.map_err(refuse)?));
+        }
+        let escrow = escrow.map_err(refuse)?;
+        let epsilon_log2 = total(rho, &codes, &ands, &escrow, &muxes);
+        let ot = OtParams::default();
+        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2 })
+    }
+
+    /// What both sides must agree on, by name.
+    #[must_use]
+    pub fn terms(&self) -> Vec<(&'static str, String)> {
+        let pool = |spec: &PoolSpec| {
+            format!("{} x {} of {}", spec.bucket, spec.check_rate(), spec.capacity)
+        };
+        let muxes: Vec<String> =
+            self.muxes.iter().map(|(width, spec)| format!("{width}: {}", pool(spec))).collect();
+        vec![
+            ("pool", self.ands.capacity.to_string()),
+            ("bucket", self.ands.bucket.to_string()),
+            ("batch", self.ands.batch.to_string()),
+            ("check rate", self.ands.check_rate().to_string()),
+            ("multiplexers", muxes.join(", ")),
+            ("escrow", pool(&self.escrow)),
+            ("compact", self.switches.compact.to_string()),
+            ("epsilon", format!("2^{}", self.epsilon_log2)),
+        ]
+    }
+
+    /// Widths of the cores that have pools, in the order of the pools.
+    pub(super) fn widths(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(1).chain(self.muxes.iter().map(|(width, _)| *width))
+    }
+
+    /// Width and bucket of each pool of cores.
+    pub(super) fn pools(&self) -> impl Iterator<Item = (usize, usize)> {
+        let muxes = self.muxes.iter().map(|(width, spec)| (*width, spec.bucket));
+        std::iter::once((1, self.ands.bucket)).chain(muxes)
+    }
+
+    /// Cores of each pool that `chunk` takes.
+    pub(super) fn demand(&self, chunk: &Chunk) -> Vec<usize> {
+        let wide = &chunk.cores[..self.muxes.len().min(chunk.cores.len())];
+        let lanes: usize = wide.iter().zip(CORE_WIDTHS).map(|(count, width)| count * width).sum();
+        std::iter::once(chunk.ands - lanes).chain(wide.iter().copied()).collect()
+    }
+}
+
+/// Bytes that the evaluator keeps of a core: tables, two tags a wire, its number, its place.
+const fn row_bytes(shape: Shape) -> usize {
+    16 * (shape.table_blocks() + 2 * shape.wires() + 2)
+}
+
+/// Sum of the bounds: the pools, both codes, and the linear checks, each with the combinations that
+/// `codes` has.
+fn total(
+    rho: Rho,
+    codes: &HashCodes,
+    ands: &PoolSpec,
+    escrow: &PoolSpec,
+    muxes: &[(usize, PoolSpec)],
+) -> f64 {
+    let labels = f64::from(codes.label_combinations * codes.labels.field_bits);
+    let perms = f64::from(codes.perm_combinations * codes.perms.field_bits);
+    // The evaluator's inputs: a sum that happens to be zero, and one that is not blinded.
+    let inputs = [-labels, rho.epsilon_log2()];
+    let codes = [codes.labels.binding_log2(), codes.perms.binding_log2(), -labels, -perms];
+    let pools =
+        muxes.iter().map(|(_, spec)| spec).chain([ands, escrow]).map(|spec| spec.error_log2);
+    pools.chain(codes).chain(inputs).map(f64::exp2).sum::<f64>().log2()
+}

@@ -1,0 +1,329 @@
+//! The Party API of one request over a session.
+
+use cenote_circuit::Gates;
+use cenote_net::{Fault, Phase, Role};
+use cenote_prim::SessionId;
+
+use super::evaluator::Replay;
+use super::messages::ResultHash;
+use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
+use crate::chunk::{CORE_WIDTHS, Kind, Recorder};
+use crate::party::{Party, Receivers, expect_input};
+use crate::protocols::garbled_core::Conflict;
+use crate::wires::Wire;
+
+/// Runs the job of a request again in the clear; see [`Replay`]. The fault that stops the replay is
+/// part of it.
+pub type Rerun<'s> = dyn Fn(&mut Replay) -> Result<(), Fault> + 's;
+
+/// One party of one request.
+pub struct JimuParty<'s> {
+    core: &'s mut Core,
+    rerun: &'s Rerun<'s>,
+    recorder: Recorder,
+    /// A call failed: nothing may follow.
+    faulted: bool,
+    /// Gates recorded so far: a proof is good for the state it was made in.
+    recorded: u64,
+}
+
+/// Proof that every check of the session ran. Only [`JimuParty::check`] makes one, it is used up by
+/// the reveal it allows, and it is good only for the request and the gates it was made for.
+#[must_use = "outputs are opened with the proof that the checks ran"]
+#[derive(PartialEq, Eq)]
+pub struct Checked {
+    session: SessionId,
+    request: u64,
+    recorded: u64,
+}
+
+impl<'s> JimuParty<'s> {
+    pub(super) fn new(core: &'s mut Core, rerun: &'s Rerun<'s>) -> JimuParty<'s> {
+        core.channel.set_phase(Phase::Online);
+        core.requests += 1;
+        JimuParty { core, rerun, recorder: Recorder::new(), faulted: false, recorded: 0 }
+    }
+
+    /// Runs one step; a fault ends the session for the peer as well.
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.faulted {
+            return Err(session_failed());
+        }
+        step(self).inspect_err(|_| {
+            self.faulted = true;
+            self.core.channel.abort();
+        })
+    }
+
+    #[inline]
+    fn gate(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.make_room()?;
+        match self.recorder.push(kind, a, b) {
+            Some(wire) => Ok(wire),
+            None => self.guarded(|_| Err(foreign_wire())),
+        }
+    }
+
+    /// Flushes a full chunk, and counts the gate that is about to be recorded.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Fault> {
+        if self.faulted {
+            return Err(session_failed());
+        }
+        self.recorded += 1;
+        if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
+    }
+
+    /// The proof that is good now.
+    fn proof(&self) -> Checked {
+        let Core { session, requests, .. } = *self.core;
+        Checked { session, request: requests, recorded: self.recorded }
+    }
+
+    /// Solders and evaluates the recorded chunk, with refills before it if cores are missing.
+    fn flush(&mut self) -> Result<(), Fault> {
+        let chunk = self.recorder.take();
+        let slots = self.recorder.slots_used();
+        let Core { channel, side, .. } = &mut *self.core;
+        match side {
+            Side::Garbler(side) => {
+                let GarblerSide { supply, request } = &mut **side;
+                for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
+                    while supply.ready(pool) < count {
+                        supply.refill(channel, pool, Phase::Online)?;
+                    }
+                }
+                channel.set_phase(Phase::Online);
+                request.resize(slots);
+                request.chunk(channel, supply, &chunk)
+            }
+            Side::Evaluator(side) => {
+                let EvaluatorSide { supply, request, conflict } = &mut **side;
+                for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
+                    while supply.ready(pool) < count {
+                        supply.refill(channel, pool, Phase::Online)?;
+                    }
+                }
+                channel.set_phase(Phase::Online);
+                request.resize(slots);
+                request.chunk(channel, supply, &chunk, conflict)
+            }
+        }
+    }
+
+    /// Brings every wire up to date. All checks are done as messages come: there are none to run.
+    fn drain(&mut self) -> Result<(), Fault> {
+        if self.recorder.is_empty() { Ok(()) } else { self.flush() }
+    }
+
+    /// Inputs of at most [`MAX_PIECE`] bits.
+    fn input_piece(&mut self, owner: Role, len: usize, bits: &[bool]) -> Result<Vec<Wire>, Fault> {
+        let wires = self.recorder.wires(len);
+        let slots: Vec<usize> = wires.iter().map(Wire::slot).collect();
+        let used = self.recorder.slots_used();
+        let Core { channel, side, .. } = &mut *self.core;
+        match (side, owner) {
+            (Side::Garbler(side), Role::Garbler) => {
+                let GarblerSide { supply, request } = &mut **side;
+                request.resize(used);
+                request.own_inputs(channel, supply, &slots, bits)?;
+            }
+            (Side::Garbler(side), Role::Evaluator) => {
+                let GarblerSide { supply, request } = &mut **side;
+                request.resize(used);
+                request.peer_inputs(channel, supply, &slots)?;
+            }
+            (Side::Evaluator(side), Role::Garbler) => {
+                let EvaluatorSide { supply, request, .. } = &mut **side;
+                request.resize(used);
+                request.peer_inputs(channel, supply, &slots)?;
+            }
+            (Side::Evaluator(side), Role::Evaluator) => {
+                let EvaluatorSide { supply, request, .. } = &mut **side;
+                request.resize(used);
+                request.own_inputs(channel, supply, &slots, bits)?;
+            }
+        }
+        Ok(wires)
+    }
+
+    /// A reveal of at most [`MAX_PIECE`] wires. `instead` are their values in the clear, if this is
+    /// an evaluator that has to put those out.
+    fn open_piece(
+        &mut self,
+        to: Receivers,
+        slots: &[usize],
+        instead: Option<&[bool]>,
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let Core { channel, side, session, reports, .. } = &mut *self.core;
+        let hash = ResultHash { session: *session, number: *reports };
+        *reports += 1;
+        match side {
+            Side::Garbler(side) => {
+                let GarblerSide { supply, request } = &mut **side;
+                if to.include(Role::Evaluator) {
+                    request.reveal_to_peer(channel, supply.perm_blocks(), slots)?;
+                } else {
+                    request.bond(channel, supply, slots)?;
+                }
+                match to {
+                    Receivers::Evaluator => channel.flush().map(|()| None),
+                    _ => request.revealed(channel, &hash, &supply.offset(), slots).map(Some),
+                }
+            }
+            Side::Evaluator(side) => {
+                let EvaluatorSide { supply, request, conflict } = &mut **side;
+                let offset = instead.and(conflict.as_ref()).map(Conflict::offset);
+                let perms = if to.include(Role::Evaluator) {
+                    Some(request.learn(channel, supply, slots)?)
+                } else {
+                    request.bond(channel, supply, slots, offset.as_ref())?
+                };
+                if to.include(Role::Garbler) {
+                    let known = instead.zip(perms.as_deref()).zip(offset.as_ref());
+                    let known = known.map(|((values, perms), offset)| (values, perms, offset));
+                    request.report(channel, &hash, slots, known)?;
+                    channel.flush()?;
+                }
+                let values = perms.map(|perms| request.values(slots, &perms));
+                let values = instead.map(<[bool]>::to_vec).or(values);
+                Ok(values.filter(|_| to.include(Role::Evaluator)))
+            }
+        }
+    }
+
+    /// An evaluator that knows the offset: the values of the coming reveal in the clear.
+    fn replay(&mut self) -> Option<Vec<bool>> {
+        let Side::Evaluator(side) = &mut self.core.side else { return None };
+        let EvaluatorSide { supply, request, conflict } = &mut **side;
+        let reveal = request.recovery.reveals;
+        request.recovery.reveals += 1;
+        let offset = conflict.as_ref()?.offset();
+        let mut replay = Replay::new(request.recovery.inputs(supply.hash(), &offset), reveal);
+        // It ends with a fault at the reveal that was asked for.
+        let _ = (self.rerun)(&mut replay);
+        replay.found()
+    }
+}
+
+impl Drop for JimuParty<'_> {
+    fn drop(&mut self) {
+        match &mut self.core.side {
+            Side::Garbler(side) => side.request = Default::default(),
+            Side::Evaluator(side) => side.request = Default::default(),
+        }
+    }
+}
+
+fn foreign_wire() -> Fault {
+    Fault::Misuse("a wire of another request".into())
+}
+
+fn session_failed() -> Fault {
+    Fault::Misuse("the session has failed".into())
+}
+
+impl Gates for JimuParty<'_> {
+    type Wire = Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
+        self.make_room()?;
+        Ok(self.recorder.constant(bit))
+    }
+
+    #[inline]
+    fn xor(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Xor, a, b)
+    }
+
+    #[inline]
+    fn not(&mut self, a: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Not, a, a)
+    }
+
+    #[inline]
+    fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::And, a, b)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &Wire,
+        on_true: &[Wire],
+        on_false: &[Wire],
+    ) -> Result<Vec<Wire>, Fault> {
+        let difference = self.xor_many(on_true, on_false)?;
+        let mut chosen = Vec::with_capacity(difference.len());
+        let mut rest = &difference[..];
+        let cores = self.core.side.params().switches.muxcore;
+        for width in CORE_WIDTHS.into_iter().filter(|_| cores) {
+            while let Some((lanes, others)) = rest.split_at_checked(width) {
+                self.make_room()?;
+                let wires = self.recorder.push_core(select, lanes);
+                chosen.extend(wires.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)?);
+                rest = others;
+            }
+        }
+        for lane in rest {
+            chosen.push(self.and(select, lane)?);
+        }
+        self.xor_many(&chosen, on_false)
+    }
+}
+
+impl Party for JimuParty<'_> {
+    type Checked = Checked;
+
+    fn role(&self) -> Role {
+        self.core.role
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Wire>, Fault> {
+        let own = expect_input(self.core.role, owner, len, bits)?;
+        self.guarded(|party| {
+            party.drain()?;
+            let mut wires = Vec::with_capacity(len);
+            for first in (0..len).step_by(MAX_PIECE) {
+                let piece = MAX_PIECE.min(len - first);
+                let bits = own.get(first..first + piece).unwrap_or_default();
+                wires.extend(party.input_piece(owner, piece, bits)?);
+            }
+            Ok(wires)
+        })
+    }
+
+    fn check(&mut self) -> Result<Checked, Fault> {
+        self.guarded(Self::drain)?;
+        Ok(self.proof())
+    }
+
+    fn open(
+        &mut self,
+        proof: Checked,
+        to: Receivers,
+        wires: &[Wire],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        self.guarded(|party| {
+            if !party.recorder.is_empty() || proof != party.proof() {
+                return Err(Fault::Misuse("the proof is of another state than this".into()));
+            }
+            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
+            let clear = party.replay().filter(|clear| clear.len() == slots.len());
+            let mut values = to.include(party.core.role).then(Vec::new);
+            for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
+                let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);
+                let opened = party.open_piece(to, piece, clear)?;
+                if let (Some(values), Some(opened)) = (&mut values, opened) {
+                    values.extend(opened);
+                }
+            }
+            Ok(values)
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! What a pool stores of its items, and the seals that show a changed bit before an item is used.
+
+use cenote_net::Fault;
+use cenote_prim::{Block, Prg, gf128};
+use zeroize::{DefaultIsZeroes, Zeroize};
+
+/// An item in a pool: where its data is, and a seal over the place and the data.
+///
+/// For the garbler, the place is the number of the item's first wire and there is no more data: all
+/// else comes from the seeds again. For the evaluator it is a row of a [`Slab`].
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Stored {
+    pub(super) place: u64,
+    seal: u64,
+}
+
+impl DefaultIsZeroes for Stored {}
+
+/// Seals items with a universal hash under a secret key: a change that does not depend on the key
+/// goes unseen with probability 2^-64.
+pub(super) struct Sealer {
+    key: Vec<Block>,
+}
+
+impl Sealer {
+    /// A key for data of up to `blocks` blocks.
+    pub(super) fn new(blocks: usize, prg: &mut Prg) -> Sealer {
+        let mut key = vec![Block::ZERO; blocks + 1];
+        prg.fill(&mut key);
+        Sealer { key }
+    }
+
+    pub(super) fn seal(&self, place: u64, data: &[Block]) -> Stored {
+        // The place counts from 1, so that a zeroed item is not one of place 0.
+        let head = gf128::mul(self.key[0], Block::new(u128::from(place) + 1));
+        let sum = head ^ gf128::inner_product(&self.key[1..], data);
+        Stored { place, seal: (sum.to_u128() >> 64) as u64 }
+    }
+
+    /// Whether `stored` and `data` are as they were sealed.
+    ///
+    /// # Errors
+    /// `Internal`: this machine's memory changed, and the item must not be used.
+    pub(super) fn open(&self, stored: Stored, data: &[Block]) -> Result<u64, Fault> {
+        if self.seal(stored.place, data) == stored {
+            Ok(stored.place)
+        } else {
+            Err(Fault::Internal("a stored item of a pool has changed".into()))
+        }
+    }
+}
+
+impl Drop for Sealer {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
+}
+
+/// Rows of equal length in one flat array.
+pub(super) struct Slab {
+    stride: usize,
+    blocks: Vec<Block>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    pub(super) fn new(stride: usize) -> Slab {
+        Slab { stride, blocks: Vec::new(), free: Vec::new() }
+    }
+
+    /// Blocks of a row.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// A row that is not in use; its content is unspecified.
+    pub(super) fn claim(&mut self) -> u32 {
+        if let Some(row) = self.free.pop() {
+            return row;
+        }
+        let row = (self.blocks.len() / self.stride) as u32;
+        self.blocks.resize(self.blocks.len() + self.stride, Block::ZERO);
+        row
+    }
+
+    /// Makes room for `rows` in all, so that the array is not moved while it fills.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        let more = (rows * self.stride).saturating_sub(self.blocks.len());
+        self.blocks.reserve_exact(more);
+        cenote_prim::prefer_large_pages(&self.blocks);
+    }
+
+    pub(super) fn row(&self, row: u32) -> Option<&[Block]> {
+        let first = row as usize * self.stride;
+        self.blocks.get(first..first + self.stride)
+    }
+
+    pub(super) fn row_mut(&mut self, row: u32) -> &mut [Block] {
+        let first = row as usize * self.stride;
+        &mut self.blocks[first..first + self.stride]
+    }
+
+    /// Wipes the row and lets it be claimed again.
+    pub(super) fn release(&mut self, row: u32) {
+        self.row_mut(row).zeroize();
+        self.free.push(row);
+    }
+
+    /// Bring the row close.
+    pub(super) fn prefetch(&self, row: u64) {
+        for block in (0..self.stride).step_by(4) {
+            cenote_prim::prefetch(&self.blocks, row as usize * self.stride + block);
+        }
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        self.blocks.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_an_item_is_sealed() {
+        let mut prg = Prg::new(Block::new(1));
+        let sealer = Sealer::new(3, &mut prg);
+        let mut data = [Block::ZERO; 3];
+        prg.fill(&mut data);
+        let good = sealer.seal(77, &data);
+        assert_eq!(sealer.open(good, &data), Ok(77));
+        for bit in 0..64 {
+            for changed in [
+                Stored { place: good.place ^ 1 << bit, ..good },
+                Stored { seal: good.seal ^ 1 << bit, ..good },
+            ] {
+                assert!(matches!(sealer.open(changed, &data), Err(Fault::Internal(_))));
+            }
+        }
+        for bit in 0..3 * 128 {
+            let mut changed = data;
+            changed[bit / 128] ^= Block::new(1 << (bit % 128));
+            assert!(matches!(sealer.open(good, &changed), Err(Fault::Internal(_))));
+        }
+        assert!(sealer.open(Stored::default(), &[]).is_err());
+    }
+
+    #[test]
+    fn rows_are_reused_wiped() {
+        let mut slab = Slab::new(2);
+        let (a, b) = (slab.claim(), slab.claim());
+        slab.row_mut(a).fill(Block::ONE);
+        slab.row_mut(b).fill(Block::ONE);
+        slab.release(a);
+        let c = slab.claim();
+        assert_eq!(c, a);
+        assert!(slab.row(c).is_some_and(|row| row.iter().all(|x| x.ct_eq(Block::ZERO))));
+        assert!(slab.row(9).is_none());
+    }
+}
