@@ -18,11 +18,15 @@ pub use reed_solomon::{ReedSolomonReceiver, ReedSolomonSender, Watch};
 /// Wires are hashed in vectors of this many.
 pub const LANES: usize = 64;
 
-/// The garbler's end. Both ends number the hashed wires alike, from 0 on, without gaps.
+/// The garbler's end. Both ends number the hashed wires alike, from 0 on; those that end a batch
+/// count as well.
 pub trait HashSender {
     /// Hashes the next `lanes` wires, a multiple of [`LANES`]. Their random messages replace the
     /// content of `messages`; what the receiver needs is appended to `corrections`,
     /// [`HashSender::corrections_len`] bytes. Returns the number of the first wire.
+    ///
+    /// # Panics
+    /// For another number of lanes, or after [`HashSender::close`] before [`HashSender::answer`].
     fn hash(&mut self, lanes: usize, messages: &mut Vec<Message>, corrections: &mut Vec<u8>)
     -> u64;
 
@@ -37,11 +41,14 @@ pub trait HashSender {
     fn again(&self, starts: &[u64], width: usize, messages: &mut Vec<Message>);
 
     /// Hashes the wires that [`HashSender::answer`] sacrifices; ends a batch. As
-    /// [`HashSender::hash`] without its messages.
+    /// [`HashSender::hash`] without its messages, which nothing else may use.
     fn close(&mut self, corrections: &mut Vec<u8>);
 
     /// The answer to the consistency check of all wires hashed since the answer before this one.
     /// `coin` must have been tossed after [`HashSender::close`].
+    ///
+    /// # Panics
+    /// If the batch was not closed.
     fn answer(&mut self, coin: Block) -> Vec<u8>;
 }
 
@@ -52,7 +59,11 @@ pub trait HashReceiver {
     ///
     /// # Errors
     /// `Misbehaved("jimu.format")` for corrections of another length or with padding that is not
-    /// zero.
+    /// zero. No check passes after an error.
+    ///
+    /// # Panics
+    /// For a number of lanes that is not a multiple of [`LANES`], or after [`HashReceiver::close`]
+    /// before [`HashReceiver::check`].
     fn hash(&mut self, lanes: usize, corrections: &[u8], tags: &mut Vec<Tag>)
     -> Result<u64, Fault>;
 
@@ -78,7 +89,10 @@ pub trait HashReceiver {
     /// looks, `coin` as in [`HashSender::answer`].
     ///
     /// # Errors
-    /// `Misbehaved("jimu.hash.codeword")`.
+    /// `Misbehaved("jimu.hash.codeword")`, and again whatever follows.
+    ///
+    /// # Panics
+    /// If the batch was not closed, unless there was an error before.
     fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault>;
 
     /// Whether `label` is the one that `tag` is the hash of; constant time.
@@ -99,17 +113,20 @@ pub trait HashReceiver {
 
     /// Whole labels from their keys: of the wires `first ..`, plus the offset where `bits` says so,
     /// whose tag symbols are known from the hashes and whose keys came another way. The wires must
-    /// have been hashed with [`HashReceiver::hash`] since the last [`HashReceiver::check`], after
-    /// [`HashReceiver::keep_watched`].
+    /// have been hashed with [`HashReceiver::hash`] after [`HashReceiver::keep_watched`]; they can be
+    /// completed until the next batch begins.
     ///
     /// # Panics
-    /// If the lengths differ or the wires are not of this batch.
+    /// If the lengths differ or the wires were not kept.
     fn complete(&self, first: u64, keys: &[Block], bits: &[bool]) -> Vec<Label>;
 
     /// Keeps what [`HashReceiver::complete`] needs of the wires hashed up to the next check.
     fn keep_watched(&mut self);
 
     /// Makes wire number `wire` of this batch, plus the constant [`Label::one`] if `flip`, the
-    /// offset that [`HashReceiver::complete`] adds. Returns the tag of its label.
+    /// offset that [`HashReceiver::complete`] adds from now on. Returns the tag of its label.
+    ///
+    /// # Panics
+    /// If the wire was not hashed since the last check or not kept.
     fn set_offset(&mut self, wire: u64, flip: bool) -> Block;
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use cenote_prim::Block;
+use cenote_prim::field::Field;
 use cenote_prim::planes::{PlaneMap, combine, pack6, xor_into};
 use cenote_prim::seeds::SeedBank;
 
 use super::code::{Blocks, Code, Coefficients, points, strips};
 use super::planes::{Planes, Window};
 use crate::ihash::LANES;
-use cenote_prim::field::Field;
 
 /// The streams of a code and what turns them into words.
 pub(super) struct Encoder {

@@ -47,8 +47,9 @@ impl Inputs {
         }
     }
 
-    /// Keeps the wires that follow.
+    /// Keeps the wires that follow, up to [`Inputs::stop`].
     pub(super) fn start(&mut self) {
+        self.forget_old();
         self.keeping = true;
     }
 
@@ -98,7 +99,7 @@ impl Inputs {
     /// Takes the label of `wire`, plus [`Label::one`] if `flip`, as the offset.
     pub(super) fn set_offset(&mut self, wire: u64, flip: bool) {
         let one = Label::one().0;
-        let kept = self.of_wires(wire..wire + 1).concat();
+        let kept = Zeroizing::new(self.of_wires(wire..wire + 1).concat());
         for i in 0..REST {
             // What a label is beyond what its key contributes.
             let correction = one[i + 1] ^ self.of_keys[i].apply(&one[..1]);

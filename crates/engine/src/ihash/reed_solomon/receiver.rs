@@ -18,8 +18,8 @@ const COMPARED: usize = 64;
 /// The evaluator's end of the Reed-Solomon hash.
 pub struct ReedSolomonReceiver {
     session: SessionId,
-    labels: Watcher,
-    perms: Watcher,
+    pub(super) labels: Watcher,
+    pub(super) perms: Watcher,
     inputs: Inputs,
     /// The number of the next wire.
     next: u64,
@@ -27,6 +27,8 @@ pub struct ReedSolomonReceiver {
     batch: u64,
     /// Whether the batch has the wires that its answer sacrifices.
     closed: bool,
+    /// Whether a message was refused: none is accepted any more.
+    failed: bool,
     work: Work,
 }
 
@@ -52,6 +54,7 @@ impl ReedSolomonReceiver {
             next: 0,
             batch: 0,
             closed: false,
+            failed: false,
             work: Work::default(),
         }
     }
@@ -65,6 +68,7 @@ impl ReedSolomonReceiver {
     ) -> Result<u64, Fault> {
         assert!(lanes.is_multiple_of(LANES) && !self.closed);
         if corrections.len() != self.corrections_len(lanes) {
+            self.failed = true;
             return Err(FORMAT);
         }
         self.inputs.forget_old();
@@ -85,11 +89,12 @@ impl ReedSolomonReceiver {
         }
         let first = self.next;
         self.next += lanes as u64;
+        self.failed |= !canonical;
         if canonical { Ok(first) } else { Err(FORMAT) }
     }
 
     /// Whether the answer has the tags of the combinations of the batch.
-    fn answer_agrees(&self, coin: Block, answer: &[u8]) -> bool {
+    pub(super) fn answer_agrees(&self, coin: Block, answer: &[u8]) -> bool {
         let vectors = (self.next - self.batch) as usize / LANES;
         let (first, second) = answer.split_at(self.labels.answer_len());
         let mut agree = true;
@@ -138,8 +143,10 @@ impl HashReceiver for ReedSolomonReceiver {
     }
 
     fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault> {
-        assert!(self.closed, "a batch is checked when it is closed");
-        if answer.len() != self.answer_len() || !self.answer_agrees(coin, answer) {
+        assert!(self.closed || self.failed, "a batch is checked when it is closed");
+        let long = answer.len() == self.answer_len();
+        if self.failed || !long || !self.answer_agrees(coin, answer) {
+            self.failed = true;
             return Err(CODEWORD);
         }
         self.labels.batch.clear();

@@ -15,8 +15,8 @@ const MESSAGE_BLOCKS: usize = size_of::<Message>() / size_of::<Block>();
 /// The garbler's end of the Reed-Solomon hash.
 pub struct ReedSolomonSender {
     session: SessionId,
-    labels: Encoder,
-    perms: Encoder,
+    pub(super) labels: Encoder,
+    pub(super) perms: Encoder,
     /// The number of the next wire.
     next: u64,
     /// The first wire of the batch.
