@@ -171,7 +171,7 @@ pub(super) struct Member<'a> {
 
 /// The members of a ready bucket.
 pub(super) fn members(shape: Shape, ready: &[Block]) -> impl Iterator<Item = Member<'_>> {
-    ready[2 * shape.wires()..].chunks(member_blocks(shape)).map(move |member| {
+    ready[2 * shape.wires()..].chunks_exact(member_blocks(shape)).map(move |member| {
         let (head, rest) = member.split_at(1);
         let (tables, keys) = rest.split_at(shape.table_blocks());
         let head = head[0].to_u128();

@@ -1,6 +1,7 @@
 //! Checking of cores: they are opened on inputs that the garbler could not foresee.
 
 use cenote_prim::{Block, bits};
+use zeroize::Zeroizing;
 
 use super::Shape;
 use super::garble::lanes;
@@ -70,12 +71,11 @@ pub fn check(
         .zip(cores.opened)
         .map(|(value, opened)| value ^ opened.perm.bit())
         .collect();
-    let expected: Vec<Tag> = cores
-        .tags
-        .iter()
-        .zip(&masked)
+    let tags = cores.tags.iter().zip(&masked);
+    let expected: Zeroizing<Vec<Tag>> = tags
         .map(|(tag, masked)| Tag { label: tag.label ^ offset_tag.times(*masked), perm: tag.perm })
-        .collect();
+        .collect::<Vec<_>>()
+        .into();
     hash.agree(cores.opened, &expected) & evaluates(shape, cores, &masked)
 }
 
@@ -94,7 +94,8 @@ fn evaluates(shape: Shape, cores: &Checked<'_>, masked: &[bool]) -> bool {
     {
         hashes.begin(numbers.len());
         for (core, (number, opened)) in numbers.iter().zip(opened.chunks(wires)).enumerate() {
-            hashes.set(core, *number, |wire| opened[wire].label.key());
+            let keys = opened[..shape.inputs()].iter().map(|opened| opened.label.key());
+            hashes.set(core, *number, keys);
         }
         let (c, x) = hashes.run();
         for ((((opened, masked), tables), c), x) in opened

@@ -145,20 +145,25 @@ impl Evaluation {
         let (shape, stride) = (self.shape, ready_blocks(self.shape, self.bucket));
         let sets = ready.len() / stride * self.bucket;
         self.hashes.begin(sets);
-        let cores = || ready.chunks(stride).zip(inputs.chunks(shape.inputs()));
-        let all = || cores().flat_map(|(r, inputs)| members(shape, r).map(move |m| (m, inputs)));
-        for (set, (member, inputs)) in all().enumerate() {
-            let key = |wire: usize| inputs[wire].label.key() ^ member.keys[wire];
-            self.hashes.set(set, member.number, key);
+        let cores = || ready.chunks_exact(stride).zip(inputs.chunks_exact(shape.inputs()));
+        let mut set = 0;
+        for (ready, inputs) in cores() {
+            for member in members(shape, ready) {
+                let keys = inputs.iter().zip(member.keys).map(|(i, key)| i.label.key() ^ *key);
+                self.hashes.set(set, member.number, keys);
+                set += 1;
+            }
         }
         let (c, x) = self.hashes.run();
         let labels = room(&mut self.scratch.labels, sets * shape.width());
-        for ((((member, inputs), c), x), labels) in all()
-            .zip(c.chunks(shape.width()))
-            .zip(x.chunks(shape.width()))
-            .zip(labels.chunks_mut(shape.width()))
-        {
-            evaluate_member(shape, &member, inputs, (c, x), labels);
+        let mut rooms = c
+            .chunks_exact(shape.width())
+            .zip(x.chunks_exact(shape.width()))
+            .zip(labels.chunks_exact_mut(shape.width()));
+        for (ready, inputs) in cores() {
+            for (member, (hashes, labels)) in members(shape, ready).zip(&mut rooms) {
+                evaluate_member(&member, inputs, hashes, labels);
+            }
         }
     }
 
@@ -177,20 +182,22 @@ impl Evaluation {
     fn select(&self, ready: &[Block], outputs: &mut [Active]) -> bool {
         let stride = ready_blocks(self.shape, self.bucket);
         let mut conflicts = false;
-        for (wire, output) in outputs.iter_mut().enumerate() {
-            let (core, lane) = (wire / self.shape.width(), wire % self.shape.width());
-            let own = base_tags(self.shape, &ready[core * stride..])[self.shape.o(lane)].label;
-            *output = Active::default();
-            let (mut found, mut both) = (false, [false; 2]);
-            for place in self.places(core, lane) {
-                let is = self.is_label(place, own);
-                let pick = (is[0] | is[1]) & !found;
-                found |= pick;
-                output.label ^= self.scratch.labels[place].times(pick);
-                output.masked |= is[1] & pick;
-                both = [both[0] | is[0], both[1] | is[1]];
+        let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.width()));
+        for (core, (ready, outputs)) in cores.enumerate() {
+            let tags = &base_tags(self.shape, ready)[self.shape.inputs()..];
+            for (lane, (output, tag)) in outputs.iter_mut().zip(tags).enumerate() {
+                *output = Active::default();
+                let (mut found, mut both) = (false, [false; 2]);
+                for place in self.places(core, lane) {
+                    let is = self.is_label(place, tag.label);
+                    let pick = (is[0] | is[1]) & !found;
+                    found |= pick;
+                    output.label ^= self.scratch.labels[place].times(pick);
+                    output.masked |= is[1] & pick;
+                    both = [both[0] | is[0], both[1] | is[1]];
+                }
+                conflicts |= both[0] & both[1];
             }
-            conflicts |= both[0] & both[1];
         }
         conflicts
     }
@@ -231,16 +238,17 @@ impl Evaluation {
 /// The labels that one member puts out, from the hashes of its input labels.
 #[inline(always)]
 fn evaluate_member(
-    shape: Shape,
     member: &Member<'_>,
     inputs: &[Active],
     (c, x): (&[Label], &[Label]),
     labels: &mut [Label],
 ) {
-    let Active { label: common, masked: s_c } = inputs[0];
-    for (lane, (label, [tg, te, mk])) in labels.iter_mut().zip(member.tables).enumerate() {
-        let s_x = inputs[shape.x(lane)].masked;
-        let shifted = s_x ^ (member.deltas >> lane & 1 == 1);
-        *label = c[lane] ^ x[lane] ^ tg.times(s_c) ^ te.times(s_x) ^ common.times(shifted) ^ *mk;
+    let (common, inputs) = inputs.split_first().expect("cores have a common input");
+    let lanes = c.iter().zip(x).zip(member.tables).zip(inputs).zip(labels);
+    for (lane, ((((c, x), [tg, te, mk]), input), label)) in lanes.enumerate() {
+        let shifted = input.masked ^ (member.deltas >> lane & 1 == 1);
+        let left = *c ^ tg.times(common.masked);
+        let right = *x ^ te.times(input.masked) ^ common.label.times(shifted);
+        *label = left ^ right ^ *mk;
     }
 }

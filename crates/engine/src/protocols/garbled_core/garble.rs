@@ -43,8 +43,9 @@ fn garble_batch(
     let width = shape.width();
     hashes.begin(2 * numbers.len());
     for (core, (number, wires)) in numbers.iter().zip(wires.chunks(shape.wires())).enumerate() {
-        hashes.set(2 * core, *number, |wire| wires[wire].label.key());
-        hashes.set(2 * core + 1, *number, |wire| wires[wire].label.key() ^ offset.key());
+        let keys = wires[..shape.inputs()].iter().map(|wire| wire.label.key());
+        hashes.set(2 * core, *number, keys.clone());
+        hashes.set(2 * core + 1, *number, keys.map(|key| key ^ offset.key()));
     }
     let (c, x) = hashes.run();
     for (((wires, tables), c), x) in wires

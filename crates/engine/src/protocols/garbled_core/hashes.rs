@@ -49,19 +49,18 @@ impl Hashes {
         room(&mut self.hashes, sets * 2 * self.shape.width);
     }
 
-    /// The keys of one set: `key(i)` is that of input wire i of the core of this number.
+    /// The keys of one set: those of the input wires, in order, of the core of this number.
     #[inline(always)]
-    pub(super) fn set(&mut self, set: usize, number: u64, key: impl Fn(usize) -> Block) {
+    pub(super) fn set(&mut self, set: usize, number: u64, mut keys: impl Iterator<Item = Block>) {
         let tweak = |wire: usize| Block::new(u128::from(number.wrapping_add(wire as u64)) << 64);
         let first = self.sets + set * self.shape.width;
         let lanes = first..first + self.shape.width;
-        self.keys[set] = key(0);
+        self.keys[set] = keys.next().expect("cores have a common input");
         self.tweaks[set] = tweak(0);
-        for (lane, k) in self.keys[lanes.clone()].iter_mut().enumerate() {
-            *k = key(self.shape.x(lane));
-        }
-        for (lane, t) in self.tweaks[lanes].iter_mut().enumerate() {
-            *t = tweak(self.shape.x(lane));
+        let places = self.keys[lanes.clone()].iter_mut().zip(&mut self.tweaks[lanes]);
+        for (lane, ((place, place_tweak), key)) in places.zip(keys).enumerate() {
+            *place = key;
+            *place_tweak = tweak(self.shape.x(lane));
         }
     }
 

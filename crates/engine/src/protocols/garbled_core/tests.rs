@@ -442,6 +442,29 @@ fn a_member_with_the_other_label_gives_the_offset() {
 }
 
 #[test]
+fn a_selective_fault_shows_both_labels_exactly_when_it_acts() {
+    let (mut d, bucket) = (Dealer::new(Rho::Bits40, 10), 3);
+    for (table, input) in [(0, 0), (1, 1)] {
+        for run in 0..32 {
+            let mut cores = Cores::new(&mut d, Shape::AND, bucket);
+            let (member, offset) = (run % bucket, d.offset);
+            cores.lane(member, 0)[table] ^= offset;
+            let values = d.bits(2);
+            let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
+            let acts = values[input] ^ cores.wires[3 * member + input].perm.bit();
+            assert_eq!(conflict.is_some(), acts);
+            assert!(conflict.is_none_or(|both| both.offset().0 == d.offset.0));
+            let mut expected = expected_outputs(&d, &cores, bucket, &values);
+            if acts && member == 0 {
+                expected[0].masked ^= true;
+                expected[0].label ^= d.offset;
+            }
+            assert!(same(&outputs, &expected));
+        }
+    }
+}
+
+#[test]
 fn sizes_are_those_of_the_layout() {
     let and = Shape::AND;
     assert_eq!((and.wires(), and.inputs(), and.table_blocks()), (3, 2, 9));
