@@ -3,6 +3,7 @@
 
 use std::f64::consts::LN_2;
 
+use super::adaptive;
 use super::recurrence::LifetimeOdds;
 use super::{
     MAX_BUCKET, MIN_BUCKET, ParamsError, PoolParams, check_bucket, check_epsilon, check_items,
@@ -64,6 +65,21 @@ pub fn jimu_with_bucket(
         pool,
         epsilon_log2,
     })
+}
+
+/// The bound of `params` against a cheater that also brings bad gates in *later*, when it sees that it
+/// still needs them: see [`wrk_adaptive_error_log2`](super::wrk_adaptive_error_log2).
+///
+/// # Errors
+/// Arguments out of range.
+pub fn jimu_adaptive_error_log2(params: &PoolParams, detection: f64) -> Result<f64, ParamsError> {
+    check(params.pool, params.epsilon_log2, detection)?;
+    check_bucket(params.bucket)?;
+    let pass = 1.0 - params.check_rate * detection;
+    // More bad gates at once than this pass with less than a thousandth of the bound.
+    let most = ((params.error_log2 - 10.0) / pass.log2()).ceil().min(MAX_BAD_ITEMS as f64) as u64;
+    let value = adaptive::value_log2(params.pool, params.bucket, pass, most);
+    Ok(value.max(params.error_log2))
 }
 
 fn check(pool: u64, epsilon_log2: f64, detection: f64) -> Result<(), ParamsError> {
@@ -186,6 +202,16 @@ mod tests {
             let rate = jimu_with_bucket(pool, bucket, EPSILON, 0.5).expect("reachable").check_rate;
             assert!(error(pool, bucket, rate) <= EPSILON + 1e-9);
             assert!(error(pool, bucket, rate - 1e-4) > EPSILON);
+        }
+    }
+
+    #[test]
+    fn a_cheater_that_tops_up_gains_less_than_a_third_of_a_bit() {
+        for pool in [10_000, 35_000, 100_000, 1_000_000, 10_000_000] {
+            let found = jimu(pool, EPSILON, 0.5).expect("reachable");
+            let adaptive = jimu_adaptive_error_log2(&found, 0.5).expect("in range");
+            let gain = adaptive - found.error_log2;
+            assert!(gain > 0.1 && gain < 0.3, "n={pool}: {gain}");
         }
     }
 

@@ -18,6 +18,7 @@
 //! Every bound is handled by its base-2 logarithm: `epsilon_log2 = -40.0` asks for an error of at
 //! most 2^-40.
 
+mod adaptive;
 mod code;
 mod jimu;
 mod one_shot;
@@ -27,7 +28,7 @@ mod wrk;
 use serde::Serialize;
 
 pub use code::{Code, HashCodes, hash_codes};
-pub use jimu::{jimu, jimu_with_bucket};
+pub use jimu::{jimu, jimu_adaptive_error_log2, jimu_with_bucket};
 pub use one_shot::{OneShotParams, one_shot, one_shot_bucket, one_shot_minimum_batch};
 pub use wrk::{wrk_adaptive_error_log2, wrk_bucket, wrk_error_log2, wrk_minimum_pool};
 

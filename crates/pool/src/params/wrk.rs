@@ -1,6 +1,7 @@
 //! POOL-WRK: leaky ANDs, all of them checked and all of them kept (POOL section 8, figure 8).
 
-use super::recurrence::{LifetimeOdds, draw_log2};
+use super::adaptive;
+use super::recurrence::LifetimeOdds;
 use super::{
     MAX_BUCKET, MIN_BUCKET, ParamsError, PoolParams, check_bucket, check_epsilon, check_items,
     smallest_sound, useful_bad_items,
@@ -78,8 +79,7 @@ fn error_log2(pool: u64, bucket: u32, epsilon_log2: f64) -> f64 {
 /// The paper lets the cheater choose the number of bad items once. One that tops up only when it
 /// still needs to saves risk in the runs it has already won, and so gains a little: about a quarter
 /// of a bit for `B = 3`, less for larger buckets (`docs/parameters.md`). This is the value of that
-/// game, the least fixed point of `W(k) = max(W(k+1) / 2, (h_B + sum_{0<i<B} h_i W(k-i)) /
-/// sum_{0<i<=B} h_i)` at `k = 0`. Whoever wants 2^-40 with this cheater in mind asks for 2^-41.
+/// game (`adaptive.rs`). Whoever wants 2^-40 with this cheater in mind asks for 2^-41.
 ///
 /// # Errors
 /// Arguments out of range.
@@ -91,34 +91,8 @@ pub fn wrk_adaptive_error_log2(
     let plain = wrk_error_log2(pool, bucket, epsilon_log2)?;
     // An attempt with `k` bad items at once passes with 2^-k, so those beyond a few bits under
     // `plain` cannot matter.
-    let most = (useful_bad_items(epsilon_log2.min(plain).max(-256.0)) + 8).min(pool);
-    let draws: Vec<Vec<f64>> = (1..=most)
-        .map(|bad| draw_log2(pool, bucket, bad).into_iter().map(f64::exp2).collect())
-        .collect();
-    let mut worth = vec![0.0f64; most as usize + 1];
-    // Each round multiplies the distance to the fixed point by less than one half (a new attempt
-    // costs at least that).
-    for _ in 0..400 {
-        let before = worth[0];
-        for k in (0..worth.len()).rev() {
-            let topped_up = worth.get(k + 1).map_or(0.0, |w| w / 2.0);
-            let drawn = if k == 0 { 0.0 } else { worth_of_draw(&draws[k - 1], &worth[..k]) };
-            worth[k] = worth[k].max(topped_up).max(drawn);
-        }
-        if before > 0.0 && worth[0] <= before * (1.0 + 1e-12) {
-            break;
-        }
-    }
-    Ok(worth[0].log2().max(plain))
-}
-
-/// Chance to win from a draw that takes at least one bad item, given what fewer bad items (`below`)
-/// are worth.
-fn worth_of_draw(draw: &[f64], below: &[f64]) -> f64 {
-    let Some((&win, partial)) = draw[1..].split_last() else { return 0.0 };
-    let later: f64 = partial.iter().zip(below.iter().rev()).map(|(h, w)| h * w).sum();
-    let some = win + partial.iter().sum::<f64>();
-    if some > 0.0 { (win + later) / some } else { 0.0 }
+    let most = useful_bad_items(epsilon_log2.min(plain).max(-256.0)) + 8;
+    Ok(adaptive::value_log2(pool, bucket, 0.5, most).max(plain))
 }
 
 #[cfg(test)]
