@@ -15,7 +15,7 @@
 //! - `jimu.input.proof` (evaluator): V_t agrees with the sum of the tags and k(V_t) = w_t. Catches a
 //!   wrong correlation, a wrong D_i. No wire of the batch is used before it.
 //!
-//! **Private values.** r: x_t is masked by 2 rho sacrificed choice bits. L_i, Delta: V_t is what the
+//! **Private values.** r: x_t is masked by the sacrificed choice bits. L_i, Delta: V_t is what the
 //! evaluator can compute from w_t and its watched symbols.
 //! **Costs.** 16 bytes a wire beside corrections and COT; combinations x (1 + 48) + 32 bytes a batch.
 
@@ -32,9 +32,10 @@ const MOST: usize = 1 << 16;
 /// COTs come in rows of this many.
 const ROW: usize = 128;
 
-/// Wires of a batch that are not kept: their choice bits blind the sums.
+/// Wires of a batch that are not kept: their choice bits blind the sums. The coefficients of so many
+/// fail to span the 8 bits of every sum with probability 2^-(rho + 8).
 pub(super) fn sacrificed(params: &JimuParams) -> usize {
-    2 * params.rho.bits() as usize
+    (8 * params.codes.label_combinations + params.rho.bits() + 8) as usize
 }
 
 /// Wires of the next batch when `missing` are needed.

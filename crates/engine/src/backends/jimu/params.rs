@@ -42,6 +42,8 @@ pub struct PoolSpec {
     pub batch: usize,
     /// Base-2 logarithm of the error bound over the life of the pool.
     pub error_log2: f64,
+    /// The same against a garbler that brings bad items in when it sees that it still needs them.
+    pub adaptive_error_log2: f64,
 }
 
 impl PoolSpec {
@@ -73,6 +75,7 @@ impl PoolSpec {
             check_below: check_below as u32,
             batch: capacity.clamp(MIN_BATCH.min(most), most) as usize,
             error_log2: found.error_log2,
+            adaptive_error_log2: params::jimu_adaptive_error_log2(&found, detection)?,
         })
     }
 }
@@ -96,6 +99,8 @@ pub struct JimuParams {
     pub ot: OtParams,
     /// Base-2 logarithm of the sum of all error bounds.
     pub epsilon_log2: f64,
+    /// The same against a garbler that adapts (docs/parameters.md).
+    pub adaptive_epsilon_log2: f64,
 }
 
 /// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
@@ -144,9 +149,22 @@ impl JimuParams {
             muxes.push((width, spec.map_err(refuse)?));
         }
         let escrow = escrow.map_err(refuse)?;
-        let epsilon_log2 = total(rho, &codes, &ands, &escrow, &muxes);
+        let pools = || muxes.iter().map(|(_, spec)| spec).chain([&ands, &escrow]);
+        let epsilon_log2 = total(rho, &codes, pools().map(|spec| spec.error_log2));
+        let adaptive_epsilon_log2 =
+            total(rho, &codes, pools().map(|spec| spec.adaptive_error_log2));
         let ot = OtParams::default();
-        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2 })
+        Ok(JimuParams {
+            rho,
+            codes,
+            ands,
+            muxes,
+            escrow,
+            switches,
+            ot,
+            epsilon_log2,
+            adaptive_epsilon_log2,
+        })
     }
 
     /// What both sides must agree on, by name.
@@ -195,19 +213,11 @@ const fn row_bytes(shape: Shape) -> usize {
 
 /// Sum of the bounds: the pools, both codes, and the linear checks, each with the combinations that
 /// `codes` has.
-fn total(
-    rho: Rho,
-    codes: &HashCodes,
-    ands: &PoolSpec,
-    escrow: &PoolSpec,
-    muxes: &[(usize, PoolSpec)],
-) -> f64 {
+fn total(rho: Rho, codes: &HashCodes, pools: impl Iterator<Item = f64>) -> f64 {
     let labels = f64::from(codes.label_combinations * codes.labels.field_bits);
     let perms = f64::from(codes.perm_combinations * codes.perms.field_bits);
     // The evaluator's inputs: a sum that happens to be zero, and one that is not blinded.
-    let inputs = [-labels, rho.epsilon_log2()];
+    let inputs = [-labels, rho.epsilon_log2() - 8.0];
     let codes = [codes.labels.binding_log2(), codes.perms.binding_log2(), -labels, -perms];
-    let pools =
-        muxes.iter().map(|(_, spec)| spec).chain([ands, escrow]).map(|spec| spec.error_log2);
     pools.chain(codes).chain(inputs).map(f64::exp2).sum::<f64>().log2()
 }
