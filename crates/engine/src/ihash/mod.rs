@@ -40,6 +40,21 @@ pub trait HashSender {
     /// are not stored. Replaces the content of `messages`. Starts are public.
     fn again(&self, starts: &[u64], width: usize, messages: &mut Vec<Message>);
 
+    /// As [`HashSender::again`], and appends what the receiver needs to hash these wires once more
+    /// by [`HashReceiver::hash_again`]: the corrections sent before, as if of a call of
+    /// [`HashSender::hash`] for `lanes` wires that begins with these. The other lanes are zero.
+    ///
+    /// # Panics
+    /// If `lanes` is not a multiple of [`LANES`] or less than there are wires.
+    fn again_with_corrections(
+        &self,
+        starts: &[u64],
+        width: usize,
+        lanes: usize,
+        messages: &mut Vec<Message>,
+        corrections: &mut Vec<u8>,
+    );
+
     /// Hashes the wires that [`HashSender::answer`] sacrifices; ends a batch. As
     /// [`HashSender::hash`] without its messages, which nothing else may use.
     fn close(&mut self, corrections: &mut Vec<u8>);
@@ -66,6 +81,27 @@ pub trait HashReceiver {
     /// before [`HashReceiver::check`].
     fn hash(&mut self, lanes: usize, corrections: &[u8], tags: &mut Vec<Tag>)
     -> Result<u64, Fault>;
+
+    /// Tags of the wires start .. start + width for each start, hashed before: replace the content of
+    /// `tags`. `corrections` are of [`HashSender::again_with_corrections`].
+    ///
+    /// These are the tags of the first time if the corrections are those of the first time, which
+    /// the caller must see to; they rest on the check that passed then.
+    ///
+    /// # Errors
+    /// `Misbehaved("jimu.format")` for corrections of another length or with padding that is not
+    /// zero, and for wires that were never hashed.
+    ///
+    /// # Panics
+    /// As [`HashSender::again_with_corrections`].
+    fn hash_again(
+        &self,
+        starts: &[u64],
+        width: usize,
+        lanes: usize,
+        corrections: &[u8],
+        tags: &mut Vec<Tag>,
+    ) -> Result<(), Fault>;
 
     /// Bytes of the corrections for `lanes` wires.
     fn corrections_len(&self, lanes: usize) -> usize;

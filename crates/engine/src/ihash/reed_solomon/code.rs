@@ -194,6 +194,21 @@ pub(super) fn strips(lanes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..lanes).step_by(STRIP).map(move |at| (at, STRIP.min(lanes - at)))
 }
 
+/// Strips of the wires start .. start + width for each start, side by side: calls `strip` with
+/// starts, a width and the place of the first of these wires among all.
+pub(super) fn scattered(starts: &[u64], width: usize, mut strip: impl FnMut(&[u64], usize, usize)) {
+    if (1..=STRIP).contains(&width) {
+        let most = STRIP / width;
+        for (i, starts) in starts.chunks(most).enumerate() {
+            strip(starts, width, i * most * width);
+        }
+    } else {
+        for (i, start) in starts.iter().enumerate() {
+            strips(width).for_each(|(at, part)| strip(&[start + at as u64], part, i * width + at));
+        }
+    }
+}
+
 /// The points at which the receiver looks, as secret as they are.
 pub(super) fn secret_points(parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(parts.concat())

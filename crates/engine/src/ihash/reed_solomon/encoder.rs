@@ -48,13 +48,20 @@ impl Encoder {
         self.bank.fill(0..n, first, lanes, field.mask(), streams);
     }
 
-    /// Loads the streams that determine the words, at `width` lanes from each of `starts` on; then
-    /// zeros, up to `lanes`.
-    pub(super) fn load_again(&self, starts: &[u64], width: usize, lanes: usize, work: &mut Work) {
-        let Code { k, field, .. } = self.code;
-        let words = work.words.get(self.code.extra() + k, lanes);
+    /// Loads the streams that determine the words, or all that [`Encoder::correct`] needs, at `width`
+    /// lanes from each of `starts` on; then zeros, up to `lanes`.
+    pub(super) fn load_again(
+        &self,
+        (starts, width): (&[u64], usize),
+        lanes: usize,
+        all: bool,
+        work: &mut Work,
+    ) {
+        let Code { n, k, field, .. } = self.code;
+        let count = if all { n } else { k };
+        let words = work.words.get(self.code.extra() + count, lanes);
         let streams = &mut words[self.code.extra() * lanes..];
-        self.bank.gather(0..k, starts, width, field.mask(), lanes, streams);
+        self.bank.gather(0..count, starts, width, field.mask(), lanes, streams);
     }
 
     /// Writes the corrections of the loaded strip to its window of `message`.

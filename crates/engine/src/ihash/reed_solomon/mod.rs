@@ -55,7 +55,9 @@
 //! and tags: never sent, and not visible in time: all corrections enter every tag, by a matrix that
 //! has zeros for those that are not watched, and all matrices are made without branches.
 //! **Costs.** For rho = 40: 40 + 18 bytes a wire; 448 wires and 22.5 kB a batch. An opening takes
-//! 48 + 16 bytes. The sender stores nothing; the receiver keeps the tags of a batch.
+//! 48 + 16 bytes. The sender stores nothing; the receiver keeps the tags of a batch. Whoever forgets
+//! the tags as well can have them again from the corrections: that these are the same is for the
+//! caller to check.
 //! **Differences from the paper and the released code.** Keys and permutation bits are values at
 //! points that cannot be watched, instead of functions of symbols that can: a receiver that chose
 //! its places well would know all of them. The consistency check and the choice of the places, both
@@ -70,6 +72,8 @@ mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_again;
 mod watcher;
 
 use cenote_net::Fault;

@@ -26,7 +26,8 @@ impl Planes {
     }
 }
 
-/// Planes of `lanes` in a message, of which a strip is read or written: that from lane `at` on.
+/// Planes of `lanes` in a message, of which a strip is read or written: that from lane `at` on, as
+/// far as the message goes.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     pub(super) lanes: usize,
@@ -36,15 +37,18 @@ pub(super) struct Window {
 impl Window {
     /// Writes the planes of a strip of `width` lanes to the message.
     pub(super) fn write(self, message: &mut [u8], strip: &[u8], width: usize) {
+        let used = width.min(self.lanes - self.at);
         for (to, from) in message.chunks_exact_mut(self.lanes).zip(strip.chunks_exact(width)) {
-            to[self.at..self.at + width].copy_from_slice(from);
+            to[self.at..self.at + used].copy_from_slice(&from[..used]);
         }
     }
 
-    /// Reads the planes of a strip of `width` lanes from the message.
+    /// Reads the planes of a strip of `width` lanes from the message; then zeros.
     pub(super) fn read(self, message: &[u8], strip: &mut [u8], width: usize) {
+        let used = width.min(self.lanes - self.at);
         for (from, to) in message.chunks_exact(self.lanes).zip(strip.chunks_exact_mut(width)) {
-            to.copy_from_slice(&from[self.at..self.at + width]);
+            to[..used].copy_from_slice(&from[self.at..self.at + used]);
+            to[used..].fill(0);
         }
     }
 }

@@ -5,7 +5,7 @@ use cenote_pool::params::HashCodes;
 use cenote_prim::{Block, Prg, SessionId};
 use zeroize::Zeroizing;
 
-use super::code::{Code, Coefficients, LABEL_BLOCKS, strips};
+use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
 use super::inputs::Inputs;
 use super::planes::Window;
 use super::watcher::{Watcher, Work, differences};
@@ -118,6 +118,40 @@ impl HashReceiver for ReedSolomonReceiver {
         tags.clear();
         tags.resize(lanes, Tag::ZERO);
         self.extend(lanes, corrections, Some(tags))
+    }
+
+    fn hash_again(
+        &self,
+        starts: &[u64],
+        width: usize,
+        lanes: usize,
+        corrections: &[u8],
+        tags: &mut Vec<Tag>,
+    ) -> Result<(), Fault> {
+        let wires = starts.len() * width;
+        assert!(lanes.is_multiple_of(LANES) && wires <= lanes);
+        let hashed =
+            |start: &u64| start.checked_add(width as u64).is_some_and(|end| end <= self.next);
+        if corrections.len() != self.corrections_len(lanes) || !starts.iter().all(hashed) {
+            return Err(FORMAT);
+        }
+        tags.clear();
+        // As for the sender, strips may reach beyond their end.
+        tags.resize(wires + LANES, Tag::ZERO);
+        let (first, second) = corrections.split_at(self.labels.code.correction_planes() * lanes);
+        let (mut canonical, mut work) = (true, Work::default());
+        scattered(starts, width, |starts, width, at| {
+            let wires = (starts.len() * width).next_multiple_of(LANES);
+            let out: &mut [Block] = bytemuck::cast_slice_mut(&mut tags[at..at + wires]);
+            let window = Window { lanes, at };
+            for (part, rows) in [first, second].into_iter().enumerate() {
+                let watcher = if part == 0 { &self.labels } else { &self.perms };
+                canonical &= watcher.load_again((starts, width), wires, &mut work, rows, window);
+                watcher.tags_again(wires, &mut work, out, part);
+            }
+        });
+        tags.truncate(wires);
+        if canonical { Ok(()) } else { Err(FORMAT) }
     }
 
     fn corrections_len(&self, lanes: usize) -> usize {

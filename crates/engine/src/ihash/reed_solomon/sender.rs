@@ -4,7 +4,7 @@ use cenote_pool::params::HashCodes;
 use cenote_prim::{Block, SessionId};
 
 use super::check_seeds;
-use super::code::{Code, Coefficients, LABEL_BLOCKS, STRIP, strips};
+use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
 use super::encoder::{Encoder, Work};
 use super::planes::Window;
 use crate::ihash::{HashSender, LANES, Message};
@@ -81,6 +81,37 @@ impl ReedSolomonSender {
         self.next += lanes as u64;
         first
     }
+
+    /// Messages of scattered wires, and their corrections in planes of so many lanes if wanted.
+    fn repeat(
+        &self,
+        starts: &[u64],
+        width: usize,
+        messages: &mut Vec<Message>,
+        mut corrections: Option<(usize, &mut [u8])>,
+    ) {
+        messages.clear();
+        // Strips are whole vectors: the last may reach beyond the end, each other one is
+        // overwritten there by its successor.
+        messages.resize(starts.len() * width + LANES, Message::ZERO);
+        let of_labels = self.labels.code.correction_planes();
+        let mut work = Work::default();
+        scattered(starts, width, |starts, width, at| {
+            let wires = (starts.len() * width).next_multiple_of(LANES);
+            let out = bytemuck::cast_slice_mut(&mut messages[at..at + wires]);
+            for (encoder, offset) in [(&self.labels, 0), (&self.perms, LABEL_BLOCKS)] {
+                encoder.load_again((starts, width), wires, corrections.is_some(), &mut work);
+                if let Some((lanes, rows)) = &mut corrections {
+                    let window = Window { lanes: *lanes, at };
+                    let (of_labels, of_perms) = rows.split_at_mut(of_labels * window.lanes);
+                    let rows = if offset == 0 { of_labels } else { of_perms };
+                    encoder.correct(wires, &mut work, rows, window);
+                }
+                encoder.forms(wires, &mut work, out, MESSAGE_BLOCKS, offset);
+            }
+        });
+        messages.truncate(starts.len() * width);
+    }
 }
 
 impl HashSender for ReedSolomonSender {
@@ -104,29 +135,21 @@ impl HashSender for ReedSolomonSender {
     }
 
     fn again(&self, starts: &[u64], width: usize, messages: &mut Vec<Message>) {
-        messages.clear();
-        // Strips are whole vectors: the last may reach beyond the end, each other one is
-        // overwritten there by its successor.
-        messages.resize(starts.len() * width + LANES, Message::ZERO);
-        let mut work = Work::default();
-        let mut at = 0;
-        let mut strip = |starts: &[u64], width: usize| {
-            let lanes = (starts.len() * width).next_multiple_of(LANES);
-            let out = bytemuck::cast_slice_mut(&mut messages[at..at + lanes]);
-            for (encoder, offset) in [(&self.labels, 0), (&self.perms, LABEL_BLOCKS)] {
-                encoder.load_again(starts, width, lanes, &mut work);
-                encoder.forms(lanes, &mut work, out, MESSAGE_BLOCKS, offset);
-            }
-            at += starts.len() * width;
-        };
-        if (1..=STRIP).contains(&width) {
-            starts.chunks(STRIP / width).for_each(|starts| strip(starts, width));
-        } else {
-            for start in starts {
-                strips(width).for_each(|(at, width)| strip(&[start + at as u64], width));
-            }
-        }
-        messages.truncate(starts.len() * width);
+        self.repeat(starts, width, messages, None);
+    }
+
+    fn again_with_corrections(
+        &self,
+        starts: &[u64],
+        width: usize,
+        lanes: usize,
+        messages: &mut Vec<Message>,
+        corrections: &mut Vec<u8>,
+    ) {
+        assert!(lanes.is_multiple_of(LANES) && starts.len() * width <= lanes);
+        let first = corrections.len();
+        corrections.resize(first + self.corrections_len(lanes), 0);
+        self.repeat(starts, width, messages, Some((lanes, &mut corrections[first..])));
     }
 
     fn close(&mut self, corrections: &mut Vec<u8>) {

@@ -39,6 +39,7 @@ pub(super) struct Work {
     /// Watched streams, then corrections.
     seen: Planes,
     packed: Planes,
+    tags: Planes,
 }
 
 impl Watcher {
@@ -78,9 +79,35 @@ impl Watcher {
         window: Window,
     ) -> bool {
         let Code { field, w, .. } = self.code;
-        let seen = work.seen.get(w + self.code.parity(), lanes);
-        let (streams, corrections) = seen.split_at_mut(w * lanes);
+        let streams = &mut work.seen.get(w + self.code.parity(), lanes)[..w * lanes];
         self.bank.fill(0..w, first, lanes, field.mask(), streams);
+        self.load_corrections(lanes, work, message, window)
+    }
+
+    /// As [`Watcher::load`] at the `width` lanes from each of `starts` on.
+    pub(super) fn load_again(
+        &self,
+        (starts, width): (&[u64], usize),
+        lanes: usize,
+        work: &mut Work,
+        message: &[u8],
+        window: Window,
+    ) -> bool {
+        let Code { field, w, .. } = self.code;
+        let streams = &mut work.seen.get(w + self.code.parity(), lanes)[..w * lanes];
+        self.bank.gather(0..w, starts, width, field.mask(), lanes, streams);
+        self.load_corrections(lanes, work, message, window)
+    }
+
+    fn load_corrections(
+        &self,
+        lanes: usize,
+        work: &mut Work,
+        message: &[u8],
+        window: Window,
+    ) -> bool {
+        let Code { field, w, .. } = self.code;
+        let corrections = &mut work.seen.get(w + self.code.parity(), lanes)[w * lanes..];
         match field {
             Field::Gf64 => {
                 let packed = work.packed.get(self.code.correction_planes(), lanes);
@@ -108,13 +135,27 @@ impl Watcher {
     ) {
         let (count, leading) = (self.tag_planes(), self.leading());
         let planes = self.batch.push(count, lanes);
-        let (zeros, tags) = planes.split_at_mut(leading * lanes);
-        zeros.fill(0);
-        self.tags.apply(work.seen.get(self.tags.cols(), lanes), tags, lanes);
+        fill_tag_planes(&self.tags, leading, lanes, work, planes);
         if let Some((out, offset)) = out {
             let to = Blocks { out, stride: 2, offset, packed: &mut work.packed };
             tags_to_blocks(self.code.field, planes, lanes, to);
         }
+    }
+
+    /// Writes the tags of the loaded wires, which belong to no batch.
+    pub(super) fn tags_again(
+        &self,
+        lanes: usize,
+        work: &mut Work,
+        out: &mut [Block],
+        offset: usize,
+    ) {
+        let mut planes = std::mem::take(&mut work.tags);
+        let tags = planes.get(self.tag_planes(), lanes);
+        fill_tag_planes(&self.tags, self.leading(), lanes, work, tags);
+        let to = Blocks { out, stride: 2, offset, packed: &mut work.packed };
+        tags_to_blocks(self.code.field, tags, lanes, to);
+        work.tags = planes;
     }
 
     /// The tag of the label of one lane of the batch, if there are so many.
@@ -197,6 +238,19 @@ fn reducing(code: &Code, positions: &[u8]) -> (Matrix, Opening) {
         *multiple = Block::new(packed);
     }
     (basis.col_range(1..code.k), Opening::Reduced(multiples))
+}
+
+/// Fills the planes of the tags of the loaded wires, the `leading` ones with zeros.
+fn fill_tag_planes(
+    map: &PlaneMap,
+    leading: usize,
+    lanes: usize,
+    work: &mut Work,
+    planes: &mut [u8],
+) {
+    let (zeros, tags) = planes.split_at_mut(leading * lanes);
+    zeros.fill(0);
+    map.apply(work.seen.get(map.cols(), lanes), tags, lanes);
 }
 
 /// Writes the tags in `planes` as blocks.
