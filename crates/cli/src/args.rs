@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cenote_engine::{Backend, PoolChoice, Receivers, Rho, Role};
+use cenote_engine::{Backend, JimuSwitches, PoolChoice, Receivers, Rho, Role};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Look at, evaluate and convert circuit files.
     #[command(subcommand)]
     Circuit(CircuitCommand),
-    /// Derive bucket size and check rate from a pool size and an error bound.
+    /// Derive bucket sizes, check rates and codes from a pool size and an error bound.
     Params(ParamsArgs),
     /// Make this side's certificate and private key.
     Init(InitArgs),
@@ -53,23 +53,55 @@ pub(crate) enum Command {
 /// What a session promises; both sides must choose the same.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SecurityArgs {
-    /// Protocol: wrk (malicious security), yao (semi-honest), plain (none; shows all inputs).
+    /// Protocol: wrk and jimu (malicious security), yao (semi-honest), plain (none; shows all inputs).
     #[arg(long, default_value = "wrk", value_parser = backend)]
     pub(crate) backend: Backend,
-    /// Leaky ANDs of the pool, or `none` for one-shot batches, as without it (wrk only).
+    /// Items of the pool: leaky ANDs (wrk) or garbled ANDs (jimu). `none` for one-shot batches, as
+    /// without it (wrk); 10000 without it (jimu).
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
     pub(crate) pool: Option<PoolSize>,
-    /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk only).
+    #[command(flatten)]
+    pub(crate) refine: RefineArgs,
+}
+
+/// What refines a backend that draws from a pool.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct RefineArgs {
+    /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk and jimu).
     #[arg(long, value_parser = rho)]
     pub(crate) rho: Option<Rho>,
+    /// Multiplexers take ANDs from the pool of ANDs, not cores from pools of their own (jimu).
+    #[arg(long)]
+    pub(crate) no_muxcore: bool,
+    /// The pools are not stored: what is drawn is sent again (jimu).
+    #[arg(long)]
+    pub(crate) compact: bool,
 }
+
+impl RefineArgs {
+    pub(crate) fn rho(&self) -> Rho {
+        self.rho.unwrap_or(Rho::Bits40)
+    }
+
+    pub(crate) fn switches(&self) -> JimuSwitches {
+        JimuSwitches { muxcore: !self.no_muxcore, compact: self.compact }
+    }
+}
+
+/// The pool of a run with jimu that names none: filled in about a second. Garbled ANDs of a larger
+/// one make each AND cheaper.
+const SMALL_POOL: PoolSize = PoolSize::Kept(10_000);
 
 impl SecurityArgs {
     /// The session that was asked for.
     pub(crate) fn chosen(&self) -> Result<Security, Failure> {
-        Security::check_options(&[self.backend], self.pool, self.rho)?;
-        let pool = self.pool.unwrap_or(PoolSize::None);
-        Ok(Security::new(self.backend, pool, self.rho.unwrap_or(Rho::Bits40)))
+        Security::check_options(&[self.backend], self.pool, &self.refine)?;
+        let usual = match self.backend {
+            Backend::Jimu => SMALL_POOL,
+            Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::None,
+        };
+        let pool = self.pool.unwrap_or(usual);
+        Ok(Security::new(self.backend, pool, self.refine.rho(), self.refine.switches()))
     }
 }
 
@@ -162,15 +194,15 @@ pub(crate) enum BenchCommand {
 /// What all benches of a backend take.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchSecurityArgs {
-    /// Protocol: wrk, yao or plain; several, separated by commas, are measured in turns.
+    /// Protocol: wrk, jimu, yao or plain; several, separated by commas, are measured in turns.
     #[arg(long, default_value = "wrk", value_delimiter = ',', value_parser = backend)]
     pub(crate) backend: Vec<Backend>,
-    /// Leaky ANDs of the pool, or `none` for one-shot batches; 480000 without it (wrk only).
+    /// Items of the pool: leaky ANDs, 480000 without it, or `none` for one-shot batches (wrk);
+    /// garbled ANDs, 1048576 without it (jimu).
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
     pub(crate) pool: Option<PoolSize>,
-    /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk only).
-    #[arg(long, value_parser = rho)]
-    pub(crate) rho: Option<Rho>,
+    #[command(flatten)]
+    pub(crate) refine: RefineArgs,
 }
 
 /// The line between the parties of a bench, and how often it runs.
@@ -281,9 +313,13 @@ pub(crate) struct ParamsArgs {
     /// Items of the pool: garbled ANDs (jimu) or leaky ANDs (wrk).
     #[arg(long, value_name = "N", value_parser = items, allow_negative_numbers = true)]
     pub(crate) pool: u64,
-    /// Base-2 logarithm of the error bound for the whole life of the pool.
-    #[arg(long, value_name = "LOG2", default_value_t = -40.0, value_parser = log2, allow_negative_numbers = true)]
-    pub(crate) epsilon_log2: f64,
+    /// Base-2 logarithm of the error bound for the whole life of this pool alone, whatever else a
+    /// session has; without it, the parameters of a session with --rho.
+    #[arg(long, value_name = "LOG2", value_parser = log2, allow_negative_numbers = true,
+        conflicts_with_all = ["rho", "no_muxcore", "compact"])]
+    pub(crate) epsilon_log2: Option<f64>,
+    #[command(flatten)]
+    pub(crate) refine: RefineArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

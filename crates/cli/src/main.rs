@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod circuit;
 mod demo;
+mod derived;
 mod exit;
 mod identity;
 mod interrupt;

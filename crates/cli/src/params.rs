@@ -1,28 +1,77 @@
 //! `cenote params`: what a pool size and an error bound ask for.
 
-use cenote_pool::params::{jimu, wrk_bucket};
-use serde_json::json;
+use cenote_engine::Backend;
+use cenote_pool::params::{PoolParams, jimu, wrk_bucket};
+use serde_json::{Map, Value, json};
 
-use crate::args::{ParamsArgs, PoolBackend};
+use crate::args::{ParamsArgs, PoolBackend, PoolSize};
+use crate::derived::Derived;
 use crate::exit::Failure;
 use crate::output::Reply;
+use crate::workers::Security;
 
 /// The chance that checking a bad garbled AND of JIMU shows it.
 const JIMU_DETECTION: f64 = 0.5;
 
 pub(crate) fn command(args: &ParamsArgs) -> Result<Reply, Failure> {
-    let (name, derived) = match args.backend {
-        PoolBackend::Jimu => ("jimu", jimu(args.pool, args.epsilon_log2, JIMU_DETECTION)),
-        PoolBackend::Wrk => ("wrk", wrk_bucket(args.pool, args.epsilon_log2)),
+    let fields = match args.epsilon_log2 {
+        Some(epsilon_log2) => pool(args, epsilon_log2)?,
+        None => session(args)?,
+    };
+    Ok(Reply::table(Value::Object(fields)))
+}
+
+/// The pool alone, for any bound.
+fn pool(args: &ParamsArgs, epsilon_log2: f64) -> Result<Map<String, Value>, Failure> {
+    let derived = match args.backend {
+        PoolBackend::Jimu => jimu(args.pool, epsilon_log2, JIMU_DETECTION),
+        PoolBackend::Wrk => wrk_bucket(args.pool, epsilon_log2),
     };
     let params = derived.map_err(|error| Failure::bad_input(error.to_string()))?;
-    Ok(Reply::table(json!({
-        "backend": name,
-        "pool": params.pool,
-        "epsilon_log2": params.epsilon_log2,
+    let PoolParams { pool, epsilon_log2, .. } = params;
+    let bound = json!({ "pool": pool, "epsilon_log2": epsilon_log2 });
+    let mut fields = named(args.backend);
+    for part in [bound, costs(&params)] {
+        fields.extend(part.as_object().cloned().unwrap_or_default());
+    }
+    Ok(fields)
+}
+
+/// All that a session takes, whose bound covers its pools, codes and checks together.
+fn session(args: &ParamsArgs) -> Result<Map<String, Value>, Failure> {
+    let backend = backend(args.backend);
+    let pool = PoolSize::Kept(args.pool);
+    Security::check_options(&[backend], Some(pool), &args.refine)?;
+    let security = Security::new(backend, pool, args.refine.rho(), args.refine.switches());
+    let mut fields = named(args.backend);
+    if let Some(derived) = Derived::of(&security.config(0)?)? {
+        fields.extend(derived.fields(security.rho()));
+    }
+    if args.backend == PoolBackend::Wrk {
+        let params = wrk_bucket(args.pool, args.refine.rho().epsilon_log2());
+        let params = params.map_err(|error| Failure::bad_input(error.to_string()))?;
+        fields.extend(costs(&params).as_object().cloned().unwrap_or_default());
+    }
+    Ok(fields)
+}
+
+fn named(backend: PoolBackend) -> Map<String, Value> {
+    let name = self::backend(backend).name();
+    Map::from_iter([("backend".to_owned(), json!(name))])
+}
+
+const fn backend(backend: PoolBackend) -> Backend {
+    match backend {
+        PoolBackend::Jimu => Backend::Jimu,
+        PoolBackend::Wrk => Backend::Wrk,
+    }
+}
+
+fn costs(params: &PoolParams) -> Value {
+    json!({
         "bucket": params.bucket,
         "check_rate": params.check_rate,
         "gates_per_and": params.gates_per_and,
         "error_log2": params.error_log2,
-    })))
+    })
 }

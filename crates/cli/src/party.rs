@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gate, Gates, Program, Signature};
-use cenote_engine::{Backend, ProgramJob, Receivers, Role, Session, role_of};
+use cenote_engine::{ProgramJob, Receivers, Role, Session, role_of};
 use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
@@ -140,9 +140,8 @@ impl Work {
             .field("owners", self.owners())
             .field("reveal-to", self.to.name())
             .field("backend", self.security.backend().name());
-        if self.security.backend() == Backend::Wrk {
-            let pool = self.security.pool().map_or("none".to_owned(), |pool| pool.to_string());
-            handshake = handshake.field("pool", pool).field("rho", self.security.rho().to_string());
+        for (name, value) in self.security.terms() {
+            handshake = handshake.field(name, value);
         }
         handshake.run(channel, role, prg.bytes32()).map(drop).map_err(|fault| match fault {
             Fault::Policy(what) if what.contains("program: here") => {
@@ -255,6 +254,16 @@ impl<G: Gates> Gates for Metered<'_, G> {
     fn and_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
         self.count(a.len().min(b.len()));
         self.gates.and_many(a, b)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &G::Wire,
+        on_true: &[G::Wire],
+        on_false: &[G::Wire],
+    ) -> Result<Vec<G::Wire>, G::Error> {
+        self.count(on_true.len().min(on_false.len()));
+        self.gates.mux_many(select, on_true, on_false)
     }
 }
 

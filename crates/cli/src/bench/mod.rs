@@ -6,7 +6,7 @@ pub(crate) mod ot;
 mod stream;
 mod summary;
 
-use cenote_engine::{Rho, Role};
+use cenote_engine::{Backend, Role};
 use cenote_net::Identity;
 use cenote_prim::{RandomOracle, SessionId};
 use rustix::thread::sched_getaffinity;
@@ -20,7 +20,12 @@ use crate::progress;
 use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
 
 /// The pool of a bench that names none.
-const USUAL_POOL: PoolSize = PoolSize::Kept(480_000);
+const fn usual_pool(backend: Backend) -> PoolSize {
+    match backend {
+        Backend::Jimu => PoolSize::Kept(1 << 20),
+        Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::Kept(480_000),
+    }
+}
 
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
@@ -32,9 +37,12 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
 
 /// Every backend that was asked for, checked for sound parameters before anything starts.
 fn securities(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<Security>, Failure> {
-    Security::check_options(&args.backend, args.pool, args.rho)?;
-    let (pool, rho) = (args.pool.unwrap_or(USUAL_POOL), args.rho.unwrap_or(Rho::Bits40));
-    let all = args.backend.iter().map(|backend| Security::new(*backend, pool, rho));
+    let BenchSecurityArgs { backend, pool, refine } = args;
+    Security::check_options(backend, *pool, refine)?;
+    let all = backend.iter().map(|&backend| {
+        let pool = pool.unwrap_or(usual_pool(backend));
+        Security::new(backend, pool, refine.rho(), refine.switches())
+    });
     all.map(|security| security.config(ands).map(|_| security)).collect()
 }
 

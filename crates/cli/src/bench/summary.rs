@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Setting;
 use crate::args::BenchLineArgs;
+use crate::derived::Derived;
 use crate::exit::Failure;
 use crate::output::Reply;
 use crate::workers::{Both, Report, Security};
@@ -55,12 +56,8 @@ pub(super) fn parties(both: &Both) -> Value {
 pub(super) fn security(security: Security, ands: u64) -> Result<Map<String, Value>, Failure> {
     let mut fields = Map::new();
     fields.insert("backend".into(), json!(security.backend().name()));
-    if let Some(params) = security.derived(&security.config(ands)?)? {
-        fields.insert("pool".into(), json!(params.pool));
-        fields.insert("bucket".into(), json!(params.bucket));
-        fields.insert("batch".into(), json!(params.batch));
-        fields.insert("rho".into(), json!(security.rho()));
-        fields.insert("epsilon_log2".into(), json!(params.epsilon_log2));
+    if let Some(derived) = Derived::of(&security.config(ands)?)? {
+        fields.extend(derived.fields(security.rho()));
     }
     Ok(fields)
 }

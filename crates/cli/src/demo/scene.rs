@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_circuit::{Owner, bits_of, hex_from_bits};
-use cenote_engine::{Backend, Rho};
+use cenote_engine::{Backend, JimuSwitches, Rho};
 use cenote_pool::Occupancy;
 use cenote_prim::Prg;
 use serde::Serialize;
@@ -128,7 +128,8 @@ pub(crate) fn play(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         table(args.issuer_b.as_deref(), "issuer_b.csv", ISSUER_B)?,
     ];
     same_periods(&tables)?;
-    Security::new(Backend::Wrk, PoolSize::Kept(args.pool), Rho::Bits40).config(0)?;
+    Security::new(Backend::Wrk, PoolSize::Kept(args.pool), Rho::Bits40, JimuSwitches::DEFAULT)
+        .config(0)?;
     let interrupt = Interrupt::install(format)?;
     let place = tempfile::Builder::new().prefix("cenote-demo-").tempdir();
     let place = place.map_err(|error| Failure::internal(format!("temporary files: {error}")))?;

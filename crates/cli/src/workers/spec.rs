@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_circuit::{Owner, Receiver};
-use cenote_engine::{Backend, JimuSwitches, Rho, SessionConfig, WrkParams};
+use cenote_engine::{Backend, JimuSwitches, Rho, SessionConfig};
 use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::args::PoolSize;
+use crate::args::{PoolSize, RefineArgs};
+use crate::derived::Derived;
 use crate::exit::Failure;
 
 /// One child's work.
@@ -61,6 +62,8 @@ pub(crate) struct Security {
     backend: BackendName,
     pool: Option<u64>,
     rho: u32,
+    muxcore: bool,
+    compact: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +72,7 @@ enum BackendName {
     Plain,
     Yao,
     Wrk,
+    Jimu,
 }
 
 impl Security {
@@ -76,34 +80,49 @@ impl Security {
     pub(crate) fn check_options(
         backends: &[Backend],
         pool: Option<PoolSize>,
-        rho: Option<Rho>,
+        refine: &RefineArgs,
     ) -> Result<(), Failure> {
-        let given = [("--pool", pool.is_some()), ("--rho", rho.is_some())];
-        let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
-        if let (Some(name), false) = (given, backends.contains(&Backend::Wrk)) {
-            return Err(Failure::bad_input(format!(
-                "{name} means nothing without --backend wrk; leave it out"
-            )));
+        let (wrk, jimu) = (backends.contains(&Backend::Wrk), backends.contains(&Backend::Jimu));
+        let refuse = |what: String| Err(Failure::bad_input(what));
+        for (name, given, of, meant) in [
+            ("--pool", pool.is_some(), "wrk or jimu", wrk || jimu),
+            ("--rho", refine.rho.is_some(), "wrk or jimu", wrk || jimu),
+            ("--no-muxcore", refine.no_muxcore, "jimu", jimu),
+            ("--compact", refine.compact, "jimu", jimu),
+        ] {
+            if given && !meant {
+                return refuse(format!(
+                    "{name} means nothing without --backend {of}; leave it out"
+                ));
+            }
+        }
+        if jimu && pool == Some(PoolSize::None) {
+            return refuse(
+                "--pool none: jimu draws from a long-term pool; give it --pool N, or take wrk, \
+                 which does without a pool"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
 
-    pub(crate) fn new(backend: Backend, pool: PoolSize, rho: Rho) -> Security {
+    pub(crate) fn new(
+        backend: Backend,
+        pool: PoolSize,
+        rho: Rho,
+        JimuSwitches { muxcore, compact }: JimuSwitches,
+    ) -> Security {
         let backend = match backend {
             Backend::Plain => BackendName::Plain,
             Backend::Yao => BackendName::Yao,
             Backend::Wrk => BackendName::Wrk,
+            Backend::Jimu => BackendName::Jimu,
         };
         let pool = match pool {
             PoolSize::None => None,
             PoolSize::Kept(size) => Some(size),
         };
-        let rho = match rho {
-            Rho::Bits40 => 40,
-            Rho::Bits64 => 64,
-            Rho::Bits80 => 80,
-        };
-        Security { backend, pool, rho }
+        Security { backend, pool, rho: rho.bits(), muxcore, compact }
     }
 
     pub(crate) const fn backend(self) -> Backend {
@@ -111,6 +130,7 @@ impl Security {
             BackendName::Plain => Backend::Plain,
             BackendName::Yao => Backend::Yao,
             BackendName::Wrk => Backend::Wrk,
+            BackendName::Jimu => Backend::Jimu,
         }
     }
 
@@ -118,9 +138,18 @@ impl Security {
         self.rho
     }
 
-    /// Leaky ANDs of the pool, where the backend has one.
-    pub(crate) fn pool(self) -> Option<u64> {
-        self.pool.filter(|_| self.backend() == Backend::Wrk)
+    /// What the owners chose beside the backend, by name, as both sides compare it.
+    pub(crate) fn terms(self) -> Vec<(&'static str, String)> {
+        let pool = || self.pool.map_or("none".to_owned(), |pool| pool.to_string());
+        let mut terms = match self.backend() {
+            Backend::Plain | Backend::Yao => Vec::new(),
+            Backend::Wrk | Backend::Jimu => vec![("pool", pool()), ("rho", self.rho.to_string())],
+        };
+        if self.backend() == Backend::Jimu {
+            terms.push(("muxcore", self.muxcore.to_string()));
+            terms.push(("compact", self.compact.to_string()));
+        }
+        terms
     }
 
     /// The session for computations of about `ands` conjunctions.
@@ -133,18 +162,9 @@ impl Security {
             80 => Rho::Bits80,
             _ => Rho::Bits40,
         };
-        let config =
-            SessionConfig { backend: self.backend(), pool, rho, jimu: JimuSwitches::DEFAULT };
-        self.derived(&config)?;
+        let jimu = JimuSwitches { muxcore: self.muxcore, compact: self.compact };
+        let config = SessionConfig { backend: self.backend(), pool, rho, jimu };
+        Derived::of(&config)?;
         Ok(config)
-    }
-
-    /// The derived parameters of `config`, for a backend that has any.
-    pub(crate) fn derived(self, config: &SessionConfig) -> Result<Option<WrkParams>, Failure> {
-        if self.backend() != Backend::Wrk {
-            return Ok(None);
-        }
-        let derived = WrkParams::derive(config.pool, config.rho);
-        derived.map(Some).map_err(Failure::unusable)
     }
 }
