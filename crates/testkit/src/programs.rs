@@ -40,6 +40,8 @@ pub enum Kind {
     Gap(usize),
     /// A stream of so many gates, a quarter of them ANDs, that holds few wires.
     Stream(usize),
+    /// The same with one AND in 64 gates.
+    Sparse(usize),
 }
 
 /// One of the test programs.
@@ -91,6 +93,7 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::Small => ((5, 5), &[10]),
         Kind::Products => ((16, 16), &[16]),
         Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
+        Kind::Sparse(_) => ((64, 64), &[1]),
     }
 }
 
@@ -151,6 +154,7 @@ impl Program for TestProgram {
                 vec![ands(g, &middle, x, 100)?]
             }
             Kind::Stream(n) => vec![ands(g, x, y, n / 4)?],
+            Kind::Sparse(n) => vec![sparse(g, x, y, n / 64)?],
         })
     }
 }
@@ -203,6 +207,24 @@ fn xors_then_and<G: Gates>(
     Ok(vec![a, both])
 }
 
+/// `n` ANDs in a chain, each after 62 exclusive ors and before a negation.
+fn sparse<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+    n: usize,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let mut chain = x[0].clone();
+    for i in 0..n {
+        for other in &y[..62] {
+            chain = g.xor(&chain, other)?;
+        }
+        let and = g.and(&chain, &x[i % x.len()])?;
+        chain = g.not(&and)?;
+    }
+    Ok(vec![chain])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +244,7 @@ mod tests {
         let all = stream.and + stream.xor + stream.not;
         assert_eq!(stream.and, 100_000);
         assert!(all >= 300_000);
+        let sparse = Counter::count(&TestProgram(Kind::Sparse(640)));
+        assert_eq!((sparse.and, sparse.xor + sparse.not), (10, 630));
     }
 }

@@ -2,9 +2,9 @@
 //! the whole process.
 
 use cenote_circuit::Clear;
-use cenote_engine::{Backend, PoolChoice, Receivers};
+use cenote_engine::{Backend, Receivers};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{run_program, sessions, with_pool};
+use cenote_testkit::run::{batches_of, run_program, sessions, with_pool};
 
 /// Peak resident memory in KiB; none where the system does not tell.
 fn peak_kib() -> Option<u64> {
@@ -14,7 +14,11 @@ fn peak_kib() -> Option<u64> {
 }
 
 fn run(backend: Backend, gates: usize) {
-    let program = TestProgram(Kind::Stream(gates));
+    let program = TestProgram(match backend {
+        // ANDs are slow, and fewer will do: a bucket is more than a kilobyte, were it kept.
+        Backend::Jimu => Kind::Sparse(gates),
+        _ => Kind::Stream(gates),
+    });
     let inputs = program.inputs(1);
     let config = with_pool(backend, batches_of(backend, 20_000));
     let (garbler, evaluator) =
