@@ -4,10 +4,10 @@
 use cenote_net::Fault;
 use cenote_pool::{Draws, Occupancy, Pool, StoreError};
 use cenote_prim::Block;
+use zeroize::Zeroize;
 
 use super::params::PoolSpec;
 use super::shelf::Shelf;
-use super::store::Stored;
 use crate::ihash::LANES;
 use crate::protocols::garbled_core::Shape;
 use crate::toss::Coins;
@@ -47,6 +47,14 @@ impl Kind {
     }
 }
 
+/// Which of a supply's pools.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// Of cores.
+    Core(usize),
+    Escrow,
+}
+
 /// Wires of a strip, about: what one message brings, small enough for the caches.
 const STRIP_WIRES: usize = 3072;
 /// Openings of a message, about.
@@ -67,7 +75,8 @@ pub(super) fn messages(total: usize, openings: usize) -> impl Iterator<Item = us
     pieces(total, (PIECE / openings.max(1)).max(1))
 }
 
-fn pieces(total: usize, most: usize) -> impl Iterator<Item = usize> {
+/// `total` in pieces of at most `most`.
+pub(super) fn pieces(total: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..total).step_by(most).map(move |first| most.min(total - first))
 }
 
@@ -103,35 +112,36 @@ fn bits(coins: &mut Coins, count: usize) -> impl Iterator<Item = bool> {
     (0..count).map(move |bit| words[bit / 64] >> (bit % 64) & 1 == 1)
 }
 
-/// Exchanges as many fresh items as make whole buckets for drawn ones; the rest of `fresh` is cut
-/// off and returned.
-pub(super) fn exchange(
-    pool: &mut Pool<Stored>,
-    spec: &PoolSpec,
-    coins: &mut Coins,
-    fresh: &mut Vec<Stored>,
-) -> Result<Vec<Stored>, Fault> {
-    let buckets = fresh.len() / spec.bucket;
-    let rest = fresh.split_off(buckets * spec.bucket);
-    let mut draws = Draws::new(spec.bucket, pool.capacity()).map_err(defect)?;
-    draws.draw(buckets, || coins.word());
-    pool.exchange(&draws, fresh).map_err(defect)?;
-    Ok(rest)
+/// Draws as many buckets as can be refilled from `fresh` items.
+pub(super) fn draws(spec: &PoolSpec, coins: &mut Coins, fresh: usize) -> Result<Draws, Fault> {
+    let mut draws = Draws::new(spec.bucket, spec.capacity).map_err(defect)?;
+    draws.draw(fresh / spec.bucket, || coins.word());
+    Ok(draws)
 }
 
-/// Levels of a pool and of the shelf behind it.
-pub(super) fn occupancy(
-    pool: Option<&Pool<Stored>>,
-    ready: &Shelf,
-    epsilon_log2: f64,
-) -> Occupancy {
+/// The counters of a full pool.
+#[derive(Clone, Copy)]
+pub(super) struct Levels {
+    pub(super) capacity: usize,
+    pub(super) buckets: u64,
+    pub(super) refilled: u64,
+}
+
+impl Levels {
+    pub(super) fn of<T: Copy + Zeroize>(pool: &Pool<T>) -> Levels {
+        Levels { capacity: pool.capacity(), buckets: pool.buckets(), refilled: pool.refilled() }
+    }
+}
+
+/// Levels of a pool, once it is full, and of the shelf behind it.
+pub(super) fn occupancy(pool: Option<Levels>, ready: &Shelf, epsilon_log2: f64) -> Occupancy {
     let (stock, consumed) = (ready.level() as u64, ready.consumed());
     let empty = Occupancy { stock, consumed, epsilon_log2, ..Occupancy::default() };
     pool.map_or(empty, |pool| Occupancy {
-        capacity: pool.capacity() as u64,
-        level: pool.capacity() as u64,
-        refilled: pool.refilled(),
-        buckets: pool.buckets(),
+        capacity: pool.capacity as u64,
+        level: pool.capacity as u64,
+        refilled: pool.refilled,
+        buckets: pool.buckets,
         ..empty
     })
 }

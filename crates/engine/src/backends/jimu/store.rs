@@ -56,6 +56,9 @@ impl Drop for Sealer {
     }
 }
 
+/// Rows that a prefetch runs ahead.
+pub(super) const AHEAD: usize = 6;
+
 /// Rows of equal length in one flat array.
 pub(super) struct Slab {
     stride: usize,
@@ -76,6 +79,11 @@ impl Slab {
     /// A row that is not in use; its content is unspecified.
     pub(super) fn claim(&mut self) -> u32 {
         if let Some(row) = self.free.pop() {
+            // Rows come free in the order of the draws: the next ones are anywhere in memory.
+            if let Some(&later) = self.free.len().checked_sub(AHEAD).and_then(|i| self.free.get(i))
+            {
+                self.prefetch(later.into());
+            }
             return row;
         }
         let row = (self.blocks.len() / self.stride) as u32;

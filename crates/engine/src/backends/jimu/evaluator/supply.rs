@@ -13,7 +13,7 @@ use crate::backends::jimu::batch::{self, Kind, Selection, defect, lanes};
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::shelf::Shelf;
-use crate::backends::jimu::store::{Sealer, Slab, Stored};
+use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
 use crate::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
@@ -120,21 +120,23 @@ impl Store {
         Store { kind, spec, rows: Slab::new(stride), pool: None }
     }
 
-    fn put(&mut self, number: u64, tables: &[Block], tags: &[Tag]) -> u32 {
-        let row = self.rows.claim();
-        let (first, rest) = self.rows.row_mut(row).split_at_mut(tables.len());
+    /// Stores an item; it is sealed at once, while it is in the caches.
+    fn put(&mut self, sealer: &Sealer, number: u64, tables: &[Block], tags: &[Tag]) -> Stored {
+        let place = self.rows.claim();
+        let row = self.rows.row_mut(place);
+        let (first, rest) = row.split_at_mut(tables.len());
         let (second, last) = rest.split_at_mut(TAG * tags.len());
         first.copy_from_slice(tables);
         second.copy_from_slice(bytemuck::cast_slice(tags));
         last[0] = Block::new(number.into());
-        row
+        sealer.seal(place.into(), row)
     }
 
     /// Moves `items` out of their rows, after a look at their seals.
     fn take(&mut self, sealer: &Sealer, items: &[Stored], out: &mut Items) -> Result<(), Fault> {
         out.clear();
         for (i, &item) in items.iter().enumerate() {
-            if let Some(later) = items.get(i + 4) {
+            if let Some(later) = items.get(i + AHEAD) {
                 self.rows.prefetch(later.place);
             }
             let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
@@ -432,9 +434,9 @@ impl Supply {
         extra: usize,
     ) -> Result<Batch, Fault> {
         let (kind, spec) = (self.store(at).kind, self.store(at).spec);
-        let mut rows = Vec::with_capacity(items);
+        let mut stored = Vec::with_capacity(items);
         for strip in batch::strips(items, kind.wires()) {
-            self.receive_strip(channel, at, strip, &mut rows)?;
+            self.receive_strip(channel, at, strip, &mut stored)?;
         }
         let mut wires = Vec::with_capacity(extra);
         let mut tags = Vec::new();
@@ -444,18 +446,11 @@ impl Supply {
         }
         let coin = self.close(channel)?;
         let selection = Selection::new(coin, &spec, kind, items);
-        self.check_opened(channel, at, &selection, &rows)?;
-        let sealer = &self.sealer;
-        let store = match at {
-            Place::Core(at) => &mut self.pools[at].store,
-            Place::Escrow => &mut self.escrow.store,
-        };
-        selection.checked.iter().for_each(|&item| store.rows.release(rows[item]));
-        let fresh = selection.survivors.iter().map(|&item| {
-            let row = rows[item];
-            sealer.seal(row.into(), store.rows.row(row).unwrap_or_default())
-        });
-        Ok(Batch { fresh: fresh.collect(), extra: wires, selection })
+        self.check_opened(channel, at, &selection, &stored)?;
+        let checked: Vec<Stored> = selection.checked.iter().map(|&item| stored[item]).collect();
+        self.release(at, &checked);
+        let fresh = selection.survivors.iter().map(|&item| stored[item]).collect();
+        Ok(Batch { fresh, extra: wires, selection })
     }
 
     fn receive_strip(
@@ -463,7 +458,7 @@ impl Supply {
         channel: &mut Channel,
         at: Place,
         items: usize,
-        rows: &mut Vec<u32>,
+        stored: &mut Vec<Stored>,
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
         let (wires, blocks) = (kind.wires(), kind.table_blocks());
@@ -474,7 +469,11 @@ impl Supply {
         for (item, bytes) in tables.chunks_exact(16 * blocks).enumerate() {
             Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
             let tags = &tags[item * wires..(item + 1) * wires];
-            rows.push(self.store(at).put(first + (item * wires) as u64, &own, tags));
+            let store = match at {
+                Place::Core(at) => &mut self.pools[at].store,
+                Place::Escrow => &mut self.escrow.store,
+            };
+            stored.push(store.put(&self.sealer, first + (item * wires) as u64, &own, tags));
         }
         Ok(())
     }
@@ -514,7 +513,7 @@ impl Supply {
         channel: &mut Channel,
         at: Place,
         selection: &Selection,
-        rows: &[u32],
+        stored: &[Stored],
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
         let mut items = Items::default();
@@ -527,7 +526,7 @@ impl Supply {
             receive(channel, &self.hash, tags::JIMU_CHECK, count * kind.wires(), &mut opened)?;
             items.clear();
             for &item in these {
-                let row = self.store(at).rows.row(rows[item]).unwrap_or_default();
+                let row = self.store(at).rows.row(stored[item].place as u32).unwrap_or_default();
                 items.push(kind, row);
             }
             let Items { numbers, tables, tags } = &items;
