@@ -9,7 +9,7 @@
 //! places (`cenote_ot::watch`), hence the symbols there. The secrets of a word are its values at
 //! the k - w points from n on: the key of the gate hash, and a symbol with the permutation bit.
 //! **Functionality.** The receiver holds a tag of every wire. It is linear in the message, tells
-//! nothing about the secrets, and a message that is shown agrees with no more than one tag.
+//! nothing about the secrets, and the sender cannot show two messages that agree with it.
 //! **Roles.** [`ReedSolomonSender`] (the garbler) hashes and opens, [`ReedSolomonReceiver`] (the
 //! evaluator) watches and checks.
 //!
@@ -35,14 +35,15 @@
 //! **Adversary.** Malicious, static, either party.
 //! *Sender.* It can correct words away from the code, say half-way between two words of it, and
 //! decide later which of the two it opens. An error at a watched place survives the t combinations
-//! with probability |F|^-t <= 2^-rho. After a check all wires of the batch therefore agree with
+//! with probability |F|^-t <= 2^-(rho + 8). After a check all wires of the batch therefore agree with
 //! words of the code, to which they are bound, outside one set E of places none of which is watched.
 //! To be opened as another word of the code, a wire must agree with that at all watched places. The
 //! two words differ at n - k + 1 places at least, and at each of these either the wire has an error,
 //! so that it lies in E, or the opened word is wrong there: none of them may be watched. Over the
-//! watch set, of which the sender learns nothing before, that has probability
-//! C(k - 1, w) / C(n, w) <= 2^-rho at most. Without the check the errors need not be unwatched, and
-//! either half is far easier to hide than both.
+//! watch set, of which the sender learns before that it misses E and no more, both together have
+//! probability C(k - 1, w) / C(n, w) <= 2^-rho at most. Without the check the errors could stay
+//! watched, and only that part of the places would have to be missed at which the opened word is
+//! wrong: half of them, for either word.
 //! *Receiver.* Any w symbols and the secrets of a word are k values at k points: independent and
 //! uniform, whatever w places it has chosen.
 //!
@@ -54,7 +55,7 @@
 //! the answer, masked by the sacrificed words, one for each combination, used nowhere else. Places
 //! and tags: never sent, and not visible in time: all corrections enter every tag, by a matrix that
 //! has zeros for those that are not watched, and all matrices are made without branches.
-//! **Costs.** For rho = 40: 40 + 18 bytes a wire; 448 wires and 22.5 kB a batch. An opening takes
+//! **Costs.** For rho = 40: 40 + 18 bytes a wire; 512 wires and 26.6 kB a batch. An opening takes
 //! 48 + 16 bytes. The sender stores nothing; the receiver keeps the tags of a batch. Whoever forgets
 //! the tags as well can have them again from the corrections: that these are the same is for the
 //! caller to check.

@@ -153,6 +153,20 @@ fn honest_parties_agree_in_every_batch() {
 }
 
 #[test]
+fn codes_of_any_length_work() {
+    // From words that are all message, over the longest in the smaller field, to the longest.
+    for rho in [1, 20, 53, 54, 92] {
+        let mut setup = Setup::new(&hash_codes(rho).expect("in range"), Block::new(20));
+        let (mut messages, tags) = setup.hash(128);
+        assert!(setup.receiver.agree(&messages, &tags));
+        let other = messages[126].perm;
+        messages[127].perm ^= other;
+        assert!(!setup.receiver.agree(&messages, &tags));
+        assert_eq!(setup.finish(1), Ok(()));
+    }
+}
+
+#[test]
 fn a_batch_may_be_empty_and_a_call_as_well() {
     let mut setup = Setup::with(Rho::Bits40, 2);
     assert_eq!(setup.finish(1), Ok(()));
