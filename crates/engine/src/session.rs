@@ -158,6 +158,38 @@ impl Session {
         })
     }
 
+    /// Fills one pool of `jimu` alone: of cores of `width`, where 1 is a single AND.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool; as [`Session::fill`].
+    pub fn fill_pool(&mut self, width: usize) -> Result<(), Fault> {
+        self.guarded(|session| session.jimu()?.fill_width(width))
+    }
+
+    /// Makes, checks and throws away a batch of cores of `jimu`, for measurements: see
+    /// [`jimu::JimuSession::rehearse`].
+    ///
+    /// # Errors
+    /// As [`Session::fill_pool`].
+    pub fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault> {
+        self.guarded(|session| session.jimu()?.rehearse(width, items))
+    }
+
+    /// Bytes that this side keeps for the items of one pool of `jimu`.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool.
+    pub fn stored_bytes(&mut self, width: usize) -> Result<usize, Fault> {
+        self.jimu()?.stored_bytes(width)
+    }
+
+    fn jimu(&mut self) -> Result<&mut jimu::JimuSession, Fault> {
+        match &mut self.inner {
+            Inner::Jimu(jimu) => Ok(jimu),
+            _ => Err(Fault::Misuse("this backend has no pools of cores".into())),
+        }
+    }
+
     /// Makes sure that `triples` ready triples, or buckets of ANDs, are in stock, for a backend that
     /// has any.
     ///

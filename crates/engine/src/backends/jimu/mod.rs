@@ -51,6 +51,7 @@ mod batch;
 mod evaluator;
 mod garbler;
 mod input_check;
+mod measure;
 mod messages;
 mod params;
 mod party;
@@ -156,12 +157,17 @@ impl JimuSession {
     /// # Errors
     /// `Misuse` when there is no such pool; faults of the channel and of the checks.
     pub fn fill_width(&mut self, width: usize) -> Result<(), Fault> {
-        let pool = self.core.side.params().widths().position(|w| w == width);
-        let pool = pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))?;
+        let pool = self.pool_of(width)?;
         self.core.between_requests(|side, channel| match side {
             Side::Garbler(side) => side.supply.fill(channel, pool),
             Side::Evaluator(side) => side.supply.fill(channel, pool),
         })
+    }
+
+    /// Number of the pool of cores of `width`.
+    fn pool_of(&self, width: usize) -> Result<usize, Fault> {
+        let pool = self.core.side.params().widths().position(|w| w == width);
+        pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))
     }
 
     /// Makes sure that `ands` ready buckets of ANDs are in stock.

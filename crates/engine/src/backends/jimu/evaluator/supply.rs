@@ -1,6 +1,8 @@
 //! The evaluator's supply: takes hashes and tables, checks, draws buckets, and keeps what requests
 //! take.
 
+mod measure;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, watch};
 use cenote_pool::params::Code;

@@ -1,5 +1,7 @@
 //! The garbler's supply: hashes, garbles, answers checks, and keeps what requests take.
 
+mod measure;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotSender, watch};
 use cenote_pool::{Occupancy, Pool};

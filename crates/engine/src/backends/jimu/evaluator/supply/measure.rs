@@ -1,0 +1,40 @@
+//! What cores cost the evaluator, for measurements.
+
+use cenote_net::{Channel, Fault, Phase};
+use cenote_prim::Block;
+
+use super::{Place, Supply};
+use crate::backends::jimu::batch::{self, Selection};
+use crate::backends::jimu::measure::all_checked;
+use crate::backends::jimu::store::Stored;
+
+impl Supply {
+    /// Takes `items` cores as for pool number `at`, checks every one and keeps none.
+    pub(in crate::backends::jimu) fn rehearse(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        items: usize,
+    ) -> Result<(), Fault> {
+        let at = Place::Core(at);
+        let (kind, spec) = (self.store(at).kind, all_checked(self.store(at).spec));
+        channel.set_phase(Phase::Preprocess);
+        let mut rows = Vec::with_capacity(items);
+        for strip in batch::strips(items, kind.wires()) {
+            self.receive_strip(channel, at, strip, &mut rows)?;
+        }
+        let coin = self.close(channel)?;
+        channel.set_phase(Phase::Online);
+        let selection = Selection::new(coin, &spec, kind, items);
+        self.check_opened(channel, at, &selection, &rows)?;
+        rows.into_iter().for_each(|row| self.store(at).rows.release(row));
+        Ok(())
+    }
+
+    /// Bytes kept for the items of pool number `at` of cores: places, seals and rows.
+    pub(in crate::backends::jimu) fn stored_bytes(&self, at: usize) -> usize {
+        let store = &self.pools[at].store;
+        let items = store.pool.as_ref().map_or(0, |pool| pool.capacity());
+        items * (size_of::<Stored>() + store.rows.stride() * size_of::<Block>())
+    }
+}

@@ -1,0 +1,35 @@
+//! What cores cost the garbler, for measurements.
+
+use cenote_net::{Channel, Fault, Phase};
+
+use super::Supply;
+use crate::backends::jimu::batch::{self, Kind, Selection};
+use crate::backends::jimu::measure::all_checked;
+use crate::backends::jimu::store::Stored;
+
+impl Supply {
+    /// Makes `items` cores as for pool number `at`, opens every one and keeps none.
+    pub(in crate::backends::jimu) fn rehearse(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        items: usize,
+    ) -> Result<(), Fault> {
+        let (spec, kind) = (all_checked(self.pools[at].spec), Kind::Core(self.pools[at].shape));
+        channel.set_phase(Phase::Preprocess);
+        let mut numbers = Vec::with_capacity(items);
+        for strip in batch::strips(items, kind.wires()) {
+            self.send_strip(channel, kind, strip, &mut numbers)?;
+        }
+        let coin = self.close(channel)?;
+        channel.set_phase(Phase::Online);
+        let selection = Selection::new(coin, &spec, kind, items);
+        self.open_checked(channel, kind, &selection, &numbers)
+    }
+
+    /// Bytes kept for the items of pool number `at` of cores.
+    pub(in crate::backends::jimu) fn stored_bytes(&self, at: usize) -> usize {
+        let items = self.pools[at].pool.as_ref().map_or(0, |pool| pool.capacity());
+        items * size_of::<Stored>()
+    }
+}
