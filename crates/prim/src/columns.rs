@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::Block;
 use crate::field::{Field, Matrix};
-use crate::simd::Cpu;
+use crate::simd::{self, Cpu};
 
 /// Bytes of a block.
 const BYTES: usize = size_of::<Block>();
@@ -16,7 +16,9 @@ const BYTES: usize = size_of::<Block>();
 pub struct ColumnMap {
     /// Blocks of a message.
     blocks: usize,
-    /// Entry `8 c + i` is column c times x^i.
+    /// The unit that multiplies, if any.
+    cpu: Option<Cpu>,
+    /// For the unit, what it wants; else entry `8 c + i` is column c times x^i.
     images: Zeroizing<Vec<Block>>,
 }
 
@@ -31,15 +33,18 @@ impl ColumnMap {
     }
 
     /// The map for use on `cpu`.
-    fn on(_cpu: Option<Cpu>, matrix: &Matrix) -> ColumnMap {
+    fn on(cpu: Option<Cpu>, matrix: &Matrix) -> ColumnMap {
         assert_eq!((matrix.field(), matrix.rows()), (Field::Gf256, BYTES));
         assert!(matrix.cols().is_multiple_of(BYTES));
-        let images = (0..8 * matrix.cols()).map(|i| {
+        let mut images = Zeroizing::new(vec![Block::ZERO; 8 * matrix.cols()]);
+        for (i, image) in images.iter_mut().enumerate() {
             let entry = |row| Field::Gf256.mul(matrix.at(row, i / 8), 1 << (i % 8));
-            Block::from_bytes(std::array::from_fn(entry))
-        });
-        let images = Zeroizing::new(images.collect());
-        ColumnMap { blocks: matrix.cols() / BYTES, images }
+            *image = Block::from_bytes(std::array::from_fn(entry));
+        }
+        if let Some(cpu) = cpu {
+            images = simd::columns::prepare(cpu, &images);
+        }
+        ColumnMap { blocks: matrix.cols() / BYTES, cpu, images }
     }
 
     /// Blocks of a message.
@@ -63,6 +68,9 @@ impl ColumnMap {
     /// If there are not [`ColumnMap::blocks`] blocks for every block of `out`.
     pub fn apply_many(&self, messages: &[Block], out: &mut [Block]) {
         assert_eq!(messages.len(), self.blocks * out.len());
+        if let Some(cpu) = self.cpu {
+            return simd::columns::apply(cpu, &self.images, self.blocks, messages, out);
+        }
         for (i, out) in out.iter_mut().enumerate() {
             let message = &messages[i * self.blocks..(i + 1) * self.blocks];
             *out = Block::ZERO;

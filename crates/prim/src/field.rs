@@ -199,7 +199,7 @@ impl Matrix {
     /// If there are not so many.
     pub fn row_range(&self, rows: Range<usize>) -> Matrix {
         let entries = self.entries[rows.start * self.cols..rows.end * self.cols].to_vec();
-        Matrix { rows: rows.len(), entries, ..Matrix::zero(self.field, 0, self.cols) }
+        Matrix { field: self.field, rows: rows.len(), cols: self.cols, entries }
     }
 
     /// The matrix of the columns in a range.
@@ -272,8 +272,7 @@ impl Matrix {
             let pivot = work.row_range(k..k + 1);
             for (row, entries) in work.entries.chunks_exact_mut(width).enumerate() {
                 if row != k {
-                    let factor = entries[k];
-                    add_multiple(self.field, factor, &pivot.entries, entries);
+                    add_multiple(self.field, entries[k], &pivot.entries, entries);
                 }
             }
         }

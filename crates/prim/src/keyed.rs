@@ -2,7 +2,7 @@
 
 use crate::Block;
 use crate::aes::Aes128;
-use crate::simd::Cpu;
+use crate::simd::{self, Cpu};
 
 /// Writes `per` blocks for each key: `out[i * per + j]` is the encryption under `keys[i]` of
 /// `tweaks[i]` with `j` added to its low 64 bits (modulo 2^64).
@@ -16,13 +16,16 @@ pub fn expand(keys: &[Block], tweaks: &[Block], per: usize, out: &mut [Block]) {
 fn expand_on(cpu: Option<Cpu>, keys: &[Block], tweaks: &[Block], per: usize, out: &mut [Block]) {
     assert_eq!(keys.len(), tweaks.len());
     assert_eq!(keys.len() * per, out.len());
+    if let Some(cpu) = cpu {
+        return simd::keyed::expand(cpu, keys, tweaks, per, out);
+    }
     for ((key, tweak), out) in keys.iter().zip(tweaks).zip(out.chunks_exact_mut(per.max(1))) {
         let tweak = tweak.to_u128();
         for (block, j) in out.iter_mut().zip(0..) {
             let (high, low) = (tweak >> 64, (tweak as u64).wrapping_add(j));
             *block = Block::new(high << 64 | u128::from(low));
         }
-        Aes128::on(cpu, *key).encrypt(out);
+        Aes128::on(None, *key).encrypt(out);
     }
 }
 

@@ -10,16 +10,32 @@ use zeroize::Zeroizing;
 
 use crate::Block;
 use crate::field::{Field, Matrix};
-use crate::simd::Cpu;
+use crate::simd::planes::{Factors, Places};
+use crate::simd::{self, Cpu};
 
 /// Lanes that are handled together: all counts of lanes are multiples of it.
 pub const VECTOR: usize = 64;
+
+/// Symbols that are handled together.
+type Vector = [u8; VECTOR];
+
+/// Words of a vector.
+const WORDS: usize = VECTOR / 8;
+
+/// One in every byte.
+const EVERY_BYTE: u64 = 0x0101_0101_0101_0101;
 
 /// A matrix made ready to be applied to many words; wiped when dropped.
 pub struct PlaneMap {
     rows: usize,
     cols: usize,
-    matrices: Zeroizing<Vec<u64>>,
+    form: Form,
+}
+
+enum Form {
+    /// Matrices of bits, row after row.
+    Portable(Zeroizing<Vec<u64>>),
+    Vector(Cpu, Factors),
 }
 
 impl PlaneMap {
@@ -29,11 +45,19 @@ impl PlaneMap {
     }
 
     /// The map for use on `cpu`.
-    fn on(_cpu: Option<Cpu>, matrix: &Matrix) -> PlaneMap {
-        let field = matrix.field();
-        let matrices = matrix.entries().iter().map(|entry| field.bit_matrix(*entry)).collect();
-        let (rows, cols) = (matrix.rows(), matrix.cols());
-        PlaneMap { rows, cols, matrices: Zeroizing::new(matrices) }
+    fn on(cpu: Option<Cpu>, matrix: &Matrix) -> PlaneMap {
+        let (field, rows, cols) = (matrix.field(), matrix.rows(), matrix.cols());
+        let form = match cpu {
+            Some(cpu) => Form::Vector(cpu, Factors::new(cpu, field, rows, cols, matrix.entries())),
+            None => {
+                let mut matrices = Zeroizing::new(vec![0; rows * cols]);
+                for (bits, entry) in matrices.iter_mut().zip(matrix.entries()) {
+                    *bits = field.bit_matrix(*entry);
+                }
+                Form::Portable(matrices)
+            }
+        };
+        PlaneMap { rows, cols, form }
     }
 
     /// The number of output planes.
@@ -54,12 +78,23 @@ impl PlaneMap {
     pub fn apply(&self, input: &[u8], output: &mut [u8], lanes: usize) {
         check_planes(input, self.cols, lanes);
         check_planes(output, self.rows, lanes);
+        match &self.form {
+            Form::Vector(cpu, factors) => {
+                let places = Places { line: lanes, step: VECTOR };
+                let count = lanes / VECTOR;
+                factors.apply::<false>(*cpu, count, (input, places), (output, places));
+            }
+            Form::Portable(matrices) => self.apply_portable(matrices, input, output, lanes),
+        }
+    }
+
+    fn apply_portable(&self, matrices: &[u64], input: &[u8], output: &mut [u8], lanes: usize) {
         output.fill(0);
         for row in 0..self.rows {
             let to = &mut output[row * lanes..(row + 1) * lanes];
             for col in 0..self.cols {
                 let from = &input[col * lanes..(col + 1) * lanes];
-                add_multiple(self.matrices[row * self.cols + col], from, to);
+                add_multiple(matrices[row * self.cols + col], from, to);
             }
         }
     }
@@ -73,8 +108,8 @@ impl fmt::Debug for PlaneMap {
 
 /// Adds to each of `t` groups of `rows` planes of 64 lanes in `acc` a combination of the vectors of
 /// 64 lanes of `input` (`rows` planes of `lanes`): group `k` has vector `v` multiplied by
-/// `coefficients[k * lanes / 64 + v]`. The coefficients are public; bits of the input outside the
-/// field are ignored.
+/// `coefficients[k * lanes / 64 + v]`. The coefficients are public; bits outside the field
+/// are ignored.
 ///
 /// # Panics
 /// If `lanes` is not a multiple of 64 or a length is not as said.
@@ -92,7 +127,7 @@ pub fn combine(
 
 #[allow(clippy::too_many_arguments)]
 fn combine_on(
-    _cpu: Option<Cpu>,
+    cpu: Option<Cpu>,
     field: Field,
     coefficients: &[u8],
     t: usize,
@@ -105,6 +140,12 @@ fn combine_on(
     let vectors = lanes / VECTOR;
     assert_eq!(coefficients.len(), t * vectors);
     assert_eq!(acc.len(), t * rows * VECTOR);
+    if let Some(cpu) = cpu {
+        let factors = Factors::new(cpu, field, t, vectors, coefficients);
+        let from = Places { line: VECTOR, step: lanes };
+        let to = Places { line: rows * VECTOR, step: VECTOR };
+        return factors.apply::<true>(cpu, rows, (input, from), (acc, to));
+    }
     for (i, coefficient) in coefficients.iter().enumerate() {
         let (group, vector) = (i / vectors, i % vectors);
         let matrix = field.bit_matrix(*coefficient);
@@ -127,7 +168,7 @@ pub fn to_blocks(planes: &[u8], lanes: usize, out: &mut [Block], stride: usize, 
 }
 
 fn to_blocks_on(
-    _cpu: Option<Cpu>,
+    cpu: Option<Cpu>,
     planes: &[u8],
     lanes: usize,
     out: &mut [Block],
@@ -136,12 +177,19 @@ fn to_blocks_on(
 ) {
     let count = count_planes(planes, lanes);
     assert!(count <= size_of::<Block>());
+    if lanes == 0 {
+        return;
+    }
+    let out = &mut out[offset..=offset + (lanes - 1) * stride];
+    if let Some(cpu) = cpu {
+        return simd::planes::to_blocks(cpu, planes, lanes, out, stride);
+    }
     for lane in 0..lanes {
         let mut bytes = [0; size_of::<Block>()];
         for (byte, plane) in bytes.iter_mut().zip(planes.chunks_exact(lanes)) {
             *byte = plane[lane];
         }
-        out[lane * stride + offset] = Block::from_bytes(bytes);
+        out[lane * stride] = Block::from_bytes(bytes);
     }
 }
 
@@ -162,7 +210,7 @@ pub fn from_blocks(
 }
 
 fn from_blocks_on(
-    _cpu: Option<Cpu>,
+    cpu: Option<Cpu>,
     blocks: &[Block],
     stride: usize,
     offset: usize,
@@ -171,8 +219,15 @@ fn from_blocks_on(
 ) {
     let count = count_planes(planes, lanes);
     assert!(count <= size_of::<Block>());
+    if lanes == 0 {
+        return;
+    }
+    let blocks = &blocks[offset..=offset + (lanes - 1) * stride];
+    if let Some(cpu) = cpu {
+        return simd::planes::from_blocks(cpu, blocks, stride, planes, lanes);
+    }
     for lane in 0..lanes {
-        let bytes = blocks[lane * stride + offset].to_bytes();
+        let bytes = blocks[lane * stride].to_bytes();
         for (plane, byte) in planes.chunks_exact_mut(lanes).zip(bytes) {
             plane[lane] = byte;
         }
@@ -194,18 +249,35 @@ pub fn pack6(planes: &[u8], lanes: usize, out: &mut [u8]) {
     pack6_on(Cpu::current(), planes, lanes, out);
 }
 
-fn pack6_on(_cpu: Option<Cpu>, planes: &[u8], lanes: usize, out: &mut [u8]) {
+fn pack6_on(cpu: Option<Cpu>, planes: &[u8], lanes: usize, out: &mut [u8]) {
     check_planes(out, packed6(count_planes(planes, lanes)), lanes);
-    for (group, out) in planes.chunks(4 * lanes.max(1)).zip(out.chunks_exact_mut(3 * lanes.max(1)))
-    {
-        for lane in 0..lanes {
-            let symbols: [u8; 4] = std::array::from_fn(|i| {
-                group.get(i * lanes + lane).map_or(0, |symbol| symbol & Field::Gf64.mask())
-            });
+    let (planes, out) = (planes.as_chunks().0, out.as_chunks_mut().0);
+    match (cpu, lanes / VECTOR) {
+        (_, 0) => {}
+        (Some(cpu), vectors) => simd::planes::pack6(cpu, planes, vectors, out),
+        (None, vectors) => pack6_vectors(planes, vectors, out),
+    }
+}
+
+/// [`pack6`] for planes of `vectors` vectors.
+#[inline(always)]
+pub(crate) fn pack6_vectors(planes: &[Vector], vectors: usize, out: &mut [Vector]) {
+    for (planes, out) in planes.chunks(4 * vectors).zip(out.chunks_exact_mut(3 * vectors)) {
+        for at in 0..vectors {
+            let mut symbols = [[0; WORDS]; 4];
+            for (symbols, plane) in symbols.iter_mut().zip(planes.chunks_exact(vectors)) {
+                *symbols = to_words(&plane[at]);
+            }
             let [a, b, c, d] = symbols;
-            out[lane] = a | b << 6;
-            out[lanes + lane] = b >> 2 | c << 4;
-            out[2 * lanes + lane] = c >> 4 | d << 2;
+            let mut packed = [[0; WORDS]; 3];
+            for i in 0..WORDS {
+                packed[0][i] = bits(a[i], 0x3f) | bits(b[i] << 6, 0xc0);
+                packed[1][i] = bits(b[i] >> 2, 0x0f) | bits(c[i] << 4, 0xf0);
+                packed[2][i] = bits(c[i] >> 4, 0x03) | bits(d[i] << 2, 0xfc);
+            }
+            for (plane, packed) in out.chunks_exact_mut(vectors).zip(&packed) {
+                plane[at] = to_bytes(packed);
+            }
         }
     }
 }
@@ -220,24 +292,63 @@ pub fn unpack6(packed: &[u8], lanes: usize, planes: &mut [u8]) -> bool {
     unpack6_on(Cpu::current(), packed, lanes, planes)
 }
 
-fn unpack6_on(_cpu: Option<Cpu>, packed: &[u8], lanes: usize, planes: &mut [u8]) -> bool {
+fn unpack6_on(cpu: Option<Cpu>, packed: &[u8], lanes: usize, planes: &mut [u8]) -> bool {
     check_planes(packed, packed6(count_planes(planes, lanes)), lanes);
+    let (packed, planes) = (packed.as_chunks().0, planes.as_chunks_mut().0);
+    match (cpu, lanes / VECTOR) {
+        (_, 0) => true,
+        (Some(cpu), vectors) => simd::planes::unpack6(cpu, packed, vectors, planes),
+        (None, vectors) => unpack6_vectors(packed, vectors, planes),
+    }
+}
+
+/// [`unpack6`] for planes of `vectors` vectors.
+#[inline(always)]
+pub(crate) fn unpack6_vectors(packed: &[Vector], vectors: usize, planes: &mut [Vector]) -> bool {
     let mut rest = 0;
-    let groups = planes.chunks_mut(4 * lanes.max(1)).zip(packed.chunks_exact(3 * lanes.max(1)));
-    for (group, packed) in groups {
-        for lane in 0..lanes {
-            let [x, y, z] = [0, 1, 2].map(|i| packed[i * lanes + lane]);
-            let symbols = [x, x >> 6 | y << 2, y >> 4 | z << 4, z >> 2];
-            for (i, symbol) in symbols.into_iter().enumerate() {
-                let symbol = symbol & Field::Gf64.mask();
-                match group.get_mut(i * lanes + lane) {
-                    Some(to) => *to = symbol,
-                    None => rest |= symbol,
+    for (packed, planes) in packed.chunks_exact(3 * vectors).zip(planes.chunks_mut(4 * vectors)) {
+        for at in 0..vectors {
+            let [x, y, z] = [0, 1, 2].map(|plane| to_words(&packed[plane * vectors + at]));
+            let mut symbols = [[0; WORDS]; 4];
+            for i in 0..WORDS {
+                symbols[0][i] = bits(x[i], 0x3f);
+                symbols[1][i] = bits(x[i] >> 6, 0x03) | bits(y[i] << 2, 0x3c);
+                symbols[2][i] = bits(y[i] >> 4, 0x0f) | bits(z[i] << 4, 0x30);
+                symbols[3][i] = bits(z[i] >> 2, 0x3f);
+            }
+            for (i, symbols) in symbols.iter().enumerate() {
+                match planes.get_mut(i * vectors + at) {
+                    Some(plane) => *plane = to_bytes(symbols),
+                    None => rest |= symbols.iter().fold(0, |rest, word| rest | word),
                 }
             }
         }
     }
     rest == 0
+}
+
+/// The bits in `mask` of every byte of a word.
+#[inline(always)]
+fn bits(word: u64, mask: u8) -> u64 {
+    word & (EVERY_BYTE * u64::from(mask))
+}
+
+#[inline(always)]
+fn to_words(bytes: &Vector) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
+}
+
+#[inline(always)]
+fn to_bytes(words: &[u64; WORDS]) -> Vector {
+    let mut bytes = [0; VECTOR];
+    for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    bytes
 }
 
 /// Adds `src` to `dst`.
@@ -251,14 +362,13 @@ pub fn xor_into(dst: &mut [u8], src: &[u8]) {
 
 /// Adds the images of `from` under a matrix of bits, as [`Field::bit_matrix`] makes them, to `to`.
 fn add_multiple(matrix: u64, from: &[u8], to: &mut [u8]) {
-    const LOWEST: u64 = 0x0101_0101_0101_0101;
     let images = matrix.to_le_bytes().map(u64::from);
     for (to, from) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.as_chunks::<8>().0) {
         let x = u64::from_le_bytes(*from);
         let mut sum = u64::from_le_bytes(*to);
         for (bit, image) in images.iter().enumerate() {
             // A product without carries: every byte is the image or zero.
-            sum ^= ((x >> bit) & LOWEST) * image;
+            sum ^= ((x >> bit) & EVERY_BYTE) * image;
         }
         *to = sum.to_le_bytes();
     }

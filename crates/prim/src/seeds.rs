@@ -3,20 +3,24 @@
 use std::fmt;
 use std::ops::Range;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::Block;
 use crate::aes::Aes128;
 use crate::planes::VECTOR;
 use crate::simd::Cpu;
+use crate::simd::seeds::Bank;
 
 /// Bytes of a block.
 const BYTES: u64 = size_of::<Block>() as u64;
 
 /// AES-128 in counter mode under many seeds: byte `j` of stream `i` is byte `j % 16` of the
 /// encryption of the integer `j / 16` under seed `i`. Wiped when dropped.
-pub struct SeedBank {
-    streams: Vec<Aes128>,
+pub struct SeedBank(Form);
+
+enum Form {
+    Portable(Vec<Aes128>),
+    Vector(Cpu, Bank),
 }
 
 impl SeedBank {
@@ -27,17 +31,23 @@ impl SeedBank {
 
     /// The streams for use on `cpu`.
     fn on(cpu: Option<Cpu>, seeds: &[Block]) -> SeedBank {
-        SeedBank { streams: seeds.iter().map(|seed| Aes128::on(cpu, *seed)).collect() }
+        SeedBank(match cpu {
+            None => Form::Portable(seeds.iter().map(|seed| Aes128::on(None, *seed)).collect()),
+            Some(cpu) => Form::Vector(cpu, Bank::new(cpu, seeds)),
+        })
     }
 
     /// The number of streams.
     pub fn len(&self) -> usize {
-        self.streams.len()
+        match &self.0 {
+            Form::Portable(streams) => streams.len(),
+            Form::Vector(_, bank) => bank.len(),
+        }
     }
 
     /// Whether there is no stream.
     pub fn is_empty(&self) -> bool {
-        self.streams.is_empty()
+        self.len() == 0
     }
 
     /// Writes a plane of `lanes` bytes for each of the streams: those from byte `first` on, and
@@ -48,13 +58,18 @@ impl SeedBank {
     /// or `out` has not as many planes as there are streams.
     pub fn fill(&self, streams: Range<usize>, first: u64, lanes: usize, mask: u8, out: &mut [u8]) {
         assert!(lanes.is_multiple_of(VECTOR) && first.is_multiple_of(BYTES));
-        assert_eq!(out.len(), streams.len() * lanes);
-        for (stream, row) in self.streams[streams].iter().zip(out.chunks_exact_mut(lanes.max(1))) {
-            let mut blocks = vec![Block::ZERO; lanes / 16];
-            stream.counter_stream((first / BYTES).into(), &mut blocks);
-            row.copy_from_slice(Block::as_bytes(&blocks));
-            row.iter_mut().for_each(|byte| *byte &= mask);
-            blocks.zeroize();
+        assert!(streams.end <= self.len() && out.len() == streams.len() * lanes);
+        if lanes == 0 {
+            return;
+        }
+        let all = match &self.0 {
+            Form::Portable(all) => &all[streams],
+            Form::Vector(cpu, bank) => {
+                return bank.fill(*cpu, streams, first / BYTES, mask, (out, lanes));
+            }
+        };
+        for (stream, row) in all.iter().zip(out.chunks_exact_mut(lanes)) {
+            read_portable(stream, first, mask, row);
         }
     }
 
@@ -63,8 +78,7 @@ impl SeedBank {
     ///
     /// # Panics
     /// If there are not so many streams, `lanes` is not a multiple of 64 or below
-    /// `starts.len() * width`, `out` has not as many planes as there are streams, or a byte lies
-    /// beyond 2^64.
+    /// `starts.len() * width`, or `out` has not as many planes as there are streams.
     pub fn gather(
         &self,
         streams: Range<usize>,
@@ -75,20 +89,32 @@ impl SeedBank {
         out: &mut [u8],
     ) {
         assert!(lanes.is_multiple_of(VECTOR) && starts.len() * width <= lanes);
-        assert_eq!(out.len(), streams.len() * lanes);
-        for (stream, row) in self.streams[streams].iter().zip(out.chunks_exact_mut(lanes.max(1))) {
+        assert!(streams.end <= self.len() && out.len() == streams.len() * lanes);
+        if lanes == 0 {
+            return;
+        }
+        let all = match &self.0 {
+            Form::Portable(all) => &all[streams],
+            Form::Vector(cpu, bank) => {
+                return bank.gather(*cpu, streams, (starts, width), mask, (out, lanes));
+            }
+        };
+        for (stream, row) in all.iter().zip(out.chunks_exact_mut(lanes)) {
             row.fill(0);
             for (i, start) in starts.iter().enumerate() {
-                let to = &mut row[i * width..(i + 1) * width];
-                let skip = (start % BYTES) as usize;
-                let mut blocks = vec![Block::ZERO; (skip + width).div_ceil(16)];
-                stream.counter_stream((start / BYTES).into(), &mut blocks);
-                to.copy_from_slice(&Block::as_bytes(&blocks)[skip..skip + width]);
-                to.iter_mut().for_each(|byte| *byte &= mask);
-                blocks.zeroize();
+                read_portable(stream, *start, mask, &mut row[i * width..(i + 1) * width]);
             }
         }
     }
+}
+
+/// Writes the bytes of a stream from `start` on, with `mask`.
+fn read_portable(stream: &Aes128, start: u64, mask: u8, out: &mut [u8]) {
+    let skip = (start % BYTES) as usize;
+    let mut blocks = Zeroizing::new(vec![Block::ZERO; (skip + out.len()).div_ceil(16)]);
+    stream.counter_stream((start / BYTES).into(), &mut blocks);
+    let bytes = &Block::as_bytes(&blocks)[skip..skip + out.len()];
+    out.iter_mut().zip(bytes).for_each(|(out, byte)| *out = byte & mask);
 }
 
 impl fmt::Debug for SeedBank {
@@ -139,7 +165,9 @@ mod tests {
     #[test]
     fn gather_writes_scattered_pieces_at_every_level() {
         let seeds = seeds(7);
-        let starts: Vec<u64> = (0..70).map(|i| i * i * 12345 + i).chain([14, 15, 13, 0]).collect();
+        let scattered = (0..60).map(|i| i * i * 12345 + i);
+        // One block again and again, into every vector of the output.
+        let starts: Vec<u64> = scattered.chain([40; 10]).chain([14, 15, 13, 0]).collect();
         for cpu in Cpu::all() {
             let bank = SeedBank::on(cpu, &seeds);
             let shapes = [(74, 3, 256), (74, 1, 128), (5, 3, 64), (21, 3, 64), (3, 129, 448)];
@@ -163,6 +191,17 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn streams_that_do_not_exist_are_refused() {
+        for cpu in Cpu::all() {
+            let bank = SeedBank::on(cpu, &seeds(5));
+            let fill = || bank.fill(4..6, 0, 64, 0xff, &mut [0; 128]);
+            assert!(std::panic::catch_unwind(fill).is_err());
+            let gather = || bank.gather(5..6, &[0], 3, 0xff, 64, &mut [0; 64]);
+            assert!(std::panic::catch_unwind(gather).is_err());
         }
     }
 

@@ -9,15 +9,24 @@
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 pub(crate) mod aes;
+pub(crate) mod columns;
+#[cfg(target_arch = "x86_64")]
+mod factors;
 pub(crate) mod gf128;
+pub(crate) mod keyed;
 #[cfg(not(target_arch = "x86_64"))]
 mod none;
+pub(crate) mod planes;
 pub(crate) mod rekeyed;
+pub(crate) mod seeds;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use bytemuck::Pod;
+
 use crate::Block;
+use crate::field::Field;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use none::Cpu;
@@ -79,11 +88,30 @@ pub(crate) trait Lanes: Copy {
     type Cpu: Copy;
     /// Blocks per register.
     const LANES: usize;
+    /// Bytes per register.
+    const BYTES: usize = Self::LANES * size_of::<Block>();
 
     /// The first blocks of the slice; lanes beyond its end are zero.
     fn load(cpu: Self::Cpu, blocks: &[Block]) -> Self;
     /// Writes the first blocks of the slice, as many as both have.
     fn store(self, blocks: &mut [Block]);
+    /// The blocks at multiples of `stride`; lanes beyond the end of the slice are zero.
+    fn load_spread(cpu: Self::Cpu, blocks: &[Block], stride: usize) -> Self;
+    /// Writes the blocks at multiples of `stride`, as many as the slice has.
+    fn store_spread(self, blocks: &mut [Block], stride: usize);
+    /// The first [`Lanes::BYTES`] of the slice, which has them.
+    fn load_bytes(cpu: Self::Cpu, bytes: &[u8]) -> Self;
+    /// Writes the first [`Lanes::BYTES`] of the slice, which has them.
+    fn store_bytes(self, bytes: &mut [u8]);
+    /// `block` in every lane.
+    fn splat(cpu: Self::Cpu, block: Block) -> Self;
+    /// Exclusive or.
+    fn xor(self, other: Self) -> Self;
+    /// Bitwise and.
+    fn and(self, other: Self) -> Self;
+    /// Byte `i` of a lane is byte `places[i]`, below 16, of the same lane of `self`, or zero where
+    /// the high bit of `places[i]` is set.
+    fn shuffle_bytes(self, places: Self) -> Self;
 }
 
 /// Lanes that move bytes and bits: what a transposition needs.
@@ -100,18 +128,41 @@ pub(crate) trait Shuffle: Lanes {
     fn transpose_lanes(rows: &mut [Self]);
 }
 
+/// Lanes whose bytes are symbols of [`Field`]s.
+pub(crate) trait Symbols: Shuffle {
+    /// A constant factor made ready.
+    type Factor: Pod;
+    /// Symbols made ready to be multiplied by many factors.
+    type Split: Copy;
+    /// Sums that fit into registers beside what a multiplication needs.
+    const SUMS: usize;
+    /// What [`Symbols::times_images`] wants of a constant y: y times x^i for so many i.
+    const IMAGES: usize;
+
+    /// Makes a factor ready.
+    fn factor(field: Field, factor: u8) -> Self::Factor;
+    /// Makes symbols ready.
+    fn split(self) -> Self::Split;
+    /// The product of every symbol and a factor; bits outside the field are ignored.
+    fn times(symbols: Self::Split, factor: &Self::Factor) -> Self;
+    /// The product of every symbol of [`Field::Gf256`] and the constant at the same place, of which
+    /// `images` has `LANES` blocks for each of the first `IMAGES` powers of x.
+    fn times_images(self, images: &[Block]) -> Self;
+}
+
 /// Lanes that cipher and multiply.
 pub(crate) trait Vector: Lanes {
     /// The register that shuffles best at this level.
-    type Shuffler: Shuffle<Cpu = Self::Cpu>;
+    type Shuffler: Symbols<Cpu = Self::Cpu>;
 
-    /// `block` in every lane.
-    fn splat(cpu: Self::Cpu, block: Block) -> Self;
+    /// From four blocks of each lane, register after register, to those of the first lane, those of
+    /// the second, ..
+    fn lanes_to_rows(blocks: [Self; 4]) -> [Self; 4];
+    /// Adds `count` to the low half of every lane; nothing carries into the high halves.
+    fn add_low(self, count: u64) -> Self;
     /// Adds `first` to the low half of the first lane, `first + 1` to that of the second, ..;
     /// nothing carries into the high halves.
     fn add_count(self, first: u64) -> Self;
-    /// Exclusive or.
-    fn xor(self, other: Self) -> Self;
     /// [`Block::sigma`] of every lane.
     fn sigma(self) -> Self;
     /// An inner round of AES.

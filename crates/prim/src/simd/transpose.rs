@@ -142,7 +142,7 @@ fn bytes_of_rows<V: Shuffle>(columns: &[V; 8]) -> [V; 8] {
 
 /// Interleaves the bytes of vectors that differ in the top bit of their index.
 #[inline(always)]
-fn rotate<V: Shuffle>(x: [V; 8]) -> [V; 8] {
+pub(super) fn rotate<V: Shuffle>(x: [V; 8]) -> [V; 8] {
     let mut out = x;
     for i in 0..4 {
         (out[2 * i], out[2 * i + 1]) = x[i].interleave_bytes(x[i + 4]);

@@ -8,8 +8,10 @@
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::{Kernel, Lanes, Level, Shuffle, Vector};
+use super::factors::{AFFINE, NIBBLE_PRODUCTS};
+use super::{Kernel, Lanes, Level, Shuffle, Symbols, Vector};
 use crate::Block;
+use crate::field::Field;
 
 /// Proof that the processor has AES-NI, PCLMULQDQ and AVX2.
 #[derive(Clone, Copy)]
@@ -181,10 +183,30 @@ impl Lanes for Xmm {
             proven!(_mm_storeu_si128(std::ptr::from_mut(block).cast(), self.0));
         }
     }
-}
 
-impl Vector for Xmm {
-    type Shuffler = Ymm;
+    #[inline(always)]
+    fn load_spread(cpu: Aesni, blocks: &[Block], _: usize) -> Xmm {
+        Xmm::load(cpu, blocks)
+    }
+
+    #[inline(always)]
+    fn store_spread(self, blocks: &mut [Block], _: usize) {
+        self.store(blocks);
+    }
+
+    #[inline(always)]
+    fn load_bytes(_: Aesni, bytes: &[u8]) -> Xmm {
+        let bytes = &bytes[..Xmm::BYTES];
+        // The slice covers the bytes read.
+        Xmm(proven!(_mm_loadu_si128(bytes.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, bytes: &mut [u8]) {
+        let bytes = &mut bytes[..Xmm::BYTES];
+        // The slice covers the bytes written.
+        proven!(_mm_storeu_si128(bytes.as_mut_ptr().cast(), self.0));
+    }
 
     #[inline(always)]
     fn splat(cpu: Aesni, block: Block) -> Xmm {
@@ -192,13 +214,37 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
-    fn add_count(self, first: u64) -> Xmm {
-        Xmm(proven!(_mm_add_epi64(self.0, _mm_set_epi64x(0, first.cast_signed()))))
+    fn xor(self, other: Xmm) -> Xmm {
+        Xmm(proven!(_mm_xor_si128(self.0, other.0)))
     }
 
     #[inline(always)]
-    fn xor(self, other: Xmm) -> Xmm {
-        Xmm(proven!(_mm_xor_si128(self.0, other.0)))
+    fn and(self, other: Xmm) -> Xmm {
+        Xmm(proven!(_mm_and_si128(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn shuffle_bytes(self, places: Xmm) -> Xmm {
+        Xmm(proven!(_mm_shuffle_epi8(self.0, places.0)))
+    }
+}
+
+impl Vector for Xmm {
+    type Shuffler = Ymm;
+
+    #[inline(always)]
+    fn lanes_to_rows(blocks: [Xmm; 4]) -> [Xmm; 4] {
+        blocks
+    }
+
+    #[inline(always)]
+    fn add_low(self, count: u64) -> Xmm {
+        self.add_count(count)
+    }
+
+    #[inline(always)]
+    fn add_count(self, first: u64) -> Xmm {
+        Xmm(proven!(_mm_add_epi64(self.0, _mm_set_epi64x(0, first.cast_signed()))))
     }
 
     #[inline(always)]
@@ -278,6 +324,54 @@ impl Lanes for Ymm {
             None => Xmm(proven!(_mm256_castsi256_si128(self.0))).store(blocks),
         }
     }
+
+    #[inline(always)]
+    fn load_spread(cpu: Aesni, blocks: &[Block], stride: usize) -> Ymm {
+        let low = Xmm::load(cpu, blocks);
+        let high = Xmm::load(cpu, blocks.get(stride..).unwrap_or_default());
+        Ymm(proven!(_mm256_set_m128i(high.0, low.0)))
+    }
+
+    #[inline(always)]
+    fn store_spread(self, blocks: &mut [Block], stride: usize) {
+        Xmm(proven!(_mm256_castsi256_si128(self.0))).store(blocks);
+        let high = Xmm(proven!(_mm256_extracti128_si256::<1>(self.0)));
+        high.store(blocks.get_mut(stride..).unwrap_or_default());
+    }
+
+    #[inline(always)]
+    fn load_bytes(_: Aesni, bytes: &[u8]) -> Ymm {
+        let bytes = &bytes[..Ymm::BYTES];
+        // The slice covers the bytes read.
+        Ymm(proven!(_mm256_loadu_si256(bytes.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, bytes: &mut [u8]) {
+        let bytes = &mut bytes[..Ymm::BYTES];
+        // The slice covers the bytes written.
+        proven!(_mm256_storeu_si256(bytes.as_mut_ptr().cast(), self.0));
+    }
+
+    #[inline(always)]
+    fn splat(cpu: Aesni, block: Block) -> Ymm {
+        Ymm(proven!(_mm256_broadcastsi128_si256(Xmm::splat(cpu, block).0)))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Ymm) -> Ymm {
+        Ymm(proven!(_mm256_xor_si256(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn and(self, other: Ymm) -> Ymm {
+        Ymm(proven!(_mm256_and_si256(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn shuffle_bytes(self, places: Ymm) -> Ymm {
+        Ymm(proven!(_mm256_shuffle_epi8(self.0, places.0)))
+    }
 }
 
 impl Shuffle for Ymm {
@@ -317,6 +411,58 @@ impl Shuffle for Ymm {
     }
 }
 
+impl Symbols for Ymm {
+    /// The products of the factor and the low and the high four bits of a symbol.
+    type Factor = [u64; 4];
+    /// The low and the high four bits of the symbols.
+    type Split = (Ymm, Ymm);
+    const SUMS: usize = 8;
+    const IMAGES: usize = 8;
+
+    #[inline(always)]
+    fn factor(field: Field, factor: u8) -> [u64; 4] {
+        NIBBLE_PRODUCTS[field as usize].of(factor)
+    }
+
+    #[inline(always)]
+    fn split(self) -> (Ymm, Ymm) {
+        proven!({
+            let nibble = _mm256_set1_epi8(0xf);
+            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(self.0), nibble);
+            (Ymm(_mm256_and_si256(self.0, nibble)), Ymm(high))
+        })
+    }
+
+    #[inline(always)]
+    fn times((low, high): (Ymm, Ymm), factor: &[u64; 4]) -> Ymm {
+        let products: *const __m128i = std::ptr::from_ref(factor).cast();
+        // The two lanes read are the factor.
+        proven!({
+            let of_low = _mm256_broadcastsi128_si256(_mm_loadu_si128(products));
+            let of_high = _mm256_broadcastsi128_si256(_mm_loadu_si128(products.add(1)));
+            let low = _mm256_shuffle_epi8(of_low, low.0);
+            Ymm(_mm256_xor_si256(low, _mm256_shuffle_epi8(of_high, high.0)))
+        })
+    }
+
+    #[inline(always)]
+    fn times_images(self, images: &[Block]) -> Ymm {
+        let mut bits = self.0;
+        let mut sum = proven!(_mm256_setzero_si256());
+        // From the top bit of the symbols to the bottom one.
+        for pair in images[..Ymm::LANES * Ymm::IMAGES].as_chunks::<2>().0.iter().rev() {
+            // A reference to two blocks covers the 32 bytes read.
+            proven!({
+                let image = _mm256_loadu_si256(std::ptr::from_ref(pair).cast());
+                let set = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bits);
+                sum = _mm256_xor_si256(sum, _mm256_and_si256(image, set));
+                bits = _mm256_add_epi8(bits, bits);
+            });
+        }
+        Ymm(sum)
+    }
+}
+
 /// The 64-bit halves of the first `blocks` lanes.
 #[inline(always)]
 fn first_lanes(blocks: usize) -> __mmask8 {
@@ -352,6 +498,70 @@ impl Lanes for Zmm {
         let lanes = first_lanes(blocks.len());
         // Masked lanes are not written.
         proven!(_mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), lanes, self.0));
+    }
+
+    #[inline(always)]
+    fn load_spread(_: Vaes512, blocks: &[Block], stride: usize) -> Zmm {
+        let mut lanes = [proven!(_mm_setzero_si128()); Zmm::LANES];
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            // The wide token proves what the narrow one does.
+            let blocks = blocks.get(i * stride..).unwrap_or_default();
+            *lane = Xmm::load(Aesni(()), blocks).0;
+        }
+        let [a, b, c, d] = lanes;
+        Zmm(proven!({
+            let (low, high) = (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c));
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+        }))
+    }
+
+    #[inline(always)]
+    fn store_spread(self, blocks: &mut [Block], stride: usize) {
+        let lanes = proven!([
+            _mm512_castsi512_si128(self.0),
+            _mm512_extracti64x2_epi64::<1>(self.0),
+            _mm512_extracti64x2_epi64::<2>(self.0),
+            _mm512_extracti64x2_epi64::<3>(self.0),
+        ]);
+        for (i, lane) in lanes.into_iter().enumerate() {
+            Xmm(lane).store(blocks.get_mut(i * stride..).unwrap_or_default());
+        }
+    }
+
+    #[inline(always)]
+    fn load_bytes(_: Vaes512, bytes: &[u8]) -> Zmm {
+        let bytes = &bytes[..Zmm::BYTES];
+        // The slice covers the bytes read.
+        Zmm(proven!(_mm512_loadu_si512(bytes.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, bytes: &mut [u8]) {
+        let bytes = &mut bytes[..Zmm::BYTES];
+        // The slice covers the bytes written.
+        proven!(_mm512_storeu_si512(bytes.as_mut_ptr().cast(), self.0));
+    }
+
+    #[inline(always)]
+    fn splat(cpu: Vaes512, block: Block) -> Zmm {
+        let _ = cpu;
+        let lane = proven!(_mm_loadu_si128(std::ptr::from_ref(&block).cast()));
+        Zmm(proven!(_mm512_broadcast_i32x4(lane)))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_xor_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn and(self, other: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_and_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn shuffle_bytes(self, places: Zmm) -> Zmm {
+        Zmm(proven!(_mm512_shuffle_epi8(self.0, places.0)))
     }
 }
 
@@ -392,25 +602,60 @@ impl Shuffle for Zmm {
     }
 }
 
+impl Symbols for Zmm {
+    /// The matrix of the affine instruction.
+    type Factor = [u64; 1];
+    type Split = Zmm;
+    const SUMS: usize = 16;
+    const IMAGES: usize = 1;
+
+    #[inline(always)]
+    fn factor(field: Field, factor: u8) -> [u64; 1] {
+        AFFINE[field as usize].of(factor)
+    }
+
+    #[inline(always)]
+    fn split(self) -> Zmm {
+        self
+    }
+
+    #[inline(always)]
+    fn times(symbols: Zmm, factor: &[u64; 1]) -> Zmm {
+        Zmm(proven!({
+            let matrix = _mm512_set1_epi64(factor[0].cast_signed());
+            _mm512_gf2p8affine_epi64_epi8::<0>(symbols.0, matrix)
+        }))
+    }
+
+    #[inline(always)]
+    fn times_images(self, images: &[Block]) -> Zmm {
+        let images = &images[..Zmm::LANES];
+        // The slice covers the bytes read.
+        Zmm(proven!(_mm512_gf2p8mul_epi8(self.0, _mm512_loadu_si512(images.as_ptr().cast()))))
+    }
+}
+
 impl Vector for Zmm {
     type Shuffler = Zmm;
 
     #[inline(always)]
-    fn splat(cpu: Vaes512, block: Block) -> Zmm {
-        let _ = cpu;
-        let lane = proven!(_mm_loadu_si128(std::ptr::from_ref(&block).cast()));
-        Zmm(proven!(_mm512_broadcast_i32x4(lane)))
+    fn lanes_to_rows(blocks: [Zmm; 4]) -> [Zmm; 4] {
+        let mut rows = blocks;
+        Zmm::transpose_lanes(&mut rows);
+        rows
+    }
+
+    #[inline(always)]
+    fn add_low(self, count: u64) -> Zmm {
+        let count = count.cast_signed();
+        let counts = proven!(_mm512_maskz_set1_epi64(!HIGH_HALVES, count));
+        Zmm(proven!(_mm512_add_epi64(self.0, counts)))
     }
 
     #[inline(always)]
     fn add_count(self, first: u64) -> Zmm {
         let [a, b, c, d] = [0, 1, 2, 3].map(|lane| first.wrapping_add(lane).cast_signed());
         Zmm(proven!(_mm512_add_epi64(self.0, _mm512_set_epi64(0, d, 0, c, 0, b, 0, a))))
-    }
-
-    #[inline(always)]
-    fn xor(self, other: Zmm) -> Zmm {
-        Zmm(proven!(_mm512_xor_si512(self.0, other.0)))
     }
 
     #[inline(always)]
