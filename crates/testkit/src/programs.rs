@@ -42,7 +42,14 @@ pub enum Kind {
     Stream(usize),
     /// The same with one AND in 64 gates.
     Sparse(usize),
+    /// Multiplexers of the widths [`MUX_WIDTHS`].
+    Muxes,
+    /// Multiplexers whose select or data are ORs, negations, constants, each other, or the same wire.
+    MuxEdges,
 }
+
+/// One lane, and around each width that a backend could treat in a way of its own.
+pub const MUX_WIDTHS: [usize; 8] = [1, 7, 8, 9, 63, 64, 65, 130];
 
 /// One of the test programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +101,8 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::Products => ((16, 16), &[16]),
         Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
         Kind::Sparse(_) => ((64, 64), &[1]),
+        Kind::Muxes => ((131, 131), &MUX_WIDTHS),
+        Kind::MuxEdges => ((9, 9), &[9; 10]),
     }
 }
 
@@ -155,6 +164,8 @@ impl Program for TestProgram {
             }
             Kind::Stream(n) => vec![ands(g, x, y, n / 4)?],
             Kind::Sparse(n) => vec![sparse(g, x, y, n / 64)?],
+            Kind::Muxes => muxes(g, x, y)?,
+            Kind::MuxEdges => mux_edges(g, x, y)?,
         })
     }
 }
@@ -225,6 +236,45 @@ fn sparse<G: Gates>(
     Ok(vec![chain])
 }
 
+/// The last bit of each input selects, alone and together.
+fn muxes<G: Gates>(g: &mut G, x: &[G::Wire], y: &[G::Wire]) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    let both = g.xor(&x[130], &y[130])?;
+    let selects = [&x[130], &y[130], &both];
+    let mux = |(i, width): (usize, usize)| g.mux_many(selects[i % 3], &x[..width], &y[..width]);
+    MUX_WIDTHS.into_iter().enumerate().map(mux).collect()
+}
+
+fn mux_edges<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    let (zero, one) = (g.constant(false)?, g.constant(true)?);
+    let either = gadgets::or(g, &x[0], &y[0])?;
+    let neither = g.not(&either)?;
+    let ors = gadgets::or_bits(g, x, y)?;
+    let nots = gadgets::not_bits(g, &ors)?;
+    let constants: Vec<G::Wire> = (0..9).map(|i| [&zero, &one][i % 2].clone()).collect();
+    let repeated = vec![x[3].clone(); 9];
+    let mut found = vec![
+        g.mux_many(&either, &ors, &nots)?,
+        g.mux_many(&neither, &nots, y)?,
+        g.mux_many(&zero, x, y)?,
+        g.mux_many(&one, x, &ors)?,
+        g.mux_many(&y[1], &constants, &nots)?,
+        g.mux_many(&x[3], &repeated, y)?,
+        g.mux_many(&x[2], x, x)?,
+        // Both inputs of the AND of lane 4 are the same wire, or one and its negation.
+        g.mux_many(&y[4], y, &constants)?,
+    ];
+    // What comes out selects, and is selected from, at once.
+    let first = found[0].clone();
+    let second = g.mux_many(&first[0], &first, &found[7])?;
+    let third = g.mux_many(&second[8], &second, &first)?;
+    found.extend([second, third]);
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +296,11 @@ mod tests {
         assert!(all >= 300_000);
         let sparse = Counter::count(&TestProgram(Kind::Sparse(640)));
         assert_eq!((sparse.and, sparse.xor + sparse.not), (10, 630));
+        let muxes = TestProgram(Kind::Muxes);
+        let inputs = muxes.inputs(5);
+        let chosen = Clear::eval(&muxes, &inputs);
+        assert_eq!(chosen.iter().map(Vec::len).sum::<usize>(), 347);
+        let third = if inputs[0][130] ^ inputs[1][130] { &inputs[0] } else { &inputs[1] };
+        assert_eq!(chosen[2], third[..8]);
     }
 }

@@ -1,0 +1,117 @@
+//! What only `jimu` has: multiplexers of its own, switches, and a hash that follows rho.
+
+use cenote_circuit::Clear;
+use cenote_engine::{
+    Backend, Fault, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session,
+    SessionConfig,
+};
+use cenote_testkit::conformance::ALL_RECEIVERS;
+use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
+use cenote_testkit::run::{expected, prg_of, run_program, sessions, smallest};
+use cenote_testkit::run_pair;
+
+/// A small pool: wide cores are large.
+const POOL: PoolChoice = PoolChoice::Kept(100);
+
+fn config(rho: Rho, jimu: JimuSwitches) -> SessionConfig {
+    SessionConfig { pool: POOL, rho, jimu, ..smallest(Backend::Jimu) }
+}
+
+const NO_CORES: JimuSwitches = JimuSwitches { muxcore: false, ..JimuSwitches::DEFAULT };
+
+/// Runs programs one after the other, compares with clear evaluation, and returns how many cores
+/// of width 1 were taken for each.
+fn check(config: &SessionConfig, programs: &[(Kind, Receivers)]) -> Vec<u64> {
+    let (garbler, evaluator) = sessions(config, 31, |session, role| {
+        let mut taken = Vec::new();
+        for (kind, to) in programs {
+            let program = TestProgram(*kind);
+            let inputs = program.inputs(77);
+            let before = session.occupancy().map_or(0, |levels| levels.consumed);
+            let output = run_program(session, &program, &inputs, *to)?;
+            let clear = expected(&Clear::eval(&program, &inputs), *to, role);
+            assert_eq!(output, clear, "{kind:?} to {to:?} at the {role}");
+            taken.push(session.occupancy().map_or(0, |levels| levels.consumed) - before);
+        }
+        Ok(taken)
+    });
+    let taken = garbler.expect("honest");
+    assert_eq!(evaluator, Ok(taken.clone()), "both sides count alike");
+    taken
+}
+
+#[test]
+fn multiplexers_take_cores_of_their_own() {
+    let muxes = [(Kind::Muxes, Receivers::Both), (Kind::MuxEdges, Receivers::Both)];
+    let without = check(&config(Rho::Bits40, NO_CORES), &muxes);
+    let with = check(&config(Rho::Bits40, JimuSwitches::DEFAULT), &muxes);
+    // Widths 64, 32, 16 and 8 leave up to seven lanes of each multiplexer. The edges have ten
+    // multiplexers of nine lanes, an OR, and nine of them.
+    let rest: usize = MUX_WIDTHS.iter().map(|width| width % 8).sum();
+    assert_eq!((without[0], with[0]), (347, rest as u64));
+    assert_eq!((without[1], with[1]), (10 * 9 + 10, 10 + 10));
+}
+
+#[test]
+fn the_hash_of_higher_bounds_computes_the_same() {
+    let programs: Vec<(Kind, Receivers)> =
+        ALL_RECEIVERS.into_iter().map(|to| (Kind::Compare, to)).collect();
+    for rho in [Rho::Bits64, Rho::Bits80] {
+        // Permutation messages of two blocks, in every kind of message.
+        let params = JimuParams::derive(POOL, rho, JimuSwitches::DEFAULT).expect("sound");
+        assert_eq!((params.codes.perms.field_bits, params.rho), (8, rho));
+        assert!(params.epsilon_log2 < 1.5 - f64::from(rho.bits()));
+        check(&config(rho, JimuSwitches::DEFAULT), &programs);
+    }
+    check(&config(Rho::Bits64, JimuSwitches::DEFAULT), &[(Kind::MuxEdges, Receivers::Garbler)]);
+}
+
+/// How a session ends that the sides open with these configurations.
+fn open(configs: [SessionConfig; 2]) -> [Result<(), Fault>; 2] {
+    let (garbler, evaluator) = run_pair(|channel, role: Role| {
+        Session::open(channel, role, &configs[role as usize], prg_of(role, 11)).map(|_| ())
+    });
+    [garbler, evaluator]
+}
+
+#[test]
+fn what_has_no_sound_pool_is_refused() {
+    let own = smallest(Backend::Jimu);
+    let none = [PoolChoice::OneShot(1), PoolChoice::OneShot(1_000_000)];
+    let small = [0, 1, 39, 44].map(PoolChoice::Kept);
+    let large = [1 << 40, u64::MAX].map(PoolChoice::Kept);
+    for pool in none.into_iter().chain(small).chain(large) {
+        for end in open([SessionConfig { pool, ..own }; 2]) {
+            assert!(matches!(end, Err(Fault::Policy(_))), "{pool:?}: {end:?}");
+        }
+    }
+    // A pool that is sound at 2^-40 is not at 2^-80.
+    let enough = SessionConfig { pool: PoolChoice::Kept(60), ..own };
+    assert_eq!(open([enough; 2]), [Ok(()), Ok(())]);
+    for end in open([SessionConfig { rho: Rho::Bits80, ..enough }; 2]) {
+        assert!(matches!(end, Err(Fault::Policy(_))), "{end:?}");
+    }
+}
+
+#[test]
+fn differing_parameters_are_refused_by_name_on_both_sides() {
+    let own = smallest(Backend::Jimu);
+    let compact = JimuSwitches { compact: true, ..own.jimu };
+    for (other, names) in [
+        (SessionConfig { jimu: NO_CORES, ..own }, &["multiplexers", "epsilon"][..]),
+        (SessionConfig { jimu: compact, ..own }, &["compact"]),
+        (SessionConfig { pool: PoolChoice::Kept(401), ..own }, &["pool", "multiplexers"]),
+        (
+            SessionConfig { pool: PoolChoice::Kept(20_000), ..own },
+            &["pool", "bucket", "check rate"],
+        ),
+        (SessionConfig { rho: Rho::Bits64, ..own }, &["epsilon", "check rate"]),
+    ] {
+        for configs in [[own, other], [other, own]] {
+            for end in open(configs) {
+                let Err(Fault::Policy(text)) = &end else { panic!("{other:?}: {end:?}") };
+                assert!(names.iter().all(|name| text.contains(name)), "{names:?}: {text}");
+            }
+        }
+    }
+}
