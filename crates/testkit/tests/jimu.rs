@@ -105,7 +105,7 @@ fn differing_parameters_are_refused_by_name_on_both_sides() {
             SessionConfig { pool: PoolChoice::Kept(20_000), ..own },
             &["pool", "bucket", "check rate"],
         ),
-        (SessionConfig { rho: Rho::Bits64, ..own }, &["epsilon", "check rate"]),
+        (SessionConfig { rho: Rho::Bits64, ..own }, &["bucket", "check rate"]),
     ] {
         for configs in [[own, other], [other, own]] {
             for end in open(configs) {
