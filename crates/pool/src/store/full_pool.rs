@@ -68,6 +68,11 @@ impl<T: Copy + Zeroize> Pool<T> {
         Ok(())
     }
 
+    /// The items, slot after slot.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
     /// Number of items, always.
     pub fn capacity(&self) -> usize {
         self.items.len()

@@ -48,6 +48,7 @@
 //! **Differences from the papers.** docs/protocols/jimu.md.
 
 mod batch;
+mod compact;
 mod evaluator;
 mod garbler;
 mod input_check;

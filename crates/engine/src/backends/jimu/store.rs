@@ -76,6 +76,11 @@ impl Slab {
         self.stride
     }
 
+    /// Bytes of all rows, used or not.
+    pub(super) fn bytes(&self) -> usize {
+        self.blocks.capacity() * size_of::<Block>()
+    }
+
     /// A row that is not in use; its content is unspecified.
     pub(super) fn claim(&mut self) -> u32 {
         if let Some(row) = self.free.pop() {

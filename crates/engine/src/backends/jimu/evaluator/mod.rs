@@ -1,6 +1,8 @@
 //! The evaluator of a request: verifies the solders of a chunk, then evaluates it.
 
+mod compact;
 mod recovery;
+mod stored;
 mod supply;
 
 use cenote_net::{Channel, Fault, Phase};

@@ -8,14 +8,18 @@ use cenote_ot::{CotReceiver, watch};
 use cenote_pool::params::Code;
 use cenote_pool::{Occupancy, Pool};
 use cenote_prim::bits::pack;
+use cenote_prim::merkle::{MerkleBuilder, Node};
 use cenote_prim::{Block, Prg, SessionId};
 use zeroize::Zeroize;
 
-use crate::backends::jimu::batch::{self, Kind, Selection, defect, lanes};
+use super::compact::{Exchange, Root};
+use super::stored::{Items, Keep, Store, TAG};
+use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
+use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::input_check::{self, Sums};
-use crate::backends::jimu::params::{JimuParams, PoolSpec};
+use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::shelf::Shelf;
-use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
+use crate::backends::jimu::store::{Sealer, Stored};
 use crate::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
@@ -33,6 +37,7 @@ pub(in crate::backends::jimu) struct Supply {
     offset: Block,
     choices: CotReceiver,
     sealer: Sealer,
+    leaves: Leaves,
     pools: Vec<CorePool>,
     escrow: EscrowPool,
     /// Wires for the evaluator's inputs: see [`InputWire`].
@@ -56,14 +61,6 @@ struct EscrowPool {
     ready: Shelf,
 }
 
-/// A pool and the rows of its items: tables, tags, number of the first wire.
-struct Store {
-    kind: Kind,
-    spec: PoolSpec,
-    rows: Slab,
-    pool: Option<Pool<Stored>>,
-}
-
 /// A wire for an input of the evaluator: its active label and tag, and the choice bit, which is its
 /// masked value.
 #[derive(Clone, Copy)]
@@ -80,75 +77,17 @@ pub(in crate::backends::jimu) struct Escrowed<'a> {
     pub(in crate::backends::jimu) records: &'a [Block],
 }
 
-/// Blocks of an [`InputWire`] and of a tag on a shelf.
+/// Blocks of an [`InputWire`] on a shelf.
 const INPUT: usize = 5;
-const TAG: usize = size_of::<Tag>() / 16;
 
 /// What survived the check of a batch.
 struct Batch {
     fresh: Vec<Stored>,
+    /// Their leaves, in compact storage.
+    leaves: Vec<Node>,
     /// Tags of the extra wires.
     extra: Vec<Tag>,
     selection: Selection,
-}
-
-/// Contiguous copies of items, in the order in which they are used.
-#[derive(Default)]
-struct Items {
-    numbers: Vec<u64>,
-    tables: Vec<Block>,
-    tags: Vec<Tag>,
-}
-
-impl Items {
-    fn clear(&mut self) {
-        self.numbers.clear();
-        self.tables.clear();
-        self.tags.clear();
-    }
-
-    fn push(&mut self, kind: Kind, row: &[Block]) {
-        let (tables, rest) = row.split_at(kind.table_blocks());
-        let (tags, number) = rest.split_at(TAG * kind.wires());
-        self.tables.extend_from_slice(tables);
-        self.tags.extend_from_slice(bytemuck::cast_slice(tags));
-        self.numbers.push(number[0].to_u128() as u64);
-    }
-}
-
-impl Store {
-    fn new(kind: Kind, spec: PoolSpec) -> Store {
-        let stride = kind.table_blocks() + TAG * kind.wires() + 1;
-        Store { kind, spec, rows: Slab::new(stride), pool: None }
-    }
-
-    /// Stores an item; it is sealed at once, while it is in the caches.
-    fn put(&mut self, sealer: &Sealer, number: u64, tables: &[Block], tags: &[Tag]) -> Stored {
-        let place = self.rows.claim();
-        let row = self.rows.row_mut(place);
-        let (first, rest) = row.split_at_mut(tables.len());
-        let (second, last) = rest.split_at_mut(TAG * tags.len());
-        first.copy_from_slice(tables);
-        second.copy_from_slice(bytemuck::cast_slice(tags));
-        last[0] = Block::new(number.into());
-        sealer.seal(place.into(), row)
-    }
-
-    /// Moves `items` out of their rows, after a look at their seals.
-    fn take(&mut self, sealer: &Sealer, items: &[Stored], out: &mut Items) -> Result<(), Fault> {
-        out.clear();
-        for (i, &item) in items.iter().enumerate() {
-            if let Some(later) = items.get(i + AHEAD) {
-                self.rows.prefetch(later.place);
-            }
-            let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
-            let row = row.unwrap_or_default();
-            let place = sealer.open(item, row)?;
-            out.push(self.kind, row);
-            self.rows.release(place as u32);
-        }
-        Ok(())
-    }
 }
 
 impl Supply {
@@ -163,16 +102,17 @@ impl Supply {
         let mut tosses = Tosses::new(session, Role::Evaluator);
         let offset = receive_offset(channel, &mut hash, &mut tosses, &mut prg)?;
         let choices = CotReceiver::setup(channel, &session, 1, params.ot, &mut prg)?;
+        let compact = params.switches.compact;
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
             let shape = Shape::new(width);
             let ready = Shelf::new(garbled_core::ready_blocks(shape, spec.bucket));
-            CorePool { shape, store: Store::new(Kind::Core(shape), spec), ready }
+            CorePool { shape, store: Store::new(Kind::Core(shape), spec, compact), ready }
         });
         let pools: Vec<CorePool> = pools.collect();
         let perm_blocks = hash.perm_blocks();
         let escrow = EscrowPool {
-            store: Store::new(Kind::Escrow(perm_blocks), params.escrow),
+            store: Store::new(Kind::Escrow(perm_blocks), params.escrow, compact),
             ready: Shelf::new(TAG + params.escrow.bucket * escrow::record_blocks(perm_blocks)),
         };
         let widest = pools.iter().map(|pool| pool.store.rows.stride()).max().unwrap_or_default();
@@ -184,6 +124,7 @@ impl Supply {
             offset,
             choices,
             sealer: Sealer::new(widest, &mut prg),
+            leaves: Leaves::new(session),
             inputs: Shelf::new(INPUT),
             tosses,
             prg,
@@ -207,7 +148,8 @@ impl Supply {
     /// Levels of the pool of ANDs.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
         let CorePool { store, ready, .. } = &self.pools[0];
-        batch::occupancy(store.pool.as_ref(), ready, self.params.epsilon_log2)
+        let levels = store.pool.as_ref().map(Keep::levels);
+        batch::occupancy(levels, ready, self.params.epsilon_log2)
     }
 
     /// Ready cores of a pool.
@@ -293,25 +235,39 @@ impl Supply {
         if store.pool.is_some() {
             return Ok(());
         }
-        let spec = store.spec;
-        store.rows.reserve(spec.capacity + spec.batch);
         channel.set_phase(Phase::Preprocess);
-        let mut items = Vec::with_capacity(spec.capacity + spec.batch);
+        let full = if self.params.switches.compact {
+            Keep::Compact(self.fill_root(channel, at)?)
+        } else {
+            Keep::Stored(self.fill_rows(channel, at)?)
+        };
+        self.store(at).pool = Some(full);
+        Ok(())
+    }
+
+    fn fill_rows(&mut self, channel: &mut Channel, at: Place) -> Result<Pool<Stored>, Fault> {
+        let spec = self.store(at).spec;
+        let mut items = Vec::with_capacity(spec.capacity);
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
             let mut batch = self.generate(channel, at, spec.fresh(missing), 0)?;
             let more = batch.fresh.split_off(missing.min(batch.fresh.len()));
             items.extend(batch.fresh);
-            self.release(at, &more);
+            self.store(at).release(&more);
         }
-        self.store(at).pool = Some(Pool::full(spec.capacity, items).map_err(defect)?);
-        Ok(())
+        Pool::full(spec.capacity, items).map_err(defect)
     }
 
-    fn release(&mut self, at: Place, items: &[Stored]) {
-        for item in items {
-            self.store(at).rows.release(item.place as u32);
+    fn fill_root(&mut self, channel: &mut Channel, at: Place) -> Result<Root, Fault> {
+        let spec = self.store(at).spec;
+        let mut tree = MerkleBuilder::new(self.leaves.hash.clone());
+        while tree.count() < spec.capacity {
+            let missing = spec.capacity - tree.count();
+            let batch = self.generate(channel, at, spec.fresh(missing), 0)?;
+            batch.leaves.iter().take(missing).for_each(|leaf| tree.push(*leaf));
+            self.store(at).end();
         }
+        Ok(Root::new(&tree))
     }
 
     /// One batch through pool number `at` of cores; phases as for the garbler.
@@ -322,14 +278,18 @@ impl Supply {
         buckets: Phase,
     ) -> Result<(), Fault> {
         let drawn = self.draw(channel, Place::Core(at), 0, buckets)?;
-        self.solder_buckets(channel, at, &drawn.fresh)
+        self.solder_buckets(channel, at, &drawn.fresh)?;
+        self.pools[at].store.end();
+        Ok(())
     }
 
     /// One batch of escrow gadgets and of wires soldered to them.
     fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
         let spec = self.escrow.store.spec;
         let drawn = self.draw(channel, Place::Escrow, spec.batch / spec.bucket, buckets)?;
-        self.solder_escrow(channel, &drawn.fresh, &drawn.extra)
+        self.solder_escrow(channel, &drawn.fresh, &drawn.extra)?;
+        self.escrow.store.end();
+        Ok(())
     }
 
     /// A fresh batch, exchanged for drawn items.
@@ -345,11 +305,20 @@ impl Supply {
         let spec = self.store(at).spec;
         let mut batch = self.generate(channel, at, spec.batch, extra)?;
         channel.set_phase(buckets);
-        let Store { pool: Some(pool), .. } = self.store(at) else {
-            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        let draws = batch::draws(&spec, &mut batch.selection.coins, batch.fresh.len())?;
+        let rest = batch.fresh.split_off(draws.positions().len());
+        let store = match at {
+            Place::Core(at) => &mut self.pools[at].store,
+            Place::Escrow => &mut self.escrow.store,
         };
-        let rest = batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
-        self.release(at, &rest);
+        store.release(&rest);
+        if !self.params.switches.compact {
+            store.exchange(&draws, &mut batch.fresh)?;
+            return Ok(batch);
+        }
+        let (hash, sealer, leaves) = (&self.hash, &self.sealer, &mut self.leaves);
+        let exchange = Exchange { channel, hash, sealer, leaves, store };
+        exchange.run(&draws, &mut batch.fresh, &batch.leaves)?;
         Ok(batch)
     }
 
@@ -436,6 +405,7 @@ impl Supply {
         extra: usize,
     ) -> Result<Batch, Fault> {
         let (kind, spec) = (self.store(at).kind, self.store(at).spec);
+        self.store(at).begin(items);
         let mut stored = Vec::with_capacity(items);
         for strip in batch::strips(items, kind.wires()) {
             self.receive_strip(channel, at, strip, &mut stored)?;
@@ -450,9 +420,13 @@ impl Supply {
         let selection = Selection::new(coin, &spec, kind, items);
         self.check_opened(channel, at, &selection, &stored)?;
         let checked: Vec<Stored> = selection.checked.iter().map(|&item| stored[item]).collect();
-        self.release(at, &checked);
+        let store = self.store(at);
+        store.release(&checked);
         let fresh = selection.survivors.iter().map(|&item| stored[item]).collect();
-        Ok(Batch { fresh, extra: wires, selection })
+        let leaves = store.leaves.as_ref().map_or_else(Vec::new, |leaves| {
+            selection.survivors.iter().map(|&item| leaves[item]).collect()
+        });
+        Ok(Batch { fresh, leaves, extra: wires, selection })
     }
 
     fn receive_strip(
@@ -464,18 +438,25 @@ impl Supply {
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
         let (wires, blocks) = (kind.wires(), kind.table_blocks());
-        let mut tags = Vec::new();
-        let more = 16 * items * blocks;
-        let (first, tables) = self.hash_strip(channel, lanes(items * wires), more, &mut tags)?;
+        let (lanes, mut tags) = (lanes(items * wires), Vec::new());
+        let corrections = self.hash.corrections_len(lanes);
+        let frame = channel.recv(tags::JIMU_STRIP, corrections + 16 * items * blocks)?;
+        let (corrections, tables) = frame.split_at(corrections);
+        let first = self.hash.hash(lanes, corrections, &mut tags)?;
+        let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
+        let store = match at {
+            Place::Core(at) => &mut self.pools[at].store,
+            Place::Escrow => &mut self.escrow.store,
+        };
         let mut own = vec![Block::ZERO; blocks];
-        for (item, bytes) in tables.chunks_exact(16 * blocks).enumerate() {
+        for ((number, bytes), tags) in
+            numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
+        {
             Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
-            let tags = &tags[item * wires..(item + 1) * wires];
-            let store = match at {
-                Place::Core(at) => &mut self.pools[at].store,
-                Place::Escrow => &mut self.escrow.store,
-            };
-            stored.push(store.put(&self.sealer, first + (item * wires) as u64, &own, tags));
+            stored.push(store.put(&self.sealer, *number, &own, tags));
+        }
+        if let Some(leaves) = &mut store.leaves {
+            self.leaves.of(kind, &numbers, &frame, leaves);
         }
         Ok(())
     }
@@ -619,13 +600,6 @@ impl Supply {
         }
         Ok(())
     }
-}
-
-/// Which of the supply's pools.
-#[derive(Clone, Copy)]
-enum Place {
-    Core(usize),
-    Escrow,
 }
 
 /// Receives `count` openings.

@@ -1,5 +1,7 @@
 //! The garbler of a request: solders the program's wires to ready cores.
 
+mod compact;
+mod store;
 mod supply;
 
 use cenote_net::{Channel, Fault};

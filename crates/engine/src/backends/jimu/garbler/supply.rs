@@ -4,17 +4,20 @@ mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotSender, watch};
-use cenote_pool::{Occupancy, Pool};
+use cenote_pool::Occupancy;
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-use crate::backends::jimu::batch::{self, Kind, Selection, defect, lanes};
+use super::compact::Again;
+use super::store::Keep;
+use crate::backends::jimu::batch::{self, Kind, Levels, Place, Selection, lanes};
+use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::shelf::Shelf;
-use crate::backends::jimu::store::{Sealer, Stored};
+use crate::backends::jimu::store::Sealer;
 use crate::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
 use crate::protocols::escrow;
 use crate::protocols::garbled_core::{self, Shape};
@@ -29,6 +32,7 @@ pub(in crate::backends::jimu) struct Supply {
     offset: Secret<Label>,
     choices: CotSender,
     sealer: Sealer,
+    leaves: Leaves,
     pools: Vec<CorePool>,
     escrow: EscrowPool,
     /// Labels of wires for the evaluator's inputs.
@@ -41,7 +45,7 @@ pub(in crate::backends::jimu) struct Supply {
 struct CorePool {
     shape: Shape,
     spec: PoolSpec,
-    pool: Option<Pool<Stored>>,
+    pool: Option<Keep>,
     /// Messages of the base wires of ready buckets.
     ready: Shelf,
 }
@@ -49,7 +53,7 @@ struct CorePool {
 /// The pool of escrow gadgets.
 struct EscrowPool {
     spec: PoolSpec,
-    pool: Option<Pool<Stored>>,
+    pool: Option<Keep>,
     /// Messages of wires soldered to a bucket of gadgets.
     ready: Shelf,
 }
@@ -59,9 +63,9 @@ const MESSAGE: usize = size_of::<Message>() / 16;
 /// Blocks of a label.
 const LABEL: usize = size_of::<Label>() / 16;
 
-/// What survived the check of a batch.
+/// What survived the check of a batch, by number.
 struct Batch {
-    fresh: Vec<Stored>,
+    fresh: Vec<u64>,
     /// Number of the first of the extra wires.
     extra: u64,
     selection: Selection,
@@ -93,6 +97,7 @@ impl Supply {
             offset,
             choices,
             sealer: Sealer::new(0, &mut prg),
+            leaves: Leaves::new(session),
             inputs: Shelf::new(LABEL),
             tosses,
             prg,
@@ -131,7 +136,8 @@ impl Supply {
     /// Levels of the pool of ANDs.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
         let CorePool { pool, ready, .. } = &self.pools[0];
-        batch::occupancy(pool.as_ref(), ready, self.params.epsilon_log2)
+        let levels: Option<Levels> = pool.as_ref().map(Keep::levels);
+        batch::occupancy(levels, ready, self.params.epsilon_log2)
     }
 
     /// The next `count` wires soldered to escrow.
@@ -165,11 +171,7 @@ impl Supply {
         channel: &mut Channel,
         at: usize,
     ) -> Result<(), Fault> {
-        if self.pools[at].pool.is_none() {
-            let (spec, shape) = (self.pools[at].spec, self.pools[at].shape);
-            self.pools[at].pool = Some(self.full_pool(channel, spec, Kind::Core(shape))?);
-        }
-        Ok(())
+        self.fill_pool(channel, Place::Core(at))
     }
 
     /// Fills the pool of escrow gadgets, unless it is full.
@@ -177,48 +179,81 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
     ) -> Result<(), Fault> {
-        if self.escrow.pool.is_none() {
-            let (spec, kind) = (self.escrow.spec, Kind::Escrow(self.hash.perm_blocks()));
-            self.escrow.pool = Some(self.full_pool(channel, spec, kind)?);
-        }
-        Ok(())
+        self.fill_pool(channel, Place::Escrow)
     }
 
-    fn full_pool(
-        &mut self,
-        channel: &mut Channel,
-        spec: PoolSpec,
-        kind: Kind,
-    ) -> Result<Pool<Stored>, Fault> {
+    /// A pool, what it is for and how it is kept.
+    fn pool(&mut self, at: Place) -> (&mut Option<Keep>, Kind, PoolSpec) {
+        match at {
+            Place::Core(at) => {
+                let CorePool { shape, spec, pool, .. } = &mut self.pools[at];
+                (pool, Kind::Core(*shape), *spec)
+            }
+            Place::Escrow => {
+                let kind = Kind::Escrow(self.hash.perm_blocks());
+                (&mut self.escrow.pool, kind, self.escrow.spec)
+            }
+        }
+    }
+
+    fn fill_pool(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
+        let (pool, kind, spec) = self.pool(at);
+        if pool.is_some() {
+            return Ok(());
+        }
         channel.set_phase(Phase::Preprocess);
-        let mut items = Vec::with_capacity(spec.capacity + spec.batch);
+        let mut items = Vec::with_capacity(spec.capacity);
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
             let batch = self.generate(channel, &spec, kind, spec.fresh(missing), 0)?;
             items.extend(batch.fresh.into_iter().take(missing));
         }
-        Pool::full(spec.capacity, items).map_err(defect)
+        let sealer = (!self.params.switches.compact).then_some(&self.sealer);
+        let full = Keep::full(sealer, spec.capacity, items)?;
+        *self.pool(at).0 = Some(full);
+        Ok(())
     }
 
-    /// One batch through pool number `at` of cores. What draws from the pool is booked to the
-    /// phase `buckets`: online for a request that waits for it.
+    /// A fresh batch, exchanged for drawn items. What the evaluator did not keep is sent again. What
+    /// draws from the pool is booked to the phase `buckets`: online for a request that waits for it.
+    fn draw(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        extra: usize,
+        buckets: Phase,
+    ) -> Result<Batch, Fault> {
+        self.fill_pool(channel, at)?;
+        let (_, kind, spec) = self.pool(at);
+        channel.set_phase(Phase::Preprocess);
+        let mut batch = self.generate(channel, &spec, kind, spec.batch, extra)?;
+        channel.set_phase(buckets);
+        let draws = batch::draws(&spec, &mut batch.selection.coins, batch.fresh.len())?;
+        batch.fresh.truncate(draws.positions().len());
+        let pool = match at {
+            Place::Core(at) => &mut self.pools[at].pool,
+            Place::Escrow => &mut self.escrow.pool,
+        };
+        let Some(pool) = pool else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        if let Some(numbers) = pool.compact() {
+            let again = Again::new(kind, &self.hash, &self.offset);
+            again.send(channel, &mut self.leaves, numbers, &draws)?;
+        }
+        pool.exchange(&self.sealer, &draws, &mut batch.fresh)?;
+        Ok(batch)
+    }
+
+    /// One batch through pool number `at` of cores.
     pub(in crate::backends::jimu) fn refill(
         &mut self,
         channel: &mut Channel,
         at: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
-        self.fill(channel, at)?;
-        let (spec, shape) = (self.pools[at].spec, self.pools[at].shape);
-        channel.set_phase(Phase::Preprocess);
-        let mut batch = self.generate(channel, &spec, Kind::Core(shape), spec.batch, 0)?;
-        channel.set_phase(buckets);
-        let CorePool { pool: Some(pool), .. } = &mut self.pools[at] else {
-            return Err(Fault::Internal("a pool that was filled is gone".into()));
-        };
-        batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
-        let numbers = self.unseal(&batch.fresh)?;
-        self.solder_buckets(channel, at, &numbers)
+        let drawn = self.draw(channel, Place::Core(at), 0, buckets)?;
+        self.solder_buckets(channel, at, &drawn.fresh)
     }
 
     /// Inner solders of the buckets that `numbers` name; their base wires go on the shelf.
@@ -254,19 +289,9 @@ impl Supply {
 
     /// One batch of escrow gadgets and of wires soldered to them.
     fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
-        self.fill_escrow(channel)?;
         let spec = self.escrow.spec;
-        channel.set_phase(Phase::Preprocess);
-        let kind = Kind::Escrow(self.hash.perm_blocks());
-        let extra = spec.batch / spec.bucket;
-        let mut batch = self.generate(channel, &spec, kind, spec.batch, extra)?;
-        channel.set_phase(buckets);
-        let Some(pool) = &mut self.escrow.pool else {
-            return Err(Fault::Internal("a pool that was filled is gone".into()));
-        };
-        batch::exchange(pool, &spec, &mut batch.selection.coins, &mut batch.fresh)?;
-        let numbers = self.unseal(&batch.fresh)?;
-        self.solder_escrow(channel, &numbers, batch.extra)
+        let drawn = self.draw(channel, Place::Escrow, spec.batch / spec.bucket, buckets)?;
+        self.solder_escrow(channel, &drawn.fresh, drawn.extra)
     }
 
     fn solder_escrow(
@@ -319,7 +344,7 @@ impl Supply {
         let coin = self.close(channel)?;
         let selection = Selection::new(coin, spec, kind, items);
         self.open_checked(channel, kind, &selection, &numbers)?;
-        let fresh = selection.survivors.iter().map(|&item| self.sealer.seal(numbers[item], &[]));
+        let fresh = selection.survivors.iter().map(|&item| numbers[item]);
         Ok(Batch { fresh: fresh.collect(), extra: wires.unwrap_or_default(), selection })
     }
 
@@ -335,13 +360,7 @@ impl Supply {
         self.hash_strip(channel, lanes(items * wires), |first, messages, frame| {
             let own: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
             let mut tables = vec![Block::ZERO; items * kind.table_blocks()];
-            let messages = &messages[..items * wires];
-            match kind {
-                Kind::Core(shape) => {
-                    garbled_core::garble(shape, &offset, &own, messages, &mut tables);
-                }
-                Kind::Escrow(_) => escrow::seal(kind.table_blocks(), &own, messages, &mut tables),
-            }
+            garble(kind, &offset, &own, &messages[..items * wires], &mut tables);
             frame.extend_from_slice(Block::as_bytes(&tables));
             numbers.extend(own);
         })?;
@@ -405,10 +424,6 @@ impl Supply {
         Ok(())
     }
 
-    fn unseal(&self, items: &[Stored]) -> Result<Vec<u64>, Fault> {
-        items.iter().map(|&item| self.sealer.open(item, &[])).collect()
-    }
-
     /// `total` wires for the evaluator's inputs, sacrificed ones included: hashed labels, whose keys
     /// go to the evaluator by correlated OT (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
@@ -469,6 +484,20 @@ impl Supply {
     }
 }
 
+/// The tables of items, from the messages of their wires.
+pub(super) fn garble(
+    kind: Kind,
+    offset: &Label,
+    numbers: &[u64],
+    messages: &[Message],
+    tables: &mut [Block],
+) {
+    match kind {
+        Kind::Core(shape) => garbled_core::garble(shape, offset, numbers, messages, tables),
+        Kind::Escrow(blocks) => escrow::seal(blocks, numbers, messages, tables),
+    }
+}
+
 /// Both watch lists: the evaluator obtains the seeds of the positions that it watches.
 fn send_seeds(
     channel: &mut Channel,
@@ -478,11 +507,13 @@ fn send_seeds(
 ) -> Result<ReedSolomonSender, Fault> {
     let delta = prg.block().with_lsb(true);
     let mut cot = CotSender::setup(channel, session, 0, params.ot, delta, prg)?;
+    // All items follow from this one block: who stores no pool needs no more (`compact.rs`).
+    let mut streams = prg.fork();
     let mut seeds = [Vec::new(), Vec::new()];
     let codes = [&params.codes.labels, &params.codes.perms];
     for (instance, (list, code)) in seeds.iter_mut().zip(codes).enumerate() {
         list.resize(code.n as usize, Block::ZERO);
-        prg.fill(list);
+        streams.fill(list);
         let watched = code.w as usize;
         watch::send(channel, &mut cot, session, instance as u64, list, watched, prg)?;
     }

@@ -1,12 +1,10 @@
 //! What cores cost the evaluator, for measurements.
 
 use cenote_net::{Channel, Fault, Phase};
-use cenote_prim::Block;
 
 use super::{Place, Supply};
 use crate::backends::jimu::batch::{self, Selection};
 use crate::backends::jimu::measure::all_checked;
-use crate::backends::jimu::store::Stored;
 
 impl Supply {
     /// Takes `items` cores as for pool number `at`, checks every one and keeps none.
@@ -27,14 +25,14 @@ impl Supply {
         channel.set_phase(Phase::Online);
         let selection = Selection::new(coin, &spec, kind, items);
         self.check_opened(channel, at, &selection, &rows)?;
-        rows.into_iter().for_each(|row| self.store(at).rows.release(row));
+        let store = self.store(at);
+        store.release(&rows);
+        store.end();
         Ok(())
     }
 
-    /// Bytes kept for the items of pool number `at` of cores: places, seals and rows.
+    /// Bytes kept for the items of pool number `at` of cores.
     pub(in crate::backends::jimu) fn stored_bytes(&self, at: usize) -> usize {
-        let store = &self.pools[at].store;
-        let items = store.pool.as_ref().map_or(0, |pool| pool.capacity());
-        items * (size_of::<Stored>() + store.rows.stride() * size_of::<Block>())
+        self.pools[at].store.bytes()
     }
 }

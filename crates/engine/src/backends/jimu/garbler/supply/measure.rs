@@ -2,10 +2,9 @@
 
 use cenote_net::{Channel, Fault, Phase};
 
-use super::Supply;
+use super::{Keep, Supply};
 use crate::backends::jimu::batch::{self, Kind, Selection};
 use crate::backends::jimu::measure::all_checked;
-use crate::backends::jimu::store::Stored;
 
 impl Supply {
     /// Makes `items` cores as for pool number `at`, opens every one and keeps none.
@@ -29,7 +28,6 @@ impl Supply {
 
     /// Bytes kept for the items of pool number `at` of cores.
     pub(in crate::backends::jimu) fn stored_bytes(&self, at: usize) -> usize {
-        let items = self.pools[at].pool.as_ref().map_or(0, |pool| pool.capacity());
-        items * size_of::<Stored>()
+        self.pools[at].pool.as_ref().map_or(0, Keep::bytes)
     }
 }

@@ -1,0 +1,133 @@
+//! Compact storage, the evaluator's side: a root, and items that come again
+//! (`backends/jimu/compact.rs`).
+
+use cenote_net::{Channel, Fault};
+use cenote_pool::Draws;
+use cenote_prim::Block;
+use cenote_prim::merkle::{self, MerkleBuilder, Node, Part, cover};
+use subtle::ConstantTimeEq;
+
+use super::stored::{Keep, Store};
+use crate::backends::jimu::batch::{self, Levels, lanes};
+use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
+use crate::backends::jimu::store::{Sealer, Stored};
+use crate::ihash::{HashReceiver, ReedSolomonReceiver};
+use crate::tags;
+
+/// What came is not what the slots held.
+const OTHER: Fault = Fault::Misbehaved("jimu.merkle");
+
+/// All that is kept of a pool in compact storage.
+#[derive(Clone, Copy)]
+pub(super) struct Root {
+    node: Node,
+    pub(super) levels: Levels,
+}
+
+impl Root {
+    /// Of a pool that was filled with the leaves of `tree`.
+    pub(super) fn new(tree: &MerkleBuilder) -> Root {
+        let levels = Levels { capacity: tree.count(), buckets: 0, refilled: 0 };
+        Root { node: tree.root(), levels }
+    }
+}
+
+/// Receives what draws take out of a pool.
+pub(super) struct Exchange<'a> {
+    pub(super) channel: &'a mut Channel,
+    pub(super) hash: &'a ReedSolomonReceiver,
+    pub(super) sealer: &'a Sealer,
+    pub(super) leaves: &'a mut Leaves,
+    pub(super) store: &'a mut Store,
+}
+
+impl Exchange<'_> {
+    /// Exchanges `fresh` items, whose leaves are `entering`, for drawn ones.
+    pub(super) fn run(
+        mut self,
+        draws: &Draws,
+        fresh: &mut [Stored],
+        entering: &[Node],
+    ) -> Result<(), Fault> {
+        let Some(Keep::Compact(mut root)) = self.store.pool else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        let run = Run::new(draws);
+        if run.slots.is_empty() {
+            return Ok(());
+        }
+        let entered: Vec<Stored> = run.entered.iter().map(|&item| fresh[item as usize]).collect();
+        let new: Vec<Node> = run.entered.iter().map(|&item| entering[item as usize]).collect();
+        // Their rows make room for what comes.
+        self.store.release(&entered);
+        let (items, old) = self.receive_items(run.slots.len())?;
+        root.node = self.receive_paths(&root, &run.slots, (&old, &new))?;
+        root.levels.buckets += draws.buckets() as u64;
+        root.levels.refilled += draws.positions().len() as u64;
+        self.store.pool = Some(Keep::Compact(root));
+        let drawn = run.drawn.iter().map(|drawn| match *drawn {
+            Drawn::Old(slot) => items[slot as usize],
+            Drawn::Fresh(item) => fresh[item as usize],
+        });
+        let drawn: Vec<Stored> = drawn.collect();
+        fresh.copy_from_slice(&drawn);
+        Ok(())
+    }
+
+    /// The old items of `count` slots, and their leaves. Nothing is known of them before
+    /// [`Exchange::receive_paths`].
+    fn receive_items(&mut self, count: usize) -> Result<(Vec<Stored>, Vec<Node>), Fault> {
+        let kind = self.store.kind;
+        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let (mut items, mut nodes) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut tags, mut own) = (Vec::new(), vec![Block::ZERO; blocks]);
+        for strip in batch::strips(count, wires) {
+            let lanes = lanes(strip * wires);
+            let corrections = self.hash.corrections_len(lanes);
+            let len = again_len(kind, strip, corrections);
+            let frame = self.channel.recv(tags::JIMU_AGAIN, len)?;
+            let (numbers, body) = decode_numbers(&frame, strip);
+            let (corrections, tables) = body.split_at(corrections);
+            self.hash
+                .hash_again(&numbers, wires, lanes, corrections, &mut tags)
+                // No item that was ever checked is refused.
+                .map_err(|_| OTHER)?;
+            self.leaves.of(kind, &numbers, body, &mut nodes);
+            for ((number, bytes), tags) in
+                numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
+            {
+                Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
+                items.push(self.store.put(self.sealer, *number, &own, tags));
+            }
+        }
+        Ok((items, nodes))
+    }
+
+    /// The next root: that of the tree with `new` leaves in `slots`. The `old` ones were there if
+    /// they lead to the root of before.
+    fn receive_paths(
+        &mut self,
+        root: &Root,
+        slots: &[u32],
+        leaves: (&[Node], &[Node]),
+    ) -> Result<Node, Fault> {
+        let capacity = root.levels.capacity;
+        let mut missing =
+            cover(capacity, slots).filter(|part| !matches!(part, Part::Chosen)).count();
+        let (mut piece, mut at) = (Vec::new(), 0);
+        let (hash, channel) = (&self.leaves.hash, &mut *self.channel);
+        let next = || {
+            if at == piece.len() {
+                let nodes = missing.min(MAX_NODES);
+                missing -= nodes;
+                piece = channel.recv(tags::JIMU_PATHS, nodes * size_of::<Node>())?;
+                at = 0;
+            }
+            let node = piece.get(at..).and_then(<[u8]>::first_chunk::<32>);
+            at += size_of::<Node>();
+            node.copied().ok_or(OTHER)
+        };
+        let (before, after) = merkle::exchange(hash, capacity, slots, leaves, next)?;
+        if bool::from(before.ct_eq(&root.node)) { Ok(after) } else { Err(OTHER) }
+    }
+}

@@ -1,0 +1,159 @@
+//! What the evaluator stores of items: rows of tables, tags and numbers, sealed.
+
+use cenote_net::Fault;
+use cenote_pool::{Draws, Pool};
+use cenote_prim::Block;
+use cenote_prim::merkle::Node;
+
+use super::compact::Root;
+use crate::backends::jimu::batch::{Kind, Levels, defect};
+use crate::backends::jimu::params::PoolSpec;
+use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
+use crate::ihash::Tag;
+
+/// Blocks of a tag.
+pub(super) const TAG: usize = size_of::<Tag>() / 16;
+
+/// A pool and the rows of items: tables, tags, number of the first wire.
+pub(super) struct Store {
+    pub(super) kind: Kind,
+    pub(super) spec: PoolSpec,
+    pub(super) rows: Slab,
+    /// Leaves of the batch that is being received, in compact storage.
+    pub(super) leaves: Option<Vec<Node>>,
+    pub(super) pool: Option<Keep>,
+}
+
+/// What is kept of a full pool.
+pub(super) enum Keep {
+    /// The items.
+    Stored(Pool<Stored>),
+    /// The root of a tree over them (`compact.rs`).
+    Compact(Root),
+}
+
+impl Keep {
+    /// Counters of the pool.
+    pub(super) fn levels(&self) -> Levels {
+        match self {
+            Keep::Stored(pool) => Levels::of(pool),
+            Keep::Compact(root) => root.levels,
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn new(kind: Kind, spec: PoolSpec, compact: bool) -> Store {
+        let stride = kind.table_blocks() + TAG * kind.wires() + 1;
+        let leaves = compact.then(Vec::new);
+        Store { kind, spec, rows: Slab::new(stride), leaves, pool: None }
+    }
+
+    /// Makes room for a batch of so many items, and in stored pools for all items.
+    pub(super) fn begin(&mut self, items: usize) {
+        match &mut self.leaves {
+            Some(leaves) => {
+                leaves.clear();
+                self.rows.reserve(items);
+            }
+            None => self.rows.reserve(self.spec.capacity + self.spec.batch),
+        }
+    }
+
+    /// Stores an item; it is sealed at once, while it is in the caches.
+    pub(super) fn put(
+        &mut self,
+        sealer: &Sealer,
+        number: u64,
+        tables: &[Block],
+        tags: &[Tag],
+    ) -> Stored {
+        let place = self.rows.claim();
+        let row = self.rows.row_mut(place);
+        let (first, rest) = row.split_at_mut(tables.len());
+        let (second, last) = rest.split_at_mut(TAG * tags.len());
+        first.copy_from_slice(tables);
+        second.copy_from_slice(bytemuck::cast_slice(tags));
+        last[0] = Block::new(number.into());
+        sealer.seal(place.into(), row)
+    }
+
+    /// Moves `items` out of their rows, after a look at their seals.
+    pub(super) fn take(
+        &mut self,
+        sealer: &Sealer,
+        items: &[Stored],
+        out: &mut Items,
+    ) -> Result<(), Fault> {
+        out.clear();
+        for (i, &item) in items.iter().enumerate() {
+            if let Some(later) = items.get(i + AHEAD) {
+                self.rows.prefetch(later.place);
+            }
+            let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
+            let row = row.unwrap_or_default();
+            let place = sealer.open(item, row)?;
+            out.push(self.kind, row);
+            self.rows.release(place as u32);
+        }
+        Ok(())
+    }
+
+    /// Wipes the rows of items that are not needed.
+    pub(super) fn release(&mut self, items: &[Stored]) {
+        items.iter().for_each(|item| self.rows.release(item.place as u32));
+    }
+
+    /// Exchanges fresh items of a stored pool for drawn ones.
+    pub(super) fn exchange(&mut self, draws: &Draws, fresh: &mut [Stored]) -> Result<(), Fault> {
+        match &mut self.pool {
+            Some(Keep::Stored(pool)) => pool.exchange(draws, fresh).map_err(defect),
+            _ => Err(Fault::Internal("a pool that was filled is gone".into())),
+        }
+    }
+
+    /// Ends a batch: in compact storage no memory is kept for the next one.
+    pub(super) fn end(&mut self) {
+        if self.leaves.is_some() {
+            self.rows = Slab::new(self.rows.stride());
+            self.leaves = Some(Vec::new());
+        }
+    }
+
+    /// Bytes kept for the items of the pool: places, seals and rows; or the root, and what room
+    /// for rows there is.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.pool {
+            Some(Keep::Stored(pool)) => {
+                let row = self.rows.stride() * size_of::<Block>();
+                pool.capacity() * (size_of::<Stored>() + row)
+            }
+            Some(Keep::Compact(root)) => size_of_val(root) + self.rows.bytes(),
+            None => 0,
+        }
+    }
+}
+
+/// Contiguous copies of items, in the order in which they are used.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) numbers: Vec<u64>,
+    pub(super) tables: Vec<Block>,
+    pub(super) tags: Vec<Tag>,
+}
+
+impl Items {
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.tables.clear();
+        self.tags.clear();
+    }
+
+    pub(super) fn push(&mut self, kind: Kind, row: &[Block]) {
+        let (tables, rest) = row.split_at(kind.table_blocks());
+        let (tags, number) = rest.split_at(TAG * kind.wires());
+        self.tables.extend_from_slice(tables);
+        self.tags.extend_from_slice(bytemuck::cast_slice(tags));
+        self.numbers.push(number[0].to_u128() as u64);
+    }
+}

@@ -1,0 +1,148 @@
+//! Compact storage, the garbler's side: items made once more (`backends/jimu/compact.rs`).
+
+use cenote_net::{Channel, Fault};
+use cenote_pool::Draws;
+use cenote_prim::Block;
+use cenote_prim::merkle::{MerkleBuilder, Part, cover};
+use zeroize::Zeroize;
+
+use crate::backends::jimu::batch::{self, Kind, lanes};
+use crate::backends::jimu::compact::{Leaves, MAX_NODES, Run, encode_numbers};
+use crate::ihash::{HashSender, Label, Message, ReedSolomonSender};
+use crate::tags;
+
+/// Makes the items of a pool again.
+pub(super) struct Again<'a> {
+    kind: Kind,
+    hash: &'a ReedSolomonSender,
+    offset: &'a Label,
+    messages: Vec<Message>,
+}
+
+impl<'a> Again<'a> {
+    pub(super) fn new(kind: Kind, hash: &'a ReedSolomonSender, offset: &'a Label) -> Again<'a> {
+        Again { kind, hash, offset, messages: Vec::new() }
+    }
+
+    /// Appends corrections and tables, laid out as in a strip.
+    fn strip(&mut self, numbers: &[u64], out: &mut Vec<u8>) {
+        let wires = self.kind.wires();
+        let lanes = lanes(numbers.len() * wires);
+        self.hash.again_with_corrections(numbers, wires, lanes, &mut self.messages, out);
+        let mut tables = vec![Block::ZERO; numbers.len() * self.kind.table_blocks()];
+        super::supply::garble(self.kind, self.offset, numbers, &self.messages, &mut tables);
+        out.extend_from_slice(Block::as_bytes(&tables));
+    }
+
+    /// Sends what `draws` take out of the pool of `numbers`, and the nodes that show where it was.
+    pub(super) fn send(
+        mut self,
+        channel: &mut Channel,
+        leaves: &mut Leaves,
+        numbers: &[u64],
+        draws: &Draws,
+    ) -> Result<(), Fault> {
+        let slots = Run::new(draws).slots;
+        if slots.is_empty() {
+            return Ok(());
+        }
+        self.send_items(channel, numbers, &slots)?;
+        self.send_paths(channel, leaves, numbers, &slots)
+    }
+
+    fn send_items(
+        &mut self,
+        channel: &mut Channel,
+        numbers: &[u64],
+        slots: &[u32],
+    ) -> Result<(), Fault> {
+        let (mut frame, mut rest) = (Vec::new(), slots);
+        for items in batch::strips(slots.len(), self.kind.wires()) {
+            let (these, others) = rest.split_at(items);
+            rest = others;
+            let these: Vec<u64> = these.iter().map(|&slot| numbers[slot as usize]).collect();
+            frame.clear();
+            encode_numbers(&these, &mut frame);
+            self.strip(&these, &mut frame);
+            channel.send(tags::JIMU_AGAIN, &frame)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the items of all other slots, strip after strip, and of their leaves the nodes.
+    fn send_paths(
+        &mut self,
+        channel: &mut Channel,
+        leaves: &mut Leaves,
+        numbers: &[u64],
+        slots: &[u32],
+    ) -> Result<(), Fault> {
+        let mut nodes = Nodes::new(channel, leaves, rest(numbers.len(), slots));
+        let left = numbers.len() - slots.len();
+        let mut others = rest(numbers.len(), slots)
+            .flat_map(|(first, height)| &numbers[first..first + (1 << height)])
+            .copied();
+        let (mut strip, mut made) = (Vec::new(), Vec::new());
+        for items in batch::strips(left, self.kind.wires()) {
+            let these: Vec<u64> = others.by_ref().take(items).collect();
+            strip.clear();
+            self.strip(&these, &mut strip);
+            made.clear();
+            leaves.of(self.kind, &these, &strip, &mut made);
+            for leaf in &made {
+                nodes.push(*leaf)?;
+            }
+        }
+        nodes.send()
+    }
+}
+
+impl Drop for Again<'_> {
+    fn drop(&mut self) {
+        self.messages.zeroize();
+    }
+}
+
+/// The nodes over the slots that are not drawn: first slot, height.
+fn rest(count: usize, slots: &[u32]) -> impl Iterator<Item = (usize, u32)> {
+    cover(count, slots).filter_map(|part| match part {
+        Part::Chosen => None,
+        Part::Rest { first, height } => Some((first, height)),
+    })
+}
+
+/// Turns leaves into nodes of given heights, which it sends.
+struct Nodes<'a, H> {
+    channel: &'a mut Channel,
+    heights: H,
+    /// Leaves of the node that is being made.
+    size: usize,
+    tree: MerkleBuilder,
+    frame: Vec<u8>,
+}
+
+impl<'a, H: Iterator<Item = (usize, u32)>> Nodes<'a, H> {
+    fn new(channel: &'a mut Channel, leaves: &Leaves, mut heights: H) -> Nodes<'a, H> {
+        let size = heights.next().map_or(0, |(_, height)| 1 << height);
+        let tree = MerkleBuilder::new(leaves.hash.clone());
+        Nodes { channel, heights, size, tree, frame: Vec::new() }
+    }
+
+    fn push(&mut self, leaf: [u8; 32]) -> Result<(), Fault> {
+        self.tree.push(leaf);
+        if self.tree.count() == self.size {
+            self.frame.extend(self.tree.take_subtree().into_iter().flatten());
+            self.size = self.heights.next().map_or(0, |(_, height)| 1 << height);
+        }
+        if self.frame.len() == 32 * MAX_NODES { self.send() } else { Ok(()) }
+    }
+
+    /// Sends what has gathered.
+    fn send(&mut self) -> Result<(), Fault> {
+        if !self.frame.is_empty() {
+            self.channel.send(tags::JIMU_PATHS, &self.frame)?;
+            self.frame.clear();
+        }
+        Ok(())
+    }
+}
