@@ -135,6 +135,10 @@ pub(crate) struct RunArgs {
     /// Who receives outputs whose port names nobody; both without it.
     #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
     pub(crate) reveal_to: Option<Receivers>,
+    /// Should the peer be found to have cheated, keep the evidence in FILE, readable for its owner alone
+    /// (jimu, for the evaluator).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evidence: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -173,6 +177,10 @@ pub(crate) struct PartyArgs {
     /// Who receives outputs whose port names nobody; both without it.
     #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
     pub(crate) reveal_to: Option<Receivers>,
+    /// Should the peer be found to have cheated, keep the evidence in FILE, readable for its owner alone
+    /// (jimu, for the evaluator).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evidence: Option<PathBuf>,
     /// Seconds to wait for the peer to come.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
     pub(crate) wait: u64,

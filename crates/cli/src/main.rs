@@ -9,6 +9,7 @@ mod bench;
 mod circuit;
 mod demo;
 mod derived;
+mod evidence;
 mod exit;
 mod identity;
 mod interrupt;

@@ -1,6 +1,6 @@
 //! `cenote party`: one side of a computation. `cenote run` starts two of the same work.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
 use crate::progress::Meter;
 use crate::workers::{JobReport, Report, Security};
-use crate::{circuit, values};
+use crate::{circuit, evidence, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let (role, limit) = (args.role, Duration::from_secs(args.idle_limit));
@@ -56,7 +56,9 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
     let signature = values::with_owners(circuit.signature(), &owners.unwrap_or(none))?;
     let to = values::receivers(&signature, args.reveal_to)?;
-    Work::new(circuit, signature, args.role, &args.inputs, to, security)
+    evidence::check(args.evidence.as_deref(), security.backend())?;
+    let work = Work::new(circuit, signature, args.role, &args.inputs, to, security)?;
+    Ok(work.keeping(args.evidence.clone()))
 }
 
 fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
@@ -81,6 +83,8 @@ pub(crate) struct Work {
     to: Receivers,
     security: Security,
     ands: u64,
+    /// Where evidence goes, should there be any.
+    evidence: Option<PathBuf>,
 }
 
 impl Work {
@@ -96,7 +100,12 @@ impl Work {
         let ands = conjunctions(&circuit);
         security.config(ands)?;
         let own = own_bits(&signature, role, texts)?;
-        Ok(Work { circuit, signature, own, to, security, ands })
+        Ok(Work { circuit, signature, own, to, security, ands, evidence: None })
+    }
+
+    /// Keeps evidence in this file.
+    pub(crate) fn keeping(self, evidence: Option<PathBuf>) -> Work {
+        Work { evidence, ..self }
     }
 
     /// The checks of [`Work::new`] alone; gives the number of conjunctions.
@@ -125,10 +134,15 @@ impl Work {
         let mut session = Session::open(channel, role, &config, prg)?;
         let bound = Bound { work: self, done };
         let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?;
-        let outcome = session.run(&job)?;
-        let mut report = Report { jobs: vec![JobReport::of(&outcome)], ..Report::default() };
+        let outcome = session.run(&job);
+        let evidence = session.claims().evidence;
+        let mut report = Report::default();
         report.session(&mut session);
         session.close();
+        // After a failed job as well; and after the end, so that the peer waits for nothing that only
+        // one who found it out does.
+        report.evidence = evidence.map(|found| evidence::tell(&found, self.evidence.as_deref()));
+        report.jobs.push(JobReport::of(&outcome?));
         Ok(report.finish())
     }
 
@@ -276,6 +290,7 @@ fn reply(work: &Work, role: Role, report: &Report) -> Reply {
         "adversary": report.adversary,
         "kappa": report.kappa,
         "epsilon_log2": report.epsilon_log2,
+        "evidence": report.evidence,
         "wall_s": report.wall_s,
         "cost": cost(report),
     });

@@ -1,9 +1,8 @@
 //! `cenote run`: both parties on this machine, as two processes over the loopback address.
 
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use cenote_circuit::{Owner, Program, Receiver, Signature};
+use cenote_circuit::{Program, Receiver, Signature};
 use cenote_engine::{Receivers, Role, role_of};
 use cenote_net::Channel;
 use serde_json::json;
@@ -13,8 +12,8 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::{Work, cost};
-use crate::workers::{Both, LineSpec, Report, Security, Spec, Task, owner, run_pair};
-use crate::{circuit, progress, values};
+use crate::workers::{Both, LineSpec, Report, RunSpec, Security, Spec, Task, owner, run_pair};
+use crate::{circuit, evidence, progress, values};
 
 pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let circuit = circuit::read(&args.file)?;
@@ -27,6 +26,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
         owned.map(|(input, _)| input.text.clone()).collect()
     };
     // Whatever is wrong is found here, before anything starts.
+    evidence::check(args.evidence.as_deref(), security.backend())?;
     let work = |role| Work::check(&circuit, &signature, role, &own(role), security);
     work(Role::Garbler)?;
     let ands = work(Role::Evaluator)?;
@@ -40,13 +40,14 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
         connect: None,
         core: None,
         line: LineSpec::default(),
-        task: Task::Run {
+        task: Task::Run(RunSpec {
             file: args.file.clone(),
             owners: owners.clone(),
             own: own(role),
             to,
             security,
-        },
+            evidence: args.evidence.clone(),
+        }),
     };
     let interrupt = Interrupt::install(format)?;
     let bar = progress::spinner("running");
@@ -56,20 +57,12 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
 }
 
 /// The work of one of the two processes.
-pub(crate) fn party(
-    channel: Channel,
-    role: Role,
-    file: &Path,
-    owners: &[Owner],
-    own: &[String],
-    to: Receiver,
-    security: Security,
-) -> Result<Report, Failure> {
-    let circuit = circuit::read(file)?;
-    let named: Vec<Option<Role>> = owners.iter().map(|owner| Some(role_of(*owner))).collect();
+pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
+    let circuit = circuit::read(&spec.file)?;
+    let named: Vec<Option<Role>> = spec.owners.iter().map(|owner| Some(role_of(*owner))).collect();
     let signature = values::with_owners(circuit.signature(), &named)?;
-    let work = Work::new(circuit, signature, role, own, to.into(), security)?;
-    work.run(channel, role, &AtomicU64::new(0))
+    let work = Work::new(circuit, signature, role, &spec.own, spec.to.into(), spec.security)?;
+    work.keeping(spec.evidence.clone()).run(channel, role, &AtomicU64::new(0))
 }
 
 fn reply(
@@ -93,6 +86,7 @@ fn reply(
         "adversary": garbler.adversary,
         "kappa": garbler.kappa,
         "epsilon_log2": garbler.epsilon_log2,
+        "evidence": evaluator.evidence.as_ref().or(garbler.evidence.as_ref()),
         "wall_s": garbler.wall_s.max(evaluator.wall_s),
         "parties": { "garbler": cost(garbler), "evaluator": cost(evaluator) },
     });

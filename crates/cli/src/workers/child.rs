@@ -69,9 +69,7 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
 
 fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> {
     match task {
-        Task::Run { file, owners, own, to, security } => {
-            run::party(channel, role, &file, &owners, &own, to, security)
-        }
+        Task::Run(work) => run::party(channel, role, &work),
         Task::And { ands, security } => bench::and::party(channel, role, ands, security),
         Task::Aes { blocks, jobs, warm, security } => {
             bench::aes::party(channel, role, blocks, jobs, warm, security)

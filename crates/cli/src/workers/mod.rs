@@ -11,4 +11,4 @@ mod spec;
 
 pub(crate) use parent::{Both, owner, run_pair};
 pub(crate) use report::{JobReport, Report};
-pub(crate) use spec::{LineSpec, Security, Spec, Task};
+pub(crate) use spec::{LineSpec, RunSpec, Security, Spec, Task};

@@ -8,6 +8,8 @@ use cenote_net::{Counters, Phase};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::Found;
+
 /// One party's figures for a whole session. Times in seconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
@@ -30,6 +32,8 @@ pub(crate) struct Report {
     pub(crate) kappa: u32,
     /// The peer that the session is safe against.
     pub(crate) adversary: String,
+    /// That the peer was found to have cheated.
+    pub(crate) evidence: Option<Found>,
 }
 
 /// One job of a session.

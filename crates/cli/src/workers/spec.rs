@@ -47,13 +47,27 @@ impl LineSpec {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Task {
     /// A circuit file on given values.
-    Run { file: PathBuf, owners: Vec<Owner>, own: Vec<String>, to: Receiver, security: Security },
+    Run(RunSpec),
     /// The synthetic stream of ANDs.
     And { ands: u64, security: Security },
     /// Jobs of AES blocks.
     Aes { blocks: u32, jobs: u32, warm: bool, security: Security },
     /// Correlated OTs.
     Ot { digit_bits: usize, count: u64 },
+}
+
+/// A circuit and one party's values.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct RunSpec {
+    pub(crate) file: PathBuf,
+    /// Of each input port.
+    pub(crate) owners: Vec<Owner>,
+    /// Values of the own ports.
+    pub(crate) own: Vec<String>,
+    pub(crate) to: Receiver,
+    pub(crate) security: Security,
+    /// Where evidence goes, should there be any.
+    pub(crate) evidence: Option<PathBuf>,
 }
 
 /// The choices that make a session, as they travel to a child.
