@@ -54,7 +54,7 @@ fn jimu(params: &JimuParams, rho: u32) -> Value {
         "error_log2": params.ands.error_log2,
         "rho": rho,
         "epsilon_log2": params.epsilon_log2,
-        "adaptive_epsilon_log2": params.adaptive_epsilon_log2,
+        "adaptive_epsilon_log2": params.adaptive_epsilon_log2(),
         "escrow": pool(&params.escrow),
         "muxes": muxes,
         "codes": { "labels": code(&params.codes.labels), "perms": code(&params.codes.perms) },

@@ -268,7 +268,7 @@ pub fn claims(params: &JimuParams) -> Claims {
         adversary: Adversary::Malicious,
         kappa: 128,
         epsilon_log2: Some(params.epsilon_log2),
-        adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
+        adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
         assumptions: &[
             "BLAKE3 is a random oracle",
             "AES-128 is an ideal cipher (gate hash, escrow, PRG)",

@@ -2,7 +2,7 @@
 
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;
-use cenote_pool::params::{self, HashCodes, ParamsError};
+use cenote_pool::params::{self, HashCodes, ParamsError, PoolParams};
 
 use crate::chunk::{CORE_WIDTHS, Chunk};
 use crate::params::{PoolChoice, Rho};
@@ -42,8 +42,10 @@ pub struct PoolSpec {
     pub batch: usize,
     /// Base-2 logarithm of the error bound over the life of the pool.
     pub error_log2: f64,
-    /// The same against a garbler that brings bad items in when it sees that it still needs them.
-    pub adaptive_error_log2: f64,
+    /// Where these come from.
+    pub derived: PoolParams,
+    /// The chance that checking a bad item shows it.
+    pub detection: f64,
 }
 
 impl PoolSpec {
@@ -75,7 +77,8 @@ impl PoolSpec {
             check_below: check_below as u32,
             batch: capacity.clamp(MIN_BATCH.min(most), most) as usize,
             error_log2: found.error_log2,
-            adaptive_error_log2: params::jimu_adaptive_error_log2(&found, detection)?,
+            derived: found,
+            detection,
         })
     }
 }
@@ -99,8 +102,6 @@ pub struct JimuParams {
     pub ot: OtParams,
     /// Base-2 logarithm of the sum of all error bounds.
     pub epsilon_log2: f64,
-    /// The same against a garbler that adapts (docs/parameters.md).
-    pub adaptive_epsilon_log2: f64,
 }
 
 /// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
@@ -151,20 +152,20 @@ impl JimuParams {
         let escrow = escrow.map_err(refuse)?;
         let pools = || muxes.iter().map(|(_, spec)| spec).chain([&ands, &escrow]);
         let epsilon_log2 = total(rho, &codes, pools().map(|spec| spec.error_log2));
-        let adaptive_epsilon_log2 =
-            total(rho, &codes, pools().map(|spec| spec.adaptive_error_log2));
         let ot = OtParams::default();
-        Ok(JimuParams {
-            rho,
-            codes,
-            ands,
-            muxes,
-            escrow,
-            switches,
-            ot,
-            epsilon_log2,
-            adaptive_epsilon_log2,
-        })
+        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2 })
+    }
+
+    /// As `epsilon_log2`, against a garbler that brings bad items in when it sees that it still needs
+    /// them (docs/parameters.md). Takes some milliseconds.
+    #[must_use]
+    pub fn adaptive_epsilon_log2(&self) -> f64 {
+        let pools = self.muxes.iter().map(|(_, spec)| spec).chain([&self.ands, &self.escrow]);
+        let worst = |spec: &PoolSpec| {
+            // What was derived is in range.
+            params::jimu_adaptive_error_log2(&spec.derived, spec.detection).unwrap_or(0.0)
+        };
+        total(self.rho, &self.codes, pools.map(worst))
     }
 
     /// What both sides must agree on, by name.
