@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::{Backend, PoolChoice, Receivers, Rho, Role, Session, WrkParams, tags};
-use cenote_net::{Direction, HEADER_LEN, Tag, TranscriptDigest};
+use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::backends::jimu::costs::{self, InputBatch, Item};
+use cenote_engine::{
+    Backend, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session, SessionConfig,
+    WrkParams, tags,
+};
+use cenote_net::{Direction, HEADER_LEN, RecordedFrame, Tag, TranscriptDigest};
 use cenote_ot::tags as ot;
 use cenote_prim::bits::packed_len;
 use cenote_prim::simd::{Level, limit};
-use cenote_testkit::programs::{Kind, TestProgram};
+use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
 use cenote_testkit::run::{patient_pair, prg_of, run_program, smallest, with_pool};
 use cenote_testkit::run_pair_over;
+use cenote_testkit::stats::fits;
 
 /// Payload bytes by tag and sender.
 type Bytes = BTreeMap<(&'static str, &'static str), usize>;
@@ -132,34 +138,44 @@ impl Formula {
 
 /// Payload bytes of a session with one request, but for hellos, measured.
 fn measured(backend: Backend, pool: PoolChoice, ands: usize) -> Bytes {
-    let program = TestProgram(Kind::Ands(ands));
+    bytes_of(&recorded(&with_pool(backend, pool), TestProgram(Kind::Ands(ands)), Receivers::Both))
+}
+
+/// The frames of a session with one request, seen from the garbler.
+fn recorded(config: &SessionConfig, program: TestProgram, to: Receivers) -> Vec<RecordedFrame> {
     let inputs = program.inputs(3);
     let (mut garbler, evaluator) = patient_pair();
     let recording = garbler.record();
     let ends = run_pair_over((garbler, evaluator), |channel, role| {
-        let prg = prg_of(role, 3);
-        let mut session = Session::open(channel, role, &with_pool(backend, pool), prg)?;
-        run_program(&mut session, &program, &inputs, Receivers::Both)?;
+        let mut session = Session::open(channel, role, config, prg_of(role, 3))?;
+        run_program(&mut session, &program, &inputs, to)?;
         let traffic = session.counters().total();
         session.close();
         Ok::<_, cenote_engine::Fault>(traffic)
     });
     let traffic = ends.0.expect("honest");
+    let frames = recording.frames();
+    let total = |direction: Direction| {
+        let frames = frames.iter().filter(|frame| frame.direction == direction);
+        frames.map(|frame| (HEADER_LEN + frame.payload.len()) as u64).sum::<u64>()
+    };
+    let counted = (traffic.bytes_sent, traffic.bytes_received);
+    assert_eq!(counted, (total(Direction::Sent), total(Direction::Received)), "the counters");
+    frames
+}
+
+fn bytes_of(frames: &[RecordedFrame]) -> Bytes {
     let mut bytes = Bytes::new();
-    let (mut sent, mut received) = (0, 0);
-    for frame in recording.frames() {
+    for frame in frames {
         let from = match frame.direction {
             Direction::Sent => Role::Garbler,
             Direction::Received => Role::Evaluator,
         };
-        let all = if from == Role::Garbler { &mut sent } else { &mut received };
-        *all += (HEADER_LEN + frame.payload.len()) as u64;
         let mut known = tags::ALL.iter().chain(ot::ALL);
         if let Some(tag) = known.find(|tag| tag.id == frame.tag) {
             *bytes.entry((tag.name, from.name())).or_default() += frame.payload.len();
         }
     }
-    assert_eq!((traffic.bytes_sent, traffic.bytes_received), (sent, received), "the counters");
     bytes
 }
 
@@ -217,6 +233,279 @@ fn bytes_per_and_with_a_pool_of_480_thousand() {
     assert!(all <= 230.0, "{all} bytes");
 }
 
+/// A session of `jimu` by the formulas of `costs`. What the coins decide, the number of items that
+/// are checked in each batch, comes from the transcript.
+struct Jimu<'p> {
+    formula: Formula,
+    params: &'p JimuParams,
+    /// Bytes of checks of each batch, from the transcript.
+    checks: std::vec::IntoIter<usize>,
+    /// Items made and items checked, by what they are.
+    made: BTreeMap<&'static str, (u64, u64, f64)>,
+    /// Ready buckets by width; 0 stands for escrow.
+    ready: BTreeMap<usize, usize>,
+    /// Wires made for inputs of the evaluator.
+    inputs: usize,
+}
+
+impl<'p> Jimu<'p> {
+    fn new(params: &'p JimuParams, frames: &[RecordedFrame]) -> Jimu<'p> {
+        let mut checks = Vec::new();
+        for frame in frames {
+            match (frame.tag, checks.last_mut()) {
+                (tag, _) if tag == tags::JIMU_CLOSE.id => checks.push(0),
+                (tag, Some(last)) if tag == tags::JIMU_CHECK.id => *last += frame.payload.len(),
+                _ => {}
+            }
+        }
+        Jimu {
+            formula: Formula::default(),
+            params,
+            checks: checks.into_iter(),
+            made: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            inputs: 0,
+        }
+    }
+
+    fn sent(&mut self, tag: Tag, bytes: usize) {
+        self.formula.add(tag, Role::Garbler, bytes);
+    }
+
+    fn setup(&mut self) {
+        let params = self.params;
+        let before = self.formula.total();
+        self.formula.setup(params.ot, Role::Garbler);
+        for code in [params.codes.labels, params.codes.perms] {
+            let seeds = code.n as usize;
+            self.formula.cots(params.ot, Role::Evaluator, seeds);
+            self.formula.add(ot::CHOICES, Role::Evaluator, packed_len(seeds));
+            self.sent(ot::WATCH_COMMIT, 32);
+            self.sent(ot::MASKED, 32 * seeds);
+            self.formula.add(ot::WATCH_SECRET, Role::Evaluator, 16);
+        }
+        self.sent(tags::JIMU_OFFSET, costs::offset(params));
+        self.formula.toss();
+        self.sent(tags::JIMU_ANSWER, costs::answer(params));
+        self.formula.setup(params.ot, Role::Garbler);
+        assert_eq!(self.formula.total() - before, costs::setup(params));
+    }
+
+    /// The end of a batch; the bytes of its checks.
+    fn close(&mut self) -> usize {
+        self.sent(tags::JIMU_CLOSE, costs::closing(self.params));
+        self.formula.toss();
+        self.sent(tags::JIMU_ANSWER, costs::answer(self.params));
+        self.checks.next().expect("the transcript has all batches")
+    }
+
+    /// A batch of `items` with so many extra wires; returns how many items survive.
+    fn batch(&mut self, item: Item, items: usize, extra: usize) -> usize {
+        let params = self.params;
+        let before = self.formula.total();
+        self.sent(tags::JIMU_STRIP, costs::strips(params, item, items));
+        self.sent(tags::JIMU_STRIP, costs::plain_strips(params, extra));
+        let bytes = self.close();
+        let checked = bytes / costs::check(params, item, 1);
+        self.sent(tags::JIMU_CHECK, costs::check(params, item, checked));
+        let whole = costs::batch(params, item, items, extra, checked);
+        assert_eq!(self.formula.total() - before, whole);
+        let rate = item.pool(params).expect("a pool").check_rate();
+        let name = if item == Item::Gadget { "gadgets" } else { "cores" };
+        let (made, shown, expected) = self.made.entry(name).or_default();
+        *made += items as u64;
+        *shown += checked as u64;
+        *expected += items as f64 * rate;
+        items - checked
+    }
+
+    /// What fills a pool, the first time that it is drawn from.
+    fn fill(&mut self, item: Item, key: usize) {
+        if self.ready.contains_key(&key) {
+            return;
+        }
+        self.ready.insert(key, 0);
+        let pool = *item.pool(self.params).expect("a pool");
+        let (mut level, before) = (0, self.formula.total());
+        while level < pool.capacity {
+            let items = costs::fresh_items(&pool, pool.capacity - level);
+            level += self.batch(item, items, 0).min(pool.capacity - level);
+        }
+        let average = costs::filling(self.params, item).expect("a pool");
+        self.compare_average(&pool, before, average, 1);
+    }
+
+    /// What was added since the formula had `before` bytes should be so much for each of `pieces`, on
+    /// the average: in large pools, where coins and what is left of a batch matter little.
+    fn compare_average(&self, pool: &PoolSpec, before: usize, average: f64, pieces: usize) {
+        let each = (self.formula.total() - before) as f64 / pieces as f64;
+        let fits = (each / average - 1.0).abs() < 0.05;
+        assert!(fits || pool.capacity < 2000, "{each} bytes, average {average}");
+    }
+
+    /// As many ready cores of a width as are taken.
+    fn take(&mut self, width: usize, cores: usize) {
+        let (params, item) = (self.params, Item::Core(width));
+        while cores > 0 && self.ready.get(&width).is_none_or(|ready| *ready < cores) {
+            self.fill(item, width);
+            let (pool, before) = (item.pool(params).expect("a pool"), self.formula.total());
+            let buckets = self.batch(item, pool.batch, 0) / pool.bucket;
+            self.sent(tags::JIMU_INNER, costs::inner(params, width, pool, buckets));
+            let average = costs::core(params, width).expect("a pool");
+            let online = costs::outer(params, width) as f64;
+            self.compare_average(pool, before, average - online, buckets);
+            *self.ready.entry(width).or_default() += buckets;
+        }
+        if let Some(ready) = self.ready.get_mut(&width) {
+            *ready -= cores;
+        }
+        self.sent(tags::JIMU_OUTER, cores * costs::outer(params, width));
+    }
+
+    fn take_escrowed(&mut self, wires: usize) {
+        let (params, pool) = (self.params, &self.params.escrow);
+        while wires > 0 && self.ready.get(&0).is_none_or(|ready| *ready < wires) {
+            self.fill(Item::Gadget, 0);
+            let (extra, before) = (pool.batch / pool.bucket, self.formula.total());
+            let buckets = self.batch(Item::Gadget, pool.batch, extra) / pool.bucket;
+            self.sent(tags::JIMU_ESCROW, costs::escrow(params, buckets));
+            self.compare_average(pool, before, costs::wire_in_escrow(params), buckets);
+            *self.ready.entry(0).or_default() += buckets;
+        }
+        if let Some(ready) = self.ready.get_mut(&0) {
+            *ready -= wires;
+        }
+    }
+
+    fn garbler_input(&mut self, bits: usize) {
+        self.take_escrowed(bits);
+        self.sent(tags::JIMU_LABELS, 48 * bits);
+    }
+
+    fn evaluator_input(&mut self, bits: usize) {
+        while self.inputs < bits {
+            let (wires, kept) = costs::input_batch(self.params, bits - self.inputs);
+            let (bytes, before) = (InputBatch::new(self.params, wires), self.formula.total());
+            self.formula.cots(self.params.ot, Role::Evaluator, wires);
+            self.sent(tags::JIMU_STRIP, bytes.strip);
+            assert_eq!(self.close(), 0, "nothing is checked by opening");
+            self.formula.add(tags::JIMU_SUM, Role::Evaluator, bytes.sums);
+            self.sent(tags::JIMU_PROOF, bytes.proof);
+            assert_eq!(self.formula.total() - before, bytes.total(self.params));
+            self.inputs += kept;
+        }
+        self.inputs -= bits;
+        self.formula.add(tags::JIMU_CHOICES, Role::Evaluator, packed_len(bits));
+    }
+
+    fn output(&mut self, bits: usize, to: Receivers) {
+        let perms = bits * costs::perm(self.params);
+        if to.include(Role::Evaluator) {
+            self.sent(tags::JIMU_PERMS, perms);
+        } else {
+            self.take_escrowed(bits);
+            self.sent(tags::JIMU_BOND, perms);
+        }
+        if to.include(Role::Garbler) {
+            self.formula.add(tags::JIMU_RESULT, Role::Evaluator, packed_len(bits) + 16);
+        }
+    }
+
+    /// Compares with what was sent.
+    fn compare(mut self, frames: &[RecordedFrame], what: &str) {
+        let mut sent = bytes_of(frames);
+        sent.retain(|_, bytes| *bytes > 0);
+        self.formula.0.retain(|_, bytes| *bytes > 0);
+        assert_eq!(sent, self.formula.0, "{what}");
+        assert_eq!(self.checks.next(), None, "{what}: a batch too many");
+        for (name, (made, shown, expected)) in self.made {
+            let rate = expected / made as f64;
+            assert!(fits(shown, made, rate, rate), "{what}: {shown} of {made} {name}");
+        }
+    }
+}
+
+/// A session that computes `ands` in chunks.
+fn jimu_session(pool: u64, rho: Rho, ands: usize, to: Receivers) {
+    let params = JimuParams::derive(PoolChoice::Kept(pool), rho, JimuSwitches::DEFAULT);
+    let params = params.expect("sound");
+    let config = SessionConfig { rho, ..with_pool(Backend::Jimu, PoolChoice::Kept(pool)) };
+    let frames = recorded(&config, TestProgram(Kind::Ands(ands)), to);
+    let mut jimu = Jimu::new(&params, &frames);
+    jimu.setup();
+    jimu.garbler_input(INPUT);
+    jimu.evaluator_input(INPUT);
+    for first in (0..ands).step_by(CHUNK) {
+        jimu.take(1, CHUNK.min(ands - first));
+    }
+    jimu.output(OUTPUT, to);
+    jimu.compare(&frames, &format!("{pool}, {rho:?}, {ands} ANDs, {to:?}"));
+}
+
+#[test]
+fn every_message_of_jimu_has_the_bytes_of_its_formula() {
+    // No ANDs, one, batches within a chunk, a pool that is filled in one batch and in several.
+    for (pool, ands, to) in [
+        (100, 0, Receivers::Both),
+        (100, 1, Receivers::Garbler),
+        (255, 333, Receivers::Evaluator),
+        (3000, 17_000, Receivers::Both),
+    ] {
+        jimu_session(pool, Rho::Bits40, ands, to);
+    }
+    for rho in [Rho::Bits64, Rho::Bits80] {
+        jimu_session(100, rho, 20, Receivers::Garbler);
+    }
+}
+
+#[test]
+fn every_gadget_of_jimu_has_the_bytes_of_its_formula() {
+    let pool = PoolChoice::Kept(70);
+    for muxcore in [true, false] {
+        let switches = JimuSwitches { muxcore, ..JimuSwitches::DEFAULT };
+        let params = JimuParams::derive(pool, Rho::Bits40, switches).expect("sound");
+        let config = SessionConfig { jimu: switches, ..with_pool(Backend::Jimu, pool) };
+        let frames = recorded(&config, TestProgram(Kind::Muxes), Receivers::Both);
+        let mut jimu = Jimu::new(&params, &frames);
+        jimu.setup();
+        jimu.garbler_input(131);
+        jimu.evaluator_input(131);
+        let mut lanes: Vec<usize> = MUX_WIDTHS.into();
+        let mut cores = BTreeMap::new();
+        for width in params.muxes.iter().map(|pool| pool.0) {
+            cores.insert(width, lanes.iter().map(|lanes| lanes / width).sum::<usize>());
+            lanes.iter_mut().for_each(|lanes| *lanes %= width);
+        }
+        cores.insert(1, lanes.iter().sum());
+        // Pools are drawn from in their order: ANDs, then the widest first.
+        jimu.take(1, cores[&1]);
+        for (width, count) in cores.into_iter().rev().filter(|(width, _)| *width > 1) {
+            jimu.take(width, count);
+        }
+        jimu.output(347, Receivers::Both);
+        jimu.compare(&frames, &format!("multiplexers: {muxcore}"));
+    }
+}
+
+#[test]
+fn bytes_per_and_of_jimu_with_a_pool_of_a_million() {
+    let params = JimuParams::derive(PoolChoice::Kept(1 << 20), Rho::Bits40, JimuSwitches::DEFAULT);
+    let params = params.expect("sound");
+    // What the parts add up to, without a look at the code that sends them.
+    let PoolSpec { bucket, batch, .. } = params.ands;
+    let (bucket, rate) = (bucket as f64, params.ands.check_rate());
+    let gates = bucket / (1.0 - rate);
+    let made = gates * (3.0 * 40.0 + 3.0 * 18.0 + 144.0);
+    let solders = (3.0 * (bucket - 1.0) + 2.0) * 64.0;
+    let checks = gates * rate * 3.0 * 64.0;
+    let ends =
+        gates / batch as f64 * (8.0 * 64.0 * 58.0 + 160.0 + 64.0 * (6.0 * 48.0 + 8.0 * 16.0));
+    let parts = made + solders + checks + ends;
+    let found = costs::core(&params, 1).expect("always");
+    assert!((found / parts - 1.0).abs() < 1e-3, "{found} bytes, the parts {parts}");
+    assert!(found > 2000.0 && found <= 2200.0, "{found} bytes");
+}
+
 fn digest(backend: Backend) -> TranscriptDigest {
     let program = TestProgram(Kind::Compare);
     let (mut garbler, evaluator) = patient_pair();
@@ -239,10 +528,11 @@ fn digest(backend: Backend) -> TranscriptDigest {
 /// (../../net/src/handshake.rs) must as well, once a release is out.
 ///
 /// [`PROTOCOL_VERSION`]: cenote_net::PROTOCOL_VERSION
-const PINNED: [(Backend, &str, &str); 3] = [
+const PINNED: [(Backend, &str, &str); 4] = [
     (Backend::Plain, "b03fe30b330e494ac3528431", "027ffdc53ee8608822024c97"),
     (Backend::Yao, "43a8ec77d8a73049797b495d", "5cf36a2fe7a01b468f9f9657"),
     (Backend::Wrk, "72e5ed75eed93d986db9cb3d", "0131a2d5d3564883a4571cc0"),
+    (Backend::Jimu, "cf3c55816a96cf942633e7d7", "8fbb7c6b7f795e715954521c"),
 ];
 
 #[test]

@@ -44,11 +44,12 @@
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
 //! tell from its watched symbols. Delta: one label a wire is shown. The garbler's input: masked by
 //! the permutation bit of its wire. The evaluator's input: masked by choice bits.
-//! **Costs.** docs/protocols/jimu.md; asserted in the tests.
+//! **Costs.** [`costs`], with which the tests compare every message.
 //! **Differences from the papers.** docs/protocols/jimu.md.
 
 mod batch;
 mod compact;
+pub mod costs;
 mod evaluator;
 mod garbler;
 mod input_check;

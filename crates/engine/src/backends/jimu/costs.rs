@@ -1,0 +1,347 @@
+//! Bytes on the wire, as functions of the public parameters.
+//!
+//! All figures are payloads; each frame has a header of `cenote_net::HEADER_LEN` bytes beside. The
+//! transcript tests compare every message of recorded sessions with these functions.
+//!
+//! Let c be the bytes of corrections of a hashed wire ([`wire`]), P those of a permutation message
+//! ([`perm`]), m = 48 + P those of an opening ([`opening`]), and for a pool B the bucket, r the share
+//! that is checked, N the items of a batch.
+//!
+//! | what | bytes | function |
+//! |---|---|---|
+//! | making a core of l lanes | (2l + 1) c + 144 l | [`strips`] |
+//! | making an escrow gadget | c + P | [`strips`] |
+//! | showing a checked core, a gadget | (2l + 1) m, m | [`check`] |
+//! | end of a batch | 64 t c + 160 + 64 (48 t_l + P t_p) | [`closing`], [`TOSS`], [`answer`] |
+//! | inner solders of a bucket | (B - 1) (2l + 1) m | [`inner`] |
+//! | solders of a wire in escrow | B m | [`escrow`] |
+//! | outer solders of a core | (l + 1) m | [`outer`] |
+//!
+//! t_l and t_p are the combinations of the two codes, t is the larger one. Lanes are made in vectors
+//! of 64. In steady state, what survives the check of a batch leaves the pool in buckets:
+//!
+//! - [`core()`]: B / (1 - r) (made + r shown + end / N) + inner + outer;
+//! - [`wire_in_escrow`]: B / (1 - r) (made + r shown + end / N) + c / (1 - r) + solders;
+//! - [`garbler_input`]: 48 and a wire in escrow;
+//! - [`evaluator_input`]: one bit, c + 16, a correlated OT, and a share of the check of a batch;
+//! - [`output`]: P to the evaluator; a bit more to both; to the garbler, P, a bit and a wire in escrow.
+//!
+//! In bytes, for an AND, for a lane of cores of 8 and of 64, for inputs, for the set-up and for filling
+//! the pool of ANDs:
+//!
+//! | rho | pool | c | m | B, r | AND | in 8 | in 64 | garbler's input | evaluator's | set-up | filling |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|
+//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3458 | 2852 | 2761 | 1044 | 79 | 97 kB | 4 MB |
+//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2639 | 2139 | 2072 | 957 | 79 | 97 kB | 35 MB |
+//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2093 | 1709 | 2015 | 957 | 79 | 97 kB | 364 MB |
+//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1835 | 1689 | 2015 | 957 | 79 | 97 kB | 7397 MB |
+//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4678 | 3625 | 4202 | 2399 | 147 | 166 kB | 580 MB |
+//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7172 | 5501 | 6438 | 3860 | 220 | 249 kB | 836 MB |
+//!
+//! Pools of wide cores are bounded in memory, so that their buckets do not shrink as those of ANDs.
+
+use cenote_ot::{message_len, setup_len, watch};
+use cenote_prim::planes::packed6;
+
+use super::batch::{self, Kind, lanes};
+use super::input_check;
+use super::params::{JimuParams, PoolSpec};
+use crate::ihash::{LANES, Label, encoded_len};
+use crate::party::Receivers;
+use crate::protocols::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::protocols::garbled_core::{Shape, inner_len};
+
+/// What a pool holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// Garbled cores of this many ANDs that share an input; 1 is an AND.
+    Core(usize),
+    /// Escrow gadgets.
+    Gadget,
+}
+
+impl Item {
+    fn kind(self, params: &JimuParams) -> Kind {
+        match self {
+            Item::Core(width) => Kind::Core(Shape::new(width)),
+            Item::Gadget => Kind::Escrow(perm(params) / 16),
+        }
+    }
+
+    /// The pool of such items; `None` for a width that has none.
+    #[must_use]
+    pub fn pool(self, params: &JimuParams) -> Option<&PoolSpec> {
+        match self {
+            Item::Core(1) => Some(&params.ands),
+            Item::Core(width) => {
+                params.muxes.iter().find(|pool| pool.0 == width).map(|(_, spec)| spec)
+            }
+            Item::Gadget => Some(&params.escrow),
+        }
+    }
+}
+
+/// Corrections of a hashed wire.
+#[must_use]
+pub fn wire(params: &JimuParams) -> usize {
+    let (labels, perms) = (params.codes.labels.parity(), params.codes.perms.parity() as usize);
+    let packed = if params.codes.perms.field_bits == 6 { packed6(perms) } else { perms };
+    labels as usize + packed
+}
+
+/// A permutation message: 126 bits in 16 bytes, or 32 symbols.
+#[must_use]
+pub fn perm(params: &JimuParams) -> usize {
+    if params.codes.perms.field_bits == 6 { 16 } else { params.codes.perms.k as usize }
+}
+
+/// An opening: label and permutation message.
+#[must_use]
+pub fn opening(params: &JimuParams) -> usize {
+    encoded_len(1, perm(params) / 16)
+}
+
+/// Fresh items with their tables, all strips of a batch (`jimu.strip`).
+#[must_use]
+pub fn strips(params: &JimuParams, item: Item, items: usize) -> usize {
+    let kind = item.kind(params);
+    let wires = batch::strips(items, kind.wires()).map(|strip| lanes(strip * kind.wires()));
+    wires.sum::<usize>() * wire(params) + items * 16 * kind.table_blocks()
+}
+
+/// Wires that are to go into escrow (`jimu.strip`).
+#[must_use]
+pub fn plain_strips(params: &JimuParams, wires: usize) -> usize {
+    batch::strips(wires, 1).map(lanes).sum::<usize>() * wire(params)
+}
+
+/// The sacrificed wires at the end of a batch (`jimu.close`).
+#[must_use]
+pub fn closing(params: &JimuParams) -> usize {
+    let codes = &params.codes;
+    codes.label_combinations.max(codes.perm_combinations) as usize * LANES * wire(params)
+}
+
+/// A toss of a joint coin: the garbler's commitment, the evaluator's contribution, the opening.
+pub const TOSS: usize = 32 + CONTRIBUTION_LEN + OPENING_LEN;
+
+/// The answer to the consistency check of a batch (`jimu.answer`).
+#[must_use]
+pub fn answer(params: &JimuParams) -> usize {
+    let codes = &params.codes;
+    let labels = size_of::<Label>() * codes.label_combinations as usize;
+    LANES * (labels + perm(params) * codes.perm_combinations as usize)
+}
+
+/// Openings of checked items (`jimu.check`).
+#[must_use]
+pub fn check(params: &JimuParams, item: Item, checked: usize) -> usize {
+    checked * item.kind(params).wires() * opening(params)
+}
+
+/// A batch of `items` fresh items, of which `checked` are checked, with as many plain wires as
+/// `extra` says: all messages up to the check.
+#[must_use]
+pub fn batch(params: &JimuParams, item: Item, items: usize, extra: usize, checked: usize) -> usize {
+    strips(params, item, items)
+        + plain_strips(params, extra)
+        + closing(params)
+        + TOSS
+        + answer(params)
+        + check(params, item, checked)
+}
+
+/// Items of the next batch while a pool still misses so many.
+#[must_use]
+pub fn fresh_items(pool: &PoolSpec, missing: usize) -> usize {
+    pool.fresh(missing)
+}
+
+/// Inner solders of buckets of cores of this width (`jimu.inner`).
+#[must_use]
+pub fn inner(params: &JimuParams, width: usize, pool: &PoolSpec, buckets: usize) -> usize {
+    buckets * inner_len(Shape::new(width), pool.bucket) * opening(params)
+}
+
+/// Solders of gadgets to wires (`jimu.escrow`).
+#[must_use]
+pub fn escrow(params: &JimuParams, wires: usize) -> usize {
+    wires * params.escrow.bucket * opening(params)
+}
+
+/// Outer solders of a core of this width (`jimu.outer`): all that is online about it.
+#[must_use]
+pub fn outer(params: &JimuParams, width: usize) -> usize {
+    Shape::new(width).inputs() * opening(params)
+}
+
+/// A core of this width in steady state, on the average; `None` without a pool of such.
+#[must_use]
+pub fn core(params: &JimuParams, width: usize) -> Option<f64> {
+    let item = Item::Core(width);
+    let pool = item.pool(params)?;
+    let (made, buckets) = steady(params, item, pool, 0);
+    Some(made / buckets + (inner(params, width, pool, 1) + outer(params, width)) as f64)
+}
+
+/// A wire in escrow in steady state, on the average.
+#[must_use]
+pub fn wire_in_escrow(params: &JimuParams) -> f64 {
+    let pool = &params.escrow;
+    let (made, buckets) = steady(params, Item::Gadget, pool, pool.batch / pool.bucket);
+    made / buckets + escrow(params, 1) as f64
+}
+
+/// Bytes of a batch and buckets that it gives, on the average.
+fn steady(params: &JimuParams, item: Item, pool: &PoolSpec, extra: usize) -> (f64, f64) {
+    let checked = pool.check_rate() * pool.batch as f64;
+    let made = batch(params, item, pool.batch, extra, 0) as f64;
+    let buckets = (pool.batch as f64 - checked) / pool.bucket as f64;
+    (made + checked * check(params, item, 1) as f64, buckets)
+}
+
+/// An input bit of the garbler.
+#[must_use]
+pub fn garbler_input(params: &JimuParams) -> f64 {
+    size_of::<Label>() as f64 + wire_in_escrow(params)
+}
+
+/// Wires of a batch for the evaluator's inputs when `missing` are needed, and how many of them are
+/// kept.
+#[must_use]
+pub fn input_batch(params: &JimuParams, missing: usize) -> (usize, usize) {
+    let wires = input_check::batch(params, missing);
+    (wires, wires - input_check::sacrificed(params))
+}
+
+/// The messages of a batch of `wires` wires for the evaluator's inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InputBatch {
+    /// Correlated OT, from the evaluator (`ot.chunk`).
+    pub cots: usize,
+    /// Corrections and masked keys (`jimu.strip`).
+    pub strip: usize,
+    /// The evaluator's sums (`jimu.input.sum`).
+    pub sums: usize,
+    /// The opened sums of labels (`jimu.input.proof`).
+    pub proof: usize,
+}
+
+impl InputBatch {
+    /// For so many wires.
+    #[must_use]
+    pub fn new(params: &JimuParams, wires: usize) -> InputBatch {
+        let sums = params.codes.label_combinations as usize;
+        InputBatch {
+            cots: cots(params, wires),
+            strip: wires * (wire(params) + 16),
+            sums: sums + 32,
+            proof: sums * size_of::<Label>(),
+        }
+    }
+
+    /// All messages of the batch.
+    #[must_use]
+    pub fn total(&self, params: &JimuParams) -> usize {
+        let end = closing(params) + TOSS + answer(params);
+        self.cots + self.strip + end + self.sums + self.proof
+    }
+}
+
+/// An input bit of the evaluator, many at a time.
+#[must_use]
+pub fn evaluator_input(params: &JimuParams) -> f64 {
+    let (wires, kept) = input_batch(params, usize::MAX / 2);
+    InputBatch::new(params, wires).total(params) as f64 / kept as f64 + 0.125
+}
+
+/// An output bit, without the hash of 16 bytes that a reveal to the garbler has beside.
+#[must_use]
+pub fn output(params: &JimuParams, to: Receivers) -> f64 {
+    let message = perm(params) as f64;
+    match to {
+        Receivers::Evaluator => message,
+        Receivers::Both => message + 0.125,
+        Receivers::Garbler => message + 0.125 + wire_in_escrow(params),
+    }
+}
+
+/// Correlated OTs, a multiple of 128.
+fn cots(params: &JimuParams, count: usize) -> usize {
+    let chunk = params.ot.chunk();
+    (0..count).step_by(chunk).map(|first| message_len(params.ot, chunk.min(count - first))).sum()
+}
+
+/// The hashed offset (`jimu.offset`): a bit, a vector of wires, those that are sacrificed.
+#[must_use]
+pub fn offset(params: &JimuParams) -> usize {
+    1 + LANES * wire(params) + closing(params)
+}
+
+/// The set-up of a session: two set-ups of correlated OT, two watch lists, the offset.
+#[must_use]
+pub fn setup(params: &JimuParams) -> usize {
+    let (sender, receiver) = setup_len(params.ot);
+    let lists = [params.codes.labels, params.codes.perms].map(|code| {
+        let seeds = code.n as usize;
+        let (out, back) = watch::message_len(seeds);
+        cots(params, seeds.next_multiple_of(128)) + out + back
+    });
+    2 * (sender + receiver) + lists.iter().sum::<usize>() + offset(params) + TOSS + answer(params)
+}
+
+/// The first filling of a pool, on the average; `None` for a width that has none.
+#[must_use]
+pub fn filling(params: &JimuParams, item: Item) -> Option<f64> {
+    let pool = item.pool(params)?;
+    let rate = pool.check_rate();
+    let (mut missing, mut bytes) = (pool.capacity as f64, 0.0);
+    while missing > 0.5 {
+        let items = pool.fresh(missing.ceil() as usize);
+        bytes += batch(params, item, items, 0, 0) as f64;
+        bytes += rate * check(params, item, items) as f64;
+        missing -= items as f64 * (1.0 - rate);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backends::jimu::JimuSwitches;
+    use crate::params::{PoolChoice, Rho};
+
+    /// A row of the table of figures in the header.
+    fn row(pool: u64, rho: Rho) -> String {
+        let params = JimuParams::derive(PoolChoice::Kept(pool), rho, JimuSwitches::DEFAULT);
+        let params = params.expect("sound");
+        let PoolSpec { bucket, .. } = params.ands;
+        let rate = 100.0 * params.ands.check_rate();
+        let lane = |width: usize| core(&params, width).expect("a pool") / width as f64;
+        let filling = filling(&params, Item::Core(1)).expect("a pool") / 1e6;
+        [
+            format!("//! | {} | {pool}", rho.bits()),
+            format!("{} | {} | {bucket}, {rate:.1} %", wire(&params), opening(&params)),
+            format!("{:.0} | {:.0} | {:.0}", lane(1), lane(8), lane(64)),
+            format!("{:.0} | {:.0}", garbler_input(&params), evaluator_input(&params)),
+            format!("{:.0} kB | {filling:.0} MB |", setup(&params) as f64 / 1e3),
+        ]
+        .join(" | ")
+    }
+
+    #[test]
+    fn the_figures_of_the_header_are_those_of_the_formulas() {
+        let header = include_str!("costs.rs");
+        for (pool, rho) in [
+            (10_000, Rho::Bits40),
+            (100_000, Rho::Bits40),
+            (1 << 20, Rho::Bits40),
+            (1 << 24, Rho::Bits40),
+            (1 << 20, Rho::Bits64),
+            (1 << 20, Rho::Bits80),
+        ] {
+            let row = row(pool, rho);
+            assert!(header.lines().any(|line| line == row), "{row}");
+        }
+    }
+}
