@@ -17,8 +17,10 @@ mod jimu {
     use cenote_prim::SessionId;
     use cenote_testkit::run::prg_of;
 
+    type Use = fn(&mut JimuParty<'_>, &Wire, &Wire) -> Result<(), Fault>;
+
     /// Everything that takes wires.
-    const USES: [fn(&mut JimuParty<'_>, &Wire, &Wire) -> Result<(), Fault>; 5] = [
+    const USES: [Use; 5] = [
         |party, own, old| party.and(own, old).map(drop),
         |party, own, old| party.xor(old, own).map(drop),
         |party, _, old| party.not(old).map(drop),
