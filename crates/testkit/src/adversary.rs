@@ -5,11 +5,13 @@
 //! none. Whatever the row, the honest side never gives a wrong output against a protocol that
 //! covers cheating, and the cheater sees the one uniform abort frame.
 
-use cenote_engine::{Backend, Role, tags};
+use cenote_engine::{Backend, JimuSwitches, Role, SessionConfig, tags};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
 use crate::puppet::Cheat;
+use crate::puppet::jimu::{self, Code, Flaw, Which};
+use crate::run::smallest;
 
 /// How a session must end at the honest side.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,6 +26,8 @@ pub enum End {
     Chance(&'static str, f64),
     /// By this check or with the right output.
     CaughtOrRight(&'static str),
+    /// Without a fault and with the right output: the protocol makes up for what was done.
+    Right,
     /// Refused on both sides by name, as any difference is.
     Refused,
     /// No promise: the backend does not cover cheating. It still ends, without a panic.
@@ -36,6 +40,8 @@ pub enum End {
 pub struct FrameRow {
     /// The backend.
     pub backend: Backend,
+    /// Whether its storage is compact.
+    pub compact: bool,
     /// The message.
     pub tag: Tag,
     /// Who sends it, changed.
@@ -48,11 +54,20 @@ pub struct FrameRow {
     pub replay: Option<End>,
 }
 
+impl FrameRow {
+    /// The sessions that the message is of.
+    #[must_use]
+    pub fn config(&self) -> SessionConfig {
+        let config = smallest(self.backend);
+        SessionConfig { jimu: JimuSwitches { compact: self.compact, ..config.jimu }, ..config }
+    }
+}
+
 /// One cheat of an active cheater; see [`crate::puppet`].
 #[derive(Clone, Copy, Debug)]
-pub struct CheatRow {
+pub struct CheatRow<C = Cheat> {
     /// The cheat.
-    pub cheat: Cheat,
+    pub cheat: C,
     /// Who cheats.
     pub by: Role,
     /// How the session ends for the other.
@@ -74,7 +89,7 @@ const A: Role = Role::Garbler;
 const B: Role = Role::Evaluator;
 
 const fn row(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRow {
-    FrameRow { backend, tag, from, index: 0, flip, replay }
+    FrameRow { backend, compact: false, tag, from, index: 0, flip, replay }
 }
 
 const fn wrk(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -86,7 +101,20 @@ const fn once(backend: Backend, tag: Tag, from: Role, flip: End) -> FrameRow {
 }
 
 const fn later(tag: Tag, from: Role, flip: End) -> FrameRow {
-    FrameRow { backend: Backend::Wrk, tag, from, index: 1, flip, replay: None }
+    FrameRow { index: 1, ..once(Backend::Wrk, tag, from, flip) }
+}
+
+const fn jimu(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
+    row(Backend::Jimu, tag, from, flip, Some(replay))
+}
+
+/// A message of `jimu` that has `index` others with its tag before it.
+const fn at(index: usize, tag: Tag, from: Role, flip: End) -> FrameRow {
+    FrameRow { index, ..once(Backend::Jimu, tag, from, flip) }
+}
+
+const fn compact(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
+    FrameRow { compact: true, ..jimu(tag, from, flip, replay) }
 }
 
 const fn open(backend: Backend, tag: Tag, from: Role) -> FrameRow {
@@ -97,6 +125,14 @@ const COLUMNS: End = End::Caught(cenote_ot::COLUMN_CHECK);
 const MAC: End = End::Caught("opening.mac");
 const EQUAL: End = End::Caught("equality.digest");
 const COIN: End = End::Caught("coin.opening");
+const SHARE: End = End::Caught("jimu.watch.share");
+const SECRET: End = End::Caught("jimu.watch.secret");
+const CODEWORD: End = End::Caught("jimu.hash.codeword");
+const RESULT: End = End::Caught("jimu.output.result");
+const OUTER: End = End::Caught("jimu.outer");
+const PERM: End = End::Caught("jimu.output.perm");
+const LABEL: End = End::Caught("jimu.input.label");
+const MERKLE: End = End::Caught("jimu.merkle");
 
 /// Every message that a session of any backend sends, from each side that sends it.
 pub const FRAMES: &[FrameRow] = &[
@@ -147,6 +183,57 @@ pub const FRAMES: &[FrameRow] = &[
     wrk(tags::INPUT_LABELS, A, End::Noticed, End::Noticed),
     wrk(tags::OUTPUT_MASK, A, MAC, MAC),
     wrk(tags::OUTPUT_MASK, B, MAC, MAC),
+    jimu(Tag::HELLO, A, End::Noticed, End::Noticed),
+    jimu(Tag::HELLO, B, End::Noticed, End::Noticed),
+    jimu(ot::BASE_POINT, B, End::Noticed, End::Noticed),
+    jimu(ot::BASE_POINTS, A, End::Noticed, End::Noticed),
+    jimu(ot::TREES, B, End::NoticedOrRight, End::Noticed),
+    jimu(ot::CHUNK, B, COLUMNS, COLUMNS),
+    jimu(ot::CHOICES, B, End::Noticed, End::Noticed),
+    // A pair is a seed and a share, of which one is read.
+    jimu(ot::MASKED, A, End::NoticedOrRight, End::Noticed),
+    jimu(ot::WATCH_COMMIT, A, SHARE, SHARE),
+    at(1, ot::WATCH_COMMIT, A, SHARE),
+    jimu(ot::WATCH_SECRET, B, SECRET, SECRET),
+    at(1, ot::WATCH_SECRET, B, SECRET),
+    // Corrections are read where they are watched.
+    at(0, tags::JIMU_OFFSET, A, End::NoticedOrRight),
+    jimu(tags::COIN_COMMIT, A, COIN, COIN),
+    // Two coins: the answer is for other coefficients.
+    jimu(tags::COIN_REPLY, B, End::Noticed, End::Noticed),
+    jimu(tags::COIN_OPEN, A, COIN, COIN),
+    at(3, tags::COIN_COMMIT, A, COIN),
+    at(3, tags::COIN_OPEN, A, COIN),
+    // Gadgets, further gadgets, their wires, inputs, ANDs: tables are read where masked values
+    // are one, and a bad AND is dropped.
+    jimu(tags::JIMU_STRIP, A, End::NoticedOrRight, End::Noticed),
+    at(3, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    at(5, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    at(7, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    jimu(tags::JIMU_CLOSE, A, End::NoticedOrRight, CODEWORD),
+    jimu(tags::JIMU_ANSWER, A, CODEWORD, CODEWORD),
+    at(4, tags::JIMU_ANSWER, A, CODEWORD),
+    jimu(tags::JIMU_CHECK, A, End::Caught("jimu.check"), End::Noticed),
+    at(4, tags::JIMU_CHECK, A, End::Caught("jimu.check")),
+    at(0, tags::JIMU_INNER, A, End::Caught("jimu.inner")),
+    at(0, tags::JIMU_ESCROW, A, End::Caught("jimu.escrow")),
+    at(0, tags::JIMU_SUM, B, End::Caught("jimu.input.sum")),
+    at(0, tags::JIMU_PROOF, A, End::Caught("jimu.input.proof")),
+    jimu(tags::JIMU_LABELS, A, LABEL, LABEL),
+    // Another input, as far as the garbler can see: its solders do not fit the evaluator's tags.
+    // Replayed, five bits are the same too often.
+    at(0, tags::JIMU_CHOICES, B, End::Noticed),
+    jimu(tags::JIMU_OUTER, A, OUTER, OUTER),
+    at(1, tags::JIMU_OUTER, A, OUTER),
+    jimu(tags::JIMU_PERMS, A, PERM, PERM),
+    at(1, tags::JIMU_PERMS, A, PERM),
+    at(0, tags::JIMU_BOND, A, End::Caught("jimu.output.bond")),
+    jimu(tags::JIMU_RESULT, B, RESULT, RESULT),
+    at(1, tags::JIMU_RESULT, B, RESULT),
+    at(2, tags::JIMU_RESULT, B, RESULT),
+    // Corrections of lanes that no item has are not read.
+    compact(tags::JIMU_AGAIN, A, End::NoticedOrRight, End::Noticed),
+    compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
     row(Backend::Yao, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
     row(Backend::Yao, Tag::HELLO, B, End::Noticed, Some(End::Noticed)),
     once(Backend::Yao, ot::BASE_POINT, B, End::Noticed),
@@ -166,11 +253,7 @@ pub const FRAMES: &[FrameRow] = &[
 ];
 
 /// Tags that no session of a backend sends yet, and where they are tested.
-pub const UNUSED: &[(Tag, &str)] = &[
-    (ot::MASKED, "chosen OT of messages: no backend asks for it; crates/ot"),
-    (ot::WATCH_COMMIT, "watch lists: no backend asks for them; crates/ot"),
-    (ot::WATCH_SECRET, "watch lists: no backend asks for them; crates/ot"),
-];
+pub const UNUSED: &[(Tag, &str)] = &[];
 
 /// The end of a frame that lost its last byte.
 #[must_use]
@@ -227,7 +310,95 @@ const OF_ONE: &[CheatRow] = &[
     by(B, Cheat::StrayMasked, End::Caught("wrk.masked.format")),
 ];
 
-/// Every row of a cheat.
+const CHECKED: End = End::Caught("jimu.check");
+const INNER: End = End::Caught("jimu.inner");
+const ESCROW: End = End::Caught("jimu.escrow");
+const PROOF: End = End::Caught("jimu.input.proof");
+const SUM: End = End::Caught("jimu.input.sum");
+const OFFSET: End = End::Caught("jimu.offset");
+const FORMAT: End = End::Caught("jimu.format");
+
+type JimuRow = CheatRow<jimu::Cheat>;
+
+const fn garbler(cheat: jimu::Cheat, end: End) -> JimuRow {
+    JimuRow { cheat, by: A, end }
+}
+
+const fn evaluator(cheat: jimu::Cheat, end: End) -> JimuRow {
+    JimuRow { cheat, by: B, end }
+}
+
+/// A gate of a session of [`jimu::tiny`], half of whose items are checked.
+const fn gate(flaw: Flaw, which: Which, end: End) -> JimuRow {
+    garbler(jimu::Cheat::Gate(flaw, which), end)
+}
+
+/// Caught in the check of items with this probability.
+const fn odds(odds: f64) -> End {
+    End::Chance("jimu.check", odds)
+}
+
+/// Cheats against `jimu`.
+pub const JIMU: &[JimuRow] = &[
+    garbler(jimu::Cheat::Commitment, SHARE),
+    garbler(jimu::Cheat::Share, End::Chance("jimu.watch.share", 56.0 / 88.0)),
+    garbler(jimu::Cheat::ZeroOffset, OFFSET),
+    garbler(jimu::Cheat::OffsetFlag, OFFSET),
+    garbler(jimu::Cheat::EvenOffset, PROOF),
+    garbler(jimu::Cheat::Coin(0), COIN),
+    garbler(jimu::Cheat::Coin(2), COIN),
+    garbler(jimu::Cheat::Symbol(Code::Labels), End::Chance("jimu.hash.codeword", 32.0 / 88.0)),
+    garbler(jimu::Cheat::Symbol(Code::Perms), End::Chance("jimu.hash.codeword", 20.0 / 44.0)),
+    // They pass with 2^-15 and 2^-13.
+    garbler(jimu::Cheat::HalfWay(Code::Labels), CODEWORD),
+    garbler(jimu::Cheat::HalfWay(Code::Perms), CODEWORD),
+    garbler(jimu::Cheat::Answer, CODEWORD),
+    garbler(jimu::Cheat::Padding, FORMAT),
+    gate(Flaw::Half, Which::First, odds(0.25)),
+    gate(Flaw::All, Which::First, odds(0.5)),
+    gate(Flaw::Half, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::ThreeQuarters, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::All, Which::Checked, CHECKED),
+    gate(Flaw::Turn, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::Nand, Which::Checked, CHECKED),
+    gate(Flaw::OtherOffset, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::Half, Which::Used(0), End::Right),
+    gate(Flaw::All, Which::Used(1), End::Right),
+    gate(Flaw::Turn, Which::Used(0), End::Right),
+    gate(Flaw::Nand, Which::Used(0), End::Right),
+    gate(Flaw::Nand, Which::Used(2), End::Right),
+    gate(Flaw::OtherOffset, Which::Used(1), End::Right),
+    garbler(jimu::Cheat::CheckedInput, CHECKED),
+    garbler(jimu::Cheat::CheckedPerm, CHECKED),
+    garbler(jimu::Cheat::Gadget(Which::First), odds(0.5)),
+    garbler(jimu::Cheat::Gadget(Which::Checked), CHECKED),
+    garbler(jimu::Cheat::Gadget(Which::Used(0)), End::Right),
+    garbler(jimu::Cheat::InnerLabel, INNER),
+    garbler(jimu::Cheat::InnerPerm, INNER),
+    garbler(jimu::Cheat::EscrowLabel, ESCROW),
+    garbler(jimu::Cheat::EscrowPerm, ESCROW),
+    garbler(jimu::Cheat::OuterLabel, OUTER),
+    garbler(jimu::Cheat::OuterPerm, OUTER),
+    garbler(jimu::Cheat::OtherCircuit, OUTER),
+    garbler(jimu::Cheat::Key, PROOF),
+    garbler(jimu::Cheat::OtherKey, PROOF),
+    garbler(jimu::Cheat::Correlation, PROOF),
+    garbler(jimu::Cheat::Proof, PROOF),
+    garbler(jimu::Cheat::InputLabel, LABEL),
+    garbler(jimu::Cheat::OutputPerm, PERM),
+    garbler(jimu::Cheat::Bond, End::Caught("jimu.output.bond")),
+    evaluator(jimu::Cheat::Secret, SECRET),
+    evaluator(jimu::Cheat::Columns, COLUMNS),
+    evaluator(jimu::Cheat::CoinDigest(0), EQUAL),
+    evaluator(jimu::Cheat::Sum, SUM),
+    evaluator(jimu::Cheat::SumDigest, SUM),
+    evaluator(jimu::Cheat::StrayChoice, FORMAT),
+    evaluator(jimu::Cheat::Forged, RESULT),
+    evaluator(jimu::Cheat::ForgedHash, RESULT),
+    evaluator(jimu::Cheat::StrayResult, FORMAT),
+];
+
+/// Every row of a cheat against `wrk`.
 pub fn cheats() -> impl Iterator<Item = CheatRow> {
     OF_BOTH.iter().flatten().chain(OF_ONE).copied()
 }
@@ -266,8 +437,8 @@ pub const RAW: &[RawRow] = &[
 /// Checks of the source that have their cheats elsewhere than in this table.
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("ot.pprf", "flipped trees below; every sum of a tree in crates/ot"),
+    ("jimu.merkle", "flipped frames of compact storage"),
     ("ot.choices", "no length of it passes the frame check; crates/ot"),
-    ("jimu.watch.", "every wrong share and a seed too many in crates/ot, watch.rs"),
     ("yao.format", "flipped frames of yao"),
     ("plain.input.format", "flipped frames of plain"),
     ("handshake: ", "crates/net/tests/handshake.rs"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_circuit::Clear;
-use cenote_engine::{Backend, Fault, Receivers, Role, Session};
+use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Deviation, Recording, Tag, Witness};
 
 use crate::pair::run_pair_over;
@@ -11,7 +11,11 @@ use crate::programs::{Kind, TestProgram};
 use crate::run::{Outputs, expected, pair_with_limit, prg_of, run_program, smallest};
 
 /// Requests of a session, so that the first frame of most tags has a successor.
-pub const REQUESTS: usize = 2;
+pub const REQUESTS: usize = RECEIVERS.len();
+
+/// Who receives the outputs of each request. The first and the last have more frames after every
+/// message of the one in between.
+const RECEIVERS: [Receivers; 3] = [Receivers::Both, Receivers::Garbler, Receivers::Both];
 
 /// How the honest side of a session ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,19 +38,19 @@ pub type SetUp<'a> = &'a (dyn Fn(&mut Channel) -> Witness + Sync);
 /// than `patience`.
 #[must_use]
 pub fn deviate(
-    backend: Backend,
+    config: &SessionConfig,
     (tag, from, index): (Tag, Role, usize),
     deviation: Deviation,
     patience: Duration,
     seed: u128,
 ) -> Ending {
-    cheat(backend, from, &|channel| channel.deviate(tag, index, deviation.clone()), patience, seed)
+    cheat(config, from, &|channel| channel.deviate(tag, index, deviation.clone()), patience, seed)
 }
 
 /// Runs a session in which `from` cheats by `set_up`; tells how it ended for the other side.
 #[must_use]
 pub fn cheat(
-    backend: Backend,
+    config: &SessionConfig,
     from: Role,
     set_up: SetUp<'_>,
     patience: Duration,
@@ -56,7 +60,7 @@ pub fn cheat(
     let cheater = if from == Role::Garbler { &mut garbler } else { &mut evaluator };
     let witness = set_up(cheater);
     let channels = (garbler, evaluator);
-    let (g, e) = run_pair_over(channels, |channel, role| serve(backend, channel, role, seed));
+    let (g, e) = run_pair_over(channels, |channel, role| serve(config, channel, role, seed));
     let served = if from == Role::Garbler { e } else { g };
     let (right, wrong, fault) = judge(served, from.peer(), seed);
     Ending { right, wrong, fault, happened: witness.happened() }
@@ -71,7 +75,7 @@ pub fn against(
     role: Role,
     seed: u128,
 ) -> (usize, usize, Option<Fault>) {
-    judge(serve(backend, channel, role, seed), role, seed)
+    judge(serve(&smallest(backend), channel, role, seed), role, seed)
 }
 
 fn judge(
@@ -80,35 +84,35 @@ fn judge(
     seed: u128,
 ) -> (usize, usize, Option<Fault>) {
     let right = (0..).zip(&outputs).filter(|(request, output)| {
-        let (program, inputs) = request_of(seed, *request);
-        **output == expected(&Clear::eval(&program, &inputs), Receivers::Both, role)
+        let (program, inputs, to) = request_of(seed, *request);
+        **output == expected(&Clear::eval(&program, &inputs), to, role)
     });
     let right = right.count();
     (right, outputs.len() - right, fault)
 }
 
-/// The program and inputs of a request.
-fn request_of(seed: u128, request: u128) -> (TestProgram, Vec<Vec<bool>>) {
+/// The program, inputs and receivers of a request.
+fn request_of(seed: u128, request: usize) -> (TestProgram, Vec<Vec<bool>>, Receivers) {
     let program = TestProgram(Kind::Small);
-    let inputs = program.inputs(seed << 8 | request);
-    (program, inputs)
+    let inputs = program.inputs(seed << 8 | request as u128);
+    (program, inputs, RECEIVERS[request])
 }
 
 /// One side: the outputs that it obtained and the fault that stopped it.
 fn serve(
-    backend: Backend,
+    config: &SessionConfig,
     channel: Channel,
     role: Role,
     seed: u128,
 ) -> (Vec<Outputs>, Option<Fault>) {
     let mut outputs = Vec::new();
-    let mut session = match Session::open(channel, role, &smallest(backend), prg_of(role, seed)) {
+    let mut session = match Session::open(channel, role, config, prg_of(role, seed)) {
         Ok(session) => session,
         Err(fault) => return (outputs, Some(fault)),
     };
     for request in 0..REQUESTS {
-        let (program, inputs) = request_of(seed, request as u128);
-        match run_program(&mut session, &program, &inputs, Receivers::Both) {
+        let (program, inputs, to) = request_of(seed, request);
+        match run_program(&mut session, &program, &inputs, to) {
             Ok(output) => outputs.push(output),
             Err(fault) => return (outputs, Some(fault)),
         }
@@ -117,16 +121,25 @@ fn serve(
     (outputs, None)
 }
 
-/// All frames of an honest session, recorded at the garbler.
+/// All frames of an honest session of the smallest kind, recorded at the garbler.
 ///
 /// # Panics
 /// When the session fails.
 #[must_use]
 pub fn record(backend: Backend, seed: u128) -> Recording {
+    record_of(&smallest(backend), seed)
+}
+
+/// All frames of an honest session, recorded at the garbler.
+///
+/// # Panics
+/// When the session fails.
+#[must_use]
+pub fn record_of(config: &SessionConfig, seed: u128) -> Recording {
     let (mut garbler, evaluator) = crate::run::patient_pair();
     let recording = garbler.record();
     let (g, e) =
-        run_pair_over((garbler, evaluator), |channel, role| serve(backend, channel, role, seed));
+        run_pair_over((garbler, evaluator), |channel, role| serve(config, channel, role, seed));
     assert_eq!((g.1, e.1), (None, None), "an honest session");
     recording
 }

@@ -6,12 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use cenote_circuit::Clear;
-use cenote_engine::{Backend, Fault, Receivers, Role, Session, tags};
+use cenote_engine::{Backend, Fault, JimuSwitches, Receivers, Role, Session, SessionConfig, tags};
 use cenote_net::{Deviation, Direction, Fate, Tag, Witness};
 use cenote_prim::{Block, Prg};
-use cenote_testkit::adversary::{self, CheatRow, ELSEWHERE, End, FRAMES, FrameRow, RAW, UNUSED};
+use cenote_testkit::adversary::{
+    self, CheatRow, ELSEWHERE, End, FRAMES, FrameRow, JIMU, RAW, UNUSED,
+};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::puppet::{Cheat, Puppet};
+use cenote_testkit::puppet::{Cheat, Puppet, jimu};
 use cenote_testkit::run::{patient_pair, prg_of, run_program, smallest};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
@@ -20,13 +22,21 @@ use cenote_testkit::tamper::{self, Ending, REQUESTS};
 /// Payload lengths of an honest session by tag, sender and index.
 type Frames = BTreeMap<(u8, bool), Vec<usize>>;
 
-fn honest_frames(backend: Backend) -> Frames {
+fn honest_frames(config: &SessionConfig) -> Frames {
     let mut frames = Frames::new();
-    for frame in tamper::record(backend, 1).frames() {
+    for frame in tamper::record_of(config, 1).frames() {
         let by_garbler = frame.direction == Direction::Sent;
         frames.entry((frame.tag, by_garbler)).or_default().push(frame.payload.len());
     }
     frames
+}
+
+/// The sessions that rows are of: those of every backend, and those of `jimu` with compact storage.
+fn settings() -> Vec<SessionConfig> {
+    let mut all = Backend::ALL.map(smallest).to_vec();
+    let jimu = JimuSwitches { compact: true, ..JimuSwitches::DEFAULT };
+    all.push(SessionConfig { jimu, ..smallest(Backend::Jimu) });
+    all
 }
 
 /// Whether a session ended as its row says.
@@ -38,6 +48,7 @@ fn fits_row(end: End, Ending { right, fault, happened, .. }: &Ending) -> bool {
         End::Noticed => fault.is_some(),
         End::NoticedOrRight => fault.is_some() || all_right,
         End::Chance(check, _) | End::CaughtOrRight(check) => caught_by(check) || all_right,
+        End::Right => all_right,
         End::Refused => matches!(fault, Some(Fault::Policy(_))),
         End::Unprotected => true,
     };
@@ -69,10 +80,12 @@ fn deviations(row: &FrameRow, len: usize) -> Vec<(Deviation, End)> {
 
 #[test]
 fn every_frame_flipped_cut_dropped_doubled_swapped_replayed() {
-    let honest = Backend::ALL.map(honest_frames);
+    let settings = settings();
+    let honest: Vec<Frames> = settings.iter().map(honest_frames).collect();
     let mut cases = Vec::new();
     for row in FRAMES {
-        let frames = &honest[row.backend as usize][&(row.tag.id, row.from == Role::Garbler)];
+        let place = settings.iter().position(|config| *config == row.config()).expect("a setting");
+        let frames = &honest[place][&(row.tag.id, row.from == Role::Garbler)];
         for (deviation, end) in deviations(row, frames[row.index]) {
             cases.push((row, deviation, end));
         }
@@ -84,7 +97,7 @@ fn every_frame_flipped_cut_dropped_doubled_swapped_replayed() {
         let run = |patience: u64| {
             let patience = Duration::from_secs(patience);
             let seed = 77 + i as u128;
-            tamper::deviate(backend, (tag, from, index), deviation.clone(), patience, seed)
+            tamper::deviate(&row.config(), (tag, from, index), deviation.clone(), patience, seed)
         };
         let mut ending = run(1);
         if ending.wrong == 0 && !fits_row(*end, &ending) {
@@ -101,7 +114,7 @@ fn bytes_that_are_no_frame_of_the_protocol() {
         for row in RAW {
             // In place of the first frame after the handshake of the job.
             let ending = tamper::cheat(
-                backend,
+                &smallest(backend),
                 Role::Garbler,
                 &|channel| {
                     let mut hellos = 0;
@@ -208,9 +221,9 @@ fn every_message_has_a_row() {
         .map(|row| (row.backend as usize, row.tag.id, row.from == Role::Garbler))
         .collect();
     let mut sent = BTreeSet::new();
-    for backend in Backend::ALL {
-        for (tag, by_garbler) in honest_frames(backend).into_keys() {
-            sent.insert((backend as usize, tag, by_garbler));
+    for config in settings() {
+        for (tag, by_garbler) in honest_frames(&config).into_keys() {
+            sent.insert((config.backend as usize, tag, by_garbler));
         }
     }
     assert_eq!(rows, sent, "(backend, tag, from the garbler): rows, and what sessions send");
@@ -248,6 +261,7 @@ fn checks_of_the_sources() -> BTreeSet<String> {
 fn every_check_has_a_row() {
     let caught: BTreeSet<&str> = adversary::cheats()
         .map(|row| row.end)
+        .chain(JIMU.iter().map(|row| row.end))
         .chain(FRAMES.iter().map(|row| adversary::cut(row.tag)))
         .filter_map(|end| match end {
             End::Caught(check) | End::Chance(check, _) | End::CaughtOrRight(check) => Some(check),
@@ -266,5 +280,8 @@ fn every_check_has_a_row() {
     let played: Vec<Cheat> = adversary::cheats().map(|row| row.cheat).collect();
     for cheat in Cheat::ALL {
         assert!(played.contains(cheat), "{cheat:?} is never played");
+    }
+    for cheat in jimu::Cheat::ALL {
+        assert!(JIMU.iter().any(|row| row.cheat == *cheat), "{cheat:?} is never played");
     }
 }

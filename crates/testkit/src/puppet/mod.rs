@@ -5,6 +5,7 @@
 //! code behind them gives up first. Without a cheat it is a test of the protocol's description.
 //! It runs one request of one program, [`Kind::Small`], whose outputs both parties receive.
 
+pub mod jimu;
 mod online;
 mod supply;
 

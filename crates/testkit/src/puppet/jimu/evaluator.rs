@@ -1,0 +1,450 @@
+//! The evaluating puppet. It evaluates the base of a bucket alone: the garbler is honest.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cenote_circuit::Gates;
+use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::ihash::{
+    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
+};
+use cenote_engine::{Fault, JimuParams, Party, Receivers, Role, tags};
+use cenote_net::{Channel, Deviation};
+use cenote_ot::{CotReceiver, watch};
+use cenote_pool::{Draws, Pool};
+use cenote_prim::gf128::LinearHash;
+use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
+
+use super::input_sums::Sums;
+use super::{Cheat, Coins, Kind, Selection, Tosses, blocks_of, first_block, input_batch};
+
+/// The puppet that evaluates.
+pub(super) struct Evaluator {
+    pub(super) channel: Channel,
+    session: SessionId,
+    params: JimuParams,
+    cheat: Cheat,
+    prg: Prg,
+    hash: ReedSolomonReceiver,
+    /// Tag of the offset.
+    offset: Block,
+    choices: CotReceiver,
+    tosses: Tosses,
+    gates: Option<Pool<u64>>,
+    gadgets: Option<Pool<u64>>,
+    /// Tables of items and tags of their last wires, by number.
+    items: BTreeMap<u64, (Vec<Block>, Tag)>,
+    ready: VecDeque<u64>,
+    escrowed: VecDeque<Tag>,
+    inputs: VecDeque<(Label, bool)>,
+    live: Vec<Live>,
+    steps: Vec<Step>,
+    reports: u64,
+}
+
+/// A wire that has a value: value = masked value + permutation bit + flip.
+#[derive(Clone, Copy, Default)]
+struct Live {
+    label: Label,
+    masked: bool,
+    flip: bool,
+}
+
+/// A gate over places of live wires.
+#[derive(Clone, Copy)]
+enum Step {
+    Xor(usize, usize, usize),
+    Not(usize, usize),
+    And(usize, usize, usize),
+}
+
+impl Evaluator {
+    pub(super) fn set_up(
+        mut channel: Channel,
+        session: SessionId,
+        params: JimuParams,
+        cheat: Cheat,
+        mut prg: Prg,
+    ) -> Result<Evaluator, Fault> {
+        match cheat {
+            Cheat::Secret => {
+                channel.deviate(cenote_ot::tags::WATCH_SECRET, 0, Deviation::Flip(3));
+            }
+            Cheat::Columns => {
+                channel.deviate(cenote_ot::tags::CHUNK, 2, Deviation::Flip(0));
+            }
+            _ => {}
+        }
+        let mut hash = receive_seeds(&mut channel, session, &params, &mut prg)?;
+        let mut tosses = Tosses { session, role: Role::Evaluator, count: 0, cheat };
+        let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
+        let frame = channel.recv(tags::JIMU_OFFSET, 1 + own + last)?;
+        let mut found = Vec::new();
+        hash.keep_watched();
+        let wire = hash.hash(LANES, &frame[1..=own], &mut found)?;
+        let offset = hash.set_offset(wire, frame[0] == 1);
+        hash.close(&frame[1 + own..])?;
+        settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
+        let choices = CotReceiver::setup(&mut channel, &session, 1, params.ot, &mut prg)?;
+        Ok(Evaluator {
+            channel,
+            session,
+            params,
+            cheat,
+            prg,
+            hash,
+            offset,
+            choices,
+            tosses,
+            gates: None,
+            gadgets: None,
+            items: BTreeMap::new(),
+            ready: VecDeque::new(),
+            escrowed: VecDeque::new(),
+            inputs: VecDeque::new(),
+            live: Vec::new(),
+            steps: Vec::new(),
+            reports: 0,
+        })
+    }
+
+    fn spec(&self, kind: Kind) -> PoolSpec {
+        if kind == Kind::And { self.params.ands } else { self.params.escrow }
+    }
+
+    fn fill(&mut self, kind: Kind) -> Result<(), Fault> {
+        let pool = if kind == Kind::And { &self.gates } else { &self.gadgets };
+        if pool.is_some() {
+            return Ok(());
+        }
+        let (spec, mut items) = (self.spec(kind), Vec::new());
+        while items.len() < spec.capacity {
+            let missing = spec.capacity - items.len();
+            let expected = missing as f64 / (1.0 - spec.check_rate());
+            let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
+            items.extend(self.generate(kind, count, 0)?.0.into_iter().take(missing));
+        }
+        let pool = Some(Pool::full(spec.capacity, items).expect("as many as that"));
+        *(if kind == Kind::And { &mut self.gates } else { &mut self.gadgets }) = pool;
+        Ok(())
+    }
+
+    /// The bases of the buckets drawn for a fresh batch, and the tags of its extra wires.
+    fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<Tag>), Fault> {
+        self.fill(kind)?;
+        let spec = self.spec(kind);
+        let (mut fresh, wires, mut coins) = self.generate(kind, spec.batch, extra)?;
+        let buckets = fresh.len() / spec.bucket;
+        fresh.truncate(buckets * spec.bucket);
+        let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
+        draws.draw(buckets, || coins.word());
+        let pool = if kind == Kind::And { &mut self.gates } else { &mut self.gadgets };
+        pool.as_mut().expect("filled").exchange(&draws, &mut fresh).expect("as many as drawn");
+        let (tag, openings) = match kind {
+            Kind::And => (tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
+            Kind::Escrow => (tags::JIMU_ESCROW, buckets * spec.bucket),
+        };
+        if openings > 0 {
+            self.channel.recv(tag, encoded_len(openings, 1))?;
+        }
+        let bases = fresh.chunks(spec.bucket).map(|members| members[0]);
+        Ok((bases.collect(), wires[..buckets.min(wires.len())].to_vec()))
+    }
+
+    fn generate(
+        &mut self,
+        kind: Kind,
+        items: usize,
+        extra: usize,
+    ) -> Result<(Vec<u64>, Vec<Tag>, Coins), Fault> {
+        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let (first, found, tables) = self.hash_wires(items * wires, 16 * blocks * items)?;
+        let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
+        for (item, tables) in tables.chunks(16 * blocks).enumerate() {
+            let last = found[(item + 1) * wires - 1];
+            self.items.insert(numbers[item], (blocks_of(tables), last));
+        }
+        let extra = if extra > 0 { self.hash_wires(extra, 0)?.1 } else { Vec::new() };
+        let coin = self.close()?;
+        let chosen = Selection::new(coin, self.spec(kind).check_below, kind, items);
+        if !chosen.checked.is_empty() {
+            let openings = chosen.checked.len() * wires;
+            self.channel.recv(tags::JIMU_CHECK, encoded_len(openings, 1))?;
+        }
+        Ok((chosen.survivors.iter().map(|item| numbers[*item]).collect(), extra, chosen.coins))
+    }
+
+    /// Hashes vectors that hold `wires`: number of the first, tags, and the `more` bytes behind.
+    fn hash_wires(&mut self, wires: usize, more: usize) -> Result<(u64, Vec<Tag>, Vec<u8>), Fault> {
+        let lanes = wires.next_multiple_of(LANES);
+        let corrections = self.hash.corrections_len(lanes);
+        let mut frame = self.channel.recv(tags::JIMU_STRIP, corrections + more)?;
+        let rest = frame.split_off(corrections);
+        let mut found = Vec::new();
+        let first = self.hash.hash(lanes, &frame, &mut found)?;
+        found.truncate(wires);
+        Ok((first, found, rest))
+    }
+
+    fn close(&mut self) -> Result<Block, Fault> {
+        let last = self.hash.corrections_len(self.hash.sacrificed());
+        let frame = self.channel.recv(tags::JIMU_CLOSE, last)?;
+        self.hash.close(&frame)?;
+        settle(&mut self.channel, &mut self.hash, &mut self.tosses, &mut self.prg)
+    }
+
+    fn take_inputs(&mut self, count: usize) -> Result<Vec<(Label, bool)>, Fault> {
+        while self.inputs.len() < count {
+            self.make_inputs(count - self.inputs.len())?;
+        }
+        Ok(self.inputs.drain(..count).collect())
+    }
+
+    fn make_inputs(&mut self, missing: usize) -> Result<(), Fault> {
+        let (total, sacrificed) = input_batch(&self.params, missing);
+        let mut keys = vec![Block::ZERO; total];
+        self.choices.extend(&mut self.channel, &mut keys)?;
+        let choices: Vec<bool> = keys.iter().map(|key| key.lsb()).collect();
+        self.hash.keep_watched();
+        let (first, _, masked) = self.hash_wires(total, 16 * total)?;
+        keys.iter_mut().zip(blocks_of(&masked)).for_each(|(key, masked)| *key ^= masked);
+        let labels = self.hash.complete(first, &keys, &choices);
+        let coin = self.close()?;
+        let count = self.params.codes.label_combinations as usize;
+        let sums = Sums::new(self.session, count, coin);
+        let bits: Vec<u8> = choices.iter().map(|choice| u8::from(*choice)).collect();
+        let mut claim = sums.of(&bits, 1).concat();
+        let keys = sums.of(Block::as_bytes(&keys), 16);
+        let keys: Vec<Block> = keys.iter().map(|key| first_block(key)).collect();
+        let mut digest = sums.digest(&keys);
+        claim[0] ^= u8::from(self.cheat == Cheat::Sum);
+        digest[31] ^= u8::from(self.cheat == Cheat::SumDigest);
+        claim.extend_from_slice(&digest);
+        self.channel.send(tags::JIMU_SUM, &claim)?;
+        self.channel.recv(tags::JIMU_PROOF, 48 * count)?;
+        self.inputs.extend(labels.into_iter().zip(choices).take(total - sacrificed));
+        Ok(())
+    }
+
+    /// The masked value of a label, by the tag of masked value 0.
+    fn masked(&self, label: &Label, tag: Block) -> bool {
+        self.hash.labels_agree(label, tag ^ self.offset)
+    }
+
+    fn own_inputs(&mut self, values: &[bool]) -> Result<Vec<usize>, Fault> {
+        let wires = self.take_inputs(values.len())?;
+        let flips: Vec<bool> = wires.iter().zip(values).map(|((_, r), y)| r ^ y).collect();
+        let mut packed = bits::pack(flips.iter().copied());
+        if let (Cheat::StrayChoice, Some(last)) = (self.cheat, packed.last_mut()) {
+            *last |= 1 << 7;
+        }
+        self.channel.send(tags::JIMU_CHOICES, &packed)?;
+        let wires = wires.into_iter().zip(flips);
+        Ok(wires.map(|((label, masked), flip)| self.add(Live { label, masked, flip })).collect())
+    }
+
+    fn peer_inputs(&mut self, len: usize) -> Result<Vec<usize>, Fault> {
+        let found = self.take_escrowed(len)?;
+        let labels = blocks_of(&self.channel.recv(tags::JIMU_LABELS, 48 * len)?);
+        let labels = labels.chunks(3).map(|blocks| Label([blocks[0], blocks[1], blocks[2]]));
+        let wires = labels.zip(found);
+        let wires: Vec<Live> = wires
+            .map(|(label, tag)| Live { label, masked: self.masked(&label, tag.label), flip: false })
+            .collect();
+        Ok(wires.into_iter().map(|wire| self.add(wire)).collect())
+    }
+
+    fn take_escrowed(&mut self, count: usize) -> Result<Vec<Tag>, Fault> {
+        while self.escrowed.len() < count {
+            let spec = self.params.escrow;
+            let wires = self.draw(Kind::Escrow, spec.batch / spec.bucket)?.1;
+            self.escrowed.extend(wires);
+        }
+        Ok(self.escrowed.drain(..count).collect())
+    }
+
+    fn add(&mut self, wire: Live) -> usize {
+        self.live.push(wire);
+        self.live.len() - 1
+    }
+
+    fn step(&mut self, step: impl FnOnce(usize) -> Step) -> Result<usize, Fault> {
+        let out = self.add(Live::default());
+        self.steps.push(step(out));
+        Ok(out)
+    }
+
+    /// Does the gates since the last flush.
+    fn flush(&mut self) -> Result<(), Fault> {
+        let steps = std::mem::take(&mut self.steps);
+        let ands = steps.iter().filter(|step| matches!(step, Step::And(..))).count();
+        while self.ready.len() < ands {
+            let bases = self.draw(Kind::And, 0)?.0;
+            self.ready.extend(bases);
+        }
+        let mut solders = vec![Message::ZERO; 2 * ands];
+        if ands > 0 {
+            let frame = self.channel.recv(tags::JIMU_OUTER, encoded_len(2 * ands, 1))?;
+            assert!(decode(&frame, 1, &mut solders), "the length was asked for");
+        }
+        let mut solders = solders.chunks(2);
+        for step in steps {
+            match step {
+                Step::Xor(a, b, out) => {
+                    let (a, b) = (self.live[a], self.live[b]);
+                    let (masked, flip) = (a.masked ^ b.masked, a.flip ^ b.flip);
+                    self.live[out] = Live { label: a.label ^ b.label, masked, flip };
+                }
+                Step::Not(a, out) => {
+                    let a = self.live[a];
+                    self.live[out] = Live { flip: !a.flip, ..a };
+                }
+                Step::And(a, b, out) => {
+                    let [a, b] = [self.live[a], self.live[b]];
+                    self.live[out] = self.evaluate(a, b, solders.next().unwrap_or_default());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, a: Live, b: Live, solders: &[Message]) -> Live {
+        let number = self.ready.pop_front().expect("counted");
+        let (tables, output) = self.items.remove(&number).expect("drawn once");
+        let input = |wire: Live, solder: &Message| {
+            let shift = solder.perm.bit() ^ wire.flip;
+            (wire.label ^ solder.label, wire.masked ^ shift)
+        };
+        let [(c, s_c), (x, s_x)] = [input(a, &solders[0]), input(b, &solders[1])];
+        let hash = |label: &Label, wire: u64| {
+            let mut out = [Block::ZERO; 3];
+            let tweak = Block::new(u128::from(wire) << 64);
+            keyed::expand(&[label.key()], &[tweak], 3, &mut out);
+            Label(out)
+        };
+        let table = |i: usize| Label([tables[3 * i], tables[3 * i + 1], tables[3 * i + 2]]);
+        let left = hash(&c, number) ^ table(0).times(s_c);
+        let right = hash(&x, number + 1) ^ (table(1) ^ c).times(s_x);
+        let label = left ^ right ^ table(2);
+        Live { label, masked: self.masked(&label, output.label), flip: false }
+    }
+
+    fn report(&mut self, number: u64, wires: &[usize]) -> Result<(), Fault> {
+        let wires: Vec<Live> = wires.iter().map(|wire| self.live[*wire]).collect();
+        let mut message = bits::pack(wires.iter().map(|wire| wire.masked));
+        match self.cheat {
+            Cheat::Forged => message[0] ^= 1,
+            Cheat::StrayResult => message[0] |= 1 << 7,
+            _ => {}
+        }
+        let oracle = RandomOracle::new("cenote 2026 jimu output labels v1", &self.session);
+        let mut hash = LinearHash::new(oracle.number(number).bytes(&message).block());
+        hash.absorb(&wires.iter().map(|wire| wire.label.key()).collect::<Vec<Block>>());
+        let mut proof = hash.finish();
+        if self.cheat == Cheat::ForgedHash {
+            proof ^= Block::ONE;
+        }
+        message.extend_from_slice(&proof.to_bytes());
+        self.channel.send(tags::JIMU_RESULT, &message)?;
+        self.channel.flush()
+    }
+}
+
+/// Both watch lists.
+fn receive_seeds(
+    channel: &mut Channel,
+    session: SessionId,
+    params: &JimuParams,
+    prg: &mut Prg,
+) -> Result<ReedSolomonReceiver, Fault> {
+    let mut cot = CotReceiver::setup(channel, &session, 0, params.ot, prg)?;
+    let codes = &params.codes;
+    let mut list = |instance, code: &cenote_pool::params::Code, prg: &mut Prg| {
+        let (n, w) = (code.n as usize, code.w as usize);
+        watch::receive(channel, &mut cot, &session, instance, n, w, prg)
+    };
+    let labels = list(0, &codes.labels, prg)?;
+    let perms = list(1, &codes.perms, prg)?;
+    let [labels, perms] =
+        [&labels, &perms].map(|list| Watch { positions: &list.positions, seeds: &list.seeds });
+    Ok(ReedSolomonReceiver::new(codes, session, labels, perms, prg))
+}
+
+/// The coin of a batch, and the answer to its check, at which nobody looks.
+fn settle(
+    channel: &mut Channel,
+    hash: &mut ReedSolomonReceiver,
+    tosses: &mut Tosses,
+    prg: &mut Prg,
+) -> Result<Block, Fault> {
+    let coin = tosses.toss(channel, prg)?;
+    let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
+    // The next batch needs this one to be settled.
+    hash.check(coin, &answer)?;
+    Ok(coin)
+}
+
+impl Gates for Evaluator {
+    type Wire = usize;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<usize, Fault> {
+        Ok(self.add(Live { flip: bit, ..Live::default() }))
+    }
+
+    fn xor(&mut self, a: &usize, b: &usize) -> Result<usize, Fault> {
+        self.step(|out| Step::Xor(*a, *b, out))
+    }
+
+    fn not(&mut self, a: &usize) -> Result<usize, Fault> {
+        self.step(|out| Step::Not(*a, out))
+    }
+
+    fn and(&mut self, a: &usize, b: &usize) -> Result<usize, Fault> {
+        self.step(|out| Step::And(*a, *b, out))
+    }
+}
+
+impl Party for Evaluator {
+    type Checked = ();
+
+    fn role(&self) -> Role {
+        Role::Evaluator
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<usize>, Fault> {
+        self.flush()?;
+        match owner {
+            Role::Garbler => self.peer_inputs(len),
+            Role::Evaluator => self.own_inputs(bits.unwrap_or_default()),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.flush()
+    }
+
+    fn open(&mut self, (): (), to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+        let number = self.reports;
+        self.reports += 1;
+        let own = to.include(Role::Evaluator);
+        let tag = if own {
+            tags::JIMU_PERMS
+        } else {
+            self.take_escrowed(wires.len())?;
+            tags::JIMU_BOND
+        };
+        let perms = blocks_of(&self.channel.recv(tag, 16 * wires.len())?);
+        if to.include(Role::Garbler) {
+            self.report(number, wires)?;
+        }
+        let value = |(wire, perm): (&usize, &Block)| {
+            self.live[*wire].masked ^ perm.lsb() ^ self.live[*wire].flip
+        };
+        Ok(own.then(|| wires.iter().zip(&perms).map(value).collect()))
+    }
+}

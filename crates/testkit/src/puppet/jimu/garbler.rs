@@ -1,0 +1,286 @@
+//! The garbling puppet: set-up and requests.
+
+use cenote_circuit::Gates;
+use cenote_engine::ihash::{HashSender, LANES, Label, Message, Perm, ReedSolomonSender, encode};
+use cenote_engine::protocols::garbled_core::outer_solder;
+use cenote_engine::{Fault, JimuParams, Party, Receivers, Role, tags};
+use cenote_net::{Channel, Deviation};
+use cenote_ot::{CotSender, watch};
+use cenote_prim::gf128::LinearHash;
+use cenote_prim::seeds::SeedBank;
+use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
+
+use super::supply::{Pools, zero_seeds};
+use super::{Cheat, History, Plan, Tosses};
+
+/// The puppet that garbles.
+pub(super) struct Garbler {
+    pub(super) channel: Channel,
+    pub(super) session: SessionId,
+    pub(super) params: JimuParams,
+    pub(super) plan: Plan,
+    pub(super) prg: Prg,
+    pub(super) hash: ReedSolomonSender,
+    pub(super) offset: Label,
+    pub(super) choices: CotSender,
+    pub(super) tosses: Tosses,
+    pub(super) pools: Pools,
+    pub(super) history: History,
+    /// Solders of the gates since the last flush.
+    solders: Vec<Message>,
+    /// Reports asked for, and solders sent.
+    reports: u64,
+    flushed: bool,
+}
+
+/// A live wire: value = masked value + permutation bit + flip.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wire {
+    message: Message,
+    flip: bool,
+}
+
+/// A label that nobody hashed. It does not come from the puppet's randomness, which has to be that
+/// of the rehearsal.
+pub(super) fn garbage(number: u64) -> Label {
+    let mut blocks = [Block::ZERO; 3];
+    Prg::new(Block::new(u128::from(number) | 1 << 100)).fill(&mut blocks);
+    Label(blocks)
+}
+
+/// A permutation message with another permutation bit.
+fn turned(perm: Perm) -> Perm {
+    Perm([perm.0[0] ^ Block::ONE, perm.0[1]])
+}
+
+/// The seeds of both codes, of which the peer learns some.
+fn send_seeds(
+    channel: &mut Channel,
+    session: &SessionId,
+    params: &JimuParams,
+    cheat: Cheat,
+    prg: &mut Prg,
+) -> Result<[Vec<Block>; 2], Fault> {
+    match cheat {
+        Cheat::Commitment => {
+            channel.deviate(cenote_ot::tags::WATCH_COMMIT, 0, Deviation::Flip(9));
+        }
+        // A pair of messages is a seed and a share.
+        Cheat::Share => {
+            channel.deviate(cenote_ot::tags::MASKED, 0, Deviation::Flip(128 + 5));
+        }
+        _ => {}
+    }
+    let delta = prg.block().with_lsb(true);
+    let mut cot = CotSender::setup(channel, session, 0, params.ot, delta, prg)?;
+    let mut lists = [Vec::new(), Vec::new()];
+    let codes = [&params.codes.labels, &params.codes.perms];
+    for (instance, (list, code)) in (0..).zip(lists.iter_mut().zip(codes)) {
+        list.resize(code.n as usize, Block::ZERO);
+        prg.fill(list);
+        if cheat == Cheat::ZeroOffset && instance == 0 {
+            zero_seeds(&mut list[..code.k as usize]);
+        }
+        watch::send(channel, &mut cot, session, instance, list, code.w as usize, prg)?;
+    }
+    Ok(lists)
+}
+
+impl Garbler {
+    pub(super) fn set_up(
+        mut channel: Channel,
+        session: SessionId,
+        params: JimuParams,
+        plan: Plan,
+        mut prg: Prg,
+    ) -> Result<Garbler, Fault> {
+        let cheat = plan.cheat;
+        let [labels, perms] = send_seeds(&mut channel, &session, &params, cheat, &mut prg)?;
+        let mut hash = ReedSolomonSender::new(&params.codes, session, &labels, &perms);
+        let mut tosses = Tosses { session, role: Role::Garbler, count: 0, cheat };
+        let (mut messages, mut frame) = (Vec::new(), vec![0]);
+        hash.hash(LANES, &mut messages, &mut frame);
+        let mut flip = !messages[0].label.key().lsb();
+        match cheat {
+            Cheat::ZeroOffset => flip = false,
+            Cheat::EvenOffset => flip ^= true,
+            _ => {}
+        }
+        frame[0] = if cheat == Cheat::OffsetFlag { 2 } else { flip.into() };
+        let offset = messages[0].label ^ Label::one().times(flip);
+        hash.close(&mut frame);
+        channel.send(tags::JIMU_OFFSET, &frame)?;
+        let coin = tosses.toss(&mut channel, &mut prg)?;
+        channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
+        let mut correlation = offset.key().with_lsb(true);
+        if cheat == Cheat::Correlation {
+            correlation ^= Block::new(1 << 90);
+        }
+        let choices =
+            CotSender::setup(&mut channel, &session, 1, params.ot, correlation, &mut prg)?;
+        Ok(Garbler {
+            pools: Pools::default(),
+            history: History::default(),
+            solders: Vec::new(),
+            reports: 0,
+            flushed: false,
+            channel,
+            session,
+            params,
+            plan,
+            prg,
+            hash,
+            offset,
+            choices,
+            tosses,
+        })
+    }
+
+    pub(super) fn cheats(&self, cheat: Cheat) -> bool {
+        self.plan.cheat == cheat
+    }
+
+    fn flush(&mut self) -> Result<(), Fault> {
+        if self.solders.is_empty() {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.flushed, true) {
+            let first = &mut self.solders[0];
+            match self.plan.cheat {
+                Cheat::OuterLabel => first.label ^= self.offset,
+                Cheat::OuterPerm => first.perm = turned(first.perm),
+                _ => {}
+            }
+        }
+        let mut frame = Vec::new();
+        encode(&self.solders, 1, &mut frame);
+        self.solders.clear();
+        self.channel.send(tags::JIMU_OUTER, &frame)
+    }
+
+    fn own_inputs(&mut self, values: &[bool]) -> Result<Vec<Wire>, Fault> {
+        let wires = self.take_escrowed(values.len())?;
+        let active = wires.iter().zip(values);
+        let mut labels: Vec<Label> = active
+            .map(|(wire, value)| wire.label ^ self.offset.times(value ^ wire.perm.bit()))
+            .collect();
+        if self.cheats(Cheat::InputLabel) {
+            labels[0] = garbage(0);
+        }
+        let blocks: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();
+        self.channel.send(tags::JIMU_LABELS, Block::as_bytes(&blocks))?;
+        Ok(wires.into_iter().map(|message| Wire { message, flip: false }).collect())
+    }
+
+    fn peer_inputs(&mut self, len: usize) -> Result<Vec<Wire>, Fault> {
+        let labels = self.take_inputs(len)?;
+        let masked = self.channel.recv(tags::JIMU_CHOICES, bits::packed_len(len))?;
+        let wire = |(i, label)| Wire {
+            message: Message { label, perm: Perm::ZERO },
+            flip: bits::get(&masked, i),
+        };
+        Ok(labels.into_iter().enumerate().map(wire).collect())
+    }
+
+    fn send_perms(&mut self, tag: cenote_net::Tag, perms: &[Perm]) -> Result<(), Fault> {
+        let blocks: Vec<Block> = perms.iter().map(|perm| perm.0[0]).collect();
+        self.channel.send(tag, Block::as_bytes(&blocks))
+    }
+
+    /// What the evaluator's report says; whether its labels fit goes into the history.
+    fn report(&mut self, number: u64, wires: &[Wire]) -> Result<Vec<bool>, Fault> {
+        let (n, key) = (wires.len(), self.offset.key());
+        let message = self.channel.recv(tags::JIMU_RESULT, bits::packed_len(n) + 16)?;
+        let (masked, proof) = message.split_at(bits::packed_len(n));
+        let oracle = RandomOracle::new("cenote 2026 jimu output labels v1", &self.session);
+        let mut hash = LinearHash::new(oracle.number(number).bytes(masked).block());
+        let keys = wires.iter().enumerate();
+        let keys: Vec<Block> =
+            keys.map(|(i, w)| w.message.label.key() ^ key.times(bits::get(masked, i))).collect();
+        hash.absorb(&keys);
+        self.history.reports.push(hash.finish().to_bytes() == proof);
+        let value = |(i, w): (usize, &Wire)| bits::get(masked, i) ^ w.message.perm.bit() ^ w.flip;
+        Ok(wires.iter().enumerate().map(value).collect())
+    }
+}
+
+impl Gates for Garbler {
+    type Wire = Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
+        Ok(Wire { message: Message::ZERO, flip: bit })
+    }
+
+    fn xor(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        Ok(Wire { message: a.message ^ b.message, flip: a.flip ^ b.flip })
+    }
+
+    fn not(&mut self, a: &Wire) -> Result<Wire, Fault> {
+        Ok(Wire { flip: !a.flip, ..*a })
+    }
+
+    fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        let first = self.history.gates.used == 0;
+        let b = if first && self.cheats(Cheat::OtherCircuit) { a } else { b };
+        let core = self.take_core()?;
+        for (wire, base) in [a, b].into_iter().zip(&core) {
+            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.offset));
+        }
+        Ok(Wire { message: core[2], flip: false })
+    }
+}
+
+impl Party for Garbler {
+    type Checked = ();
+
+    fn role(&self) -> Role {
+        Role::Garbler
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Wire>, Fault> {
+        self.flush()?;
+        match owner {
+            Role::Garbler => self.own_inputs(bits.unwrap_or_default()),
+            Role::Evaluator => self.peer_inputs(len),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.flush()
+    }
+
+    fn open(&mut self, (): (), to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        let number = self.reports;
+        self.reports += 1;
+        let mut perms: Vec<Perm> = wires.iter().map(|wire| wire.message.perm).collect();
+        let tag = if to.include(Role::Evaluator) {
+            tags::JIMU_PERMS
+        } else {
+            let escrowed = self.take_escrowed(wires.len())?;
+            perms.iter_mut().zip(escrowed).for_each(|(perm, wire)| *perm ^= wire.perm);
+            tags::JIMU_BOND
+        };
+        let lie = if tag == tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
+        if self.cheats(lie) {
+            perms[0] = turned(perms[0]);
+        }
+        self.send_perms(tag, &perms)?;
+        if to.include(Role::Garbler) {
+            return self.report(number, wires).map(Some);
+        }
+        self.channel.flush().map(|()| None)
+    }
+}
+
+/// Searches for seeds whose streams begin with zero, so that the first label is.
+pub(super) fn first_symbols_vanish(seed: Block) -> bool {
+    let mut symbols = [0; LANES];
+    SeedBank::new(&[seed]).fill(0..1, 0, LANES, u8::MAX, &mut symbols);
+    symbols[0] == 0
+}

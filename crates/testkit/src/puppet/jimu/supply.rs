@@ -1,0 +1,383 @@
+//! What the garbling puppet makes ahead of requests.
+
+use std::collections::VecDeque;
+
+use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::ihash::{HashSender, LANES, Label, Message, encode};
+use cenote_engine::protocols::escrow;
+use cenote_engine::protocols::garbled_core::{self, Shape};
+use cenote_engine::{Fault, tags};
+use cenote_pool::{Draws, Pool};
+use cenote_prim::bits::pack;
+use cenote_prim::field::{Field, Matrix};
+use cenote_prim::{Block, Prg};
+
+use super::garbler::{Garbler, first_symbols_vanish, garbage};
+use super::input_sums::{Sums, add_multiple};
+use super::{Cheat, Code, Coins, Flaw, Items, Kind, Selection, Which, input_batch};
+
+/// Pools of item numbers, and what is ready for requests.
+#[derive(Default)]
+pub(super) struct Pools {
+    gates: Option<Pool<u64>>,
+    gadgets: Option<Pool<u64>>,
+    escrowed: VecDeque<Message>,
+    inputs: VecDeque<Label>,
+}
+
+/// What survived the check of a batch: items, numbers of the extra wires, the coin's further words.
+struct Batch {
+    fresh: Vec<u64>,
+    extra: Vec<u64>,
+    coins: Coins,
+}
+
+/// Replaces seeds by others until the first wire's label is the zero polynomial.
+pub(super) fn zero_seeds(seeds: &mut [Block]) {
+    for seed in seeds {
+        let mut prg = Prg::new(*seed);
+        while !first_symbols_vanish(*seed) {
+            *seed = prg.block();
+        }
+    }
+}
+
+impl Garbler {
+    fn items(&mut self, kind: Kind) -> &mut Items {
+        match kind {
+            Kind::And => &mut self.history.gates,
+            Kind::Escrow => &mut self.history.gadgets,
+        }
+    }
+
+    fn spec(&self, kind: Kind) -> PoolSpec {
+        if kind == Kind::And { self.params.ands } else { self.params.escrow }
+    }
+
+    /// Messages of the wires of the base of the next ready AND.
+    pub(super) fn take_core(&mut self) -> Result<Vec<Message>, Fault> {
+        while self.history.gates.used == self.history.gates.buckets.len() {
+            let buckets = self.draw(Kind::And, 0)?.0;
+            self.solder_buckets(&buckets)?;
+        }
+        let gates = &mut self.history.gates;
+        let base = gates.buckets[gates.used][0];
+        gates.used += 1;
+        let core = self.messages(&[base], 3);
+        let labels = [core[2].label, core[2].label ^ self.offset];
+        self.history.outputs.push(labels.map(|label| {
+            let mut bytes = [0; 48];
+            bytes.copy_from_slice(Block::as_bytes(&label.0));
+            bytes
+        }));
+        Ok(core)
+    }
+
+    /// The next wires soldered to escrow.
+    pub(super) fn take_escrowed(&mut self, count: usize) -> Result<Vec<Message>, Fault> {
+        while self.pools.escrowed.len() < count {
+            let spec = self.params.escrow;
+            let (buckets, extra) = self.draw(Kind::Escrow, spec.batch / spec.bucket)?;
+            self.solder_escrow(&buckets, &extra)?;
+        }
+        self.history.gadgets.used += count;
+        Ok(self.pools.escrowed.drain(..count).collect())
+    }
+
+    pub(super) fn take_inputs(&mut self, count: usize) -> Result<Vec<Label>, Fault> {
+        while self.pools.inputs.len() < count {
+            self.make_inputs(count - self.pools.inputs.len())?;
+        }
+        Ok(self.pools.inputs.drain(..count).collect())
+    }
+
+    fn messages(&self, numbers: &[u64], width: usize) -> Vec<Message> {
+        let mut messages = Vec::new();
+        self.hash.again(numbers, width, &mut messages);
+        messages
+    }
+
+    /// Makes sure that a pool is full.
+    pub(super) fn fill(&mut self, kind: Kind) -> Result<(), Fault> {
+        let pool = if kind == Kind::And { &self.pools.gates } else { &self.pools.gadgets };
+        if pool.is_some() {
+            return Ok(());
+        }
+        let (spec, mut items) = (self.spec(kind), Vec::new());
+        while items.len() < spec.capacity {
+            let missing = spec.capacity - items.len();
+            let expected = missing as f64 / (1.0 - spec.check_rate());
+            let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
+            items.extend(self.generate(kind, count, 0)?.fresh.into_iter().take(missing));
+        }
+        let pool = Pool::full(spec.capacity, items).expect("as many as that");
+        match kind {
+            Kind::And => self.pools.gates = Some(pool),
+            Kind::Escrow => self.pools.gadgets = Some(pool),
+        }
+        Ok(())
+    }
+
+    /// Buckets drawn for a fresh batch, and its extra wires.
+    fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<u64>), Fault> {
+        self.fill(kind)?;
+        let spec = self.spec(kind);
+        let Batch { mut fresh, extra, mut coins } = self.generate(kind, spec.batch, extra)?;
+        fresh.truncate(fresh.len() / spec.bucket * spec.bucket);
+        let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
+        draws.draw(fresh.len() / spec.bucket, || coins.word());
+        let pool = if kind == Kind::And { &mut self.pools.gates } else { &mut self.pools.gadgets };
+        let pool = pool.as_mut().expect("filled above");
+        pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
+        self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
+        Ok((fresh, extra))
+    }
+
+    fn generate(&mut self, kind: Kind, items: usize, extra: usize) -> Result<Batch, Fault> {
+        let numbers = self.send_strip(kind, items)?;
+        let mut wires = Vec::new();
+        if extra > 0 {
+            let (first, _, frame) = self.hash_wires(extra);
+            self.channel.send(tags::JIMU_STRIP, &frame)?;
+            wires.extend(first..first + extra as u64);
+        }
+        let coin = self.close(kind == Kind::And && self.pools.gates.is_none())?;
+        let chosen = Selection::new(coin, self.spec(kind).check_below, kind, items);
+        self.open_checked(kind, &chosen, &numbers)?;
+        let checked = chosen.checked.iter().map(|item| numbers[*item]);
+        let own = self.items(kind);
+        own.made.extend(&numbers);
+        own.checked.extend(checked);
+        let fresh = chosen.survivors.iter().map(|item| numbers[*item]).collect();
+        Ok(Batch { fresh, extra: wires, coins: chosen.coins })
+    }
+
+    /// Hashes vectors that hold `wires`: number of the first, messages, corrections.
+    fn hash_wires(&mut self, wires: usize) -> (u64, Vec<Message>, Vec<u8>) {
+        let (mut messages, mut frame) = (Vec::new(), Vec::new());
+        let lanes = wires.next_multiple_of(LANES);
+        let first = self.hash.hash(lanes, &mut messages, &mut frame);
+        messages.truncate(wires);
+        (first, messages, frame)
+    }
+
+    /// Items in one strip: batches are small. Returns their numbers.
+    fn send_strip(&mut self, kind: Kind, items: usize) -> Result<Vec<u64>, Fault> {
+        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        assert!(items * wires <= 3072, "a batch of the puppet is one strip");
+        let (first, messages, mut frame) = self.hash_wires(items * wires);
+        let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
+        if kind == Kind::And && self.history.gates.made.is_empty() {
+            self.spoil_corrections(&mut frame, (items * wires).next_multiple_of(LANES));
+        }
+        let mut tables = vec![Block::ZERO; items * blocks];
+        match kind {
+            Kind::And => {
+                let offset = &self.offset;
+                garbled_core::garble(Shape::AND, offset, &numbers, &messages, &mut tables);
+                self.spoil_gates(&numbers, &messages, &mut tables);
+            }
+            Kind::Escrow => {
+                escrow::seal(blocks, &numbers, &messages, &mut tables);
+                self.spoil_gadgets(&numbers, &mut tables);
+            }
+        }
+        frame.extend_from_slice(Block::as_bytes(&tables));
+        self.channel.send(tags::JIMU_STRIP, &frame)?;
+        Ok(numbers)
+    }
+
+    /// Wrong corrections of wire 0 of a strip of `lanes`.
+    fn spoil_corrections(&self, corrections: &mut [u8], lanes: usize) {
+        let codes = &self.params.codes;
+        let (code, wrong) = match self.plan.cheat {
+            Cheat::Symbol(code) => (code, 1),
+            Cheat::HalfWay(Code::Labels) => (Code::Labels, codes.labels.parity() as usize / 2),
+            Cheat::HalfWay(Code::Perms) => (Code::Perms, codes.perms.parity() as usize / 2),
+            Cheat::Padding => {
+                *corrections.last_mut().expect("not empty") ^= 1 << 7;
+                return;
+            }
+            _ => return,
+        };
+        match code {
+            Code::Labels => {
+                let difference = distance(Field::Gf256, codes.labels.n, codes.labels.k);
+                let rows = corrections.chunks_mut(lanes).zip(difference);
+                rows.take(wrong).for_each(|(row, difference)| row[0] ^= difference);
+            }
+            Code::Perms => {
+                let difference = distance(Field::Gf64, codes.perms.n, codes.perms.k);
+                let planes = &mut corrections[codes.labels.parity() as usize * lanes..];
+                for (symbol, difference) in difference.into_iter().take(wrong).enumerate() {
+                    let shifted = u16::from(difference) << (6 * symbol % 8);
+                    for (i, part) in shifted.to_le_bytes().into_iter().enumerate() {
+                        if part != 0 {
+                            planes[(6 * symbol / 8 + i) * lanes] ^= part;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn flaw_of(&self, number: u64, first: bool) -> Option<Flaw> {
+        match self.plan.cheat {
+            Cheat::Gate(flaw, Which::First) if first => Some(flaw),
+            _ => self.plan.gates.iter().find(|gate| gate.0 == number).map(|gate| gate.1),
+        }
+    }
+
+    fn spoil_gates(&mut self, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
+        let none = self.history.gates.made.is_empty();
+        let blocks = Shape::AND.table_blocks();
+        for (i, (number, table)) in numbers.iter().zip(tables.chunks_mut(blocks)).enumerate() {
+            let Some(flaw) = self.flaw_of(*number, none && i == 0) else { continue };
+            let (offset, one) = (self.offset, garbage(*number));
+            let other = one ^ offset;
+            let mut add = |place: usize, error: Label| {
+                table[3 * place..3 * place + 3]
+                    .iter_mut()
+                    .zip(error.0)
+                    .for_each(|(block, error)| *block ^= error);
+            };
+            match flaw {
+                Flaw::Half => add(0, one),
+                Flaw::ThreeQuarters => {
+                    add(0, one);
+                    add(1, other);
+                }
+                Flaw::All => add(2, one),
+                Flaw::Turn => add(0, offset),
+                Flaw::Nand => add(2, offset),
+                Flaw::OtherOffset => {
+                    let wires = &messages[3 * i..3 * i + 3];
+                    garbled_core::garble(Shape::AND, &other, &[*number], wires, table);
+                }
+            }
+        }
+    }
+
+    fn spoil_gadgets(&self, numbers: &[u64], sealed: &mut [Block]) {
+        let none = self.history.gadgets.made.is_empty();
+        let first = none && self.cheats(Cheat::Gadget(Which::First));
+        for (i, (number, sealed)) in numbers.iter().zip(sealed).enumerate() {
+            if first && i == 0 || self.plan.gadgets.contains(number) {
+                *sealed ^= Block::ONE;
+            }
+        }
+    }
+
+    /// Ends a batch; `first` if it is the first of ANDs.
+    fn close(&mut self, first: bool) -> Result<Block, Fault> {
+        let mut frame = Vec::new();
+        self.hash.close(&mut frame);
+        self.channel.send(tags::JIMU_CLOSE, &frame)?;
+        let coin = self.tosses.toss(&mut self.channel, &mut self.prg)?;
+        let mut answer = self.hash.answer(coin);
+        answer[77] ^= u8::from(first && self.cheats(Cheat::Answer));
+        self.channel.send(tags::JIMU_ANSWER, &answer)?;
+        Ok(coin)
+    }
+
+    fn open_checked(
+        &mut self,
+        kind: Kind,
+        chosen: &Selection,
+        numbers: &[u64],
+    ) -> Result<(), Fault> {
+        if chosen.checked.is_empty() {
+            return Ok(());
+        }
+        let starts: Vec<u64> = chosen.checked.iter().map(|item| numbers[*item]).collect();
+        let mut opened = self.messages(&starts, kind.wires());
+        if kind == Kind::And {
+            let mut inputs = pack(chosen.inputs.iter().copied());
+            inputs[0] ^= u8::from(self.cheats(Cheat::CheckedInput));
+            let wires = std::mem::take(&mut opened);
+            let offset = &self.offset;
+            garbled_core::open_for_check(Shape::AND, offset, &wires, &inputs, &mut opened);
+            if self.cheats(Cheat::CheckedPerm) {
+                opened[0].perm.0[0] ^= Block::ONE;
+            }
+        }
+        self.send_messages(tags::JIMU_CHECK, &opened)
+    }
+
+    fn send_messages(&mut self, tag: cenote_net::Tag, messages: &[Message]) -> Result<(), Fault> {
+        let mut frame = Vec::new();
+        encode(messages, 1, &mut frame);
+        self.channel.send(tag, &frame)
+    }
+
+    fn solder_buckets(&mut self, numbers: &[u64]) -> Result<(), Fault> {
+        let (members, mut solders) = (self.messages(numbers, 3), Vec::new());
+        let bucket = self.params.ands.bucket;
+        garbled_core::inner_solders(Shape::AND, bucket, &self.offset, &members, &mut solders);
+        match self.plan.cheat {
+            Cheat::InnerLabel => solders[0].label ^= self.offset,
+            Cheat::InnerPerm => solders[0].perm.0[0] ^= Block::ONE,
+            _ => {}
+        }
+        if solders.is_empty() { Ok(()) } else { self.send_messages(tags::JIMU_INNER, &solders) }
+    }
+
+    fn solder_escrow(&mut self, numbers: &[u64], extra: &[u64]) -> Result<(), Fault> {
+        let bucket = self.params.escrow.bucket;
+        let (gadgets, mut solders) = (self.messages(numbers, 1), Vec::new());
+        let wires = self.messages(&extra[..numbers.len() / bucket], 1);
+        escrow::solders(bucket, &self.offset, &gadgets, &wires, &mut solders);
+        match self.plan.cheat {
+            Cheat::EscrowLabel => solders[0].label ^= self.offset,
+            Cheat::EscrowPerm => solders[0].perm ^= wires[0].perm ^ wires[1].perm,
+            _ => {}
+        }
+        self.pools.escrowed.extend(wires);
+        if solders.is_empty() { Ok(()) } else { self.send_messages(tags::JIMU_ESCROW, &solders) }
+    }
+
+    fn make_inputs(&mut self, missing: usize) -> Result<(), Fault> {
+        let (total, sacrificed) = input_batch(&self.params, missing);
+        let mut keys = vec![Block::ZERO; total];
+        self.choices.extend(&mut self.channel, &mut keys)?;
+        let (_, messages, mut frame) = self.hash_wires(total);
+        for (key, message) in keys.iter_mut().zip(&messages) {
+            *key ^= message.label.key();
+        }
+        match self.plan.cheat {
+            Cheat::Key => keys[0] ^= garbage(0).key(),
+            Cheat::OtherKey => keys[0] ^= self.offset.key(),
+            _ => {}
+        }
+        frame.extend_from_slice(Block::as_bytes(&keys));
+        self.channel.send(tags::JIMU_STRIP, &frame)?;
+        let coin = self.close(false)?;
+        let labels: Vec<Label> = messages.iter().map(|message| message.label).collect();
+        self.prove_inputs(coin, &labels)?;
+        self.pools.inputs.extend(&labels[..total - sacrificed]);
+        Ok(())
+    }
+
+    fn prove_inputs(&mut self, coin: Block, labels: &[Label]) -> Result<(), Fault> {
+        let count = self.params.codes.label_combinations as usize;
+        let sums = Sums::new(self.session, count, coin);
+        let claim = self.channel.recv(tags::JIMU_SUM, count + 32)?;
+        let labels: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();
+        let mut opened = sums.of(Block::as_bytes(&labels), 48);
+        for (sum, choice) in opened.iter_mut().zip(&claim) {
+            add_multiple(sum, *choice, Block::as_bytes(&self.offset.0));
+        }
+        if self.cheats(Cheat::Proof) {
+            add_multiple(&mut opened[0], 1, Block::as_bytes(&self.offset.0));
+        }
+        self.channel.send(tags::JIMU_PROOF, &opened.concat())
+    }
+}
+
+/// Where the corrections of a word differ from those of another, which is as near as words can be.
+fn distance(field: Field, n: u32, k: u32) -> Vec<u8> {
+    let points = |range: std::ops::Range<u32>| range.map(|point| point as u8).collect::<Vec<u8>>();
+    let parity = Matrix::interpolation(field, &points(0..k), &points(k..n));
+    let column = parity.col_range(k as usize - 1..k as usize);
+    column.entries().to_vec()
+}

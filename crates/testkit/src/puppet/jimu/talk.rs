@@ -1,0 +1,92 @@
+//! A job of several rounds: inputs, reveals of every kind, and steps that follow what was revealed.
+
+use cenote_engine::{Fault, Job, Party, Receivers, Role};
+use cenote_prim::{Block, Prg};
+
+use crate::programs::{Kind, TestProgram};
+use crate::run::Outputs;
+
+/// The job, as one side runs it.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    role: Role,
+    /// Inputs of both sides, in the order in which they enter.
+    inputs: [Vec<bool>; 2],
+}
+
+/// Input bits of each side: five at first, then three.
+const INPUTS: [usize; 2] = [5, 3];
+
+impl Talk {
+    /// The side `role` with inputs of the garbler and of the evaluator, eight bits each.
+    ///
+    /// # Panics
+    /// For another number of bits.
+    #[must_use]
+    pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
+        assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
+        Talk { role, inputs }
+    }
+
+    /// With random inputs.
+    #[must_use]
+    pub fn random(role: Role, seed: u128) -> Talk {
+        let random = Prg::new(Block::new(seed)).block().to_u128();
+        let bit = |owner: usize| (0..8).map(move |i| random >> (8 * owner + i) & 1 == 1).collect();
+        Talk::new(role, [bit(0), bit(1)])
+    }
+
+    /// Who runs it.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The same job as the other side runs it.
+    #[must_use]
+    pub fn peer(&self) -> Talk {
+        Talk { role: self.role.peer(), inputs: self.inputs.clone() }
+    }
+
+    /// Both inputs number `round`.
+    fn enter<P: Party>(&self, party: &mut P, round: usize) -> Result<[Vec<P::Wire>; 2], Fault> {
+        let first: usize = INPUTS[..round].iter().sum();
+        let mut input = |owner: Role| {
+            let bits = &self.inputs[owner as usize][first..first + INPUTS[round]];
+            party.input(owner, INPUTS[round], (owner == self.role).then_some(bits))
+        };
+        Ok([input(Role::Garbler)?, input(Role::Evaluator)?])
+    }
+}
+
+impl Job for Talk {
+    /// What each reveal gave.
+    type Output = Outputs;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "talk".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
+        let small = TestProgram(Kind::Small);
+        let first = self.enter(party, 0)?;
+        let ands = party.exec(&small, &first)?.concat();
+        let mut shown = vec![party.reveal(Receivers::Both, &ands[..5])?];
+        // What both know steers what comes next.
+        let known = shown[0].as_deref().unwrap_or_default();
+        let turn = known.iter().fold(false, |sum, bit| sum ^ bit);
+        let rest = &ands[5 + usize::from(turn)..];
+        let [x, y] = self.enter(party, 1)?;
+        let masked = party.xor_many(&x, &rest[..3])?;
+        let products = party.and_many(&masked, &y)?;
+        shown.push(party.reveal(Receivers::Garbler, &products)?);
+        let negated = party.not(&products[0])?;
+        let last = party.and(&negated, &rest[3])?;
+        let own = party.xor(&last, &y[0])?;
+        shown.push(party.reveal(Receivers::Evaluator, &[last, own.clone(), x[1].clone()])?);
+        let end = party.and(&own, &products[1])?;
+        let one = party.constant(true)?;
+        shown.push(party.reveal(Receivers::Both, &[end, one, products[2].clone()])?);
+        Ok(shown)
+    }
+}
