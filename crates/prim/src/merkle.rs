@@ -6,6 +6,8 @@
 //! once; [`cover`] and [`exchange`] are for those who keep nothing but the root and replace many
 //! leaves at a time.
 
+mod many;
+
 use subtle::ConstantTimeEq;
 
 use crate::{RandomOracle, SessionId};
@@ -35,6 +37,14 @@ impl MerkleHash {
     /// The node of a leaf.
     pub fn leaf(&self, content: &[u8]) -> Node {
         *blake3::keyed_hash(&self.leaves, content).as_bytes()
+    }
+
+    /// Appends the nodes of leaves whose contents stand one after the other, `len` bytes each.
+    ///
+    /// # Panics
+    /// If the length is zero or the contents are no whole ones.
+    pub fn leaves(&self, len: usize, contents: &[u8], nodes: &mut Vec<Node>) {
+        many::keyed_hashes(&self.leaves, len, contents, nodes);
     }
 
     fn pair(&self, left: &Node, right: &Node) -> Node {
@@ -317,6 +327,11 @@ mod tests {
     #[test]
     fn sessions_leaves_and_pairs_are_apart() {
         let hash = MerkleHash::new(SESSION);
+        let contents: Vec<u8> = (0..100).collect();
+        let mut nodes = Vec::new();
+        hash.leaves(5, &contents, &mut nodes);
+        assert!(nodes.iter().zip(contents.chunks(5)).all(|(node, leaf)| *node == hash.leaf(leaf)));
+        assert_eq!(nodes.len(), 20);
         let other = MerkleHash::new(SessionId([4; 32]));
         let pair = hash.pair(&[1; 32], &[2; 32]);
         let joined = [[1; 32], [2; 32]].concat();

@@ -49,36 +49,50 @@ pub(super) const MAX_NODES: usize = 2048;
 pub(super) struct Leaves {
     pub(super) hash: MerkleHash,
     columns: Vec<Block>,
-    content: Vec<Block>,
+    contents: Vec<Block>,
 }
+
+/// Leaves whose contents are gathered before they are hashed: they stay in the caches.
+const GATHERED: usize = 64;
 
 impl Leaves {
     pub(super) fn new(session: SessionId) -> Leaves {
-        Leaves { hash: MerkleHash::new(session), columns: Vec::new(), content: Vec::new() }
+        Leaves { hash: MerkleHash::new(session), columns: Vec::new(), contents: Vec::new() }
     }
 
     /// Appends the leaves of items to `out`. `strip` is what a strip of them consists of:
     /// corrections, then tables.
     pub(super) fn of(&mut self, kind: Kind, numbers: &[u64], strip: &[u8], out: &mut Vec<Node>) {
-        let (wires, tables) = (kind.wires(), 16 * kind.table_blocks());
-        let (corrections, all_tables) = strip.split_at(strip.len() - numbers.len() * tables);
+        if numbers.is_empty() {
+            return;
+        }
+        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let (corrections, tables) = strip.split_at(strip.len() - 16 * numbers.len() * blocks);
         let lanes = lanes(numbers.len() * wires);
-        let column = corrections.len().div_ceil(16 * lanes.max(1));
+        let column = corrections.len().div_ceil(16 * lanes);
         self.columns.resize(lanes * column, Block::ZERO);
-        for (block, planes) in corrections.chunks(16 * lanes.max(1)).enumerate() {
+        for (block, planes) in corrections.chunks(16 * lanes).enumerate() {
             to_blocks(planes, lanes, &mut self.columns, column, block);
         }
-        let columns = self.columns.chunks_exact((wires * column).max(1));
-        for ((number, columns), tables) in
-            numbers.iter().zip(columns).zip(all_tables.chunks_exact(tables))
+        let len = 1 + wires * column + blocks;
+        self.contents.resize(GATHERED * len, Block::ZERO);
+        for ((numbers, columns), tables) in numbers
+            .chunks(GATHERED)
+            .zip(self.columns.chunks(GATHERED * wires * column))
+            .zip(tables.chunks(16 * GATHERED * blocks))
         {
-            self.content.clear();
-            self.content.push(Block::new(u128::from(*number)));
-            self.content.extend_from_slice(columns);
-            let start = self.content.len();
-            self.content.resize(start + kind.table_blocks(), Block::ZERO);
-            Block::as_bytes_mut(&mut self.content[start..]).copy_from_slice(tables);
-            out.push(self.hash.leaf(Block::as_bytes(&self.content)));
+            let contents = &mut self.contents[..numbers.len() * len];
+            let items = columns.chunks_exact(wires * column).zip(tables.chunks_exact(16 * blocks));
+            for ((content, number), (columns, tables)) in
+                contents.chunks_exact_mut(len).zip(numbers).zip(items)
+            {
+                let (head, rest) = content.split_at_mut(1);
+                let (first, second) = rest.split_at_mut(columns.len());
+                head[0] = Block::new(u128::from(*number));
+                first.copy_from_slice(columns);
+                Block::as_bytes_mut(second).copy_from_slice(tables);
+            }
+            self.hash.leaves(16 * len, Block::as_bytes(contents), out);
         }
     }
 }
