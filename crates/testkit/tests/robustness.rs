@@ -7,10 +7,13 @@
 
 use std::time::{Duration, Instant};
 
-use cenote_engine::{Backend, Fault, Role};
-use cenote_net::{Channel, Direction, Fate, HEADER_LEN, RecordedFrame, Tag};
+use cenote_circuit::Clear;
+use cenote_engine::{Backend, Fault, JimuSwitches, Receivers, Role, Session, SessionConfig, tags};
+use cenote_net::{Channel, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg};
-use cenote_testkit::run::pair_with_limit;
+use cenote_testkit::programs::{Kind, TestProgram};
+use cenote_testkit::run::{expected, pair_with_limit, patient_pair, prg_of, run_program, smallest};
+use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
 use cenote_testkit::tamper::{REQUESTS, against, record};
 
@@ -149,13 +152,141 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
             let bytes = dice.mutate(frames, at);
             let (right, wrong, fault) = face(*backend, *role, bytes);
             let what = format!("{} {role}, mutation {i} at frame {at}", backend.name());
-            assert!(wrong == 0 || *backend != Backend::Wrk, "{what}: a wrong output");
+            let covered = matches!(backend, Backend::Wrk | Backend::Jimu);
+            assert!(wrong == 0 || !covered, "{what}: a wrong output");
             assert!(fault.is_some() || right + wrong == REQUESTS, "{what}");
             let ours = matches!(fault, Some(Fault::Internal(_) | Fault::Misuse(_)));
             assert!(!ours, "{what}: {fault:?}");
             faults += usize::from(fault.is_some());
         }
         assert!(faults > MUTATIONS / 3, "{} {role}: only {faults} faults", backend.name());
+    });
+}
+
+/// A session with one request. What [`Backend::Jimu`] sends depends on more than its inputs.
+struct Scene {
+    config: SessionConfig,
+    to: Receivers,
+}
+
+/// A message of a scene: the frames that the peer of `to` sends before it, and itself.
+struct Message {
+    scene: usize,
+    to: Role,
+    before: Vec<u8>,
+    frame: RecordedFrame,
+}
+
+impl Scene {
+    /// The scenes in which every message of the backends that cover cheating occurs.
+    fn all() -> [Scene; 4] {
+        let jimu = smallest(Backend::Jimu);
+        let compact = JimuSwitches { compact: true, ..jimu.jimu };
+        [
+            Scene { config: smallest(Backend::Wrk), to: Receivers::Both },
+            Scene { config: jimu, to: Receivers::Both },
+            Scene { config: jimu, to: Receivers::Garbler },
+            Scene { config: SessionConfig { jimu: compact, ..jimu }, to: Receivers::Both },
+        ]
+    }
+
+    /// Whether the outputs of this side were right.
+    fn run(&self, channel: Channel, role: Role) -> Result<bool, Fault> {
+        let program = TestProgram(Kind::Small);
+        let inputs = program.inputs(SEED);
+        let mut session = Session::open(channel, role, &self.config, prg_of(role, SEED))?;
+        let output = run_program(&mut session, &program, &inputs, self.to)?;
+        session.close();
+        Ok(output == expected(&Clear::eval(&program, &inputs), self.to, role))
+    }
+
+    /// The frames of an honest session, those of the garbler being the ones sent.
+    fn frames(&self) -> Vec<RecordedFrame> {
+        let (mut garbler, evaluator) = patient_pair();
+        let recording = garbler.record();
+        let ends = run_pair_over((garbler, evaluator), |channel, role| self.run(channel, role));
+        assert_eq!(ends, (Ok(true), Ok(true)), "an honest session");
+        recording.frames()
+    }
+
+    /// The end of `role`, which receives what precedes a message, these bytes, and then nothing.
+    fn face(&self, message: &Message, bytes: &[u8]) -> Result<bool, Fault> {
+        let (own, mut peer) = pair_with_limit(SILENCE);
+        send_raw(&mut peer, [&message.before, bytes].concat());
+        let start = Instant::now();
+        let end = self.run(own, message.to);
+        assert!(start.elapsed() < SLOWEST, "tag {}: {:?}", message.frame.tag, start.elapsed());
+        end
+    }
+}
+
+/// Each message of the scenes once, but for hellos, whose length is free.
+fn messages(scenes: &[Scene]) -> Vec<Message> {
+    let mut found: Vec<Message> = Vec::new();
+    for (scene, of) in scenes.iter().enumerate() {
+        let frames = of.frames();
+        for (to, direction) in
+            [(Role::Garbler, Direction::Received), (Role::Evaluator, Direction::Sent)]
+        {
+            let mut before = Vec::new();
+            for frame in frames.iter().filter(|frame| frame.direction == direction) {
+                let known = |other: &Message| {
+                    let backend = scenes[other.scene].config.backend;
+                    (backend, other.to, other.frame.tag) == (of.config.backend, to, frame.tag)
+                };
+                if frame.tag != Tag::HELLO.id && !found.iter().any(known) {
+                    let (before, frame) = (before.clone(), frame.clone());
+                    found.push(Message { scene, to, before, frame });
+                }
+                before.extend(frame_bytes(frame.tag, &frame.payload));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_scenes_have_every_message_of_jimu() {
+    let scenes = Scene::all();
+    let mut found: Vec<u8> = messages(&scenes).iter().map(|message| message.frame.tag).collect();
+    found.sort_unstable();
+    for tag in tags::ALL.iter().filter(|tag| tag.name.starts_with("jimu.")) {
+        assert!(found.binary_search(&tag.id).is_ok(), "{} is never sent", tag.name);
+    }
+}
+
+/// Refused by its header, however long it claims to be, without waiting for what it announces or
+/// making room for it.
+#[test]
+fn a_message_of_another_length_is_refused_by_its_header() {
+    let scenes = Scene::all();
+    in_parallel(&messages(&scenes), |_, message| {
+        let (tag, len) = (message.frame.tag, message.frame.payload.len());
+        for other in [0, len - 1, len + 1, MAX_FRAME, u32::MAX as usize] {
+            let mut header = frame_bytes(tag, &[]);
+            header[1..].copy_from_slice(&(other as u32).to_le_bytes());
+            let end = scenes[message.scene].face(message, &header);
+            let what = format!("tag {tag} to the {}, {other} for {len} bytes", message.to);
+            assert!(matches!(end, Err(Fault::Misbehaved(_))), "{what}: {end:?}");
+        }
+    });
+}
+
+/// Each message replaced by as many bytes of no meaning, or cut off in the middle.
+#[test]
+fn garbage_of_the_right_length_ends_in_a_fault() {
+    let scenes = Scene::all();
+    in_parallel(&messages(&scenes), |case, message| {
+        let mut dice = Dice(Prg::new(Block::new(700 + case as u128)));
+        let RecordedFrame { tag, payload, .. } = &message.frame;
+        let whole = frame_bytes(*tag, payload);
+        let garbage = [vec![255; payload.len()], dice.bytes(payload.len())];
+        let garbage = garbage.map(|fill| frame_bytes(*tag, &fill));
+        for bytes in garbage.into_iter().chain([whole[..whole.len() / 2].to_vec()]) {
+            let end = scenes[message.scene].face(message, &bytes);
+            let faulty = matches!(end, Err(Fault::Misbehaved(_) | Fault::Transport(_)));
+            assert!(faulty, "tag {tag} to the {}: {end:?}", message.to);
+        }
     });
 }
 
