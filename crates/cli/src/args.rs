@@ -197,6 +197,10 @@ pub(crate) enum BenchCommand {
     Aes(BenchAesArgs),
     /// Correlated oblivious transfers in one direction.
     Ot(BenchOtArgs),
+    /// Filling one pool of garbled gates, and what a gate costs to make, to check and to keep.
+    PoolFill(BenchPoolFillArgs),
+    /// Multiplexers, from pools of their own and without, in turns.
+    Mux(BenchMuxArgs),
 }
 
 /// What all benches of a backend take.
@@ -266,6 +270,81 @@ pub(crate) struct BenchOtArgs {
     /// Correlated OTs.
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 39))]
     pub(crate) count: u64,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+/// What benches of garbled gates take.
+#[derive(Args, Debug)]
+pub(crate) struct BenchJimuArgs {
+    /// Protocol; no other has pools of garbled gates.
+    #[arg(long, default_value = "jimu", value_parser = PossibleValuesParser::new(["jimu"]))]
+    pub(crate) backend: String,
+    /// Statistical security in bits: 40, 64 or 80.
+    #[arg(long, default_value = "40", value_parser = rho)]
+    pub(crate) rho: Rho,
+    /// The pools are not stored: what is drawn is sent again.
+    #[arg(long)]
+    pub(crate) compact: bool,
+}
+
+impl BenchJimuArgs {
+    /// A session with a pool of `size`.
+    pub(crate) fn security(&self, size: u64, muxcore: bool) -> Security {
+        let switches = JimuSwitches { muxcore, compact: self.compact };
+        Security::new(Backend::Jimu, PoolSize::Kept(size), self.rho, switches)
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchPoolFillArgs {
+    /// What the pool holds: single ANDs, or cores of multiplexers of so many bits.
+    #[arg(long, value_enum, default_value = "and")]
+    pub(crate) gadget: Gadget,
+    /// Items of the pool.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = items, allow_negative_numbers = true)]
+    pub(crate) size: u64,
+    #[command(flatten)]
+    pub(crate) jimu: BenchJimuArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Gadget {
+    And,
+    Mux8,
+    Mux16,
+    Mux32,
+    Mux64,
+}
+
+impl Gadget {
+    /// ANDs of an item.
+    pub(crate) const fn width(self) -> usize {
+        match self {
+            Gadget::And => 1,
+            Gadget::Mux8 => 8,
+            Gadget::Mux16 => 16,
+            Gadget::Mux32 => 32,
+            Gadget::Mux64 => 64,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchMuxArgs {
+    /// Bits of a multiplexer.
+    #[arg(long, value_name = "BITS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) width: u16,
+    /// Multiplexers; as many as make a million ANDs without it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(crate) muxes: Option<u64>,
+    /// Garbled ANDs of the pool; those of multiplexers have as many items, as far as memory allows.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = items, allow_negative_numbers = true)]
+    pub(crate) pool: u64,
+    #[command(flatten)]
+    pub(crate) jimu: BenchJimuArgs,
     #[command(flatten)]
     pub(crate) line: BenchLineArgs,
 }

@@ -19,8 +19,7 @@ impl Derived {
         let derived = match config.backend {
             Backend::Plain | Backend::Yao => return Ok(None),
             Backend::Wrk => WrkParams::derive(config.pool, config.rho).map(Derived::Wrk),
-            Backend::Jimu => JimuParams::derive(config.pool, config.rho, config.jimu)
-                .map(|params| Derived::Jimu(Box::new(params))),
+            Backend::Jimu => return Ok(Some(Derived::Jimu(Box::new(jimu_of(config)?)))),
         };
         derived.map(Some).map_err(Failure::unusable)
     }
@@ -42,6 +41,11 @@ impl Derived {
     }
 }
 
+/// Those of a session of jimu.
+pub(crate) fn jimu_of(config: &SessionConfig) -> Result<JimuParams, Failure> {
+    JimuParams::derive(config.pool, config.rho, config.jimu).map_err(Failure::unusable)
+}
+
 fn jimu(params: &JimuParams, rho: u32) -> Value {
     let muxes: Map<String, Value> =
         params.muxes.iter().map(|(width, spec)| (width.to_string(), pool(spec))).collect();
@@ -55,15 +59,15 @@ fn jimu(params: &JimuParams, rho: u32) -> Value {
         "rho": rho,
         "epsilon_log2": params.epsilon_log2,
         "adaptive_epsilon_log2": params.adaptive_epsilon_log2(),
-        "escrow": pool(&params.escrow),
-        "muxes": muxes,
+        "escrow_pool": pool(&params.escrow),
+        "mux_pools": muxes,
         "codes": { "labels": code(&params.codes.labels), "perms": code(&params.codes.perms) },
         "compact": params.switches.compact,
     })
 }
 
-/// A pool beside the one of ANDs.
-fn pool(spec: &PoolSpec) -> Value {
+/// One pool beside the one of ANDs.
+pub(crate) fn pool(spec: &PoolSpec) -> Value {
     json!({
         "pool": spec.capacity,
         "bucket": spec.bucket,

@@ -20,7 +20,7 @@ fn adder(dir: &TempDir) -> String {
 fn every_backend_runs_a_circuit_on_this_machine() {
     let dir = TempDir::new().expect("a directory");
     let file = adder(&dir);
-    for backend in ["plain", "yao", "wrk"] {
+    for backend in ["plain", "yao", "wrk", "jimu"] {
         let line = format!("run {file} --backend {backend}");
         let said = run(&format!("{line} --input garbler=3 --input evaluator=1"));
         assert_eq!(said.outputs(), [Some("4"), Some("1")], "{backend}");
@@ -375,6 +375,6 @@ fn parameters_of_a_bench_are_checked_first() {
     assert!(run("bench and --pool -5").error(2).contains("positive"));
     for option in ["--pool 480000", "--pool none", "--rho 40"] {
         let said = run(&format!("bench and --backend yao,plain {option}"));
-        assert!(said.error(2).contains("means nothing without --backend wrk"), "{said:?}");
+        assert!(said.error(2).contains("means nothing without --backend wrk or jimu"), "{said:?}");
     }
 }

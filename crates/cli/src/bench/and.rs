@@ -11,7 +11,7 @@ use super::{Setting, measure, securities, summary, wrong};
 use crate::args::BenchAndArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, JobReport, Report, Security, Task};
+use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
 
 pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Failure> {
     let ands = args.ands;
@@ -42,6 +42,13 @@ fn figures(both: &Both, ands: u64) -> Value {
     figures.insert("ands_per_s".into(), json!(ands / summary::after_setup(both)));
     figures.insert("online_ands_per_s".into(), json!(ands / summary::online(both)));
     figures.insert("bytes_per_and".into(), json!(summary::bytes(both) as f64 / ands));
+    if let Some((fill_s, fill_bytes)) = summary::fill(both) {
+        let job = summary::last_job(both);
+        figures.insert("fill_s".into(), json!(fill_s));
+        figures.insert("fill_bytes".into(), json!(fill_bytes));
+        figures.insert("steady_ands_per_s".into(), json!(ands / job.seconds));
+        figures.insert("steady_bytes_per_and".into(), json!(job.bytes as f64 / ands));
+    }
     figures.insert("parties".into(), summary::parties(both));
     Value::Object(figures)
 }
@@ -55,6 +62,9 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let mut session = Session::open(channel, role, &security.config(ands)?, Prg::from_os())?;
     let mut report = Report::default();
+    if security.has_pool() {
+        report.fill = Some(Fill::of(&mut session, Session::fill)?);
+    }
     let program = Stream { ands };
     let own = match (role, Stream::inputs()) {
         (Role::Garbler, inputs) => inputs.into_iter().take(1).collect(),

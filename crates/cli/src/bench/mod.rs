@@ -2,7 +2,9 @@
 
 pub(crate) mod aes;
 pub(crate) mod and;
+pub(crate) mod mux;
 pub(crate) mod ot;
+pub(crate) mod pool_fill;
 mod stream;
 mod summary;
 
@@ -32,6 +34,8 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::And(args) => and::command(&args, format),
         BenchCommand::Aes(args) => aes::command(&args, format),
         BenchCommand::Ot(args) => ot::command(&args, format),
+        BenchCommand::PoolFill(args) => pool_fill::command(&args, format),
+        BenchCommand::Mux(args) => mux::command(&args, format),
     }
 }
 

@@ -36,6 +36,30 @@ pub(super) fn bytes(both: &Both) -> u64 {
     both.garbler.bytes_sent + both.evaluator.bytes_sent
 }
 
+/// Seconds and bytes of filling the pools before the first job, where that was measured apart.
+pub(super) fn fill(both: &Both) -> Option<(f64, u64)> {
+    let (garbler, evaluator) = (both.garbler.fill.as_ref()?, both.evaluator.fill.as_ref()?);
+    let seconds = garbler.wall_s.max(evaluator.wall_s).max(1e-9);
+    Some((seconds, garbler.bytes_sent + evaluator.bytes_sent))
+}
+
+/// A job as both parties see it.
+pub(super) struct Job {
+    pub(super) seconds: f64,
+    /// Of both directions.
+    pub(super) bytes: u64,
+}
+
+/// The last job, agreement to result.
+pub(super) fn last_job(both: &Both) -> Job {
+    let [garbler, evaluator] = [&both.garbler, &both.evaluator]
+        .map(|report| report.jobs.last().cloned().unwrap_or_default());
+    Job {
+        seconds: garbler.wall_s.max(evaluator.wall_s).max(1e-9),
+        bytes: garbler.bytes_sent + evaluator.bytes_sent,
+    }
+}
+
 /// What each party spent.
 pub(super) fn parties(both: &Both) -> Value {
     let party = |report: &Report| {

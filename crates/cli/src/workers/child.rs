@@ -75,6 +75,12 @@ fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> 
             bench::aes::party(channel, role, blocks, jobs, warm, security)
         }
         Task::Ot { digit_bits, count } => bench::ot::party(channel, role, digit_bits, count),
+        Task::PoolFill { width, security } => {
+            bench::pool_fill::party(channel, role, width, security)
+        }
+        Task::Mux { width, muxes, security } => {
+            bench::mux::party(channel, role, width, muxes, security)
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fs;
 
 use cenote_circuit::hex_from_bits;
-use cenote_engine::{Outcome, Session};
-use cenote_net::{Counters, Phase};
+use cenote_engine::{Fault, Outcome, Session};
+use cenote_net::{Counters, Handshake, Phase};
+use cenote_prim::Prg;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub(crate) struct Report {
     pub(crate) adversary: String,
     /// That the peer was found to have cheated.
     pub(crate) evidence: Option<Found>,
+    /// Filling pools before the first job, where that is measured apart.
+    pub(crate) fill: Option<Fill>,
+    pub(crate) rehearsals: Vec<Rehearsal>,
 }
 
 /// One job of a session.
@@ -46,6 +50,70 @@ pub(crate) struct JobReport {
     pub(crate) rounds: u64,
     /// Hexadecimal outputs.
     pub(crate) outputs: Vec<Option<String>>,
+}
+
+/// Filling pools.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Fill {
+    pub(crate) wall_s: f64,
+    pub(crate) bytes_sent: u64,
+    /// The largest resident memory of the process up to then.
+    pub(crate) peak_rss_bytes: Option<u64>,
+    /// Bytes kept for the items, where that was asked for.
+    pub(crate) stored_bytes: usize,
+}
+
+/// A batch made and checked for nothing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Rehearsal {
+    pub(crate) made_s: f64,
+    pub(crate) made_bytes_sent: u64,
+    pub(crate) checked_s: f64,
+    pub(crate) checked_bytes_sent: u64,
+}
+
+impl Fill {
+    pub(crate) fn of(
+        session: &mut Session,
+        fill: impl FnOnce(&mut Session) -> Result<(), Fault>,
+    ) -> Result<Fill, Fault> {
+        let before = session.counters();
+        fill(session)?;
+        let cost = session.counters().since(&before).total();
+        meet(session)?;
+        Ok(Fill {
+            wall_s: cost.time.as_secs_f64(),
+            bytes_sent: cost.bytes_sent,
+            peak_rss_bytes: peak_rss(),
+            stored_bytes: 0,
+        })
+    }
+}
+
+impl Rehearsal {
+    pub(crate) fn of(
+        session: &mut Session,
+        width: usize,
+        items: usize,
+    ) -> Result<Rehearsal, Fault> {
+        let before = session.counters();
+        session.rehearse(width, items)?;
+        let cost = session.counters().since(&before);
+        meet(session)?;
+        let (made, checked) = (cost.phase(Phase::Preprocess), cost.phase(Phase::Online));
+        Ok(Rehearsal {
+            made_s: made.time.as_secs_f64(),
+            made_bytes_sent: made.bytes_sent,
+            checked_s: checked.time.as_secs_f64(),
+            checked_bytes_sent: checked.bytes_sent,
+        })
+    }
+}
+
+/// The parties wait for each other, so that what is measured next holds no rest of what was before.
+fn meet(session: &mut Session) -> Result<(), Fault> {
+    let (role, nonce) = (session.role(), Prg::from_os().bytes32());
+    Handshake::new("bench step").run(session.channel(), role, nonce).map(drop)
 }
 
 impl JobReport {

@@ -54,6 +54,10 @@ pub(crate) enum Task {
     Aes { blocks: u32, jobs: u32, warm: bool, security: Security },
     /// Correlated OTs.
     Ot { digit_bits: usize, count: u64 },
+    /// One pool of garbled cores.
+    PoolFill { width: usize, security: Security },
+    /// Multiplexers.
+    Mux { width: usize, muxes: u64, security: Security },
 }
 
 /// A circuit and one party's values.
@@ -150,6 +154,11 @@ impl Security {
 
     pub(crate) const fn rho(self) -> u32 {
         self.rho
+    }
+
+    /// Whether there is a pool to fill before the first job.
+    pub(crate) fn has_pool(self) -> bool {
+        self.pool.is_some() && matches!(self.backend(), Backend::Wrk | Backend::Jimu)
     }
 
     /// What the owners chose beside the backend, by name, as both sides compare it.
