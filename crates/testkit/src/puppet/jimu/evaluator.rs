@@ -15,7 +15,7 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
 use super::input_sums::Sums;
-use super::{Cheat, Coins, Kind, Selection, Tosses, blocks_of, first_block, input_batch};
+use super::{Cheat, Coins, Kind, PIECE, Selection, Tosses, blocks_of, first_block, input_batch};
 
 /// The puppet that evaluates.
 pub(super) struct Evaluator {
@@ -328,6 +328,27 @@ impl Evaluator {
         Live { label, masked: self.masked(&label, output.label), flip: false }
     }
 
+    /// A reveal of at most [`PIECE`] wires.
+    fn open_piece(&mut self, to: Receivers, wires: &[usize]) -> Result<Vec<bool>, Fault> {
+        let number = self.reports;
+        self.reports += 1;
+        let own = to.include(Role::Evaluator);
+        let tag = if own {
+            tags::JIMU_PERMS
+        } else {
+            self.take_escrowed(wires.len())?;
+            tags::JIMU_BOND
+        };
+        let perms = blocks_of(&self.channel.recv(tag, 16 * wires.len())?);
+        if to.include(Role::Garbler) {
+            self.report(number, wires)?;
+        }
+        let value = |(wire, perm): (&usize, &Block)| {
+            self.live[*wire].masked ^ perm.lsb() ^ self.live[*wire].flip
+        };
+        Ok(if own { wires.iter().zip(&perms).map(value).collect() } else { Vec::new() })
+    }
+
     fn report(&mut self, number: u64, wires: &[usize]) -> Result<(), Fault> {
         let wires: Vec<Live> = wires.iter().map(|wire| self.live[*wire]).collect();
         let mut message = bits::pack(wires.iter().map(|wire| wire.masked));
@@ -429,22 +450,10 @@ impl Party for Evaluator {
     }
 
     fn open(&mut self, (): (), to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
-        let number = self.reports;
-        self.reports += 1;
-        let own = to.include(Role::Evaluator);
-        let tag = if own {
-            tags::JIMU_PERMS
-        } else {
-            self.take_escrowed(wires.len())?;
-            tags::JIMU_BOND
-        };
-        let perms = blocks_of(&self.channel.recv(tag, 16 * wires.len())?);
-        if to.include(Role::Garbler) {
-            self.report(number, wires)?;
+        let mut values = Vec::new();
+        for piece in wires.chunks(PIECE) {
+            values.extend(self.open_piece(to, piece)?);
         }
-        let value = |(wire, perm): (&usize, &Block)| {
-            self.live[*wire].masked ^ perm.lsb() ^ self.live[*wire].flip
-        };
-        Ok(own.then(|| wires.iter().zip(&perms).map(value).collect()))
+        Ok(to.include(Role::Evaluator).then_some(values))
     }
 }

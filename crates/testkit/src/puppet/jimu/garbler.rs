@@ -11,7 +11,7 @@ use cenote_prim::seeds::SeedBank;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
 use super::supply::{Pools, zero_seeds};
-use super::{Cheat, History, Plan, Tosses};
+use super::{Cheat, History, PIECE, Plan, Tosses};
 
 /// The puppet that garbles.
 pub(super) struct Garbler {
@@ -182,6 +182,29 @@ impl Garbler {
         Ok(labels.into_iter().enumerate().map(wire).collect())
     }
 
+    /// A reveal of at most [`PIECE`] wires.
+    fn open_piece(&mut self, to: Receivers, wires: &[Wire]) -> Result<Vec<bool>, Fault> {
+        let number = self.reports;
+        self.reports += 1;
+        let mut perms: Vec<Perm> = wires.iter().map(|wire| wire.message.perm).collect();
+        let tag = if to.include(Role::Evaluator) {
+            tags::JIMU_PERMS
+        } else {
+            let escrowed = self.take_escrowed(wires.len())?;
+            perms.iter_mut().zip(escrowed).for_each(|(perm, wire)| *perm ^= wire.perm);
+            tags::JIMU_BOND
+        };
+        let lie = if tag == tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
+        if self.cheats(lie) {
+            perms[0] = turned(perms[0]);
+        }
+        self.send_perms(tag, &perms)?;
+        if to.include(Role::Garbler) {
+            return self.report(number, wires);
+        }
+        self.channel.flush().map(|()| Vec::new())
+    }
+
     fn send_perms(&mut self, tag: cenote_net::Tag, perms: &[Perm]) -> Result<(), Fault> {
         let blocks: Vec<Block> = perms.iter().map(|perm| perm.0[0]).collect();
         self.channel.send(tag, Block::as_bytes(&blocks))
@@ -256,25 +279,11 @@ impl Party for Garbler {
     }
 
     fn open(&mut self, (): (), to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
-        let number = self.reports;
-        self.reports += 1;
-        let mut perms: Vec<Perm> = wires.iter().map(|wire| wire.message.perm).collect();
-        let tag = if to.include(Role::Evaluator) {
-            tags::JIMU_PERMS
-        } else {
-            let escrowed = self.take_escrowed(wires.len())?;
-            perms.iter_mut().zip(escrowed).for_each(|(perm, wire)| *perm ^= wire.perm);
-            tags::JIMU_BOND
-        };
-        let lie = if tag == tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
-        if self.cheats(lie) {
-            perms[0] = turned(perms[0]);
+        let mut values = Vec::new();
+        for piece in wires.chunks(PIECE) {
+            values.extend(self.open_piece(to, piece)?);
         }
-        self.send_perms(tag, &perms)?;
-        if to.include(Role::Garbler) {
-            return self.report(number, wires).map(Some);
-        }
-        self.channel.flush().map(|()| None)
+        Ok(to.include(Role::Garbler).then_some(values))
     }
 }
 

@@ -305,6 +305,9 @@ pub fn tiny() -> JimuParams {
     .clone()
 }
 
+/// Most outputs of a message.
+const PIECE: usize = 8192;
+
 /// What a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {

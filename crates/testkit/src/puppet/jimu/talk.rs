@@ -12,6 +12,8 @@ pub struct Talk {
     role: Role,
     /// Inputs of both sides, in the order in which they enter.
     inputs: [Vec<bool>; 2],
+    /// How often the last reveal shows each of its wires.
+    times: usize,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -25,7 +27,7 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs }
+        Talk { role, inputs, times: 1 }
     }
 
     /// With random inputs.
@@ -34,6 +36,12 @@ impl Talk {
         let random = Prg::new(Block::new(seed)).block().to_u128();
         let bit = |owner: usize| (0..8).map(move |i| random >> (8 * owner + i) & 1 == 1).collect();
         Talk::new(role, [bit(0), bit(1)])
+    }
+
+    /// With each wire of the last reveal so many times over.
+    #[must_use]
+    pub fn wide(self, times: usize) -> Talk {
+        Talk { times, ..self }
     }
 
     /// Who runs it.
@@ -45,7 +53,7 @@ impl Talk {
     /// The same job as the other side runs it.
     #[must_use]
     pub fn peer(&self) -> Talk {
-        Talk { role: self.role.peer(), inputs: self.inputs.clone() }
+        Talk { role: self.role.peer(), ..self.clone() }
     }
 
     /// Both inputs number `round`.
@@ -86,7 +94,8 @@ impl Job for Talk {
         shown.push(party.reveal(Receivers::Evaluator, &[last, own.clone(), x[1].clone()])?);
         let end = party.and(&own, &products[1])?;
         let one = party.constant(true)?;
-        shown.push(party.reveal(Receivers::Both, &[end, one, products[2].clone()])?);
+        let last = vec![[end, one, products[2].clone()]; self.times].concat();
+        shown.push(party.reveal(Receivers::Both, &last)?);
         Ok(shown)
     }
 }

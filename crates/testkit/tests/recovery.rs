@@ -1,0 +1,187 @@
+//! Two valid labels of one wire: the evaluator finishes in the clear, and the garbler, who made the
+//! bad gate, sees nothing of it.
+//!
+//! Each session is played twice with the same randomness on both sides: without a cheat, which tells
+//! which gates will be used, and with flaws in some of those.
+
+use cenote_engine::{Claims, Role, tags};
+use cenote_net::{Direction, RecordedFrame};
+use cenote_testkit::puppet::jimu::{Cheat, Flaw, Items, Plan, Played, Talk, expected, play, tiny};
+use cenote_testkit::stats::in_parallel;
+
+/// Jobs of a session.
+const JOBS: u128 = 3;
+/// ANDs of each.
+const ANDS: usize = 15;
+
+fn talks(seed: u128) -> Vec<Talk> {
+    (0..JOBS).map(|job| Talk::random(Role::Evaluator, seed << 8 | job)).collect()
+}
+
+/// An honest session, and what flaws make of it.
+struct Session {
+    talks: Vec<Talk>,
+    seed: u128,
+    honest: Played,
+}
+
+impl Session {
+    fn new(seed: u128) -> Session {
+        Session::of(talks(seed), seed)
+    }
+
+    fn of(talks: Vec<Talk>, seed: u128) -> Session {
+        let honest = play(&tiny(), &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
+        assert_eq!((&honest.honest.1, &honest.cheater.1), (&None, &None), "an honest session");
+        assert_eq!(honest.claims.as_ref().expect("ended").evidence, None);
+        Session { talks, seed, honest }
+    }
+
+    fn gates(&self) -> &Items {
+        &self.honest.history.gates
+    }
+
+    /// The session with flaws; nobody may notice.
+    fn with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Played {
+        let plan = Plan::flaws(gates, gadgets);
+        let played = play(&tiny(), &plan, &self.talks, Role::Evaluator, self.seed);
+        assert_eq!((&played.honest.1, &played.cheater.1), (&None, &None), "{plan:?}");
+        assert!(played.history.reports.iter().all(|good| *good), "labels that it knows: {plan:?}");
+        played
+    }
+
+    /// The same; all outputs must be right, and the garbler must see what it sees in an honest run.
+    fn right_with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Claims {
+        let played = self.with(gates, gadgets);
+        same_to_the_garbler(&self.honest.frames, &played.frames);
+        assert_eq!(played.honest.0, expected(&self.talks, Role::Evaluator));
+        assert_eq!(played.cheater.0, expected(&self.talks, Role::Garbler));
+        played.claims.expect("ended")
+    }
+
+    /// Whether `claims` name both labels of the output of AND number `place` of the session.
+    fn shows(&self, claims: &Claims, place: usize) -> bool {
+        let Some(evidence) = &claims.evidence else { return false };
+        let base = self.gates().buckets[place][0];
+        assert_eq!(evidence.session, [self.seed as u8; 32]);
+        evidence.wire == base + 2 && evidence.labels == self.honest.history.outputs[place]
+    }
+}
+
+/// The garbler's own frames differ in tables alone; those of the evaluator do not differ.
+fn same_to_the_garbler(honest: &[RecordedFrame], other: &[RecordedFrame]) {
+    assert_eq!(honest.len(), other.len());
+    for (i, (a, b)) in honest.iter().zip(other).enumerate() {
+        let shape = |frame: &RecordedFrame| (frame.direction, frame.tag, frame.payload.len());
+        assert_eq!(shape(a), shape(b), "frame {i}");
+        let tables = a.direction == Direction::Sent && a.tag == tags::JIMU_STRIP.id;
+        assert!(tables || a.payload == b.payload, "frame {i}, tag {}, differs", a.tag);
+    }
+    let reports = honest.iter().filter(|frame| frame.tag == tags::JIMU_RESULT.id).count();
+    assert!(reports >= 3 * JOBS as usize, "to both, to the garbler, to both, in each job");
+}
+
+#[test]
+fn a_nand_gives_evidence_and_nothing_else_wherever_it_is() {
+    let seeds: Vec<u128> = (0..3).collect();
+    in_parallel(&seeds, |_, seed| {
+        let session = Session::new(*seed);
+        assert_eq!(session.gates().used, JOBS as usize * ANDS);
+        // Before the first reveal, between reveals, in the last gate; in the first job and later ones.
+        for (i, place) in
+            [0, 7, 10, 12, 13, 14, ANDS, ANDS + 9, 3 * ANDS - 1].into_iter().enumerate()
+        {
+            // The base of the bucket, whose label comes first, or another member.
+            let bad = session.gates().buckets[place][i % 3];
+            let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+            assert!(session.shows(&claims, place), "AND {place}: {claims:?}");
+        }
+    });
+}
+
+#[test]
+fn one_good_member_of_every_bucket_is_enough() {
+    let session = Session::new(10);
+    let used: Vec<&[u64]> = session.gates().used().collect();
+    for good in 0..3 {
+        for flaw in [Flaw::Nand, Flaw::Turn, Flaw::All, Flaw::OtherOffset] {
+            let bad = used.iter().flat_map(|bucket| {
+                (0..3).filter(|member| *member != good).map(|member| (bucket[member], flaw))
+            });
+            let claims = session.right_with(bad.collect(), vec![]);
+            // Garbage is no evidence.
+            let found = matches!(flaw, Flaw::Nand | Flaw::Turn);
+            assert_eq!(claims.evidence.is_some(), found, "{flaw:?}");
+        }
+    }
+}
+
+#[test]
+fn whether_a_gate_shows_depends_on_the_values_and_the_frames_do_not() {
+    let mut shown = 0;
+    for seed in 20..26 {
+        let session = Session::new(seed);
+        let bad = session.gates().buckets[3][0];
+        let claims = session.right_with(vec![(bad, Flaw::Turn)], vec![]);
+        shown += u32::from(session.shows(&claims, 3));
+    }
+    assert!(shown > 0 && shown < 6, "{shown} of 6");
+}
+
+#[test]
+fn a_reveal_of_many_pieces_is_right_in_all_of_them() {
+    let mut talks = talks(5);
+    talks[1] = talks[1].clone().wide(6000);
+    let session = Session::of(talks, 5);
+    // 18,000 outputs in three messages, and one for each of the other reveals.
+    assert_eq!(session.honest.history.reports.len(), 3 * JOBS as usize + 2);
+    for place in [0, ANDS + 5, 2 * ANDS - 1] {
+        let bad = session.gates().buckets[place][0];
+        let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+        assert!(session.shows(&claims, place));
+    }
+}
+
+#[test]
+fn one_good_gadget_of_every_bucket_is_enough_and_none_is_not() {
+    let mut wrong = 0;
+    for seed in 30..33 {
+        let session = Session::new(seed);
+        let nand = vec![(session.gates().buckets[0][0], Flaw::Nand)];
+        let gadgets = &session.honest.history.gadgets;
+        assert!(gadgets.used > 3 * 8, "inputs of the garbler and its own outputs");
+        for good in 0..2 {
+            let bad = gadgets.used().map(|bucket| bucket[1 - good]).collect();
+            let claims = session.right_with(nand.clone(), bad);
+            assert!(session.shows(&claims, 0));
+        }
+        // What recovery rests on. The garbler still sees labels that it knows.
+        let all = gadgets.used().flatten().copied().collect();
+        let played = session.with(nand, all);
+        wrong += u32::from(played.honest.0 != expected(&session.talks, Role::Evaluator));
+    }
+    assert!(wrong > 0, "inputs came from elsewhere than escrow");
+}
+
+/// What the bound of the pool is about: nothing of this is noticed.
+#[test]
+fn a_bucket_without_a_good_member_gives_a_wrong_output() {
+    let session = Session::new(40);
+    let all = session.gates().buckets[0].iter().map(|member| (*member, Flaw::Nand)).collect();
+    let played = session.with(all, vec![]);
+    assert_eq!(played.claims.expect("ended").evidence, None);
+    assert_ne!(played.honest.0, expected(&session.talks, Role::Evaluator));
+}
+
+#[test]
+fn evidence_is_not_printed() {
+    let session = Session::new(50);
+    let bad = session.gates().buckets[0][0];
+    let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+    let wire = claims.evidence.as_ref().expect("a conflict").wire;
+    let found = format!("Some(Evidence(two labels of wire {wire}))");
+    let honest = format!("{:?}", session.honest.claims.as_ref().expect("ended"));
+    let expected = honest.replace("evidence: None", &format!("evidence: {found}"));
+    assert_ne!(honest, expected);
+    assert_eq!(format!("{claims:?}"), expected);
+}
