@@ -1,6 +1,6 @@
 # The habits of this repository. `make` alone lists them.
 CARGO ?= cargo
-# Which scenario `make bench` runs: see `cenote bench --help`.
+# Which scenario `make bench` runs: see `cenote bench --help`. Others: `pool-fill --gadget mux8`, `mux --width 64`.
 BENCH ?= and --backend wrk --ands 1000000
 # Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
 FUZZ ?= codec
