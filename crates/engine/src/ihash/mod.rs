@@ -89,8 +89,8 @@ pub trait HashReceiver {
     /// the caller must see to; they rest on the check that passed then.
     ///
     /// # Errors
-    /// `Misbehaved("jimu.format")` for corrections of another length or with padding that is not
-    /// zero, and for wires that were never hashed.
+    /// `Misbehaved("jimu.format")` for corrections of another length, for padding or lanes without a
+    /// wire that are not zero, and for wires that were never hashed.
     ///
     /// # Panics
     /// As [`HashSender::again_with_corrections`].

@@ -16,6 +16,8 @@
 //! | inner solders of a bucket | (B - 1) (2l + 1) m | [`inner`] |
 //! | solders of a wire in escrow | B m | [`escrow`] |
 //! | outer solders of a core | (l + 1) m | [`outer`] |
+//! | compact storage: an old item again | 8 and what making it took | [`again`] |
+//! | and of k of n slots: a node | 32, k log2(n / k) times about | [`rest_nodes`] |
 //!
 //! t_l and t_p are the combinations of the two codes, t is the larger one. Lanes are made in vectors
 //! of 64. In steady state, what survives the check of a batch leaves the pool in buckets:
@@ -39,11 +41,20 @@
 //! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7172 | 5501 | 6438 | 3860 | 220 | 249 kB | 836 MB |
 //!
 //! Pools of wide cores are bounded in memory, so that their buckets do not shrink as those of ANDs.
+//!
+//! In compact storage an AND takes as many bytes more:
+//!
+//! | rho | pool | slots drawn a batch | nodes | more bytes | AND |
+//! |---|---|---|---|---|---|
+//! | 40 | 100000 | 61115 | 30747 | 1107 | 3745 |
+//! | 40 | 1048576 | 117009 | 292970 | 1532 | 3625 |
+//! | 40 | 16777216 | 105385 | 679712 | 1592 | 3427 |
 
 use cenote_ot::{message_len, setup_len, watch};
 use cenote_prim::planes::packed6;
 
 use super::batch::{self, Kind, lanes};
+use super::compact::again_len;
 use super::input_check;
 use super::params::{JimuParams, PoolSpec};
 use crate::ihash::{LANES, Label, encoded_len};
@@ -169,6 +180,38 @@ pub fn escrow(params: &JimuParams, wires: usize) -> usize {
     wires * params.escrow.bucket * opening(params)
 }
 
+/// Old items of so many slots, in compact storage (`jimu.again`).
+#[must_use]
+pub fn again(params: &JimuParams, item: Item, slots: usize) -> usize {
+    let kind = item.kind(params);
+    let strips = batch::strips(slots, kind.wires());
+    strips.map(|items| again_len(kind, items, lanes(items * kind.wires()) * wire(params))).sum()
+}
+
+/// Slots of a pool that so many buckets are drawn from, on the average.
+#[must_use]
+pub fn drawn_slots(pool: &PoolSpec, buckets: usize) -> f64 {
+    pool.capacity as f64 * (1.0 - passed_over(pool, buckets, 1))
+}
+
+/// Nodes that hold all other slots, 32 bytes each, on the average, in compact storage
+/// (`jimu.paths`).
+///
+/// Of the whole nodes over slots that are not drawn, those count whose parents are no such nodes.
+#[must_use]
+pub fn rest_nodes(pool: &PoolSpec, buckets: usize) -> f64 {
+    let heights = 1..=pool.capacity.ilog2();
+    let whole = |slots: usize| (pool.capacity / slots) as f64 * passed_over(pool, buckets, slots);
+    whole(1) - heights.map(|height| whole(1 << height)).sum::<f64>()
+}
+
+/// The probability that none of some slots is drawn.
+fn passed_over(pool: &PoolSpec, buckets: usize, slots: usize) -> f64 {
+    let (slots, capacity) = (slots as f64, pool.capacity as f64);
+    let once = (0..pool.bucket).map(|i| (1.0 - slots / (capacity - i as f64)).max(0.0));
+    once.product::<f64>().powi(buckets as i32)
+}
+
 /// Outer solders of a core of this width (`jimu.outer`): all that is online about it.
 #[must_use]
 pub fn outer(params: &JimuParams, width: usize) -> usize {
@@ -192,12 +235,18 @@ pub fn wire_in_escrow(params: &JimuParams) -> f64 {
     made / buckets + escrow(params, 1) as f64
 }
 
-/// Bytes of a batch and buckets that it gives, on the average.
+/// Bytes of a batch and buckets that it gives, on the average; what is sent again in compact storage
+/// counts.
 fn steady(params: &JimuParams, item: Item, pool: &PoolSpec, extra: usize) -> (f64, f64) {
     let checked = pool.check_rate() * pool.batch as f64;
     let made = batch(params, item, pool.batch, extra, 0) as f64;
     let buckets = (pool.batch as f64 - checked) / pool.bucket as f64;
-    (made + checked * check(params, item, 1) as f64, buckets)
+    let mut bytes = made + checked * check(params, item, 1) as f64;
+    if params.switches.compact {
+        let slots = drawn_slots(pool, buckets as usize) as usize;
+        bytes += again(params, item, slots) as f64 + 32.0 * rest_nodes(pool, buckets as usize);
+    }
+    (bytes, buckets)
 }
 
 /// An input bit of the garbler.
@@ -310,6 +359,7 @@ mod tests {
     use super::*;
     use crate::backends::jimu::JimuSwitches;
     use crate::params::{PoolChoice, Rho};
+    use cenote_prim::merkle::cover;
 
     /// A row of the table of figures in the header.
     fn row(pool: u64, rho: Rho) -> String {
@@ -327,6 +377,52 @@ mod tests {
             format!("{:.0} kB | {filling:.0} MB |", setup(&params) as f64 / 1e3),
         ]
         .join(" | ")
+    }
+
+    /// A row of the table of compact storage.
+    fn compact_row(pool: u64, rho: Rho) -> String {
+        let derive = |compact| {
+            let switches = JimuSwitches { compact, ..JimuSwitches::DEFAULT };
+            JimuParams::derive(PoolChoice::Kept(pool), rho, switches).expect("sound")
+        };
+        let (stored, compact) = (derive(false), derive(true));
+        let spec = &compact.ands;
+        let buckets = ((1.0 - spec.check_rate()) * spec.batch as f64) as usize / spec.bucket;
+        let [before, after] = [&stored, &compact].map(|params| core(params, 1).expect("a pool"));
+        let (slots, nodes) = (drawn_slots(spec, buckets), rest_nodes(spec, buckets));
+        let more = after - before;
+        format!(
+            "//! | {} | {pool} | {slots:.0} | {nodes:.0} | {more:.0} | {after:.0} |",
+            rho.bits()
+        )
+    }
+
+    #[test]
+    fn the_figures_of_compact_storage_are_those_of_the_formulas() {
+        let header = include_str!("costs.rs");
+        for pool in [100_000, 1 << 20, 1 << 24] {
+            let row = compact_row(pool, Rho::Bits40);
+            assert!(header.lines().any(|line| line == row), "{row}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_counted_as_a_cover_has_them() {
+        let mut pool =
+            JimuParams::derive(PoolChoice::Kept(400), Rho::Bits40, JimuSwitches::DEFAULT)
+                .expect("sound")
+                .ands;
+        for (capacity, bucket) in [(64, 1), (64, 3), (100, 1), (7, 2), (1, 1), (333, 5)] {
+            (pool.capacity, pool.bucket) = (capacity, bucket);
+            // No draw; and one, over all places: exact.
+            assert_eq!(rest_nodes(&pool, 0).round() as usize, cover(capacity, &[]).count());
+            if bucket == 1 {
+                let nodes = (0..capacity as u32).map(|slot| cover(capacity, &[slot]).count() - 1);
+                let average = nodes.sum::<usize>() as f64 / capacity as f64;
+                assert!((rest_nodes(&pool, 1) - average).abs() < 1e-9, "{capacity}");
+                assert!((drawn_slots(&pool, 1) - 1.0).abs() < 1e-9);
+            }
+        }
     }
 
     #[test]

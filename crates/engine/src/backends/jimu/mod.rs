@@ -6,7 +6,8 @@
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
 //! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `protocols/garbled_core`.
 //! Escrow: `protocols/escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
-//! `store`, `shelf` and the supply of each role. Requests: `garbler`, `evaluator`, `party`.
+//! `store`, `shelf` and the supply of each role; pools that are not stored: `compact`. Requests:
+//! `garbler`, `evaluator`, `party`.
 //! **Roles.** The garbler holds the labels and permutation messages of all wires and Delta; the
 //! evaluator their tags, active labels and masked values.
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
@@ -32,6 +33,8 @@
 //!   a tag of the batch\].
 //! - `jimu.check`: opened cores and gadgets; catches bad tables, a wrong offset in a gate, bad escrow
 //!   \[survivors enter the pool\].
+//! - `jimu.merkle`: items sent again, in compact storage; catches all but what the slot of the pool
+//!   held \[their solders\].
 //! - `jimu.inner`, `jimu.escrow`: solders made ahead; catch openings that were not hashed \[the
 //!   bucket is ready\].
 //! - `jimu.input.sum`, `jimu.input.proof`: the evaluator's input wires \[y + r\].

@@ -110,10 +110,12 @@ const MAX_BATCH_WIRES: usize = 3 << 17;
 const MIN_BATCH: u64 = 256;
 /// Most items of the escrow pool, whose items serve inputs and outputs alone.
 const MAX_ESCROW: u64 = 1 << 14;
-/// Most bytes that the evaluator keeps of one pool.
+/// Most bytes that a side keeps of one pool.
 const MAX_POOL_BYTES: usize = 8 << 30;
 /// The same for a pool of multiplexers.
 const MAX_MUX_BYTES: usize = 2 << 30;
+/// Bytes that the garbler keeps of an item in compact storage.
+const NUMBER_BYTES: usize = size_of::<u64>();
 /// Detection of a checked core (POOL section 7.3) and of an escrow gadget, which is opened whole.
 const CORE_DETECTION: f64 = 0.5;
 const ESCROW_DETECTION: f64 = 1.0;
@@ -135,7 +137,8 @@ impl JimuParams {
             return Err(Fault::Policy("jimu draws from a pool; wrk does without one".into()));
         };
         let and = Shape::AND;
-        if pool > (MAX_POOL_BYTES / row_bytes(and)) as u64 {
+        let kept = if switches.compact { NUMBER_BYTES } else { row_bytes(and) };
+        if pool > (MAX_POOL_BYTES / kept) as u64 {
             return Err(Fault::Policy(format!("a pool in memory holds no {pool} garbled ANDs")));
         }
         let codes = params::hash_codes(rho.bits()).map_err(refuse)?;

@@ -135,11 +135,13 @@ impl HashReceiver for ReedSolomonReceiver {
         if corrections.len() != self.corrections_len(lanes) || !starts.iter().all(hashed) {
             return Err(FORMAT);
         }
+        let padding = corrections.chunks_exact(lanes.max(1)).flat_map(|plane| &plane[wires..]);
+        let mut canonical = padding.fold(0, |sum, byte| sum | byte) == 0;
         tags.clear();
         // As for the sender, strips may reach beyond their end.
         tags.resize(wires + LANES, Tag::ZERO);
         let (first, second) = corrections.split_at(self.labels.code.correction_planes() * lanes);
-        let (mut canonical, mut work) = (true, Work::default());
+        let mut work = Work::default();
         scattered(starts, width, |starts, width, at| {
             let wires = (starts.len() * width).next_multiple_of(LANES);
             let out: &mut [Block] = bytemuck::cast_slice_mut(&mut tags[at..at + wires]);

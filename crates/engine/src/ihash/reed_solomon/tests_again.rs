@@ -65,6 +65,11 @@ fn what_is_malformed_or_was_never_hashed_is_refused() {
             receiver.hash_again(starts, width, LANES, bytes, &mut tags)
         };
         let format = Err(Fault::Misbehaved("jimu.format"));
+        // All lanes are used, then all but one.
+        let all: Vec<u64> = (0..64).collect();
+        assert_eq!(again(&all, 1, &corrections), Ok(()));
+        assert_eq!(again(&all[..63], 1, &corrections), format);
+        corrections.chunks_exact_mut(LANES).for_each(|plane| plane[3..].fill(0));
         assert_eq!(again(&[61], 3, &corrections), Ok(()));
         for start in [62, 64, u64::MAX - 1, u64::MAX] {
             assert_eq!(again(&[0, start], 3, &corrections), format);
@@ -73,10 +78,9 @@ fn what_is_malformed_or_was_never_hashed_is_refused() {
         assert_eq!(again(&[0], 3, &[&corrections[..], &[0]].concat()), format);
         if rho == Rho::Bits40 {
             // The last symbol of 23 leaves padding behind it.
-            let mut bytes = corrections.clone();
-            let last = bytes.len() - LANES;
-            bytes[last + 1] |= 0x80;
-            assert_eq!(again(&[0], 3, &bytes), format);
+            let last = corrections.len() - LANES;
+            corrections[last + 1] |= 0x80;
+            assert_eq!(again(&[0], 3, &corrections), format);
         }
     }
 }
