@@ -387,6 +387,11 @@ pub const JIMU: &[JimuRow] = &[
     garbler(jimu::Cheat::InputLabel, LABEL),
     garbler(jimu::Cheat::OutputPerm, PERM),
     garbler(jimu::Cheat::Bond, End::Caught("jimu.output.bond")),
+    garbler(jimu::Cheat::AgainTables, MERKLE),
+    garbler(jimu::Cheat::AgainSwapped, MERKLE),
+    garbler(jimu::Cheat::AgainNumber, MERKLE),
+    garbler(jimu::Cheat::AgainOld, MERKLE),
+    garbler(jimu::Cheat::AgainPath, MERKLE),
     evaluator(jimu::Cheat::Secret, SECRET),
     evaluator(jimu::Cheat::Columns, COLUMNS),
     evaluator(jimu::Cheat::CoinDigest(0), EQUAL),
@@ -437,7 +442,6 @@ pub const RAW: &[RawRow] = &[
 /// Checks of the source that have their cheats elsewhere than in this table.
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("ot.pprf", "flipped trees below; every sum of a tree in crates/ot"),
-    ("jimu.merkle", "flipped frames of compact storage"),
     ("ot.choices", "no length of it passes the frame check; crates/ot"),
     ("yao.format", "flipped frames of yao"),
     ("plain.input.format", "flipped frames of plain"),

@@ -2,7 +2,9 @@
 
 use cenote_engine::{Fault, Role};
 use cenote_testkit::adversary::{End, JIMU};
-use cenote_testkit::puppet::jimu::{Cheat, Plan, Played, Talk, expected, plan_of, play, tiny};
+use cenote_testkit::puppet::jimu::{
+    Cheat, Plan, Played, Talk, expected, plan_of, play, tiny, tiny_compact,
+};
 use cenote_testkit::stats::{fits, in_parallel};
 
 /// Jobs of a session, as `role` runs them.
@@ -13,9 +15,10 @@ fn talks(role: Role, seed: u128) -> Vec<Talk> {
 #[test]
 fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
     for role in [Role::Garbler, Role::Evaluator] {
-        for seed in 0..3 {
+        for (seed, params) in [tiny(), tiny(), tiny_compact(), tiny_compact()].iter().enumerate() {
+            let seed = seed as u128;
             let talks = talks(role, seed);
-            let played = play(&tiny(), &Plan::of(Cheat::None), &talks, role, seed);
+            let played = play(params, &Plan::of(Cheat::None), &talks, role, seed);
             assert_eq!((played.honest.1, played.cheater.1), (None, None));
             assert_eq!(played.honest.0, expected(&talks, role));
             assert_eq!(played.cheater.0, expected(&talks, role.peer()));
@@ -64,8 +67,9 @@ fn every_check_catches_the_cheat_it_exists_for() {
         let mut caught = 0;
         for seed in 0..trials {
             let talks = talks(row.by.peer(), seed);
-            let plan = plan_of(row.cheat, &tiny(), &talks, seed);
-            let played = play(&tiny(), &plan, &talks, row.by.peer(), seed);
+            let params = row.cheat.params();
+            let plan = plan_of(row.cheat, &params, &talks, seed);
+            let played = play(&params, &plan, &talks, row.by.peer(), seed);
             caught += u64::from(judge(&what, row.end, &talks, &played));
         }
         match row.end {

@@ -4,9 +4,11 @@
 //! Each session is played twice with the same randomness on both sides: without a cheat, which tells
 //! which gates will be used, and with flaws in some of those.
 
-use cenote_engine::{Claims, Role, tags};
+use cenote_engine::{Claims, JimuParams, Role, tags};
 use cenote_net::{Direction, RecordedFrame};
-use cenote_testkit::puppet::jimu::{Cheat, Flaw, Items, Plan, Played, Talk, expected, play, tiny};
+use cenote_testkit::puppet::jimu::{
+    Cheat, Flaw, Items, Plan, Played, Talk, expected, play, tiny, tiny_compact,
+};
 use cenote_testkit::stats::in_parallel;
 
 /// Jobs of a session.
@@ -20,6 +22,7 @@ fn talks(seed: u128) -> Vec<Talk> {
 
 /// An honest session, and what flaws make of it.
 struct Session {
+    params: JimuParams,
     talks: Vec<Talk>,
     seed: u128,
     honest: Played,
@@ -27,14 +30,14 @@ struct Session {
 
 impl Session {
     fn new(seed: u128) -> Session {
-        Session::of(talks(seed), seed)
+        Session::of(tiny(), talks(seed), seed)
     }
 
-    fn of(talks: Vec<Talk>, seed: u128) -> Session {
-        let honest = play(&tiny(), &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
+    fn of(params: JimuParams, talks: Vec<Talk>, seed: u128) -> Session {
+        let honest = play(&params, &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
         assert_eq!((&honest.honest.1, &honest.cheater.1), (&None, &None), "an honest session");
         assert_eq!(honest.claims.as_ref().expect("ended").evidence, None);
-        Session { talks, seed, honest }
+        Session { params, talks, seed, honest }
     }
 
     fn gates(&self) -> &Items {
@@ -44,7 +47,7 @@ impl Session {
     /// The session with flaws; nobody may notice.
     fn with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Played {
         let plan = Plan::flaws(gates, gadgets);
-        let played = play(&tiny(), &plan, &self.talks, Role::Evaluator, self.seed);
+        let played = play(&self.params, &plan, &self.talks, Role::Evaluator, self.seed);
         assert_eq!((&played.honest.1, &played.cheater.1), (&None, &None), "{plan:?}");
         assert!(played.history.reports.iter().all(|good| *good), "labels that it knows: {plan:?}");
         played
@@ -132,7 +135,7 @@ fn whether_a_gate_shows_depends_on_the_values_and_the_frames_do_not() {
 fn a_reveal_of_many_pieces_is_right_in_all_of_them() {
     let mut talks = talks(5);
     talks[1] = talks[1].clone().wide(6000);
-    let session = Session::of(talks, 5);
+    let session = Session::of(tiny(), talks, 5);
     // 18,000 outputs in three messages, and one for each of the other reveals.
     assert_eq!(session.honest.history.reports.len(), 3 * JOBS as usize + 2);
     for place in [0, ANDS + 5, 2 * ANDS - 1] {
@@ -161,6 +164,21 @@ fn one_good_gadget_of_every_bucket_is_enough_and_none_is_not() {
         wrong += u32::from(played.honest.0 != expected(&session.talks, Role::Evaluator));
     }
     assert!(wrong > 0, "inputs came from elsewhere than escrow");
+}
+
+#[test]
+fn recovery_knows_no_storage() {
+    let session = Session::of(tiny_compact(), talks(35), 35);
+    let tables = |i: usize| (session.gates().buckets[i][i % 3], Flaw::Nand);
+    let played = session.with(vec![tables(20)], vec![]);
+    let (right, claims) = (expected(&session.talks, Role::Evaluator), played.claims);
+    assert_eq!(played.honest.0, right);
+    assert!(session.shows(&claims.expect("ended"), 20));
+    // Nodes follow from tables; all that the evaluator sends is the same.
+    let of_evaluator = |frames: &[RecordedFrame]| -> Vec<RecordedFrame> {
+        frames.iter().filter(|frame| frame.direction == Direction::Received).cloned().collect()
+    };
+    assert_eq!(of_evaluator(&played.frames), of_evaluator(&session.honest.frames));
 }
 
 /// What the bound of the pool is about: nothing of this is noticed.

@@ -1,6 +1,6 @@
 //! The evaluating puppet. It evaluates the base of a bucket alone: the garbler is honest.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cenote_circuit::Gates;
 use cenote_engine::backends::jimu::PoolSpec;
@@ -8,7 +8,7 @@ use cenote_engine::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
 use cenote_engine::{Fault, JimuParams, Party, Receivers, Role, tags};
-use cenote_net::{Channel, Deviation};
+use cenote_net::{Channel, Deviation, MAX_FRAME};
 use cenote_ot::{CotReceiver, watch};
 use cenote_pool::{Draws, Pool};
 use cenote_prim::gf128::LinearHash;
@@ -137,6 +137,14 @@ impl Evaluator {
         fresh.truncate(buckets * spec.bucket);
         let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
         draws.draw(buckets, || coins.word());
+        if self.params.switches.compact && buckets > 0 {
+            // What it was sent the first time is at hand.
+            self.channel.recv_bounded(tags::JIMU_AGAIN, MAX_FRAME)?;
+            let distinct: BTreeSet<u32> = draws.positions().iter().copied().collect();
+            if distinct.len() < spec.capacity {
+                self.channel.recv_bounded(tags::JIMU_PATHS, MAX_FRAME)?;
+            }
+        }
         let pool = if kind == Kind::And { &mut self.gates } else { &mut self.gadgets };
         pool.as_mut().expect("filled").exchange(&draws, &mut fresh).expect("as many as drawn");
         let (tag, openings) = match kind {

@@ -10,6 +10,7 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::seeds::SeedBank;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
+use super::compact::Sent;
 use super::supply::{Pools, zero_seeds};
 use super::{Cheat, History, PIECE, Plan, Tosses};
 
@@ -26,6 +27,7 @@ pub(super) struct Garbler {
     pub(super) tosses: Tosses,
     pub(super) pools: Pools,
     pub(super) history: History,
+    pub(super) sent: Sent,
     /// Solders of the gates since the last flush.
     solders: Vec<Message>,
     /// Reports asked for, and solders sent.
@@ -121,6 +123,7 @@ impl Garbler {
         Ok(Garbler {
             pools: Pools::default(),
             history: History::default(),
+            sent: Sent::default(),
             solders: Vec::new(),
             reports: 0,
             flushed: false,

@@ -9,6 +9,7 @@
 //! gates will be checked and which will be used ([`History`]), and the session is then played again
 //! with a flaw in just those.
 
+mod compact;
 mod evaluator;
 mod garbler;
 mod input_sums;
@@ -88,6 +89,16 @@ pub enum Cheat {
     OutputPerm,
     /// Bonds an output to a wrong permutation message.
     Bond,
+    /// Compact storage: makes a drawn AND a NAND when it sends it again.
+    AgainTables,
+    /// Compact storage: sends two drawn items in each other's place.
+    AgainSwapped,
+    /// Compact storage: sends an item as if it had been hashed later.
+    AgainNumber,
+    /// Compact storage: sends an item that was in the slot before.
+    AgainOld,
+    /// Compact storage: sends a wrong node beside the right items.
+    AgainPath,
     /// Evaluator: says a wrong secret of the watch list.
     Secret,
     /// Evaluator: sends corrections of correlated OT that belong to two vectors of choice bits.
@@ -195,6 +206,11 @@ impl Cheat {
         Cheat::InputLabel,
         Cheat::OutputPerm,
         Cheat::Bond,
+        Cheat::AgainTables,
+        Cheat::AgainSwapped,
+        Cheat::AgainNumber,
+        Cheat::AgainOld,
+        Cheat::AgainPath,
         Cheat::Secret,
         Cheat::Columns,
         Cheat::CoinDigest(0),
@@ -205,6 +221,19 @@ impl Cheat {
         Cheat::ForgedHash,
         Cheat::StrayResult,
     ];
+
+    /// The sessions in which there is occasion for it.
+    #[must_use]
+    pub fn params(self) -> JimuParams {
+        match self {
+            Cheat::AgainTables
+            | Cheat::AgainSwapped
+            | Cheat::AgainNumber
+            | Cheat::AgainOld
+            | Cheat::AgainPath => tiny_compact(),
+            _ => tiny(),
+        }
+    }
 
     /// Which item has to be foreseen by a rehearsal, if any.
     #[must_use]
@@ -303,6 +332,15 @@ pub fn tiny() -> JimuParams {
         params
     })
     .clone()
+}
+
+/// The same in compact storage, with pools of which some slots are not drawn.
+#[must_use]
+pub fn tiny_compact() -> JimuParams {
+    let mut params = tiny();
+    params.switches.compact = true;
+    (params.ands.capacity, params.escrow.capacity) = (80, 80);
+    params
 }
 
 /// Most outputs of a message.

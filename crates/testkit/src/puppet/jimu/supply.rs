@@ -126,6 +126,9 @@ impl Garbler {
         fresh.truncate(fresh.len() / spec.bucket * spec.bucket);
         let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
         draws.draw(fresh.len() / spec.bucket, || coins.word());
+        let pool = if kind == Kind::And { &self.pools.gates } else { &self.pools.gadgets };
+        let numbers = pool.as_ref().expect("filled above").items().to_vec();
+        self.send_again(kind, &numbers, &draws)?;
         let pool = if kind == Kind::And { &mut self.pools.gates } else { &mut self.pools.gadgets };
         let pool = pool.as_mut().expect("filled above");
         pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
@@ -183,6 +186,7 @@ impl Garbler {
             }
         }
         frame.extend_from_slice(Block::as_bytes(&tables));
+        self.sent.note(kind, &numbers, (items * wires).next_multiple_of(LANES), &frame);
         self.channel.send(tags::JIMU_STRIP, &frame)?;
         Ok(numbers)
     }
