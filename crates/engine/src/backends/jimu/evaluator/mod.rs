@@ -24,6 +24,11 @@ use recovery::Recovery;
 pub use recovery::Replay;
 pub(super) use supply::Supply;
 
+/// The check of outputs to this side: their permutation messages are those that were hashed.
+const PERM_CHECK: &str = "jimu.output.perm";
+/// The same of outputs to the garbler alone.
+const BOND_CHECK: &str = "jimu.output.bond";
+
 /// Lanes that are evaluated together.
 const BATCH: usize = 64;
 
@@ -246,7 +251,7 @@ impl Evaluator {
         slots: &[usize],
     ) -> Result<Vec<Perm>, Fault> {
         let expected = slots.iter().map(|&slot| self.tagged[slot].tag.perm);
-        receive_perms(channel, supply, tags::JIMU_PERMS, expected, "jimu.output.perm")
+        receive_perms(channel, supply, tags::JIMU_PERMS, expected, PERM_CHECK)
     }
 
     /// The values that `perms`, opened and verified, give to `slots`.
@@ -274,7 +279,7 @@ impl Evaluator {
         }
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
-        let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, "jimu.output.bond")?;
+        let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;
         Ok(offset.map(|offset| {
             let escrowed = bonds.perms(supply.hash(), offset);
             sums.iter().zip(escrowed).map(|(&sum, perm)| sum ^ perm).collect()
