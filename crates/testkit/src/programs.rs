@@ -42,6 +42,10 @@ pub enum Kind {
     Stream(usize),
     /// The same with one AND in 64 gates.
     Sparse(usize),
+    /// 128 ANDs and as many exclusive ors: an output as random as the inputs.
+    Mixed,
+    /// Products of bits, then the garbler's input.
+    Echo,
     /// Multiplexers of the widths [`MUX_WIDTHS`].
     Muxes,
     /// Multiplexers whose select or data are ORs, negations, constants, each other, or the same wire.
@@ -101,6 +105,8 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::Products => ((16, 16), &[16]),
         Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
         Kind::Sparse(_) => ((64, 64), &[1]),
+        Kind::Mixed => ((128, 128), &[128]),
+        Kind::Echo => ((8, 8), &[8, 8]),
         Kind::Muxes => ((131, 131), &MUX_WIDTHS),
         Kind::MuxEdges => ((9, 9), &[9; 10]),
     }
@@ -164,6 +170,13 @@ impl Program for TestProgram {
             }
             Kind::Stream(n) => vec![ands(g, x, y, n / 4)?],
             Kind::Sparse(n) => vec![sparse(g, x, y, n / 64)?],
+            Kind::Mixed => {
+                let mut rotated = x.clone();
+                rotated.rotate_left(1);
+                let products = g.and_many(x, y)?;
+                vec![g.xor_many(&products, &rotated)?]
+            }
+            Kind::Echo => vec![g.and_many(x, y)?, x.clone()],
             Kind::Muxes => muxes(g, x, y)?,
             Kind::MuxEdges => mux_edges(g, x, y)?,
         })
