@@ -231,8 +231,7 @@ pub const FRAMES: &[FrameRow] = &[
     jimu(tags::JIMU_RESULT, B, RESULT, RESULT),
     at(1, tags::JIMU_RESULT, B, RESULT),
     at(2, tags::JIMU_RESULT, B, RESULT),
-    // Corrections of lanes that no item has are not read.
-    compact(tags::JIMU_AGAIN, A, End::NoticedOrRight, End::Noticed),
+    compact(tags::JIMU_AGAIN, A, MERKLE, End::Noticed),
     compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
     row(Backend::Yao, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
     row(Backend::Yao, Tag::HELLO, B, End::Noticed, Some(End::Noticed)),

@@ -35,6 +35,9 @@
 //! **Difference from the paper.** It says no more than that gates are hashed, organised in a tree,
 //! and that 16 and 32 bytes are stored.
 
+#[cfg(test)]
+mod sessions;
+
 use cenote_pool::Draws;
 use cenote_prim::merkle::{MerkleHash, Node};
 use cenote_prim::planes::to_blocks;

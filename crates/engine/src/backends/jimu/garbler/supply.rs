@@ -484,6 +484,21 @@ impl Supply {
     }
 }
 
+#[cfg(test)]
+impl Supply {
+    /// Which items lie in the slots of pool number `at` of cores, in compact storage.
+    pub(in crate::backends::jimu) fn numbers(&self, at: usize) -> Vec<u64> {
+        let numbers = self.pools[at].pool.as_ref().and_then(Keep::compact);
+        numbers.expect("a full pool in compact storage").to_vec()
+    }
+
+    /// Lies about that.
+    pub(in crate::backends::jimu) fn replace_numbers(&mut self, at: usize, numbers: Vec<u64>) {
+        let pool = Keep::full(None, numbers.len(), numbers).expect("as many as before");
+        self.pools[at].pool = Some(pool);
+    }
+}
+
 /// The tables of items, from the messages of their wires.
 pub(super) fn garble(
     kind: Kind,
