@@ -19,7 +19,8 @@ mod talk;
 
 use std::sync::OnceLock;
 
-use cenote_engine::protocols::garbled_core::Shape;
+use cenote_engine::ihash::{Label, Message};
+use cenote_engine::protocols::garbled_core::{Shape, garble};
 use cenote_engine::{Fault, JimuParams, JimuSwitches, PoolChoice, Rho, Role, tags};
 use cenote_net::Channel;
 use cenote_prim::commit::commit;
@@ -144,6 +145,40 @@ pub enum Flaw {
     Nand,
     /// Garbled with another offset.
     OtherOffset,
+}
+
+impl Flaw {
+    /// Every flaw, and the share of inputs on which it shows.
+    pub const ALL: [(Flaw, f64); 6] = [
+        (Flaw::Half, 0.5),
+        (Flaw::ThreeQuarters, 0.75),
+        (Flaw::All, 1.0),
+        (Flaw::Turn, 0.5),
+        (Flaw::Nand, 1.0),
+        // On the input that needs neither offset, if the output label needs it.
+        (Flaw::OtherOffset, 0.875),
+    ];
+
+    /// Makes the tables of the AND with this number and these wires wrong.
+    pub fn apply(self, number: u64, offset: &Label, wires: &[Message], tables: &mut [Block]) {
+        let one = garbler::garbage(number);
+        let other = one ^ *offset;
+        let mut add = |place: usize, error: Label| {
+            let table = tables[3 * place..3 * place + 3].iter_mut();
+            table.zip(error.0).for_each(|(block, error)| *block ^= error);
+        };
+        match self {
+            Flaw::Half => add(0, one),
+            Flaw::ThreeQuarters => {
+                add(0, one);
+                add(1, other);
+            }
+            Flaw::All => add(2, one),
+            Flaw::Turn => add(0, *offset),
+            Flaw::Nand => add(2, *offset),
+            Flaw::OtherOffset => garble(Shape::AND, &other, &[number], wires, tables),
+        }
+    }
 }
 
 /// Which item a cheat is about.
@@ -348,8 +383,10 @@ const PIECE: usize = 8192;
 
 /// What a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub enum Kind {
+    /// ANDs.
     And,
+    /// Escrow gadgets.
     Escrow,
 }
 
@@ -378,17 +415,20 @@ impl Kind {
 }
 
 /// The words of a coin: low half of a block, then its high half.
-struct Coins {
+pub struct Coins {
     prg: Prg,
     half: Option<u64>,
 }
 
 impl Coins {
-    fn new(coin: Block) -> Coins {
+    /// Those of this coin.
+    #[must_use]
+    pub fn new(coin: Block) -> Coins {
         Coins { prg: Prg::new(coin), half: None }
     }
 
-    fn word(&mut self) -> u64 {
+    /// The next one.
+    pub fn word(&mut self) -> u64 {
         self.half.take().unwrap_or_else(|| {
             let block = self.prg.block().to_u128();
             self.half = Some((block >> 64) as u64);
@@ -397,16 +437,23 @@ impl Coins {
     }
 }
 
-/// Which items of a batch are checked, on which inputs, and which survive.
-struct Selection {
-    checked: Vec<usize>,
-    inputs: Vec<bool>,
-    survivors: Vec<usize>,
-    coins: Coins,
+/// Which items of a batch are checked, on which inputs, and which survive: as honest parties see it,
+/// or sessions of the puppet would fail.
+pub struct Selection {
+    /// Those that are checked.
+    pub checked: Vec<usize>,
+    /// Their inputs, two bits for an AND.
+    pub inputs: Vec<bool>,
+    /// The others.
+    pub survivors: Vec<usize>,
+    /// Words for the draws.
+    pub coins: Coins,
 }
 
 impl Selection {
-    fn new(coin: Block, check_below: u32, kind: Kind, items: usize) -> Selection {
+    /// The choice of a coin among this many items.
+    #[must_use]
+    pub fn new(coin: Block, check_below: u32, kind: Kind, items: usize) -> Selection {
         let mut coins = Coins::new(coin);
         let (mut checked, mut inputs, mut survivors) = (vec![], vec![], vec![]);
         for item in 0..items {

@@ -232,32 +232,12 @@ impl Garbler {
         }
     }
 
-    fn spoil_gates(&mut self, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
+    fn spoil_gates(&self, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
         let none = self.history.gates.made.is_empty();
         let blocks = Shape::AND.table_blocks();
         for (i, (number, table)) in numbers.iter().zip(tables.chunks_mut(blocks)).enumerate() {
-            let Some(flaw) = self.flaw_of(*number, none && i == 0) else { continue };
-            let (offset, one) = (self.offset, garbage(*number));
-            let other = one ^ offset;
-            let mut add = |place: usize, error: Label| {
-                table[3 * place..3 * place + 3]
-                    .iter_mut()
-                    .zip(error.0)
-                    .for_each(|(block, error)| *block ^= error);
-            };
-            match flaw {
-                Flaw::Half => add(0, one),
-                Flaw::ThreeQuarters => {
-                    add(0, one);
-                    add(1, other);
-                }
-                Flaw::All => add(2, one),
-                Flaw::Turn => add(0, offset),
-                Flaw::Nand => add(2, offset),
-                Flaw::OtherOffset => {
-                    let wires = &messages[3 * i..3 * i + 3];
-                    garbled_core::garble(Shape::AND, &other, &[*number], wires, table);
-                }
+            if let Some(flaw) = self.flaw_of(*number, none && i == 0) {
+                flaw.apply(*number, &self.offset, &messages[3 * i..3 * i + 3], table);
             }
         }
     }
