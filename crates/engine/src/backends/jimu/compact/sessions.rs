@@ -36,7 +36,7 @@ fn supplies<G: Send, E>(
             own.close();
             result
         });
-        let mut run = || {
+        let run = || {
             other.set_idle_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Evaluator));
             let mut supply = evaluator::Supply::setup(&mut other, session, params.clone(), prg)?;
