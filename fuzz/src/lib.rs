@@ -10,12 +10,21 @@ use std::time::Duration;
 
 use cenote_circuit::bristol::{Ports, parse_any, parse_with_ports, write_bristol_fashion};
 use cenote_circuit::{Circuit, Clear, ParseError, Program};
+use cenote_engine::backends::jimu::{decode_perms, encode_perms};
+use cenote_engine::ihash::{
+    HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Tag as HashTag, Watch, decode, encode,
+    encoded_len,
+};
 use cenote_engine::protocols::opening::{Openings, message_len};
 use cenote_net::{
-    Fault, HEADER_LEN, Handshake, Identity, Listener, MAX_FRAME, PeerCertificate, Role, Tag,
-    decode_frame_header, decode_hello, encode_hello, tcp_accept, tcp_listen, tls_accept,
+    Channel, Fate, Fault, HEADER_LEN, Handshake, Identity, Listener, MAX_FRAME, PeerCertificate,
+    Role, Tag, decode_frame_header, decode_hello, encode_hello, mem_pair, tcp_accept, tcp_listen,
+    tls_accept,
 };
 use cenote_ot::base::{BaseReceiver, BaseSender};
+use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
+use cenote_pool::params::{Code, hash_codes};
+use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
 
 /// A target by its name, which is also the name of its corpus.
@@ -27,10 +36,12 @@ pub const TARGETS: &[Target] = &[
     ("certificate", certificate),
     ("codec", codec),
     ("handshake", handshake),
+    ("ihash", ihash),
     ("opening", opening),
     ("ot", ot),
     ("ports", ports),
     ("tls", tls),
+    ("watch", watch),
 ];
 
 const SESSION: SessionId = SessionId([7; 32]);
@@ -155,3 +166,144 @@ pub fn certificate(data: &[u8]) {
     }
     std::fs::remove_file(&file).expect("written above");
 }
+
+/// The evaluator's end of the interactive hash, which has hashed one vector of zeros. It watches the
+/// last places: messages hold the values at the first, where single bytes could be changed unseen.
+fn receiver(rho: u32) -> ReedSolomonReceiver {
+    let codes = hash_codes(rho).expect("in range");
+    let list = |code: &Code| {
+        let places: Vec<u8> = (code.n - code.w..code.n).map(|place| place as u8).collect();
+        (places, vec![Block::from_bytes([6; 16]); code.w as usize])
+    };
+    let (labels, perms) = (list(&codes.labels), list(&codes.perms));
+    let labels = Watch { positions: &labels.0, seeds: &labels.1 };
+    let perms = Watch { positions: &perms.0, seeds: &perms.1 };
+    let mut prg = Prg::new(Block::from_bytes([8; 16]));
+    let mut receiver = ReedSolomonReceiver::new(&codes, SESSION, labels, perms, &mut prg);
+    let zeros = vec![0; receiver.corrections_len(LANES)];
+    receiver.hash(LANES, &zeros, &mut Vec::new()).expect("of the right length");
+    receiver
+}
+
+/// Messages of the interactive hash: openings, permutation messages, corrections, answers.
+pub fn ihash(data: &[u8]) {
+    let Some((&first, data)) = data.split_first() else { return };
+    static RECEIVERS: LazyLock<[ReedSolomonReceiver; 2]> = LazyLock::new(|| [40, 64].map(receiver));
+    let which = usize::from(first & 1);
+    let receiver = &RECEIVERS[which];
+    openings(receiver, data);
+    symbols(data);
+    let mut tags = Vec::new();
+    let accepted = receiver.hash_again(&[0], LANES, LANES, data, &mut tags).is_ok();
+    let known_length = data.len() == receiver.corrections_len(LANES);
+    // Over GF(2^6), the last of 18 planes has two bits for the last of 23 symbols.
+    let padded = which == 1 || data.iter().rev().take(LANES).all(|byte| *byte < 4);
+    assert_eq!(accepted, known_length && padded);
+    if first & 2 != 0 {
+        answers([40, 64][which], data);
+    }
+}
+
+/// What is decoded is encoded alike, and agrees with the tag of zero if it is zero.
+fn openings(receiver: &ReedSolomonReceiver, data: &[u8]) {
+    let blocks = receiver.perm_blocks();
+    let mut messages = vec![Message::ZERO; data.len() / encoded_len(1, blocks)];
+    assert!(!decode(&[data, &[0]].concat(), blocks, &mut messages));
+    let whole = &data[..encoded_len(messages.len(), blocks)];
+    assert!(decode(whole, blocks, &mut messages));
+    let mut again = Vec::new();
+    encode(&messages, blocks, &mut again);
+    assert_eq!(again, whole);
+    let zeros = vec![HashTag::ZERO; messages.len()];
+    assert_eq!(receiver.agree(&messages, &zeros), whole.iter().all(|byte| *byte == 0));
+    let perms: Vec<Perm> = decode_perms(data, blocks).iter().map(|message| message.perm).collect();
+    assert_eq!(encode_perms(&perms, blocks), data[..perms.len() * 16 * blocks]);
+}
+
+/// Packed symbols have one encoding.
+fn symbols(data: &[u8]) {
+    let packed = &data[..data.len() / (3 * LANES) * 3 * LANES];
+    let most = packed.len() / LANES / 3 * 4;
+    for count in most.saturating_sub(3)..=most {
+        if packed6(count) != packed.len() / LANES {
+            continue;
+        }
+        let (mut planes, mut again) = (vec![0; count * LANES], vec![0; packed.len()]);
+        let canonical = unpack6(packed, LANES, &mut planes);
+        pack6(&planes, LANES, &mut again);
+        assert_eq!(canonical, again == packed);
+    }
+}
+
+/// The end of a batch, in which nothing was hashed but zeros. After a refusal nothing is accepted.
+fn answers(rho: u32, data: &[u8]) {
+    let mut receiver = receiver(rho);
+    let close = receiver.corrections_len(receiver.sacrificed());
+    let (corrections, answer) = data.split_at(close.min(data.len()));
+    let coin = Block::from_bytes([1; 16]);
+    let closed = receiver.close(corrections);
+    assert!(closed.is_err() || corrections.len() == close);
+    let first = receiver.check(coin, answer);
+    assert!(closed.is_ok() || first.is_err());
+    if first.is_err() {
+        assert!(receiver.check(coin, answer).is_err());
+    }
+}
+
+/// Correlated OT from a dealer.
+struct Dealer(Prg);
+
+const DELTA: Block = Block::ONE;
+
+impl CorrelatedReceiver for Dealer {
+    fn extend(&mut self, _: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
+        self.0.fill(macs);
+        Ok(())
+    }
+
+    fn hash_start(&mut self) -> Block {
+        Block::ONE
+    }
+}
+
+impl CorrelatedSender for Dealer {
+    fn delta(&self) -> Block {
+        DELTA
+    }
+
+    fn extend(&mut self, _: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
+        self.0.fill(keys);
+        keys.iter_mut().for_each(|key| *key ^= DELTA.times(key.lsb()));
+        Ok(())
+    }
+
+    fn hash_start(&mut self) -> Block {
+        Block::ONE
+    }
+}
+
+/// A peer that sends these bytes, but for the first, in place of its side of a watch list.
+pub fn watch(data: &[u8]) {
+    let Some((&first, data)) = data.split_first() else { return };
+    let (mut own, mut peer) = mem_pair();
+    own.set_idle_limit(Duration::from_millis(2));
+    let mut bytes = Some(data.to_vec());
+    peer.tamper(move |_| bytes.take().map_or(Fate::Drop, Fate::Raw));
+    peer.send(Tag::new(99, "raw"), &[]).and_then(|()| peer.flush()).expect("room");
+    let (mut cot, mut prg) =
+        (Dealer(Prg::new(Block::from_bytes([4; 16]))), Prg::new(Block::from_bytes([3; 16])));
+    let (own, cot, prg) = (&mut own, &mut cot, &mut prg);
+    if first & 1 == 0 {
+        if let Ok(found) = watch_list::receive(own, cot, &SESSION, 0, SEEDS, WATCHED, prg) {
+            assert_eq!((found.positions.len(), found.seeds.len()), (WATCHED, WATCHED));
+            assert!(found.positions.is_sorted_by(|a, b| a < b));
+        }
+    } else {
+        let seeds = [Block::from_bytes([5; 16]); SEEDS];
+        let _ = watch_list::send(own, cot, &SESSION, 0, &seeds, WATCHED, prg);
+    }
+}
+
+/// Seeds of the watch list, and how many of them are watched.
+const SEEDS: usize = 9;
+const WATCHED: usize = 4;

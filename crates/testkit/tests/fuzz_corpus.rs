@@ -108,7 +108,18 @@ fn exercise(name: &str) {
 
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["bristol", "certificate", "codec", "handshake", "opening", "ot", "ports", "tls"];
+    let tested = [
+        "bristol",
+        "certificate",
+        "codec",
+        "handshake",
+        "ihash",
+        "opening",
+        "ot",
+        "ports",
+        "tls",
+        "watch",
+    ];
     let known: Vec<&str> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, tested);
 }
@@ -134,6 +145,11 @@ fn handshake() {
 }
 
 #[test]
+fn ihash() {
+    exercise("ihash");
+}
+
+#[test]
 fn opening() {
     exercise("opening");
 }
@@ -151,4 +167,9 @@ fn ports() {
 #[test]
 fn tls() {
     exercise("tls");
+}
+
+#[test]
+fn watch() {
+    exercise("watch");
 }

@@ -6,14 +6,16 @@ use cenote_prim::{Block, RandomOracle, SessionId, bits};
 use crate::ihash::{Message, Perm};
 
 /// Permutation messages, 16 or 32 bytes each.
-pub(super) fn encode_perms(perms: &[Perm], perm_blocks: usize) -> Vec<u8> {
+#[must_use]
+pub fn encode_perms(perms: &[Perm], perm_blocks: usize) -> Vec<u8> {
     let blocks: Vec<Block> =
         perms.iter().flat_map(|perm| &perm.0[..perm_blocks]).copied().collect();
     Block::as_bytes(&blocks).to_vec()
 }
 
-/// The permutation messages in `bytes`, each beside a zero label.
-pub(super) fn decode_perms(bytes: &[u8], perm_blocks: usize) -> Vec<Message> {
+/// The permutation messages in `bytes`, each beside a zero label; what is left over is ignored.
+#[must_use]
+pub fn decode_perms(bytes: &[u8], perm_blocks: usize) -> Vec<Message> {
     let mut messages = vec![Message::ZERO; bytes.len() / (16 * perm_blocks)];
     for (message, own) in messages.iter_mut().zip(bytes.chunks_exact(16 * perm_blocks)) {
         for (block, bytes) in message.perm.0.iter_mut().zip(own.as_chunks::<16>().0) {

@@ -68,6 +68,9 @@ use cenote_pool::Occupancy;
 use cenote_prim::{Block, Prg, SessionId};
 
 pub use evaluator::Replay;
+// For the fuzz targets.
+#[doc(hidden)]
+pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
 pub use party::{Checked, JimuParty, Rerun};
 
