@@ -156,7 +156,8 @@ pub fn fold(
 }
 
 /// The permutation message of a wire with tag `tag`, from the `records` of its bucket and the key
-/// of the offset; `None` if no gadget is good.
+/// of the offset: of those that agree with the tag, the one that most gadgets give. `None` if none
+/// agrees.
 ///
 /// # Panics
 /// If `records` are not whole records.
@@ -170,15 +171,30 @@ pub fn recover(
     assert!((1..=MAX_BLOCKS).contains(&blocks));
     assert!(records.len().is_multiple_of(record_blocks(blocks)));
     let bound = [Tag { label: Block::ZERO, perm: tag }];
-    records.chunks(record_blocks(blocks)).find_map(|record| {
-        let mut perm = Perm::ZERO;
-        let tweak = tweak(record[1].to_u128() as u64);
-        keyed::expand(&[offset_key ^ record[0]], &[tweak], blocks, &mut perm.0[..blocks]);
-        for (block, sealed) in perm.0.iter_mut().zip(&record[2..]) {
-            *block ^= *sealed;
-        }
-        hash.agree(&[Message { label: Label::ZERO, perm }], &bound).then_some(perm)
-    })
+    let found: Vec<Perm> = records
+        .chunks(record_blocks(blocks))
+        .map(|record| unseal(blocks, offset_key, record))
+        .filter(|&perm| hash.agree(&[Message { label: Label::ZERO, perm }], &bound))
+        .collect();
+    let votes = |perm: &Perm| found.iter().filter(|other| same(perm, other)).count();
+    // The first among equals.
+    found.iter().rev().max_by_key(|perm| votes(perm)).copied()
+}
+
+/// What a record gives under the key of the offset.
+fn unseal(blocks: usize, offset_key: Block, record: &[Block]) -> Perm {
+    let mut perm = Perm::ZERO;
+    let tweak = tweak(record[1].to_u128() as u64);
+    keyed::expand(&[offset_key ^ record[0]], &[tweak], blocks, &mut perm.0[..blocks]);
+    for (block, sealed) in perm.0.iter_mut().zip(&record[2..]) {
+        *block ^= *sealed;
+    }
+    perm
+}
+
+/// Whether two messages are the same.
+fn same(a: &Perm, b: &Perm) -> bool {
+    a.0.iter().zip(&b.0).fold(true, |same, (a, b)| same & a.ct_eq(*b))
 }
 
 #[cfg(test)]

@@ -63,15 +63,19 @@ impl Code {
 const SPARE_BITS: u32 = 8;
 
 /// The codes of one session, each binding to 2^-rho by itself, and the number of random linear
-/// combinations that catch a word outside the code with probability `1 - 2^-(rho + 8)`: they cost
-/// next to nothing, and so add next to nothing to the bound.
+/// combinations that hold a batch of words against its code.
+///
+/// The cheater answers after it has seen the coefficients, so it may choose *then* in which places
+/// its answer is right. For one set of places, fixed before, `t` combinations of a batch that is
+/// no code there are right with probability `|F|^-t`; there are `2^n` sets. With `|F|^t >= 2^(n + rho + 8)`
+/// all of them together add 2^-(rho + 8), next to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct HashCodes {
     /// The code of wire labels: 16 symbols of 8 bits stay hidden, 128 bits.
     pub labels: Code,
     /// The code of permutation messages: one symbol stays hidden, of which one bit is used.
     pub perms: Code,
-    /// Linear combinations of labels, `ceil((rho + 8) / field_bits)`.
+    /// Linear combinations of labels, `ceil((n + rho + 8) / field_bits)`.
     pub label_combinations: u32,
     /// Linear combinations of permutation messages.
     pub perm_combinations: u32,
@@ -95,8 +99,8 @@ pub fn hash_codes(rho: u32) -> Result<HashCodes, ParamsError> {
     Ok(HashCodes {
         labels,
         perms,
-        label_combinations: (rho + SPARE_BITS).div_ceil(labels.field_bits),
-        perm_combinations: (rho + SPARE_BITS).div_ceil(perms.field_bits),
+        label_combinations: (labels.n + rho + SPARE_BITS).div_ceil(labels.field_bits),
+        perm_combinations: (perms.n + rho + SPARE_BITS).div_ceil(perms.field_bits),
     })
 }
 
@@ -114,7 +118,7 @@ mod tests {
         assert_eq!((found.labels, found.perms), (code(8, 88, 48, 32), code(6, 44, 21, 20)));
         assert!((found.labels.binding_log2() + 40.26).abs() < 0.01);
         assert!((found.perms.binding_log2() + 40.68).abs() < 0.01);
-        assert_eq!((found.label_combinations, found.perm_combinations), (6, 8));
+        assert_eq!((found.label_combinations, found.perm_combinations), (17, 16));
         assert_eq!((found.labels.parity(), found.perms.parity()), (40, 23));
         assert_eq!((found.labels.extra_points(), found.perms.extra_points()), (16, 1));
     }
@@ -125,12 +129,12 @@ mod tests {
         assert_eq!((found.labels, found.perms), (code(8, 137, 48, 32), code(8, 68, 32, 31)));
         assert!((found.labels.binding_log2() + 64.35).abs() < 0.01);
         assert!((found.perms.binding_log2() + 64.25).abs() < 0.01);
-        assert_eq!((found.label_combinations, found.perm_combinations), (9, 9));
+        assert_eq!((found.label_combinations, found.perm_combinations), (27, 18));
         let found = hash_codes(80).expect("in range");
         assert_eq!((found.labels, found.perms), (code(8, 186, 48, 32), code(8, 90, 32, 31)));
         assert!((found.labels.binding_log2() + 80.05).abs() < 0.01);
         assert!((found.perms.binding_log2() + 80.11).abs() < 0.01);
-        assert_eq!((found.label_combinations, found.perm_combinations), (11, 11));
+        assert_eq!((found.label_combinations, found.perm_combinations), (35, 23));
     }
 
     /// C(a, w) / C(n, w) as a product of ratios, without logarithms.
@@ -153,8 +157,10 @@ mod tests {
             assert_eq!(found.perms.field_bits, if rho <= 53 { 6 } else { 8 });
             assert_eq!(found.labels.extra_points() * found.labels.field_bits, 128);
             let bits = |count: u32, code: Code| count * code.field_bits;
-            assert!(bits(found.label_combinations, found.labels) >= rho + SPARE_BITS);
-            assert!(bits(found.perm_combinations, found.perms) >= rho + SPARE_BITS);
+            assert!(
+                bits(found.label_combinations, found.labels) >= found.labels.n + rho + SPARE_BITS
+            );
+            assert!(bits(found.perm_combinations, found.perms) >= found.perms.n + rho + SPARE_BITS);
         }
     }
 

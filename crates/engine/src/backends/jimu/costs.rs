@@ -33,12 +33,12 @@
 //!
 //! | rho | pool | c | m | B, r | AND | in 8 | in 64 | garbler's input | evaluator's | set-up | filling |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|
-//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3458 | 2852 | 2761 | 1044 | 79 | 97 kB | 4 MB |
-//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2639 | 2139 | 2072 | 957 | 79 | 97 kB | 35 MB |
-//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2093 | 1709 | 2015 | 957 | 79 | 97 kB | 364 MB |
-//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1835 | 1689 | 2015 | 957 | 79 | 97 kB | 7397 MB |
-//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4678 | 3625 | 4202 | 2399 | 147 | 166 kB | 580 MB |
-//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7172 | 5501 | 6438 | 3860 | 220 | 249 kB | 836 MB |
+//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3510 | 2859 | 2764 | 1092 | 80 | 173 kB | 4 MB |
+//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2643 | 2141 | 2074 | 984 | 80 | 173 kB | 35 MB |
+//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2095 | 1711 | 2017 | 984 | 80 | 173 kB | 365 MB |
+//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1837 | 1691 | 2017 | 984 | 80 | 173 kB | 7409 MB |
+//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4689 | 3633 | 4210 | 2520 | 151 | 384 kB | 582 MB |
+//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7195 | 5518 | 6457 | 4131 | 226 | 649 kB | 839 MB |
 //!
 //! Pools of wide cores are bounded in memory, so that their buckets do not shrink as those of ANDs.
 //!
@@ -46,9 +46,9 @@
 //!
 //! | rho | pool | slots drawn a batch | nodes | more bytes | AND |
 //! |---|---|---|---|---|---|
-//! | 40 | 100000 | 61115 | 30747 | 1107 | 3745 |
-//! | 40 | 1048576 | 117009 | 292970 | 1532 | 3625 |
-//! | 40 | 16777216 | 105385 | 679712 | 1592 | 3427 |
+//! | 40 | 100000 | 61115 | 30747 | 1107 | 3749 |
+//! | 40 | 1048576 | 117009 | 292970 | 1532 | 3627 |
+//! | 40 | 16777216 | 105385 | 679712 | 1592 | 3429 |
 
 use cenote_ot::{message_len, setup_len, watch};
 use cenote_prim::planes::packed6;
@@ -260,7 +260,7 @@ pub fn garbler_input(params: &JimuParams) -> f64 {
 #[must_use]
 pub fn input_batch(params: &JimuParams, missing: usize) -> (usize, usize) {
     let wires = input_check::batch(params, missing);
-    (wires, wires - input_check::sacrificed(params))
+    (wires, wires - params.input_sacrificed())
 }
 
 /// The messages of a batch of `wires` wires for the evaluator's inputs.
@@ -280,7 +280,7 @@ impl InputBatch {
     /// For so many wires.
     #[must_use]
     pub fn new(params: &JimuParams, wires: usize) -> InputBatch {
-        let sums = params.codes.label_combinations as usize;
+        let sums = params.input_sums();
         InputBatch {
             cots: cots(params, wires),
             strip: wires * (wire(params) + 16),

@@ -32,15 +32,9 @@ const MOST: usize = 1 << 16;
 /// COTs come in rows of this many.
 const ROW: usize = 128;
 
-/// Wires of a batch that are not kept: their choice bits blind the sums. The coefficients of so many
-/// fail to span the 8 bits of every sum with probability 2^-(rho + 8).
-pub(super) fn sacrificed(params: &JimuParams) -> usize {
-    (8 * params.codes.label_combinations + params.rho.bits() + 8) as usize
-}
-
 /// Wires of the next batch when `missing` are needed.
 pub(super) fn batch(params: &JimuParams, missing: usize) -> usize {
-    (missing + sacrificed(params)).clamp(FEWEST, MOST).next_multiple_of(ROW)
+    (missing + params.input_sacrificed()).clamp(FEWEST, MOST).next_multiple_of(ROW)
 }
 
 /// The sums of a batch, by their public coefficients.
@@ -88,7 +82,7 @@ impl Sums {
     pub(super) fn new(session: SessionId, params: &JimuParams, coin: Block) -> Sums {
         let oracle = RandomOracle::new("cenote 2026 jimu input sums v1", &session);
         let coins = oracle.blocks(&[coin]).block();
-        Sums { session, count: params.codes.label_combinations as usize, coins }
+        Sums { session, count: params.input_sums(), coins }
     }
 
     /// Number of sums.
@@ -167,7 +161,7 @@ mod tests {
             let labels: Vec<Label> = bytemuck::cast_slice(&blocks).to_vec();
             let keys: Vec<Block> = labels.iter().map(Label::key).collect();
             let (of_labels, of_keys) = (sums.of(&labels), sums.of(&keys));
-            assert_eq!(of_labels.len(), params.codes.label_combinations as usize);
+            assert_eq!(of_labels.len(), params.input_sums());
             assert!(of_labels.iter().zip(&of_keys).all(|(l, &k)| l.key().ct_eq(k)));
             // One term: the sum is its multiple by the first coefficient.
             let ones = sums.of(&[1u8]);

@@ -80,6 +80,9 @@ use crate::protocols::garbled_core::Conflict;
 /// Most openings, labels or outputs of one message.
 const MAX_PIECE: usize = 1 << 13;
 
+/// Wires in escrow that are always ready: the evaluator tries a candidate for the offset on them.
+const ESCROW_RESERVE: usize = 8;
+
 /// One party's end of a session: serves many requests from one supply, one after the other.
 pub struct JimuSession {
     core: Core,

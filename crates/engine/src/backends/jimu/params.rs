@@ -2,7 +2,7 @@
 
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;
-use cenote_pool::params::{self, HashCodes, ParamsError, PoolParams};
+use cenote_pool::params::{self, Code, HashCodes, ParamsError, PoolParams};
 
 use crate::chunk::{CORE_WIDTHS, Chunk};
 use crate::params::{PoolChoice, Rho};
@@ -42,6 +42,8 @@ pub struct PoolSpec {
     pub batch: usize,
     /// Base-2 logarithm of the error bound over the life of the pool.
     pub error_log2: f64,
+    /// Base-2 logarithm of how many bad items meet in buckets whose vote they do not lose, on average.
+    pub contested_log2: f64,
     /// Where these come from.
     pub derived: PoolParams,
     /// The chance that checking a bad item shows it.
@@ -70,16 +72,29 @@ impl PoolSpec {
     ) -> Result<PoolSpec, ParamsError> {
         let found = params::jimu(capacity, error_log2, detection)?;
         let check_below = (found.check_rate * 2f64.powi(32)).ceil().min(f64::from(u32::MAX));
-        let most = (MAX_BATCH_WIRES / wires) as u64;
-        Ok(PoolSpec {
+        let spec = PoolSpec {
             capacity: capacity as usize,
             bucket: found.bucket as usize,
             check_below: check_below as u32,
-            batch: capacity.clamp(MIN_BATCH.min(most), most) as usize,
+            batch: 0,
             error_log2: found.error_log2,
+            contested_log2: params::jimu_contested_log2(&found, detection)?,
             derived: found,
             detection,
-        })
+        };
+        // A batch gives two buckets at least, or refilling might take for ever.
+        let least = (2.0 * f64::from(found.bucket) / (1.0 - spec.check_rate())).ceil() as usize;
+        let most = MAX_BATCH_WIRES / wires;
+        if least > most {
+            let minimum = capacity + 1;
+            return Err(ParamsError::PoolTooSmall {
+                pool: capacity,
+                epsilon_log2: error_log2,
+                minimum,
+            });
+        }
+        let batch = (capacity as usize).max(MIN_BATCH).max(least).min(most);
+        Ok(PoolSpec { batch, ..spec })
     }
 }
 
@@ -107,7 +122,7 @@ pub struct JimuParams {
 /// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
 const MAX_BATCH_WIRES: usize = 3 << 17;
 /// Fewest items made at a time.
-const MIN_BATCH: u64 = 256;
+const MIN_BATCH: usize = 256;
 /// Most items of the escrow pool, whose items serve inputs and outputs alone.
 const MAX_ESCROW: u64 = 1 << 14;
 /// Most bytes that a side keeps of one pool.
@@ -149,26 +164,42 @@ impl JimuParams {
         for width in CORE_WIDTHS.into_iter().filter(|_| switches.muxcore) {
             let shape = Shape::new(width);
             let capacity = pool.min((MAX_MUX_BYTES / row_bytes(shape)) as u64);
-            let spec = PoolSpec::derive(capacity, shape.wires(), other, CORE_DETECTION);
-            muxes.push((width, spec.map_err(refuse)?));
+            // A pool too small for wide cores goes without: their ANDs are taken one by one.
+            if let Ok(spec) = PoolSpec::derive(capacity, shape.wires(), other, CORE_DETECTION) {
+                muxes.push((width, spec));
+            }
         }
         let escrow = escrow.map_err(refuse)?;
-        let pools = || muxes.iter().map(|(_, spec)| spec).chain([&ands, &escrow]);
-        let epsilon_log2 = total(rho, &codes, pools().map(|spec| spec.error_log2));
         let ot = OtParams::default();
-        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2 })
+        let mut params =
+            JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2: 0.0 };
+        params.epsilon_log2 = total(&params, |spec| spec.error_log2);
+        Ok(params)
     }
 
     /// As `epsilon_log2`, against a garbler that brings bad items in when it sees that it still needs
     /// them (docs/parameters.md). Takes some milliseconds.
     #[must_use]
     pub fn adaptive_epsilon_log2(&self) -> f64 {
-        let pools = self.muxes.iter().map(|(_, spec)| spec).chain([&self.ands, &self.escrow]);
-        let worst = |spec: &PoolSpec| {
+        total(self, |spec| {
             // What was derived is in range.
             params::jimu_adaptive_error_log2(&spec.derived, spec.detection).unwrap_or(0.0)
-        };
-        total(self.rho, &self.codes, pools.map(worst))
+        })
+    }
+
+    /// Sums by which a batch of the evaluator's input wires is checked: a wrong one is right by chance
+    /// with probability 2^-(rho + 8).
+    #[must_use]
+    pub fn input_sums(&self) -> usize {
+        (self.rho.bits() + 8).div_ceil(8) as usize
+    }
+
+    /// Wires of such a batch that are not kept: their choice bits blind the sums. The coefficients of so
+    /// many fail to span the 8 bits of every sum with probability 2^-(rho + 40), and so in any of 2^32
+    /// batches with 2^-(rho + 8).
+    #[must_use]
+    pub fn input_sacrificed(&self) -> usize {
+        8 * self.input_sums() + self.rho.bits() as usize + 40
     }
 
     /// What both sides must agree on, by name.
@@ -177,6 +208,7 @@ impl JimuParams {
         let pool = |spec: &PoolSpec| {
             format!("{} x {} of {}", spec.bucket, spec.check_rate(), spec.capacity)
         };
+        let code = |code: &Code| format!("[{}, {}, {}]", code.n, code.k, code.w);
         let muxes: Vec<String> =
             self.muxes.iter().map(|(width, spec)| format!("{width}: {}", pool(spec))).collect();
         vec![
@@ -187,6 +219,7 @@ impl JimuParams {
             ("multiplexers", muxes.join(", ")),
             ("escrow", pool(&self.escrow)),
             ("compact", self.switches.compact.to_string()),
+            ("codes", format!("{} {}", code(&self.codes.labels), code(&self.codes.perms))),
             ("epsilon", format!("2^{}", self.epsilon_log2)),
         ]
     }
@@ -194,6 +227,11 @@ impl JimuParams {
     /// Widths of the cores that have pools, in the order of the pools.
     pub(super) fn widths(&self) -> impl Iterator<Item = usize> {
         std::iter::once(1).chain(self.muxes.iter().map(|(width, _)| *width))
+    }
+
+    /// The pools of cores.
+    fn specs(&self) -> impl Iterator<Item = &PoolSpec> {
+        std::iter::once(&self.ands).chain(self.muxes.iter().map(|(_, spec)| spec))
     }
 
     /// Width and bucket of each pool of cores.
@@ -204,9 +242,14 @@ impl JimuParams {
 
     /// Cores of each pool that `chunk` takes.
     pub(super) fn demand(&self, chunk: &Chunk) -> Vec<usize> {
-        let wide = &chunk.cores[..self.muxes.len().min(chunk.cores.len())];
-        let lanes: usize = wide.iter().zip(CORE_WIDTHS).map(|(count, width)| count * width).sum();
-        std::iter::once(chunk.ands - lanes).chain(wide.iter().copied()).collect()
+        let recorded = |width: usize| {
+            let place = CORE_WIDTHS.iter().position(|w| *w == width);
+            place.map_or(0, |place| chunk.cores[place])
+        };
+        let wide: Vec<usize> = self.muxes.iter().map(|(width, _)| recorded(*width)).collect();
+        let lanes: usize =
+            wide.iter().zip(&self.muxes).map(|(cores, (width, _))| cores * width).sum();
+        std::iter::once(chunk.ands - lanes).chain(wide).collect()
     }
 }
 
@@ -215,13 +258,16 @@ const fn row_bytes(shape: Shape) -> usize {
     16 * (shape.table_blocks() + 2 * shape.wires() + 2)
 }
 
-/// Sum of the bounds: the pools, both codes, and the linear checks, each with the combinations that
-/// `codes` has.
-fn total(rho: Rho, codes: &HashCodes, pools: impl Iterator<Item = f64>) -> f64 {
-    let labels = f64::from(codes.label_combinations * codes.labels.field_bits);
-    let perms = f64::from(codes.perm_combinations * codes.perms.field_bits);
-    // The evaluator's inputs: a sum that happens to be zero, and one that is not blinded.
-    let inputs = [-labels, rho.epsilon_log2() - 8.0];
-    let codes = [codes.labels.binding_log2(), codes.perms.binding_log2(), -labels, -perms];
-    pools.chain(codes).chain(inputs).map(f64::exp2).sum::<f64>().log2()
+/// Sum of the bounds: the pools by `worst`, both codes, and the linear checks.
+fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
+    let HashCodes { labels, perms, .. } = params.codes;
+    // Tags by luck: in the pools of cores of labels, in that of escrow of permutation messages.
+    let lucky = |width: usize| labels.binding_log2() + (width as f64).log2();
+    let cores = params.widths().zip(params.specs()).map(|(width, spec)| (spec, lucky(width)));
+    let pools = cores.chain([(&params.escrow, perms.binding_log2())]);
+    let pools = pools.flat_map(|(spec, luck)| [worst(spec), luck + spec.contested_log2]);
+    // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
+    let checks = [params.rho.epsilon_log2() - 8.0; 4];
+    let codes = [labels.binding_log2(), perms.binding_log2()];
+    pools.chain(codes).chain(checks).map(f64::exp2).sum::<f64>().log2()
 }

@@ -93,6 +93,9 @@ impl<'s> JimuParty<'s> {
                         supply.refill(channel, pool, Phase::Online)?;
                     }
                 }
+                if chunk.ands > 0 {
+                    supply.reserve_escrow(channel, 0)?;
+                }
                 channel.set_phase(Phase::Online);
                 request.resize(slots);
                 request.chunk(channel, supply, &chunk)
@@ -103,6 +106,9 @@ impl<'s> JimuParty<'s> {
                     while supply.ready(pool) < count {
                         supply.refill(channel, pool, Phase::Online)?;
                     }
+                }
+                if chunk.ands > 0 {
+                    supply.reserve_escrow(channel, 0)?;
                 }
                 channel.set_phase(Phase::Online);
                 request.resize(slots);
@@ -192,17 +198,21 @@ impl<'s> JimuParty<'s> {
         }
     }
 
-    /// An evaluator that knows the offset: the values of the coming reveal in the clear.
-    fn replay(&mut self) -> Option<Vec<bool>> {
-        let Side::Evaluator(side) = &mut self.core.side else { return None };
+    /// An evaluator that knows the offset: the values of the coming reveal, of `wires` wires, in the
+    /// clear.
+    fn replay(&mut self, wires: usize) -> Result<Option<Vec<bool>>, Fault> {
+        let Side::Evaluator(side) = &mut self.core.side else { return Ok(None) };
         let EvaluatorSide { supply, request, conflict } = &mut **side;
         let reveal = request.recovery.reveals;
         request.recovery.reveals += 1;
-        let offset = conflict.as_ref()?.offset();
+        let Some(conflict) = conflict else { return Ok(None) };
+        let offset = conflict.offset();
         let mut replay = Replay::new(request.recovery.inputs(supply.hash(), &offset), reveal);
         // It ends with a fault at the reveal that was asked for.
         let _ = (self.rerun)(&mut replay);
-        replay.found()
+        let found = replay.found().filter(|found| found.len() == wires);
+        // The garbled values may be wrong: better none.
+        found.map(Some).ok_or_else(|| Fault::Internal("the job does not run alike twice".into()))
     }
 }
 
@@ -256,8 +266,8 @@ impl Gates for JimuParty<'_> {
         let difference = self.xor_many(on_true, on_false)?;
         let mut chosen = Vec::with_capacity(difference.len());
         let mut rest = &difference[..];
-        let cores = self.core.side.params().switches.muxcore;
-        for width in CORE_WIDTHS.into_iter().filter(|_| cores) {
+        let pools: Vec<usize> = self.core.side.params().widths().skip(1).collect();
+        for width in CORE_WIDTHS.into_iter().filter(|width| pools.contains(width)) {
             while let Some((lanes, others)) = rest.split_at_checked(width) {
                 self.make_room()?;
                 let wires = self.recorder.push_core(select, lanes);
@@ -314,7 +324,7 @@ impl Party for JimuParty<'_> {
                 return Err(Fault::Misuse("the proof is of another state than this".into()));
             }
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
-            let clear = party.replay().filter(|clear| clear.len() == slots.len());
+            let clear = party.replay(slots.len())?;
             let mut values = to.include(party.core.role).then(Vec::new);
             for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
                 let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);

@@ -62,6 +62,11 @@ impl Shelf {
         debug_assert_eq!(self.blocks.len(), len + more);
     }
 
+    /// The oldest `items` that were not taken, or as many as there are. They stay.
+    pub(super) fn peek(&self, items: usize) -> &[Block] {
+        &self.blocks[self.range(self.taken, items.min(self.level()))]
+    }
+
     /// Takes the oldest `items`.
     pub(super) fn take(&mut self, items: usize) -> Result<&[Block], Fault> {
         if items > self.level() {

@@ -72,12 +72,14 @@ pub struct Evaluation {
 struct Scratch {
     labels: Vec<Label>,
     tags: Vec<Block>,
+    candidates: Vec<Candidate>,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.labels.zeroize();
         self.tags.zeroize();
+        self.candidates.zeroize();
     }
 }
 
@@ -107,9 +109,10 @@ impl Evaluation {
     /// Evaluates independent cores: `ready` is a bucket for each, `inputs` the active labels of its
     /// base's input wires; `outputs` gets those of the o of its lanes.
     ///
-    /// Takes a time that depends on the number of cores only, and never fails: a wire of which no
-    /// member knows a label gets the label zero. If the members of one wire know both labels, that
-    /// is put into `conflict`, if it is empty, and the wire gets one of them.
+    /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
+    /// have a tag of their wire, it gets the one that most members put out. What members put out
+    /// that cannot both be right is appended to `conflicts`, up to [`MAX_CONFLICTS`]; but for that, the
+    /// time depends on the number of cores only.
     ///
     /// # Panics
     /// If the slices do not describe the same number of cores.
@@ -119,7 +122,7 @@ impl Evaluation {
         ready: &[Block],
         inputs: &[Active],
         outputs: &mut [Active],
-        conflict: &mut Option<Conflict>,
+        conflicts: &mut Vec<Conflict>,
     ) {
         let stride = ready_blocks(self.shape, self.bucket);
         let cores = ready.len() / stride;
@@ -134,8 +137,8 @@ impl Evaluation {
         {
             self.members(ready, inputs);
             self.tags(hash, outputs.len() * self.bucket);
-            if self.select(ready, outputs) && conflict.is_none() {
-                *conflict = self.conflict(ready);
+            if self.select(ready, outputs) {
+                self.conflicts(ready, conflicts);
             }
         }
     }
@@ -178,28 +181,34 @@ impl Evaluation {
         hash.tags_of_labels(&self.scratch.labels[..labels], tags);
     }
 
-    /// Picks for each wire the first label that is one of its own. Whether a wire has both.
-    fn select(&self, ready: &[Block], outputs: &mut [Active]) -> bool {
+    /// Picks for each wire, of the labels that have one of its tags, the one that most members put
+    /// out. Whether a wire has labels of both masked values.
+    ///
+    /// Votes decide because a label may have a tag by luck: a garbler who guesses places that are not
+    /// watched loses nothing with a label that is dropped, and has many such guesses. A guess that hits
+    /// still loses against two good members.
+    fn select(&mut self, ready: &[Block], outputs: &mut [Active]) -> bool {
         let stride = ready_blocks(self.shape, self.bucket);
-        let mut conflicts = false;
+        let mut both_seen = false;
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
         let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.width()));
         for (core, (ready, outputs)) in cores.enumerate() {
             let tags = &base_tags(self.shape, ready)[self.shape.inputs()..];
             for (lane, (output, tag)) in outputs.iter_mut().zip(tags).enumerate() {
-                *output = Active::default();
-                let (mut found, mut both) = (false, [false; 2]);
-                for place in self.places(core, lane) {
-                    let is = self.is_label(place, tag.label);
-                    let pick = (is[0] | is[1]) & !found;
-                    found |= pick;
-                    output.label ^= self.scratch.labels[place].times(pick);
-                    output.masked |= is[1] & pick;
-                    both = [both[0] | is[0], both[1] | is[1]];
-                }
-                conflicts |= both[0] & both[1];
+                candidates.clear();
+                candidates.extend(self.places(core, lane).map(|place| {
+                    let label = self.scratch.labels[place];
+                    Candidate { label, is: self.is_label(place, tag.label) }
+                }));
+                *output = elect(&candidates);
+                let any =
+                    |masked: usize| candidates.iter().fold(false, |any, c| any | c.is[masked]);
+                both_seen |= any(0) & any(1);
             }
         }
-        conflicts
+        candidates.zeroize();
+        self.scratch.candidates = candidates;
+        both_seen
     }
 
     /// Where the members' labels of a wire are.
@@ -216,23 +225,64 @@ impl Evaluation {
         [tag.ct_eq(own), tag.ct_eq(own ^ *self.offset_tag)]
     }
 
-    /// The first wire of a batch of which there are both labels.
+    /// All pairs of labels of different masked values of the wires of a batch.
     #[cold]
-    fn conflict(&self, ready: &[Block]) -> Option<Conflict> {
+    fn conflicts(&self, ready: &[Block], conflicts: &mut Vec<Conflict>) {
         let stride = ready_blocks(self.shape, self.bucket);
-        ready.chunks(stride).enumerate().find_map(|(core, ready)| {
-            (0..self.shape.width()).find_map(|lane| {
-                let own = base_tags(self.shape, ready)[self.shape.o(lane)].label;
-                let label = |masked: usize| {
-                    let place = self.places(core, lane).find(|p| self.is_label(*p, own)[masked]);
-                    place.map(|place| self.scratch.labels[place])
+        for (core, ready) in ready.chunks(stride).enumerate() {
+            let Some(base) = members(self.shape, ready).next() else { continue };
+            for lane in 0..self.shape.width() {
+                let o = self.shape.o(lane);
+                let own = base_tags(self.shape, ready)[o].label;
+                let labels = |masked: usize| {
+                    self.places(core, lane)
+                        .filter(move |place| self.is_label(*place, own)[masked])
+                        .map(|place| self.scratch.labels[place])
                 };
-                let labels = [label(0)?, label(1)?];
-                let base = members(self.shape, ready).next()?.number;
-                Some(Conflict { labels, wire: base + self.shape.o(lane) as u64 })
-            })
-        })
+                let wire = base.number + o as u64;
+                let pairs = labels(0).flat_map(|zero| labels(1).map(move |one| [zero, one]));
+                let room = MAX_CONFLICTS.saturating_sub(conflicts.len());
+                conflicts.extend(pairs.take(room).map(|labels| Conflict { labels, wire }));
+            }
+        }
     }
+}
+
+/// Most conflicts that are kept at a time; a few are enough.
+pub const MAX_CONFLICTS: usize = 64;
+
+/// What a member puts out for a wire, and of which masked values it has the tag.
+#[derive(Clone, Copy, Default)]
+struct Candidate {
+    label: Label,
+    is: [bool; 2],
+}
+
+impl zeroize::DefaultIsZeroes for Candidate {}
+
+/// The candidate that has a tag and that most others agree with, in constant time; the first among
+/// equals; zero if none has a tag.
+#[inline(always)]
+fn elect(candidates: &[Candidate]) -> Active {
+    let (mut elected, mut most) = (Active::default(), 0);
+    for candidate in candidates {
+        let valid = candidate.is[0] | candidate.is[1];
+        let agree = |other: &Candidate| usize::from(same(&candidate.label, &other.label));
+        let votes = usize::from(valid) * candidates.iter().map(agree).sum::<usize>();
+        let pick = votes > most;
+        elected.label ^= (elected.label ^ candidate.label).times(pick);
+        elected.masked ^= (elected.masked ^ candidate.is[1]) & pick;
+        most = votes.max(most);
+    }
+    elected
+}
+
+/// Whether two labels are the same.
+#[inline(always)]
+fn same(a: &Label, b: &Label) -> bool {
+    let [x, y, z] = (*a ^ *b).0;
+    // Different blocks must not cancel: a bit that is set stays set.
+    (x.to_u128() | y.to_u128() | z.to_u128()) == 0
 }
 
 /// The labels that one member puts out, from the hashes of its input labels.

@@ -32,9 +32,9 @@
 //! caller names the faults, and uses nothing before its check.
 //! **Private values.** Values of wires: masked by p. The other label of a wire: no core that is
 //! checked is used, and a solder shows the active label's shift, never Delta. What bad members
-//! put out is never reported: a label without a tag is skipped, in constant time, and both labels of
-//! one wire give the evaluator Delta ([`Conflict`]), of which the garbler must not learn
-//! (`escrow.rs`).
+//! put out is never reported: a label without a tag is skipped, in constant time; of labels with a tag
+//! the one that most members put out counts. Both labels of one wire give the evaluator Delta
+//! ([`Conflict`]), of which the garbler must not learn (`escrow.rs`).
 //! **Costs.** A: 4 keys, 12 blocks and 3 labels of tables an AND; B: 2 keys and 6 blocks an AND and
 //! member; one solder for each wire of every member but the base.
 //! **Difference from the papers.** The hash of c is drawn once for all lanes; solders are folded
@@ -53,7 +53,7 @@ mod tests;
 
 pub use bucket::{Members, base_tags, fold, inner_len, inner_solders, inner_tags, ready_blocks};
 pub use check::{Checked, check, open_for_check};
-pub use evaluate::{Active, Conflict, Evaluation};
+pub use evaluate::{Active, Conflict, Evaluation, MAX_CONFLICTS};
 pub use garble::garble;
 pub use solder::{outer_inputs, outer_solder, outer_solders, outer_tags};
 

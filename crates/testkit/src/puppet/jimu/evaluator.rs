@@ -217,7 +217,7 @@ impl Evaluator {
         keys.iter_mut().zip(blocks_of(&masked)).for_each(|(key, masked)| *key ^= masked);
         let labels = self.hash.complete(first, &keys, &choices);
         let coin = self.close()?;
-        let count = self.params.codes.label_combinations as usize;
+        let count = self.params.input_sums();
         let sums = Sums::new(self.session, count, coin);
         let bits: Vec<u8> = choices.iter().map(|choice| u8::from(*choice)).collect();
         let mut claim = sums.of(&bits, 1).concat();
@@ -262,12 +262,17 @@ impl Evaluator {
     }
 
     fn take_escrowed(&mut self, count: usize) -> Result<Vec<Tag>, Fault> {
-        while self.escrowed.len() < count {
+        self.reserve_escrow(count)?;
+        Ok(self.escrowed.drain(..count).collect())
+    }
+
+    fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
+        while self.escrowed.len() < count + super::ESCROW_RESERVE {
             let spec = self.params.escrow;
             let wires = self.draw(Kind::Escrow, spec.batch / spec.bucket)?.1;
             self.escrowed.extend(wires);
         }
-        Ok(self.escrowed.drain(..count).collect())
+        Ok(())
     }
 
     fn add(&mut self, wire: Live) -> usize {
@@ -291,6 +296,7 @@ impl Evaluator {
         }
         let mut solders = vec![Message::ZERO; 2 * ands];
         if ands > 0 {
+            self.reserve_escrow(0)?;
             let frame = self.channel.recv(tags::JIMU_OUTER, encoded_len(2 * ands, 1))?;
             assert!(decode(&frame, 1, &mut solders), "the length was asked for");
         }

@@ -378,6 +378,9 @@ pub fn tiny_compact() -> JimuParams {
     params
 }
 
+/// Wires in escrow that are always ready: on them the evaluator tries a candidate for the offset.
+const ESCROW_RESERVE: usize = 8;
+
 /// Most outputs of a message.
 const PIECE: usize = 8192;
 
@@ -515,7 +518,7 @@ fn blocks_of(bytes: &[u8]) -> Vec<Block> {
 /// Wires to make for the evaluator's inputs when `missing` are needed, and how many of them are
 /// sacrificed.
 fn input_batch(params: &JimuParams, missing: usize) -> (usize, usize) {
-    let sacrificed = 8 * params.codes.label_combinations + params.rho.bits() + 8;
-    let total = (missing + sacrificed as usize).clamp(2048, 1 << 16).next_multiple_of(128);
-    (total, sacrificed as usize)
+    let sacrificed = params.input_sacrificed();
+    let total = (missing + sacrificed).clamp(2048, 1 << 16).next_multiple_of(128);
+    (total, sacrificed)
 }

@@ -75,13 +75,19 @@ impl Garbler {
 
     /// The next wires soldered to escrow.
     pub(super) fn take_escrowed(&mut self, count: usize) -> Result<Vec<Message>, Fault> {
-        while self.pools.escrowed.len() < count {
+        self.reserve_escrow(count)?;
+        self.history.gadgets.used += count;
+        Ok(self.pools.escrowed.drain(..count).collect())
+    }
+
+    /// Makes sure that so many wires in escrow are ready, and those that the evaluator keeps.
+    pub(super) fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
+        while self.pools.escrowed.len() < count + super::ESCROW_RESERVE {
             let spec = self.params.escrow;
             let (buckets, extra) = self.draw(Kind::Escrow, spec.batch / spec.bucket)?;
             self.solder_escrow(&buckets, &extra)?;
         }
-        self.history.gadgets.used += count;
-        Ok(self.pools.escrowed.drain(..count).collect())
+        Ok(())
     }
 
     pub(super) fn take_inputs(&mut self, count: usize) -> Result<Vec<Label>, Fault> {
@@ -343,7 +349,7 @@ impl Garbler {
     }
 
     fn prove_inputs(&mut self, coin: Block, labels: &[Label]) -> Result<(), Fault> {
-        let count = self.params.codes.label_combinations as usize;
+        let count = self.params.input_sums();
         let sums = Sums::new(self.session, count, coin);
         let claim = self.channel.recv(tags::JIMU_SUM, count + 32)?;
         let labels: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();

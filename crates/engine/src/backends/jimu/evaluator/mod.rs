@@ -68,8 +68,8 @@ impl Evaluator {
         self.pending.resize(slots, false);
     }
 
-    /// Verifies the outer solders of a chunk, then evaluates it. Two valid labels of one wire are
-    /// recorded in `conflict` and change nothing else.
+    /// Verifies the outer solders of a chunk, then evaluates it. Two labels of one wire that give the
+    /// garbler's offset are recorded in `conflict` and change nothing else.
     pub(super) fn chunk(
         &mut self,
         channel: &mut Channel,
@@ -89,7 +89,11 @@ impl Evaluator {
         self.receive_solders(channel, hash, solders)?;
         let cores = Cores { specs: &specs, rest: taken };
         self.verify(chunk, cores.clone(), hash, offset)?;
-        self.evaluate(chunk, cores, hash, conflict);
+        let mut conflicts = Vec::new();
+        self.evaluate(chunk, cores, hash, &mut conflicts);
+        if conflict.is_none() {
+            *conflict = conflicts.into_iter().find(|both| supply.opens_escrow(&both.offset()));
+        }
         Ok(())
     }
 
@@ -177,7 +181,7 @@ impl Evaluator {
         chunk: &Chunk,
         cores: Cores<'_>,
         hash: &ReedSolomonReceiver,
-        conflict: &mut Option<Conflict>,
+        conflicts: &mut Vec<Conflict>,
     ) {
         let mut pass = EvaluatePass {
             hash,
@@ -187,7 +191,7 @@ impl Evaluator {
             evaluations: &mut self.evaluations,
             cores,
             outputs: Vec::new(),
-            conflict,
+            conflicts,
         };
         walk(&chunk.gates, BATCH, &mut self.pending, &mut pass);
     }
@@ -385,7 +389,7 @@ struct EvaluatePass<'a, S> {
     evaluations: &'a mut [Evaluation],
     cores: Cores<'a>,
     outputs: Vec<Active>,
-    conflict: &'a mut Option<Conflict>,
+    conflicts: &'a mut Vec<Conflict>,
 }
 
 impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, S> {
@@ -428,7 +432,7 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
                 ready,
                 &waiting.inputs,
                 &mut self.outputs,
-                self.conflict,
+                self.conflicts,
             );
             for (slot, output) in waiting.slots.drain(..).zip(&self.outputs) {
                 self.active[slot as usize] = *output;

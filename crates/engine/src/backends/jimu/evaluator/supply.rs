@@ -14,6 +14,7 @@ use zeroize::Zeroize;
 
 use super::compact::{Exchange, Root};
 use super::stored::{Items, Keep, Store, TAG};
+use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::input_check::{self, Sums};
@@ -174,15 +175,38 @@ impl Supply {
         channel: &mut Channel,
         count: usize,
     ) -> Result<impl Iterator<Item = Escrowed<'_>>, Fault> {
-        while self.escrow.ready.level() < count {
-            self.refill_escrow(channel, Phase::Online)?;
-        }
+        self.reserve_escrow(channel, count)?;
         let stride = self.escrow.ready.stride();
         let blocks = self.escrow.ready.take(count)?;
         Ok(blocks.chunks_exact(stride).map(|item| {
             let (tag, records) = item.split_at(TAG);
             Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
         }))
+    }
+
+    /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
+    /// offset is tried.
+    pub(in crate::backends::jimu) fn reserve_escrow(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<(), Fault> {
+        while self.escrow.ready.level() < count + ESCROW_RESERVE {
+            self.refill_escrow(channel, Phase::Online)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `offset` is the garbler's: whether it opens most of the wires in escrow that nobody has
+    /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
+    pub(in crate::backends::jimu) fn opens_escrow(&self, offset: &Label) -> bool {
+        let (stride, blocks) = (self.escrow.ready.stride(), self.hash.perm_blocks());
+        let wires = self.escrow.ready.peek(ESCROW_RESERVE);
+        let opened = wires.chunks_exact(stride).filter(|item| {
+            let (tag, records) = item.split_at(TAG);
+            escrow::recover(blocks, &self.hash, offset.key(), records, tag[1]).is_some()
+        });
+        2 * opened.count() > ESCROW_RESERVE
     }
 
     /// The next `count` wires for this side's inputs.
@@ -546,7 +570,7 @@ impl Supply {
         let mut labels = self.hash.complete(first, &keys, &choices);
         let coin = self.close(channel)?;
         self.check_inputs(channel, coin, &keys, &choices, &tags)?;
-        let kept = total - input_check::sacrificed(&self.params);
+        let kept = total - self.params.input_sacrificed();
         for (i, item) in self.inputs.room(kept).chunks_exact_mut(INPUT).enumerate() {
             item[..3].copy_from_slice(&labels[i].0);
             item[3] = tags[i].label;
@@ -595,7 +619,7 @@ impl Supply {
         if self.inputs.level() == 0 {
             self.make_inputs(channel, input_check::batch(&self.params, 1))?;
         }
-        if self.escrow.ready.level() == 0 {
+        if self.escrow.ready.level() < ESCROW_RESERVE {
             self.refill_escrow(channel, Phase::Preprocess)?;
         }
         Ok(())

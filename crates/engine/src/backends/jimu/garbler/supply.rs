@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 
 use super::compact::Again;
 use super::store::Keep;
+use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::batch::{self, Kind, Levels, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::input_check::{self, Sums};
@@ -146,10 +147,21 @@ impl Supply {
         channel: &mut Channel,
         count: usize,
     ) -> Result<&[Message], Fault> {
-        while self.escrow.ready.level() < count {
+        self.reserve_escrow(channel, count)?;
+        Ok(bytemuck::cast_slice(self.escrow.ready.take(count)?))
+    }
+
+    /// Makes sure that `count` wires in escrow are ready, and those that the evaluator keeps for its
+    /// own use.
+    pub(in crate::backends::jimu) fn reserve_escrow(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<(), Fault> {
+        while self.escrow.ready.level() < count + ESCROW_RESERVE {
             self.refill_escrow(channel, Phase::Online)?;
         }
-        Ok(bytemuck::cast_slice(self.escrow.ready.take(count)?))
+        Ok(())
     }
 
     /// Labels of the next `count` wires for the evaluator's inputs.
@@ -440,7 +452,7 @@ impl Supply {
         keys.zeroize();
         let coin = self.close(channel)?;
         self.prove_inputs(channel, coin, &labels)?;
-        let kept = total - input_check::sacrificed(&self.params);
+        let kept = total - self.params.input_sacrificed();
         self.inputs.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
         labels.zeroize();
         Ok(())
@@ -477,7 +489,7 @@ impl Supply {
         if self.inputs.level() == 0 {
             self.make_inputs(channel, input_check::batch(&self.params, 1))?;
         }
-        if self.escrow.ready.level() == 0 {
+        if self.escrow.ready.level() < ESCROW_RESERVE {
             self.refill_escrow(channel, Phase::Preprocess)?;
         }
         Ok(())
