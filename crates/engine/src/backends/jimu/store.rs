@@ -119,10 +119,12 @@ impl Slab {
         self.free.push(row);
     }
 
-    /// Bring the row close.
+    /// Brings the row close. There is none where a bit of its number has flipped, which is for
+    /// [`Sealer::open`] to say.
     pub(super) fn prefetch(&self, row: u64) {
+        let first = (row as usize).wrapping_mul(self.stride);
         for block in (0..self.stride).step_by(4) {
-            cenote_prim::prefetch(&self.blocks, row as usize * self.stride + block);
+            cenote_prim::prefetch(&self.blocks, first.wrapping_add(block));
         }
     }
 }
