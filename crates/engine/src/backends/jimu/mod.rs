@@ -62,6 +62,8 @@ mod params;
 mod party;
 mod shelf;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_pool::Occupancy;

@@ -16,6 +16,58 @@ pub(super) struct Stored {
 
 impl DefaultIsZeroes for Stored {}
 
+/// Where a bit of a stored item can flip.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Location {
+    Table,
+    Tag,
+    Number,
+    Place,
+    Seal,
+}
+
+#[cfg(test)]
+impl Location {
+    pub(super) const ALL: [Location; 5] =
+        [Location::Table, Location::Tag, Location::Number, Location::Place, Location::Seal];
+}
+
+#[cfg(test)]
+impl Stored {
+    /// With one bit of its place or of its seal flipped.
+    pub(super) fn flipped(self, location: Location, bit: usize) -> Stored {
+        let bit = 1 << (bit % 64);
+        match location {
+            Location::Seal => Stored { seal: self.seal ^ bit, ..self },
+            _ => Stored { place: self.place ^ bit, ..self },
+        }
+    }
+}
+
+/// Flips one bit of a block.
+#[cfg(test)]
+pub(super) fn flip_block(block: &mut Block, bit: usize) {
+    *block ^= Block::new(1 << bit);
+}
+
+/// Changes the item in one slot of a pool.
+#[cfg(test)]
+pub(super) fn flip_in_pool<T: Copy + Zeroize>(
+    pool: &mut cenote_pool::Pool<T>,
+    slot: usize,
+    change: impl FnOnce(T) -> T,
+) {
+    let capacity = pool.capacity();
+    let mut draws = cenote_pool::Draws::new(1, capacity).expect("a pool is not empty");
+    // The word of which the capacity's multiple has the slot in its upper half.
+    let word = (((slot as u128) << 64) + (1 << 63)) / capacity as u128;
+    draws.draw(1, || word as u64);
+    assert_eq!(draws.positions(), [slot as u32]);
+    let mut item = [change(pool.items()[slot])];
+    pool.exchange(&draws, &mut item).expect("one for one");
+}
+
 /// Seals items with a universal hash under a secret key: a change that does not depend on the key
 /// goes unseen with probability 2^-64.
 pub(super) struct Sealer {

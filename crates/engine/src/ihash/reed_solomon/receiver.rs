@@ -93,6 +93,14 @@ impl ReedSolomonReceiver {
         if canonical { Ok(first) } else { Err(FORMAT) }
     }
 
+    /// All that this side sees of wires before anything is opened: for each code the watched streams
+    /// and all corrections, plane by plane.
+    #[cfg(test)]
+    pub(crate) fn seen(&self, first: u64, lanes: usize, corrections: &[u8]) -> [Vec<u8>; 2] {
+        let (labels, perms) = corrections.split_at(self.labels.code.correction_planes() * lanes);
+        [self.labels.seen(first, lanes, labels), self.perms.seen(first, lanes, perms)]
+    }
+
     /// Whether the answer has the tags of the combinations of the batch.
     pub(super) fn answer_agrees(&self, coin: Block, answer: &[u8]) -> bool {
         let vectors = (self.next - self.batch) as usize / LANES;

@@ -121,6 +121,14 @@ impl Watcher {
         }
     }
 
+    /// All that is seen of wires, plane by plane: watched streams, then corrections.
+    #[cfg(test)]
+    pub(super) fn seen(&self, first: u64, lanes: usize, message: &[u8]) -> Vec<u8> {
+        let mut work = Work::default();
+        assert!(self.load(first, lanes, &mut work, message, Window { lanes, at: 0 }));
+        work.seen.get(self.code.w + self.code.parity(), lanes).to_vec()
+    }
+
     /// Another map of what is loaded.
     pub(super) fn apply(&self, map: &PlaneMap, lanes: usize, work: &mut Work, out: &mut [u8]) {
         map.apply(work.seen.get(self.code.w + self.code.parity(), lanes), out, lanes);

@@ -30,6 +30,13 @@ impl Root {
         let levels = Levels { capacity: tree.count(), buckets: 0, refilled: 0 };
         Root { node: tree.root(), levels }
     }
+
+    /// Flips one bit of the node, counted modulo its bits.
+    #[cfg(test)]
+    pub(super) fn flip(&mut self, bit: usize) {
+        let bit = bit % (8 * size_of::<Node>());
+        self.node[bit / 8] ^= 1 << (bit % 8);
+    }
 }
 
 /// Receives what draws take out of a pool.

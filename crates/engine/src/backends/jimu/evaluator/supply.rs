@@ -1,6 +1,8 @@
 //! The evaluator's supply: takes hashes and tables, checks, draws buckets, and keeps what requests
 //! take.
 
+#[cfg(test)]
+mod exposed;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};

@@ -1,5 +1,7 @@
 //! The garbler's supply: hashes, garbles, answers checks, and keeps what requests take.
 
+#[cfg(test)]
+mod exposed;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};

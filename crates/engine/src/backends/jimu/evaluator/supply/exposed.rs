@@ -1,0 +1,36 @@
+//! A hand in what the evaluator stores, for tests.
+
+use cenote_prim::Block;
+
+use super::{Keep, Place, Supply, TAG};
+use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
+
+impl Supply {
+    /// Flips one bit of the item in `slot` of a full pool, counted modulo those of the location. In
+    /// compact storage, where there are no items: of the root.
+    pub(in crate::backends::jimu) fn flip(
+        &mut self,
+        at: Place,
+        slot: usize,
+        location: Location,
+        bit: usize,
+    ) {
+        let store = self.store(at);
+        let (tables, tags) = (store.kind.table_blocks(), TAG * store.kind.wires());
+        let pool = match store.pool.as_mut().expect("the pool is full") {
+            Keep::Stored(pool) => pool,
+            Keep::Compact(root) => return root.flip(bit),
+        };
+        let row = pool.items()[slot].place as u32;
+        let blocks: &mut [Block] = match location {
+            Location::Table => &mut store.rows.row_mut(row)[..tables],
+            Location::Tag => &mut store.rows.row_mut(row)[tables..tables + tags],
+            Location::Number => &mut store.rows.row_mut(row)[tables + tags..],
+            Location::Place | Location::Seal => {
+                return flip_in_pool(pool, slot, |item| item.flipped(location, bit));
+            }
+        };
+        let bits = 128 * blocks.len();
+        flip_block(&mut blocks[bit % bits / 128], bit % 128);
+    }
+}
