@@ -64,6 +64,12 @@ pub struct Evidence {
     pub labels: [[u8; 48]; 2],
 }
 
+impl Drop for Evidence {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.labels);
+    }
+}
+
 impl std::fmt::Debug for Evidence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Evidence(two labels of wire {})", self.wire)

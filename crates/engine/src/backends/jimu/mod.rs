@@ -287,7 +287,7 @@ pub fn claims(params: &JimuParams) -> Claims {
             "gap computational Diffie-Hellman in ristretto255 (base OT)",
         ],
         leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
-                  messages; by timing, that a garbler who cheated was found out",
+                  messages; by timing, before which reveal a garbler who cheated was found out",
         first_output: "evaluator",
         constant_time: true,
         audited: false,

@@ -1,5 +1,6 @@
 //! Hashed wires for tests, dealt to both parties.
 
+use cenote_prim::field::{Field, Matrix};
 use cenote_prim::{Block, Prg};
 
 use super::Active;
@@ -57,4 +58,28 @@ impl Dealer {
         let masked = value ^ wire.perm.bit() ^ flip;
         Active { label: wire.label ^ self.offset.times(masked), masked }
     }
+}
+
+/// A label other than zero whose tag is zero: what a garbler who guesses well could add to another
+/// without being noticed.
+pub(crate) fn label_with_no_tag(hash: &impl HashReceiver) -> Label {
+    // The tags of labels of which one symbol is 1 are the columns of the map to tags.
+    let unit = |symbol: usize| {
+        let mut bytes = [0u8; 48];
+        bytes[symbol] = 1;
+        Label(bytemuck::cast(bytes))
+    };
+    let columns: Vec<[u8; 16]> = (0..17)
+        .map(|symbol| {
+            let mut tag = [Block::ZERO];
+            hash.tags_of_labels(&[unit(symbol)], &mut tag);
+            tag[0].to_bytes()
+        })
+        .collect();
+    let entries = (0..16).flat_map(|row| columns[..16].iter().map(move |column| column[row]));
+    let keys = Matrix::new(Field::Gf256, 16, 16, entries.collect()).inverse().expect("regular");
+    let key = keys.mul(&Matrix::new(Field::Gf256, 16, 1, columns[16].to_vec()));
+    let mut label = unit(16);
+    label.0[0] = Block::from_bytes(key.entries().try_into().expect("16 symbols"));
+    label
 }

@@ -1,6 +1,6 @@
 use cenote_prim::{Block, bits};
 
-use super::dealer::Dealer;
+use super::dealer::{Dealer, label_with_no_tag};
 use super::*;
 use crate::Rho;
 use crate::ihash::{HashReceiver, Label, Message, Tag};
@@ -452,6 +452,32 @@ fn a_selective_fault_shows_both_labels_exactly_when_it_acts() {
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
         }
     }
+}
+
+/// A wrong label that has a tag by luck, of the right masked value or of the other: two good members
+/// outvote it, and its sum with the right one is no offset.
+#[test]
+fn a_label_with_a_tag_by_luck_is_outvoted() {
+    let (mut d, bucket) = (Dealer::new(Rho::Bits40, 14), 3);
+    let lucky = label_with_no_tag(&d.receiver);
+    assert!(d.receiver.labels_agree(&lucky, Block::ZERO) && !same_label(&lucky, &Label::ZERO));
+    for width in [1, 8] {
+        let shape = Shape::new(width);
+        for (member, other) in (0..bucket).flat_map(|member| [(member, false), (member, true)]) {
+            let mut cores = Cores::new(&mut d, shape, bucket);
+            let wrong = lucky ^ d.offset.times(other);
+            cores.lane(member, width - 1)[2] ^= wrong;
+            let values = d.bits(shape.inputs());
+            let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
+            assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
+            assert_eq!(conflict.is_some(), other);
+            assert!(conflict.is_none_or(|both| same_label(&both.offset(), &wrong)));
+        }
+    }
+}
+
+fn same_label(a: &Label, b: &Label) -> bool {
+    a.0.iter().zip(&b.0).all(|(a, b)| a.ct_eq(*b))
 }
 
 #[test]

@@ -238,7 +238,7 @@ impl Evaluator {
         channel.set_phase(Phase::Online);
         let flips: Vec<bool> =
             wires.iter().zip(values).map(|(wire, value)| wire.choice ^ value).collect();
-        for ((&slot, wire), &flip) in slots.iter().zip(&wires).zip(&flips) {
+        for ((&slot, wire), &flip) in slots.iter().zip(&*wires).zip(&flips) {
             let tag = Tag { label: wire.tag, perm: Block::ZERO };
             // The choice bit is in the label already: the wire was hashed with masked value 0.
             self.active[slot] = Active { label: wire.label, masked: wire.choice };
@@ -380,6 +380,12 @@ struct Waiting {
     slots: Vec<u32>,
 }
 
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.inputs.zeroize();
+    }
+}
+
 struct EvaluatePass<'a, S> {
     hash: &'a ReedSolomonReceiver,
     active: &'a mut [Active],
@@ -437,6 +443,7 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
             for (slot, output) in waiting.slots.drain(..).zip(&self.outputs) {
                 self.active[slot as usize] = *output;
             }
+            self.outputs.zeroize();
             waiting.inputs.zeroize();
             waiting.cores = 0;
         }

@@ -9,7 +9,7 @@
 use cenote_circuit::Gates;
 use cenote_net::{Fault, Role};
 use cenote_prim::Block;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::supply::Escrowed;
 use crate::ihash::{HashReceiver, Label, Perm, ReedSolomonReceiver};
@@ -56,6 +56,12 @@ impl Drop for Escrows {
     }
 }
 
+impl Drop for Recovery {
+    fn drop(&mut self) {
+        self.masked.zeroize();
+    }
+}
+
 impl Recovery {
     /// An input of the garbler enters on a wire in escrow.
     pub(super) fn input(&mut self, escrowed: &Escrowed<'_>) {
@@ -72,15 +78,18 @@ impl Recovery {
         &self,
         hash: &ReedSolomonReceiver,
         offset: &Label,
-    ) -> Vec<bool> {
-        let perms = self.inputs.perms(hash, offset);
-        self.masked.iter().zip(perms).map(|(masked, perm)| masked ^ perm.bit()).collect()
+    ) -> Zeroizing<Vec<bool>> {
+        let perms = Zeroizing::new(self.inputs.perms(hash, offset));
+        let inputs = self.masked.iter().zip(&*perms).map(|(masked, perm)| masked ^ perm.bit());
+        Zeroizing::new(inputs.collect())
     }
 }
 
 /// The evaluator's side of a job in the clear, up to one reveal.
 pub struct Replay {
-    garbler: std::vec::IntoIter<bool>,
+    garbler: Zeroizing<Vec<bool>>,
+    /// How many of these were asked for.
+    read: usize,
     /// Reveals still to pass.
     left: usize,
     found: Option<Vec<bool>>,
@@ -88,8 +97,8 @@ pub struct Replay {
 
 impl Replay {
     /// Runs until reveal number `until`, counted from 0, given the garbler's inputs.
-    pub(in crate::backends::jimu) fn new(garbler: Vec<bool>, until: usize) -> Replay {
-        Replay { garbler: garbler.into_iter(), left: until, found: None }
+    pub(in crate::backends::jimu) fn new(garbler: Zeroizing<Vec<bool>>, until: usize) -> Replay {
+        Replay { garbler, read: 0, left: until, found: None }
     }
 
     /// The values of the wires of that reveal; `None` if the job did not come so far.
@@ -132,7 +141,11 @@ impl Party for Replay {
         let own = expect_input(Role::Evaluator, owner, len, bits)?;
         match owner {
             Role::Evaluator => Ok(own.to_vec()),
-            Role::Garbler => Ok(self.garbler.by_ref().take(len).collect()),
+            Role::Garbler => {
+                let from = self.read;
+                self.read = from.saturating_add(len).min(self.garbler.len());
+                Ok(self.garbler[from..self.read].to_vec())
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use cenote_pool::{Occupancy, Pool};
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
 use cenote_prim::{Block, Prg, SessionId};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::compact::{Exchange, Root};
 use super::stored::{Items, Keep, Store, TAG};
@@ -66,12 +66,14 @@ struct EscrowPool {
 
 /// A wire for an input of the evaluator: its active label and tag, and the choice bit, which is its
 /// masked value.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(in crate::backends::jimu) struct InputWire {
     pub(in crate::backends::jimu) label: Label,
     pub(in crate::backends::jimu) tag: Block,
     pub(in crate::backends::jimu) choice: bool,
 }
+
+impl zeroize::DefaultIsZeroes for InputWire {}
 
 /// A wire with the records that give its permutation message to whoever knows the offset.
 #[derive(Clone, Copy)]
@@ -216,20 +218,18 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<Vec<InputWire>, Fault> {
+    ) -> Result<Zeroizing<Vec<InputWire>>, Fault> {
         while self.inputs.level() < count {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
         let blocks = self.inputs.take(count)?;
-        Ok(blocks
-            .chunks_exact(INPUT)
-            .map(|item| InputWire {
-                label: Label([item[0], item[1], item[2]]),
-                tag: item[3],
-                choice: item[4].lsb(),
-            })
-            .collect())
+        let wires = blocks.chunks_exact(INPUT).map(|item| InputWire {
+            label: Label([item[0], item[1], item[2]]),
+            tag: item[3],
+            choice: item[4].lsb(),
+        });
+        Ok(Zeroizing::new(wires.collect()))
     }
 
     /// Fills pool number `at` of cores, unless it is full.
@@ -559,9 +559,9 @@ impl Supply {
     /// `total` wires for this side's inputs, sacrificed ones included (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
         channel.set_phase(Phase::Preprocess);
-        let mut keys = vec![Block::ZERO; total];
+        let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
-        let choices: Vec<bool> = keys.iter().map(|key| key.lsb()).collect();
+        let choices = Zeroizing::new(keys.iter().map(|key| key.lsb()).collect::<Vec<bool>>());
         let mut tags = Vec::new();
         self.hash.keep_watched();
         let (first, mut masked) = self.hash_strip(channel, total, 16 * total, &mut tags)?;
@@ -569,7 +569,7 @@ impl Supply {
             *key ^= Block::from_bytes(*bytes);
         }
         masked.zeroize();
-        let mut labels = self.hash.complete(first, &keys, &choices);
+        let labels = Zeroizing::new(self.hash.complete(first, &keys, &choices));
         let coin = self.close(channel)?;
         self.check_inputs(channel, coin, &keys, &choices, &tags)?;
         let kept = total - self.params.input_sacrificed();
@@ -578,8 +578,6 @@ impl Supply {
             item[3] = tags[i].label;
             item[4] = Block::new(choices[i].into());
         }
-        keys.zeroize();
-        labels.zeroize();
         Ok(())
     }
 
@@ -593,18 +591,18 @@ impl Supply {
         tags: &[Tag],
     ) -> Result<(), Fault> {
         let sums = Sums::new(self.session, &self.params, coin);
-        let bits: Vec<u8> = choices.iter().map(|&bit| bit.into()).collect();
-        let (choices, keys) = (sums.of(&bits), sums.of(keys));
+        let bits = Zeroizing::new(choices.iter().map(|&bit| bit.into()).collect::<Vec<u8>>());
+        let (choices, keys) = (sums.of(&bits), Zeroizing::new(sums.of(keys)));
         let mut message = choices.clone();
         message.extend_from_slice(&sums.digest(&keys));
         channel.send(tags::JIMU_SUM, &message)?;
-        let mut opened = vec![Label::ZERO; sums.count()];
+        let mut opened = Zeroizing::new(vec![Label::ZERO; sums.count()]);
         channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
         let tags: Vec<Block> = tags.iter().map(|tag| tag.label).collect();
         let expected = sums.shifted(sums.of(&tags), &choices, self.offset);
         let mut good = true;
-        for ((label, tag), key) in opened.iter().zip(expected).zip(keys) {
-            good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(key);
+        for ((label, tag), key) in opened.iter().zip(expected).zip(&*keys) {
+            good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(*key);
         }
         if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
     }

@@ -7,7 +7,7 @@ mod supply;
 use cenote_net::{Channel, Fault};
 use cenote_prim::bits;
 use subtle::ConstantTimeEq;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
@@ -195,7 +195,7 @@ impl Garbler {
         let key = |(i, &slot): (usize, &usize)| {
             self.wires[slot].label.key() ^ offset.key().times(bits::get(masked, i))
         };
-        let keys: Vec<_> = slots.iter().enumerate().map(key).collect();
+        let keys = Zeroizing::new(slots.iter().enumerate().map(key).collect::<Vec<_>>());
         if !bool::from(hash.of(masked, &keys).to_bytes().ct_eq(proof)) {
             return Err(Fault::Misbehaved("jimu.output.result"));
         }

@@ -10,7 +10,7 @@ use cenote_pool::Occupancy;
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use subtle::ConstantTimeEq;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::compact::Again;
 use super::store::Keep;
@@ -279,7 +279,8 @@ impl Supply {
     ) -> Result<(), Fault> {
         let CorePool { shape, spec, ready, .. } = &mut self.pools[at];
         let (wires, bucket) = (shape.wires(), spec.bucket);
-        let (mut members, mut solders, mut frame) = (Vec::new(), Vec::new(), Vec::new());
+        let mut members = Zeroizing::new(Vec::new());
+        let (mut solders, mut frame) = (Vec::new(), Vec::new());
         let mut rest = numbers;
         for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
             let (these, others) = rest.split_at(buckets * bucket);
@@ -297,7 +298,6 @@ impl Supply {
                 base.copy_from_slice(&all[..wires]);
             }
         }
-        members.zeroize();
         Ok(())
     }
 
@@ -315,7 +315,8 @@ impl Supply {
         first: u64,
     ) -> Result<(), Fault> {
         let bucket = self.escrow.spec.bucket;
-        let (mut gadgets, mut wires) = (Vec::new(), Vec::new());
+        let mut gadgets = Zeroizing::new(Vec::new());
+        let mut wires = Zeroizing::new(Vec::new());
         let (mut solders, mut frame) = (Vec::new(), Vec::new());
         let (mut rest, mut first) = (numbers, first);
         for buckets in batch::messages(numbers.len() / bucket, bucket) {
@@ -332,8 +333,6 @@ impl Supply {
             channel.send(tags::JIMU_ESCROW, &frame)?;
             self.escrow.ready.room(buckets).copy_from_slice(bytemuck::cast_slice(&wires));
         }
-        gadgets.zeroize();
-        wires.zeroize();
         Ok(())
     }
 
@@ -388,10 +387,10 @@ impl Supply {
         lanes: usize,
         more: impl FnOnce(u64, &[Message], &mut Vec<u8>),
     ) -> Result<u64, Fault> {
-        let (mut messages, mut frame) = (Vec::new(), Vec::new());
+        let mut messages = Zeroizing::new(Vec::new());
+        let mut frame = Vec::new();
         let first = self.hash.hash(lanes, &mut messages, &mut frame);
         more(first, &messages, &mut frame);
-        messages.zeroize();
         channel.send(tags::JIMU_STRIP, &frame)?;
         Ok(first)
     }
@@ -413,7 +412,8 @@ impl Supply {
         selection: &Selection,
         numbers: &[u64],
     ) -> Result<(), Fault> {
-        let (mut messages, mut opened, mut frame) = (Vec::new(), Vec::new(), Vec::new());
+        let mut messages = Zeroizing::new(Vec::new());
+        let (mut opened, mut frame) = (Vec::new(), Vec::new());
         let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
         for items in batch::messages(checked.len(), kind.wires()) {
             let (these, others) = checked.split_at(items);
@@ -434,7 +434,6 @@ impl Supply {
             encode(&opened, self.hash.perm_blocks(), &mut frame);
             channel.send(tags::JIMU_CHECK, &frame)?;
         }
-        messages.zeroize();
         Ok(())
     }
 
@@ -442,21 +441,19 @@ impl Supply {
     /// go to the evaluator by correlated OT (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
         channel.set_phase(Phase::Preprocess);
-        let mut keys = vec![Block::ZERO; total];
+        let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
-        let mut labels: Vec<Label> = Vec::with_capacity(total);
+        let mut labels = Zeroizing::new(Vec::<Label>::with_capacity(total));
         self.hash_strip(channel, total, |_, messages, frame| {
             labels.extend(messages.iter().map(|message| message.label));
             let masked: Vec<Block> =
-                keys.iter().zip(&labels).map(|(&key, label)| key ^ label.key()).collect();
+                keys.iter().zip(&*labels).map(|(&key, label)| key ^ label.key()).collect();
             frame.extend_from_slice(Block::as_bytes(&masked));
         })?;
-        keys.zeroize();
         let coin = self.close(channel)?;
         self.prove_inputs(channel, coin, &labels)?;
         let kept = total - self.params.input_sacrificed();
         self.inputs.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
-        labels.zeroize();
         Ok(())
     }
 
@@ -558,7 +555,8 @@ fn send_offset(
     tosses: &mut Tosses,
     prg: &mut Prg,
 ) -> Result<Secret<Label>, Fault> {
-    let (mut messages, mut frame) = (Vec::new(), vec![0]);
+    let mut messages = Zeroizing::new(Vec::new());
+    let mut frame = vec![0];
     hash.hash(LANES, &mut messages, &mut frame);
     let flip = !messages[0].label.key().lsb();
     frame[0] = u8::from(flip);
@@ -567,6 +565,5 @@ fn send_offset(
     let coin = tosses.toss(channel, prg, [0; 32])?;
     channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
     let offset = messages[0].label ^ Label::one().times(flip);
-    messages.zeroize();
     Ok(Secret::new(offset))
 }

@@ -2,6 +2,7 @@
 
 mod flips;
 mod hiding;
+mod offset;
 
 use std::time::Duration;
 
