@@ -53,6 +53,14 @@ fn multiplexers_take_cores_of_their_own() {
 }
 
 #[test]
+fn a_pool_too_small_for_wide_cores_goes_without() {
+    let small = SessionConfig { pool: PoolChoice::Kept(44), ..smallest(Backend::Jimu) };
+    let params = JimuParams::derive(small.pool, small.rho, small.jimu).expect("sound");
+    assert_eq!(params.muxes, []);
+    assert_eq!(check(&small, &[(Kind::MuxEdges, Receivers::Both)]), [100]);
+}
+
+#[test]
 fn the_hash_of_higher_bounds_computes_the_same() {
     let programs: Vec<(Kind, Receivers)> =
         ALL_RECEIVERS.into_iter().map(|to| (Kind::Compare, to)).collect();
@@ -78,7 +86,7 @@ fn open(configs: [SessionConfig; 2]) -> [Result<(), Fault>; 2] {
 fn what_has_no_sound_pool_is_refused() {
     let own = smallest(Backend::Jimu);
     let none = [PoolChoice::OneShot(1), PoolChoice::OneShot(1_000_000)];
-    let small = [0, 1, 39, 44].map(PoolChoice::Kept);
+    let small = [0, 1, 39, 41].map(PoolChoice::Kept);
     let large = [1 << 40, u64::MAX].map(PoolChoice::Kept);
     for pool in none.into_iter().chain(small).chain(large) {
         for end in open([SessionConfig { pool, ..own }; 2]) {

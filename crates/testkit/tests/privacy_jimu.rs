@@ -5,11 +5,13 @@
 //! the code, in `engine/src/backends/jimu/tests`.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use cenote_circuit::{Clear, bits_of};
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Tag, mem_pair};
 use cenote_ot::{CotReceiver, CotSender, Params, tags as ot, watch};
+use cenote_pool::params::hash_codes;
 use cenote_prim::{Block, Prg, SessionId, bits};
 use cenote_testkit::canary;
 use cenote_testkit::conformance::ALL_RECEIVERS;
@@ -65,8 +67,12 @@ type Frequencies = BTreeMap<String, Vec<Frequency>>;
 const OPENING: usize = 512;
 const PERM: usize = 128;
 const LABEL: usize = 384;
-/// Bits of the labels of an answer to a consistency check, which come first.
-const ANSWER_LABELS: usize = 64 * 6 * LABEL;
+/// Vectors of 64 wires of which an answer to a consistency check has sums: of labels, then of
+/// permutation messages. A batch sacrifices as many as the larger number.
+static COMBINATIONS: LazyLock<[usize; 2]> = LazyLock::new(|| {
+    let codes = hash_codes(40).expect("in range");
+    [codes.label_combinations, codes.perm_combinations].map(|count| count as usize)
+});
 /// Places, about, that are counted of a long message that does not repeat itself.
 const SPREAD: usize = 600;
 
@@ -90,7 +96,7 @@ const PLANES: usize = 58;
 /// The corrections in a message: their first byte, and the lanes of their planes. Of a strip, which
 /// has one of each, all that its length may be.
 fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
-    let (len, last) = (frame.payload.len(), 512);
+    let (len, last) = (frame.payload.len(), 64 * COMBINATIONS[0].max(COMBINATIONS[1]));
     if is_any(frame, &[tags::JIMU_OFFSET]) {
         return vec![(1, 64), (1 + 64 * PLANES, last)];
     }
@@ -113,19 +119,20 @@ fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
 /// of their last plane, and the flag of the offset is one bit.
 fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
     let (period, planes) = (period(frame), corrections(frame));
-    let answer = is_any(frame, &[tags::JIMU_ANSWER]);
+    let answer = is_any(frame, &[tags::JIMU_ANSWER]).then(|| 64 * COMBINATIONS[0] * LABEL);
     let offset = is_any(frame, &[tags::JIMU_OFFSET]);
     move |bit| match period {
         Some(OPENING) => bit % OPENING >= LABEL + 126,
         Some(PERM) => bit % PERM >= 126,
         Some(_) => false,
-        None if answer => bit >= ANSWER_LABELS && (bit - ANSWER_LABELS) % PERM >= 126,
         None => {
+            let perms = answer.and_then(|labels| bit.checked_sub(labels));
             let last = |&(first, lanes): &(usize, usize)| {
                 let plane = first + (PLANES - 1) * lanes..first + PLANES * lanes;
                 plane.contains(&(bit / 8)) && bit % 8 >= 2
             };
-            planes.iter().any(last) || offset && (1..8).contains(&bit)
+            let flags = offset && (1..8).contains(&bit);
+            planes.iter().any(last) || flags || perms.is_some_and(|bit| bit % PERM >= 126)
         }
     }
 }

@@ -212,6 +212,9 @@ fn passed_over(pool: &PoolSpec, buckets: usize, slots: usize) -> f64 {
     once.product::<f64>().powi(buckets as i32)
 }
 
+/// Wires in escrow that stay ready beside those that are taken.
+pub const RESERVE: usize = super::ESCROW_RESERVE;
+
 /// Outer solders of a core of this width (`jimu.outer`): all that is online about it.
 #[must_use]
 pub fn outer(params: &JimuParams, width: usize) -> usize {
