@@ -9,7 +9,8 @@ use cenote_engine::{Fault, Role};
 use cenote_pool::{Draws, Pool, params};
 use cenote_prim::{Block, Prg, SessionId, bits};
 use cenote_testkit::puppet::jimu::{
-    Cheat, Coins, Flaw, Kind, Plan, Selection, Talk, Which, expected, plan_of, play, rehearse, tiny,
+    Cheat, Code, Coins, Flaw, Kind, Plan, Selection, Talk, Which, expected, plan_of, play,
+    rehearse, tiny,
 };
 use cenote_testkit::stats::{fits, in_parallel, same};
 
@@ -277,8 +278,8 @@ fn aborts(cheat: Cheat, bit: bool, trials: u64) -> u64 {
 fn whether_a_session_aborts_tells_nothing_of_the_evaluators_input() {
     // By chance, always, never.
     let cheats = [
-        (Cheat::Gate(Flaw::Half, Which::First), 40),
-        (Cheat::Symbol(cenote_testkit::puppet::jimu::Code::Labels), 40),
+        (Cheat::Gate(Flaw::Half, Which::First), 32),
+        (Cheat::Symbol(Code::Labels), 32),
         (Cheat::Key, 6),
         (Cheat::OtherKey, 6),
         (Cheat::Correlation, 6),

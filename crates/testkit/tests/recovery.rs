@@ -7,7 +7,7 @@
 use cenote_engine::{Claims, JimuParams, Role, tags};
 use cenote_net::{Direction, RecordedFrame};
 use cenote_testkit::puppet::jimu::{
-    Cheat, Flaw, Items, Plan, Played, Talk, expected, play, tiny, tiny_compact,
+    Cheat, Flaw, Items, Plan, Played, Talk, WIDTH, expected, play, tiny, tiny_compact, tiny_muxes,
 };
 use cenote_testkit::stats::in_parallel;
 
@@ -122,13 +122,13 @@ fn one_good_member_of_every_bucket_is_enough() {
 #[test]
 fn whether_a_gate_shows_depends_on_the_values_and_the_frames_do_not() {
     let mut shown = 0;
-    for seed in 20..26 {
+    for seed in 20..32 {
         let session = Session::new(seed);
         let bad = session.gates().buckets[3][0];
         let claims = session.right_with(vec![(bad, Flaw::Turn)], vec![]);
         shown += u32::from(session.shows(&claims, 3));
     }
-    assert!(shown > 0 && shown < 6, "{shown} of 6");
+    assert!(shown > 0 && shown < 12, "{shown} of 12");
 }
 
 #[test]
@@ -146,22 +146,29 @@ fn a_reveal_of_many_pieces_is_right_in_all_of_them() {
 }
 
 #[test]
-fn one_good_gadget_of_every_bucket_is_enough_and_none_is_not() {
+fn recovery_rests_on_one_good_gadget_of_every_bucket() {
     let mut wrong = 0;
     for seed in 30..33 {
         let session = Session::new(seed);
-        let nand = vec![(session.gates().buckets[0][0], Flaw::Nand)];
+        // Most members put out the other label: only recovery is right.
+        let members = &session.gates().buckets[0][..2];
+        let nands: Vec<(u64, Flaw)> = members.iter().map(|bad| (*bad, Flaw::Nand)).collect();
         let gadgets = &session.honest.history.gadgets;
         assert!(gadgets.used > 3 * 8, "inputs of the garbler and its own outputs");
         for good in 0..2 {
-            let bad = gadgets.used().map(|bucket| bucket[1 - good]).collect();
-            let claims = session.right_with(nand.clone(), bad);
+            let bad = gadgets.buckets.iter().map(|bucket| bucket[1 - good]).collect();
+            let claims = session.right_with(nands.clone(), bad);
             assert!(session.shows(&claims, 0));
         }
-        // What recovery rests on. The garbler still sees labels that it knows.
-        let all = gadgets.used().flatten().copied().collect();
-        let played = session.with(nand, all);
+        // What no bound allows for. Without the first inputs, recovery computes with others.
+        let (inputs, next) = gadgets.buckets.split_at(5);
+        let played = session.with(nands.clone(), inputs.concat());
+        assert!(session.shows(played.claims.as_ref().expect("ended"), 0));
         wrong += u32::from(played.honest.0 != expected(&session.talks, Role::Evaluator));
+        // The wires on which a candidate for the offset is tried: it is taken for luck.
+        let played = session.with(nands, next[..8].concat());
+        assert_eq!(played.claims.expect("ended").evidence, None);
+        assert_ne!(played.honest.0, expected(&session.talks, Role::Evaluator));
     }
     assert!(wrong > 0, "inputs came from elsewhere than escrow");
 }
@@ -179,6 +186,25 @@ fn recovery_knows_no_storage() {
         frames.iter().filter(|frame| frame.direction == Direction::Received).cloned().collect()
     };
     assert_eq!(of_evaluator(&played.frames), of_evaluator(&session.honest.frames));
+}
+
+#[test]
+fn both_labels_of_a_lane_of_a_multiplexer_are_found() {
+    let talks = talks(36).into_iter().map(Talk::muxed).collect();
+    let session = Session::of(tiny_muxes(), talks, 36);
+    let cores = &session.honest.history.cores;
+    assert_eq!(cores.used, JOBS as usize);
+    for (job, member) in [(0, 0), (1, 1), (2, 0)] {
+        let core = &cores.buckets[job];
+        let claims = session.right_with(vec![(core[member], Flaw::Nand)], vec![]);
+        let evidence = claims.evidence.expect("a conflict");
+        // The output wire of the lane in the middle, and labels that differ by the offset.
+        assert_eq!(evidence.wire, core[0] + 1 + WIDTH as u64 + WIDTH as u64 / 2);
+        let offset = |labels: &[[u8; 48]; 2]| -> Vec<u8> {
+            labels[0].iter().zip(labels[1]).map(|(a, b)| a ^ b).collect()
+        };
+        assert_eq!(offset(&evidence.labels), offset(&session.honest.history.outputs[0]));
+    }
 }
 
 /// What the bound of the pool is about: nothing of this is noticed.

@@ -15,7 +15,7 @@ use super::{Cheat, Kind};
 pub(super) struct Sent {
     items: BTreeMap<u64, Item>,
     /// What the slots of a pool held before its last draws.
-    before: BTreeMap<bool, Vec<u64>>,
+    before: BTreeMap<Kind, Vec<u64>>,
 }
 
 #[derive(Clone)]
@@ -95,7 +95,7 @@ impl Garbler {
         let own = |slot: &u32| self.sent.items[&numbers[*slot as usize]].clone();
         let mut items: Vec<Item> = slots.iter().map(own).collect();
         self.exchange_item(kind, numbers, &slots, &mut items);
-        self.sent.before.insert(kind == Kind::And, numbers.to_vec());
+        self.sent.before.insert(kind, numbers.to_vec());
         self.channel.send(tags::JIMU_AGAIN, &encode(&items))?;
         if self.cheats(Cheat::AgainPath) {
             nodes[0][31] ^= 1;
@@ -116,7 +116,7 @@ impl Garbler {
             Cheat::AgainSwapped => items.swap(0, 1),
             Cheat::AgainNumber => items[0].number += LANES as u64,
             Cheat::AgainOld => {
-                let Some(before) = self.sent.before.get(&(kind == Kind::And)) else { return };
+                let Some(before) = self.sent.before.get(&kind) else { return };
                 let left = |slot: &u32| before[*slot as usize] != numbers[*slot as usize];
                 if let Some(place) = slots.iter().position(left) {
                     let old = before[slots[place] as usize];

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cenote_circuit::Gates;
-use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
@@ -29,8 +28,7 @@ pub(super) struct Evaluator {
     offset: Block,
     choices: CotReceiver,
     tosses: Tosses,
-    gates: Option<Pool<u64>>,
-    gadgets: Option<Pool<u64>>,
+    full: BTreeMap<Kind, Pool<u64>>,
     /// Tables of items and tags of their last wires, by number.
     items: BTreeMap<u64, (Vec<Block>, Tag)>,
     ready: VecDeque<u64>,
@@ -95,8 +93,7 @@ impl Evaluator {
             offset,
             choices,
             tosses,
-            gates: None,
-            gadgets: None,
+            full: BTreeMap::new(),
             items: BTreeMap::new(),
             ready: VecDeque::new(),
             escrowed: VecDeque::new(),
@@ -107,31 +104,25 @@ impl Evaluator {
         })
     }
 
-    fn spec(&self, kind: Kind) -> PoolSpec {
-        if kind == Kind::And { self.params.ands } else { self.params.escrow }
-    }
-
     fn fill(&mut self, kind: Kind) -> Result<(), Fault> {
-        let pool = if kind == Kind::And { &self.gates } else { &self.gadgets };
-        if pool.is_some() {
+        if self.full.contains_key(&kind) {
             return Ok(());
         }
-        let (spec, mut items) = (self.spec(kind), Vec::new());
+        let (spec, mut items) = (kind.spec(&self.params), Vec::new());
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
             let expected = missing as f64 / (1.0 - spec.check_rate());
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
             items.extend(self.generate(kind, count, 0)?.0.into_iter().take(missing));
         }
-        let pool = Some(Pool::full(spec.capacity, items).expect("as many as that"));
-        *(if kind == Kind::And { &mut self.gates } else { &mut self.gadgets }) = pool;
+        self.full.insert(kind, Pool::full(spec.capacity, items).expect("as many as that"));
         Ok(())
     }
 
     /// The bases of the buckets drawn for a fresh batch, and the tags of its extra wires.
     fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<Tag>), Fault> {
         self.fill(kind)?;
-        let spec = self.spec(kind);
+        let spec = kind.spec(&self.params);
         let (mut fresh, wires, mut coins) = self.generate(kind, spec.batch, extra)?;
         let buckets = fresh.len() / spec.bucket;
         fresh.truncate(buckets * spec.bucket);
@@ -145,11 +136,11 @@ impl Evaluator {
                 self.channel.recv_bounded(tags::JIMU_PATHS, MAX_FRAME)?;
             }
         }
-        let pool = if kind == Kind::And { &mut self.gates } else { &mut self.gadgets };
-        pool.as_mut().expect("filled").exchange(&draws, &mut fresh).expect("as many as drawn");
-        let (tag, openings) = match kind {
-            Kind::And => (tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
-            Kind::Escrow => (tags::JIMU_ESCROW, buckets * spec.bucket),
+        let pool = self.full.get_mut(&kind).expect("filled above");
+        pool.exchange(&draws, &mut fresh).expect("as many as drawn");
+        let (tag, openings) = match kind.shape() {
+            Some(_) => (tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
+            None => (tags::JIMU_ESCROW, buckets * spec.bucket),
         };
         if openings > 0 {
             self.channel.recv(tag, encoded_len(openings, 1))?;
@@ -173,7 +164,7 @@ impl Evaluator {
         }
         let extra = if extra > 0 { self.hash_wires(extra, 0)?.1 } else { Vec::new() };
         let coin = self.close()?;
-        let chosen = Selection::new(coin, self.spec(kind).check_below, kind, items);
+        let chosen = Selection::new(coin, kind.spec(&self.params).check_below, kind, items);
         if !chosen.checked.is_empty() {
             let openings = chosen.checked.len() * wires;
             self.channel.recv(tags::JIMU_CHECK, encoded_len(openings, 1))?;

@@ -12,7 +12,7 @@ use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
 use super::compact::Sent;
 use super::supply::{Pools, zero_seeds};
-use super::{Cheat, History, PIECE, Plan, Tosses};
+use super::{Cheat, History, Kind, PIECE, Plan, Tosses, WIDTH};
 
 /// The puppet that garbles.
 pub(super) struct Garbler {
@@ -48,6 +48,16 @@ pub(super) fn garbage(number: u64) -> Label {
     let mut blocks = [Block::ZERO; 3];
     Prg::new(Block::new(u128::from(number) | 1 << 100)).fill(&mut blocks);
     Label(blocks)
+}
+
+/// What wrong keys are wrong by; bit 0 is that of no offset.
+pub(super) fn wrong_key() -> Block {
+    garbage(1).key().with_lsb(false)
+}
+
+/// What opens a solder to the negated wire: nothing but its permutation message is wrong.
+pub(super) fn negated(solder: &Message, offset: &Label) -> Message {
+    Message { label: solder.label ^ *offset, perm: turned(solder.perm) }
 }
 
 /// A permutation message with another permutation bit.
@@ -115,8 +125,8 @@ impl Garbler {
         let coin = tosses.toss(&mut channel, &mut prg)?;
         channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
         let mut correlation = offset.key().with_lsb(true);
-        if cheat == Cheat::Correlation {
-            correlation ^= Block::new(1 << 90);
+        if matches!(cheat, Cheat::Correlation | Cheat::FittingCorrelation) {
+            correlation ^= wrong_key();
         }
         let choices =
             CotSender::setup(&mut channel, &session, 1, params.ot, correlation, &mut prg)?;
@@ -152,7 +162,7 @@ impl Garbler {
             let first = &mut self.solders[0];
             match self.plan.cheat {
                 Cheat::OuterLabel => first.label ^= self.offset,
-                Cheat::OuterPerm => first.perm = turned(first.perm),
+                Cheat::OuterNot => *first = negated(first, &self.offset),
                 _ => {}
             }
         }
@@ -250,11 +260,33 @@ impl Gates for Garbler {
     fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
         let first = self.history.gates.used == 0;
         let b = if first && self.cheats(Cheat::OtherCircuit) { a } else { b };
-        let core = self.take_core()?;
+        let core = self.take_core(Kind::And)?;
         for (wire, base) in [a, b].into_iter().zip(&core) {
             self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.offset));
         }
         Ok(Wire { message: core[2], flip: false })
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &Wire,
+        on_true: &[Wire],
+        on_false: &[Wire],
+    ) -> Result<Vec<Wire>, Fault> {
+        let difference = self.xor_many(on_true, on_false)?;
+        if self.params.muxes.is_empty() {
+            let chosen: Result<Vec<Wire>, Fault> =
+                difference.iter().map(|lane| self.and(select, lane)).collect();
+            return self.xor_many(&chosen?, on_false);
+        }
+        assert_eq!(difference.len(), WIDTH, "the one pool there is");
+        let core = self.take_core(Kind::Wide)?;
+        for (wire, base) in std::iter::once(select).chain(&difference).zip(&core) {
+            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.offset));
+        }
+        let output = |message: &Message| Wire { message: *message, flip: false };
+        let chosen: Vec<Wire> = core[1 + WIDTH..].iter().map(output).collect();
+        self.xor_many(&chosen, on_false)
     }
 }
 

@@ -9,6 +9,7 @@
 //! gates will be checked and which will be used ([`History`]), and the session is then played again
 //! with a flaw in just those.
 
+mod cheat;
 mod compact;
 mod evaluator;
 mod garbler;
@@ -19,291 +20,16 @@ mod talk;
 
 use std::sync::OnceLock;
 
-use cenote_engine::ihash::{Label, Message};
-use cenote_engine::protocols::garbled_core::{Shape, garble};
+use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::protocols::garbled_core::Shape;
 use cenote_engine::{Fault, JimuParams, JimuSwitches, PoolChoice, Rho, Role, tags};
 use cenote_net::Channel;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, SessionId};
 
+pub use cheat::{Cheat, Code, Flaw, Plan, Which};
 pub use play::{Played, expected, plan_of, play, rehearse};
 pub use talk::Talk;
-
-/// What a puppet of `jimu` does instead of following the protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cheat {
-    /// Nothing, but for the flaws of its [`Plan`].
-    None,
-    /// Commits to other shares than it deals.
-    Commitment,
-    /// Deals one wrong share.
-    Share,
-    /// Chooses its seeds so that the offset is zero.
-    ZeroOffset,
-    /// Sends an undefined flag with the offset.
-    OffsetFlag,
-    /// Keeps bit 0 of the offset's key zero.
-    EvenOffset,
-    /// Opens a coin other than the one committed to, in the toss with this number.
-    Coin(u64),
-    /// Sends a wrong correction for one symbol of the first AND.
-    Symbol(Code),
-    /// Sends corrections half-way between two words for the first AND.
-    HalfWay(Code),
-    /// Answers the consistency check of the first ANDs wrongly.
-    Answer,
-    /// Sets a bit after the last correction.
-    Padding,
-    /// Makes one AND wrong.
-    Gate(Flaw, Which),
-    /// Opens a checked AND on other inputs.
-    CheckedInput,
-    /// Opens a permutation message of a checked AND wrongly.
-    CheckedPerm,
-    /// Seals something else in one escrow gadget.
-    Gadget(Which),
-    /// Opens the other label in an inner solder.
-    InnerLabel,
-    /// Opens a wrong permutation message in an inner solder.
-    InnerPerm,
-    /// Opens a wrong offset of a gadget.
-    EscrowLabel,
-    /// Solders a gadget to another permutation message.
-    EscrowPerm,
-    /// Opens the other label in a solder of a request.
-    OuterLabel,
-    /// Opens a wrong permutation message in a solder of a request.
-    OuterPerm,
-    /// Runs another circuit: the second input of the first AND is its first one.
-    OtherCircuit,
-    /// Sends a wrong key of an input of the evaluator.
-    Key,
-    /// Sends the key of the other label of an input of the evaluator.
-    OtherKey,
-    /// Runs correlated OT with a correlation that is not the key of the offset.
-    Correlation,
-    /// Opens a wrong sum of labels.
-    Proof,
-    /// Sends a label for its own input that is neither of the wire's.
-    InputLabel,
-    /// Opens a wrong permutation message of an output.
-    OutputPerm,
-    /// Bonds an output to a wrong permutation message.
-    Bond,
-    /// Compact storage: makes a drawn AND a NAND when it sends it again.
-    AgainTables,
-    /// Compact storage: sends two drawn items in each other's place.
-    AgainSwapped,
-    /// Compact storage: sends an item as if it had been hashed later.
-    AgainNumber,
-    /// Compact storage: sends an item that was in the slot before.
-    AgainOld,
-    /// Compact storage: sends a wrong node beside the right items.
-    AgainPath,
-    /// Evaluator: says a wrong secret of the watch list.
-    Secret,
-    /// Evaluator: sends corrections of correlated OT that belong to two vectors of choice bits.
-    Columns,
-    /// Evaluator: shows another digest in the toss with this number.
-    CoinDigest(u64),
-    /// Evaluator: asks for the sum of labels of other choice bits than its own.
-    Sum,
-    /// Evaluator: does not show that it knows the sum of keys.
-    SumDigest,
-    /// Evaluator: sets a bit after its last input.
-    StrayChoice,
-    /// Evaluator: reports a false masked value, with the hash of the labels it has.
-    Forged,
-    /// Evaluator: reports true masked values with a false hash of labels.
-    ForgedHash,
-    /// Evaluator: sets a bit after the last masked value.
-    StrayResult,
-}
-
-/// The codes of the interactive hash.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Code {
-    /// That of labels.
-    Labels,
-    /// That of permutation messages.
-    Perms,
-}
-
-/// How an AND is wrong. The error is an affine function of the masked values of its inputs: what it
-/// puts out wrongly is one, two, three or four of the four.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flaw {
-    /// Garbage on two of the four inputs.
-    Half,
-    /// Garbage on three of the four.
-    ThreeQuarters,
-    /// Garbage on all.
-    All,
-    /// The label of the other value on two of the four.
-    Turn,
-    /// The label of the other value on all: a NAND.
-    Nand,
-    /// Garbled with another offset.
-    OtherOffset,
-}
-
-impl Flaw {
-    /// Every flaw, and the share of inputs on which it shows.
-    pub const ALL: [(Flaw, f64); 6] = [
-        (Flaw::Half, 0.5),
-        (Flaw::ThreeQuarters, 0.75),
-        (Flaw::All, 1.0),
-        (Flaw::Turn, 0.5),
-        (Flaw::Nand, 1.0),
-        // On the input that needs neither offset, if the output label needs it.
-        (Flaw::OtherOffset, 0.875),
-    ];
-
-    /// Makes the tables of the AND with this number and these wires wrong.
-    pub fn apply(self, number: u64, offset: &Label, wires: &[Message], tables: &mut [Block]) {
-        let one = garbler::garbage(number);
-        let other = one ^ *offset;
-        let mut add = |place: usize, error: Label| {
-            let table = tables[3 * place..3 * place + 3].iter_mut();
-            table.zip(error.0).for_each(|(block, error)| *block ^= error);
-        };
-        match self {
-            Flaw::Half => add(0, one),
-            Flaw::ThreeQuarters => {
-                add(0, one);
-                add(1, other);
-            }
-            Flaw::All => add(2, one),
-            Flaw::Turn => add(0, *offset),
-            Flaw::Nand => add(2, *offset),
-            Flaw::OtherOffset => garble(Shape::AND, &other, &[number], wires, tables),
-        }
-    }
-}
-
-/// Which item a cheat is about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which {
-    /// The first that is made, whatever happens to it.
-    First,
-    /// One that will be checked.
-    Checked,
-    /// The member with this number of a bucket that will be used.
-    Used(usize),
-}
-
-impl Cheat {
-    /// Every cheat, with the values of its argument that the table tries.
-    pub const ALL: &[Cheat] = &[
-        Cheat::Commitment,
-        Cheat::Share,
-        Cheat::ZeroOffset,
-        Cheat::OffsetFlag,
-        Cheat::EvenOffset,
-        Cheat::Coin(0),
-        Cheat::Coin(2),
-        Cheat::Symbol(Code::Labels),
-        Cheat::Symbol(Code::Perms),
-        Cheat::HalfWay(Code::Labels),
-        Cheat::HalfWay(Code::Perms),
-        Cheat::Answer,
-        Cheat::Padding,
-        Cheat::Gate(Flaw::Half, Which::First),
-        Cheat::Gate(Flaw::Half, Which::Checked),
-        Cheat::Gate(Flaw::Half, Which::Used(0)),
-        Cheat::Gate(Flaw::ThreeQuarters, Which::Checked),
-        Cheat::Gate(Flaw::All, Which::First),
-        Cheat::Gate(Flaw::All, Which::Checked),
-        Cheat::Gate(Flaw::All, Which::Used(1)),
-        Cheat::Gate(Flaw::Turn, Which::Checked),
-        Cheat::Gate(Flaw::Turn, Which::Used(0)),
-        Cheat::Gate(Flaw::Nand, Which::Checked),
-        Cheat::Gate(Flaw::Nand, Which::Used(0)),
-        Cheat::Gate(Flaw::Nand, Which::Used(2)),
-        Cheat::Gate(Flaw::OtherOffset, Which::Checked),
-        Cheat::Gate(Flaw::OtherOffset, Which::Used(1)),
-        Cheat::CheckedInput,
-        Cheat::CheckedPerm,
-        Cheat::Gadget(Which::First),
-        Cheat::Gadget(Which::Checked),
-        Cheat::Gadget(Which::Used(0)),
-        Cheat::InnerLabel,
-        Cheat::InnerPerm,
-        Cheat::EscrowLabel,
-        Cheat::EscrowPerm,
-        Cheat::OuterLabel,
-        Cheat::OuterPerm,
-        Cheat::OtherCircuit,
-        Cheat::Key,
-        Cheat::OtherKey,
-        Cheat::Correlation,
-        Cheat::Proof,
-        Cheat::InputLabel,
-        Cheat::OutputPerm,
-        Cheat::Bond,
-        Cheat::AgainTables,
-        Cheat::AgainSwapped,
-        Cheat::AgainNumber,
-        Cheat::AgainOld,
-        Cheat::AgainPath,
-        Cheat::Secret,
-        Cheat::Columns,
-        Cheat::CoinDigest(0),
-        Cheat::Sum,
-        Cheat::SumDigest,
-        Cheat::StrayChoice,
-        Cheat::Forged,
-        Cheat::ForgedHash,
-        Cheat::StrayResult,
-    ];
-
-    /// The sessions in which there is occasion for it.
-    #[must_use]
-    pub fn params(self) -> JimuParams {
-        match self {
-            Cheat::AgainTables
-            | Cheat::AgainSwapped
-            | Cheat::AgainNumber
-            | Cheat::AgainOld
-            | Cheat::AgainPath => tiny_compact(),
-            _ => tiny(),
-        }
-    }
-
-    /// Which item has to be foreseen by a rehearsal, if any.
-    #[must_use]
-    pub const fn which(self) -> Option<Which> {
-        match self {
-            Cheat::Gate(_, which) | Cheat::Gadget(which) => Some(which),
-            _ => None,
-        }
-    }
-}
-
-/// A cheat, and the items that have flaws, by the number of their first wire.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The cheat.
-    pub cheat: Cheat,
-    /// ANDs.
-    pub gates: Vec<(u64, Flaw)>,
-    /// Escrow gadgets that seal something else.
-    pub gadgets: Vec<u64>,
-}
-
-impl Plan {
-    /// A cheat that needs no foresight.
-    #[must_use]
-    pub const fn of(cheat: Cheat) -> Plan {
-        Plan { cheat, gates: Vec::new(), gadgets: Vec::new() }
-    }
-
-    /// Flaws in `gates` and `gadgets` and nothing else.
-    #[must_use]
-    pub fn flaws(gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Plan {
-        Plan { cheat: Cheat::None, gates, gadgets }
-    }
-}
 
 /// What became of the items of one kind, by the number of their first wire.
 #[derive(Clone, Default, Debug)]
@@ -343,6 +69,8 @@ impl Items {
 pub struct History {
     /// ANDs.
     pub gates: Items,
+    /// Cores of multiplexers.
+    pub cores: Items,
     /// Escrow gadgets.
     pub gadgets: Items,
     /// Both labels of the output of the base of each used bucket.
@@ -381,38 +109,70 @@ pub fn tiny_compact() -> JimuParams {
 /// Wires in escrow that are always ready: on them the evaluator tries a candidate for the offset.
 const ESCROW_RESERVE: usize = 8;
 
+/// ANDs of a core of the widest multiplexers.
+pub const WIDTH: usize = 64;
+
+/// The same with a pool of cores for multiplexers of [`WIDTH`] lanes; there are to be no others.
+#[must_use]
+pub fn tiny_muxes() -> JimuParams {
+    let mut params = tiny();
+    params.switches.muxcore = true;
+    params.muxes = vec![(WIDTH, PoolSpec { capacity: 6, bucket: 2, batch: 20, ..params.ands })];
+    params
+}
+
 /// Most outputs of a message.
 const PIECE: usize = 8192;
 
 /// What a pool holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// ANDs.
     And,
+    /// Cores of the widest multiplexers.
+    Wide,
     /// Escrow gadgets.
     Escrow,
 }
 
 impl Kind {
-    const fn wires(self) -> usize {
+    /// What is garbled; none for gadgets.
+    const fn shape(self) -> Option<Shape> {
         match self {
-            Kind::And => Shape::AND.wires(),
-            Kind::Escrow => 1,
+            Kind::And => Some(Shape::AND),
+            Kind::Wide => Some(Shape::new(WIDTH)),
+            Kind::Escrow => None,
+        }
+    }
+
+    const fn wires(self) -> usize {
+        match self.shape() {
+            Some(shape) => shape.wires(),
+            None => 1,
         }
     }
 
     /// Blocks of the tables; permutation messages have one block at 2^-40.
     const fn table_blocks(self) -> usize {
-        match self {
-            Kind::And => Shape::AND.table_blocks(),
-            Kind::Escrow => 1,
+        match self.shape() {
+            Some(shape) => shape.table_blocks(),
+            None => 1,
         }
     }
 
     const fn inputs(self) -> usize {
+        match self.shape() {
+            Some(shape) => shape.inputs(),
+            None => 0,
+        }
+    }
+
+    /// Its pool.
+    fn spec(self, params: &JimuParams) -> PoolSpec {
         match self {
-            Kind::And => 2,
-            Kind::Escrow => 0,
+            Kind::And => params.ands,
+            Kind::Wide => params.muxes[0].1,
+            Kind::Escrow => params.escrow,
         }
     }
 }
@@ -465,9 +225,10 @@ impl Selection {
                 continue;
             }
             checked.push(item);
-            if kind.inputs() > 0 {
+            for first in (0..kind.inputs()).step_by(64) {
                 let word = coins.word();
-                inputs.extend((0..kind.inputs()).map(|bit| word >> bit & 1 == 1));
+                let bits = 0..(kind.inputs() - first).min(64);
+                inputs.extend(bits.map(|bit| word >> bit & 1 == 1));
             }
         }
         Selection { checked, inputs, survivors, coins }

@@ -7,7 +7,7 @@ use cenote_prim::SessionId;
 
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
-use super::{Cheat, History, Plan, Talk, Which};
+use super::{Cheat, Flaw, History, Plan, Talk, Which};
 use crate::pair::run_pair_over;
 use crate::run::{Outputs, patient_pair, prg_of, sessions, with_pool};
 
@@ -158,6 +158,8 @@ pub fn plan_of(cheat: Cheat, params: &JimuParams, talks: &[Talk], seed: u128) ->
         let history = rehearse(params, talks, seed);
         match cheat {
             Cheat::Gate(flaw, which) => plan.gates.push((history.gates.find(which), flaw)),
+            Cheat::Hidden(_) => plan.gates.push((history.gates.find(Which::Checked), Flaw::Nand)),
+            Cheat::HiddenGadget => plan.gadgets.push(history.gadgets.find(Which::Checked)),
             Cheat::Gadget(which) => plan.gadgets.push(history.gadgets.find(which)),
             _ => {}
         }

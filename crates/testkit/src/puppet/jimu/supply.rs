@@ -1,26 +1,24 @@
 //! What the garbling puppet makes ahead of requests.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::ihash::{HashSender, LANES, Label, Message, encode};
 use cenote_engine::protocols::escrow;
-use cenote_engine::protocols::garbled_core::{self, Shape};
+use cenote_engine::protocols::garbled_core;
 use cenote_engine::{Fault, tags};
 use cenote_pool::{Draws, Pool};
 use cenote_prim::bits::pack;
 use cenote_prim::field::{Field, Matrix};
 use cenote_prim::{Block, Prg};
 
-use super::garbler::{Garbler, first_symbols_vanish, garbage};
+use super::garbler::{Garbler, first_symbols_vanish, negated, wrong_key};
 use super::input_sums::{Sums, add_multiple};
 use super::{Cheat, Code, Coins, Flaw, Items, Kind, Selection, Which, input_batch};
 
 /// Pools of item numbers, and what is ready for requests.
 #[derive(Default)]
 pub(super) struct Pools {
-    gates: Option<Pool<u64>>,
-    gadgets: Option<Pool<u64>>,
+    full: BTreeMap<Kind, Pool<u64>>,
     escrowed: VecDeque<Message>,
     inputs: VecDeque<Label>,
 }
@@ -46,30 +44,29 @@ impl Garbler {
     fn items(&mut self, kind: Kind) -> &mut Items {
         match kind {
             Kind::And => &mut self.history.gates,
+            Kind::Wide => &mut self.history.cores,
             Kind::Escrow => &mut self.history.gadgets,
         }
     }
 
-    fn spec(&self, kind: Kind) -> PoolSpec {
-        if kind == Kind::And { self.params.ands } else { self.params.escrow }
-    }
-
-    /// Messages of the wires of the base of the next ready AND.
-    pub(super) fn take_core(&mut self) -> Result<Vec<Message>, Fault> {
-        while self.history.gates.used == self.history.gates.buckets.len() {
-            let buckets = self.draw(Kind::And, 0)?.0;
-            self.solder_buckets(&buckets)?;
+    /// Messages of the wires of the base of the next ready core.
+    pub(super) fn take_core(&mut self, kind: Kind) -> Result<Vec<Message>, Fault> {
+        while self.items(kind).used == self.items(kind).buckets.len() {
+            let buckets = self.draw(kind, 0)?.0;
+            self.solder_buckets(kind, &buckets)?;
         }
-        let gates = &mut self.history.gates;
-        let base = gates.buckets[gates.used][0];
-        gates.used += 1;
-        let core = self.messages(&[base], 3);
-        let labels = [core[2].label, core[2].label ^ self.offset];
-        self.history.outputs.push(labels.map(|label| {
-            let mut bytes = [0; 48];
-            bytes.copy_from_slice(Block::as_bytes(&label.0));
-            bytes
-        }));
+        let items = self.items(kind);
+        let base = items.buckets[items.used][0];
+        items.used += 1;
+        let core = self.messages(&[base], kind.wires());
+        if kind == Kind::And {
+            let labels = [core[2].label, core[2].label ^ self.offset];
+            self.history.outputs.push(labels.map(|label| {
+                let mut bytes = [0; 48];
+                bytes.copy_from_slice(Block::as_bytes(&label.0));
+                bytes
+            }));
+        }
         Ok(core)
     }
 
@@ -105,11 +102,10 @@ impl Garbler {
 
     /// Makes sure that a pool is full.
     pub(super) fn fill(&mut self, kind: Kind) -> Result<(), Fault> {
-        let pool = if kind == Kind::And { &self.pools.gates } else { &self.pools.gadgets };
-        if pool.is_some() {
+        if self.pools.full.contains_key(&kind) {
             return Ok(());
         }
-        let (spec, mut items) = (self.spec(kind), Vec::new());
+        let (spec, mut items) = (kind.spec(&self.params), Vec::new());
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
             let expected = missing as f64 / (1.0 - spec.check_rate());
@@ -117,26 +113,21 @@ impl Garbler {
             items.extend(self.generate(kind, count, 0)?.fresh.into_iter().take(missing));
         }
         let pool = Pool::full(spec.capacity, items).expect("as many as that");
-        match kind {
-            Kind::And => self.pools.gates = Some(pool),
-            Kind::Escrow => self.pools.gadgets = Some(pool),
-        }
+        self.pools.full.insert(kind, pool);
         Ok(())
     }
 
     /// Buckets drawn for a fresh batch, and its extra wires.
     fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<u64>), Fault> {
         self.fill(kind)?;
-        let spec = self.spec(kind);
+        let spec = kind.spec(&self.params);
         let Batch { mut fresh, extra, mut coins } = self.generate(kind, spec.batch, extra)?;
         fresh.truncate(fresh.len() / spec.bucket * spec.bucket);
         let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
         draws.draw(fresh.len() / spec.bucket, || coins.word());
-        let pool = if kind == Kind::And { &self.pools.gates } else { &self.pools.gadgets };
-        let numbers = pool.as_ref().expect("filled above").items().to_vec();
+        let numbers = self.pools.full[&kind].items().to_vec();
         self.send_again(kind, &numbers, &draws)?;
-        let pool = if kind == Kind::And { &mut self.pools.gates } else { &mut self.pools.gadgets };
-        let pool = pool.as_mut().expect("filled above");
+        let pool = self.pools.full.get_mut(&kind).expect("filled above");
         pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
         self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
         Ok((fresh, extra))
@@ -150,8 +141,8 @@ impl Garbler {
             self.channel.send(tags::JIMU_STRIP, &frame)?;
             wires.extend(first..first + extra as u64);
         }
-        let coin = self.close(kind == Kind::And && self.pools.gates.is_none())?;
-        let chosen = Selection::new(coin, self.spec(kind).check_below, kind, items);
+        let coin = self.close(kind == Kind::And && self.history.gates.made.is_empty())?;
+        let chosen = Selection::new(coin, kind.spec(&self.params).check_below, kind, items);
         self.open_checked(kind, &chosen, &numbers)?;
         let checked = chosen.checked.iter().map(|item| numbers[*item]);
         let own = self.items(kind);
@@ -180,13 +171,12 @@ impl Garbler {
             self.spoil_corrections(&mut frame, (items * wires).next_multiple_of(LANES));
         }
         let mut tables = vec![Block::ZERO; items * blocks];
-        match kind {
-            Kind::And => {
-                let offset = &self.offset;
-                garbled_core::garble(Shape::AND, offset, &numbers, &messages, &mut tables);
-                self.spoil_gates(&numbers, &messages, &mut tables);
+        match kind.shape() {
+            Some(shape) => {
+                garbled_core::garble(shape, &self.offset, &numbers, &messages, &mut tables);
+                self.spoil_gates(kind, &numbers, &messages, &mut tables);
             }
-            Kind::Escrow => {
+            None => {
                 escrow::seal(blocks, &numbers, &messages, &mut tables);
                 self.spoil_gadgets(&numbers, &mut tables);
             }
@@ -238,12 +228,12 @@ impl Garbler {
         }
     }
 
-    fn spoil_gates(&self, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
-        let none = self.history.gates.made.is_empty();
-        let blocks = Shape::AND.table_blocks();
-        for (i, (number, table)) in numbers.iter().zip(tables.chunks_mut(blocks)).enumerate() {
+    fn spoil_gates(&self, kind: Kind, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
+        let none = kind == Kind::And && self.history.gates.made.is_empty();
+        let own = tables.chunks_mut(kind.table_blocks()).zip(messages.chunks(kind.wires()));
+        for (i, (number, (table, wires))) in numbers.iter().zip(own).enumerate() {
             if let Some(flaw) = self.flaw_of(*number, none && i == 0) {
-                flaw.apply(*number, &self.offset, &messages[3 * i..3 * i + 3], table);
+                flaw.apply(*number, &self.offset, wires, table);
             }
         }
     }
@@ -281,17 +271,34 @@ impl Garbler {
         }
         let starts: Vec<u64> = chosen.checked.iter().map(|item| numbers[*item]).collect();
         let mut opened = self.messages(&starts, kind.wires());
-        if kind == Kind::And {
+        if let Some(shape) = kind.shape() {
             let mut inputs = pack(chosen.inputs.iter().copied());
             inputs[0] ^= u8::from(self.cheats(Cheat::CheckedInput));
             let wires = std::mem::take(&mut opened);
             let offset = &self.offset;
-            garbled_core::open_for_check(Shape::AND, offset, &wires, &inputs, &mut opened);
+            garbled_core::open_for_check(shape, offset, &wires, &inputs, &mut opened);
             if self.cheats(Cheat::CheckedPerm) {
                 opened[0].perm.0[0] ^= Block::ONE;
             }
         }
+        self.hide(kind, &starts, &mut opened);
         self.send_messages(tags::JIMU_CHECK, &opened)
+    }
+
+    /// Opens bad items that are checked as if they were right.
+    fn hide(&self, kind: Kind, checked: &[u64], opened: &mut [Message]) {
+        for (number, opened) in checked.iter().zip(opened.chunks_mut(kind.wires())) {
+            match self.plan.cheat {
+                Cheat::Hidden(code) if self.flaw_of(*number, false).is_some() => {
+                    opened[2].label ^= self.offset;
+                    opened[2].perm.0[0] ^= Block::ONE.times(code == Code::Perms);
+                }
+                Cheat::HiddenGadget if self.plan.gadgets.contains(number) => {
+                    opened[0].perm.0[0] ^= Block::ONE;
+                }
+                _ => {}
+            }
+        }
     }
 
     fn send_messages(&mut self, tag: cenote_net::Tag, messages: &[Message]) -> Result<(), Fault> {
@@ -300,13 +307,14 @@ impl Garbler {
         self.channel.send(tag, &frame)
     }
 
-    fn solder_buckets(&mut self, numbers: &[u64]) -> Result<(), Fault> {
-        let (members, mut solders) = (self.messages(numbers, 3), Vec::new());
-        let bucket = self.params.ands.bucket;
-        garbled_core::inner_solders(Shape::AND, bucket, &self.offset, &members, &mut solders);
+    fn solder_buckets(&mut self, kind: Kind, numbers: &[u64]) -> Result<(), Fault> {
+        let Some(shape) = kind.shape() else { return Ok(()) };
+        let (members, mut solders) = (self.messages(numbers, kind.wires()), Vec::new());
+        let bucket = kind.spec(&self.params).bucket;
+        garbled_core::inner_solders(shape, bucket, &self.offset, &members, &mut solders);
         match self.plan.cheat {
             Cheat::InnerLabel => solders[0].label ^= self.offset,
-            Cheat::InnerPerm => solders[0].perm.0[0] ^= Block::ONE,
+            Cheat::InnerNot => solders[0] = negated(&solders[0], &self.offset),
             _ => {}
         }
         if solders.is_empty() { Ok(()) } else { self.send_messages(tags::JIMU_INNER, &solders) }
@@ -335,7 +343,7 @@ impl Garbler {
             *key ^= message.label.key();
         }
         match self.plan.cheat {
-            Cheat::Key => keys[0] ^= garbage(0).key(),
+            Cheat::Key | Cheat::FittingKey => keys[0] ^= wrong_key(),
             Cheat::OtherKey => keys[0] ^= self.offset.key(),
             _ => {}
         }
@@ -356,6 +364,15 @@ impl Garbler {
         let mut opened = sums.of(Block::as_bytes(&labels), 48);
         for (sum, choice) in opened.iter_mut().zip(&claim) {
             add_multiple(sum, *choice, Block::as_bytes(&self.offset.0));
+        }
+        // How often the error of a wrong key is in each sum of keys.
+        let wrong = match self.plan.cheat {
+            Cheat::FittingKey => sums.of(&[1], 1).concat(),
+            Cheat::FittingCorrelation => claim[..count].to_vec(),
+            _ => Vec::new(),
+        };
+        for (sum, factor) in opened.iter_mut().zip(wrong) {
+            add_multiple(sum, factor, &wrong_key().to_bytes());
         }
         if self.cheats(Cheat::Proof) {
             add_multiple(&mut opened[0], 1, Block::as_bytes(&self.offset.0));

@@ -3,6 +3,7 @@
 use cenote_engine::{Fault, Job, Party, Receivers, Role};
 use cenote_prim::{Block, Prg};
 
+use super::WIDTH;
 use crate::programs::{Kind, TestProgram};
 use crate::run::Outputs;
 
@@ -14,6 +15,8 @@ pub struct Talk {
     inputs: [Vec<bool>; 2],
     /// How often the last reveal shows each of its wires.
     times: usize,
+    /// Whether it has a multiplexer.
+    muxes: bool,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -27,7 +30,7 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs, times: 1 }
+        Talk { role, inputs, times: 1, muxes: false }
     }
 
     /// With random inputs.
@@ -44,6 +47,12 @@ impl Talk {
         Talk { times, ..self }
     }
 
+    /// With a multiplexer of [`WIDTH`] lanes.
+    #[must_use]
+    pub fn muxed(self) -> Talk {
+        Talk { muxes: true, ..self }
+    }
+
     /// Who runs it.
     #[must_use]
     pub const fn role(&self) -> Role {
@@ -54,6 +63,23 @@ impl Talk {
     #[must_use]
     pub fn peer(&self) -> Talk {
         Talk { role: self.role.peer(), ..self.clone() }
+    }
+
+    /// The exclusive or of what a multiplexer chooses: every lane has a say.
+    fn multiplex<P: Party>(
+        &self,
+        party: &mut P,
+        select: &P::Wire,
+        wires: &[P::Wire],
+    ) -> Result<P::Wire, Fault> {
+        let lanes = |step: usize| (0..WIDTH).map(move |lane| wires[step * lane % 7].clone());
+        let (one, other): (Vec<_>, Vec<_>) = (lanes(1).collect(), lanes(2).collect());
+        let chosen = party.mux_many(select, &one, &other)?;
+        let mut sum = chosen[0].clone();
+        for wire in &chosen[1..] {
+            sum = party.xor(&sum, wire)?;
+        }
+        Ok(sum)
     }
 
     /// Both inputs number `round`.
@@ -86,7 +112,11 @@ impl Job for Talk {
         let rest = &ands[5 + usize::from(turn)..];
         let [x, y] = self.enter(party, 1)?;
         let masked = party.xor_many(&x, &rest[..3])?;
-        let products = party.and_many(&masked, &y)?;
+        let mut products = party.and_many(&masked, &y)?;
+        if self.muxes {
+            let sum = self.multiplex(party, &ands[1], &[&first[0], &x[..]].concat())?;
+            products[0] = party.xor(&products[0], &sum)?;
+        }
         shown.push(party.reveal(Receivers::Garbler, &products)?);
         let negated = party.not(&products[0])?;
         let last = party.and(&negated, &rest[3])?;

@@ -1,0 +1,302 @@
+//! The cheats of the puppets of `jimu`, as data.
+
+use cenote_engine::JimuParams;
+use cenote_engine::ihash::{Label, Message};
+use cenote_engine::protocols::garbled_core::{Shape, garble};
+use cenote_prim::Block;
+
+use super::garbler::garbage;
+use super::{tiny, tiny_compact};
+
+/// What a puppet of `jimu` does instead of following the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cheat {
+    /// Nothing, but for the flaws of its [`Plan`].
+    None,
+    /// Commits to other shares than it deals.
+    Commitment,
+    /// Deals one wrong share.
+    Share,
+    /// Chooses its seeds so that the offset is zero.
+    ZeroOffset,
+    /// Sends an undefined flag with the offset.
+    OffsetFlag,
+    /// Keeps bit 0 of the offset's key zero.
+    EvenOffset,
+    /// Opens a coin other than the one committed to, in the toss with this number.
+    Coin(u64),
+    /// Sends a wrong correction for one symbol of the first AND.
+    Symbol(Code),
+    /// Sends corrections half-way between two words for the first AND.
+    HalfWay(Code),
+    /// Answers the consistency check of the first ANDs wrongly.
+    Answer,
+    /// Sets a bit after the last correction.
+    Padding,
+    /// Makes one AND wrong.
+    Gate(Flaw, Which),
+    /// Makes an AND a NAND and opens, when it is checked, what would hide that: its other output label,
+    /// or another permutation message that makes this the right one.
+    Hidden(Code),
+    /// Opens a checked AND on other inputs.
+    CheckedInput,
+    /// Opens a permutation message of a checked AND wrongly.
+    CheckedPerm,
+    /// Seals something else in one escrow gadget.
+    Gadget(Which),
+    /// Seals something else in one escrow gadget and opens just that when it is checked.
+    HiddenGadget,
+    /// Opens the other label in an inner solder.
+    InnerLabel,
+    /// Solders a wire of a member to the negation of its base's.
+    InnerNot,
+    /// Opens a wrong offset of a gadget.
+    EscrowLabel,
+    /// Solders a gadget to another permutation message.
+    EscrowPerm,
+    /// Opens the other label in a solder of a request.
+    OuterLabel,
+    /// Solders a wire of a request to its negation.
+    OuterNot,
+    /// Runs another circuit: the second input of the first AND is its first one.
+    OtherCircuit,
+    /// Sends a wrong key of an input of the evaluator.
+    Key,
+    /// Sends the key of the other label of an input of the evaluator.
+    OtherKey,
+    /// Runs correlated OT with a correlation that is not the key of the offset.
+    Correlation,
+    /// Sends a wrong key, and opens the sums that the evaluator has found with it.
+    FittingKey,
+    /// Runs correlated OT with another correlation, and opens the sums that the evaluator has found.
+    FittingCorrelation,
+    /// Opens a wrong sum of labels.
+    Proof,
+    /// Sends a label for its own input that is neither of the wire's.
+    InputLabel,
+    /// Opens a wrong permutation message of an output.
+    OutputPerm,
+    /// Bonds an output to a wrong permutation message.
+    Bond,
+    /// Compact storage: makes a drawn AND a NAND when it sends it again.
+    AgainTables,
+    /// Compact storage: sends two drawn items in each other's place.
+    AgainSwapped,
+    /// Compact storage: sends an item as if it had been hashed later.
+    AgainNumber,
+    /// Compact storage: sends an item that was in the slot before.
+    AgainOld,
+    /// Compact storage: sends a wrong node beside the right items.
+    AgainPath,
+    /// Evaluator: says a wrong secret of the watch list.
+    Secret,
+    /// Evaluator: sends corrections of correlated OT that belong to two vectors of choice bits.
+    Columns,
+    /// Evaluator: shows another digest in the toss with this number.
+    CoinDigest(u64),
+    /// Evaluator: asks for the sum of labels of other choice bits than its own.
+    Sum,
+    /// Evaluator: does not show that it knows the sum of keys.
+    SumDigest,
+    /// Evaluator: sets a bit after its last input.
+    StrayChoice,
+    /// Evaluator: reports a false masked value, with the hash of the labels it has.
+    Forged,
+    /// Evaluator: reports true masked values with a false hash of labels.
+    ForgedHash,
+    /// Evaluator: sets a bit after the last masked value.
+    StrayResult,
+}
+
+/// The codes of the interactive hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Code {
+    /// That of labels.
+    Labels,
+    /// That of permutation messages.
+    Perms,
+}
+
+/// How an AND is wrong. The error is an affine function of the masked values of its inputs: what it
+/// puts out wrongly is one, two, three or four of the four.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// Garbage on two of the four inputs.
+    Half,
+    /// Garbage on three of the four.
+    ThreeQuarters,
+    /// Garbage on all.
+    All,
+    /// The label of the other value on two of the four.
+    Turn,
+    /// The label of the other value on all: a NAND.
+    Nand,
+    /// Garbled with another offset.
+    OtherOffset,
+}
+
+impl Flaw {
+    /// Every flaw, and the share of inputs on which it shows.
+    pub const ALL: [(Flaw, f64); 6] = [
+        (Flaw::Half, 0.5),
+        (Flaw::ThreeQuarters, 0.75),
+        (Flaw::All, 1.0),
+        (Flaw::Turn, 0.5),
+        (Flaw::Nand, 1.0),
+        // On the input that needs neither offset, if the output label needs it.
+        (Flaw::OtherOffset, 0.875),
+    ];
+
+    /// Makes the tables of a core with this number and these wires wrong, in its lane in the middle.
+    pub fn apply(self, number: u64, offset: &Label, wires: &[Message], tables: &mut [Block]) {
+        let one = garbage(number);
+        let other = one ^ *offset;
+        let shape = Shape::new(wires.len() / 2);
+        let lane = shape.width() / 2;
+        let mut add = |place: usize, error: Label| {
+            let place = 9 * lane + 3 * place;
+            let table = tables[place..place + 3].iter_mut();
+            table.zip(error.0).for_each(|(block, error)| *block ^= error);
+        };
+        match self {
+            Flaw::Half => add(0, one),
+            Flaw::ThreeQuarters => {
+                add(0, one);
+                add(1, other);
+            }
+            Flaw::All => add(2, one),
+            Flaw::Turn => add(0, *offset),
+            Flaw::Nand => add(2, *offset),
+            Flaw::OtherOffset => garble(shape, &other, &[number], wires, tables),
+        }
+    }
+}
+
+/// Which item a cheat is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The first that is made, whatever happens to it.
+    First,
+    /// One that will be checked.
+    Checked,
+    /// The member with this number of a bucket that will be used.
+    Used(usize),
+}
+
+impl Cheat {
+    /// Every cheat, with the values of its argument that the table tries.
+    pub const ALL: &[Cheat] = &[
+        Cheat::Commitment,
+        Cheat::Share,
+        Cheat::ZeroOffset,
+        Cheat::OffsetFlag,
+        Cheat::EvenOffset,
+        Cheat::Coin(0),
+        Cheat::Coin(2),
+        Cheat::Symbol(Code::Labels),
+        Cheat::Symbol(Code::Perms),
+        Cheat::HalfWay(Code::Labels),
+        Cheat::HalfWay(Code::Perms),
+        Cheat::Answer,
+        Cheat::Padding,
+        Cheat::Gate(Flaw::Half, Which::First),
+        Cheat::Gate(Flaw::Half, Which::Checked),
+        Cheat::Gate(Flaw::Half, Which::Used(0)),
+        Cheat::Gate(Flaw::ThreeQuarters, Which::Checked),
+        Cheat::Gate(Flaw::All, Which::Checked),
+        Cheat::Gate(Flaw::All, Which::Used(1)),
+        Cheat::Gate(Flaw::Turn, Which::Checked),
+        Cheat::Gate(Flaw::Turn, Which::Used(0)),
+        Cheat::Gate(Flaw::Nand, Which::Checked),
+        Cheat::Gate(Flaw::Nand, Which::Used(0)),
+        Cheat::Gate(Flaw::Nand, Which::Used(2)),
+        Cheat::Gate(Flaw::OtherOffset, Which::Checked),
+        Cheat::Gate(Flaw::OtherOffset, Which::Used(1)),
+        Cheat::Hidden(Code::Labels),
+        Cheat::Hidden(Code::Perms),
+        Cheat::CheckedInput,
+        Cheat::CheckedPerm,
+        Cheat::Gadget(Which::First),
+        Cheat::Gadget(Which::Checked),
+        Cheat::Gadget(Which::Used(0)),
+        Cheat::HiddenGadget,
+        Cheat::InnerLabel,
+        Cheat::InnerNot,
+        Cheat::EscrowLabel,
+        Cheat::EscrowPerm,
+        Cheat::OuterLabel,
+        Cheat::OuterNot,
+        Cheat::OtherCircuit,
+        Cheat::Key,
+        Cheat::OtherKey,
+        Cheat::Correlation,
+        Cheat::FittingKey,
+        Cheat::FittingCorrelation,
+        Cheat::Proof,
+        Cheat::InputLabel,
+        Cheat::OutputPerm,
+        Cheat::Bond,
+        Cheat::AgainTables,
+        Cheat::AgainSwapped,
+        Cheat::AgainNumber,
+        Cheat::AgainOld,
+        Cheat::AgainPath,
+        Cheat::Secret,
+        Cheat::Columns,
+        Cheat::CoinDigest(0),
+        Cheat::Sum,
+        Cheat::SumDigest,
+        Cheat::StrayChoice,
+        Cheat::Forged,
+        Cheat::ForgedHash,
+        Cheat::StrayResult,
+    ];
+
+    /// The sessions in which there is occasion for it.
+    #[must_use]
+    pub fn params(self) -> JimuParams {
+        match self {
+            Cheat::AgainTables
+            | Cheat::AgainSwapped
+            | Cheat::AgainNumber
+            | Cheat::AgainOld
+            | Cheat::AgainPath => tiny_compact(),
+            _ => tiny(),
+        }
+    }
+
+    /// Which item has to be foreseen by a rehearsal, if any.
+    #[must_use]
+    pub const fn which(self) -> Option<Which> {
+        match self {
+            Cheat::Gate(_, which) | Cheat::Gadget(which) => Some(which),
+            Cheat::Hidden(_) | Cheat::HiddenGadget => Some(Which::Checked),
+            _ => None,
+        }
+    }
+}
+
+/// A cheat, and the items that have flaws, by the number of their first wire.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The cheat.
+    pub cheat: Cheat,
+    /// ANDs, or cores of multiplexers.
+    pub gates: Vec<(u64, Flaw)>,
+    /// Escrow gadgets that seal something else.
+    pub gadgets: Vec<u64>,
+}
+
+impl Plan {
+    /// A cheat that needs no foresight.
+    #[must_use]
+    pub const fn of(cheat: Cheat) -> Plan {
+        Plan { cheat, gates: Vec::new(), gadgets: Vec::new() }
+    }
+
+    /// Flaws in `gates` and `gadgets` and nothing else.
+    #[must_use]
+    pub fn flaws(gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Plan {
+        Plan { cheat: Cheat::None, gates, gadgets }
+    }
+}
