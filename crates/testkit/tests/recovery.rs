@@ -8,6 +8,7 @@ use cenote_engine::{Claims, JimuParams, Role, tags};
 use cenote_net::{Direction, RecordedFrame};
 use cenote_testkit::puppet::jimu::{
     Cheat, Flaw, Items, Plan, Played, Talk, WIDTH, expected, play, tiny, tiny_compact, tiny_muxes,
+    weak,
 };
 use cenote_testkit::stats::in_parallel;
 
@@ -205,6 +206,26 @@ fn both_labels_of_a_lane_of_a_multiplexer_are_found() {
         };
         assert_eq!(offset(&evidence.labels), offset(&session.honest.history.outputs[0]));
     }
+}
+
+/// With a code so short, one session in three has the luck that the bound speaks of.
+#[test]
+fn labels_that_have_a_tag_by_luck_are_outvoted_and_give_no_offset() {
+    let seeds: Vec<u128> = (60..72).collect();
+    in_parallel(&seeds, |_, seed| {
+        let session = Session::of(weak(), talks(*seed), *seed);
+        let used: Vec<&[u64]> = session.gates().used().collect();
+        for flaw in [Flaw::Near, Flaw::NearOther] {
+            let mut bad: Vec<(u64, Flaw)> =
+                used.iter().map(|bucket| (bucket[*seed as usize % 3], flaw)).collect();
+            let claims = session.right_with(bad.clone(), vec![]);
+            assert_eq!(claims.evidence, None);
+            // Among such labels, two that are true. Three kinds in one bucket are what the bound counts.
+            bad[6].1 = Flaw::Nand;
+            let claims = session.right_with(bad, vec![]);
+            assert!(session.shows(&claims, 6), "{claims:?}");
+        }
+    });
 }
 
 /// What the bound of the pool is about: nothing of this is noticed.

@@ -4,6 +4,7 @@ use cenote_engine::JimuParams;
 use cenote_engine::ihash::{Label, Message};
 use cenote_engine::protocols::garbled_core::{Shape, garble};
 use cenote_prim::Block;
+use cenote_prim::field::{Field, Matrix};
 
 use super::garbler::garbage;
 use super::{tiny, tiny_compact};
@@ -133,10 +134,15 @@ pub enum Flaw {
     Nand,
     /// Garbled with another offset.
     OtherOffset,
+    /// In sessions of [`super::weak`]: a wrong label that has the right tag if the evaluator does not
+    /// watch the last place.
+    Near,
+    /// The same from the label of the other value.
+    NearOther,
 }
 
 impl Flaw {
-    /// Every flaw, and the share of inputs on which it shows.
+    /// Every flaw that is one in all sessions, and the share of inputs on which it shows.
     pub const ALL: [(Flaw, f64); 6] = [
         (Flaw::Half, 0.5),
         (Flaw::ThreeQuarters, 0.75),
@@ -167,9 +173,21 @@ impl Flaw {
             Flaw::All => add(2, one),
             Flaw::Turn => add(0, *offset),
             Flaw::Nand => add(2, *offset),
+            Flaw::Near => add(2, near()),
+            Flaw::NearOther => add(2, near() ^ *offset),
             Flaw::OtherOffset => garble(shape, &other, &[number], wires, tables),
         }
     }
+}
+
+/// The label that is zero at all places but the last of the code of [`super::weak`].
+fn near() -> Label {
+    let points = |range: std::ops::Range<u8>| range.collect::<Vec<u8>>();
+    let keys = Matrix::interpolation(Field::Gf256, &points(0..48), &points(48..64));
+    let key = keys.col_range(47..48);
+    let mut label = Label::ZERO;
+    Block::as_bytes_mut(&mut label.0[..1]).copy_from_slice(key.entries());
+    label
 }
 
 /// Which item a cheat is about.

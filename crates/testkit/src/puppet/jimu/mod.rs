@@ -121,6 +121,15 @@ pub fn tiny_muxes() -> JimuParams {
     params
 }
 
+/// The same with a code of labels so short that one place of 48 tells two of them apart. The evaluator
+/// watches 32.
+#[must_use]
+pub fn weak() -> JimuParams {
+    let mut params = tiny();
+    params.codes.labels.n = params.codes.labels.k;
+    params
+}
+
 /// Most outputs of a message.
 const PIECE: usize = 8192;
 
