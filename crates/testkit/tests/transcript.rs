@@ -457,6 +457,19 @@ fn every_message_of_jimu_has_the_bytes_of_its_formula() {
     for rho in [Rho::Bits64, Rho::Bits80] {
         jimu_session(100, rho, 20, Receivers::Garbler);
     }
+    // Without an input of the garbler, escrow is there all the same as soon as there are ANDs.
+    let pool = PoolChoice::Kept(100);
+    let params = JimuParams::derive(pool, Rho::Bits40, JimuSwitches::DEFAULT).expect("sound");
+    let config = with_pool(Backend::Jimu, pool);
+    let program = TestProgram(Kind::EvaluatorOnly);
+    let frames = recorded(&config, program, Receivers::Evaluator);
+    let mut jimu = Jimu::new(&params, &frames);
+    jimu.setup();
+    jimu.evaluator_input(8);
+    jimu.take(1, 4);
+    jimu.take_escrowed(0);
+    jimu.output(4, Receivers::Evaluator);
+    jimu.compare(&frames, "the evaluator alone");
 }
 
 #[test]

@@ -364,6 +364,27 @@ mod tests {
     use crate::params::{PoolChoice, Rho};
     use cenote_prim::merkle::cover;
 
+    #[test]
+    fn an_opening_is_a_label_and_a_permutation_message() {
+        for (rho, sizes) in [
+            // 40 + 18 of corrections; 48 + 16, 48 + 32.
+            (Rho::Bits40, (58, 64, 16)),
+            (Rho::Bits64, (125, 80, 32)),
+            (Rho::Bits80, (196, 80, 32)),
+        ] {
+            let params = JimuParams::derive(PoolChoice::Kept(1000), rho, JimuSwitches::DEFAULT);
+            let params = params.expect("sound");
+            assert_eq!((wire(&params), opening(&params), perm(&params)), sizes);
+            let wires = [1, 8, 16, 32, 64].map(|width| outer(&params, width) / opening(&params));
+            assert_eq!(wires, [2, 9, 17, 33, 65]);
+            // Three wires an AND, 129 a core of 64, which take three vectors.
+            let made = |item, items| strips(&params, item, items);
+            assert_eq!(made(Item::Core(1), 64), 64 * (3 * wire(&params) + 144));
+            assert_eq!(made(Item::Core(64), 1), 3 * 64 * wire(&params) + 64 * 144);
+            assert_eq!(made(Item::Gadget, 64), 64 * (wire(&params) + perm(&params)));
+        }
+    }
+
     /// A row of the table of figures in the header.
     fn row(pool: u64, rho: Rho) -> String {
         let params = JimuParams::derive(PoolChoice::Kept(pool), rho, JimuSwitches::DEFAULT);
