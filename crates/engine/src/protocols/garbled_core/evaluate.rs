@@ -206,7 +206,6 @@ impl Evaluation {
                 both_seen |= any(0) & any(1);
             }
         }
-        candidates.zeroize();
         self.scratch.candidates = candidates;
         both_seen
     }

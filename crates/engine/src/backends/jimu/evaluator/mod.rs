@@ -7,7 +7,7 @@ mod supply;
 
 use cenote_net::{Channel, Fault, Phase};
 use cenote_prim::{Block, bits};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
@@ -190,7 +190,7 @@ impl Evaluator {
             waiting: cores.specs.iter().map(|_| Waiting::default()).collect(),
             evaluations: &mut self.evaluations,
             cores,
-            outputs: Vec::new(),
+            outputs: Zeroizing::new(Vec::new()),
             conflicts,
         };
         walk(&chunk.gates, BATCH, &mut self.pending, &mut pass);
@@ -394,7 +394,7 @@ struct EvaluatePass<'a, S> {
     waiting: Vec<Waiting>,
     evaluations: &'a mut [Evaluation],
     cores: Cores<'a>,
-    outputs: Vec<Active>,
+    outputs: Zeroizing<Vec<Active>>,
     conflicts: &'a mut Vec<Conflict>,
 }
 
@@ -440,11 +440,11 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
                 &mut self.outputs,
                 self.conflicts,
             );
-            for (slot, output) in waiting.slots.drain(..).zip(&self.outputs) {
+            for (slot, output) in waiting.slots.drain(..).zip(self.outputs.iter()) {
                 self.active[slot as usize] = *output;
             }
-            self.outputs.zeroize();
-            waiting.inputs.zeroize();
+            // Wiped at the end of the chunk: that takes as long as the room is large.
+            waiting.inputs.clear();
             waiting.cores = 0;
         }
     }
