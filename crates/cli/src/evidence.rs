@@ -38,9 +38,18 @@ pub(crate) fn check(file: Option<&Path>, backend: Backend) -> Result<(), Failure
     let wrong = match (file.symlink_metadata().is_ok(), place.is_dir()) {
         (true, _) => "exists; name a file that does not",
         (false, false) => "there is no such directory; make it first",
-        (false, true) => return Ok(()),
+        (false, true) => return writable(file),
     };
     Err(Failure::bad_input(format!("--evidence {}: {wrong}", file.display())))
+}
+
+/// Whether `file` can be made: at the end of a job it would be too late to hear that it cannot.
+fn writable(file: &Path) -> Result<(), Failure> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    made.and_then(|_| std::fs::remove_file(file)).map_err(|error| {
+        let file = file.display();
+        Failure::bad_input(format!("--evidence {file}: cannot be written ({error}); name another"))
+    })
 }
 
 /// Tells the user, and keeps the evidence in `file`.

@@ -57,6 +57,10 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let signature = values::with_owners(circuit.signature(), &owners.unwrap_or(none))?;
     let to = values::receivers(&signature, args.reveal_to)?;
     evidence::check(args.evidence.as_deref(), security.backend())?;
+    if args.evidence.is_some() && args.role == Role::Garbler {
+        let what = "--evidence means nothing for the garbler: the evaluator alone can have any";
+        return Err(Failure::bad_input(what));
+    }
     let work = Work::new(circuit, signature, args.role, &args.inputs, to, security)?;
     Ok(work.keeping(args.evidence.clone()))
 }

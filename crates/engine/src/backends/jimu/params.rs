@@ -153,8 +153,10 @@ impl JimuParams {
         };
         let and = Shape::AND;
         let kept = if switches.compact { NUMBER_BYTES } else { row_bytes(and) };
-        if pool > (MAX_POOL_BYTES / kept) as u64 {
-            return Err(Fault::Policy(format!("a pool in memory holds no {pool} garbled ANDs")));
+        let most = (MAX_POOL_BYTES / kept) as u64;
+        if pool > most {
+            let held = if switches.compact { "compact storage" } else { "memory" };
+            return Err(Fault::Policy(format!("a pool in {held} has at most {most} garbled ANDs")));
         }
         let codes = params::hash_codes(rho.bits()).map_err(refuse)?;
         let (main, other) = (rho.epsilon_log2() - 1.0, rho.epsilon_log2() - 4.0);
