@@ -13,6 +13,10 @@ fn list(rows: usize, bits: usize) -> Vec<W> {
     vec![n(bits); rows]
 }
 
+fn deltas(cells: usize) -> Deltas<Depth> {
+    Deltas { plus: n(cells), minus: n(cells) }
+}
+
 /// A row of the table: the gadget, its size, ANDs, depth, batches.
 fn row<T>(
     name: &str,
@@ -111,6 +115,8 @@ fn lists_and_ciphers() -> Vec<String> {
         row("top_k", "10 of 1024 rows, key 32, payload 16", |g| top_k(g, rows, 32, 10, up)),
         row("arg_min", "1000 numbers of 32 bits", |g| arg_min(g, values)),
         row("arg_max", "1000 numbers of 32 bits", |g| arg_max(g, values)),
+        row("edit_cells", "one cell", |g| edit_cells(g, &n(1), &deltas(1), &deltas(1))),
+        row("edit_cells", "100 cells", |g| edit_cells(g, &n(100), &deltas(100), &deltas(100))),
         row("aes128", "one block with key schedule", |g| aes128(g, &n(128), &n(128))),
         row("aes128_many", "32 blocks with key schedule", |g| {
             aes128_many(g, &n(128), &list(32, 128))

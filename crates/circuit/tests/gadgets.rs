@@ -36,6 +36,45 @@ fn num(bits: &[bool]) -> u128 {
     value_of(bits)
 }
 
+/// Levenshtein's distance by the textbook.
+fn levenshtein(a: &[u8], b: &[u8]) -> i32 {
+    let mut row: Vec<i32> = (0..=b.len() as i32).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut corner = row[0];
+        row[0] = i as i32 + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + i32::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The same by anti-diagonals of cells.
+fn by_cells(a: &[u8], b: &[u8]) -> i32 {
+    let rises = |n| Deltas { plus: vec![true; n], minus: vec![false; n] };
+    let (mut left, mut upper) = (rises(a.len()), rises(b.len()));
+    for diagonal in 0..(a.len() + b.len()).saturating_sub(1) {
+        let rows: Vec<usize> =
+            (0..a.len()).filter(|i| (0..b.len()).contains(&diagonal.wrapping_sub(*i))).collect();
+        let columns: Vec<usize> = rows.iter().map(|i| diagonal - i).collect();
+        let pick = |from: &Deltas<bool>, at: &[usize]| Deltas {
+            plus: at.iter().map(|i| from.plus[*i]).collect(),
+            minus: at.iter().map(|i| from.minus[*i]).collect(),
+        };
+        let unequal: Wires = rows.iter().zip(&columns).map(|(i, j)| a[*i] != b[*j]).collect();
+        let (l, u) = (pick(&left, &rows), pick(&upper, &columns));
+        let (right, lower) = ok(edit_cells(&mut Clear, &unequal, &l, &u));
+        for k in 0..rows.len() {
+            (left.plus[rows[k]], left.minus[rows[k]]) = (right.plus[k], right.minus[k]);
+            (upper.plus[columns[k]], upper.minus[columns[k]]) = (lower.plus[k], lower.minus[k]);
+        }
+    }
+    let count = |bits: &[bool]| bits.iter().filter(|bit| **bit).count() as i32;
+    a.len() as i32 + count(&upper.plus) - count(&upper.minus)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -220,6 +259,14 @@ proptest! {
         for sorted in ok(sort_many(g, &lists, 6, order)) {
             check(sorted, rows.len())?;
         }
+    }
+
+    #[test]
+    fn edit_distances(
+        a in prop::collection::vec(0..3u8, 0..24),
+        b in prop::collection::vec(0..3u8, 0..24),
+    ) {
+        prop_assert_eq!(by_cells(&a, &b), levenshtein(&a, &b));
     }
 
     #[test]

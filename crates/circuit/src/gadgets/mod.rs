@@ -14,6 +14,7 @@ mod aes;
 mod arith;
 mod compare;
 mod div;
+mod edit;
 mod logic;
 mod mul;
 mod network;
@@ -33,6 +34,7 @@ pub use compare::{
     eq, eq_many, is_zero, le, le_signed, lt, lt_many, lt_signed, lt_signed_many, nonzero,
 };
 pub use div::{divide, divide_many, divide_signed, divide_signed_many};
+pub use edit::{Deltas, edit_cells};
 pub use logic::{all_set, and_bits, any_set, constant_bits, not_bits, or, or_bits, xor_bits};
 pub use mul::{mul, mul_full, mul_full_many, mul_many, mul_signed_full};
 pub use network::{Network, NetworkKind};
