@@ -51,7 +51,16 @@ fn integers() -> Vec<String> {
         row("mul_full", "32 bits", |g| mul_full(g, &x[..32], &x[..32])),
         row("mul_full", "64 bits", |g| mul_full(g, x, x)),
         row("mul_full", "256 bits", |g| mul_full(g, &n(256), &n(256))),
+        row("mul_signed_full", "16 bits", |g| mul_signed_full(g, &x[..16], &x[..16])),
         row("mul_signed_full", "64 bits", |g| mul_signed_full(g, x, x)),
+        row("mul_constant", "64 bits by 0xaaaa...", |g| {
+            mul_constant(g, x, &bits_of(u128::MAX / 3 * 2, 64), 64)
+        }),
+        row("square", "64 bits", |g| square(g, x)),
+        row("square_full", "16 bits", |g| square_full(g, &x[..16])),
+        row("square_full", "64 bits", |g| square_full(g, x)),
+        row("square_full", "256 bits", |g| square_full(g, &n(256))),
+        row("square_signed_full", "64 bits", |g| square_signed_full(g, x)),
         row("divide", "64 bits", |g| divide(g, x, x)),
         row("divide_signed", "64 bits", |g| divide_signed(g, x, x)),
     ]
@@ -197,11 +206,15 @@ fn formulas_in_the_documentation() {
         assert_eq!(count(&|g| drop(divide(g, &x, &x))), bits * bits + 3 * bits - 3);
         assert_eq!(count(&|g| drop(divide_signed(g, &x, &x))), bits * bits + 7 * bits - 5);
         assert_eq!(count(&|g| drop(popcount(g, &x))), bits - u64::from(bits.count_ones()));
-        if bits < 27 {
-            assert_eq!(count(&|g| drop(mul(g, &x, &x))), bits * (bits - 1) + 1);
+        if bits > 4 {
+            assert_eq!(count(&|g| drop(mul(g, &x, &x))), bits * (bits + 3) / 2 - 1);
         }
-        if bits < 12 {
-            assert_eq!(count(&|g| drop(mul_full(g, &x, &x))), 2 * bits * bits - bits);
+        if (3..28).contains(&bits) {
+            assert_eq!(count(&|g| drop(mul_full(g, &x, &x))), bits * bits + 2 * bits - 1);
+        }
+        if (4..46).contains(&bits) {
+            assert_eq!(count(&|g| drop(square_full(g, &x))), bits * (bits + 3) / 2 - 3);
+            assert_eq!(count(&|g| drop(square(g, &x))), (bits * (bits + 2)).div_ceil(4) - 3);
         }
     }
 }

@@ -153,6 +153,12 @@ proptest! {
         let product = ok(mul_signed_full(g, &x, &y));
         prop_assert_eq!(product.len(), 2 * w);
         prop_assert_eq!(signed(num(&product), 2 * w), signed(a, w) * signed(b, w));
+        prop_assert_eq!(num(&ok(square(g, &x))), low(a * a, w));
+        prop_assert_eq!(num(&ok(mul_constant(g, &x, &y, w))), low(a * b, w));
+        prop_assert_eq!(num(&ok(mul_constant(g, &x, &z, w + v))), a * c);
+        let product = ok(square_full(g, &x));
+        prop_assert_eq!((product.len(), num(&product)), (2 * w, a * a));
+        prop_assert_eq!(num(&ok(square_signed_full(g, &x))), signed(a, w).unsigned_abs().pow(2));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Addition, subtraction, negation, sums of many numbers.
 
 use super::Bits;
+use super::columns::Columns;
 use super::logic::same_width;
 use crate::gates::Gates;
 use crate::lanes::{map_lanes, zip_lanes};
@@ -60,7 +61,7 @@ fn ripple<G: Gates>(
 }
 
 /// The majority of `a`, `b` and `c` where `b_c` is `b xor c`: one AND.
-fn majority<G: Gates>(
+pub(super) fn majority<G: Gates>(
     g: &mut G,
     a: &G::Wire,
     b_c: &G::Wire,
@@ -208,79 +209,11 @@ pub fn sum<G: Gates>(
     operands: &[&[G::Wire]],
     width: usize,
 ) -> Result<Bits<G>, G::Error> {
-    let mut columns = vec![Vec::new(); width];
+    let mut columns = Columns::new(width);
     for operand in operands {
-        for (column, bit) in columns.iter_mut().zip(operand.iter()) {
-            column.push(bit.clone());
-        }
+        columns.add(operand, 0);
     }
-    compress(g, columns)
-}
-
-/// Adds columns of bits of equal weight (column i weighs 2^i) modulo 2^columns.
-///
-/// Full adders run in layers while any column holds three bits; half adders come only in the final
-/// ripple, because they cost an AND without removing a bit. Counting n bits this way takes
-/// n - (ones of n in binary) ANDs, which is the least possible.
-pub(super) fn compress<G: Gates>(
-    g: &mut G,
-    mut columns: Vec<Bits<G>>,
-) -> Result<Bits<G>, G::Error> {
-    while columns.iter().any(|column| column.len() > 2) {
-        columns = full_adder_layer(g, columns)?;
-    }
-    let width = columns.len();
-    let mut out = Vec::with_capacity(width);
-    let mut carry: Option<G::Wire> = None;
-    for (i, column) in columns.into_iter().enumerate() {
-        let mut bits = column.into_iter().chain(carry.take());
-        let last = i + 1 == width;
-        let bit = match (bits.next(), bits.next(), bits.next()) {
-            (None, ..) => g.constant(false)?,
-            (Some(a), None, _) => a,
-            (Some(a), Some(b), None) => {
-                carry = if last { None } else { Some(g.and(&a, &b)?) };
-                g.xor(&a, &b)?
-            }
-            (Some(a), Some(b), Some(c)) => {
-                let b_c = g.xor(&b, &c)?;
-                carry = if last { None } else { Some(majority(g, &a, &b_c, &c)?) };
-                g.xor(&a, &b_c)?
-            }
-        };
-        out.push(bit);
-    }
-    Ok(out)
-}
-
-/// One layer of full adders on every triple of every column; nothing carries out of the last.
-fn full_adder_layer<G: Gates>(g: &mut G, columns: Vec<Bits<G>>) -> Result<Vec<Bits<G>>, G::Error> {
-    let width = columns.len();
-    let mut next = vec![Vec::new(); width];
-    let (mut left, mut right, mut kept, mut target) = (vec![], vec![], vec![], vec![]);
-    for (i, column) in columns.into_iter().enumerate() {
-        let mut bits = column.into_iter();
-        while bits.len() > 2 {
-            let (Some(a), Some(b), Some(c)) = (bits.next(), bits.next(), bits.next()) else {
-                break;
-            };
-            let b_c = g.xor(&b, &c)?;
-            next[i].push(g.xor(&a, &b_c)?);
-            if i + 1 < width {
-                left.push(g.xor(&a, &c)?);
-                right.push(b_c);
-                kept.push(c);
-                target.push(i + 1);
-            }
-        }
-        next[i].extend(bits);
-    }
-    let carries = g.and_many(&left, &right)?;
-    let carries = g.xor_many(&carries, &kept)?;
-    for (column, carry) in target.into_iter().zip(carries) {
-        next[column].push(carry);
-    }
-    Ok(next)
+    columns.total(g)
 }
 
 /// [`add`] on many lanes.

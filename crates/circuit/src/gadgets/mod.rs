@@ -12,6 +12,7 @@
 
 mod aes;
 mod arith;
+mod columns;
 mod compare;
 mod div;
 mod edit;
@@ -23,6 +24,7 @@ mod select;
 mod sha256;
 mod shift;
 mod sort;
+mod square;
 mod top;
 
 pub use aes::{Aes128Key, aes128, aes128_many};
@@ -36,7 +38,8 @@ pub use compare::{
 pub use div::{divide, divide_many, divide_signed, divide_signed_many};
 pub use edit::{Deltas, edit_cells};
 pub use logic::{all_set, and_bits, any_set, constant_bits, not_bits, or, or_bits, xor_bits};
-pub use mul::{mul, mul_full, mul_full_many, mul_many, mul_signed_full};
+pub use mul::{mul, mul_constant, mul_full, mul_full_many, mul_many, mul_signed_full};
+
 pub use network::{Network, NetworkKind};
 pub use popcount::{hamming, hamming_many, popcount, popcount_many};
 pub use select::{
@@ -48,6 +51,7 @@ pub use shift::{
     shift_right_signed, shift_right_signed_by,
 };
 pub use sort::{Order, merge, merge_with, sort, sort_many, sort_with};
+pub use square::{square, square_full, square_signed_full};
 pub use top::{Extreme, arg_max, arg_min, top_k};
 
 use crate::gates::Gates;

@@ -1,18 +1,15 @@
 //! Counting ones, and the Hamming distance.
 
 use super::Bits;
-use super::arith::compress;
+use super::columns::Columns;
 use crate::gates::Gates;
 use crate::lanes::{map_lanes, zip_lanes};
 
 /// How many of `n` bits are set, as floor(log2 n) + 1 bits: n - (ones of n in binary) ANDs.
 pub fn popcount<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::Error> {
-    let mut columns =
-        vec![Vec::new(); bits.len().checked_ilog2().map_or(0, |log| log as usize + 1)];
-    if let Some(first) = columns.first_mut() {
-        *first = bits.to_vec();
-    }
-    compress(g, columns)
+    let mut columns = Columns::new(bits.len().checked_ilog2().map_or(0, |log| log as usize + 1));
+    bits.iter().for_each(|bit| columns.add_bit(bit, 0));
+    columns.total(g)
 }
 
 /// In how many bits `a` and `b` differ; costs what [`popcount`] costs.
