@@ -5,11 +5,11 @@
 //! [`Counter`] and on every protocol backend.
 
 mod bits;
-pub mod bristol;
 mod circuit;
 mod clear;
 mod count;
 mod digest;
+pub mod formats;
 pub mod gadgets;
 mod gates;
 mod hex;
@@ -20,11 +20,11 @@ mod record;
 mod stats;
 
 pub use bits::{bits_of, value_of};
-pub use bristol::{ParseError, parse_any, read_circuit};
 pub use circuit::{Circuit, CircuitError, Gate, MAX_WIRES};
 pub use clear::Clear;
 pub use count::{Counter, Counts, Depth, Live, LiveWire};
 pub use digest::DigestGates;
+pub use formats::{ParseError, parse_any, read_circuit};
 pub use gates::Gates;
 pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};

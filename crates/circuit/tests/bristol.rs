@@ -1,6 +1,7 @@
 //! Circuit files: both formats, ports files, errors, hostile input.
 
-use cenote_circuit::bristol::*;
+use cenote_circuit::formats::bristol::*;
+use cenote_circuit::formats::*;
 use cenote_circuit::{Circuit, Clear, Gate, Owner, Program, Receiver, bits_of, value_of};
 use proptest::prelude::*;
 
@@ -60,49 +61,54 @@ fn no_gates_at_all() {
 }
 
 #[test]
-fn errors_name_file_line_and_remedy() {
-    let cases: &[(&str, usize, &str)] = &[
-        ("", 1, "empty"),
-        ("\n\n5\n", 3, "two numbers"),
-        ("5 9 1\n", 1, "two numbers"),
-        ("1 3\n", 1, "inputs is missing"),
-        ("1 3\n2 1\n2 1 0 1 2 XOR\n", 2, "three numbers"),
-        ("1 3\n2 1 1 1\n1 1\n", 2, "2 inputs are announced and 3 widths"),
-        ("1 3\n2 1 1\n2 1\n", 3, "2 outputs are announced and 1"),
-        ("1 3x\n2 1 1\n1 1\n", 1, "`3x`"),
-        ("1 -3\n2 1 1\n1 1\n", 1, "`-3`"),
-        ("1 99999999999999999999999\n2 1 1\n1 1\n", 1, "no number"),
-        ("4294967295 3\n2 1 1\n1 1\n", 1, "no number"),
-        ("1000000000 3\n2 1 1\n1 1\n", 1, "more than the file can hold"),
-        ("1 2000000000\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", 1, "more than the file can write"),
-        ("1 1\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", 1, "fewer than the ports"),
-        ("1 2000000000\n1 2000000000\n1 1\n\n2 1 0 1 2 XOR\n", 2, "inputs have 2000000000 bits"),
-        ("2 4\n2 1 1\n1 1\n\n2 1 0 1 3 XOR\n", 5, "2 gates are announced and 1 given"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 2 XOR\n", 6, "more than the 1 announced"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 NAND\n", 5, "`NAND` is no gate"),
-        ("1 3\n2 1 1\n1 1\n\n1 1 0 1 2 XOR\n", 5, "`XOR` is no gate"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 XOR\n", 5, "`XOR` is no gate"),
-        ("1 3\n2 1 1\n1 1\n\nXOR XOR XOR\n", 5, "`XOR` is no number"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 2 2 XOR\n", 5, "wire 2 is read but was not written"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 9 2 XOR\n", 5, "wire 9 does not exist"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 9 XOR\n", 5, "wire 9 does not exist"),
-        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 1 XOR\n", 5, "wire 1 is an input"),
-        ("2 4\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 2 XOR\n", 6, "wire 2 is written twice"),
-        ("2 5\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 3 XOR\n", 6, "wire 4 is read but was not"),
-        ("1 3\n2 1 1\n1 1\n\n1 1 2 2 EQ\n", 5, "`EQ` is no gate of Bristol Fashion"),
-        ("1 3\n1 1 1\n\n1 1 0 2 EQW\n", 4, "`EQW` is no gate of the old"),
-        ("1 3\n2 1 1\n1 1\n\n1 0 2 MAND\n", 5, "`MAND` is no gate"),
-        ("1 3\n2 1 1\n1 1\n\n0 0 MAND\n", 5, "`MAND` is no gate"),
-        ("1 3\n2 1 1\n1 1\n\n18446744073709551615 1 0 1 2 XOR\n", 5, "no number"),
+fn errors_name_file_place_and_remedy() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("", "1:1", "empty"),
+        ("\n\n5\n", "3:1", "two numbers"),
+        ("5 9 1\n", "1:1", "two numbers"),
+        ("1 3\n", "1:4", "inputs is missing"),
+        ("1 3\n2 1\n2 1 0 1 2 XOR\n", "2:1", "three numbers"),
+        ("1 3\n2 1 1 1\n1 1\n", "2:1", "2 inputs are announced and 3 widths"),
+        ("1 3\n2 1 1\n2 1\n", "3:1", "2 outputs are announced and 1"),
+        ("1 3x\n2 1 1\n1 1\n", "1:3", "`3x`"),
+        ("1 -3\n2 1 1\n1 1\n", "1:3", "`-3`"),
+        ("1 99999999999999999999999\n2 1 1\n1 1\n", "1:3", "no number"),
+        ("4294967295 3\n2 1 1\n1 1\n", "1:1", "no number"),
+        ("1000000000 3\n2 1 1\n1 1\n", "1:1", "more than the file can hold"),
+        ("1 2000000000\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "more than the file can write"),
+        ("1 1\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "fewer than the ports"),
+        (
+            "1 2000000000\n1 2000000000\n1 1\n\n2 1 0 1 2 XOR\n",
+            "2:1",
+            "inputs have 2000000000 bits",
+        ),
+        ("2 4\n2 1 1\n1 1\n\n2 1 0 1 3 XOR\n", "5:14", "2 gates are announced and 1 given"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 2 XOR\n", "6:1", "more than the 1 announced"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 NAND\n", "5:1", "`NAND` is no gate"),
+        ("1 3\n2 1 1\n1 1\n\n1 1 0 1 2 XOR\n", "5:1", "`XOR` is no gate"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 XOR\n", "5:1", "`XOR` is no gate"),
+        ("1 3\n2 1 1\n1 1\n\nXOR XOR XOR\n", "5:1", "`XOR` is no number"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 2 2 XOR\n", "5:7", "wire 2 is read but was not written"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 9 2 XOR\n", "5:7", "wire 9 does not exist"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 9 XOR\n", "5:9", "wire 9 does not exist"),
+        ("1 3\n2 1 1\n1 1\n\n2 1 0 1 1 XOR\n", "5:9", "wire 1 is an input"),
+        ("2 4\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 2 XOR\n", "6:9", "wire 2 is written twice"),
+        ("2 5\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 3 XOR\n", "6:14", "wire 4 is read but was not"),
+        ("1 3\n2 1 1\n1 1\n\n1 1 2 2 EQ\n", "5:1", "`EQ` is no gate of Bristol Fashion"),
+        ("1 3\n1 1 1\n\n1 1 0 2 EQW\n", "4:1", "`EQW` is no gate of the old"),
+        ("1 3\n2 1 1\n1 1\n\n1 0 2 MAND\n", "5:1", "`MAND` is no gate"),
+        ("1 3\n2 1 1\n1 1\n\n0 0 MAND\n", "5:1", "`MAND` is no gate"),
+        ("1 3\n2 1 1\n1 1\n\n18446744073709551615 1 0 1 2 XOR\n", "5:1", "no number"),
     ];
-    for (text, line, message) in cases {
+    for (text, place, message) in cases {
         let error = parse_any("dir/file.txt", text.as_bytes()).unwrap_err();
         let shown = error.to_string();
-        assert_eq!(error.line, *line, "{text:?}: {shown}");
+        assert_eq!(error.place.to_string(), *place, "{text:?}: {shown}");
         assert!(error.message.contains(message), "{text:?}: {shown}");
-        assert!(shown.starts_with(&format!("dir/file.txt:{line}: ")) && !error.remedy.is_empty());
+        assert!(shown.starts_with(&format!("dir/file.txt:{place}: ")) && !error.remedy.is_empty());
     }
-    assert_eq!(parse_any("x", b"1 3\n2 1 1\n\xff\n").unwrap_err().line, 3);
+    let binary = parse_any("x", b"1 3\n2 1 1\n1\xff\n").unwrap_err();
+    assert_eq!(binary.place, Place::Text { line: 3, column: 2 });
 }
 
 #[test]
@@ -154,30 +160,34 @@ fn bit_orders_are_permutations_with_the_documented_ends() {
 }
 
 #[test]
-fn ports_errors_name_file_line_and_remedy() {
-    let cases: &[(&str, usize, &str)] = &[
-        ("", 1, "version"),
-        ("version = 2\n", 1, "version 2 is not known"),
-        ("version = 1\ncolour = 3\n", 2, "colour"),
-        ("version = 1\n[[input]]\nname = 3\n", 3, "string"),
-        ("version = 1\n[[input]]\nname = \"a\"\nowner = \"eve\"\n", 4, "eve"),
-        ("version = 1\n[[input]]\nname = \"a\"\n[[input\n", 4, ""),
-        ("version = 1\n[[input]]\nname = \"a\"\n", 3, "has no width"),
-        ("version = 1\n[[input]]\nname = \"a\\nb\"\n", 3, "cannot be named"),
-        ("version = 1\n[[output]]\nname = \"\"\n", 3, "cannot be named"),
-        ("version = 1\n[[input]]\nname = \"a\"\nbits = 5\n", 3, "have 5 bits, the circuit has 4"),
-        ("version = 1\n[[output]]\nname = \"a\"\norder = \"bytes-lsb\"\n", 3, "whole bytes"),
-        ("version = 1\n[[input]]\nname = \"a\"\n[[input]]\nname = \"a\"\n", 5, "two inputs"),
-        ("version = 1\n[[input]]\nname = \"a\"\nbits = 9000000000000000000\n", 3, "too many"),
+fn ports_errors_name_file_place_and_remedy() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("", "1:1", "version"),
+        ("version = 2\n", "1:11", "version 2 is not known"),
+        ("version = 1\ncolour = 3\n", "2:1", "colour"),
+        ("version = 1\n[[input]]\nname = 3\n", "3:8", "string"),
+        ("version = 1\n[[input]]\nname = \"a\"\nowner = \"eve\"\n", "4:9", "eve"),
+        ("version = 1\n[[input]]\nname = \"a\"\n[[input\n", "4:8", ""),
+        ("version = 1\n[[input]]\nname = \"a\"\n", "3:8", "has no width"),
+        ("version = 1\n[[input]]\nname = \"a\\nb\"\n", "3:8", "cannot be named"),
+        ("version = 1\n[[output]]\nname = \"\"\n", "3:8", "cannot be named"),
+        (
+            "version = 1\n[[input]]\nname = \"a\"\nbits = 5\n",
+            "3:8",
+            "have 5 bits, the circuit has 4",
+        ),
+        ("version = 1\n[[output]]\nname = \"a\"\norder = \"bytes-lsb\"\n", "3:8", "whole bytes"),
+        ("version = 1\n[[input]]\nname = \"a\"\n[[input]]\nname = \"a\"\n", "5:8", "two inputs"),
+        ("version = 1\n[[input]]\nname = \"a\"\nbits = 9000000000000000000\n", "3:8", "too many"),
     ];
-    for (text, line, message) in cases {
+    for (text, place, message) in cases {
         let error = Ports::parse("a.ports.toml", text.as_bytes())
             .and_then(|ports| parse_with_ports("a", ADDER_FASHION.as_bytes(), Some(&ports)))
             .unwrap_err();
         let shown = error.to_string();
-        assert_eq!(error.line, *line, "{text:?}: {shown}");
+        assert_eq!(error.place.to_string(), *place, "{text:?}: {shown}");
         assert!(error.message.contains(message), "{text:?}: {shown}");
-        assert!(shown.starts_with(&format!("a.ports.toml:{line}: ")) && !error.remedy.is_empty());
+        assert!(shown.starts_with(&format!("a.ports.toml:{place}: ")) && !error.remedy.is_empty());
     }
 }
 
@@ -199,7 +209,7 @@ fn files_are_read_with_their_ports() {
     assert_eq!(read_circuit(&path).unwrap(), circuit);
     std::fs::write(&beside, "version = 3").unwrap();
     let error = read_circuit(&path).unwrap_err().to_string();
-    assert!(error.contains("adder.ports.toml:1: version 3"), "{error}");
+    assert!(error.contains("adder.ports.toml:1:11: version 3"), "{error}");
 }
 
 #[test]

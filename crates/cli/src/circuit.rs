@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cenote_circuit::bristol::{
-    Format as FileFormat, ReadError, detect, ports_path, read_circuit, write_bristol,
-    write_bristol_fashion,
-};
+use cenote_circuit::formats::bristol::{write_bristol, write_bristol_fashion};
+use cenote_circuit::formats::{Format as FileFormat, ReadError, detect, ports_path, read_circuit};
 use cenote_circuit::{Circuit, Clear, Program, Signature, hex_from_bits};
 use serde_json::json;
 
@@ -28,7 +26,7 @@ pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
     }
 }
 
-/// Reads a circuit; what is wrong with it is bad input, named with file, line and remedy.
+/// Reads a circuit; what is wrong with it is bad input, named with its place and the remedy.
 pub(crate) fn read(file: &Path) -> Result<Circuit, Failure> {
     read_circuit(file).map_err(|error: ReadError| Failure::bad_input(error.to_string()))
 }

@@ -142,7 +142,7 @@ fn a_malformed_circuit_is_named_with_line_and_remedy_and_nothing_starts() {
     ] {
         let said = run(&line);
         let error = said.error(2);
-        assert!(error.contains("broken.txt:8: ") && error.contains("; "), "{error}");
+        assert!(error.contains("broken.txt:8:7: ") && error.contains("; "), "{error}");
         assert!(!said.stderr.contains("listening"));
     }
     assert!(run("circuit info /no/such/file.txt").error(2).contains("/no/such/file.txt"));

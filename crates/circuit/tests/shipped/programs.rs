@@ -1,6 +1,6 @@
 //! The programs behind the files of `data/circuits`.
 
-use cenote_circuit::bristol::write_bristol_fashion;
+use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::gadgets::{add, lt, max};
 use cenote_circuit::{Circuit, Gates, Owner, Program, Signature};
 

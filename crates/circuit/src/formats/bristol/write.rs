@@ -1,9 +1,9 @@
-//! Writing both Bristol formats, and the ports file.
+//! Writing both Bristol formats.
 
 use std::fmt::Write as _;
 
 use crate::circuit::{Circuit, Gate};
-use crate::program::{Owner, Program, Receiver};
+use crate::program::Program;
 
 /// Why a circuit cannot be written in the old Bristol format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,38 +68,6 @@ pub fn write_bristol(circuit: &Circuit) -> Result<String, WriteError> {
     let mut text = format!("{gates} {wires}\n{first} {second} {}\n\n", output.bits);
     numbered.write(&mut text);
     Ok(text)
-}
-
-impl Circuit {
-    /// A ports file that keeps what the Bristol formats do not: names, owners and receivers.
-    pub fn ports_toml(&self) -> String {
-        let signature = self.signature();
-        let mut text = String::from("version = 1\n");
-        let mut port = |kind: &str, name: &str, bits: usize, party: Option<(&str, &str)>| {
-            let name = toml::Value::String(name.to_owned());
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\n[[{kind}]]\nname = {name}\nbits = {bits}\n");
-            if let Some((field, party)) = party {
-                let _ = writeln!(text, "{field} = \"{party}\"");
-            }
-        };
-        for input in &signature.inputs {
-            let owner = input.owner.map(|owner| match owner {
-                Owner::Garbler => ("owner", "garbler"),
-                Owner::Evaluator => ("owner", "evaluator"),
-            });
-            port("input", &input.name, input.bits, owner);
-        }
-        for output in &signature.outputs {
-            let receiver = output.receiver.map(|receiver| match receiver {
-                Receiver::Garbler => ("receiver", "garbler"),
-                Receiver::Evaluator => ("receiver", "evaluator"),
-                Receiver::Both => ("receiver", "both"),
-            });
-            port("output", &output.name, output.bits, receiver);
-        }
-        text
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

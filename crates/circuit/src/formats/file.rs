@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::ParseError;
-use super::parse::parse_with_ports;
-use super::ports::Ports;
+use super::{ParseError, Ports, parse_with_ports};
 use crate::circuit::Circuit;
 
 /// Why a circuit cannot be read from disk.

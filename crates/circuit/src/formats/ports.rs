@@ -1,11 +1,13 @@
 //! `NAME.ports.toml`: names, owners and bit orders of the ports of a circuit file.
 
+use std::fmt::Write as _;
+
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{MAX_PORT_BITS, MAX_PORTS, ParseError};
-use crate::circuit::Gate;
-use crate::program::{InputPort, OutputPort, Owner, Receiver, Signature};
+use super::{MAX_PORT_BITS, MAX_PORTS, ParseError, Place};
+use crate::circuit::{Circuit, Gate};
+use crate::program::{InputPort, OutputPort, Owner, Program, Receiver, Signature};
 
 /// In which order the wires of a port in a file carry the bits of its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -47,8 +49,8 @@ pub struct PortSpec<P> {
     pub party: Option<P>,
     /// Its bit order in the circuit file.
     pub order: BitOrder,
-    /// The line of the ports file that names it.
-    pub line: usize,
+    /// Where the ports file names it.
+    pub place: Place,
 }
 
 /// The ports of a circuit file, in the order of its wires.
@@ -107,35 +109,42 @@ impl Ports {
     /// Reads a ports file; `file` is its name in errors.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ParseError> {
         let ends: Vec<usize> = (0..bytes.len()).filter(|offset| bytes[*offset] == b'\n').collect();
-        let line_at = |offset: usize| 1 + ends.partition_point(|end| *end < offset);
-        let error = |line: usize, message: String, remedy: &str| ParseError {
+        let place_at = |offset: usize| {
+            let line = ends.partition_point(|end| *end < offset);
+            let start = line.checked_sub(1).map_or(0, |before| ends[before] + 1);
+            // Bytes that continue a character are not counted.
+            let before = bytes.get(start..offset).unwrap_or_default();
+            let column = 1 + before.iter().filter(|byte| *byte & 0xc0 != 0x80).count();
+            Place::Text { line: line + 1, column }
+        };
+        let error = |place: Place, message: String, remedy: &str| ParseError {
             file: file.to_owned(),
-            line,
+            place,
             message,
             remedy: remedy.to_owned(),
         };
         let text = std::str::from_utf8(bytes).map_err(|utf8| {
-            error(line_at(utf8.valid_up_to()), "this is not text".into(), "write TOML")
+            error(place_at(utf8.valid_up_to()), "this is not text".into(), "write TOML")
         })?;
         let parsed: File = toml::from_str(text).map_err(|toml| {
-            let line = line_at(toml.span().map_or(0, |span| span.start));
+            let place = place_at(toml.span().map_or(0, |span| span.start));
             let message = toml.message().replace('\n', " ");
-            error(line, message, "see docs/formats/ports.md for the fields")
+            error(place, message, "see docs/formats/ports.md for the fields")
         })?;
         if *parsed.version.get_ref() != 1 {
-            let line = line_at(parsed.version.span().start);
+            let place = place_at(parsed.version.span().start);
             let message = format!("version {} is not known", parsed.version.get_ref());
-            return Err(error(line, message, "write version = 1"));
+            return Err(error(place, message, "write version = 1"));
         }
         let inputs = parsed.input.into_iter().map(|entry| PortSpec {
-            line: line_at(entry.name.span().start),
+            place: place_at(entry.name.span().start),
             name: entry.name.into_inner(),
             bits: entry.bits,
             party: entry.owner,
             order: entry.order,
         });
         let outputs = parsed.output.into_iter().map(|entry| PortSpec {
-            line: line_at(entry.name.span().start),
+            place: place_at(entry.name.span().start),
             name: entry.name.into_inner(),
             bits: entry.bits,
             party: entry.receiver,
@@ -143,12 +152,12 @@ impl Ports {
         });
         let ports =
             Self { file: file.to_owned(), inputs: inputs.collect(), outputs: outputs.collect() };
-        let names = (ports.inputs.iter().map(|spec| (spec.line, &spec.name)))
-            .chain(ports.outputs.iter().map(|spec| (spec.line, &spec.name)));
-        for (line, name) in names {
+        let names = (ports.inputs.iter().map(|spec| (spec.place, &spec.name)))
+            .chain(ports.outputs.iter().map(|spec| (spec.place, &spec.name)));
+        for (place, name) in names {
             if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
                 let message = format!("a port cannot be named {:?}", shortened(name));
-                return Err(error(line, message, "use up to 64 printable characters"));
+                return Err(error(place, message, "use up to 64 printable characters"));
             }
         }
         Ok(ports)
@@ -202,9 +211,9 @@ impl Ports {
         specs: &[PortSpec<P>],
         given: &[usize],
     ) -> Result<Vec<usize>, ParseError> {
-        let error = |line: usize, message: String, remedy: &str| ParseError {
+        let error = |place: Place, message: String, remedy: &str| ParseError {
             file: self.file.clone(),
-            line,
+            place,
             message,
             remedy: remedy.to_owned(),
         };
@@ -214,30 +223,63 @@ impl Ports {
             let same_ports = specs.len() == given.len();
             let Some(bits) = spec.bits.or(given.get(i).copied().filter(|_| same_ports)) else {
                 let message = format!("{kind} `{}` has no width", spec.name);
-                return Err(error(spec.line, message, "add `bits`, or list the file's own ports"));
+                return Err(error(spec.place, message, "add `bits`, or list the file's own ports"));
             };
             if matches!(spec.order, BitOrder::BytesLsb | BitOrder::BytesMsb) && bits % 8 != 0 {
                 let message = format!("{kind} `{}` has {bits} bits, not whole bytes", spec.name);
-                return Err(error(spec.line, message, "order its bits by `lsb` or `msb`"));
+                return Err(error(spec.place, message, "order its bits by `lsb` or `msb`"));
             }
             if specs[..i].iter().any(|other| other.name == spec.name) {
                 let message = format!("two {kind}s are named `{}`", spec.name);
-                return Err(error(spec.line, message, "give each a name of its own"));
+                return Err(error(spec.place, message, "give each a name of its own"));
             }
             total = total.saturating_add(bits);
             if total > MAX_PORT_BITS || widths.len() == MAX_PORTS {
                 let message = format!("the {kind}s up to `{}` are too many or wide", spec.name);
-                return Err(error(spec.line, message, "describe the ports of the circuit file"));
+                return Err(error(spec.place, message, "describe the ports of the circuit file"));
             }
             widths.push(bits);
         }
         let expected: usize = given.iter().sum();
         if total != expected {
-            let line = specs.last().map_or(1, |spec| spec.line);
+            let start = Place::Text { line: 1, column: 1 };
+            let place = specs.last().map_or(start, |spec| spec.place);
             let message = format!("the {kind}s have {total} bits, the circuit has {expected}");
-            return Err(error(line, message, "describe every wire of the circuit file once"));
+            return Err(error(place, message, "describe every wire of the circuit file once"));
         }
         Ok(widths)
+    }
+}
+
+impl Circuit {
+    /// A ports file that keeps what circuit files do not: names, owners and receivers.
+    pub fn ports_toml(&self) -> String {
+        let signature = self.signature();
+        let mut text = String::from("version = 1\n");
+        let mut port = |kind: &str, name: &str, bits: usize, party: Option<(&str, &str)>| {
+            let name = toml::Value::String(name.to_owned());
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n[[{kind}]]\nname = {name}\nbits = {bits}\n");
+            if let Some((field, party)) = party {
+                let _ = writeln!(text, "{field} = \"{party}\"");
+            }
+        };
+        for input in &signature.inputs {
+            let owner = input.owner.map(|owner| match owner {
+                Owner::Garbler => ("owner", "garbler"),
+                Owner::Evaluator => ("owner", "evaluator"),
+            });
+            port("input", &input.name, input.bits, owner);
+        }
+        for output in &signature.outputs {
+            let receiver = output.receiver.map(|receiver| match receiver {
+                Receiver::Garbler => ("receiver", "garbler"),
+                Receiver::Evaluator => ("receiver", "evaluator"),
+                Receiver::Both => ("receiver", "both"),
+            });
+            port("output", &output.name, output.bits, receiver);
+        }
+        text
     }
 }
 
