@@ -66,6 +66,29 @@ fn integers() -> Vec<String> {
     ]
 }
 
+fn modular() -> Vec<String> {
+    let (x, y) = (&n(64), &n(256));
+    let context = |x: &W| MontgomeryContext {
+        modulus: x.clone(),
+        inverse: x.clone(),
+        one: x.clone(),
+        square: x.clone(),
+    };
+    let (narrow, wide) = (&context(x), &context(y));
+    vec![
+        row("MontgomeryContext::new", "64 bits", |g| MontgomeryContext::new(g, x)),
+        row("MontgomeryContext::new", "256 bits", |g| MontgomeryContext::new(g, y)),
+        row("mont_mul", "64 bits", |g| mont_mul(g, narrow, x, x)),
+        row("mont_mul", "256 bits", |g| mont_mul(g, wide, y, y)),
+        row("mont_square", "64 bits", |g| mont_square(g, narrow, x)),
+        row("mont_square", "256 bits", |g| mont_square(g, wide, y)),
+        row("mod_exp_step", "256 bits, window of 4", |g| {
+            mod_exp_step(g, wide, &list(16, 256), y, &y[..4])
+        }),
+        row("mod_exp", "64 bits, exponent of 64", |g| mod_exp(g, x, x, x)),
+    ]
+}
+
 fn bits_and_choices() -> Vec<String> {
     let x = &n(64);
     let c = &n(1)[0];
@@ -93,6 +116,7 @@ fn bits_and_choices() -> Vec<String> {
         row("le", "64 bits", |g| le(g, x, x)),
         row("lt_signed", "64 bits", |g| lt_signed(g, x, x)),
         row("le_signed", "64 bits", |g| le_signed(g, x, x)),
+        row("lookup", "16 rows of 64 bits", |g| lookup(g, &list(16, 64), &n(4))),
         row("mux", "64 bits", |g| mux(g, c, x, x)),
         row("swap_if", "64 bits", |g| swap_if(g, c, x, x)),
         row("min", "64 bits", |g| min(g, x, x)),
@@ -167,7 +191,7 @@ fn the_table_in_the_documentation_is_true() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gadgets.md");
     let text = std::fs::read_to_string(path).unwrap();
     let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
-    let real = [integers(), bits_and_choices(), lists_and_ciphers(), lanes()].concat();
+    let real = [integers(), modular(), bits_and_choices(), lists_and_ciphers(), lanes()].concat();
     assert!(
         documented == real,
         "docs/gadgets.md differs; a higher cost needs a reason. The costs are\n{}",

@@ -17,6 +17,7 @@ mod compare;
 mod div;
 mod edit;
 mod logic;
+mod modular;
 mod mul;
 mod network;
 mod popcount;
@@ -25,6 +26,7 @@ mod sha256;
 mod shift;
 mod sort;
 mod square;
+mod table;
 mod top;
 
 pub use aes::{Aes128Key, aes128, aes128_many};
@@ -38,6 +40,7 @@ pub use compare::{
 pub use div::{divide, divide_many, divide_signed, divide_signed_many};
 pub use edit::{Deltas, edit_cells};
 pub use logic::{all_set, and_bits, any_set, constant_bits, not_bits, or, or_bits, xor_bits};
+pub use modular::{MontgomeryContext, mod_exp, mod_exp_step, mont_mul, mont_powers, mont_square};
 pub use mul::{mul, mul_constant, mul_full, mul_full_many, mul_many, mul_signed_full};
 
 pub use network::{Network, NetworkKind};
@@ -52,6 +55,7 @@ pub use shift::{
 };
 pub use sort::{Order, merge, merge_with, sort, sort_many, sort_with};
 pub use square::{square, square_full, square_signed_full};
+pub use table::lookup;
 pub use top::{Extreme, arg_max, arg_min, top_k};
 
 use crate::gates::Gates;
