@@ -26,6 +26,11 @@ impl<'g, G: Gates> Lanes<'g, G> {
     pub fn width(&self) -> usize {
         self.width
     }
+
+    /// The machine below.
+    pub fn inner(&mut self) -> &mut G {
+        self.inner
+    }
 }
 
 impl<G: Gates> Gates for Lanes<'_, G> {

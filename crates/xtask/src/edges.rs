@@ -10,11 +10,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("prim", &[]),
     ("net", &["prim"]),
     ("circuit", &["prim"]),
+    ("program", &["circuit"]),
     ("ot", &["prim", "net"]),
     ("pool", &["prim"]),
-    ("engine", &["prim", "net", "circuit", "ot", "pool"]),
-    ("testkit", &["prim", "net", "circuit", "ot", "pool", "engine"]),
-    ("cli", &["prim", "net", "circuit", "ot", "pool", "engine"]),
+    ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
+    ("testkit", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
+    ("cli", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,289 @@
+//! Word operations on a machine, by the gadgets of the standard library.
+
+use cenote_circuit::gadgets::{self, Order};
+use cenote_circuit::{Bundle, Gates, Lanes, pack, unpack};
+
+use crate::extra;
+use crate::infer::bits_for;
+use crate::op::WordOp;
+use crate::shape::Shape;
+use crate::wiring::{Operand, broadcast, wire, word};
+
+/// Executes `op`; operands and results are the bits of a value, lane by lane.
+pub(crate) fn apply<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    attrs: &[u32],
+    args: &[Operand<'_, G::Wire>],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    use WordOp::*;
+    let zero = g.constant(false)?;
+    if let Some(bits) = wire(op, attrs, args, &zero) {
+        return Ok(vec![bits]);
+    }
+    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1);
+    let all = |i: usize| broadcast(args[i].0, args[i].1, lanes);
+    let bits = match op {
+        Xor => g.xor_many(&all(0), &all(1))?,
+        And => g.and_many(&all(0), &all(1))?,
+        Or => gadgets::or_bits(g, &all(0), &all(1))?,
+        Not => gadgets::not_bits(g, args[0].1)?,
+        Mux => mux(g, args, lanes)?,
+        Sum | SumS => sum(g, op == SumS, attrs, args[0])?,
+        Rand | Ror | Rxor => reduce(g, op, attrs[0] as usize, args[0])?,
+        ArgMin | ArgMax | ArgMinS | ArgMaxS => return extreme(g, op, args[0]),
+        Sort => sort(g, attrs, None, args[0])?,
+        TopK => sort(g, &attrs[1..], Some(attrs[0] as usize), args[0])?,
+        MatMul => mat_mul(g, attrs, args)?,
+        Lookup => lookup(g, args)?,
+        Store => store(g, args)?,
+        _ => return each_lane(g, op, args, lanes),
+    };
+    Ok(vec![bits])
+}
+
+/// A select of one bit goes with a word.
+fn mux<G: Gates>(
+    g: &mut G,
+    args: &[Operand<'_, G::Wire>],
+    lanes: u32,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let all = |i: usize| broadcast(args[i].0, args[i].1, lanes);
+    if args[0].0.lanes == 1 {
+        return g.mux_many(&args[0].1[0], &all(1), &all(2));
+    }
+    let width = args[1].0.width as usize;
+    let selects: Vec<G::Wire> =
+        args[0].1.iter().flat_map(|bit| std::iter::repeat_n(bit.clone(), width)).collect();
+    let (on_true, on_false) = (all(1), all(2));
+    let difference = g.xor_many(&on_true, &on_false)?;
+    let chosen = g.and_many(&selects, &difference)?;
+    g.xor_many(&chosen, &on_false)
+}
+
+/// An operation that treats every lane alike, on all lanes side by side.
+fn each_lane<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    args: &[Operand<'_, G::Wire>],
+    lanes: u32,
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    if lanes == 1 {
+        let words: Vec<Vec<G::Wire>> = args.iter().map(|(_, bits)| bits.to_vec()).collect();
+        return number(g, op, &words);
+    }
+    let packed: Vec<Vec<Bundle<G::Wire>>> = args
+        .iter()
+        .map(|(shape, bits)| {
+            let words: Vec<Vec<G::Wire>> =
+                (0..lanes as usize).map(|lane| word(*shape, bits, lane).to_vec()).collect();
+            pack(&words)
+        })
+        .collect();
+    let results = number(&mut Lanes::new(g, lanes as usize), op, &packed)?;
+    Ok(results.iter().map(|bits| unpack(bits, lanes as usize).concat()).collect())
+}
+
+/// An operation on one word of each operand.
+fn number<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    args: &[Vec<G::Wire>],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    use WordOp::*;
+    let a = &args[0][..];
+    let b = args.get(1).map_or(a, Vec::as_slice);
+    let bits = match op {
+        Add => gadgets::add(g, a, b)?,
+        Sub => gadgets::sub(g, a, b)?,
+        Neg => gadgets::negate(g, a)?,
+        Abs => gadgets::abs(g, a)?,
+        Mul | Square => gadgets::mul(g, a, b)?,
+        MulFull | SquareFull => gadgets::mul_full(g, a, b)?,
+        MulFullS => gadgets::mul_signed_full(g, a, b)?,
+        DivRem => return gadgets::divide(g, a, b).map(|(q, r)| vec![q, r]),
+        DivRemS => return gadgets::divide_signed(g, a, b).map(|(q, r)| vec![q, r]),
+        Isqrt => extra::isqrt(g, a)?,
+        Popcount => {
+            let mut count = gadgets::popcount(g, a)?;
+            count.truncate(bits_for(a.len() as u32) as usize);
+            count
+        }
+        Lzcnt => extra::leading_zeros(g, a)?,
+        AddO | AddOS | SubO | SubOS | MulO | MulOS => return extra::checked(g, op, a, b),
+        Min => gadgets::min(g, a, b)?,
+        Max => gadgets::max(g, a, b)?,
+        MinS => gadgets::min_signed(g, a, b)?,
+        MaxS => gadgets::max_signed(g, a, b)?,
+        Eq => vec![gadgets::eq(g, a, b)?],
+        Lt => vec![gadgets::lt(g, a, b)?],
+        Le => vec![gadgets::le(g, a, b)?],
+        LtS => vec![gadgets::lt_signed(g, a, b)?],
+        LeS => vec![gadgets::le_signed(g, a, b)?],
+        ShlBy => gadgets::shift_left_by(g, a, b)?,
+        ShrBy => gadgets::shift_right_by(g, a, b)?,
+        SarBy => gadgets::shift_right_signed_by(g, a, b)?,
+        RotlBy => gadgets::rotate_left_by(g, a, b)?,
+        _ => unreachable!("`{}` is no operation on one word of each operand", op.name()),
+    };
+    Ok(vec![bits])
+}
+
+fn words<W: Clone>((shape, bits): Operand<'_, W>) -> Vec<Vec<W>> {
+    bits.chunks(shape.width as usize).map(<[W]>::to_vec).collect()
+}
+
+fn sum<G: Gates>(
+    g: &mut G,
+    signed: bool,
+    attrs: &[u32],
+    value: Operand<'_, G::Wire>,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let (width, groups) = (attrs[0] as usize, attrs[1] as usize);
+    let mut lanes = words(value);
+    if signed {
+        for lane in &mut lanes {
+            if let Some(sign) = lane.last().cloned() {
+                lane.resize(width.max(lane.len()), sign);
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(groups * width);
+    for group in lanes.chunks(lanes.len() / groups) {
+        let operands: Vec<&[G::Wire]> = group.iter().map(Vec::as_slice).collect();
+        out.extend(gadgets::sum(g, &operands, width)?);
+    }
+    Ok(out)
+}
+
+fn reduce<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    groups: usize,
+    value: Operand<'_, G::Wire>,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let lanes = words(value);
+    let mut groups: Vec<Vec<Vec<G::Wire>>> =
+        lanes.chunks(lanes.len() / groups).map(<[_]>::to_vec).collect();
+    // All groups halve together, so that a round is one batch.
+    while groups.first().is_some_and(|group| group.len() > 1) {
+        let half = groups[0].len() / 2;
+        let side = |from: usize| -> Vec<G::Wire> {
+            groups.iter().flat_map(|group| group[from..from + half].concat()).collect()
+        };
+        let (left, right) = (side(0), side(half));
+        let joined = match op {
+            WordOp::Rand => g.and_many(&left, &right)?,
+            WordOp::Ror => gadgets::or_bits(g, &left, &right)?,
+            _ => g.xor_many(&left, &right)?,
+        };
+        let width = value.0.width as usize;
+        let mut joined = joined.chunks(width).map(<[G::Wire]>::to_vec);
+        for group in &mut groups {
+            let odd = group.split_off(2 * half);
+            *group = joined.by_ref().take(half).chain(odd).collect();
+        }
+    }
+    Ok(groups.concat().concat())
+}
+
+/// Signed numbers with their signs flipped sort as unsigned ones do.
+fn flip_sign<G: Gates>(
+    g: &mut G,
+    signed: bool,
+    sign: usize,
+    rows: &mut [Vec<G::Wire>],
+) -> Result<(), G::Error> {
+    if signed {
+        for row in rows {
+            row[sign] = g.not(&row[sign])?;
+        }
+    }
+    Ok(())
+}
+
+fn extreme<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    value: Operand<'_, G::Wire>,
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    let signed = matches!(op, WordOp::ArgMinS | WordOp::ArgMaxS);
+    let sign = value.0.width as usize - 1;
+    let mut rows = words(value);
+    flip_sign(g, signed, sign, &mut rows)?;
+    let found = match op {
+        WordOp::ArgMin | WordOp::ArgMinS => gadgets::arg_min(g, &rows)?,
+        _ => gadgets::arg_max(g, &rows)?,
+    };
+    let mut best = [found.value];
+    flip_sign(g, signed, sign, &mut best)?;
+    let [best] = best;
+    Ok(vec![found.index, best])
+}
+
+fn sort<G: Gates>(
+    g: &mut G,
+    attrs: &[u32],
+    first: Option<usize>,
+    value: Operand<'_, G::Wire>,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let (lo, key) = (attrs[0] as usize, attrs[1] as usize);
+    let (signed, descending) = (attrs[2] == 1, attrs[3] == 1);
+    let order = if descending { Order::Descending } else { Order::Ascending };
+    let mut rows = words(value);
+    rows.iter_mut().for_each(|row| row.rotate_left(lo));
+    flip_sign(g, signed, key - 1, &mut rows)?;
+    let mut sorted = match first {
+        Some(k) => gadgets::top_k(g, &rows, key, k, order)?,
+        None => gadgets::sort(g, &rows, key, order)?,
+    };
+    flip_sign(g, signed, key - 1, &mut sorted)?;
+    sorted.iter_mut().for_each(|row| row.rotate_right(lo));
+    Ok(sorted.concat())
+}
+
+/// All products side by side, then all sums.
+fn mat_mul<G: Gates>(
+    g: &mut G,
+    attrs: &[u32],
+    args: &[Operand<'_, G::Wire>],
+) -> Result<Vec<G::Wire>, G::Error> {
+    let (rows, inner, width) = (attrs[0] as usize, attrs[1] as usize, attrs[2]);
+    let (a, b) = (args[0], args[1]);
+    let columns = b.0.lanes as usize / inner;
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for row in 0..rows {
+        for column in 0..columns {
+            for k in 0..inner {
+                left.extend_from_slice(word(a.0, a.1, row * inner + k));
+                right.extend_from_slice(word(b.0, b.1, k * columns + column));
+            }
+        }
+    }
+    let products = (rows * columns * inner) as u32;
+    let shape = Shape::vector(products, a.0.width);
+    let signed = attrs[3] == 1;
+    let op = if signed { WordOp::MulFullS } else { WordOp::MulFull };
+    let full = each_lane(g, op, &[(shape, &left), (shape, &right)], products)?.concat();
+    let full_shape = Shape::vector(products, 2 * a.0.width);
+    sum(g, signed, &[width, (rows * columns) as u32], (full_shape, &full))
+}
+
+fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
+    let table = words(args[0]);
+    let mut out = Vec::new();
+    for index in words(args[1]) {
+        out.extend(extra::lookup(g, &table, &index)?);
+    }
+    Ok(out)
+}
+
+fn store<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
+    let table = words(args[0]);
+    let here = extra::one_hot(g, args[1].1, table.len(), &args[3].1[0])?;
+    let mut out = Vec::with_capacity(args[0].1.len());
+    for (old, here) in table.iter().zip(&here) {
+        out.extend(g.mux_many(here, args[2].1, old)?);
+    }
+    Ok(out)
+}

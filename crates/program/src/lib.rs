@@ -1,0 +1,33 @@
+//! Structured programs: a typed signature and a body of operations on words and vectors of secret
+//! bits, bounded loops, maps, calls and gate-level blocks.
+//!
+//! A [`Module`] is what both owners read, hash, approve and price before it runs. [`Builder`] makes
+//! one, [`Module::to_text`] and [`Module::to_bytes`] write it, [`Module::run_on`] executes it on any
+//! backend, and [`Module::stats`] counts what it costs; none of them expands its loops.
+//!
+//! `docs/formats/program.md` describes both forms and every operation.
+
+mod apply;
+mod binary;
+mod builder;
+mod extra;
+mod fold;
+mod infer;
+pub mod limits;
+mod liveness;
+mod module;
+mod op;
+mod run;
+mod shape;
+mod stats;
+mod text;
+mod wiring;
+
+pub use binary::{BinaryError, MAGIC};
+pub use builder::{BuildError, Builder};
+pub use module::{Block, Function, Input, Module, Output, Statement};
+pub use op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
+pub use run::{Host, Stream};
+pub use shape::{Kind, Shape};
+pub use stats::{Stats, StatsError};
+pub use text::TextError;

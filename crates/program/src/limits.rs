@@ -1,0 +1,26 @@
+//! What a module may be at most, wherever it comes from: checked while it is built or read.
+
+/// Bits of one word.
+pub const MAX_WIDTH: u32 = 1 << 24;
+/// Bits of one word that is multiplied, divided, sorted or otherwise computed with as a number.
+pub const MAX_NUMBER: u32 = 4096;
+/// Bits of one value.
+pub const MAX_VALUE_BITS: u64 = 1 << 26;
+/// Bits of all values that are visible at one place.
+pub const MAX_LIVE_BITS: u64 = 1 << 28;
+/// Statements of a module, and values of a function.
+pub const MAX_STATEMENTS: usize = 1 << 22;
+/// Functions of a module.
+pub const MAX_FUNCTIONS: usize = 1 << 12;
+/// Ports of either kind.
+pub const MAX_PORTS: usize = 1 << 12;
+/// Blocks within blocks.
+pub const MAX_NESTING: usize = 32;
+/// Iterations of one loop, and lanes of one map.
+pub const MAX_TRIPS: u32 = 1 << 30;
+/// Bytes of a name.
+pub const MAX_NAME: usize = 256;
+/// Bytes of the sentence that says what a module is for.
+pub const MAX_ABOUT: usize = 4096;
+/// Bytes of a file.
+pub const MAX_FILE_BYTES: usize = 1 << 30;

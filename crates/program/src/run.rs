@@ -1,0 +1,580 @@
+//! Executing a module on a machine, statement by statement.
+//!
+//! Memory follows the values that are alive, never the number of gates: loops run one iteration after
+//! the other, and a value goes after its last use.
+
+use cenote_circuit::{Bundle, Clear, Gates, Lanes, Program, Signature};
+
+use crate::apply::apply;
+use crate::fold::{Fold, Folded};
+use crate::module::{Block, Body, Code, Module, Statement};
+use crate::op::{Affine, Op, ValueId};
+use crate::shape::Shape;
+use crate::wiring::gather;
+
+/// A machine that executes modules: gates, and opening to both parties.
+pub trait Host: Gates {
+    /// Opens wires to both parties.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
+}
+
+impl Host for Clear {
+    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Self::Error> {
+        Ok(wires.to_vec())
+    }
+}
+
+/// Iterations of a map that run side by side, given the bits of one.
+///
+/// Many enough to fill every batch, few enough that a wide map does not need memory for all lanes.
+pub(crate) fn map_group(trips: u32, bits: u64) -> u32 {
+    let fit = MAP_BITS / bits.max(1);
+    trips.min(u32::try_from(fit).unwrap_or(u32::MAX).max(1))
+}
+
+/// Bits of all iterations of a map that run side by side.
+const MAP_BITS: u64 = 1 << 20;
+
+impl Module {
+    /// Runs the module: one vector of wires for each input, lane by lane, least significant bit first,
+    /// and one for each output.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When `inputs` do not fit [`Self::signature`]; [`Signature::check_inputs`] tells.
+    pub fn run_on<W: Clone, E>(
+        &self,
+        host: &mut (dyn Host<Wire = W, Error = E> + '_),
+        inputs: &[Vec<W>],
+    ) -> Result<Vec<Vec<W>>, E> {
+        if let Err(error) = self.signature().check_inputs(inputs) {
+            panic!("{error}");
+        }
+        let wires = |port: &Vec<W>| port.iter().cloned().map(Folded::Wire).collect();
+        let mut base = Base(host);
+        let values = call(self, &mut base, &self.main, inputs.iter().map(wires).collect())?;
+        let mut fold = Fold(&mut base);
+        let port = |bits: Vec<Folded<W>>| bits.into_iter().map(|bit| fold.wire(bit)).collect();
+        values.into_iter().map(port).collect()
+    }
+
+    /// The outputs in the clear.
+    ///
+    /// # Panics
+    /// As [`Self::run_on`].
+    #[must_use]
+    pub fn evaluate(&self, inputs: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        match self.run_on(&mut Clear, inputs) {
+            Ok(outputs) => outputs,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The module as a stream of gates, unless it opens values before its end.
+    #[must_use]
+    pub fn stream(&self) -> Option<Stream<'_>> {
+        (!self.is_reactive()).then_some(Stream(self))
+    }
+}
+
+/// A module that opens nothing before its end, as a program of gates.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'m>(&'m Module);
+
+impl Program for Stream<'_> {
+    fn name(&self) -> String {
+        self.0.name().to_owned()
+    }
+
+    fn signature(&self) -> Signature {
+        self.0.signature()
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        self.0.digest()
+    }
+
+    fn run<G: Gates>(
+        &self,
+        g: &mut G,
+        inputs: &[Vec<G::Wire>],
+    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+        self.0.run_on(&mut Silent(g), inputs)
+    }
+}
+
+/// A machine for modules that reveal nothing.
+struct Silent<'g, G>(&'g mut G);
+
+impl<G: Gates> Host for Silent<'_, G> {
+    fn reveal(&mut self, _: &[G::Wire]) -> Result<Vec<bool>, G::Error> {
+        unreachable!("a stream reveals nothing before its end")
+    }
+}
+
+/// Hands every operation of [`Gates`] to the machine that `$inner` gives.
+macro_rules! hand_down {
+    ($self:ident => $inner:expr) => {
+        fn constant(&mut $self, bit: bool) -> Result<Self::Wire, Self::Error> {
+            $inner.constant(bit)
+        }
+        fn xor(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.xor(a, b)
+        }
+        fn not(&mut $self, a: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.not(a)
+        }
+        fn and(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.and(a, b)
+        }
+        fn xor_many(
+            &mut $self,
+            a: &[Self::Wire],
+            b: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.xor_many(a, b)
+        }
+        fn and_many(
+            &mut $self,
+            a: &[Self::Wire],
+            b: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.and_many(a, b)
+        }
+        fn mux_many(
+            &mut $self,
+            select: &Self::Wire,
+            on_true: &[Self::Wire],
+            on_false: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.mux_many(select, on_true, on_false)
+        }
+    };
+}
+
+impl<G: Gates> Gates for Silent<'_, G> {
+    type Wire = G::Wire;
+    type Error = G::Error;
+    hand_down!(self => self.0);
+}
+
+/// The machine that a module was given.
+struct Base<'h, 'd, W, E>(&'h mut (dyn Host<Wire = W, Error = E> + 'd));
+
+impl<W: Clone, E> Gates for Base<'_, '_, W, E> {
+    type Wire = W;
+    type Error = E;
+    hand_down!(self => self.0);
+}
+
+/// Many iterations side by side on the machine that the module was given.
+type Wide<'l, 'h, 'd, W, E> = Lanes<'l, Base<'h, 'd, W, E>>;
+
+/// A machine on which blocks run: one that executes, or one that counts.
+pub(crate) trait Machine: Gates + Sized {
+    /// Takes note of a statement that gives `bits` bits.
+    fn step(&mut self, bits: usize) -> Result<(), Self::Error> {
+        let _ = bits;
+        Ok(())
+    }
+
+    /// Opens a value to both parties.
+    fn reveal(&mut self, value: Value<Self::Wire>) -> Result<Value<Self::Wire>, Self::Error>;
+
+    fn run_for(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, Self::Wire>,
+        carried: Values<Self::Wire>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<Self::Wire>, Self::Error> {
+        let mut carried = opaque(self, carried)?;
+        for counter in 0..trips {
+            env.counters.push(counter);
+            carried = run_block(module, self, env, body, carried)?;
+            carried = opaque(self, carried)?;
+            env.counters.pop();
+        }
+        Ok(carried)
+    }
+
+    fn run_map(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, Self::Wire>,
+        mapped: Values<Self::Wire>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<Self::Wire>, Self::Error>;
+
+    fn run_if(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, Self::Wire>,
+        statement: &Statement,
+        then: &Block,
+        otherwise: &Block,
+    ) -> Result<Values<Self::Wire>, Self::Error> {
+        let Some(Folded::Known(bit)) = env.get(statement.args[0]).first() else {
+            unreachable!("the builder takes public conditions only")
+        };
+        let chosen = if *bit { then } else { otherwise };
+        let results = run_block(module, self, env, chosen, Vec::new())?;
+        opaque(self, results)
+    }
+}
+
+/// A machine that can run iterations side by side.
+trait SideBySide: Machine {
+    /// The wires of the machine that the module was given.
+    type Given: Clone;
+
+    /// One wire for all iterations of a map, from the wires of each.
+    fn spread(&self, parts: &[&Self::Wire]) -> Bundle<Self::Given>;
+
+    /// The wires of each iteration.
+    fn split(&self, bundle: &Bundle<Self::Given>, trips: usize) -> Vec<Self::Wire>;
+
+    fn with_lanes<T>(
+        &mut self,
+        trips: usize,
+        run: impl FnOnce(&mut Wide<'_, '_, '_, Self::Given, Self::Error>) -> T,
+    ) -> T;
+}
+
+impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
+    fn reveal(&mut self, value: Value<W>) -> Result<Value<W>, E> {
+        let wires = wires(self, value)?;
+        Ok(self.0.reveal(&wires)?.into_iter().map(Folded::Known).collect())
+    }
+
+    fn run_map(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, W>,
+        mapped: Values<W>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<W>, E> {
+        run_groups(module, self, env, mapped, trips, body)
+    }
+}
+
+impl<W: Clone, E> SideBySide for Base<'_, '_, W, E> {
+    type Given = W;
+
+    fn spread(&self, parts: &[&W]) -> Bundle<W> {
+        parts.iter().map(|wire| (*wire).clone()).collect::<Vec<W>>().into()
+    }
+
+    fn split(&self, bundle: &Bundle<W>, _: usize) -> Vec<W> {
+        bundle.to_vec()
+    }
+
+    fn with_lanes<T>(
+        &mut self,
+        trips: usize,
+        run: impl FnOnce(&mut Wide<'_, '_, '_, W, E>) -> T,
+    ) -> T {
+        run(&mut Lanes::new(self, trips))
+    }
+}
+
+impl<W: Clone, E> Machine for Wide<'_, '_, '_, W, E> {
+    fn reveal(&mut self, _: Value<Bundle<W>>) -> Result<Value<Bundle<W>>, E> {
+        unreachable!("the builder lets no map reveal anything")
+    }
+
+    fn run_map(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, Bundle<W>>,
+        mapped: Values<Bundle<W>>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<Bundle<W>>, E> {
+        run_groups(module, self, env, mapped, trips, body)
+    }
+}
+
+impl<W: Clone, E> SideBySide for Wide<'_, '_, '_, W, E> {
+    type Given = W;
+
+    /// The iterations of the inner map lie side by side within each lane.
+    fn spread(&self, parts: &[&Bundle<W>]) -> Bundle<W> {
+        let lane = |lane: usize| parts.iter().map(move |part| part[lane].clone());
+        (0..self.width()).flat_map(lane).collect::<Vec<W>>().into()
+    }
+
+    fn split(&self, bundle: &Bundle<W>, trips: usize) -> Vec<Bundle<W>> {
+        let part =
+            |i: usize| bundle.iter().skip(i).step_by(trips).cloned().collect::<Vec<W>>().into();
+        (0..trips).map(part).collect()
+    }
+
+    fn with_lanes<T>(
+        &mut self,
+        trips: usize,
+        run: impl FnOnce(&mut Wide<'_, '_, '_, W, E>) -> T,
+    ) -> T {
+        let width = self.width() * trips;
+        run(&mut Lanes::new(self.inner(), width))
+    }
+}
+
+/// The bits of one value, lane by lane.
+pub(crate) type Value<W> = Vec<Folded<W>>;
+/// Values in order.
+pub(crate) type Values<W> = Vec<Value<W>>;
+
+/// The values of one run of a body.
+pub(crate) struct Env<'b, W> {
+    shapes: &'b [Shape],
+    values: Vec<Option<Value<W>>>,
+    /// Counters of the loops around the statement, outermost first.
+    pub(crate) counters: Vec<u32>,
+}
+
+impl<'b, W: Clone> Env<'b, W> {
+    fn new(shapes: &'b [Shape]) -> Env<'b, W> {
+        Env { shapes, values: vec![None; shapes.len()], counters: Vec::new() }
+    }
+
+    /// What one iteration of a map sees: the captured values, as wires of its machine.
+    pub(crate) fn inner<V: Clone>(&self, body: &Block, wire: impl Fn(&W) -> V) -> Env<'b, V> {
+        let mut inner = Env::new(self.shapes);
+        inner.counters.clone_from(&self.counters);
+        for id in &body.captured {
+            let shared = self.get(*id).iter().map(|bit| match bit {
+                Folded::Known(bit) => Folded::Known(*bit),
+                Folded::Wire(bit) => Folded::Wire(wire(bit)),
+            });
+            inner.put(*id, shared.collect());
+        }
+        inner
+    }
+
+    pub(crate) fn get(&self, id: ValueId) -> &[Folded<W>] {
+        // Definition before use and liveness are the builder's promises.
+        self.values[id.index()]
+            .as_deref()
+            .unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+    }
+
+    /// The value, moved out at its last use.
+    fn take(&mut self, id: ValueId, statement: &Statement) -> Value<W> {
+        let uses = statement.args.iter().filter(|arg| **arg == id).count();
+        if uses == 1 && statement.dead.contains(&id) {
+            return self.values[id.index()].take().unwrap_or_default();
+        }
+        self.get(id).to_vec()
+    }
+
+    fn put(&mut self, id: ValueId, value: Value<W>) {
+        self.values[id.index()] = Some(value);
+    }
+
+    /// The results of a block: its own are moved out, those of enclosing blocks copied.
+    fn results(&mut self, block: &Block) -> Values<W> {
+        let mut values = Vec::with_capacity(block.results.len());
+        for (i, id) in block.results.iter().enumerate() {
+            let again =
+                block.captured.binary_search(id).is_ok() || block.results[i + 1..].contains(id);
+            let moved = if again { None } else { self.values[id.index()].take() };
+            values.push(moved.unwrap_or_else(|| self.get(*id).to_vec()));
+        }
+        values
+    }
+}
+
+/// Runs a body on values of its parameters.
+pub(crate) fn call<M: Machine>(
+    module: &Module,
+    machine: &mut M,
+    body: &Body,
+    args: Values<M::Wire>,
+) -> Result<Values<M::Wire>, M::Error> {
+    let mut env = Env::new(&body.shapes);
+    run_block(module, machine, &mut env, &body.block, args)
+}
+
+pub(crate) fn run_block<M: Machine>(
+    module: &Module,
+    machine: &mut M,
+    env: &mut Env<'_, M::Wire>,
+    block: &Block,
+    args: Values<M::Wire>,
+) -> Result<Values<M::Wire>, M::Error> {
+    for (id, value) in block.params().zip(args) {
+        env.put(id, value);
+    }
+    for statement in &block.statements {
+        let results = run_statement(module, machine, env, statement)?;
+        for (id, value) in statement.results().zip(results) {
+            env.put(id, value);
+        }
+        for id in &statement.dead {
+            env.values[id.index()] = None;
+        }
+    }
+    Ok(env.results(block))
+}
+
+fn run_statement<M: Machine>(
+    module: &Module,
+    machine: &mut M,
+    env: &mut Env<'_, M::Wire>,
+    statement: &Statement,
+) -> Result<Values<M::Wire>, M::Error> {
+    let args = &statement.args;
+    let shape = |id: ValueId| env.shapes[id.index()];
+    machine.step(statement.results().map(|id| shape(id).bits()).sum())?;
+    let value = match &statement.op {
+        Op::Const(constant) => {
+            (0..constant.shape.bits()).map(|i| Folded::Known(constant.bit(i))).collect()
+        }
+        Op::Word(op, attrs) => {
+            let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
+            return apply(&mut Fold(machine), *op, attrs, &operands);
+        }
+        Op::Lanes { at, count, stride } => {
+            let (shape, first) = (shape(args[0]), at.position(&env.counters));
+            let lane = |i: u32| (first as i64 + i64::from(i) * stride) as usize;
+            let lanes = gather(shape, env.get(args[0]), (0..*count).map(lane));
+            opaque_if_moving(machine, at, lanes)?
+        }
+        Op::Put(at) => {
+            let start = at.position(&env.counters) * shape(args[0]).width as usize;
+            let part = env.get(args[1]).to_vec();
+            let mut value = env.take(args[0], statement);
+            value.splice(start..start + part.len(), part);
+            opaque_if_moving(machine, at, value)?
+        }
+        Op::Gather(indices) => {
+            let lanes = indices.iter().map(|index| *index as usize);
+            gather(shape(args[0]), env.get(args[0]), lanes)
+        }
+        Op::Reveal => {
+            let value = env.get(args[0]).to_vec();
+            machine.reveal(value)?
+        }
+        Op::For { trips, body } => {
+            let carried = args.iter().map(|id| env.take(*id, statement)).collect();
+            return machine.run_for(module, env, carried, *trips, body);
+        }
+        Op::Map { trips, body } => {
+            let mapped = args.iter().map(|id| env.take(*id, statement)).collect();
+            return machine.run_map(module, env, mapped, *trips, body);
+        }
+        Op::If { then, otherwise } => {
+            return machine.run_if(module, env, statement, then, otherwise);
+        }
+        Op::Call(function) => {
+            let args = args.iter().map(|id| env.take(*id, statement)).collect();
+            return match &module.functions[function.0 as usize].code {
+                Code::Body(body) => call(module, machine, body, args),
+                Code::Gates(circuit) => circuit.run(&mut Fold(machine), &args),
+            };
+        }
+    };
+    Ok(vec![value])
+}
+
+pub(crate) fn wires<M: Machine>(
+    machine: &mut M,
+    value: Vec<Folded<M::Wire>>,
+) -> Result<Vec<M::Wire>, M::Error> {
+    let mut fold = Fold(machine);
+    value.into_iter().map(|bit| fold.wire(bit)).collect()
+}
+
+/// Constants become wires, so that every iteration costs the same.
+pub(crate) fn opaque<M: Machine>(
+    machine: &mut M,
+    values: Values<M::Wire>,
+) -> Result<Values<M::Wire>, M::Error> {
+    let mut fold = Fold(machine);
+    values.into_iter().map(|value| fold.opaque(value)).collect()
+}
+
+fn opaque_if_moving<M: Machine>(
+    machine: &mut M,
+    at: &Affine,
+    value: Vec<Folded<M::Wire>>,
+) -> Result<Vec<Folded<M::Wire>>, M::Error> {
+    if at.terms.is_empty() { Ok(value) } else { Fold(machine).opaque(value) }
+}
+
+/// Iterations of a map side by side, a group at a time.
+fn run_groups<M: SideBySide>(
+    module: &Module,
+    machine: &mut M,
+    env: &Env<'_, M::Wire>,
+    mapped: Values<M::Wire>,
+    trips: u32,
+    body: &Block,
+) -> Result<Values<M::Wire>, M::Error> {
+    let mapped: Result<Vec<_>, _> = mapped.into_iter().map(|value| wires(machine, value)).collect();
+    let mapped = mapped?;
+    let mut results: Values<M::Wire> = vec![Vec::new(); body.results.len()];
+    let (trips, group) = (trips as usize, map_group(trips, body.lane_bits) as usize);
+    for start in (0..trips).step_by(group) {
+        let count = group.min(trips - start);
+        let group = Group { module, body, start, count, trips };
+        for (all, part) in results.iter_mut().zip(group.run(machine, env, &mapped)?) {
+            all.extend(part);
+        }
+    }
+    Ok(results)
+}
+
+/// Iterations of a map that run side by side.
+struct Group<'b> {
+    module: &'b Module,
+    body: &'b Block,
+    start: usize,
+    count: usize,
+    trips: usize,
+}
+
+impl Group<'_> {
+    fn run<M: SideBySide>(
+        &self,
+        machine: &mut M,
+        env: &Env<'_, M::Wire>,
+        mapped: &[Vec<M::Wire>],
+    ) -> Result<Values<M::Wire>, M::Error> {
+        let args = mapped.iter().map(|value| self.part(machine, value)).collect();
+        let same = |wire: &M::Wire| machine.spread(&vec![wire; self.count]);
+        let mut inner = env.inner(self.body, same);
+        let results = machine.with_lanes(self.count, |wide| {
+            let values = run_block(self.module, wide, &mut inner, self.body, args)?;
+            values.into_iter().map(|value| wires(wide, value)).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(results.iter().map(|bits| self.whole(machine, bits)).collect())
+    }
+
+    /// What the iterations of the group take of an operand, as wires for all of them.
+    fn part<M: SideBySide>(&self, machine: &M, value: &[M::Wire]) -> Value<Bundle<M::Given>> {
+        let bits = value.len() / self.trips;
+        let bit = |bit: usize| {
+            let of = |i: usize| &value[(self.start + i) * bits + bit];
+            Folded::Wire(machine.spread(&(0..self.count).map(of).collect::<Vec<_>>()))
+        };
+        (0..bits).map(bit).collect()
+    }
+
+    /// The results of the iterations one after the other.
+    fn whole<M: SideBySide>(&self, machine: &M, bits: &[Bundle<M::Given>]) -> Value<M::Wire> {
+        let split = |bundle| machine.split(bundle, self.count);
+        let bits: Vec<Vec<M::Wire>> = bits.iter().map(split).collect();
+        let iteration = |i: usize| bits.iter().map(move |bit| Folded::Wire(bit[i].clone()));
+        (0..self.count).flat_map(iteration).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! What a module costs, counted on its structure: each loop body once, whatever the trips.
+
+use std::collections::BTreeMap;
+
+use cenote_circuit::{Gates, Owner, Receiver};
+use serde::{Deserialize, Serialize};
+
+use crate::fold::{Fold, Folded};
+use crate::module::{Block, Module, Statement};
+use crate::run::{Env, Machine, Value, Values, call, map_group, opaque, run_block, wires};
+
+/// What a module costs on any backend. Gates are exact for a module without `if` and `reveal`, and
+/// else a bound: the more expensive branch counts, and opened bits count as secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Conjunctions, those of multiplexers included.
+    pub ands: u64,
+    /// Exclusive ors.
+    pub xors: u64,
+    /// Negations.
+    pub nots: u64,
+    /// Conjunctions on the longest path, at most: iterations of a loop count as one after the other.
+    pub depth: u64,
+    /// Batches of independent conjunctions.
+    pub batches: u64,
+    /// Multiplexers by their number of bits; their conjunctions are in `ands` as well.
+    pub muxes: BTreeMap<u32, u64>,
+    /// Bits of values that are alive at once, at most.
+    pub live_bits: u64,
+    /// Input bits of the garbler.
+    pub garbler_input_bits: u64,
+    /// Input bits of the evaluator.
+    pub evaluator_input_bits: u64,
+    /// Output bits that the garbler learns.
+    pub garbler_output_bits: u64,
+    /// Output bits that the evaluator learns.
+    pub evaluator_output_bits: u64,
+    /// Times that values are opened before the end.
+    pub reveals: u64,
+    /// Bits that are opened before the end.
+    pub revealed_bits: u64,
+    /// Statements that are executed.
+    pub statements: u64,
+    /// Bits that all statements together give: what is moved about in memory.
+    pub moved_bits: u64,
+}
+
+/// A module so large that even its loop bodies, each taken once, are too much to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the bodies of the program have more than {MAX_COUNTED} gates to look at; write it with loops"
+)]
+pub struct StatsError(());
+
+/// Gates that are looked at before a module is refused.
+const MAX_COUNTED: u64 = 1 << 30;
+
+impl Module {
+    /// Counts gates, bits and depth without expanding any loop.
+    ///
+    /// # Errors
+    /// A module whose loop bodies alone have too many gates to look at.
+    pub fn stats(&self) -> Result<Stats, StatsError> {
+        let mut tally = Tally { stats: Stats::default(), weight: 1, batch_weight: 1, looked_at: 0 };
+        let inputs = self.inputs.iter().map(|port| vec![Folded::Wire(0); port.shape.bits()]);
+        let outputs = call(self, &mut tally, &self.main, inputs.collect())?;
+        opaque(&mut tally, outputs)?;
+        let mut stats = tally.stats;
+        stats.live_bits = self.main.peak_bits;
+        for port in &self.inputs {
+            *match port.owner {
+                Owner::Garbler => &mut stats.garbler_input_bits,
+                Owner::Evaluator => &mut stats.evaluator_input_bits,
+            } += port.shape.bits() as u64;
+        }
+        for port in &self.outputs {
+            let bits = port.shape.bits() as u64;
+            if port.receiver != Receiver::Evaluator {
+                stats.garbler_output_bits += bits;
+            }
+            if port.receiver != Receiver::Garbler {
+                stats.evaluator_output_bits += bits;
+            }
+        }
+        Ok(stats)
+    }
+}
+
+/// Counts gates, each as often as the loops around it run. A wire is its depth.
+struct Tally {
+    stats: Stats,
+    weight: u64,
+    batch_weight: u64,
+    looked_at: u64,
+}
+
+impl Tally {
+    fn look(&mut self, gates: usize) -> Result<(), StatsError> {
+        self.looked_at += gates as u64;
+        if self.looked_at > MAX_COUNTED { Err(StatsError(())) } else { Ok(()) }
+    }
+
+    fn conjunctions(&mut self, count: usize) -> Result<(), StatsError> {
+        self.look(count)?;
+        add(&mut self.stats.ands, self.weight, count as u64);
+        Ok(())
+    }
+
+    fn deeper(&mut self, a: u64, b: u64) -> u64 {
+        let depth = a.max(b).saturating_add(1);
+        self.stats.depth = self.stats.depth.max(depth);
+        depth
+    }
+
+    fn batch(&mut self) {
+        self.stats.batches = self.stats.batches.saturating_add(self.batch_weight);
+    }
+
+    /// Runs `step` as if it ran `times` times.
+    fn weighted<T>(
+        &mut self,
+        times: u64,
+        batches: u64,
+        step: impl FnOnce(&mut Tally) -> Result<T, StatsError>,
+    ) -> Result<T, StatsError> {
+        let before = (self.weight, self.batch_weight);
+        self.weight = self.weight.saturating_mul(times);
+        self.batch_weight = self.batch_weight.saturating_mul(batches);
+        let result = step(self);
+        (self.weight, self.batch_weight) = before;
+        result
+    }
+}
+
+fn add(sum: &mut u64, weight: u64, count: u64) {
+    *sum = sum.saturating_add(weight.saturating_mul(count));
+}
+
+impl Gates for Tally {
+    type Wire = u64;
+    type Error = StatsError;
+
+    fn constant(&mut self, _: bool) -> Result<u64, StatsError> {
+        self.look(1)?;
+        Ok(0)
+    }
+
+    fn xor(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
+        self.look(1)?;
+        add(&mut self.stats.xors, self.weight, 1);
+        Ok(*a.max(b))
+    }
+
+    fn not(&mut self, a: &u64) -> Result<u64, StatsError> {
+        self.look(1)?;
+        add(&mut self.stats.nots, self.weight, 1);
+        Ok(*a)
+    }
+
+    fn and(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
+        self.conjunctions(1)?;
+        self.batch();
+        Ok(self.deeper(*a, *b))
+    }
+
+    fn and_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.conjunctions(a.len().min(b.len()))?;
+        self.batch();
+        Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &u64,
+        on_true: &[u64],
+        on_false: &[u64],
+    ) -> Result<Vec<u64>, StatsError> {
+        let count = on_true.len().min(on_false.len());
+        self.conjunctions(count)?;
+        self.batch();
+        add(&mut self.stats.xors, self.weight, 2 * count as u64);
+        let muxes = self.stats.muxes.entry(count as u32).or_default();
+        add(muxes, self.weight, 1);
+        let pairs = on_true.iter().zip(on_false);
+        Ok(pairs.map(|(a, b)| self.deeper(*select, *a.max(b)).max(*b)).collect())
+    }
+}
+
+impl Machine for Tally {
+    fn step(&mut self, bits: usize) -> Result<(), StatsError> {
+        add(&mut self.stats.statements, self.weight, 1);
+        add(&mut self.stats.moved_bits, self.weight, bits as u64);
+        self.look(1 + bits / 64)
+    }
+
+    fn reveal(&mut self, value: Vec<Folded<u64>>) -> Result<Vec<Folded<u64>>, StatsError> {
+        add(&mut self.stats.reveals, self.weight, 1);
+        add(&mut self.stats.revealed_bits, self.weight, value.len() as u64);
+        Fold(self).opaque(value)
+    }
+
+    /// One iteration counts for all of them. Each makes the longest path longer by no more than one
+    /// whose wires all start where the longest path ends.
+    fn run_for(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, u64>,
+        carried: Values<u64>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<u64>, StatsError> {
+        let before = self.stats.depth;
+        let level = |value: Value<u64>, depth: u64| vec![Folded::Wire(depth); value.len()];
+        let carried = carried.into_iter().map(|value| level(value, before)).collect();
+        env.counters.push(0);
+        let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
+            run_block(module, tally, env, body, carried)
+        })?;
+        env.counters.pop();
+        let rise = self.stats.depth - before;
+        self.stats.depth = before.saturating_add(rise.saturating_mul(u64::from(trips)));
+        Ok(results.into_iter().map(|value| level(value, self.stats.depth)).collect())
+    }
+
+    fn run_map(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, u64>,
+        mapped: Values<u64>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<u64>, StatsError> {
+        let mut args = Vec::with_capacity(mapped.len());
+        for value in mapped {
+            let value = wires(self, value)?;
+            let bits = value.len() / trips as usize;
+            let deepest = |bit: usize| value.iter().skip(bit).step_by(bits).max().copied();
+            args.push((0..bits).map(|bit| Folded::Wire(deepest(bit).unwrap_or(0))).collect());
+        }
+        let mut inner = env.inner(body, Clone::clone);
+        let groups = trips.div_ceil(map_group(trips, body.lane_bits));
+        let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {
+            let values = run_block(module, tally, &mut inner, body, args)?;
+            opaque(tally, values)
+        })?;
+        let whole = |value: Vec<Folded<u64>>| value.repeat(trips as usize);
+        Ok(results.into_iter().map(whole).collect())
+    }
+
+    /// The branch with more conjunctions counts.
+    fn run_if(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, u64>,
+        _: &Statement,
+        then: &Block,
+        otherwise: &Block,
+    ) -> Result<Values<u64>, StatsError> {
+        let before = self.stats.clone();
+        let mut branch = |tally: &mut Tally, block: &Block| {
+            tally.stats = before.clone();
+            let values = run_block(module, tally, env, block, Vec::new())?;
+            opaque(tally, values)
+        };
+        let first = branch(self, then)?;
+        let costs = self.stats.clone();
+        let second = branch(self, otherwise)?;
+        if costs.ands > self.stats.ands {
+            self.stats = costs;
+        }
+        let deeper = |(a, b): (Vec<Folded<u64>>, Vec<Folded<u64>>)| {
+            let pairs = a.into_iter().zip(b);
+            let deeper = |(a, b)| match (a, b) {
+                (Folded::Wire(a), Folded::Wire(b)) => Folded::Wire(u64::max(a, b)),
+                (a, _) => a,
+            };
+            pairs.map(deeper).collect()
+        };
+        Ok(first.into_iter().zip(second).map(deeper).collect())
+    }
+}

@@ -1,0 +1,625 @@
+//! Reading the text form.
+
+use std::collections::HashMap;
+
+use cenote_circuit::{Gate, Owner, Receiver};
+
+use super::TextError;
+use super::lex::{Token, TokenKind, tokens};
+use crate::builder::{BuildError, Builder, plain_circuit};
+use crate::limits::MAX_FILE_BYTES;
+use crate::module::Module;
+use crate::op::{Affine, Constant, FunctionId, LoopVar, ValueId, WordOp};
+use crate::shape::{Kind, Shape};
+
+impl Module {
+    /// Reads the text form. Values may have any names; printing numbers them.
+    ///
+    /// # Errors
+    /// What is wrong, with its line and column.
+    pub fn parse_text(text: &str) -> Result<Module, TextError> {
+        if text.len() > MAX_FILE_BYTES {
+            let what = format!("a file has at most {MAX_FILE_BYTES} bytes");
+            return Err(TextError { line: 1, column: 1, what });
+        }
+        Parser { tokens: tokens(text)?, at: 0, functions: HashMap::new() }.module()
+    }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    functions: HashMap<String, FunctionId>,
+}
+
+/// Names of the values and counters of one function.
+#[derive(Default)]
+struct Scope {
+    values: HashMap<String, ValueId>,
+    counters: Vec<(String, LoopVar)>,
+}
+
+type Parsed<T> = Result<T, TextError>;
+
+impl Parser {
+    fn token(&self) -> &Token {
+        // The last token is the end, which is never passed.
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn error(&self, what: impl Into<String>) -> TextError {
+        let Token { line, column, .. } = *self.token();
+        TextError { line, column, what: what.into() }
+    }
+
+    fn expected(&self, what: &str) -> TextError {
+        self.error(format!("expected {what}, found {}", self.token().kind.shown()))
+    }
+
+    fn next(&mut self) -> TokenKind {
+        let kind = self.token().kind.clone();
+        self.at += 1;
+        kind
+    }
+
+    fn is_sign(&self, sign: char) -> bool {
+        self.token().kind == TokenKind::Sign(sign)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(&self.token().kind, TokenKind::Word(found) if found == word)
+    }
+
+    fn sign(&mut self, sign: char) -> Parsed<()> {
+        if !self.is_sign(sign) {
+            return Err(self.expected(&format!("`{sign}`")));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn skip_sign(&mut self, sign: char) -> bool {
+        let found = self.is_sign(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn keyword(&mut self, word: &str) -> Parsed<()> {
+        if !self.is_word(word) {
+            return Err(self.expected(&format!("`{word}`")));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, what: &str) -> Parsed<String> {
+        match self.token().kind.clone() {
+            TokenKind::Word(word) => {
+                self.at += 1;
+                Ok(word)
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn number(&mut self, what: &str) -> Parsed<u32> {
+        let number = match &self.token().kind {
+            TokenKind::Word(word) => word.parse().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| self.expected(what))?;
+        self.at += 1;
+        Ok(number)
+    }
+
+    /// What the builder says, at the token `at`.
+    fn built<T>(&self, at: usize, result: Result<T, BuildError>) -> Parsed<T> {
+        result.map_err(|error| {
+            let Token { line, column, .. } = self.tokens[at.min(self.tokens.len() - 1)];
+            TextError { line, column, what: error.to_string() }
+        })
+    }
+
+    fn module(mut self) -> Parsed<Module> {
+        self.keyword("cenote")?;
+        if self.number("the version of the format")? != 1 {
+            self.at -= 1;
+            return Err(self.expected("version 1"));
+        }
+        self.keyword("program")?;
+        let start = self.at;
+        let name = self.word("the name of the program")?;
+        let about = match self.next() {
+            TokenKind::Text(about) => about,
+            _ => {
+                self.at -= 1;
+                return Err(self.expected("a text that says what the program is for"));
+            }
+        };
+        let mut builder = self.built(start, Builder::new(&name, &about))?;
+        loop {
+            if self.is_word("function") {
+                self.function(&mut builder)?;
+            } else if self.is_word("circuit") {
+                self.circuit(&mut builder)?;
+            } else {
+                break;
+            }
+        }
+        let mut scope = Scope::default();
+        let mut inputs = 0;
+        while self.is_word("input") {
+            let id = self.input(&mut builder)?;
+            scope.values.insert(inputs.to_string(), id);
+            inputs += 1;
+        }
+        if !self.is_sign('{') {
+            return Err(self.expected("`function`, `circuit`, `input`, or `{` and the statements"));
+        }
+        self.sign('{')?;
+        while !self.is_sign('}') {
+            self.statement(&mut builder, &mut scope)?;
+        }
+        self.sign('}')?;
+        while self.is_word("output") {
+            self.output(&mut builder, &scope)?;
+        }
+        if self.token().kind != TokenKind::End {
+            return Err(self.expected("`output`, or the end"));
+        }
+        let end = self.at;
+        self.built(end, builder.finish())
+    }
+
+    fn shape(&mut self) -> Parsed<Shape> {
+        let shape = match &self.token().kind {
+            TokenKind::Word(word) => parse_shape(word),
+            _ => None,
+        };
+        let shape = shape.ok_or_else(|| self.expected("a shape like b32 or 100xb32"))?;
+        self.at += 1;
+        Ok(shape)
+    }
+
+    fn kind(&mut self) -> Parsed<Kind> {
+        let word = self.word("a kind: bits, bool, uint, int or fixed.8")?;
+        let fraction = word.strip_prefix("fixed.").and_then(|f| f.parse().ok());
+        match (word.as_str(), fraction) {
+            ("bits", _) => Ok(Kind::Bits),
+            ("bool", _) => Ok(Kind::Bool),
+            ("uint", _) => Ok(Kind::UInt),
+            ("int", _) => Ok(Kind::Int),
+            (_, Some(fraction)) => Ok(Kind::Fixed { fraction }),
+            _ => {
+                self.at -= 1;
+                Err(self.expected("a kind: bits, bool, uint, int or fixed.8"))
+            }
+        }
+    }
+
+    fn input(&mut self, b: &mut Builder) -> Parsed<ValueId> {
+        self.keyword("input")?;
+        let start = self.at;
+        let name = self.word("the name of the input")?;
+        self.sign(':')?;
+        let owner = match self.word("garbler or evaluator")?.as_str() {
+            "garbler" => Owner::Garbler,
+            "evaluator" => Owner::Evaluator,
+            _ => {
+                self.at -= 1;
+                return Err(self.expected("garbler or evaluator"));
+            }
+        };
+        let (kind, shape) = (self.kind()?, self.shape()?);
+        self.built(start, b.input(&name, owner, kind, shape))
+    }
+
+    fn output(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<()> {
+        self.keyword("output")?;
+        let start = self.at;
+        let name = self.word("the name of the output")?;
+        self.sign(':')?;
+        let receiver = match self.word("garbler, evaluator or both")?.as_str() {
+            "garbler" => Receiver::Garbler,
+            "evaluator" => Receiver::Evaluator,
+            "both" => Receiver::Both,
+            _ => {
+                self.at -= 1;
+                return Err(self.expected("garbler, evaluator or both"));
+            }
+        };
+        let kind = self.kind()?;
+        let value = self.value(scope)?;
+        self.built(start, b.output(&name, receiver, kind, value))
+    }
+
+    fn function(&mut self, b: &mut Builder) -> Parsed<()> {
+        self.keyword("function")?;
+        let start = self.at;
+        let name = self.word("the name of the function")?;
+        self.sign('(')?;
+        let (mut names, mut shapes) = (Vec::new(), Vec::new());
+        while !self.is_sign(')') {
+            names.push(self.fresh_name()?);
+            self.sign(':')?;
+            shapes.push(self.shape()?);
+            if !self.skip_sign(',') {
+                break;
+            }
+        }
+        self.sign(')')?;
+        self.sign('{')?;
+        let params = self.built(start, b.begin_function(&name, &shapes))?;
+        let mut scope = Scope::default();
+        self.define(&mut scope, names, &params)?;
+        let results = self.block(b, &mut scope)?;
+        let id = self.built(start, b.end_function(&results))?;
+        self.functions.insert(name, id);
+        Ok(())
+    }
+
+    /// Statements up to `yield` and the closing brace; gives what is yielded.
+    fn block(&mut self, b: &mut Builder, scope: &mut Scope) -> Parsed<Vec<ValueId>> {
+        while !self.is_word("yield") {
+            if self.is_sign('}') || self.token().kind == TokenKind::End {
+                return Err(self.expected("a statement, or `yield` and the results of the block"));
+            }
+            self.statement(b, scope)?;
+        }
+        self.keyword("yield")?;
+        let results = self.values(scope)?;
+        self.sign('}')?;
+        Ok(results)
+    }
+
+    fn fresh_name(&mut self) -> Parsed<String> {
+        match self.token().kind.clone() {
+            TokenKind::Value(name) => {
+                self.at += 1;
+                Ok(name)
+            }
+            _ => Err(self.expected("a value like %7")),
+        }
+    }
+
+    fn fresh_names(&mut self) -> Parsed<Vec<String>> {
+        let mut names = Vec::new();
+        while matches!(self.token().kind, TokenKind::Value(_)) {
+            names.push(self.fresh_name()?);
+            if !self.skip_sign(',') {
+                break;
+            }
+        }
+        Ok(names)
+    }
+
+    fn value(&mut self, scope: &Scope) -> Parsed<ValueId> {
+        let known = match &self.token().kind {
+            TokenKind::Value(name) => scope.values.get(name).copied(),
+            _ => return Err(self.expected("a value like %7")),
+        };
+        let id = known.ok_or_else(|| {
+            self.error(format!("{} is not defined before this line", self.token().kind.shown()))
+        })?;
+        self.at += 1;
+        Ok(id)
+    }
+
+    fn values(&mut self, scope: &Scope) -> Parsed<Vec<ValueId>> {
+        let mut values = Vec::new();
+        while matches!(self.token().kind, TokenKind::Value(_)) {
+            values.push(self.value(scope)?);
+            if !self.skip_sign(',') {
+                break;
+            }
+        }
+        Ok(values)
+    }
+
+    fn define(&mut self, scope: &mut Scope, names: Vec<String>, ids: &[ValueId]) -> Parsed<()> {
+        if names.len() != ids.len() {
+            let (gives, named) = (ids.len(), names.len());
+            return Err(self.error(format!("this gives {gives} values, {named} are named")));
+        }
+        for (name, id) in names.into_iter().zip(ids) {
+            if scope.values.insert(name.clone(), *id).is_some() {
+                return Err(self.error(format!("%{name} is defined twice; choose another name")));
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, b: &mut Builder, scope: &mut Scope) -> Parsed<()> {
+        let names = self.fresh_names()?;
+        if !names.is_empty() {
+            self.sign('=')?;
+        }
+        let start = self.at;
+        let op = self.word("an operation")?;
+        let ids = match op.as_str() {
+            "const" => vec![self.constant(b)?],
+            "lanes" => vec![self.lanes(b, scope)?],
+            "put" => {
+                self.sign('{')?;
+                let at = self.place(scope)?;
+                self.sign('}')?;
+                let [value, part] = self.operands(scope)?;
+                vec![self.built(start, b.put(value, at, part))?]
+            }
+            "gather" => {
+                let indices = self.indices()?;
+                let [value] = self.operands(scope)?;
+                vec![self.built(start, b.gather(value, &indices))?]
+            }
+            "reveal" => {
+                let [value] = self.operands(scope)?;
+                vec![self.built(start, b.reveal(value))?]
+            }
+            "for" | "map" | "if" | "call" => self.control(&op, b, scope)?,
+            _ => self.word_op(&op, start, b, scope)?,
+        };
+        self.define(scope, names, &ids)
+    }
+
+    fn operands<const N: usize>(&mut self, scope: &Scope) -> Parsed<[ValueId; N]> {
+        let values = self.values(scope)?;
+        let given = values.len();
+        values
+            .try_into()
+            .map_err(|_| self.error(format!("{N} operands are needed, {given} are given")))
+    }
+
+    fn word_op(
+        &mut self,
+        name: &str,
+        start: usize,
+        b: &mut Builder,
+        scope: &Scope,
+    ) -> Parsed<Vec<ValueId>> {
+        let Some(op) = WordOp::by_name(name) else {
+            self.at = start;
+            return Err(self.expected("an operation"));
+        };
+        let mut attrs = Vec::new();
+        if !op.attributes().is_empty() {
+            self.sign('{')?;
+            for (i, attribute) in op.attributes().iter().enumerate() {
+                if i > 0 {
+                    self.sign(',')?;
+                }
+                self.keyword(attribute)?;
+                self.sign('=')?;
+                attrs.push(self.number("a number")?);
+            }
+            self.sign('}')?;
+        }
+        let args = self.values(scope)?;
+        self.built(start, b.word(op, &attrs, &args))
+    }
+
+    fn constant(&mut self, b: &mut Builder) -> Parsed<ValueId> {
+        let start = self.at;
+        let shape = self.shape()?;
+        if !shape.is_valid() {
+            self.at = start;
+            return Err(self.error(format!("{shape} is empty or too large")));
+        }
+        let all = self.is_word("all");
+        self.at += usize::from(all);
+        let mut bits = Vec::with_capacity(shape.bits());
+        for _ in 0..if all { 1 } else { shape.lanes } {
+            self.literal(shape.width as usize, &mut bits)?;
+        }
+        let words = if all { shape.lanes as usize } else { 1 };
+        let constant = Constant::new(shape, &bits.repeat(words));
+        self.built(start, b.packed_constant(constant))
+    }
+
+    /// A hexadecimal number of `width` bits.
+    fn literal(&mut self, width: usize, bits: &mut Vec<bool>) -> Parsed<()> {
+        let digits = match &self.token().kind {
+            TokenKind::Word(word) => word.strip_prefix("0x").map(str::to_owned),
+            _ => None,
+        };
+        let digits = digits.filter(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()));
+        let digits = digits.ok_or_else(|| self.expected("a hexadecimal number like 0x2a"))?;
+        let end = bits.len() + width;
+        let values = digits.chars().rev().filter_map(|digit| digit.to_digit(16));
+        for bit in values.flat_map(|digit| (0..4).map(move |i| digit >> i & 1 == 1)) {
+            if bits.len() < end {
+                bits.push(bit);
+            } else if bit {
+                return Err(self.error(format!("the number has more than {width} bits")));
+            }
+        }
+        bits.resize(end, false);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn lanes(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<ValueId> {
+        let start = self.at;
+        self.sign('{')?;
+        let at = self.place(scope)?;
+        self.sign(',')?;
+        self.keyword("count")?;
+        self.sign('=')?;
+        let count = self.number("how many lanes")?;
+        self.sign(',')?;
+        self.keyword("stride")?;
+        self.sign('=')?;
+        let negative = self.skip_sign('-');
+        let stride = i64::from(self.number("a number")?);
+        self.sign('}')?;
+        let [value] = self.operands(scope)?;
+        self.built(start, b.lanes(value, at, count, if negative { -stride } else { stride }))
+    }
+
+    /// `at=3 + 2*i0 - 1*i1`.
+    fn place(&mut self, scope: &Scope) -> Parsed<Affine> {
+        self.keyword("at")?;
+        self.sign('=')?;
+        let negative = self.skip_sign('-');
+        let constant = i64::from(self.number("a number")?);
+        let mut at = Affine::at(if negative { -constant } else { constant });
+        while self.is_sign('+') || self.is_sign('-') {
+            let negative = self.next() == TokenKind::Sign('-');
+            let factor = i64::from(self.number("a factor")?);
+            self.sign('*')?;
+            let name = self.word("a loop counter")?;
+            let var = scope.counters.iter().rev().find(|(known, _)| *known == name);
+            let Some((_, var)) = var else {
+                self.at -= 1;
+                return Err(self.expected("the counter of a loop around this statement"));
+            };
+            at = at.plus(*var, if negative { -factor } else { factor });
+        }
+        Ok(at)
+    }
+
+    fn indices(&mut self) -> Parsed<Vec<u32>> {
+        self.sign('{')?;
+        let mut indices = vec![self.number("the number of a lane")?];
+        while self.skip_sign(',') {
+            indices.push(self.number("the number of a lane")?);
+        }
+        self.sign('}')?;
+        Ok(indices)
+    }
+
+    fn control(&mut self, op: &str, b: &mut Builder, scope: &mut Scope) -> Parsed<Vec<ValueId>> {
+        let start = self.at - 1;
+        match op {
+            "for" => {
+                let trips = self.number("how often the loop runs")?;
+                let carried = self.arguments(scope)?;
+                let (var, params) = self.built(start, b.begin_for(trips, &carried))?;
+                self.sign('{')?;
+                self.sign('|')?;
+                if !matches!(self.token().kind, TokenKind::Value(_) | TokenKind::Sign('|')) {
+                    return Err(self.expected("the carried values, like |%7, %8|"));
+                }
+                scope.counters.push((format!("i{}", var.0), var));
+                self.params(scope, &params)?;
+                let results = self.block(b, scope)?;
+                scope.counters.pop();
+                self.built(start, b.end_for(&results))
+            }
+            "map" => {
+                let trips = self.number("how many iterations there are")?;
+                let mapped = self.arguments(scope)?;
+                let params = self.built(start, b.begin_map(trips, &mapped))?;
+                self.sign('{')?;
+                self.sign('|')?;
+                self.params(scope, &params)?;
+                let results = self.block(b, scope)?;
+                self.built(start, b.end_map(&results))
+            }
+            "if" => {
+                let [condition] = self.operands(scope)?;
+                self.built(start, b.begin_if(condition))?;
+                self.sign('{')?;
+                let results = self.block(b, scope)?;
+                self.built(start, b.begin_else(&results))?;
+                self.keyword("else")?;
+                self.sign('{')?;
+                let results = self.block(b, scope)?;
+                self.built(start, b.end_if(&results))
+            }
+            _ => {
+                let name = self.word("the name of a function")?;
+                let Some(function) = self.functions.get(&name).copied() else {
+                    self.at -= 1;
+                    return Err(self.expected("a function that is defined above"));
+                };
+                let args = self.arguments(scope)?;
+                self.built(start, b.call(function, &args))
+            }
+        }
+    }
+
+    fn arguments(&mut self, scope: &Scope) -> Parsed<Vec<ValueId>> {
+        self.sign('(')?;
+        let values = self.values(scope)?;
+        self.sign(')')?;
+        Ok(values)
+    }
+
+    fn params(&mut self, scope: &mut Scope, ids: &[ValueId]) -> Parsed<()> {
+        let names = self.fresh_names()?;
+        self.define(scope, names, ids)?;
+        self.sign('|')
+    }
+
+    fn circuit(&mut self, b: &mut Builder) -> Parsed<()> {
+        self.keyword("circuit")?;
+        let start = self.at;
+        let name = self.word("the name of the circuit")?;
+        let params = self.shape_list()?;
+        self.sign('-')?;
+        self.sign('>')?;
+        let results = self.shape_list()?;
+        self.sign('{')?;
+        let mut gates = Vec::new();
+        while !self.is_word("yield") {
+            gates.push(self.gate()?);
+        }
+        self.keyword("yield")?;
+        let mut outputs = Vec::new();
+        while !self.is_sign('}') {
+            outputs.push(self.number("a wire, or `}`")?);
+        }
+        self.sign('}')?;
+        let circuit = plain_circuit(&params, &results, gates, outputs)
+            .map_err(|error| self.error(format!("circuit `{name}`: {error}")))?;
+        let id = self.built(start, b.circuit(&name, circuit, &params, &results))?;
+        self.functions.insert(name, id);
+        Ok(())
+    }
+
+    fn shape_list(&mut self) -> Parsed<Vec<Shape>> {
+        self.sign('(')?;
+        let mut shapes = Vec::new();
+        while !self.is_sign(')') {
+            shapes.push(self.shape()?);
+            if !self.skip_sign(',') {
+                break;
+            }
+        }
+        self.sign(')')?;
+        Ok(shapes)
+    }
+
+    fn gate(&mut self) -> Parsed<Gate> {
+        const KINDS: &str = "a gate: xor, and, not, const or copy; or yield";
+        let kind = self.word(KINDS)?;
+        let mut wire = || self.number("a wire");
+        Ok(match kind.as_str() {
+            "xor" => Gate::Xor(wire()?, wire()?),
+            "and" => Gate::And(wire()?, wire()?),
+            "not" => Gate::Inv(wire()?),
+            "copy" => Gate::Eqw(wire()?),
+            "const" => match wire()? {
+                0 => Gate::Eq(false),
+                1 => Gate::Eq(true),
+                _ => {
+                    self.at -= 1;
+                    return Err(self.expected("0 or 1"));
+                }
+            },
+            _ => {
+                self.at -= 1;
+                return Err(self.expected(KINDS));
+            }
+        })
+    }
+}
+
+fn parse_shape(word: &str) -> Option<Shape> {
+    let (lanes, width) = match word.split_once('x') {
+        Some((lanes, width)) => (lanes.parse().ok()?, width),
+        None => (1, word),
+    };
+    let width = width.strip_prefix('b')?.parse().ok()?;
+    Some(Shape { lanes, width })
+}
