@@ -31,32 +31,7 @@ impl<'p, P: Program> ProgramJob<'p, P> {
     ) -> Result<ProgramJob<'p, P>, Fault> {
         let signature = program.signature();
         let owners: Vec<Role> = signature.owners().into_iter().map(role_of).collect();
-        let given = own.len();
-        let mut own = own.into_iter();
-        let mut inputs = Vec::with_capacity(owners.len());
-        for (port, &owner) in signature.inputs.iter().zip(&owners) {
-            if owner != role {
-                inputs.push(None);
-                continue;
-            }
-            let count = owners.iter().filter(|&&owner| owner == role).count();
-            let bits = own.next().ok_or_else(|| {
-                Fault::Misuse(format!("the {role} owns {count} inputs, {given} were given"))
-            })?;
-            if bits.len() != port.bits {
-                let (name, expected) = (&port.name, port.bits);
-                return Err(Fault::Misuse(format!(
-                    "input `{name}` takes {expected} bits, {} were given",
-                    bits.len()
-                )));
-            }
-            inputs.push(Some(bits));
-        }
-        if own.next().is_some() {
-            return Err(Fault::Misuse(format!(
-                "{given} inputs were given, more than the {role} owns"
-            )));
-        }
+        let inputs = assign_inputs(&signature, &owners, role, own)?;
         let digest = program.digest();
         Ok(ProgramJob { program, signature, digest, owners, inputs, receivers })
     }
@@ -91,47 +66,79 @@ impl<P: Program> Job for ProgramJob<'_, P> {
     }
 
     fn run<Q: Party>(&self, party: &mut Q) -> Result<Self::Output, Fault> {
-        let mut wires = Vec::with_capacity(self.inputs.len());
-        for ((port, &owner), bits) in
-            self.signature.inputs.iter().zip(&self.owners).zip(&self.inputs)
-        {
-            wires.push(party.input(owner, port.bits, bits.as_deref())?);
-        }
+        let wires = bring_in(party, &self.signature, &self.owners, &self.inputs)?;
         let outputs = party.exec(self.program, &wires)?;
         drop(wires);
-        self.reveal(party, &outputs)
+        let receivers: Vec<Receivers> =
+            (0..outputs.len()).map(|port| self.receivers_of(port)).collect();
+        open_outputs(party, &outputs, &receivers)
     }
 }
 
-impl<P: Program> ProgramJob<'_, P> {
-    /// One reveal for each set of receivers, so that the number of rounds does not grow with the
-    /// number of ports.
-    fn reveal<Q: Party>(
-        &self,
-        party: &mut Q,
-        outputs: &[Vec<Q::Wire>],
-    ) -> Result<Vec<Option<Vec<bool>>>, Fault> {
-        let mut results: Vec<Option<Vec<bool>>> = vec![None; outputs.len()];
-        for to in [Receivers::Evaluator, Receivers::Garbler, Receivers::Both] {
-            let ports: Vec<usize> =
-                (0..outputs.len()).filter(|&port| self.receivers_of(port) == to).collect();
-            if ports.is_empty() {
-                continue;
-            }
-            let wires: Vec<Q::Wire> =
-                ports.iter().flat_map(|&port| outputs[port].iter().cloned()).collect();
-            let Some(bits) = party.reveal(to, &wires)? else { continue };
-            let mut rest = bits.as_slice();
-            for port in ports {
-                let (own, others) = rest
-                    .split_at_checked(outputs[port].len())
-                    .ok_or_else(|| Fault::Internal("a reveal gave too few bits".into()))?;
-                results[port] = Some(own.to_vec());
-                rest = others;
-            }
-        }
-        Ok(results)
+/// The values of this side's ports at their places; `None` for the other's.
+pub(crate) fn assign_inputs(
+    signature: &Signature,
+    owners: &[Role],
+    role: Role,
+    own: Vec<Vec<bool>>,
+) -> Result<Vec<Option<Vec<bool>>>, Fault> {
+    let count = owners.iter().filter(|&&owner| owner == role).count();
+    if own.len() != count {
+        let given = own.len();
+        let what = format!("the {role} owns {count} inputs, {given} were given");
+        return Err(Fault::Misuse(what));
     }
+    let mut own = own.into_iter();
+    let mut inputs = Vec::with_capacity(owners.len());
+    for (port, &owner) in signature.inputs.iter().zip(owners) {
+        let bits = if owner == role { own.next() } else { None };
+        if let Some(given) = bits.as_ref().map(Vec::len).filter(|given| *given != port.bits) {
+            let (name, expected) = (&port.name, port.bits);
+            let what = format!("input `{name}` takes {expected} bits, {given} were given");
+            return Err(Fault::Misuse(what));
+        }
+        inputs.push(bits);
+    }
+    Ok(inputs)
+}
+
+/// Brings the inputs of all ports in, in order.
+pub(crate) fn bring_in<Q: Party>(
+    party: &mut Q,
+    signature: &Signature,
+    owners: &[Role],
+    inputs: &[Option<Vec<bool>>],
+) -> Result<Vec<Vec<Q::Wire>>, Fault> {
+    let ports = signature.inputs.iter().zip(owners).zip(inputs);
+    ports.map(|((port, &owner), bits)| party.input(owner, port.bits, bits.as_deref())).collect()
+}
+
+/// Opens each output port to its receivers: one reveal for each set of receivers, so that the number
+/// of rounds does not grow with the number of ports.
+pub(crate) fn open_outputs<Q: Party>(
+    party: &mut Q,
+    outputs: &[Vec<Q::Wire>],
+    receivers: &[Receivers],
+) -> Result<Vec<Option<Vec<bool>>>, Fault> {
+    let mut results: Vec<Option<Vec<bool>>> = vec![None; outputs.len()];
+    for to in [Receivers::Evaluator, Receivers::Garbler, Receivers::Both] {
+        let ports: Vec<usize> = (0..outputs.len()).filter(|&port| receivers[port] == to).collect();
+        if ports.is_empty() {
+            continue;
+        }
+        let wires: Vec<Q::Wire> =
+            ports.iter().flat_map(|&port| outputs[port].iter().cloned()).collect();
+        let Some(bits) = party.reveal(to, &wires)? else { continue };
+        let mut rest = bits.as_slice();
+        for port in ports {
+            let (own, others) = rest
+                .split_at_checked(outputs[port].len())
+                .ok_or_else(|| Fault::Internal("a reveal gave too few bits".into()))?;
+            results[port] = Some(own.to_vec());
+            rest = others;
+        }
+    }
+    Ok(results)
 }
 
 /// A list that fits a handshake field: the digest of a long one stands for it.

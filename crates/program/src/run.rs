@@ -50,14 +50,14 @@ impl Module {
     pub fn run_on<W: Clone, E>(
         &self,
         host: &mut (dyn Host<Wire = W, Error = E> + '_),
-        inputs: &[Vec<W>],
+        inputs: Vec<Vec<W>>,
     ) -> Result<Vec<Vec<W>>, E> {
-        if let Err(error) = self.signature().check_inputs(inputs) {
+        if let Err(error) = self.signature().check_inputs(&inputs) {
             panic!("{error}");
         }
-        let wires = |port: &Vec<W>| port.iter().cloned().map(Folded::Wire).collect();
+        let wires = |port: Vec<W>| port.into_iter().map(Folded::Wire).collect();
         let mut base = Base(host);
-        let values = call(self, &mut base, &self.main, inputs.iter().map(wires).collect())?;
+        let values = call(self, &mut base, &self.main, inputs.into_iter().map(wires).collect())?;
         let mut fold = Fold(&mut base);
         let port = |bits: Vec<Folded<W>>| bits.into_iter().map(|bit| fold.wire(bit)).collect();
         values.into_iter().map(port).collect()
@@ -69,7 +69,7 @@ impl Module {
     /// As [`Self::run_on`].
     #[must_use]
     pub fn evaluate(&self, inputs: &[Vec<bool>]) -> Vec<Vec<bool>> {
-        match self.run_on(&mut Clear, inputs) {
+        match self.run_on(&mut Clear, inputs.to_vec()) {
             Ok(outputs) => outputs,
             Err(never) => match never {},
         }
@@ -104,7 +104,7 @@ impl Program for Stream<'_> {
         g: &mut G,
         inputs: &[Vec<G::Wire>],
     ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-        self.0.run_on(&mut Silent(g), inputs)
+        self.0.run_on(&mut Silent(g), inputs.to_vec())
     }
 }
 

@@ -5,11 +5,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cenote_circuit::Clear;
+use cenote_circuit::{Clear, bits_of};
 use cenote_engine::{
-    Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, tags,
+    Backend, Fault, Job, ModuleJob, Party, PoolChoice, Receivers, Role, Session, SessionConfig,
+    tags,
 };
 use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
+use cenote_program::Module;
 
 use crate::programs::{Kind, TestProgram};
 use crate::run::{
@@ -33,6 +35,7 @@ macro_rules! conformance {
             gate_limits_without_ands,
             long_streams_with_chunks_in_flight,
             reactive_programs,
+            structured_programs,
             no_reveal_at_all,
             cancelled_in_each_phase,
             cancelled_while_blocked,
@@ -168,6 +171,80 @@ pub fn reactive_programs(backend: Backend) {
             session.run(&Search { role, secret }).map(|outcome| outcome.output)
         });
         assert_eq!((garbler, evaluator), (Ok(secret), Ok(secret)));
+    }
+}
+
+/// A module with every kind of block: a loop that moves along a vector, a map, calls of both kinds of
+/// function, and a branch that an opened bit decides.
+const STRUCTURED: &str = r#"
+cenote 1
+program structured "which of the sums of squares are large, and their product if any is"
+function square (%x: b8) {
+  %y = squarefull %x
+  yield %y
+}
+circuit majority (b1, b1, b1) -> (b1) { xor 0 1 xor 1 2 and 3 4 xor 5 1 yield 6 }
+input a: garbler uint 4xb8
+input b: evaluator uint 4xb8
+{
+  %pairs = concat %0, %1
+  %sums = map 4 (%pairs) { |%pair|
+    %low = slice{lo=0, width=8} %pair
+    %high = slice{lo=8, width=8} %pair
+    %p = call square (%low)
+    %q = call square (%high)
+    %sum = add %p, %q
+    yield %sum
+  }
+  %zero = const b16 0x0
+  %total = for 4 (%zero) { |%so_far|
+    %next = lanes{at=0 + 1*i0, count=1, stride=1} %sums
+    %sum = add %so_far, %next
+    yield %sum
+  }
+  %large = const b16 0x2000
+  %are_large = lt %large, %sums
+  %first = lanes{at=0, count=1, stride=1} %are_large
+  %second = lanes{at=1, count=1, stride=1} %are_large
+  %third = lanes{at=2, count=1, stride=1} %are_large
+  %most = call majority (%first, %second, %third)
+  %opened = reveal %most
+  %result = if %opened {
+    %product = mul %total, %total
+    yield %product
+  } else {
+    %negated = neg %total
+    yield %negated
+  }
+}
+output total: garbler uint %total
+output result: evaluator int %result
+output are_large: both bool %are_large
+"#;
+
+/// Structured programs give what they give in the clear, each output to its receiver.
+pub fn structured_programs(backend: Backend) {
+    let module = Module::parse_text(STRUCTURED);
+    let module = module.unwrap_or_else(|error| panic!("{error}"));
+    for (seed, values) in [[1u8, 2, 3, 4], [200, 190, 3, 255]].iter().enumerate() {
+        let words = |shift: u8| {
+            let word = |value: &u8| bits_of(u128::from(value.wrapping_add(shift)), 8);
+            values.iter().flat_map(word).collect::<Vec<bool>>()
+        };
+        let inputs = [words(0), words(3)];
+        let clear = module.evaluate(&inputs);
+        let outputs = |role| {
+            let receivers = [Receivers::Garbler, Receivers::Evaluator, Receivers::Both];
+            let ports = clear.iter().zip(receivers);
+            ports.map(|(bits, to)| to.include(role).then(|| bits.clone())).collect::<Outputs>()
+        };
+        let (garbler, evaluator) = sessions(&roomy(backend), seed as u128, |session, role| {
+            let own = inputs[usize::from(role == Role::Evaluator)].clone();
+            let job = ModuleJob::new(&module, role, vec![own])?;
+            session.run(&job).map(|outcome| outcome.output)
+        });
+        assert_eq!(garbler, Ok(outputs(Role::Garbler)));
+        assert_eq!(evaluator, Ok(outputs(Role::Evaluator)));
     }
 }
 

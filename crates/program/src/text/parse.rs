@@ -36,7 +36,17 @@ struct Parser {
 #[derive(Default)]
 struct Scope {
     values: HashMap<String, ValueId>,
+    /// Names in the order of their definition: those of a block go with it.
+    order: Vec<String>,
     counters: Vec<(String, LoopVar)>,
+}
+
+impl Scope {
+    fn forget_from(&mut self, length: usize) {
+        for name in self.order.drain(length..) {
+            self.values.remove(&name);
+        }
+    }
 }
 
 type Parsed<T> = Result<T, TextError>;
@@ -325,6 +335,7 @@ impl Parser {
             if scope.values.insert(name.clone(), *id).is_some() {
                 return Err(self.error(format!("%{name} is defined twice; choose another name")));
             }
+            scope.order.push(name);
         }
         Ok(())
     }
@@ -488,7 +499,7 @@ impl Parser {
     }
 
     fn control(&mut self, op: &str, b: &mut Builder, scope: &mut Scope) -> Parsed<Vec<ValueId>> {
-        let start = self.at - 1;
+        let (start, outside) = (self.at - 1, scope.order.len());
         match op {
             "for" => {
                 let trips = self.number("how often the loop runs")?;
@@ -502,6 +513,7 @@ impl Parser {
                 scope.counters.push((format!("i{}", var.0), var));
                 self.params(scope, &params)?;
                 let results = self.block(b, scope)?;
+                scope.forget_from(outside);
                 scope.counters.pop();
                 self.built(start, b.end_for(&results))
             }
@@ -513,6 +525,7 @@ impl Parser {
                 self.sign('|')?;
                 self.params(scope, &params)?;
                 let results = self.block(b, scope)?;
+                scope.forget_from(outside);
                 self.built(start, b.end_map(&results))
             }
             "if" => {
@@ -520,10 +533,12 @@ impl Parser {
                 self.built(start, b.begin_if(condition))?;
                 self.sign('{')?;
                 let results = self.block(b, scope)?;
+                scope.forget_from(outside);
                 self.built(start, b.begin_else(&results))?;
                 self.keyword("else")?;
                 self.sign('{')?;
                 let results = self.block(b, scope)?;
+                scope.forget_from(outside);
                 self.built(start, b.end_if(&results))
             }
             _ => {

@@ -1,0 +1,107 @@
+//! A structured program with inputs from their owners and outputs to their receivers.
+
+use cenote_circuit::{Gates, Signature};
+use cenote_net::{Fault, Role};
+use cenote_program::{Host, Module};
+
+use crate::party::{Party, Receivers};
+use crate::program_job::{assign_inputs, bring_in, open_outputs, role_of};
+use crate::session::Job;
+
+/// Runs a module once. Owners and receivers are those of its ports.
+pub struct ModuleJob<'m> {
+    module: &'m Module,
+    signature: Signature,
+    digest: [u8; 32],
+    owners: Vec<Role>,
+    inputs: Vec<Option<Vec<bool>>>,
+}
+
+impl<'m> ModuleJob<'m> {
+    /// A run of `module` in which this side, `role`, provides `own`: one value for each port it owns,
+    /// in port order; the words of a vector one after the other, each least significant bit first.
+    ///
+    /// # Errors
+    /// `Misuse` when the number of values or the width of one is not that of the ports.
+    pub fn new(
+        module: &'m Module,
+        role: Role,
+        own: Vec<Vec<bool>>,
+    ) -> Result<ModuleJob<'m>, Fault> {
+        let signature = module.signature();
+        let owners: Vec<Role> = signature.owners().into_iter().map(role_of).collect();
+        let inputs = assign_inputs(&signature, &owners, role, own)?;
+        Ok(ModuleJob { module, digest: module.digest(), signature, owners, inputs })
+    }
+}
+
+impl Job for ModuleJob<'_> {
+    /// One entry for each output port; `None` where the other party alone receives.
+    type Output = Vec<Option<Vec<bool>>>;
+
+    /// The digest binds everything else: ports, owners, receivers and what is computed.
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        let digest = self.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        vec![("program", self.module.name().to_owned()), ("digest", digest)]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
+        let wires = bring_in(party, &self.signature, &self.owners, &self.inputs)?;
+        let outputs = self.module.run_on(&mut OnParty(party), wires)?;
+        let receivers: Vec<Receivers> = self
+            .signature
+            .outputs
+            .iter()
+            .map(|port| port.receiver.map_or(Receivers::Both, Receivers::from))
+            .collect();
+        open_outputs(party, &outputs, &receivers)
+    }
+}
+
+/// A party as the machine of a module: what it reveals goes to both.
+struct OnParty<'p, P>(&'p mut P);
+
+impl<P: Party> Gates for OnParty<'_, P> {
+    type Wire = P::Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<P::Wire, Fault> {
+        self.0.constant(bit)
+    }
+
+    fn xor(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
+        self.0.xor(a, b)
+    }
+
+    fn not(&mut self, a: &P::Wire) -> Result<P::Wire, Fault> {
+        self.0.not(a)
+    }
+
+    fn and(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
+        self.0.and(a, b)
+    }
+
+    fn xor_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
+        self.0.xor_many(a, b)
+    }
+
+    fn and_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
+        self.0.and_many(a, b)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &P::Wire,
+        on_true: &[P::Wire],
+        on_false: &[P::Wire],
+    ) -> Result<Vec<P::Wire>, Fault> {
+        self.0.mux_many(select, on_true, on_false)
+    }
+}
+
+impl<P: Party> Host for OnParty<'_, P> {
+    fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
+        let bits = self.0.reveal(Receivers::Both, wires)?;
+        bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
+    }
+}
