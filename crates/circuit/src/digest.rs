@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::gates::Gates;
+use crate::gates::{Gates, runs};
 use crate::program::{Owner, Program, Receiver, Signature};
 
 /// Hashes gates instead of executing them.
@@ -138,6 +138,17 @@ impl Gates for DigestGates {
         Ok(a.iter().zip(b).map(|(a, b)| self.gate(AND, *a, *b)).collect())
     }
 
+    fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, Infallible> {
+        self.tag(AND_GROUPS);
+        self.number(selects.len() as u64);
+        self.number(bits.len() as u64);
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, run) in runs(selects, bits) {
+            out.extend(run.iter().map(|bit| self.gate(AND, *select, *bit)));
+        }
+        Ok(out)
+    }
+
     fn mux_many(
         &mut self,
         select: &u64,
@@ -173,6 +184,7 @@ const AND_BATCH: u8 = 5;
 const MUX: u8 = 6;
 const MUX_BATCH: u8 = 7;
 const OUTPUTS: u8 = 8;
+const AND_GROUPS: u8 = 9;
 
 #[cfg(test)]
 mod tests {
@@ -212,6 +224,7 @@ mod tests {
                 4 => g.mux_many(a, from_ref(a), from_ref(b))?.remove(0),
                 5 => g.constant(false)?,
                 6 => g.constant(true)?,
+                7 => g.and_groups(from_ref(a), from_ref(b))?.remove(0),
                 _ => a.clone(),
             };
             Ok(vec![vec![out]])
@@ -220,7 +233,7 @@ mod tests {
 
     #[test]
     fn everything_that_differs_changes_the_digest() {
-        let mut digests: Vec<_> = (0..8).map(|kind| Toy { kind, ..TOY }.digest()).collect();
+        let mut digests: Vec<_> = (0..9).map(|kind| Toy { kind, ..TOY }.digest()).collect();
         digests.push(Toy { name: "other", ..TOY }.digest());
         digests.push(Toy { port: "y", ..TOY }.digest());
         digests.push(Toy { owner: Some(Owner::Evaluator), ..TOY }.digest());

@@ -1,6 +1,6 @@
 //! Constants folded on the way to another machine.
 
-use crate::gates::Gates;
+use crate::gates::{Gates, runs};
 
 /// A machine that hands on only gates whose operands are not public.
 ///
@@ -95,6 +95,53 @@ impl<G: Gates> Gates for Folding<G> {
         let mut rest = self.inner.and_many(&left, &right)?.into_iter().map(Wire);
         Ok(out.into_iter().filter_map(|known| known.ok().or_else(|| rest.next())).collect())
     }
+
+    fn and_groups(
+        &mut self,
+        selects: &[Self::Wire],
+        bits: &[Self::Wire],
+    ) -> Result<Vec<Self::Wire>, G::Error> {
+        let below = |wires: &[Self::Wire]| wires.iter().map(secret).collect::<Option<Vec<_>>>();
+        if let (Some(selects), Some(bits)) = (below(selects), below(bits)) {
+            return Ok(self.inner.and_groups(&selects, &bits)?.into_iter().map(Wire).collect());
+        }
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, run) in runs(selects, bits) {
+            out.extend(self.and_run(select, run)?);
+        }
+        Ok(out)
+    }
+}
+
+impl<G: Gates> Folding<G> {
+    /// One run of [`Gates::and_groups`] of which some operands are public.
+    fn and_run(
+        &mut self,
+        select: &Folded<G::Wire>,
+        run: &[Folded<G::Wire>],
+    ) -> Result<Vec<Folded<G::Wire>>, G::Error> {
+        let Wire(select) = select else {
+            return run.iter().map(|bit| self.and(select, bit)).collect();
+        };
+        let bits: Vec<G::Wire> = run.iter().filter_map(secret).collect();
+        let mut rest = self.inner.and_groups(std::slice::from_ref(select), &bits)?.into_iter();
+        Ok(run
+            .iter()
+            .filter_map(|bit| match bit {
+                Constant(false) => Some(Constant(false)),
+                Constant(true) => Some(Wire(select.clone())),
+                Wire(_) => rest.next().map(Wire),
+            })
+            .collect())
+    }
+}
+
+/// The wire of the machine below, if it is not public.
+fn secret<W: Clone>(wire: &Folded<W>) -> Option<W> {
+    match wire {
+        Constant(_) => None,
+        Wire(wire) => Some(wire.clone()),
+    }
 }
 
 /// The conjunction where an operand is public, otherwise the operands.
@@ -131,6 +178,12 @@ mod tests {
             }
             let all: Vec<bool> = g.and_many(&[*a; 4], &values).unwrap().iter().map(clear).collect();
             assert_eq!(all, values.map(|b| clear(a) & clear(&b)));
+            let wire = Wire(clear(a));
+            for (selects, bits) in [([*a, wire], values), ([wire, wire], [wire; 4])] {
+                let all = g.and_groups(&selects, &bits).unwrap();
+                let expected = [0, 1, 2, 3].map(|i| clear(&selects[i / 2]) & clear(&bits[i]));
+                assert_eq!(all.iter().map(clear).collect::<Vec<_>>(), expected);
+            }
         }
     }
 

@@ -44,6 +44,23 @@ pub trait Gates {
         a.iter().zip(b).map(|(a, b)| self.and(a, b)).collect()
     }
 
+    /// `selects[i] and x` for every `x` of the i-th run of `bits`, which consists of `selects.len()` runs
+    /// of equal length: conjunctions that share an operand, which some backends do better than others.
+    ///
+    /// # Panics
+    ///
+    /// When `bits` is no whole number of runs.
+    fn and_groups(
+        &mut self,
+        selects: &[Self::Wire],
+        bits: &[Self::Wire],
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        let mut repeated = Vec::with_capacity(bits.len());
+        let runs = runs(selects, bits);
+        runs.for_each(|(select, run)| repeated.resize(repeated.len() + run.len(), select.clone()));
+        self.and_many(&repeated, bits)
+    }
+
     /// `if select { on_true[i] } else { on_false[i] }` for every `i`, one AND per bit.
     fn mux_many(
         &mut self,
@@ -52,8 +69,18 @@ pub trait Gates {
         on_false: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, Self::Error> {
         let difference = self.xor_many(on_true, on_false)?;
-        let selects = vec![select.clone(); difference.len()];
-        let chosen = self.and_many(&selects, &difference)?;
+        let chosen = self.and_groups(std::slice::from_ref(select), &difference)?;
         self.xor_many(&chosen, on_false)
     }
+}
+
+/// The operands of [`Gates::and_groups`] run by run.
+///
+/// # Panics
+///
+/// When `bits` is no whole number of runs.
+pub fn runs<'w, W>(selects: &'w [W], bits: &'w [W]) -> impl Iterator<Item = (&'w W, &'w [W])> {
+    let length = bits.len().checked_div(selects.len()).unwrap_or(0);
+    assert_eq!(length * selects.len(), bits.len(), "runs of different lengths");
+    selects.iter().zip(bits.chunks(length.max(1)))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::gates::Gates;
+use crate::gates::{Gates, runs};
 
 /// A machine whose wires are bundles of `width` wires of another machine, one per lane.
 ///
@@ -67,6 +67,20 @@ impl<G: Gates> Gates for Lanes<'_, G> {
         let wires = self.inner.and_many(&concat(&a[..count]), &concat(&b[..count]))?;
         let mut wires = wires.into_iter();
         Ok((0..count).map(|_| Rc::new(wires.by_ref().take(self.width).collect())).collect())
+    }
+
+    fn and_groups(
+        &mut self,
+        selects: &[Self::Wire],
+        bits: &[Self::Wire],
+    ) -> Result<Vec<Self::Wire>, G::Error> {
+        // Each lane of each group becomes a group below.
+        let below: Vec<G::Wire> =
+            runs(selects, bits).flat_map(|(_, run)| unpack(run, self.width)).flatten().collect();
+        let wires = self.inner.and_groups(&concat(selects), &below)?;
+        let length = bits.len().checked_div(selects.len()).unwrap_or(0);
+        let lanes: Vec<Vec<G::Wire>> = wires.chunks(length.max(1)).map(<[_]>::to_vec).collect();
+        Ok(lanes.chunks(self.width.max(1)).flat_map(pack).collect())
     }
 }
 

@@ -27,7 +27,7 @@ pub use count::{Counter, Counts, Depth, Live, LiveWire};
 pub use digest::DigestGates;
 pub use fold::{Folded, Folding};
 pub use formats::{ParseError, parse_any, read_circuit};
-pub use gates::Gates;
+pub use gates::{Gates, runs};
 pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};
 pub use program::{InputPort, OutputPort, Owner, Program, Receiver, Signature, SignatureError};

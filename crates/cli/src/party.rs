@@ -274,6 +274,15 @@ impl<G: Gates> Gates for Metered<'_, G> {
         self.gates.and_many(a, b)
     }
 
+    fn and_groups(
+        &mut self,
+        selects: &[G::Wire],
+        bits: &[G::Wire],
+    ) -> Result<Vec<G::Wire>, G::Error> {
+        self.count(bits.len());
+        self.gates.and_groups(selects, bits)
+    }
+
     fn mux_many(
         &mut self,
         select: &G::Wire,

@@ -8,7 +8,7 @@
 use super::Bits;
 use super::arith::{add, add_carry, negate, sub_borrow};
 use super::columns::Columns;
-use super::logic::{all_set, and_bits, constant_bits, not_bits, same_width};
+use super::logic::{all_set, constant_bits, not_bits, same_width};
 use super::mul::{distance, mul, mul_full};
 use super::square::square_full;
 use super::table::lookup;
@@ -70,7 +70,7 @@ impl<W: Clone> MontgomeryContext<W> {
         let low = not_bits(g, low)?;
         let (upper, carry) = add_carry(g, &multiple, &low, Some(&extra))?;
         let (difference, negative) = subtract_wrapped(g, high, &upper, &carry)?;
-        let correction = and_bits(g, &vec![negative; high.len()], &self.modulus)?;
+        let correction = g.and_groups(&[negative], &self.modulus)?;
         add(g, &difference, &correction)
     }
 }
@@ -238,8 +238,7 @@ fn powers_of_two<G: Gates>(g: &mut G, modulus: &[G::Wire]) -> Result<(Bits<G>, B
         twice.extend_from_slice(&residue[..width]);
         residue = add_carry_modulo(g, &twice, &operand, &subtract)?;
         if step % width == 0 {
-            let negative = vec![residue[width].clone(); width];
-            let correction = and_bits(g, &negative, modulus)?;
+            let correction = g.and_groups(&residue[width..], modulus)?;
             found.push(add(g, &residue[..width], &correction)?);
         }
     }

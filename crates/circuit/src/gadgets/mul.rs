@@ -292,8 +292,8 @@ pub(super) fn outer_products<G: Gates>(
 fn odd<G: Gates>(g: &mut G, a: &[G::Wire], b: &[G::Wire]) -> Result<Bits<G>, G::Error> {
     let even = a.len() - 1;
     let product = mul_full(g, &a[..even], &b[..even])?;
-    let row = g.and_many(&vec![a[even].clone(); a.len()], b)?;
-    let column = g.and_many(&vec![b[even].clone(); even], &a[..even])?;
+    let row = g.and_groups(&a[even..], b)?;
+    let column = g.and_groups(&b[even..], &a[..even])?;
     let mut columns = Columns::new(even + 2);
     columns.add(&product[even..], 0);
     columns.add(&row, 0);

@@ -54,9 +54,9 @@ pub fn swap_if<G: Gates>(
     a: &[G::Wire],
     b: &[G::Wire],
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
-    let width = same_width(a, b);
+    same_width(a, b);
     let difference = g.xor_many(a, b)?;
-    let moved = g.and_many(&vec![condition.clone(); width], &difference)?;
+    let moved = g.and_groups(std::slice::from_ref(condition), &difference)?;
     Ok((g.xor_many(a, &moved)?, g.xor_many(b, &moved)?))
 }
 

@@ -68,7 +68,7 @@ pub fn shift_right_by<G: Gates>(
         let keep = g.not(select)?;
         let (low, top) = out.split_at(out.len() - distance);
         let mut next = mux(g, select, &out[distance..], low)?;
-        next.extend(g.and_many(&vec![keep; distance], top)?);
+        next.extend(g.and_groups(&[keep], top)?);
         out = next;
     }
     if large.is_empty() {
@@ -76,7 +76,7 @@ pub fn shift_right_by<G: Gates>(
     }
     let gone = any_set(g, large)?;
     let keep = g.not(&gone)?;
-    g.and_many(&vec![keep; out.len()], &out)
+    g.and_groups(&[keep], &out)
 }
 
 /// `a >> by` for a secret `by`, filling with the sign; costs what [`shift_left_by`] costs.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::Bits;
 use super::network::{Layer, Network, NetworkKind};
 use crate::gates::Gates;
-use crate::lanes::{Bundle, Lanes, repeat};
+use crate::lanes::{Bundle, Lanes};
 
 /// Which row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,16 +233,17 @@ impl<W: Clone> Table<W> {
         swap: &[W],
         differences: &[Vec<W>],
     ) -> Result<(), G::Error> {
-        let group = (AND_BATCH / pairs.len().max(1)).max(1);
-        let selects = repeat(swap, group.min(differences.len()));
-        for (differences, columns) in differences.chunks(group).zip(self.columns.chunks_mut(group))
-        {
-            let moved = match differences {
-                [one] => g.and_many(swap, one)?,
-                some => g.and_many(&selects, &some.concat())?,
-            };
-            for (moved, column) in moved.chunks(pairs.len().max(1)).zip(columns) {
-                for (moved, (a, b)) in moved.iter().zip(pairs) {
+        let width = differences.len();
+        let group = (AND_BATCH / width).max(1);
+        let mut bits = Vec::with_capacity(group * width);
+        for (i, (pairs, swap)) in pairs.chunks(group).zip(swap.chunks(group)).enumerate() {
+            bits.clear();
+            for pair in i * group..i * group + pairs.len() {
+                bits.extend(differences.iter().map(|difference| difference[pair].clone()));
+            }
+            let moved = g.and_groups(swap, &bits)?;
+            for (moved, (a, b)) in moved.chunks(width).zip(pairs) {
+                for (moved, column) in moved.iter().zip(&mut self.columns) {
                     column[*a] = g.xor(&column[*a], moved)?;
                     column[*b] = g.xor(&column[*b], moved)?;
                 }

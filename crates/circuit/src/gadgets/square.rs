@@ -114,7 +114,7 @@ fn karatsuba<G: Gates>(g: &mut G, a: &[G::Wire]) -> Result<Bits<G>, G::Error> {
 fn odd<G: Gates>(g: &mut G, a: &[G::Wire]) -> Result<Bits<G>, G::Error> {
     let even = a.len() - 1;
     let product = square_full(g, &a[..even])?;
-    let row = g.and_many(&vec![a[even].clone(); even], &a[..even])?;
+    let row = g.and_groups(&a[even..], &a[..even])?;
     let mut columns = Columns::new(even + 1);
     columns.add(&product[even + 1..], 0);
     columns.add(&row, 0);

@@ -1,6 +1,6 @@
 //! The Party API of one request over a session.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, runs};
 use cenote_net::{Fault, Phase, Role};
 use cenote_prim::SessionId;
 
@@ -257,28 +257,23 @@ impl Gates for JimuParty<'_> {
         self.gate(Kind::And, a, b)
     }
 
-    fn mux_many(
-        &mut self,
-        select: &Wire,
-        on_true: &[Wire],
-        on_false: &[Wire],
-    ) -> Result<Vec<Wire>, Fault> {
-        let difference = self.xor_many(on_true, on_false)?;
-        let mut chosen = Vec::with_capacity(difference.len());
-        let mut rest = &difference[..];
+    fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
         let pools: Vec<usize> = self.core.side.params().widths().skip(1).collect();
-        for width in CORE_WIDTHS.into_iter().filter(|width| pools.contains(width)) {
-            while let Some((lanes, others)) = rest.split_at_checked(width) {
-                self.make_room()?;
-                let wires = self.recorder.push_core(select, lanes);
-                chosen.extend(wires.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)?);
-                rest = others;
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, mut rest) in runs(selects, bits) {
+            for width in CORE_WIDTHS.into_iter().filter(|width| pools.contains(width)) {
+                while let Some((lanes, others)) = rest.split_at_checked(width) {
+                    self.make_room()?;
+                    let wires = self.recorder.push_core(select, lanes);
+                    out.extend(wires.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)?);
+                    rest = others;
+                }
+            }
+            for lane in rest {
+                out.push(self.and(select, lane)?);
             }
         }
-        for lane in rest {
-            chosen.push(self.and(select, lane)?);
-        }
-        self.xor_many(&chosen, on_false)
+        Ok(out)
     }
 }
 
