@@ -13,6 +13,7 @@ mod builder;
 mod extra;
 mod fold;
 mod infer;
+pub mod library;
 pub mod limits;
 mod liveness;
 mod module;
