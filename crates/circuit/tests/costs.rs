@@ -63,6 +63,7 @@ fn integers() -> Vec<String> {
         row("square_signed_full", "64 bits", |g| square_signed_full(g, x)),
         row("divide", "64 bits", |g| divide(g, x, x)),
         row("divide_signed", "64 bits", |g| divide_signed(g, x, x)),
+        row("isqrt", "64 bits", |g| isqrt(g, x)),
     ]
 }
 
@@ -227,8 +228,10 @@ fn formulas_in_the_documentation() {
         assert_eq!(count(&|g| assert!(lt(g, &x, &x).is_ok())), bits);
         assert_eq!(count(&|g| assert!(eq(g, &x, &x).is_ok())), bits - 1);
         assert_eq!(count(&|g| drop(max(g, &x, &x))), 2 * bits);
-        assert_eq!(count(&|g| drop(divide(g, &x, &x))), bits * bits + 3 * bits - 3);
-        assert_eq!(count(&|g| drop(divide_signed(g, &x, &x))), bits * bits + 7 * bits - 5);
+        assert_eq!(count(&|g| drop(divide(g, &x, &x))), bits * (bits + 9) / 2 - 4);
+        assert_eq!(count(&|g| drop(divide_signed(g, &x, &x))), bits * (bits + 17) / 2 - 6);
+        let half = bits.div_ceil(2);
+        assert_eq!(count(&|g| drop(isqrt(g, &x))), half * (half + 1) / 2);
         assert_eq!(count(&|g| drop(popcount(g, &x))), bits - u64::from(bits.count_ones()));
         if bits > 4 {
             assert_eq!(count(&|g| drop(mul(g, &x, &x))), bits * (bits + 3) / 2 - 1);

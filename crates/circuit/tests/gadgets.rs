@@ -162,6 +162,15 @@ proptest! {
     }
 
     #[test]
+    fn roots((w, a, _) in pair(120)) {
+        let root = ok(isqrt(&mut Clear, &bits_of(a, w)));
+        prop_assert_eq!((root.len(), num(&root)), (w.div_ceil(2), a.isqrt()));
+        for small in 0..1u128 << w.min(9) {
+            prop_assert_eq!(num(&ok(isqrt(&mut Clear, &bits_of(small, w)))), small.isqrt());
+        }
+    }
+
+    #[test]
     fn divisions((w, a, b) in pair(80)) {
         let (x, y) = (bits_of(a, w), bits_of(b, w));
         let (q, r) = ok(divide(&mut Clear, &x, &y));

@@ -34,7 +34,7 @@ pub fn add_carry<G: Gates>(
 }
 
 /// Ripple-carry addition; the last carry is computed only when asked for.
-fn ripple<G: Gates>(
+pub(super) fn ripple<G: Gates>(
     g: &mut G,
     a: &[G::Wire],
     b: &[G::Wire],

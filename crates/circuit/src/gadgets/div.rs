@@ -1,20 +1,19 @@
-//! Division with remainder.
+//! Division with remainder, and the square root.
 //!
 //! Division by zero is defined, as on RISC-V: the quotient is all ones (-1 when signed) and the
 //! remainder is the dividend. Signed division rounds towards zero, the remainder has the sign of the
 //! dividend, and -2^(n-1) / -1 wraps to -2^(n-1) with remainder 0.
 
 use super::Bits;
-use super::arith::{negate_if, sub_borrow};
+use super::arith::{add, negate_if, ripple, sub_borrow};
 use super::logic::{or, same_width};
-use super::select::{abs, mux};
+use super::select::abs;
 use crate::gates::Gates;
 use crate::lanes::zip_lanes;
 
-/// Quotient and remainder of unsigned numbers: n^2 + 3n - 3 ANDs.
+/// Quotient and remainder of unsigned numbers: n(n + 9) / 2 - 4 ANDs.
 ///
-/// Restoring division in which step w looks at w bits only: the partial remainder is a prefix of the
-/// dividend, so a divisor with any higher bit set is larger.
+/// Non-restoring division in which step w looks at about w bits only.
 ///
 /// # Panics
 ///
@@ -25,10 +24,10 @@ pub fn divide<G: Gates>(
     divisor: &[G::Wire],
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
     let above = bits_above(g, divisor)?;
-    restoring(g, dividend, divisor, &above)
+    non_restoring(g, dividend, divisor, &above)
 }
 
-/// Quotient and remainder of signed numbers, rounding towards zero: n^2 + 7n - 5 ANDs.
+/// Quotient and remainder of signed numbers, rounding towards zero: n(n + 17) / 2 - 6 ANDs.
 ///
 /// # Panics
 ///
@@ -44,7 +43,7 @@ pub fn divide_signed<G: Gates>(
     };
     let (a, b) = (abs(g, dividend)?, abs(g, divisor)?);
     let above = bits_above(g, &b)?;
-    let (quotient, remainder) = restoring(g, &a, &b, &above)?;
+    let (quotient, remainder) = non_restoring(g, &a, &b, &above)?;
     let nonzero = match above.first() {
         Some(above) => or(g, above, &b[0])?,
         None => b[0].clone(),
@@ -69,27 +68,95 @@ fn bits_above<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::Error
     Ok(above)
 }
 
-fn restoring<G: Gates>(
+/// Step w adds or subtracts the divisor so that the residue ends up between -divisor and divisor, and
+/// needs only its w + 1 lowest bits: where the divisor has a higher bit the residue is negative.
+fn non_restoring<G: Gates>(
     g: &mut G,
     dividend: &[G::Wire],
     divisor: &[G::Wire],
     above: &[G::Wire],
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
     let width = same_width(dividend, divisor);
-    let mut quotient = Vec::with_capacity(width);
-    let mut remainder: Bits<G> = Vec::with_capacity(width);
+    let mut quotient: Bits<G> = Vec::with_capacity(width);
+    let mut residue: Bits<G> = Vec::with_capacity(width + 2);
     for (step, bit) in dividend.iter().rev().enumerate() {
-        remainder.insert(0, bit.clone());
-        let (difference, borrow) = sub_borrow(g, &remainder, &divisor[..=step])?;
-        let too_large = match above.get(step) {
-            Some(above) => or(g, &borrow, above)?,
-            None => borrow,
+        residue.insert(0, bit.clone());
+        residue = match quotient.last() {
+            None => first_residue(g, bit, divisor)?,
+            Some(subtract) => {
+                // The bits of the divisor, inverted to subtract; a zero above its last one.
+                let mut operand = Vec::with_capacity(step + 2);
+                for bit in divisor.iter().take(step + 2) {
+                    operand.push(g.xor(bit, subtract)?);
+                }
+                operand.resize(step + 2, subtract.clone());
+                ripple(g, &residue, &operand, Some(subtract.clone()), false)?.0
+            }
         };
-        remainder = mux(g, &too_large, &remainder, &difference)?;
-        quotient.push(g.not(&too_large)?);
+        let sign = &residue[step + 1];
+        let negative = match above.get(step) {
+            Some(above) => or(g, sign, above)?,
+            None => sign.clone(),
+        };
+        quotient.push(g.not(&negative)?);
+    }
+    if let Some(last) = quotient.last() {
+        let negative = g.not(last)?;
+        let correction = g.and_groups(&[negative], divisor)?;
+        residue = add(g, &residue[..width], &correction)?;
     }
     quotient.reverse();
-    Ok((quotient, remainder))
+    Ok((quotient, residue))
+}
+
+/// The two lowest bits of `bit - divisor`.
+fn first_residue<G: Gates>(
+    g: &mut G,
+    bit: &G::Wire,
+    divisor: &[G::Wire],
+) -> Result<Bits<G>, G::Error> {
+    let (mut residue, borrow) = sub_borrow(g, std::slice::from_ref(bit), &divisor[..1])?;
+    residue.push(match divisor.get(1) {
+        Some(next) => g.xor(&borrow, next)?,
+        None => borrow,
+    });
+    Ok(residue)
+}
+
+/// The square root of an unsigned number of n bits, rounded down, as k = ceil(n / 2) bits: k(k + 1) / 2
+/// ANDs. Digit by digit like [`divide`], the divisor being what is known of the root.
+pub fn isqrt<G: Gates>(g: &mut G, a: &[G::Wire]) -> Result<Bits<G>, G::Error> {
+    let mut padded = a.to_vec();
+    if a.len() % 2 == 1 {
+        padded.push(g.constant(false)?);
+    }
+    // The root so far from its highest bit down, and a - root^2, negative where the last bit is 0.
+    let mut root: Bits<G> = Vec::with_capacity(padded.len() / 2);
+    let mut residue: Bits<G> = Vec::new();
+    for pair in padded.chunks_exact(2).rev() {
+        // 4 residue + pair - (4 root + 1), or + (4 root + 3) where it is negative: plus 3 in either
+        // case, and plus four times the root, inverted to subtract.
+        let both = g.xor(&pair[0], &pair[1])?;
+        let carry = or(g, &pair[0], &pair[1])?;
+        let mut next = vec![g.not(&pair[0])?, g.not(&both)?];
+        match root.last() {
+            None => next.push(g.not(&carry)?),
+            Some(subtract) => {
+                let mut operand = Vec::with_capacity(root.len() + 1);
+                for bit in root.iter().rev() {
+                    operand.push(g.xor(bit, subtract)?);
+                }
+                operand.push(subtract.clone());
+                let upper = &residue[..operand.len()];
+                next.extend(ripple(g, upper, &operand, Some(carry), false)?.0);
+            }
+        }
+        let sign = next[root.len() + 2].clone();
+        root.push(g.not(&sign)?);
+        residue = next;
+    }
+    root.reverse();
+    Ok(root)
 }
 
 /// [`divide`] on many lanes: quotients and remainders.

@@ -37,7 +37,7 @@ pub use arith::{
 pub use compare::{
     eq, eq_many, is_zero, le, le_signed, lt, lt_many, lt_signed, lt_signed_many, nonzero,
 };
-pub use div::{divide, divide_many, divide_signed, divide_signed_many};
+pub use div::{divide, divide_many, divide_signed, divide_signed_many, isqrt};
 pub use edit::{Deltas, edit_cells};
 pub use logic::{all_set, and_bits, any_set, constant_bits, not_bits, or, or_bits, xor_bits};
 pub use modular::{MontgomeryContext, mod_exp, mod_exp_step, mont_mul, mont_powers, mont_square};

@@ -6,7 +6,7 @@
 //! q N is known, q N is needed only modulo 2^n - 1, which is where [`wrapped`] saves.
 
 use super::Bits;
-use super::arith::{add, add_carry, negate, sub_borrow};
+use super::arith::{add, add_carry, negate, ripple, sub_borrow};
 use super::columns::Columns;
 use super::logic::{all_set, constant_bits, not_bits, same_width};
 use super::mul::{distance, mul, mul_full};
@@ -236,7 +236,7 @@ fn powers_of_two<G: Gates>(g: &mut G, modulus: &[G::Wire]) -> Result<(Bits<G>, B
         let operand = g.xor_many(&wide, &vec![subtract.clone(); width + 1])?;
         let mut twice = vec![g.constant(false)?];
         twice.extend_from_slice(&residue[..width]);
-        residue = add_carry_modulo(g, &twice, &operand, &subtract)?;
+        residue = ripple(g, &twice, &operand, Some(subtract), false)?.0;
         if step % width == 0 {
             let correction = g.and_groups(&residue[width..], modulus)?;
             found.push(add(g, &residue[..width], &correction)?);
@@ -244,20 +244,6 @@ fn powers_of_two<G: Gates>(g: &mut G, modulus: &[G::Wire]) -> Result<(Bits<G>, B
     }
     let square = found.pop().unwrap_or_default();
     Ok((found.pop().unwrap_or_default(), square))
-}
-
-/// `a + b + carry` modulo 2^n: n - 1 ANDs.
-fn add_carry_modulo<G: Gates>(
-    g: &mut G,
-    a: &[G::Wire],
-    b: &[G::Wire],
-    carry: &G::Wire,
-) -> Result<Bits<G>, G::Error> {
-    let mut columns = Columns::new(a.len());
-    columns.add(a, 0);
-    columns.add(b, 0);
-    columns.add_bit(carry, 0);
-    columns.total(g)
 }
 
 /// `a * b` modulo 2^n - 1 as n bits and one more unit to add; together not 2^n.
