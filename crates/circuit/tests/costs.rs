@@ -67,6 +67,29 @@ fn integers() -> Vec<String> {
     ]
 }
 
+fn overflows() -> Vec<String> {
+    let x = &n(64);
+    vec![
+        row("add_signed_overflow", "64 bits", |g| add_signed_overflow(g, x, x)),
+        row("sub_signed_overflow", "64 bits", |g| sub_signed_overflow(g, x, x)),
+        row("mul_overflow", "64 bits", |g| mul_overflow(g, x, x)),
+        row("mul_signed_overflow", "64 bits", |g| mul_signed_overflow(g, x, x)),
+        row("add_saturating", "64 bits", |g| add_saturating(g, x, x)),
+        row("sub_saturating", "64 bits", |g| sub_saturating(g, x, x)),
+        row("mul_saturating", "64 bits", |g| mul_saturating(g, x, x)),
+        row("add_signed_saturating", "64 bits", |g| add_signed_saturating(g, x, x)),
+        row("sub_signed_saturating", "64 bits", |g| sub_signed_saturating(g, x, x)),
+        row("mul_signed_saturating", "64 bits", |g| mul_signed_saturating(g, x, x)),
+        row("dot", "8 products of 16 bits, modulo 2^16", |g| {
+            dot(g, &list(8, 16), &list(8, 16), 16)
+        }),
+        row("dot", "8 products of 16 bits, 35 bits", |g| dot(g, &list(8, 16), &list(8, 16), 35)),
+        row("matrix_product", "8 x 8 by 8 x 8 of 32 bits, modulo 2^32", |g| {
+            matrix_product(g, &vec![list(8, 32); 8], &vec![list(8, 32); 8], 32)
+        }),
+    ]
+}
+
 fn modular() -> Vec<String> {
     let (x, y) = (&n(64), &n(256));
     let context = |x: &W| MontgomeryContext {
@@ -117,6 +140,12 @@ fn bits_and_choices() -> Vec<String> {
         row("le", "64 bits", |g| le(g, x, x)),
         row("lt_signed", "64 bits", |g| lt_signed(g, x, x)),
         row("le_signed", "64 bits", |g| le_signed(g, x, x)),
+        row("prefix_or", "64 bits", |g| prefix_or(g, x)),
+        row("prefix_and", "64 bits", |g| prefix_and(g, x)),
+        row("leading_zeros", "64 bits", |g| leading_zeros(g, x)),
+        row("trailing_zeros", "64 bits", |g| trailing_zeros(g, x)),
+        row("decode", "16 rows", |g| decode(g, &n(4), c, 16)),
+        row("store", "16 rows of 64 bits", |g| store(g, &list(16, 64), &n(4), x, c)),
         row("lookup", "16 rows of 64 bits", |g| lookup(g, &list(16, 64), &n(4))),
         row("mux", "64 bits", |g| mux(g, c, x, x)),
         row("swap_if", "64 bits", |g| swap_if(g, c, x, x)),
@@ -192,7 +221,9 @@ fn the_table_in_the_documentation_is_true() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gadgets.md");
     let text = std::fs::read_to_string(path).unwrap();
     let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
-    let real = [integers(), modular(), bits_and_choices(), lists_and_ciphers(), lanes()].concat();
+    let real =
+        [integers(), overflows(), modular(), bits_and_choices(), lists_and_ciphers(), lanes()]
+            .concat();
     assert!(
         documented == real,
         "docs/gadgets.md differs; a higher cost needs a reason. The costs are\n{}",

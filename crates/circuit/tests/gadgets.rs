@@ -171,6 +171,104 @@ proptest! {
     }
 
     #[test]
+    fn overflows((w, a, b) in pair(60)) {
+        let (x, y) = (bits_of(a, w), bits_of(b, w));
+        let g = &mut Clear;
+        let top = low(u128::MAX, w);
+        let (i, j) = (signed(a, w), signed(b, w));
+        let (least, most) = if w == 0 { (0, 0) } else { (-(1 << (w - 1)), (1 << (w - 1)) - 1) };
+        macro_rules! check {
+            ($($overflow:ident $saturating:ident $true:expr;)*) => {$(
+                let (result, overflow) = ok($overflow(g, &x, &y));
+                prop_assert_eq!(num(&result), low($true as u128, w));
+                prop_assert_eq!(overflow, !(least..=most).contains(&$true));
+                let result = ok($saturating(g, &x, &y));
+                prop_assert_eq!(signed(num(&result), w), $true.clamp(least, most));
+            )*};
+        }
+        check!(
+            add_signed_overflow add_signed_saturating i + j;
+            sub_signed_overflow sub_signed_saturating i - j;
+            mul_signed_overflow mul_signed_saturating i * j;
+        );
+        let (product, overflow) = ok(mul_overflow(g, &x, &y));
+        prop_assert_eq!((num(&product), overflow), (low(a * b, w), a * b > top));
+        prop_assert_eq!(num(&ok(mul_saturating(g, &x, &y))), (a * b).min(top));
+        prop_assert_eq!(num(&ok(add_saturating(g, &x, &y))), (a + b).min(top));
+        prop_assert_eq!(num(&ok(sub_saturating(g, &x, &y))), a.saturating_sub(b));
+    }
+
+    #[test]
+    fn runs_of_bits((w, a, _) in pair(100)) {
+        let x = bits_of(a, w);
+        let g = &mut Clear;
+        let any: Wires = (0..w).map(|i| x[..=i].contains(&true)).collect();
+        prop_assert_eq!(ok(prefix_or(g, &x)), any);
+        let all: Wires = (0..w).map(|i| !x[..=i].contains(&false)).collect();
+        prop_assert_eq!(ok(prefix_and(g, &x)), all);
+        let below = x.iter().position(|bit| *bit).unwrap_or(w) as u128;
+        let above = x.iter().rev().position(|bit| *bit).unwrap_or(w) as u128;
+        let (trailing, leading) = (ok(trailing_zeros(g, &x)), ok(leading_zeros(g, &x)));
+        prop_assert_eq!((num(&trailing), num(&leading)), (below, above));
+        let bits = w.checked_ilog2().map_or(0, |log| log as usize + 1);
+        prop_assert_eq!((trailing.len(), leading.len()), (bits, bits));
+    }
+
+    #[test]
+    fn tables(
+        values in prop::collection::vec(0..32u128, 1..20),
+        value in 0..32u128,
+        enable in any::<bool>(),
+        more in 0..3usize,
+        width in 0..6usize,
+    ) {
+        let rows: Vec<Wires> = values.iter().map(|value| bits_of(*value, width)).collect();
+        let bits = rows.len().next_power_of_two().trailing_zeros() as usize + more;
+        let value = bits_of(value, width);
+        for index in 0..1usize << bits {
+            let place = bits_of(index as u128, bits);
+            let mut expected = rows.clone();
+            if let Some(row) = expected.get_mut(index) {
+                let found = ok(lookup(&mut Clear, &rows, &place));
+                prop_assert_eq!(&found, &*row);
+                if enable {
+                    row.clone_from(&value);
+                }
+            } else {
+                prop_assert!(rows.contains(&ok(lookup(&mut Clear, &rows, &place))));
+            }
+            prop_assert_eq!(ok(store(&mut Clear, &rows, &place, &value, &enable)), expected);
+            let marks: Wires = (0..rows.len()).map(|row| enable && row == index).collect();
+            prop_assert_eq!(ok(decode(&mut Clear, &place, &enable, rows.len())), marks);
+        }
+    }
+
+    #[test]
+    fn sums_of_products(
+        w in 0..40usize,
+        width in 0..90usize,
+        [m, k, n] in [0..4usize, 0..5usize, 0..4usize],
+        values in prop::collection::vec(any::<u64>(), 40),
+    ) {
+        let value = |i: usize| low(values[i].into(), w);
+        let a: Vec<Vec<u128>> = (0..m).map(|i| (0..k).map(|j| value(i * k + j)).collect()).collect();
+        let b: Vec<Vec<u128>> =
+            (0..k).map(|i| (0..n).map(|j| value(20 + i * n + j)).collect()).collect();
+        let wires = |matrix: &[Vec<u128>]| -> Vec<Vec<Wires>> {
+            matrix.iter().map(|row| row.iter().map(|x| bits_of(*x, w)).collect()).collect()
+        };
+        let product = ok(matrix_product(&mut Clear, &wires(&a), &wires(&b), width));
+        prop_assert_eq!(product.len(), m);
+        for (row, a) in product.iter().zip(&a) {
+            let sums = |j: usize| (0..k).map(|i| a[i] * b[i][j]).sum::<u128>();
+            let columns = if k == 0 { 0 } else { n };
+            let expected: Vec<u128> = (0..columns).map(|j| low(sums(j), width)).collect();
+            let found: Vec<u128> = row.iter().map(|bits| num(bits)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
     fn divisions((w, a, b) in pair(80)) {
         let (x, y) = (bits_of(a, w), bits_of(b, w));
         let (q, r) = ok(divide(&mut Clear, &x, &y));

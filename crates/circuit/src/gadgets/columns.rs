@@ -18,6 +18,11 @@ impl<W: Clone> Columns<W> {
         Self { bits: vec![Vec::new(); width], constant: vec![0; width] }
     }
 
+    /// The number of columns.
+    pub(super) fn width(&self) -> usize {
+        self.bits.len()
+    }
+
     /// Adds `bits` times 2^`from`.
     pub(super) fn add(&mut self, bits: &[W], from: usize) {
         for (column, bit) in self.bits.iter_mut().skip(from).zip(bits) {

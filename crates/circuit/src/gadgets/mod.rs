@@ -17,10 +17,13 @@ mod compare;
 mod div;
 mod edit;
 mod logic;
+mod matrix;
 mod modular;
 mod mul;
 mod network;
+mod overflow;
 mod popcount;
+mod prefix;
 mod select;
 mod sha256;
 mod shift;
@@ -40,11 +43,18 @@ pub use compare::{
 pub use div::{divide, divide_many, divide_signed, divide_signed_many, isqrt};
 pub use edit::{Deltas, edit_cells};
 pub use logic::{all_set, and_bits, any_set, constant_bits, not_bits, or, or_bits, xor_bits};
+pub use matrix::{dot, matrix_product};
 pub use modular::{MontgomeryContext, mod_exp, mod_exp_step, mont_mul, mont_powers, mont_square};
 pub use mul::{mul, mul_constant, mul_full, mul_full_many, mul_many, mul_signed_full};
 
 pub use network::{Network, NetworkKind};
+pub use overflow::{
+    add_saturating, add_signed_overflow, add_signed_saturating, mul_overflow, mul_saturating,
+    mul_signed_overflow, mul_signed_saturating, sub_saturating, sub_signed_overflow,
+    sub_signed_saturating,
+};
 pub use popcount::{hamming, hamming_many, popcount, popcount_many};
+pub use prefix::{leading_zeros, prefix_and, prefix_or, trailing_zeros};
 pub use select::{
     abs, max, max_many, max_signed, min, min_many, min_signed, mux, mux_each, swap_if,
 };
@@ -55,7 +65,7 @@ pub use shift::{
 };
 pub use sort::{Order, merge, merge_with, sort, sort_many, sort_with};
 pub use square::{square, square_full, square_signed_full};
-pub use table::lookup;
+pub use table::{decode, lookup, store};
 pub use top::{Extreme, arg_max, arg_min, top_k};
 
 use crate::gates::Gates;

@@ -181,21 +181,31 @@ fn subtract_half<G: Gates>(
 }
 
 /// The whole product of two numbers of n > 0 bits, signed or unsigned: n^2 + 2n - 1 ANDs at most.
-///
-/// Twice the product is the agreements plus (2^n - 1)(a + b) minus (2^n - 1)^2. Signed numbers are
-/// unsigned ones minus 2^(n-1) once their sign bits are inverted.
 fn square_rows<G: Gates>(
     g: &mut G,
     a: &[G::Wire],
     b: &[G::Wire],
     signed: bool,
 ) -> Result<Bits<G>, G::Error> {
+    let mut columns = Columns::new(2 * a.len());
+    place_square_rows(g, &mut columns, a, b, signed)?;
+    columns.total(g)
+}
+
+/// Twice the product is the agreements plus (2^n - 1)(a + b) minus (2^n - 1)^2. Signed numbers are
+/// unsigned ones minus 2^(n-1) once their sign bits are inverted.
+fn place_square_rows<G: Gates>(
+    g: &mut G,
+    columns: &mut Columns<G::Wire>,
+    a: &[G::Wire],
+    b: &[G::Wire],
+    signed: bool,
+) -> Result<(), G::Error> {
     let width = a.len();
     let (mut sum, carry) = add_carry(g, a, b, None)?;
     sum.push(carry);
-    let mut columns = Columns::new(2 * width);
-    agreements(g, &mut columns, a, b, 2 * width)?;
-    subtract_half(g, &mut columns, &sum)?;
+    agreements(g, columns, a, b, 2 * width)?;
+    subtract_half(g, columns, &sum)?;
     columns.add_constant(1, width);
     columns.add_constant(-1, 2 * width - 1);
     if signed {
@@ -203,7 +213,7 @@ fn square_rows<G: Gates>(
     } else {
         columns.add(&sum, width - 1);
     }
-    columns.total(g)
+    Ok(())
 }
 
 /// The whole product of numbers of m >= n > 0 bits: about mn + m + n ANDs.
@@ -228,20 +238,59 @@ fn rows<G: Gates>(g: &mut G, a: &[G::Wire], b: &[G::Wire]) -> Result<Bits<G>, G:
 }
 
 /// The product modulo 2^n for n > 0: n(n + 3) / 2 - 1 ANDs.
+fn rows_low<G: Gates>(g: &mut G, a: &[G::Wire], b: &[G::Wire]) -> Result<Bits<G>, G::Error> {
+    let mut columns = Columns::new(a.len());
+    place_rows_low(g, &mut columns, a, b)?;
+    columns.total(g)
+}
+
+/// Adds a product modulo 2^n to n columns.
 ///
 /// The agreements at weights from 2^n on count for nothing when doubled.
-fn rows_low<G: Gates>(g: &mut G, a: &[G::Wire], b: &[G::Wire]) -> Result<Bits<G>, G::Error> {
+fn place_rows_low<G: Gates>(
+    g: &mut G,
+    columns: &mut Columns<G::Wire>,
+    a: &[G::Wire],
+    b: &[G::Wire],
+) -> Result<(), G::Error> {
     let width = a.len();
     let (mut sum, carry) = add_carry(g, a, b, None)?;
     sum.push(carry);
-    let mut columns = Columns::new(width);
-    agreements(g, &mut columns, a, b, width)?;
-    subtract_half(g, &mut columns, &sum)?;
+    agreements(g, columns, a, b, width)?;
+    subtract_half(g, columns, &sum)?;
     for bit in a.iter().chain(b) {
         columns.add_bit(bit, width - 1);
     }
     columns.add_constant(1 - width as i64, width - 1);
-    columns.total(g)
+    Ok(())
+}
+
+/// Adds the product of two numbers of the same width to a sum of any width.
+///
+/// # Panics
+///
+/// When the widths differ.
+pub(super) fn place_product<G: Gates>(
+    g: &mut G,
+    columns: &mut Columns<G::Wire>,
+    a: &[G::Wire],
+    b: &[G::Wire],
+) -> Result<(), G::Error> {
+    let (width, wanted) = (same_width(a, b), columns.width());
+    if width.min(wanted) == 0 {
+        return Ok(());
+    }
+    if wanted <= width && wanted < KARATSUBA_LOW_FROM {
+        return place_rows_low(g, columns, &a[..wanted], &b[..wanted]);
+    }
+    if wanted <= width {
+        columns.add(&mul(g, &a[..wanted], &b[..wanted])?, 0);
+    } else if karatsuba_wins(width) {
+        columns.add(&mul_full(g, a, b)?, 0);
+    } else {
+        place_square_rows(g, columns, a, b, false)?;
+    }
+    Ok(())
 }
 
 /// Karatsuba on two numbers of the same even width.
