@@ -1,6 +1,6 @@
 //! Constants are folded while a program runs: no backend spends a gate on a public bit.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, runs};
 
 /// A wire, or a bit that both parties know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,31 @@ impl<W: Clone, E> Gates for Fold<'_, '_, W, E> {
         Ok(a.iter().zip(b).filter_map(product).collect())
     }
 
+    fn and_groups(
+        &mut self,
+        selects: &[Folded<W>],
+        bits: &[Folded<W>],
+    ) -> Result<Vec<Folded<W>>, E> {
+        let wires = |bits: &[Folded<W>]| bits.iter().map(secret).collect::<Option<Vec<W>>>();
+        if let (Some(selects), Some(bits)) = (wires(selects), wires(bits)) {
+            return Ok(self.0.and_groups(&selects, &bits)?.into_iter().map(Folded::Wire).collect());
+        }
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, run) in runs(selects, bits) {
+            let left: Vec<W> = run.iter().filter_map(secret).collect();
+            let mut products = match secret(select) {
+                Some(select) if !left.is_empty() => self.0.and_groups(&[select], &left)?,
+                _ => Vec::new(),
+            }
+            .into_iter();
+            out.extend(run.iter().filter_map(|bit| match (select, bit) {
+                (Folded::Wire(_), Folded::Wire(_)) => products.next().map(Folded::Wire),
+                _ => Some(known_and(select, bit)),
+            }));
+        }
+        Ok(out)
+    }
+
     fn mux_many(
         &mut self,
         select: &Folded<W>,
@@ -134,6 +159,14 @@ impl<W: Clone, E> Fold<'_, '_, W, E> {
         let difference = self.xor(a, b)?;
         let chosen = self.and(select, &difference)?;
         self.xor(&chosen, b)
+    }
+}
+
+/// The wire of a bit that is not known.
+fn secret<W: Clone>(bit: &Folded<W>) -> Option<W> {
+    match bit {
+        Folded::Known(_) => None,
+        Folded::Wire(wire) => Some(wire.clone()),
     }
 }
 

@@ -146,6 +146,13 @@ macro_rules! hand_down {
         ) -> Result<Vec<Self::Wire>, Self::Error> {
             $inner.and_many(a, b)
         }
+        fn and_groups(
+            &mut $self,
+            selects: &[Self::Wire],
+            bits: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.and_groups(selects, bits)
+        }
         fn mux_many(
             &mut $self,
             select: &Self::Wire,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Gates, Owner, Receiver};
+use cenote_circuit::{Gates, Owner, Receiver, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::fold::{Fold, Folded};
@@ -167,6 +167,18 @@ impl Gates for Tally {
         self.conjunctions(a.len().min(b.len()))?;
         self.batch();
         Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
+    }
+
+    fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.conjunctions(bits.len())?;
+        self.batch();
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, run) in runs(selects, bits) {
+            let muxes = self.stats.muxes.entry(run.len() as u32).or_default();
+            add(muxes, self.weight, 1);
+            out.extend(run.iter().map(|bit| self.deeper(*select, *bit)));
+        }
+        Ok(out)
     }
 
     fn mux_many(
