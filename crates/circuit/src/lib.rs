@@ -15,6 +15,7 @@ pub mod gadgets;
 mod gates;
 mod hex;
 mod lanes;
+pub mod optimise;
 mod plan;
 mod program;
 mod record;

@@ -54,4 +54,4 @@ pub fn detect(name: &str, bytes: &[u8]) -> Result<Format, ParseError> {
     bristol::format(Source::new(name, bytes, BRISTOL)?)
 }
 
-const BRISTOL: &str = "give a circuit in a Bristol format";
+pub(crate) const BRISTOL: &str = "give a circuit in a Bristol format";

@@ -10,7 +10,13 @@ use crate::program::Signature;
 pub(crate) fn read(source: Source<'_>) -> Result<Parts, ParseError> {
     let mut lines = Lines::new(source);
     let header = header(&mut lines)?;
-    let (gates, outputs) = Body::read(&mut lines, &header)?;
+    let mut memory = Memory::new(&header);
+    let mut body = Body::new(&lines, &header, 0, &mut memory);
+    while let Some(line) = lines.next() {
+        body.gate(line)?;
+    }
+    let outputs = body.finish()?;
+    let gates = memory.gates;
     let mut signature = Signature::new();
     for (i, bits) in header.inputs.iter().enumerate() {
         signature = signature.input(&format!("in{i}"), *bits, None);
@@ -27,17 +33,24 @@ pub(crate) fn format(source: Source<'_>) -> Result<Format, ParseError> {
 }
 
 /// The lines that are not blank.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     source: Source<'a>,
     rest: std::str::Lines<'a>,
+    /// Bytes of the file, of which the source may be the first piece.
+    bytes: u64,
 }
 
 impl<'a> Lines<'a> {
     fn new(source: Source<'a>) -> Self {
-        Self { source, rest: source.text.lines() }
+        Self::start(source, source.text.len() as u64)
     }
 
-    fn next(&mut self) -> Option<&'a str> {
+    /// The lines at the start of a file of so many bytes.
+    pub(super) fn start(source: Source<'a>, bytes: u64) -> Self {
+        Self { source, rest: source.text.lines(), bytes }
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'a str> {
         self.rest.by_ref().map(str::trim).find(|line| !line.is_empty())
     }
 
@@ -46,34 +59,34 @@ impl<'a> Lines<'a> {
         self.source.error(piece, message, remedy)
     }
 
-    fn number(&self, token: &str) -> Result<usize, ParseError> {
-        let number = if token.bytes().all(|byte| byte.is_ascii_digit()) {
-            token.parse::<usize>().ok().filter(|number| *number <= MAX_WIRES)
-        } else {
-            None
-        };
-        number.ok_or_else(|| {
-            let message = format!("`{}` is no number between 0 and {MAX_WIRES}", shown(token));
-            self.error(token, message, "write a decimal number here")
-        })
-    }
-
     fn numbers(&self, line: &str) -> Result<Vec<usize>, ParseError> {
-        line.split_ascii_whitespace().map(|token| self.number(token)).collect()
+        line.split_ascii_whitespace().map(|word| number(self.source, word)).collect()
     }
 }
 
-struct Header {
-    format: Format,
-    gates: usize,
-    wires: usize,
-    inputs: Vec<usize>,
-    outputs: Vec<usize>,
-    input_bits: usize,
-    output_bits: usize,
+fn number(source: Source<'_>, word: &str) -> Result<usize, ParseError> {
+    let number = if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        word.parse::<usize>().ok().filter(|number| *number <= MAX_WIRES)
+    } else {
+        None
+    };
+    number.ok_or_else(|| {
+        let message = format!("`{}` is no number between 0 and {MAX_WIRES}", shown(word));
+        source.error(word, message, "write a decimal number here")
+    })
 }
 
-fn header(lines: &mut Lines<'_>) -> Result<Header, ParseError> {
+pub(super) struct Header {
+    pub(super) format: Format,
+    pub(super) gates: usize,
+    pub(super) wires: usize,
+    pub(super) inputs: Vec<usize>,
+    pub(super) outputs: Vec<usize>,
+    pub(super) input_bits: usize,
+    pub(super) output_bits: usize,
+}
+
+pub(super) fn header(lines: &mut Lines<'_>) -> Result<Header, ParseError> {
     const START: &str = "start the file with the numbers of gates and wires";
     let Some(first) = lines.next() else {
         return Err(lines.error(lines.source.end(), "the file is empty", START));
@@ -144,7 +157,7 @@ fn total(lines: &Lines<'_>, line: &str, widths: &[usize], kind: &str) -> Result<
 fn check_counts(lines: &Lines<'_>, line: &str, header: &Header) -> Result<(), ParseError> {
     const REMEDY: &str = "correct the counts in the first line, or fetch the whole file";
     let Header { gates, wires, input_bits, output_bits, .. } = *header;
-    let bytes = lines.source.text.len();
+    let bytes = usize::try_from(lines.bytes).unwrap_or(usize::MAX);
     // The shortest gate is `1 1 0 1 EQ`; every wire that a gate writes is named on its line.
     let message = if gates > bytes / 10 {
         format!("{gates} gates are announced, more than the file can hold")
@@ -165,43 +178,114 @@ struct Number<'a> {
     word: &'a str,
 }
 
-/// Reads gates and renumbers their wires in the order in which they are written.
-struct Body<'l, 'a> {
-    lines: &'l mut Lines<'a>,
-    header: &'l Header,
+/// Where the gates of a file go.
+pub(super) trait Store {
+    /// The number under which gates read a wire of the file, input or written; `None` if it is neither.
+    /// The wire is among those that are announced.
+    fn number(&self, wire: usize) -> Option<u32>;
+
+    /// Takes the gate that writes a wire that is announced and no input; false if it was written before.
+    fn write(&mut self, wire: usize, gate: Gate) -> bool;
+}
+
+/// Gates in memory, their wires renumbered in the order in which they are written.
+struct Memory {
+    inputs: usize,
     gates: Vec<Gate>,
     /// New number of every wire after the inputs; [`UNWRITTEN`] until it is written.
     wires: Vec<u32>,
 }
 
-impl<'l, 'a> Body<'l, 'a> {
-    /// The gates and the output wires.
-    fn read(
-        lines: &'l mut Lines<'a>,
-        header: &'l Header,
-    ) -> Result<(Vec<Gate>, Vec<u32>), ParseError> {
-        let gates = Vec::with_capacity(header.gates);
+impl Memory {
+    fn new(header: &Header) -> Self {
         let wires = vec![UNWRITTEN; header.wires - header.input_bits];
-        let mut body = Self { lines, header, gates, wires };
-        let mut numbers = Vec::new();
-        let end = body.lines.source.end();
-        for read in 0..header.gates {
-            let Some(line) = body.lines.next() else {
-                let message = format!("{} gates are announced and {read} given", header.gates);
-                let remedy = "correct the first line, or fetch the whole file";
-                return Err(body.lines.error(end, message, remedy));
-            };
-            body.line(line, &mut numbers)?;
+        Self { inputs: header.input_bits, gates: Vec::with_capacity(header.gates), wires }
+    }
+}
+
+impl Store for Memory {
+    fn number(&self, wire: usize) -> Option<u32> {
+        match wire.checked_sub(self.inputs) {
+            None => Some(wire as u32),
+            Some(gate) => self.wires.get(gate).copied().filter(|number| *number != UNWRITTEN),
         }
-        if let Some(line) = body.lines.next() {
-            let message = format!("there are more than the {} announced gates", header.gates);
+    }
+
+    fn write(&mut self, wire: usize, gate: Gate) -> bool {
+        let number = (self.inputs + self.gates.len()) as u32;
+        let place = wire.checked_sub(self.inputs).and_then(|gate| self.wires.get_mut(gate));
+        let Some(place) = place.filter(|place| **place == UNWRITTEN) else { return false };
+        *place = number;
+        self.gates.push(gate);
+        true
+    }
+}
+
+const UNWRITTEN: u32 = u32::MAX;
+
+/// Reads the gates of a file or of a piece of one.
+pub(super) struct Body<'l, 'a, S> {
+    source: Source<'a>,
+    header: &'l Header,
+    store: &'l mut S,
+    /// Lines with gates so far, in earlier pieces too.
+    read: usize,
+    numbers: Vec<Number<'a>>,
+}
+
+impl<'l, 'a, S: Store> Body<'l, 'a, S> {
+    /// The gates that `lines` are part of, after `read` earlier ones.
+    pub(super) fn new(
+        lines: &Lines<'a>,
+        header: &'l Header,
+        read: usize,
+        store: &'l mut S,
+    ) -> Self {
+        Self { source: lines.source, header, store, read, numbers: Vec::new() }
+    }
+
+    /// Reads the line of one gate.
+    pub(super) fn gate(&mut self, line: &'a str) -> Result<(), ParseError> {
+        if self.read == self.header.gates {
+            let message = format!("there are more than the {} announced gates", self.read);
             let remedy = "correct the number of gates in the first line";
-            return Err(body.lines.error(line, message, remedy));
+            return Err(self.source.error(line, message, remedy));
         }
-        let outputs = (header.wires - header.output_bits..header.wires)
-            .map(|value| body.operand(Number { value, word: end }))
-            .collect::<Result<_, _>>()?;
-        Ok((body.gates, outputs))
+        self.read += 1;
+        let mut numbers = std::mem::take(&mut self.numbers);
+        let read = self.line(line, &mut numbers);
+        self.numbers = numbers;
+        read
+    }
+
+    /// Lines with gates so far.
+    pub(super) fn read(&self) -> usize {
+        self.read
+    }
+
+    /// Takes a gate if nothing is wrong with it; what is, [`Self::gate`] says.
+    pub(super) fn accept(&mut self, wire: usize, gate: Gate) -> bool {
+        let known = |wire: u32| {
+            (wire as usize) < self.header.wires && self.store.number(wire as usize).is_some()
+        };
+        let own = wire >= self.header.input_bits && wire < self.header.wires;
+        let good = own && self.read < self.header.gates && gate.operands().all(known);
+        let taken = good && self.store.write(wire, gate);
+        self.read += usize::from(taken);
+        taken
+    }
+
+    /// The numbers of the output wires, when all gates were read.
+    pub(super) fn finish(&self) -> Result<Vec<u32>, ParseError> {
+        let end = self.source.end();
+        let Header { gates, wires, output_bits, .. } = *self.header;
+        if self.read < gates {
+            let message = format!("{gates} gates are announced and {} given", self.read);
+            let remedy = "correct the first line, or fetch the whole file";
+            return Err(self.source.error(end, message, remedy));
+        }
+        let outputs = wires - output_bits..wires;
+        outputs.map(|value| self.operand(Number { value, word: end })).collect()
     }
 
     /// One gate: numbers of inputs and outputs, the wires, the type.
@@ -210,7 +294,7 @@ impl<'l, 'a> Body<'l, 'a> {
         let kind = words.next_back().unwrap_or_default();
         numbers.clear();
         for word in words {
-            numbers.push(Number { value: self.lines.number(word)?, word });
+            numbers.push(Number { value: number(self.source, word)?, word });
         }
         let [ins, outs, wires @ ..] = &numbers[..] else { return Err(self.shape(line, kind)) };
         let (ins, outs) = (ins.value, outs.value);
@@ -257,48 +341,38 @@ impl<'l, 'a> Body<'l, 'a> {
             Format::OldBristol => ("of the old Bristol format", "XOR, AND and INV"),
             _ => ("of Bristol Fashion", "XOR, AND, INV, EQ, EQW and MAND"),
         };
-        self.lines.error(
+        self.source.error(
             line,
             format!("this line ending in `{}` is no gate {message}", shown(kind)),
-            &format!("write `INPUTS OUTPUTS WIRES... TYPE`; the types are {known}"),
+            format!("write `INPUTS OUTPUTS WIRES... TYPE`; the types are {known}"),
         )
     }
 
-    /// The new number of a wire that is read.
+    /// The number under which a gate reads a wire.
     fn operand(&self, wire: Number<'_>) -> Result<u32, ParseError> {
-        let inputs = self.header.input_bits;
-        let number = match wire.value.checked_sub(inputs) {
-            None => wire.value as u32,
-            Some(gate) => match self.wires.get(gate) {
-                Some(number) => *number,
-                None => return Err(self.outside(wire)),
-            },
-        };
-        if number == UNWRITTEN {
-            let message = format!("wire {} is read but was not written", wire.value);
-            return Err(self.lines.error(wire.word, message, "write gates in topological order"));
+        if wire.value >= self.header.wires {
+            return Err(self.outside(wire));
         }
-        Ok(number)
+        self.store.number(wire.value).ok_or_else(|| {
+            let message = format!("wire {} is read but was not written", wire.value);
+            self.source.error(wire.word, message, "write gates in topological order")
+        })
     }
 
     fn write(&mut self, wire: Number<'_>, gate: Gate) -> Result<(), ParseError> {
-        let inputs = self.header.input_bits;
         let error =
-            |message: String, remedy: &str| Err(self.lines.error(wire.word, message, remedy));
-        let Some(index) = wire.value.checked_sub(inputs) else {
+            |message: String, remedy: &str| Err(self.source.error(wire.word, message, remedy));
+        if wire.value < self.header.input_bits {
             let message = format!("wire {} is an input and cannot be written", wire.value);
             return error(message, "number gate outputs after the inputs");
-        };
-        let number = (inputs + self.gates.len()) as u32;
-        match self.wires.get_mut(index) {
-            None => return Err(self.outside(wire)),
-            Some(place) if *place == UNWRITTEN => *place = number,
-            Some(_) => {
-                let message = format!("wire {} is written twice", wire.value);
-                return error(message, "give every gate output its own wire");
-            }
         }
-        self.gates.push(gate);
+        if wire.value >= self.header.wires {
+            return Err(self.outside(wire));
+        }
+        if !self.store.write(wire.value, gate) {
+            let message = format!("wire {} is written twice", wire.value);
+            return error(message, "give every gate output its own wire");
+        }
         Ok(())
     }
 
@@ -306,8 +380,6 @@ impl<'l, 'a> Body<'l, 'a> {
         let (wires, Number { value, word }) = (self.header.wires, wire);
         let message = format!("wire {value} does not exist, {wires} are announced");
         let remedy = "correct the wire, or the number of wires in the first line";
-        self.lines.error(word, message, remedy)
+        self.source.error(word, message, remedy)
     }
 }
-
-const UNWRITTEN: u32 = u32::MAX;
