@@ -84,6 +84,24 @@ fn each_lane<G: Gates>(
     Ok(results.iter().map(|bits| unpack(bits, lanes as usize).concat()).collect())
 }
 
+/// The wrapped result and whether it differs from the true one.
+fn checked<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    a: &[G::Wire],
+    b: &[G::Wire],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    let (value, overflow) = match op {
+        WordOp::AddO => gadgets::add_carry(g, a, b, None)?,
+        WordOp::SubO => gadgets::sub_borrow(g, a, b)?,
+        WordOp::AddOS => gadgets::add_signed_overflow(g, a, b)?,
+        WordOp::SubOS => gadgets::sub_signed_overflow(g, a, b)?,
+        WordOp::MulO => gadgets::mul_overflow(g, a, b)?,
+        _ => gadgets::mul_signed_overflow(g, a, b)?,
+    };
+    Ok(vec![value, vec![overflow]])
+}
+
 /// An operation on one word of each operand.
 fn number<G: Gates>(
     g: &mut G,
@@ -98,19 +116,25 @@ fn number<G: Gates>(
         Sub => gadgets::sub(g, a, b)?,
         Neg => gadgets::negate(g, a)?,
         Abs => gadgets::abs(g, a)?,
-        Mul | Square => gadgets::mul(g, a, b)?,
-        MulFull | SquareFull => gadgets::mul_full(g, a, b)?,
+        Mul => gadgets::mul(g, a, b)?,
+        Square => gadgets::square(g, a)?,
+        MulFull => gadgets::mul_full(g, a, b)?,
+        SquareFull => gadgets::square_full(g, a)?,
         MulFullS => gadgets::mul_signed_full(g, a, b)?,
         DivRem => return gadgets::divide(g, a, b).map(|(q, r)| vec![q, r]),
         DivRemS => return gadgets::divide_signed(g, a, b).map(|(q, r)| vec![q, r]),
-        Isqrt => extra::isqrt(g, a)?,
+        Isqrt => {
+            let mut root = gadgets::isqrt(g, a)?;
+            root.resize(a.len(), g.constant(false)?);
+            root
+        }
         Popcount => {
             let mut count = gadgets::popcount(g, a)?;
             count.truncate(bits_for(a.len() as u32) as usize);
             count
         }
-        Lzcnt => extra::leading_zeros(g, a)?,
-        AddO | AddOS | SubO | SubOS | MulO | MulOS => return extra::checked(g, op, a, b),
+        Lzcnt => gadgets::leading_zeros(g, a)?,
+        AddO | AddOS | SubO | SubOS | MulO | MulOS => return checked(g, op, a, b),
         Min => gadgets::min(g, a, b)?,
         Max => gadgets::max(g, a, b)?,
         MinS => gadgets::min_signed(g, a, b)?,
