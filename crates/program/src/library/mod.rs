@@ -3,9 +3,11 @@
 //! All loops stay loops, so a program of any size takes a few kilobytes.
 
 mod edit;
+mod mod_exp;
 mod simple;
 
 pub use edit::edit_distance;
+pub use mod_exp::mod_exp;
 pub use simple::{hamming, sort};
 
 use crate::builder::{BuildError, Builder};
