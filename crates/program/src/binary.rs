@@ -510,7 +510,8 @@ impl Reader<'_> {
 
     fn circuit(&mut self, params: &[Shape], results: &[Shape]) -> Read<Circuit> {
         let bits = |shapes: &[Shape]| -> u64 {
-            shapes.iter().map(|shape| u64::from(shape.lanes) * u64::from(shape.width)).sum()
+            let bits = shapes.iter().map(|shape| u64::from(shape.lanes) * u64::from(shape.width));
+            bits.fold(0, u64::saturating_add)
         };
         if bits(params).max(bits(results)) > u64::from(MAX_WIDTH) {
             return Err(self.error(format!("a circuit has at most {MAX_WIDTH} bits of ports")));

@@ -233,6 +233,8 @@ impl Builder {
         results: &[Shape],
         public: bool,
     ) -> Result<Vec<ValueId>, BuildError> {
+        self.room(results.len())?;
+        ensure(self.statements < MAX_STATEMENTS, too_many)?;
         self.statements += 1;
         let frame = self.frame();
         let first_result = frame.shapes.len() as u32;
@@ -244,12 +246,12 @@ impl Builder {
             dead: Vec::new(),
         };
         frame.top().block.statements.push(statement);
-        let ids: Vec<ValueId> = results.iter().map(|shape| frame.define(*shape, public)).collect();
-        let values = frame.shapes.len();
-        ensure(self.statements <= MAX_STATEMENTS && values <= MAX_STATEMENTS, || {
-            format!("more than {MAX_STATEMENTS} statements; use loops and functions")
-        })?;
-        Ok(ids)
+        Ok(results.iter().map(|shape| frame.define(*shape, public)).collect())
+    }
+
+    /// Whether the function may have this many more values.
+    fn room(&mut self, values: usize) -> Result<(), BuildError> {
+        ensure(self.frame().shapes.len().saturating_add(values) <= MAX_STATEMENTS, too_many)
     }
 
     fn push_one(
@@ -340,6 +342,7 @@ impl Builder {
         count: u32,
         stride: i64,
     ) -> Result<ValueId, BuildError> {
+        let at = at.in_order();
         let shape = self.shape_of(value)?;
         let reach = stride.checked_mul(i64::from(count) - 1);
         let reach = reach.ok_or_else(|| BuildError::new("`lanes`: a stride too large"))?;
@@ -360,6 +363,7 @@ impl Builder {
         at: Affine,
         part: ValueId,
     ) -> Result<ValueId, BuildError> {
+        let at = at.in_order();
         let (shape, piece) = (self.shape_of(value)?, self.shape_of(part)?);
         ensure(shape.width == piece.width, || {
             format!("`put`: {piece} into {shape}, of another width")
@@ -415,6 +419,7 @@ impl Builder {
     ) -> Result<(LoopVar, Vec<ValueId>), BuildError> {
         check_trips(trips)?;
         self.nest()?;
+        self.room(carried.len())?;
         let shapes = self.shapes_of(carried)?;
         let var = LoopVar(self.frame().trips().len() as u32);
         let kind = OpenKind::For { trips, carried: carried.to_vec() };
@@ -454,6 +459,7 @@ impl Builder {
     ) -> Result<Vec<ValueId>, BuildError> {
         check_trips(trips)?;
         self.nest()?;
+        self.room(mapped.len())?;
         let mut parts = Vec::with_capacity(mapped.len());
         for shape in self.shapes_of(mapped)? {
             ensure(shape.lanes.is_multiple_of(trips), || {
@@ -554,6 +560,7 @@ impl Builder {
         ensure(self.frames.len() <= MAX_NESTING, || {
             format!("functions are nested more than {MAX_NESTING} deep")
         })?;
+        ensure(params.len() <= MAX_STATEMENTS, too_many)?;
         params.iter().try_for_each(|shape| check_shape(*shape))?;
         let mut frame = Frame::new(Some((name.to_owned(), params.to_vec())));
         frame.top().block.params = params.len() as u32;
@@ -721,6 +728,10 @@ fn check_port(name: &str, kind: Kind, shape: Shape) -> Result<(), BuildError> {
         Kind::Bits | Kind::UInt | Kind::Int => true,
     };
     ensure(fits, || format!("port `{name}`: {shape} is no {kind}"))
+}
+
+fn too_many() -> String {
+    format!("more than {MAX_STATEMENTS} statements or values; use loops and functions")
 }
 
 fn check_trips(trips: u32) -> Result<(), BuildError> {

@@ -3,24 +3,36 @@
 use cenote_circuit::Gates;
 
 /// The entry at a secret position by a tree of multiplexers; beyond the end, the last one.
+/// The table is not empty.
 pub(crate) fn lookup<G: Gates>(
     g: &mut G,
     table: &[Vec<G::Wire>],
     index: &[G::Wire],
 ) -> Result<Vec<G::Wire>, G::Error> {
-    let mut entries = table.to_vec();
-    for bit in index {
+    let digits = (bits_for(table.len() as u32 - 1) as usize).min(index.len());
+    let (low, high) = index.split_at(digits);
+    let mut position = low.to_vec();
+    if !high.is_empty() {
+        let beyond = gadgets::any_set(g, high)?;
+        position = gadgets::or_bits(g, low, &vec![beyond; digits])?;
+    }
+    // Behind the entries stands the last one again and again. As long as the last entry is the same
+    // word, a pair of both takes no gate.
+    let (mut entries, last, mut same) = (table.to_vec(), table[table.len() - 1].clone(), true);
+    for bit in &position {
+        if entries.len() == 1 {
+            break;
+        }
         let mut next = Vec::with_capacity(entries.len().div_ceil(2));
         for pair in entries.chunks(2) {
             next.push(match pair {
                 [low, high] => g.mux_many(bit, high, low)?,
-                _ => pair[0].clone(),
+                [low] if !same => g.mux_many(bit, &last, low)?,
+                _ => last.clone(),
             });
         }
+        same &= entries.len() % 2 == 1;
         entries = next;
-        if entries.len() == 1 {
-            break;
-        }
     }
     Ok(entries.swap_remove(0))
 }

@@ -22,5 +22,7 @@ pub const MAX_TRIPS: u32 = 1 << 30;
 pub const MAX_NAME: usize = 256;
 /// Bytes of the sentence that says what a module is for.
 pub const MAX_ABOUT: usize = 4096;
-/// Bytes of a file.
+/// Bytes of the text form, which is for people.
+pub const MAX_TEXT_BYTES: usize = 1 << 26;
+/// Bytes of the binary form.
 pub const MAX_FILE_BYTES: usize = 1 << 30;

@@ -68,6 +68,7 @@ impl Pass<'_> {
                     dead.push(id);
                 }
             }
+            dead.sort_unstable();
             statement.dead = dead;
         }
         block.captured = captured.into_iter().collect();

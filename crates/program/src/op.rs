@@ -53,6 +53,12 @@ impl Affine {
         self
     }
 
+    /// The same position written in the one way that modules have it.
+    pub(crate) fn in_order(self) -> Affine {
+        let start = Affine::at(self.constant);
+        self.terms.into_iter().fold(start, |at, (var, factor)| at.plus(var, factor))
+    }
+
     /// The position, given the counters of the loops around it.
     pub(crate) fn position(&self, counters: &[u32]) -> usize {
         let moved = self.terms.iter().map(|(var, factor)| {

@@ -3,6 +3,8 @@
 //! Memory follows the values that are alive, never the number of gates: loops run one iteration after
 //! the other, and a value goes after its last use.
 
+use std::collections::BTreeMap;
+
 use cenote_circuit::{Bundle, Clear, Gates, Lanes, Program, Signature};
 
 use crate::apply::apply;
@@ -374,13 +376,34 @@ impl<'b, W: Clone> Env<'b, W> {
             .unwrap_or_else(|| unreachable!("value {} is alive", id.0))
     }
 
-    /// The value, moved out at its last use.
-    fn take(&mut self, id: ValueId, statement: &Statement) -> Value<W> {
-        let uses = statement.args.iter().filter(|arg| **arg == id).count();
-        if uses == 1 && statement.dead.contains(&id) {
-            return self.values[id.index()].take().unwrap_or_default();
+    /// The operands of a statement that takes them over: each moved out at its last use.
+    fn take(&mut self, statement: &Statement) -> Values<W> {
+        let captured = match &statement.op {
+            Op::For { body, .. } | Op::Map { body, .. } => body.captured.as_slice(),
+            _ => &[],
+        };
+        let dead = |id: &ValueId| statement.dead.binary_search(id).is_ok();
+        let moves = |id: &ValueId| dead(id) && captured.binary_search(id).is_err();
+        self.move_out(&statement.args, moves)
+    }
+
+    /// Values in order: those that `moves` names are moved out, the others copied.
+    fn move_out(&mut self, ids: &[ValueId], moves: impl Fn(&ValueId) -> bool) -> Values<W> {
+        let mut moved: BTreeMap<ValueId, usize> = BTreeMap::new();
+        let mut values: Values<W> = Vec::with_capacity(ids.len());
+        for id in ids {
+            let value = match moved.get(id) {
+                Some(first) => values[*first].clone(),
+                None if moves(id) => {
+                    moved.insert(*id, values.len());
+                    let value = self.values[id.index()].take();
+                    value.unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+                }
+                None => self.get(*id).to_vec(),
+            };
+            values.push(value);
         }
-        self.get(id).to_vec()
+        values
     }
 
     fn put(&mut self, id: ValueId, value: Value<W>) {
@@ -389,14 +412,7 @@ impl<'b, W: Clone> Env<'b, W> {
 
     /// The results of a block: its own are moved out, those of enclosing blocks copied.
     fn results(&mut self, block: &Block) -> Values<W> {
-        let mut values = Vec::with_capacity(block.results.len());
-        for (i, id) in block.results.iter().enumerate() {
-            let again =
-                block.captured.binary_search(id).is_ok() || block.results[i + 1..].contains(id);
-            let moved = if again { None } else { self.values[id.index()].take() };
-            values.push(moved.unwrap_or_else(|| self.get(*id).to_vec()));
-        }
-        values
+        self.move_out(&block.results, |id| block.captured.binary_search(id).is_err())
     }
 }
 
@@ -458,8 +474,7 @@ fn run_statement<M: Machine>(
         }
         Op::Put(at) => {
             let start = at.position(&env.counters) * shape(args[0]).width as usize;
-            let part = env.get(args[1]).to_vec();
-            let mut value = env.take(args[0], statement);
+            let [mut value, part] = env.take(statement).try_into().unwrap_or_default();
             value.splice(start..start + part.len(), part);
             opaque_if_moving(machine, at, value)?
         }
@@ -472,18 +487,18 @@ fn run_statement<M: Machine>(
             machine.reveal(value)?
         }
         Op::For { trips, body } => {
-            let carried = args.iter().map(|id| env.take(*id, statement)).collect();
+            let carried = env.take(statement);
             return machine.run_for(module, env, carried, *trips, body);
         }
         Op::Map { trips, body } => {
-            let mapped = args.iter().map(|id| env.take(*id, statement)).collect();
+            let mapped = env.take(statement);
             return machine.run_map(module, env, mapped, *trips, body);
         }
         Op::If { then, otherwise } => {
             return machine.run_if(module, env, statement, then, otherwise);
         }
         Op::Call(function) => {
-            let args = args.iter().map(|id| env.take(*id, statement)).collect();
+            let args = env.take(statement);
             return match &module.functions[function.0 as usize].code {
                 Code::Body(body) => call(module, machine, body, args),
                 Code::Gates(circuit) => circuit.run(&mut Fold(machine), &args),

@@ -277,9 +277,11 @@ impl Machine for Tally {
         let first = branch(self, then)?;
         let costs = self.stats.clone();
         let second = branch(self, otherwise)?;
+        let depth = costs.depth.max(self.stats.depth);
         if costs.ands > self.stats.ands {
             self.stats = costs;
         }
+        self.stats.depth = depth;
         let deeper = |(a, b): (Vec<Folded<u64>>, Vec<Folded<u64>>)| {
             let pairs = a.into_iter().zip(b);
             let deeper = |(a, b)| match (a, b) {

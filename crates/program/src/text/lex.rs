@@ -40,8 +40,8 @@ impl TokenKind {
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, TextError> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        Line { rest: line.char_indices().peekable(), line, number: index + 1, found: &mut found }
-            .run()?;
+        let rest = line.char_indices().peekable();
+        Line { rest, line, number: index + 1, counted: (0, 0), found: &mut found }.run()?;
     }
     let line = text.lines().count() + 1;
     found.push(Token { kind: TokenKind::End, line, column: 1 });
@@ -52,6 +52,8 @@ struct Line<'t> {
     rest: std::iter::Peekable<std::str::CharIndices<'t>>,
     line: &'t str,
     number: usize,
+    /// Bytes of the line up to a place, and the signs before it.
+    counted: (usize, usize),
     found: &'t mut Vec<Token>,
 }
 
@@ -71,7 +73,8 @@ impl Line<'_> {
                     );
                 }
             };
-            let column = self.column(at);
+            self.count(at);
+            let column = self.counted.1 + 1;
             self.found.push(Token { kind, line: self.number, column });
         }
         Ok(())
@@ -104,12 +107,15 @@ impl Line<'_> {
         Err(self.error(start, "the text does not end on its line; end it with \"".to_owned()))
     }
 
-    fn column(&self, at: usize) -> usize {
-        self.line.get(..at).map_or(0, |before| before.chars().count()) + 1
+    /// Counts the signs before a place that is not before the last one.
+    fn count(&mut self, at: usize) {
+        let (bytes, signs) = self.counted;
+        self.counted = (at, signs + self.line.get(bytes..at).map_or(0, |new| new.chars().count()));
     }
 
-    fn error(&self, at: usize, what: String) -> TextError {
-        TextError { line: self.number, column: self.column(at), what }
+    fn error(&mut self, at: usize, what: String) -> TextError {
+        self.count(at);
+        TextError { line: self.number, column: self.counted.1 + 1, what }
     }
 }
 

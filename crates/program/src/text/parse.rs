@@ -7,7 +7,7 @@ use cenote_circuit::{Gate, Owner, Receiver};
 use super::TextError;
 use super::lex::{Token, TokenKind, tokens};
 use crate::builder::{BuildError, Builder, plain_circuit};
-use crate::limits::MAX_FILE_BYTES;
+use crate::limits::MAX_TEXT_BYTES;
 use crate::module::Module;
 use crate::op::{Affine, Constant, FunctionId, LoopVar, ValueId, WordOp};
 use crate::shape::{Kind, Shape};
@@ -18,8 +18,10 @@ impl Module {
     /// # Errors
     /// What is wrong, with its line and column.
     pub fn parse_text(text: &str) -> Result<Module, TextError> {
-        if text.len() > MAX_FILE_BYTES {
-            let what = format!("a file has at most {MAX_FILE_BYTES} bytes");
+        if text.len() > MAX_TEXT_BYTES {
+            let what = format!(
+                "a text has at most {MAX_TEXT_BYTES} bytes; larger programs have the binary form"
+            );
             return Err(TextError { line: 1, column: 1, what });
         }
         Parser { tokens: tokens(text)?, at: 0, functions: HashMap::new() }.module()
@@ -117,6 +119,19 @@ impl Parser {
             TokenKind::Word(word) => word.parse().ok(),
             _ => None,
         };
+        let number = number.ok_or_else(|| self.expected(what))?;
+        self.at += 1;
+        Ok(number)
+    }
+
+    /// A number whose sign has been read.
+    fn signed(&mut self, negative: bool, what: &str) -> Parsed<i64> {
+        let number = match &self.token().kind {
+            TokenKind::Word(word) => word.parse::<u64>().ok(),
+            _ => None,
+        };
+        let number = number.map(|n| if negative { -i128::from(n) } else { i128::from(n) });
+        let number = number.and_then(|n| i64::try_from(n).ok());
         let number = number.ok_or_else(|| self.expected(what))?;
         self.at += 1;
         Ok(number)
@@ -460,10 +475,10 @@ impl Parser {
         self.keyword("stride")?;
         self.sign('=')?;
         let negative = self.skip_sign('-');
-        let stride = i64::from(self.number("a number")?);
+        let stride = self.signed(negative, "a number")?;
         self.sign('}')?;
         let [value] = self.operands(scope)?;
-        self.built(start, b.lanes(value, at, count, if negative { -stride } else { stride }))
+        self.built(start, b.lanes(value, at, count, stride))
     }
 
     /// `at=3 + 2*i0 - 1*i1`.
@@ -471,11 +486,10 @@ impl Parser {
         self.keyword("at")?;
         self.sign('=')?;
         let negative = self.skip_sign('-');
-        let constant = i64::from(self.number("a number")?);
-        let mut at = Affine::at(if negative { -constant } else { constant });
+        let mut at = Affine::at(self.signed(negative, "a number")?);
         while self.is_sign('+') || self.is_sign('-') {
             let negative = self.next() == TokenKind::Sign('-');
-            let factor = i64::from(self.number("a factor")?);
+            let factor = self.signed(negative, "a factor")?;
             self.sign('*')?;
             let name = self.word("a loop counter")?;
             let var = scope.counters.iter().rev().find(|(known, _)| *known == name);
@@ -483,7 +497,7 @@ impl Parser {
                 self.at -= 1;
                 return Err(self.expected("the counter of a loop around this statement"));
             };
-            at = at.plus(*var, if negative { -factor } else { factor });
+            at = at.plus(*var, factor);
         }
         Ok(at)
     }
