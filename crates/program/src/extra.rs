@@ -1,6 +1,8 @@
 //! Gadgets that word operations need beyond the standard library.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, gadgets};
+
+use crate::infer::bits_for;
 
 /// The entry at a secret position by a tree of multiplexers; beyond the end, the last one.
 /// The table is not empty.
@@ -23,13 +25,18 @@ pub(crate) fn lookup<G: Gates>(
         if entries.len() == 1 {
             break;
         }
-        let mut next = Vec::with_capacity(entries.len().div_ceil(2));
+        let (mut low, mut high) = (Vec::new(), Vec::new());
         for pair in entries.chunks(2) {
-            next.push(match pair {
-                [low, high] => g.mux_many(bit, high, low)?,
-                [low] if !same => g.mux_many(bit, &last, low)?,
-                _ => last.clone(),
-            });
+            if pair.len() == 2 || !same {
+                low.extend_from_slice(&pair[0]);
+                high.extend_from_slice(pair.get(1).unwrap_or(&last));
+            }
+        }
+        // All pairs share the bit: one multiplexer.
+        let chosen = g.mux_many(bit, &high, &low)?;
+        let mut next: Vec<Vec<G::Wire>> = chosen.chunks(last.len()).map(<[_]>::to_vec).collect();
+        if same && entries.len() % 2 == 1 {
+            next.push(last.clone());
         }
         same &= entries.len() % 2 == 1;
         entries = next;

@@ -112,8 +112,10 @@ impl Tally {
         depth
     }
 
-    fn batch(&mut self) {
-        self.stats.batches = self.stats.batches.saturating_add(self.batch_weight);
+    fn batch(&mut self, conjunctions: usize) {
+        if conjunctions > 0 {
+            self.stats.batches = self.stats.batches.saturating_add(self.batch_weight);
+        }
     }
 
     /// Runs `step` as if it ran `times` times.
@@ -159,19 +161,19 @@ impl Gates for Tally {
 
     fn and(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
         self.conjunctions(1)?;
-        self.batch();
+        self.batch(1);
         Ok(self.deeper(*a, *b))
     }
 
     fn and_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
         self.conjunctions(a.len().min(b.len()))?;
-        self.batch();
+        self.batch(a.len().min(b.len()));
         Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
     }
 
     fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, StatsError> {
         self.conjunctions(bits.len())?;
-        self.batch();
+        self.batch(bits.len());
         let mut out = Vec::with_capacity(bits.len());
         for (select, run) in runs(selects, bits) {
             let muxes = self.stats.muxes.entry(run.len() as u32).or_default();
@@ -189,7 +191,7 @@ impl Gates for Tally {
     ) -> Result<Vec<u64>, StatsError> {
         let count = on_true.len().min(on_false.len());
         self.conjunctions(count)?;
-        self.batch();
+        self.batch(count);
         add(&mut self.stats.xors, self.weight, 2 * count as u64);
         let muxes = self.stats.muxes.entry(count as u32).or_default();
         add(muxes, self.weight, 1);

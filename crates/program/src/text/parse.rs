@@ -60,7 +60,12 @@ impl Parser {
     }
 
     fn error(&self, what: impl Into<String>) -> TextError {
-        let Token { line, column, .. } = *self.token();
+        self.error_at(self.at, what)
+    }
+
+    /// An error at the token `at`.
+    fn error_at(&self, at: usize, what: impl Into<String>) -> TextError {
+        let Token { line, column, .. } = self.tokens[at.min(self.tokens.len() - 1)];
         TextError { line, column, what: what.into() }
     }
 
@@ -139,10 +144,7 @@ impl Parser {
 
     /// What the builder says, at the token `at`.
     fn built<T>(&self, at: usize, result: Result<T, BuildError>) -> Parsed<T> {
-        result.map_err(|error| {
-            let Token { line, column, .. } = self.tokens[at.min(self.tokens.len() - 1)];
-            TextError { line, column, what: error.to_string() }
-        })
+        result.map_err(|error| self.error_at(at, error.to_string()))
     }
 
     fn module(mut self) -> Parsed<Module> {
@@ -276,7 +278,7 @@ impl Parser {
         self.sign('{')?;
         let params = self.built(start, b.begin_function(&name, &shapes))?;
         let mut scope = Scope::default();
-        self.define(&mut scope, names, &params)?;
+        self.define(&mut scope, start, names, &params)?;
         let results = self.block(b, &mut scope)?;
         let id = self.built(start, b.end_function(&results))?;
         self.functions.insert(name, id);
@@ -341,14 +343,22 @@ impl Parser {
         Ok(values)
     }
 
-    fn define(&mut self, scope: &mut Scope, names: Vec<String>, ids: &[ValueId]) -> Parsed<()> {
+    /// Names the results of what begins at the token `at`.
+    fn define(
+        &mut self,
+        scope: &mut Scope,
+        at: usize,
+        names: Vec<String>,
+        ids: &[ValueId],
+    ) -> Parsed<()> {
         if names.len() != ids.len() {
             let (gives, named) = (ids.len(), names.len());
-            return Err(self.error(format!("this gives {gives} values, {named} are named")));
+            return Err(self.error_at(at, format!("this gives {gives} values, {named} are named")));
         }
         for (name, id) in names.into_iter().zip(ids) {
             if scope.values.insert(name.clone(), *id).is_some() {
-                return Err(self.error(format!("%{name} is defined twice; choose another name")));
+                let what = format!("%{name} is defined twice; choose another name");
+                return Err(self.error_at(at, what));
             }
             scope.order.push(name);
         }
@@ -356,6 +366,7 @@ impl Parser {
     }
 
     fn statement(&mut self, b: &mut Builder, scope: &mut Scope) -> Parsed<()> {
+        let first = self.at;
         let names = self.fresh_names()?;
         if !names.is_empty() {
             self.sign('=')?;
@@ -384,15 +395,15 @@ impl Parser {
             "for" | "map" | "if" | "call" => self.control(&op, b, scope)?,
             _ => self.word_op(&op, start, b, scope)?,
         };
-        self.define(scope, names, &ids)
+        self.define(scope, first, names, &ids)
     }
 
     fn operands<const N: usize>(&mut self, scope: &Scope) -> Parsed<[ValueId; N]> {
-        let values = self.values(scope)?;
+        let (at, values) = (self.at, self.values(scope)?);
         let given = values.len();
         values
             .try_into()
-            .map_err(|_| self.error(format!("{N} operands are needed, {given} are given")))
+            .map_err(|_| self.error_at(at, format!("{N} operands are needed, {given} are given")))
     }
 
     fn word_op(
@@ -575,8 +586,9 @@ impl Parser {
     }
 
     fn params(&mut self, scope: &mut Scope, ids: &[ValueId]) -> Parsed<()> {
+        let first = self.at;
         let names = self.fresh_names()?;
-        self.define(scope, names, ids)?;
+        self.define(scope, first, names, ids)?;
         self.sign('|')
     }
 
@@ -600,7 +612,7 @@ impl Parser {
         }
         self.sign('}')?;
         let circuit = plain_circuit(&params, &results, gates, outputs)
-            .map_err(|error| self.error(format!("circuit `{name}`: {error}")))?;
+            .map_err(|error| self.error_at(start, format!("circuit `{name}`: {error}")))?;
         let id = self.built(start, b.circuit(&name, circuit, &params, &results))?;
         self.functions.insert(name, id);
         Ok(())

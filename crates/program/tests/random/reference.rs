@@ -198,6 +198,7 @@ fn two(args: &[Vector], widths: [u32; 2], f: impl Fn(u128, u128) -> [u128; 2]) -
     vec![part(0), part(1)]
 }
 
+// Long: one line for each operation.
 fn word(op: WordOp, attrs: &[u32], args: &[Vector]) -> Result<Vec<Vector>, Tie> {
     use WordOp::*;
     let w = args[0].width;
@@ -274,6 +275,7 @@ fn groups(value: &Vector, groups: u32) -> impl Iterator<Item = &[u128]> {
     value.lanes.chunks(value.lanes.len() / groups as usize)
 }
 
+// Long: one arm for each operation.
 fn over_lanes(op: WordOp, attrs: &[u32], args: &[Vector]) -> Result<Vec<Vector>, Tie> {
     use WordOp::*;
     let a = &args[0];
@@ -373,7 +375,7 @@ fn wiring(op: WordOp, attrs: &[u32], args: &[Vector]) -> Vec<Vector> {
         Shr => each(args, w, |x, _, _| if attr(0) < w { x >> attr(0) } else { 0 }),
         Sar => each(args, w, |x, _, _| (signed(x, w) >> attr(0).min(127)) as u128),
         Rotl => each(args, w, |x, _, _| rotated(x, attr(0) % w, w)),
-        Concat | Reshape => return bitwise(op, attrs, args),
+        Concat | Reshape => bitwise(op, attrs, args),
         Join => vec![Vector::new(w, args.iter().flat_map(|arg| arg.lanes.clone()))],
         Tile => vec![Vector::new(w, a.lanes.repeat(attr(0) as usize))],
         Repeat => {
