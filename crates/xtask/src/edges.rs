@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
     ("testkit", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
     ("cli", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
+    ("py", &["prim", "net", "circuit", "program", "engine"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,278 @@
+//! One party of a secure run, in the process that calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cenote_circuit::Gates;
+use cenote_engine::{
+    Backend, Fault, JimuSwitches, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, Session,
+    SessionConfig, role_of,
+};
+use cenote_net::{Channel, Phase, tcp_accept, tcp_connect, tcp_listen};
+use cenote_prim::Prg;
+use cenote_program::Module;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::ports;
+use crate::program::Program;
+
+fn raised(fault: &Fault) -> PyErr {
+    let class = match fault {
+        Fault::Misbehaved(_) => "misbehaved",
+        Fault::PeerAborted => "aborted",
+        Fault::Transport(_) => "transport",
+        Fault::Misuse(_) => "misuse",
+        Fault::Exhausted(_) => "exhausted",
+        Fault::Policy(_) => "policy",
+        Fault::Internal(_) => "internal",
+    };
+    crate::Fault::new_err((class, fault.to_string()))
+}
+
+/// Waits for the peer at a port of this machine.
+#[pyclass(module = "cenote._native", frozen)]
+pub(crate) struct Listener(cenote_net::Listener);
+
+#[pymethods]
+impl Listener {
+    #[new]
+    fn new(address: &str) -> PyResult<Listener> {
+        tcp_listen(address).map(Listener).map_err(|fault| raised(&fault))
+    }
+
+    #[getter]
+    fn address(&self) -> String {
+        self.0.address().to_string()
+    }
+}
+
+/// How many conjunctions a run has done, for another thread to look at.
+#[pyclass(module = "cenote._native", frozen)]
+pub(crate) struct Progress(Arc<AtomicU64>);
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress(Arc::default())
+    }
+
+    #[getter]
+    fn done(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run gives: one entry for each output, `None` where the peer alone receives it.
+struct Report {
+    outputs: Vec<Option<Vec<bool>>>,
+    figures: Vec<(&'static str, f64)>,
+    adversary: &'static str,
+}
+
+/// Runs one party to its end: the listener or the address says where the peer is.
+#[pyfunction]
+#[pyo3(signature = (program, role, inputs, backend, pool, rho, progress, listener=None, address=None, patience=30.0))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+pub(crate) fn run_party<'py>(
+    py: Python<'py>,
+    program: &Program,
+    role: &str,
+    inputs: Vec<Vec<u8>>,
+    backend: &str,
+    pool: Option<u64>,
+    rho: u32,
+    progress: &Progress,
+    listener: Option<&Listener>,
+    address: Option<String>,
+    patience: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (module, done) = (program.module(), Arc::clone(&progress.0));
+    let patience = Duration::from_secs_f64(patience.clamp(0.0, 1e6));
+    let result = py.detach(|| {
+        let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
+        let own = own_bits(&module, role, &inputs)?;
+        let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
+        let config = config(backend, pool, rho, ands)?;
+        let channel = match (listener, address) {
+            (Some(listener), _) => tcp_accept(&listener.0, patience)?,
+            (None, Some(address)) => tcp_connect(&address, patience)?,
+            (None, None) => return Err(Fault::Misuse("there is no peer to talk to".into())),
+        };
+        run(&module, role, own, channel, &config, &done)
+    });
+    let report = result.map_err(|fault| raised(&fault))?;
+    let words = report.outputs.iter().zip(module.outputs()).map(|(bits, port)| {
+        bits.as_ref().map(|bits| PyBytes::new(py, &ports::bytes(port.shape.width, bits)))
+    });
+    let dict = PyDict::new(py);
+    dict.set_item("outputs", words.collect::<Vec<_>>())?;
+    dict.set_item("adversary", report.adversary)?;
+    for (name, figure) in report.figures {
+        dict.set_item(name, figure)?;
+    }
+    Ok(dict)
+}
+
+fn unknown_role(role: &str) -> Fault {
+    Fault::Misuse(format!("there is no role `{role}`; use garbler or evaluator"))
+}
+
+fn own_bits(module: &Module, role: Role, inputs: &[Vec<u8>]) -> Result<Vec<Vec<bool>>, Fault> {
+    let ports: Vec<_> = module.inputs().iter().filter(|port| role_of(port.owner) == role).collect();
+    if ports.len() != inputs.len() {
+        let what = format!("the {role} owns {} inputs, {} were given", ports.len(), inputs.len());
+        return Err(Fault::Misuse(what));
+    }
+    let bits = ports.iter().zip(inputs).map(|(port, words)| {
+        let bits = ports::bits(port.shape, words);
+        bits.map_err(|what| Fault::Misuse(format!("input {}: {what}", port.name)))
+    });
+    bits.collect()
+}
+
+fn config(backend: &str, pool: Option<u64>, rho: u32, ands: u64) -> Result<SessionConfig, Fault> {
+    let rho = match rho {
+        40 => Rho::Bits40,
+        64 => Rho::Bits64,
+        80 => Rho::Bits80,
+        other => return Err(Fault::Policy(format!("rho is 40, 64 or 80, not {other}"))),
+    };
+    let pool = pool.map_or(PoolChoice::OneShot(ands), PoolChoice::Kept);
+    let jimu = JimuSwitches { muxcore: true, compact: false };
+    Ok(SessionConfig { backend: backend.parse::<Backend>()?, pool, rho, jimu })
+}
+
+fn run(
+    module: &Module,
+    role: Role,
+    own: Vec<Vec<bool>>,
+    channel: Channel,
+    config: &SessionConfig,
+    done: &AtomicU64,
+) -> Result<Report, Fault> {
+    let mut session = Session::open(channel, role, config, Prg::from_os())?;
+    let outcome = session.run(&Metered { job: ModuleJob::new(module, role, own)?, done })?;
+    let (counters, claims) = (session.counters(), session.claims());
+    session.close();
+    let total = counters.total();
+    let seconds = |phase| counters.phase(phase).time.as_secs_f64();
+    let mut figures = vec![
+        ("setup_s", seconds(Phase::Setup)),
+        ("preprocess_s", seconds(Phase::Preprocess)),
+        ("online_s", seconds(Phase::Online)),
+        ("bytes_sent", total.bytes_sent as f64),
+        ("bytes_received", total.bytes_received as f64),
+        ("rounds", total.rounds as f64),
+        ("kappa", f64::from(claims.kappa)),
+    ];
+    figures.extend(claims.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
+    Ok(Report { outputs: outcome.output, figures, adversary: claims.adversary.name() })
+}
+
+/// A job that counts conjunctions on their way to the backend.
+struct Metered<'m> {
+    job: ModuleJob<'m>,
+    done: &'m AtomicU64,
+}
+
+impl Job for Metered<'_> {
+    type Output = Vec<Option<Vec<bool>>>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        self.job.terms()
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
+        self.job.run(&mut Counting { party, done: self.done })
+    }
+}
+
+struct Counting<'p, P> {
+    party: &'p mut P,
+    done: &'p AtomicU64,
+}
+
+impl<P> Counting<'_, P> {
+    fn count(&self, ands: usize) {
+        self.done.fetch_add(ands as u64, Ordering::Relaxed);
+    }
+}
+
+impl<P: Party> Gates for Counting<'_, P> {
+    type Wire = P::Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<P::Wire, Fault> {
+        self.party.constant(bit)
+    }
+
+    fn xor(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
+        self.party.xor(a, b)
+    }
+
+    fn not(&mut self, a: &P::Wire) -> Result<P::Wire, Fault> {
+        self.party.not(a)
+    }
+
+    fn and(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
+        self.count(1);
+        self.party.and(a, b)
+    }
+
+    fn xor_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
+        self.party.xor_many(a, b)
+    }
+
+    fn and_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
+        self.count(a.len().min(b.len()));
+        self.party.and_many(a, b)
+    }
+
+    fn and_groups(&mut self, selects: &[P::Wire], bits: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
+        self.count(bits.len());
+        self.party.and_groups(selects, bits)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &P::Wire,
+        on_true: &[P::Wire],
+        on_false: &[P::Wire],
+    ) -> Result<Vec<P::Wire>, Fault> {
+        self.count(on_true.len().min(on_false.len()));
+        self.party.mux_many(select, on_true, on_false)
+    }
+}
+
+impl<P: Party> Party for Counting<'_, P> {
+    type Checked = P::Checked;
+
+    fn role(&self) -> Role {
+        self.party.role()
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<P::Wire>, Fault> {
+        self.party.input(owner, len, bits)
+    }
+
+    fn check(&mut self) -> Result<P::Checked, Fault> {
+        self.party.check()
+    }
+
+    fn open(
+        &mut self,
+        proof: P::Checked,
+        to: Receivers,
+        wires: &[P::Wire],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        self.party.open(proof, to, wires)
+    }
+}

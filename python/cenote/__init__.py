@@ -1,0 +1,133 @@
+"""Cenote: secure two-party computation.
+
+Write a function of secrets, run it with a party that may not see your data::
+
+    import cenote as cn
+
+    @cn.program
+    def richer(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+        return a > b
+
+    richer(5, 3)                                 # in the clear: True
+    prog = richer.compile()                      # what both owners read, hash and approve
+    prog.run_local(a=5, b=3, backend="wrk")      # two processes, malicious security
+
+``docs/python.md`` is the guide.
+"""
+
+from __future__ import annotations
+
+from ._control import map, range, vmap
+from ._errors import (
+    CompileError,
+    ConnectionFailed,
+    Error,
+    InputError,
+    InternalError,
+    LimitError,
+    PeerAborted,
+    PeerMisbehaved,
+    PolicyError,
+)
+from ._native import __version__
+from ._ops import (
+    all,
+    any,
+    argmax,
+    argmin,
+    broadcast_to,
+    concatenate,
+    fold,
+    from_bits,
+    isqrt,
+    join_words,
+    leading_zeros,
+    lookup,
+    matmul,
+    max,
+    min,
+    multiply_full,
+    parity,
+    popcount,
+    reshape,
+    reveal,
+    rotl,
+    rotr,
+    sort,
+    stack,
+    store,
+    sum,
+    top,
+    transpose,
+    where,
+    zeros,
+)
+from ._program import Program, ProgramFunction, checked, function, inline, load, program
+from ._records import Record
+from ._run import Run
+from ._types import Array, Bit, Both, Evaluator, Fixed, Garbler, Int, UInt
+from ._values import Secret
+
+__all__ = [
+    "Array",
+    "Bit",
+    "Both",
+    "CompileError",
+    "ConnectionFailed",
+    "Error",
+    "Evaluator",
+    "Fixed",
+    "Garbler",
+    "InputError",
+    "Int",
+    "InternalError",
+    "LimitError",
+    "PeerAborted",
+    "PeerMisbehaved",
+    "PolicyError",
+    "Program",
+    "ProgramFunction",
+    "Record",
+    "Run",
+    "Secret",
+    "UInt",
+    "__version__",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "broadcast_to",
+    "checked",
+    "concatenate",
+    "fold",
+    "from_bits",
+    "function",
+    "inline",
+    "isqrt",
+    "join_words",
+    "leading_zeros",
+    "load",
+    "lookup",
+    "map",
+    "matmul",
+    "max",
+    "min",
+    "multiply_full",
+    "parity",
+    "popcount",
+    "program",
+    "range",
+    "reshape",
+    "reveal",
+    "rotl",
+    "rotr",
+    "sort",
+    "stack",
+    "store",
+    "sum",
+    "top",
+    "transpose",
+    "vmap",
+    "where",
+    "zeros",
+]

@@ -1,0 +1,171 @@
+"""Values that users give for inputs, as words; data frames and Arrow tables as columns of a table of records.
+
+Whatever does not fit is refused before anything runs, with the input, the column and the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ._convert import BadValue, flatten, shape_of
+from ._errors import InputError
+from ._records import Record, field_types, leaves
+from ._types import ArrayType, Scalar, Shape, lanes_of, type_name
+
+_MISSING = ("NAType", "NaTType")
+
+
+def encode(value: Any, of: Any, name: str) -> list[list[int]]:
+    """The numbers of each leaf of a type, for the input ``name``."""
+    if isinstance(of, ArrayType) and not isinstance(of.item, Scalar):
+        return _table(value, of, name)
+    if isinstance(of, type) and issubclass(of, Record):
+        return _record(value, of, name)
+    elem, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
+    return [_column(value, elem, shape, f"input `{name}`", f"input `{name}`")]
+
+
+def _column(value: Any, elem: Scalar, shape: Shape, what: str, column: str) -> list[int]:
+    values = _plain(value)
+    given = shape_of(values)
+    if shape and given and given[0] != shape[0]:
+        raise InputError(f"{what} has {given[0]} items, the program takes {shape[0]}: {elem} of shape {shape}")
+    try:
+        return flatten(values, shape, elem)
+    except BadValue as bad:
+        raise InputError(_described(bad, what, column)) from None
+
+
+def _described(bad: BadValue, what: str, column: str) -> str:
+    where = column if column != what else what
+    if bad.index and column != what:
+        where = f"{column}, row {bad.index[0]}"
+        rest = bad.index[1:]
+    else:
+        rest = bad.index
+    return f"{where}{''.join(f'[{k}]' for k in rest)}: {bad.message}"
+
+
+def _plain(value: Any) -> Any:
+    """A column of a data frame or an Arrow array as a NumPy array or a list, missing values as ``None``."""
+    if hasattr(value, "to_pylist"):
+        return value.to_pylist()
+    module = type(value).__module__.split(".")[0]
+    if module == "polars" and hasattr(value, "to_list"):
+        return value.to_list()
+    if module == "pandas" and hasattr(value, "tolist"):
+        if getattr(value.dtype, "kind", "") in ("u", "i") and not hasattr(value.dtype, "na_value"):
+            return value.to_numpy()
+        return [None if type(item).__name__ in _MISSING else item for item in value.tolist()]
+    return value
+
+
+def _record(value: Any, of: Any, name: str) -> list[list[int]]:
+    """One record: a mapping, or an object with the fields as attributes."""
+    result: list[list[int]] = []
+    for field, field_type in field_types(of).items():
+        if isinstance(value, Mapping):
+            if field not in value:
+                raise InputError(f"input `{name}` has no `{field}`; {of.__name__} has the fields {', '.join(field_types(of))}")
+            item = value[field]
+        elif hasattr(value, field):
+            item = getattr(value, field)
+        else:
+            raise InputError(
+                f"input `{name}` is {type(value).__name__} without `{field}`: give a mapping or an object with the fields of {of.__name__}"
+            )
+        result += encode(item, field_type, f"{name}.{field}")
+    return result
+
+
+def _columns(value: Any) -> list[str] | None:
+    """Names of the columns of a data frame, an Arrow table or a mapping of columns."""
+    if isinstance(value, Mapping):
+        return [str(key) for key in value]
+    for attribute in ("column_names", "columns"):
+        names = getattr(value, attribute, None)
+        if names is not None and not callable(names):
+            return [str(name) for name in names]
+    return None
+
+
+def _table(value: Any, of: ArrayType, name: str) -> list[list[int]]:
+    record, rows = of.item, of.shape[0]
+    names = _columns(value)
+    if names is None:
+        value, names = _transposed(value, of, name)
+    result = []
+    for path, elem, shape in leaves(record):
+        where = f"input `{name}`, column `{path}`"
+        column = _find(value, names, path)
+        if column is None:
+            raise InputError(
+                f"input `{name}` has no column `{path}`; {type_name(record)} takes {', '.join(p for p, _, _ in leaves(record))}, "
+                f"it has {', '.join(names)}"
+            )
+        values = _plain(column)
+        if len(values) != rows:
+            raise InputError(f"{where} has {len(values)} rows, the program takes {rows}")
+        result.append(_column(values, elem, of.shape + shape, f"input `{name}`", where))
+    return result
+
+
+def _find(value: Any, names: list[str], path: str) -> Any:
+    """A column by its path, through nested mappings or by a name with dots."""
+    if path in names:
+        return value[path]
+    head, _, rest = path.partition(".")
+    if rest and head in names and isinstance(value[head], Mapping):
+        return _find(value[head], [str(key) for key in value[head]], rest)
+    return None
+
+
+def _transposed(value: Any, of: ArrayType, name: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Columns from a list of rows."""
+    record, rows = of.item, of.shape[0]
+    try:
+        items = list(value)
+    except TypeError:
+        raise InputError(f"input `{name}` is {type(value).__name__}: give a data frame, a mapping of columns or a list of rows") from None
+    if len(items) != rows:
+        raise InputError(f"input `{name}` has {len(items)} rows, the program takes {rows}")
+    columns: dict[str, list[Any]] = {path: [] for path, _, _ in leaves(record)}
+    for number, row in enumerate(items):
+        for path, column in columns.items():
+            column.append(_cell(row, path, f"input `{name}`, row {number}"))
+    return columns, list(columns)
+
+
+def _cell(row: Any, path: str, where: str) -> Any:
+    for part in path.split("."):
+        if isinstance(row, Mapping) and part in row:
+            row = row[part]
+        elif not isinstance(row, Mapping) and hasattr(row, part):
+            row = getattr(row, part)
+        else:
+            raise InputError(f"{where} has no `{path}`")
+    return row
+
+
+def pack(numbers: list[int], width: int) -> bytes:
+    """Words as the native module takes them: whole bytes each, least significant first."""
+    size, mask = (width + 7) // 8, (1 << width) - 1
+    if size == 1:
+        return bytes([number & mask for number in numbers])
+    return b"".join([(number & mask).to_bytes(size, "little") for number in numbers])
+
+
+def unpack(data: bytes, elem: Scalar) -> list[int]:
+    """The numbers in packed words."""
+    size = (elem.width + 7) // 8
+    found = [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+    if not elem.signed:
+        return found
+    return [word - (1 << elem.width) if word >> (elem.width - 1) else word for word in found]
+
+
+def ports(name: str, of: Any) -> Iterator[tuple[str, Scalar, Shape, int]]:
+    """The ports of an input or output: name, type, shape and number of words of each."""
+    for path, elem, shape in leaves(of):
+        yield f"{name}.{path}" if path else name, elem, shape, lanes_of(shape)

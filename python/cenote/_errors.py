@@ -1,0 +1,102 @@
+"""Exceptions, and where in the user's source they arose."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import FrameType
+
+__all__ = [
+    "CompileError",
+    "ConnectionFailed",
+    "Error",
+    "InputError",
+    "InternalError",
+    "LimitError",
+    "PeerAborted",
+    "PeerMisbehaved",
+    "PolicyError",
+]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Error(Exception):
+    """Base of everything that this package raises on purpose."""
+
+
+class CompileError(Error):
+    """The program text cannot become a program. Says where, and what to write instead."""
+
+
+class InputError(Error):
+    """A value does not fit the input that it is for. Nothing has run."""
+
+
+class LimitError(Error):
+    """A stock, a memory limit or a time limit ran out."""
+
+
+class PolicyError(Error):
+    """The two owners do not agree to this run, or its parameters are not sound."""
+
+
+class PeerMisbehaved(Error):
+    """The other party did what no honest party does. Nothing was revealed by this side afterwards."""
+
+
+class PeerAborted(Error):
+    """The other party ended the session and gave, as it must, no reason."""
+
+
+class ConnectionFailed(Error):
+    """The connection failed, ended, or stayed silent for too long."""
+
+
+class InternalError(Error):
+    """A defect of this package: please report it."""
+
+
+_BY_FAULT: dict[str, type[Error]] = {
+    "misbehaved": PeerMisbehaved,
+    "aborted": PeerAborted,
+    "transport": ConnectionFailed,
+    "misuse": InputError,
+    "exhausted": LimitError,
+    "policy": PolicyError,
+    "internal": InternalError,
+}
+
+
+def of_fault(kind: str, message: str) -> Error:
+    """The exception for a fault of the engine, by the name of its class."""
+    return _BY_FAULT.get(kind, InternalError)(message)
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return frame
+
+
+def place() -> str:
+    """``file:line`` of the user's code that is running."""
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def located(message: str, filename: str, line: int) -> str:
+    """A message with its place and the text of the line below it."""
+    text = linecache.getline(filename, line).strip()
+    return f"{message}\n  at {filename}:{line}" + (f"\n    {text}" if text else "")
+
+
+def compile_error(message: str) -> CompileError:
+    """A :class:`CompileError` that names the line of the user's code that is running."""
+    frame = user_frame()
+    if frame is None:
+        return CompileError(message)
+    return CompileError(located(message, frame.f_code.co_filename, frame.f_lineno))

@@ -1,0 +1,236 @@
+"""Results of programs: who receives which words, and how they become plain values again."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from . import _tree
+from ._bind import unpack
+from ._clear import numbers
+from ._convert import constant, full, nest, plain
+from ._errors import CompileError
+from ._records import Record, RecordValue, field_types
+from ._types import ArrayType, PartyMarker, Ported, Scalar, Shape, type_name
+from ._values import Secret
+from ._words import W
+
+
+class Slot:
+    """One output port within the structure of a result."""
+
+    __slots__ = ("elem", "name", "receiver", "shape", "w")
+
+    def __init__(self, name: str, receiver: str, elem: Scalar, shape: Shape, w: W | None) -> None:
+        self.name, self.receiver, self.elem, self.shape, self.w = name, receiver, elem, shape, w
+
+
+class Outputs:
+    """The outputs of a program, in order, and the structure that users see them in."""
+
+    def __init__(self, structure: Any, slots: list[Slot]) -> None:
+        self._structure, self._slots = structure, slots
+        self.watched = False
+
+    @staticmethod
+    def of_ports(ports: Sequence[tuple[str, str, str, int, int, int]]) -> Outputs:
+        """The outputs of a program that was read from a file: a dictionary, or the one value there is."""
+        slots = []
+        for name, receiver, kind, frac, lanes, width in ports:
+            elem = Scalar("uint" if kind == "bits" else kind, width, frac)
+            slots.append(Slot(name, receiver, elem, () if lanes == 1 else (lanes,), None))
+        structure = slots[0] if len(slots) == 1 else {slot.name: slot for slot in slots}
+        return Outputs(structure, slots)
+
+    def watch(self, receiver: str, bit: W) -> None:
+        """Adds the overflow bit."""
+        if any(slot.name == "overflow" for slot in self._slots):
+            raise CompileError("an output is called `overflow`, which is the name of the bit that cn.checked adds: rename it")
+        self._slots.append(Slot("overflow", receiver, Scalar("bool", 1), (), bit))
+        self.watched = True
+
+    def ports(self) -> Iterator[tuple[str, Scalar, str, W]]:
+        """Name, type, receiver and words of each output."""
+        for slot in self._slots:
+            assert slot.w is not None
+            yield slot.name, slot.elem, slot.receiver, slot.w
+
+    def described(self) -> dict[str, tuple[str, str]]:
+        """Receiver and type of each output, for people."""
+        return {s.name: (s.receiver, type_name(ArrayType(s.elem, s.shape)) if s.shape else repr(s.elem)) for s in self._slots}
+
+    def clear_values(self) -> list[list[int] | None]:
+        """The numbers of each output, in a clear run."""
+        return [numbers(slot.w, slot.elem.signed) for slot in self._slots if slot.w is not None]
+
+    def unpacked(self, data: Sequence[bytes | None]) -> list[list[int] | None]:
+        """The numbers of each output from what the native module gives."""
+        return [None if words is None else unpack(words, slot.elem) for words, slot in zip(data, self._slots)]
+
+    def overflowed(self, values: Sequence[list[int] | None]) -> bool | None:
+        """The overflow bit, if the program has one and the party received it."""
+        last = values[-1] if self.watched else None
+        return None if last is None else bool(last[0])
+
+    def named(self, values: Sequence[list[int] | None]) -> dict[str, Any]:
+        """Plain values by the names of the ports."""
+        return {slot.name: _value(slot, found) for slot, found in zip(self._slots, values)}
+
+    def structured(self, values: Sequence[list[int] | None], leaf: Callable[[Slot, list[int] | None], Any] | None = None) -> Any:
+        """Plain values in the structure that the function returned; ``None`` for what was not received."""
+        known = {id(slot): found for slot, found in zip(self._slots, values)}
+        make = leaf or _value
+
+        def walk(node: Any) -> Any:
+            if isinstance(node, Slot):
+                return make(node, known[id(node)])
+            if isinstance(node, RecordValue):
+                return {name: walk(part) for name, part in node.fields().items()}
+            if isinstance(node, dict):
+                return {name: walk(part) for name, part in node.items()}
+            if isinstance(node, tuple) and hasattr(node, "_fields"):
+                return type(node)(*map(walk, node))
+            if isinstance(node, (tuple, list)):
+                return type(node)(map(walk, node))
+            if dataclasses.is_dataclass(node) and not isinstance(node, type):
+                return dataclasses.replace(node, **{f.name: walk(getattr(node, f.name)) for f in dataclasses.fields(node)})
+            return node
+
+        return walk(self._structure)
+
+
+def _value(slot: Slot, found: list[int] | None) -> Any:
+    if found is None:
+        return None
+    return nest([plain(number, slot.elem) for number in found], slot.shape)
+
+
+def as_array(slot: Slot, found: list[int] | None) -> Any:
+    """The same as a NumPy array, of the smallest type that holds it."""
+    import numpy as np
+
+    value = _value(slot, found)
+    if value is None or not slot.shape:
+        return value
+    if slot.elem.kind == "bool":
+        return np.array(value, dtype=np.bool_)
+    if slot.elem.kind == "fixed":
+        return np.array(value, dtype=np.float64 if slot.elem.width <= 53 else object)
+    size = next((size for size in (8, 16, 32, 64) if slot.elem.width <= size), None)
+    return np.array(value, dtype=object if size is None else f"{'int' if slot.elem.signed else 'uint'}{size}")
+
+
+def collect(result: Any, spec: Any, to: str, program: str) -> Outputs:
+    """The outputs for what a function returned and what it says that it returns."""
+    slots: list[Slot] = []
+    structure = _Collector(to, program, slots).part(result, spec, "")
+    if not slots:
+        raise CompileError(f"{program} returns nothing secret: return what somebody shall learn")
+    return Outputs(structure, slots)
+
+
+class _Collector:
+    def __init__(self, to: str, program: str, slots: list[Slot]) -> None:
+        self._to, self._program, self._slots = to, program, slots
+
+    def _error(self, path: str, what: str) -> CompileError:
+        return CompileError(f"{self._program}: {f'output {path}' if path else 'the result'} {what}")
+
+    def part(self, result: Any, spec: Any, path: str) -> Any:
+        """One part of the result, with the part of the annotation that is about it."""
+        if spec is None or isinstance(spec, PartyMarker):
+            return self._untyped(result, self._to if spec is None else spec.name, path)
+        if isinstance(spec, Ported):
+            return self._typed(result, spec.type, spec.party, path)
+        if isinstance(spec, (Scalar, ArrayType)) or (isinstance(spec, type) and issubclass(spec, Record)):
+            return self._typed(result, spec, self._to, path)
+        if typing.get_origin(spec) is tuple:
+            return self._tuple(result, typing.get_args(spec), path)
+        if isinstance(spec, tuple):
+            return self._tuple(result, spec, path)
+        names = self._fields(spec, path)
+        values = _named_parts(result)
+        if values is None or set(values) != set(names):
+            raise self._error(path, f"has the parts {sorted(values or {})}, annotated are {sorted(names)}")
+        made = {name: self.part(values[name], of, f"{path}.{name}" if path else name) for name, of in names.items()}
+        if isinstance(spec, type) and not isinstance(result, dict):
+            return type(result)(**made)
+        return made
+
+    def _fields(self, spec: Any, path: str) -> dict[str, Any]:
+        if isinstance(spec, dict):
+            return spec
+        if isinstance(spec, type) and getattr(spec, "__annotations__", None):
+            return typing.get_type_hints(spec)
+        raise self._error(
+            path,
+            f"is annotated with {spec!r}: write cn.Both[..], cn.Garbler[..] or cn.Evaluator[..] around a secret type, a "
+            "tuple of them, a dict or a dataclass",
+        )
+
+    def _tuple(self, result: Any, specs: Sequence[Any], path: str) -> Any:
+        if not isinstance(result, (tuple, list)) or len(result) != len(specs):
+            raise self._error(
+                path,
+                f"is annotated as a tuple of {len(specs)} and is {type(result).__name__}"
+                + (f" of {len(result)}" if isinstance(result, (tuple, list)) else ""),
+            )
+        return tuple(self.part(part, of, f"{path or 'result'}.{k}") for k, (part, of) in enumerate(zip(result, specs)))
+
+    def _slot(self, secret: Secret, receiver: str, path: str) -> Slot:
+        slot = Slot(path or "result", receiver, secret.elem, secret.shape, secret.w)
+        self._slots.append(slot)
+        return slot
+
+    def _untyped(self, result: Any, receiver: str, path: str) -> Any:
+        prefix = path
+        if not prefix and (isinstance(result, RecordValue) or (isinstance(result, (tuple, list)) and not hasattr(result, "_fields"))):
+            prefix = "result"
+        leaves = iter([f"{prefix}.{name}" if prefix and name else name or prefix for name, _ in _tree.walk(result)])
+
+        def leaf(value: Any) -> Slot:
+            name = next(leaves)
+            if not isinstance(value, Secret):
+                raise self._error(name, f"is the plain value {value!r}: annotate its type, as in -> cn.Both[cn.UInt[8]], or leave it out")
+            return self._slot(value, receiver, name)
+
+        return _tree.rebuild(result, leaf)
+
+    def _typed(self, result: Any, of: Any, receiver: str, path: str) -> Any:
+        if isinstance(of, type) or (isinstance(of, ArrayType) and not isinstance(of.item, Scalar)):
+            return self._record(result, of, receiver, path)
+        elem, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
+        if not isinstance(result, Secret):
+            if isinstance(result, (RecordValue, dict)):
+                raise self._error(path, f"is a {type(result).__name__}, annotated is {type_name(of)}")
+            result = constant(result, elem)
+            result = Secret(elem, shape, full(result, shape)) if result.shape != shape and not result.shape else result
+        if (result.elem, result.shape) != (elem, shape):
+            given = type_name(ArrayType(result.elem, result.shape)) if result.shape else repr(result.elem)
+            raise self._error(path, f"is {given}, annotated is {type_name(of)}: convert it, or change the annotation")
+        return self._slot(result, receiver, path)
+
+    def _record(self, result: Any, of: Any, receiver: str, path: str) -> Any:
+        record, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
+        if not isinstance(result, RecordValue) or result.type is not record:
+            shown = result.type.__name__ if isinstance(result, RecordValue) else type(result).__name__
+            raise self._error(path, f"is {shown}, annotated is {type_name(of)}")
+        made = {}
+        for name, field in field_types(record).items():
+            item = field.item if isinstance(field, ArrayType) else field
+            own = field.shape if isinstance(field, ArrayType) else ()
+            wanted = ArrayType(item, shape + own) if shape + own else item
+            made[name] = self._typed(getattr(result, name), wanted, receiver, f"{path or 'result'}.{name}")
+        return RecordValue(record, made)
+
+
+def _named_parts(result: Any) -> dict[str, Any] | None:
+    if isinstance(result, dict):
+        return result
+    if isinstance(result, tuple) and hasattr(result, "_asdict"):
+        return dict(result._asdict())
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    return None

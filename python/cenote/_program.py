@@ -1,0 +1,447 @@
+"""Decorated functions, and the programs that they become."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _bind, _native, _outputs, _rewrite, _run
+from . import _words as words
+from ._clear import Clear, Overflow
+from ._errors import CompileError, Error, InputError, InternalError
+from ._outputs import Outputs
+from ._recorder import Recorder
+from ._records import build
+from ._types import Array, Deferred, Ported, Scalar, is_type, resolve
+from ._values import Secret
+from ._words import Target, W
+
+
+class _Restart(Exception):
+    """The program needs an overflow bit, which was not known when writing it began."""
+
+
+class checked(contextlib.ContextDecorator):
+    """``with cn.checked():`` or ``@cn.checked()``: arithmetic inside reports overflow.
+
+    The program then has an output bit ``overflow``, which is set if any number inside did not fit its type. Both parties
+    learn it, or the party that ``to`` of the program names.
+    """
+
+    def __enter__(self) -> None:
+        target = words.current()
+        if not target.watches:
+            if not target.clear:
+                raise _Restart
+            target.watches = True
+        target.checked += 1
+
+    def __exit__(self, *_: object) -> None:
+        words.current().checked -= 1
+
+
+class Program:
+    """A compiled program: what both owners read, hash, approve, price and run."""
+
+    def __init__(
+        self,
+        native: _native.Program,
+        inputs: dict[str, Ported],
+        outputs: Outputs,
+        source: Callable[[Target, list[list[list[int]]]], Any] | None,
+    ) -> None:
+        self._native, self._inputs, self._outputs, self._source = native, inputs, outputs, source
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self._native.name
+
+    @property
+    def digest(self) -> str:
+        """The hash of the program, in hexadecimal: its identity for both owners."""
+        return self._native.digest
+
+    @property
+    def inputs(self) -> dict[str, Ported]:
+        """Types and owners of the inputs."""
+        return dict(self._inputs)
+
+    @property
+    def outputs(self) -> dict[str, tuple[str, str]]:
+        """Receiver and type of each output port."""
+        return self._outputs.described()
+
+    def show(self) -> str:
+        """The program as text; ``docs/formats/program.md`` explains it."""
+        return self._native.to_text()
+
+    def to_bytes(self) -> bytes:
+        """The program in the binary form that :attr:`digest` is of."""
+        return self._native.to_bytes()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the binary form, or the text where the name ends in ``.txt``."""
+        if str(path).endswith(".txt"):
+            Path(path).write_text(self.show(), encoding="utf-8")
+        else:
+            Path(path).write_bytes(self.to_bytes())
+
+    def cost(self) -> dict[str, Any]:
+        """What the program costs on any backend: gates, depth, bits in and out. Loops are counted, not run."""
+        try:
+            return self._native.stats()
+        except ValueError as error:
+            raise CompileError(str(error)) from None
+
+    def _encoded(self, given: Mapping[str, Any]) -> list[list[list[int]]]:
+        unknown = sorted(set(given) - set(self._inputs))
+        if unknown:
+            raise InputError(f"{self.name} has no input {', '.join(unknown)}; it takes {', '.join(self._inputs)}")
+        missing = [name for name in self._inputs if name not in given]
+        if missing:
+            raise InputError(f"{self.name} lacks input {', '.join(missing)}")
+        return [_bind.encode(given[name], ported.type, name) for name, ported in self._inputs.items()]
+
+    def _packed(self, encoded: list[list[list[int]]], role: str | None = None) -> list[bytes]:
+        packed = []
+        for (name, ported), parts in zip(self._inputs.items(), encoded):
+            if role is None or ported.party == role:
+                for (_, elem, _, _), numbers in zip(_bind.ports(name, ported.type), parts):
+                    packed.append(_bind.pack(numbers, elem.width))
+        return packed
+
+    def simulate(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> _run.Run:
+        """Runs the compiled program in the clear, in this process.
+
+        Where the Python source is at hand it runs beside it on Python integers: the results must agree, and
+        :attr:`Run.overflow` lists the lines whose numbers did not fit their type.
+        """
+        encoded = self._encoded({**(inputs or {}), **more})
+        found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
+        overflow: list[Overflow] | None = None
+        if self._source is not None:
+            target = Clear()
+            reference = self._source(target, encoded)
+            overflow = list(target.overflows.values())
+            if reference != found and not target.ambiguous:
+                raise InternalError(
+                    f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
+                )
+        return _run.Run(self._outputs, found, found, found, overflow=overflow)
+
+    def run_local(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        backend: str = "wrk",
+        pool: int | None = None,
+        rho: int = 40,
+        progress: _run.ProgressOption = None,
+        timeout: float | None = None,
+        **more: Any,
+    ) -> _run.Run:
+        """Runs both parties on this machine, as two processes that talk over the loopback interface.
+
+        Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"`` (which needs a ``pool``),
+        ``"yao"`` or ``"plain"``; ``rho`` is the statistical security in bits: 40, 64 or 80.
+        """
+        encoded = self._encoded({**(inputs or {}), **more})
+        packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
+        options = {"backend": backend, "pool": pool, "rho": rho}
+        total = int(self.cost()["ands"])
+        reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
+        views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
+        for one, two in zip(*views):
+            if one is not None and two is not None and one != two:
+                raise InternalError("the two parties obtained different outputs")
+        joined = [one if one is not None else two for one, two in zip(*views)]
+        return _run.Run(self._outputs, joined, views[0], views[1], reports=reports)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {ported!r}" for name, ported in self._inputs.items())
+        return f"<program {self.name}({inputs}) {self.digest[:16]}>"
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """A program from a file that :meth:`Program.save` wrote, in either form. Its inputs are its ports, one by one."""
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-8") if data.lstrip()[:7] == b"cenote " else None
+        native = _native.Program.from_bytes(data) if text is None else _native.Program.parse_text(text)
+    except ValueError as error:
+        raise CompileError(f"{os.fspath(path)}:{error}") from None
+    inputs = {name: Ported(owner, _port_type(kind, frac, lanes, width)) for name, owner, kind, frac, lanes, width in native.inputs()}
+    return Program(native, inputs, Outputs.of_ports(native.outputs()), None)
+
+
+def _port_type(kind: str, frac: int, lanes: int, width: int) -> Any:
+    elem = Scalar("uint" if kind == "bits" else kind, width, frac)
+    return elem if lanes == 1 else Array[elem, lanes]
+
+
+class ProgramFunction:
+    """A function decorated with :func:`program`.
+
+    Called with plain values it runs in the clear, with Python integers. Called with secrets, inside another program, it
+    becomes part of that.
+    """
+
+    def __init__(self, function: Callable[..., Any], to: str, is_checked: bool, around: Mapping[str, Any]) -> None:
+        self._function, self._to, self._checked, self._around = function, to, is_checked, around
+        self._rewritten: Callable[..., Any] | None = None
+        self._programs: dict[Any, Program] = {}
+        self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
+        self.__module__ = function.__module__
+        self._signature = inspect.signature(function)
+
+    def _body(self) -> Callable[..., Any]:
+        if self._rewritten is None:
+            self._rewritten = _rewrite.rewrite(self._function)
+        return self._rewritten
+
+    def _evaluated(self, annotation: Any, statics: Mapping[str, Any]) -> Any:
+        if not isinstance(annotation, str):
+            return resolve(annotation, dict(statics))
+        names = {**self._function.__globals__, **inspect.getclosurevars(self._function).nonlocals, **self._around, **statics}
+        try:
+            return resolve(eval(annotation, names), dict(statics))
+        except Error:
+            raise
+        except Exception as error:
+            raise CompileError(f"{self.__name__}: the annotation {annotation!r} cannot be read: {error}") from None
+
+    def _split(self, given: Mapping[str, Any]) -> tuple[dict[str, Ported], dict[str, Any]]:
+        """Secret parameters with their types, and the values of the others."""
+        parameters = self._signature.parameters
+        secret_names = [name for name, p in parameters.items() if _looks_secret(p.annotation)]
+        statics = {}
+        for name, parameter in parameters.items():
+            if name in secret_names:
+                continue
+            if name in given:
+                statics[name] = given[name]
+            elif parameter.default is not inspect.Parameter.empty:
+                statics[name] = parameter.default
+            else:
+                raise CompileError(
+                    f"{self.__name__}: `{name}` has no secret type, so its value is fixed when the program is compiled: "
+                    f"{self.__name__}.compile({name}=..). For an input annotate it, as in {name}: cn.Garbler[cn.UInt[32]]"
+                )
+        inputs = {}
+        for name in secret_names:
+            ported = self._evaluated(parameters[name].annotation, statics)
+            if not isinstance(ported, Ported) or not is_type(ported.type):
+                raise CompileError(
+                    f"{self.__name__}: `{name}` has the type {ported!r}: write cn.Garbler[..] or cn.Evaluator[..] around a secret type"
+                )
+            if ported.party == "both":
+                raise CompileError(f"{self.__name__}: input `{name}` belongs to one party: write cn.Garbler[..] or cn.Evaluator[..]")
+            inputs[name] = ported
+        return inputs, statics
+
+    def compile(self, **statics: Any) -> Program:
+        """The program for these values of the parameters that are not secret."""
+        unknown = sorted(set(statics) - set(self._signature.parameters))
+        if unknown:
+            raise CompileError(f"{self.__name__} has no parameter {', '.join(unknown)}")
+        inputs, values = self._split(statics)
+        try:
+            key = tuple(sorted(values.items()))
+            known = self._programs.get(key)
+        except TypeError:
+            key, known = None, None
+        if known is not None:
+            return known
+        made = self._compiled(inputs, values)
+        if key is not None:
+            self._programs[key] = made
+        return made
+
+    def _compiled(self, inputs: dict[str, Ported], statics: dict[str, Any]) -> Program:
+        try:
+            native, outputs = self._written(inputs, statics, watches=self._checked)
+        except _Restart:
+            native, outputs = self._written(inputs, statics, watches=True)
+
+        def source(target: Target, encoded: list[list[list[int]]]) -> Any:
+            return self._cleared(target, inputs, statics, encoded)[1]
+
+        return Program(native, inputs, outputs, source)
+
+    def _written(self, inputs: dict[str, Ported], statics: dict[str, Any], watches: bool) -> tuple[_native.Program, Outputs]:
+        about = (inspect.getdoc(self._function) or "").strip().split("\n")[0]
+        builder = _native.Builder(self.__name__, about)
+        target = Recorder(builder, f"program {self.__name__}")
+        target.watches, target.checked = watches, int(self._checked)
+        with words.tracing(target):
+            args: dict[str, Any] = dict(statics)
+            try:
+                for name, ported in inputs.items():
+                    leaves = []
+                    for port, elem, shape, lanes in _bind.ports(name, ported.type):
+                        ref = builder.input(port, ported.party, elem.kind, elem.frac, lanes, elem.width)
+                        leaves.append(Secret(elem, shape, W(ref, lanes, elem.width, target.scope)))
+                    args[name] = build(ported.type, iter(leaves))
+                outputs = self._finished(self._called(args), statics, target)
+                for port, elem, receiver, w in outputs.ports():
+                    words._usable(w)
+                    builder.output(port, receiver, elem.kind, elem.frac, w.ref)
+                native = builder.finish()
+            except _native.BuildError as refusal:
+                raise CompileError(f"{self.__name__}: {refusal}") from None
+            finally:
+                words.close(target)
+        return native, outputs
+
+    def _called(self, args: Mapping[str, Any]) -> Any:
+        positional, named = [], {}
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+                positional.append(args[name])
+            else:
+                named[name] = args[name]
+        return self._body()(*positional, **named)
+
+    def _finished(self, result: Any, statics: Mapping[str, Any], target: Target) -> Outputs:
+        annotation = self._signature.return_annotation
+        spec = None if annotation is inspect.Signature.empty else self._evaluated(annotation, statics)
+        outputs = _outputs.collect(result, spec, self._to, self.__name__)
+        if target.watches:
+            bit = target.overflow if target.overflow is not None else words.constant([0], 1)
+            outputs.watch(self._to, bit)
+        return outputs
+
+    def _cleared(
+        self, target: Target, inputs: dict[str, Ported], statics: dict[str, Any], encoded: list[list[list[int]]]
+    ) -> tuple[Outputs, Any]:
+        target.watches, target.checked = self._checked, int(self._checked)
+        with words.tracing(target):
+            args: dict[str, Any] = dict(statics)
+            for (name, ported), parts in zip(inputs.items(), encoded):
+                leaves = []
+                for (_, elem, shape, _), numbers in zip(_bind.ports(name, ported.type), parts):
+                    leaves.append(Secret(elem, shape, words.constant(numbers, elem.width)))
+                args[name] = build(ported.type, iter(leaves))
+            outputs = self._finished(self._called(args), statics, target)
+            values = outputs.clear_values()
+            words.close(target)
+        return outputs, values
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if words.active() is not None:
+            return self._body()(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InputError(f"{self.__name__}: {error}") from None
+        inputs, statics = self._split(bound.arguments)
+        missing = [name for name in inputs if name not in bound.arguments]
+        if missing:
+            raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")
+        encoded = [_bind.encode(bound.arguments[name], ported.type, name) for name, ported in inputs.items()]
+        outputs, values = self._cleared(Clear(), inputs, statics, encoded)
+        return outputs.structured(values)
+
+    def _with_inputs(self, given: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
+        statics = {
+            n: v
+            for n, v in given.items()
+            if n in self._signature.parameters and not _looks_secret(self._signature.parameters[n].annotation)
+        }
+        return self.compile(**statics), {n: v for n, v in given.items() if n not in statics}
+
+    def simulate(self, **values: Any) -> _run.Run:
+        """Compiles for the plain parameters among ``values`` and simulates with the others."""
+        made, inputs = self._with_inputs(values)
+        return made.simulate(inputs)
+
+    def run_local(
+        self,
+        *,
+        backend: str = "wrk",
+        pool: int | None = None,
+        rho: int = 40,
+        progress: _run.ProgressOption = None,
+        timeout: float | None = None,
+        **values: Any,
+    ) -> _run.Run:
+        """Compiles for the plain parameters among ``values`` and runs both parties with the others."""
+        made, inputs = self._with_inputs(values)
+        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, progress=progress, timeout=timeout)
+
+    def __repr__(self) -> str:
+        return f"<program function {self.__name__}>"
+
+
+def _looks_secret(annotation: Any) -> bool:
+    """Whether a parameter is an input; annotations may still be text."""
+    if isinstance(annotation, str):
+        return any(word in annotation for word in ("Garbler[", "Evaluator[", "Both["))
+    return isinstance(annotation, (Ported, Deferred))
+
+
+def program(function: Callable[..., Any] | None = None, *, to: str = "both", checked: bool = False) -> Any:
+    """Makes a function a program for two parties.
+
+    ::
+
+        @cn.program
+        def richer(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+            return a > b
+
+    Parameters without an owner are fixed by :meth:`ProgramFunction.compile`; sizes in types may be text over them, as in
+    ``cn.Array[cn.UInt[8], "n"]``. ``to`` says who receives outputs that no annotation gives to anybody; ``checked`` adds an
+    output ``overflow``.
+    """
+    if to not in ("garbler", "evaluator", "both"):
+        raise CompileError(f"to={to!r}: outputs go to 'garbler', 'evaluator' or 'both'")
+
+    def decorate(inner: Callable[..., Any]) -> ProgramFunction:
+        texts = any(isinstance(a, str) for a in getattr(inner, "__annotations__", {}).values())
+        frame = sys._getframe(1 if function is None else 2)
+        return ProgramFunction(inner, to, checked, dict(frame.f_locals) if texts else {})
+
+    return decorate if function is None else decorate(function)
+
+
+class _Part:
+    """A helper whose loops are rewritten; ``stays`` makes it a function of the program."""
+
+    def __init__(self, function: Callable[..., Any], stays: bool) -> None:
+        self._function, self._stays = function, stays
+        self._rewritten: Callable[..., Any] | None = None
+        self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from ._control import call
+
+        if self._rewritten is None:
+            self._rewritten = _rewrite.rewrite(self._function)
+        if self._stays:
+            return call(self._rewritten, self.__name__, args, kwargs)
+        return self._rewritten(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        import functools
+
+        return self if instance is None else functools.partial(self, instance)
+
+
+def function(inner: Callable[..., Any]) -> Callable[..., Any]:
+    """A helper that stays a function of the program: written once for arguments of the same types, called as often as wanted.
+
+    It sees its arguments and public values, no secrets from outside.
+    """
+    return _Part(inner, stays=True)
+
+
+def inline(inner: Callable[..., Any]) -> Callable[..., Any]:
+    """A helper that becomes part of whatever calls it, and may have loops of ``cn.range``."""
+    return _Part(inner, stays=False)

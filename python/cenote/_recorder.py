@@ -1,0 +1,76 @@
+"""The recording target: operations become statements of a program, by way of the native builder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _native
+from ._errors import compile_error
+from ._words import Affine, LoopVariable, Scope, Target, W
+
+
+class Recorder(Target):
+    """Writes a program."""
+
+    def __init__(self, builder: _native.Builder, what: str) -> None:
+        super().__init__(what)
+        self.builder = builder
+        #: Functions by what they were made from, with what is known of their results.
+        self.functions: dict[Any, Any] = {}
+        #: Names that were asked for and names that functions got.
+        self.function_names: list[tuple[str, str]] = []
+        self._constants: dict[Scope, dict[Any, int]] = {}
+
+    def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
+        try:
+            if op == "gather":
+                return [self.builder.gather(args[0].ref, list(attrs))]
+            return self.builder.word(op, list(attrs), [x.ref for x in args])
+        except _native.BuildError as refusal:
+            raise compile_error(str(refusal)) from None
+
+    def constant(self, numbers: Sequence[int], width: int) -> Any:
+        size = (width + 7) // 8
+        data = bytes(numbers) if size == 1 else b"".join(number.to_bytes(size, "little") for number in numbers)
+        known = self._constants.setdefault(self.scope, {})
+        key = (width, data)
+        if key not in known:
+            try:
+                known[key] = self.builder.constant(len(numbers), width, data)
+            except _native.BuildError as refusal:
+                raise compile_error(str(refusal)) from None
+        return known[key]
+
+    def lanes(self, at: Affine, count: int, stride: int, x: W) -> Any:
+        constant, terms = _native_affine(at)
+        try:
+            return self.builder.lanes(x.ref, constant, terms, count, stride)
+        except _native.BuildError as refusal:
+            raise compile_error(str(refusal)) from None
+
+    def put(self, at: Affine, x: W, y: W) -> Any:
+        constant, terms = _native_affine(at)
+        try:
+            return self.builder.put(x.ref, constant, terms, y.ref)
+        except _native.BuildError as refusal:
+            raise compile_error(str(refusal)) from None
+
+    def reveal(self, x: W) -> Any:
+        try:
+            return self.builder.reveal(x.ref)
+        except _native.BuildError as refusal:
+            raise compile_error(str(refusal)) from None
+
+
+def _native_affine(at: Affine) -> tuple[int, list[tuple[int, int]]]:
+    return at[0], [(_live(variable), factor) for variable, factor in at[1]]
+
+
+def _live(variable: LoopVariable) -> int:
+    if variable.scope.why_not:
+        raise compile_error(
+            "a loop variable is used outside of its loop, or inside a function that was not given it: pass a word, as in cn.UInt[n](i)"
+        )
+    number: int = variable.ref
+    return number

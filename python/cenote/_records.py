@@ -1,0 +1,221 @@
+"""Records: named fields of secrets. An array of records is a record of arrays."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from ._errors import CompileError, compile_error
+from ._types import ArrayType, Deferred, Scalar, Shape, is_type, resolve, type_name
+from ._values import Secret
+
+
+class RecordMeta(type):
+    """Makes a call of a record type a record value instead of an instance."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        if args:
+            raise compile_error(
+                f"{cls.__name__} takes its fields by name, as in {cls.__name__}({', '.join(f'{n}=..' for n in field_types(cls))})"
+            )
+        wanted = field_types(cls)
+        if set(fields) != set(wanted):
+            missing = ", ".join(sorted(set(wanted) - set(fields)))
+            extra = ", ".join(sorted(set(fields) - set(wanted)))
+            what = "; ".join(filter(None, [missing and f"missing: {missing}", extra and f"unknown: {extra}"]))
+            raise compile_error(f"{cls.__name__} has the fields {', '.join(wanted)} ({what})")
+        return RecordValue(cls, {name: _field(fields[name], of, name) for name, of in wanted.items()})
+
+
+class Record(metaclass=RecordMeta):
+    """Base of record types.
+
+    ::
+
+        class Purchase(cn.Record):
+            customer: cn.UInt[32]
+            cents: cn.UInt[24]
+
+    Fields are words, arrays of a fixed shape or other records. ``Array[Purchase, 100]`` is a table of 100 rows, whose
+    ``rows.cents`` is an array and whose ``rows[i]`` is one purchase.
+    """
+
+
+def field_types(cls: type) -> dict[str, Any]:
+    """Names and types of the fields, those of base classes first."""
+    known = cls.__dict__.get("_cenote_fields")
+    if known is not None:
+        return typing.cast("dict[str, Any]", known)
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError as error:
+        raise CompileError(f"the fields of {cls.__name__} cannot be read: {error}") from None
+    except TypeError:
+        hints = {name: of for base in reversed(cls.__mro__) for name, of in inspect.get_annotations(base).items()}
+    for name, of in hints.items():
+        if isinstance(of, Deferred) or not is_type(resolve(of, {})):
+            raise CompileError(
+                f"field {cls.__name__}.{name} has the type {of!r}: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record"
+            )
+    if not hints:
+        raise CompileError(f"{cls.__name__} has no fields: write them as `name: cn.UInt[32]` in its body")
+    cls._cenote_fields = dict(hints)  # type: ignore[attr-defined]
+    return dict(hints)
+
+
+def leaves(of: Any, shape: Shape = (), path: str = "") -> list[tuple[str, Scalar, Shape]]:
+    """The words in a type: path, type and shape of each, fields in order."""
+    if isinstance(of, Scalar):
+        return [(path, of, shape)]
+    if isinstance(of, ArrayType):
+        return leaves(of.item, shape + of.shape, path)
+    parts = []
+    for name, field in field_types(of).items():
+        parts += leaves(field, shape, f"{path}.{name}" if path else name)
+    return parts
+
+
+def build(of: Any, words: Any, shape: Shape = ()) -> Any:
+    """The value of a type from its leaves, in the order of :func:`leaves`; ``words`` is an iterator."""
+    if isinstance(of, Scalar):
+        return next(words)
+    if isinstance(of, ArrayType):
+        return build(of.item, words, shape + of.shape)
+    return RecordValue(of, {name: build(field, words, shape) for name, field in field_types(of).items()})
+
+
+def _field(value: Any, of: Any, name: str) -> Any:
+    from ._convert import as_secret, constant
+
+    if isinstance(value, RecordValue):
+        if value.type is not of:
+            raise compile_error(f"field {name} takes {type_name(of)}, not {value.type.__name__}")
+        return value
+    elem = of.item if isinstance(of, ArrayType) else of
+    if not isinstance(elem, Scalar):
+        raise compile_error(f"field {name} takes a {type_name(of)}")
+    return as_secret(value, elem, f"field {name}") if isinstance(value, Secret) else constant(value, elem)
+
+
+class RecordValue:
+    """A record of secrets, or a table: each field then has the table's axes before its own."""
+
+    __slots__ = ("_fields", "type")
+
+    _fields: dict[str, Any]
+    type: Any
+
+    def __init__(self, of: Any, fields: dict[str, Any]) -> None:
+        object.__setattr__(self, "type", of)
+        object.__setattr__(self, "_fields", fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self._fields[name]
+        except KeyError:
+            raise compile_error(f"{self.type.__name__} has no field {name}; it has {', '.join(self._fields)}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = self.__getattr__(name)
+        self._fields[name] = _field(value, old.type if isinstance(old, RecordValue) else old.elem, name)
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name."""
+        return dict(self._fields)
+
+    def replace(self, **fields: Any) -> RecordValue:
+        """The same record with some fields changed."""
+        copy = RecordValue(self.type, dict(self._fields))
+        for name, value in fields.items():
+            setattr(copy, name, value)
+        return copy
+
+    def each(self, function: Callable[[Any], Any]) -> RecordValue:
+        """A record of what a function gives for each leaf."""
+        return RecordValue(
+            self.type,
+            {name: field.each(function) if isinstance(field, RecordValue) else function(field) for name, field in self._fields.items()},
+        )
+
+    @staticmethod
+    def build(of: Any, function: Callable[[Any], Any]) -> RecordValue:
+        """A record of what a function gives for the type of each leaf."""
+        return RecordValue(of, {name: function(field) for name, field in field_types(of).items()})
+
+    @staticmethod
+    def combine(function: Callable[..., Any], *records: Any) -> RecordValue:
+        """A record of what a function gives for the leaves of several, in turn."""
+        first = records[0]
+        if any(not isinstance(r, RecordValue) or r.type is not first.type for r in records):
+            shown = ", ".join(r.type.__name__ if isinstance(r, RecordValue) else type(r).__name__ for r in records)
+            raise compile_error(f"records of one type are needed, not {shown}")
+        return RecordValue(
+            first.type,
+            {
+                name: RecordValue.combine(function, *(r._fields[name] for r in records))
+                if isinstance(field, RecordValue)
+                else function(*(r._fields[name] for r in records))
+                for name, field in first._fields.items()
+            },
+        )
+
+    def leaves(self) -> list[Secret]:
+        """All words, fields in order."""
+        found: list[Secret] = []
+        for field in self._fields.values():
+            found += field.leaves() if isinstance(field, RecordValue) else [field]
+        return found
+
+    def rearranged(self, by: str, function: Callable[[Secret, tuple[Any, ...]], Any]) -> RecordValue:
+        """A table whose rows a function puts into another order, given the key and all other leaves."""
+        key = self.__getattr__(by)
+        if not isinstance(key, Secret):
+            raise compile_error(f"field {by} is a record; sort by one of its fields")
+        rest = [leaf for leaf in self.leaves() if leaf is not key]
+        result = function(key, tuple(rest))
+        ordered = list(result) if rest else [result]
+        changed = {id(leaf): new for leaf, new in zip([key, *rest], ordered)}
+        return self.each(lambda leaf: changed[id(leaf)])
+
+    def __len__(self) -> int:
+        return len(self.leaves()[0])
+
+    def __iter__(self) -> Any:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, key: Any) -> RecordValue:
+        return self.each(lambda field: field[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(value, RecordValue) or value.type is not self.type:
+            raise compile_error(f"a row of this table is a {self.type.__name__}")
+        for mine, other in zip(self.leaves(), value.leaves()):
+            mine[key] = other
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, RecordValue) or other.type is not self.type:
+            raise compile_error(f"== of {self.type.__name__} and {type(other).__name__}: records of one type are compared")
+        from ._ops import all as every
+
+        result: Any = None
+        for (_, _, own), mine, theirs in zip(leaves(self.type), self.leaves(), other.leaves()):
+            same = mine == theirs
+            if own:
+                same = every(same.reshape(*same.shape[: same.ndim - len(own)], -1), axis=-1)
+            result = same if result is None else result & same
+        return result
+
+    def __ne__(self, other: object) -> Any:
+        return ~(self == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise compile_error("a record of secrets has no truth value")
+
+    def __repr__(self) -> str:
+        return f"{self.type.__name__}({', '.join(f'{name}={field!r}' for name, field in self._fields.items())})"

@@ -1,0 +1,223 @@
+"""Secure runs on this machine: two processes, one for each party, and what comes back from them."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Union
+
+from ._errors import ConnectionFailed, Error, InternalError, LimitError, of_fault
+
+if TYPE_CHECKING:
+    from ._clear import Overflow
+    from ._outputs import Outputs
+
+#: Whether to show progress: ``None`` where somebody looks, or a function of the conjunctions done and of all.
+ProgressOption = Union[bool, Callable[[int, int], None], None]
+
+#: How often an interruption is looked for, in seconds.
+_TICK = 0.1
+#: How long one party may go on after the other has failed, in seconds.
+_GRACE = 5.0
+
+
+class Run:
+    """What a run gave."""
+
+    def __init__(
+        self,
+        outputs: Outputs,
+        joined: list[list[int] | None],
+        garbler: list[list[int] | None],
+        evaluator: list[list[int] | None],
+        overflow: list[Overflow] | None = None,
+        reports: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self._outputs, self._joined, self._sides = outputs, joined, {"garbler": garbler, "evaluator": evaluator}
+        #: Lines whose numbers did not fit their type, from a simulation; ``None`` where that is not known.
+        self.overflow = overflow
+        #: Times, bytes and rounds of each party, of a secure run.
+        self.reports = {role: {k: v for k, v in report.items() if k != "outputs"} for role, report in (reports or {}).items()}
+
+    @property
+    def value(self) -> Any:
+        """The result, as a call of the function in the clear gives it."""
+        return self._outputs.structured(self._joined)
+
+    @property
+    def numpy(self) -> Any:
+        """The result with arrays as NumPy arrays."""
+        from ._outputs import as_array
+
+        return self._outputs.structured(self._joined, as_array)
+
+    def _side(self, role: str) -> Any:
+        if not self.reports:
+            raise Error("a simulation has no parties: look at .value, or run with run_local")
+        return self._outputs.structured(self._sides[role])
+
+    @property
+    def garbler(self) -> Any:
+        """What the garbler received; ``None`` in place of the rest."""
+        return self._side("garbler")
+
+    @property
+    def evaluator(self) -> Any:
+        """What the evaluator received; ``None`` in place of the rest."""
+        return self._side("evaluator")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The outputs by the names of their ports."""
+        return self._outputs.named(self._joined)
+
+    @property
+    def overflowed(self) -> bool | None:
+        """The overflow bit of a program with ``checked``; ``None`` without."""
+        return self._outputs.overflowed(self._joined)
+
+    def __repr__(self) -> str:
+        return f"<run {self.value!r}{f' overflow {self.overflow!r}' if self.overflow else ''}>"
+
+
+def pair(
+    program: bytes, inputs: dict[str, list[bytes]], options: dict[str, Any], total: int, progress: ProgressOption, timeout: float | None
+) -> dict[str, dict[str, Any]]:
+    """Runs both parties; the report of each, by role."""
+    lines: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
+    started: dict[str, subprocess.Popen[bytes]] = {}
+    deadline = None if timeout is None else time.monotonic() + timeout
+    spec = {"program": _text(program), **options}
+    try:
+        _start("garbler", {**spec, "inputs": list(map(_text, inputs["garbler"]))}, started, lines)
+        address = _address(lines, deadline)
+        _start("evaluator", {**spec, "inputs": list(map(_text, inputs["evaluator"])), "address": address}, started, lines)
+        with _shown(progress, total) as show:
+            return _reports(lines, deadline, show)
+    finally:
+        for process in started.values():
+            process.kill()
+        for process in started.values():
+            with contextlib.suppress(OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+            process.wait()
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _start(
+    role: str, spec: dict[str, Any], started: dict[str, subprocess.Popen[bytes]], lines: queue.Queue[tuple[str, dict[str, Any]]]
+) -> None:
+    """Starts a party. Its inputs go through a pipe, never into arguments or files; it ends with the pipe."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cenote._worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        # Ctrl-C is for the parent, which then ends the parties.
+        start_new_session=True,
+    )
+    started[role] = process
+    assert process.stdin is not None
+    try:
+        process.stdin.write(json.dumps({"role": role, **spec}).encode() + b"\n")
+        process.stdin.flush()
+    except OSError:
+        raise InternalError(f"the process of the {role} does not start") from None
+    threading.Thread(target=_read, args=(role, process, lines), daemon=True).start()
+
+
+def _read(role: str, process: subprocess.Popen[bytes], lines: queue.Queue[tuple[str, dict[str, Any]]]) -> None:
+    assert process.stdout is not None
+    ended = False
+    with process.stdout:
+        for line in process.stdout:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            ended |= "report" in message or "failure" in message
+            lines.put((role, message))
+    if not ended:
+        failure = {"kind": "internal", "message": f"the process of the {role} ended without a report"}
+        lines.put((role, {"failure": failure}))
+
+
+def _next(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None) -> tuple[str, dict[str, Any]]:
+    while True:
+        # A bounded wait lets Ctrl-C through on every platform.
+        with contextlib.suppress(queue.Empty):
+            return lines.get(timeout=_TICK)
+        if deadline is not None and time.monotonic() > deadline:
+            raise LimitError("the run took longer than its time limit; both parties were ended")
+
+
+def _address(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None) -> str:
+    role, message = _next(lines, deadline)
+    if "listening" in message:
+        return str(message["listening"])
+    raise _failure(role, message)
+
+
+def _failure(role: str, message: dict[str, Any]) -> Error:
+    failure = message.get("failure", {})
+    return of_fault(str(failure.get("kind")), f"{role}: {failure.get('message', 'no answer')}")
+
+
+def _reports(
+    lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None, show: Callable[[int], None]
+) -> dict[str, dict[str, Any]]:
+    reports: dict[str, dict[str, Any]] = {}
+    failures: list[Error] = []
+    while len(reports) + len(failures) < 2:
+        try:
+            role, message = _next(lines, deadline)
+        except LimitError:
+            if failures:
+                break
+            raise
+        if "report" in message:
+            report = message["report"]
+            report["outputs"] = [None if words is None else base64.b64decode(words) for words in report["outputs"]]
+            reports[role] = report
+        elif "failure" in message:
+            failures.append(_failure(role, message))
+            deadline = min(deadline or float("inf"), time.monotonic() + _GRACE)
+        elif "done" in message and role == "garbler":
+            show(int(message["done"]))
+    if failures:
+        # The side that was told nothing, or lost the connection, knows less than the other.
+        raise sorted(failures, key=lambda e: type(e).__name__ == "PeerAborted" or isinstance(e, ConnectionFailed))[0]
+    return reports
+
+
+@contextlib.contextmanager
+def _shown(progress: ProgressOption, total: int) -> Iterator[Callable[[int], None]]:
+    """A function that shows how many conjunctions are done."""
+    if callable(progress):
+        yield lambda done: progress(done, total)
+        return
+    notebook = "ipykernel" in sys.modules
+    if progress is False or (progress is None and not (notebook or sys.stderr.isatty())):
+        yield lambda done: None
+        return
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        yield lambda done: None
+        return
+    with tqdm(total=total, unit="AND", unit_scale=True, leave=False) as bar:
+        yield lambda done: bar.update(done - bar.n) and None

@@ -1,0 +1,260 @@
+"""Types of secret values: words, arrays of words, records; and who owns or receives them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Union
+
+from ._errors import CompileError, compile_error
+
+if TYPE_CHECKING:
+    from ._records import Record
+
+#: Widest word, in bits.
+MAX_WIDTH = 4096
+
+Shape = tuple[int, ...]
+
+
+class Scalar:
+    """The type of one word: ``Bit``, ``UInt[n]``, ``Int[n]`` or ``Fixed[i, f]``. Calling it converts a value.
+
+    ``UInt[8](7)`` is a public constant, ``UInt[16](x)`` widens or narrows a secret; a conversion that could lose bits of
+    a secret keeps the lowest ones.
+    """
+
+    __slots__ = ("frac", "kind", "width")
+
+    def __init__(self, kind: str, width: int, frac: int = 0) -> None:
+        self.kind, self.width, self.frac = kind, width, frac
+
+    @property
+    def signed(self) -> bool:
+        """Whether the highest bit is a sign."""
+        return self.kind in ("int", "fixed")
+
+    @property
+    def low(self) -> int:
+        """Smallest number, in units of the last place."""
+        return -(1 << (self.width - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """Largest number, in units of the last place."""
+        return (1 << (self.width - 1)) - 1 if self.signed else (1 << self.width) - 1
+
+    def bounds(self) -> str:
+        """Smallest and largest value, for messages."""
+        if self.kind == "fixed":
+            unit = 2.0**-self.frac
+            return f"{self.low * unit:g} .. {self.high * unit:g}"
+        if self.width > 64:
+            return f"-2^{self.width - 1} .. 2^{self.width - 1} - 1" if self.signed else f"0 .. 2^{self.width} - 1"
+        return f"{self.low} .. {self.high}"
+
+    def __call__(self, value: Any, shape: Any = None) -> Any:
+        from ._convert import cast, constant
+        from ._values import Secret
+
+        if isinstance(value, Secret):
+            return cast(value, self)
+        if isinstance(value, bool) and self.kind != "bool":
+            value = int(value)
+        return constant(value, self, shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scalar) and (self.kind, self.width, self.frac) == (other.kind, other.width, other.frac)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.width, self.frac))
+
+    def __repr__(self) -> str:
+        if self.kind == "bool":
+            return "Bit"
+        if self.kind == "fixed":
+            return f"Fixed[{self.width - self.frac}, {self.frac}]"
+        return f"{'Int' if self.signed else 'UInt'}[{self.width}]"
+
+
+class ArrayType:
+    """The type of an array of words or records with a fixed shape."""
+
+    __slots__ = ("item", "shape")
+
+    def __init__(self, item: Any, shape: Shape) -> None:
+        self.item, self.shape = item, shape
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayType) and (self.item, self.shape) == (other.item, other.shape)
+
+    def __hash__(self) -> int:
+        return hash((self.item, self.shape))
+
+    def __repr__(self) -> str:
+        return f"Array[{type_name(self.item)}, {', '.join(map(str, self.shape))}]"
+
+
+#: Any type of a secret value; a record type is a subclass of ``Record``.
+Type = Union[Scalar, ArrayType, "type[Record]"]
+
+
+class Deferred:
+    """A type whose sizes are expressions of the program's parameters, such as ``Array[UInt[8], "n + 1"]``."""
+
+    __slots__ = ("arguments", "maker")
+
+    def __init__(self, maker: Any, arguments: tuple[Any, ...]) -> None:
+        self.maker, self.arguments = maker, arguments
+
+    def resolve(self, names: dict[str, Any]) -> Any:
+        """The type for these values of the parameters."""
+        return self.maker[tuple(resolve(argument, names) for argument in self.arguments)]
+
+    def __repr__(self) -> str:
+        return f"{self.maker!r}[{', '.join(map(str, self.arguments))}]"
+
+
+def resolve(value: Any, names: dict[str, Any]) -> Any:
+    """Evaluates sizes that were written as text, with the values of the program's parameters."""
+    if isinstance(value, Deferred):
+        return value.resolve(names)
+    if isinstance(value, Ported):
+        return Ported(value.party, resolve(value.type, names))
+    if isinstance(value, str):
+        try:
+            return eval(value, {"__builtins__": {}, "len": len, "min": min, "max": max}, names)
+        except Exception as error:
+            raise CompileError(f"the size {value!r} cannot be computed from the parameters {sorted(names)}: {error}") from None
+    return value
+
+
+def _size(value: Any, what: str, low: int, high: int) -> int:
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise compile_error(f"{what} is {value!r}, not a whole number") from None
+    if not low <= number <= high:
+        raise compile_error(f"{what} is {number}: choose from {low} to {high}")
+    return int(number)
+
+
+def _waits(arguments: tuple[Any, ...]) -> bool:
+    return any(isinstance(argument, (str, Deferred)) for argument in arguments)
+
+
+class _Maker:
+    """``UInt[8]`` and ``UInt(8)`` alike."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._made: dict[Any, Any] = {}
+
+    def __getitem__(self, arguments: Any) -> Any:
+        arguments = arguments if isinstance(arguments, tuple) else (arguments,)
+        if _waits(arguments):
+            return Deferred(self, arguments)
+        if arguments not in self._made:
+            self._made[arguments] = self._make(arguments)
+        return self._made[arguments]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self[arguments]
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def _make(self, arguments: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+
+class _Whole(_Maker):
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name)
+        self._kind = kind
+
+    def _make(self, arguments: tuple[Any, ...]) -> Scalar:
+        if len(arguments) != 1:
+            raise compile_error(f"{self._name} takes one width, as in {self._name}[32]")
+        return Scalar(self._kind, _size(arguments[0], f"the width of {self._name}", 1, MAX_WIDTH))
+
+
+class _FixedMaker(_Maker):
+    def _make(self, arguments: tuple[Any, ...]) -> Scalar:
+        if len(arguments) != 2:
+            raise compile_error("Fixed takes integer bits (sign included) and fraction bits, as in Fixed[16, 16]")
+        whole = _size(arguments[0], "the number of integer bits of Fixed", 1, MAX_WIDTH)
+        frac = _size(arguments[1], "the number of fraction bits of Fixed", 0, MAX_WIDTH)
+        return Scalar("fixed", _size(whole + frac, "the width of Fixed", 1, MAX_WIDTH), frac)
+
+
+class _ArrayMaker(_Maker):
+    def _make(self, arguments: tuple[Any, ...]) -> ArrayType:
+        if len(arguments) < 2:
+            raise compile_error("Array takes the type of its items and its sizes, as in Array[UInt[8], 16] or Array[Bit, 3, 4]")
+        item, sizes = arguments[0], arguments[1:]
+        if len(sizes) == 1 and isinstance(sizes[0], tuple):
+            sizes = sizes[0]
+        shape = tuple(_size(size, "a size of Array", 0, 1 << 40) for size in sizes)
+        if isinstance(item, ArrayType):
+            return ArrayType(item.item, shape + item.shape)
+        if not is_type(item):
+            raise compile_error(f"{item!r} is no type of array items: take Bit, UInt[n], Int[n], Fixed[i, f] or a Record")
+        return ArrayType(item, shape)
+
+
+Bit = Scalar("bool", 1)
+UInt = _Whole("UInt", "uint")
+Int = _Whole("Int", "int")
+Fixed = _FixedMaker("Fixed")
+Array = _ArrayMaker("Array")
+
+
+def is_type(value: Any) -> bool:
+    """Whether ``value`` is a type of secrets."""
+    from ._records import Record
+
+    return isinstance(value, (Scalar, ArrayType)) or (isinstance(value, type) and issubclass(value, Record))
+
+
+def type_name(value: Any) -> str:
+    """How a type is written."""
+    return value.__name__ if isinstance(value, type) else repr(value)
+
+
+def lanes_of(shape: Shape) -> int:
+    """Number of words in an array of this shape."""
+    return math.prod(shape)
+
+
+class Ported:
+    """A type with the party that provides it or receives it."""
+
+    __slots__ = ("party", "type")
+
+    def __init__(self, party: str, of: Any) -> None:
+        self.party, self.type = party, of
+
+    def __repr__(self) -> str:
+        return f"{self.party.capitalize()}[{type_name(self.type)}]"
+
+
+class PartyMarker:
+    """``Garbler[T]``: an input of the garbler, or an output for it alone."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, of: Any) -> Ported:
+        if isinstance(of, Ported):
+            raise compile_error(f"{of!r} has a party already")
+        if not (is_type(of) or isinstance(of, (Deferred, str))):
+            raise compile_error(f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record")
+        return Ported(self.name, of)
+
+    def __repr__(self) -> str:
+        return self.name.capitalize()
+
+
+Garbler = PartyMarker("garbler")
+Evaluator = PartyMarker("evaluator")
+Both = PartyMarker("both")
