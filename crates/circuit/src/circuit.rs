@@ -104,11 +104,6 @@ impl Circuit {
         recorder.finish(&program.name(), signature, &outputs)
     }
 
-    /// The same function with constants, repeated and unused gates removed.
-    pub fn optimised(&self) -> Result<Self, RecordError> {
-        Self::from_program(self)
-    }
-
     /// The gates in order.
     pub fn gates(&self) -> &[Gate] {
         &self.gates

@@ -2,6 +2,7 @@
 
 use cenote_circuit::formats::bristol::*;
 use cenote_circuit::formats::*;
+use cenote_circuit::optimise::{self, Options};
 use cenote_circuit::{Circuit, Clear, Gate, Owner, Program, Receiver, bits_of, value_of};
 use proptest::prelude::*;
 
@@ -284,10 +285,11 @@ proptest! {
         let inputs = [bits[..first].to_vec(), bits[first..].to_vec()];
         prop_assert_eq!(&Clear::eval(&circuit, &inputs)[0], &expected);
 
-        let small = circuit.optimised().unwrap();
+        let optimise = |circuit| optimise::circuit(circuit, &Options::default()).0;
+        let small = optimise(&circuit);
         prop_assert_eq!(&Clear::eval(&small, &inputs)[0], &expected);
         prop_assert!(small.stats().and <= circuit.stats().and);
-        prop_assert_eq!(&small.optimised().unwrap().stats().and, &small.stats().and);
+        prop_assert!(optimise(&small).stats().and <= small.stats().and);
 
         let fashion = write_bristol_fashion(&circuit);
         let read = parse_any("f", fashion.as_bytes()).unwrap();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cenote_circuit::gadgets::{divide, divide_signed};
 use cenote_circuit::{
-    Circuit, Clear, Program, bits_of, hex_from_bits, read_circuit, value_from_hex, value_of,
+    Circuit, Clear, bits_of, hex_from_bits, read_circuit, value_from_hex, value_of,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -158,20 +158,4 @@ fn sha_256_takes_the_hexadecimal_digits_of_the_standard() {
     let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(hex_from_bits(&out[0]), expected);
     assert_eq!(circuit.stats().and, 22_573);
-}
-
-#[test]
-fn all_of_them_keep_their_function_when_optimised() {
-    for name in ["adder64.txt", "sub64.txt", "mult64.txt", "aes_128.txt", "FP-add.txt"] {
-        let Some(circuit) = public(name) else { continue };
-        let small = circuit.optimised().unwrap();
-        assert!(small.stats().and <= circuit.stats().and, "{name}");
-        let ports = circuit.signature().inputs;
-        let inputs: Vec<_> = ports
-            .iter()
-            .zip([0x0123_4567_89ab_cdef_1122_3344_5566_7788_u128, 0xfedc_ba98_7654_3210])
-            .map(|(port, value)| bits_of(value, port.bits))
-            .collect();
-        assert_eq!(Clear::eval(&circuit, &inputs), Clear::eval(&small, &inputs), "{name}");
-    }
 }

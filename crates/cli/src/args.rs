@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, JimuSwitches, PoolChoice, Receivers, Rho, Role};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -201,6 +202,8 @@ pub(crate) enum BenchCommand {
     PoolFill(BenchPoolFillArgs),
     /// Multiplexers, from pools of their own and without, in turns.
     Mux(BenchMuxArgs),
+    /// Optimising a circuit file, streaming, in one process.
+    Optimise(BenchOptimiseArgs),
 }
 
 /// What all benches of a backend take.
@@ -349,6 +352,39 @@ pub(crate) struct BenchMuxArgs {
     pub(crate) line: BenchLineArgs,
 }
 
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("circuit").required(true).args(["file", "made"]))]
+pub(crate) struct BenchOptimiseArgs {
+    /// Circuit in Bristol Fashion or the old Bristol format.
+    pub(crate) file: Option<PathBuf>,
+    /// A circuit of at least so many gates, made for the run: adders and multipliers as a simple front end
+    /// writes them.
+    #[arg(long, value_name = "GATES", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub(crate) made: Option<u64>,
+    #[command(flatten)]
+    pub(crate) optimise: OptimiseArgs,
+    /// Runs; the reply gives medians.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+}
+
+/// How a circuit file is optimised.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct OptimiseArgs {
+    /// Gates that are looked at together; memory is for these and for the live wires.
+    #[arg(long, value_name = "GATES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub(crate) window: u32,
+    /// Balance trees, for fewer ANDs on the longest path.
+    #[arg(long)]
+    pub(crate) depth: bool,
+}
+
+impl OptimiseArgs {
+    pub(crate) fn options(&self) -> Options {
+        Options { window: self.window as usize, depth: self.depth }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum CircuitCommand {
     /// Ports, gates by type, depths and live wires.
@@ -375,11 +411,27 @@ pub(crate) enum CircuitCommand {
         /// Format to write; without it, the one that FILE is not in.
         #[arg(long)]
         to: Option<CircuitFormat>,
-        /// Remove constants, repeated and unused gates first.
+        /// Optimise it first, in memory.
         #[arg(long)]
         optimise: bool,
         /// Write over an existing OUT and its ports file.
         #[arg(long, requires = "output")]
+        force: bool,
+    },
+    /// Write the same function with fewer gates and ANDs, in Bristol Fashion, whatever the size.
+    Optimise {
+        /// Circuit in Bristol Fashion or the old Bristol format.
+        file: PathBuf,
+        /// File to write.
+        #[arg(long, short, value_name = "OUT")]
+        output: PathBuf,
+        /// Say what each pass leaves.
+        #[arg(long)]
+        report: bool,
+        #[command(flatten)]
+        optimise: OptimiseArgs,
+        /// Write over an existing OUT and its ports file.
+        #[arg(long)]
         force: bool,
     },
 }

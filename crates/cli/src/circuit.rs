@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cenote_circuit::formats::bristol::{write_bristol, write_bristol_fashion};
-use cenote_circuit::formats::{Format as FileFormat, ReadError, detect, ports_path, read_circuit};
+use cenote_circuit::formats::{
+    Format as FileFormat, ReadError, detect, ports_path, read_circuit, read_ports,
+};
+use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
 use cenote_circuit::{Circuit, Clear, Program, Signature, hex_from_bits};
 use serde_json::json;
 
@@ -22,6 +25,12 @@ pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
                 refuse_existing(output)?;
             }
             convert(&file, output, to, optimise)
+        }
+        CircuitCommand::Optimise { file, output, report, optimise, force } => {
+            if !force {
+                refuse_existing(&output)?;
+            }
+            optimised(&file, &output, &optimise.options(), report)
         }
     }
 }
@@ -79,7 +88,7 @@ fn convert(
     let mut circuit = read(file)?;
     let has_ports = ports_path(file).exists();
     if optimise {
-        circuit = circuit.optimised().map_err(|error| Failure::bad_input(error.to_string()))?;
+        circuit = optimise::circuit(&circuit, &Options::default()).0;
     }
     let to = match to {
         Some(to) => to,
@@ -116,6 +125,72 @@ fn convert(
         "ports": ports.map(|ports| ports.display().to_string()),
     });
     Ok(Reply::new(json, words))
+}
+
+/// Optimises a file into another; a ports file is copied, as it fits both.
+fn optimised(
+    file: &Path,
+    output: &Path,
+    options: &Options,
+    report: bool,
+) -> Result<Reply, Failure> {
+    // Found wrong before the work starts.
+    let ports = read_ports(file).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let same = |path: &Path| path.canonicalize().ok();
+    if same(output).is_some_and(|output| same(file) == Some(output)) {
+        let message = format!("{}: is the circuit itself; choose another file", output.display());
+        return Err(Failure::bad_input(message));
+    }
+    let done = optimise::file(file, output, options).map_err(unoptimised)?;
+    let beside = ports_path(output);
+    match &ports {
+        Some(_) => {
+            fs::copy(ports_path(file), &beside).map_err(|error| unwritable(&beside, &error))?;
+        }
+        None if beside.exists() => {
+            fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
+        }
+        None => {}
+    }
+    let (start, end) = (done.report.start(), done.report.end());
+    let mut json = json!({
+        "file": output.display().to_string(),
+        "ports": ports.is_some().then(|| beside.display().to_string()),
+        "gates": end.gates,
+        "ands": end.ands,
+        "gates_before": start.gates,
+        "ands_before": start.ands,
+        "live_wires": done.live_wires,
+    });
+    let mut words = format!(
+        "{} of {} gates, {} of {} ANDs, written to {}\n",
+        end.gates,
+        start.gates,
+        end.ands,
+        start.ands,
+        output.display()
+    );
+    if report {
+        words.push_str(&passes(&done.report));
+        let passes = serde_json::to_value(&done.report.passes);
+        json["report"] = passes.map_err(|error| Failure::internal(error.to_string()))?;
+    }
+    Ok(Reply::new(json, words))
+}
+
+/// What each pass leaves, for people.
+fn passes(report: &Report) -> String {
+    let mut text = format!("{:12}{:>14}{:>9}{:>14}{:>9}\n", "after", "gates", "", "ANDs", "");
+    for PassReport { name, gates, ands, gates_left, ands_left } in &report.passes {
+        let line = format!("{name:12}{gates:>14}{gates_left:>9.4}{ands:>14}{ands_left:>9.4}\n");
+        text.push_str(&line);
+    }
+    text
+}
+
+/// All that can go wrong is a file that cannot be read or written.
+pub(crate) fn unoptimised(error: OptimiseError) -> Failure {
+    Failure::bad_input(error.to_string())
 }
 
 fn other_format(file: &Path) -> Result<CircuitFormat, Failure> {

@@ -104,6 +104,55 @@ fn circuits_are_described_evaluated_and_converted() {
 }
 
 #[test]
+fn circuits_are_optimised() {
+    let dir = TempDir::new().expect("a directory");
+    // The carry of a full adder with three ANDs, and a gate that nobody reads.
+    let carry = "2 1 0 1 3 AND\n2 1 0 2 4 AND\n2 1 1 2 5 AND\n2 1 3 4 6 XOR\n2 1 0 2 7 XOR\n\
+                 2 1 6 5 8 XOR\n";
+    let file = write(dir.path(), "carry.txt", &format!("6 9\n1 3\n1 1\n\n{carry}"));
+    let out = dir.path().join("out.txt");
+    let line = format!("circuit optimise {} -o {}", file.display(), out.display());
+    let said = run(&format!("{line} --report"));
+    assert_eq!((&said.json["ands"], &said.json["ands_before"]), (&1.into(), &3.into()), "{said:?}");
+    let passes = said.json["report"].as_array().expect("a list");
+    assert_eq!((&passes[0]["name"], &passes[0]["gates"]), (&"start".into(), &6.into()));
+    assert_eq!(passes.last().map(|pass| &pass["gates"]), Some(&said.json["gates"]));
+    for x in 0..8u32 {
+        let said = run(&format!("circuit eval {} --input {x:x}", out.display()));
+        assert_eq!(said.outputs(), [Some(if x.count_ones() > 1 { "1" } else { "0" })]);
+    }
+    assert!(run(&line).error(2).contains("out.txt: exists; remove it"));
+    let own = format!("circuit optimise {0} -o {0} --force", file.display());
+    assert!(run(&own).error(2).contains("the circuit itself"));
+    // A ports file goes along.
+    write(dir.path(), "carry.ports.toml", "version = 1\n[[input]]\nname = \"abc\"\n");
+    assert_eq!(run(&format!("{line} --force")).code, 0);
+    assert_eq!(run(&format!("circuit info {}", out.display())).json["inputs"][0]["name"], "abc");
+    let said = run(&format!("circuit convert {} --optimise --to fashion", file.display()));
+    assert_eq!(said.json["gates"], passes.last().expect("a pass")["gates"]);
+    let broken = write(dir.path(), "broken.txt", &format!("7 9\n1 3\n1 1\n\n{carry}"));
+    let line = format!("circuit optimise {} -o {}/x.txt", broken.display(), dir.path().display());
+    assert!(run(&line).error(2).contains("broken.txt:"));
+    assert!(!dir.path().join("x.txt").exists());
+}
+
+#[test]
+fn the_optimiser_is_measured_on_a_circuit_that_is_made_or_given() {
+    let said = run("bench optimise --made 50000 --window 20000 --repeat 2").json;
+    let number = |name: &str| said[name].as_u64().expect("a number");
+    assert!(number("gates") >= 50_000 && number("non_xor") > 10_000, "{said}");
+    assert!(2 * number("non_xor_after") < number("non_xor"), "{said}");
+    assert!(number("gates_after") < number("gates") && number("peak_rss_bytes") > 0);
+    assert!(said["compile_s"].as_f64() > Some(0.0) && said["gates_per_s"].as_f64() > Some(0.0));
+    assert_eq!(said["verified"], true);
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "adder.txt", ADDER);
+    let said = run(&format!("bench optimise {}", file.display())).json;
+    assert_eq!((&said["gates"], &said["non_xor"]), (&9.into(), &3.into()));
+    assert!(run("bench optimise").error(2).contains("--made"));
+}
+
+#[test]
 fn values_come_from_files_too() {
     let dir = TempDir::new().expect("a directory");
     let file = write(dir.path(), "adder.txt", ADDER);

@@ -27,13 +27,18 @@ pub enum ReadError {
 /// one.
 pub fn read_circuit(path: &Path) -> Result<Circuit, ReadError> {
     let bytes = read(path)?;
-    let ports_path = ports_path(path);
-    let ports = match read(&ports_path) {
-        Ok(bytes) => Some(Ports::parse(&ports_path.to_string_lossy(), &bytes)?),
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
+    let ports = read_ports(path)?;
     Ok(parse_with_ports(&path.to_string_lossy(), &bytes, ports.as_ref())?)
+}
+
+/// The ports file beside a circuit file, if there is one.
+pub fn read_ports(circuit: &Path) -> Result<Option<Ports>, ReadError> {
+    let path = ports_path(circuit);
+    match read(&path) {
+        Ok(bytes) => Ok(Some(Ports::parse(&path.to_string_lossy(), &bytes)?)),
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where the ports of a circuit file are described.

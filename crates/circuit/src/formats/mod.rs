@@ -10,7 +10,7 @@ mod parts;
 mod ports;
 
 pub use error::{ParseError, Place};
-pub use file::{ReadError, ports_path, read_circuit};
+pub use file::{ReadError, ports_path, read_circuit, read_ports};
 pub use ports::{BitOrder, PortSpec, Ports};
 
 use crate::circuit::Circuit;

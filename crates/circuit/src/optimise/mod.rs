@@ -32,7 +32,7 @@ use net::Net;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Gates that are looked at together when a file is streamed: more find more repetitions, and take
-    /// more memory (about 100 bytes each). A circuit in memory is one window.
+    /// more memory (about 60 bytes each). A circuit in memory is one window.
     pub window: usize,
     /// Balance trees at the end, for fewer ANDs on the longest path.
     pub depth: bool,

@@ -1,8 +1,11 @@
-//! `cenote bench`: both parties as processes of their own on this machine, one core each.
+//! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser has
+//! no parties.
 
 pub(crate) mod aes;
 pub(crate) mod and;
+mod made;
 pub(crate) mod mux;
+mod optimise;
 pub(crate) mod ot;
 pub(crate) mod pool_fill;
 mod stream;
@@ -36,6 +39,7 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::Ot(args) => ot::command(&args, format),
         BenchCommand::PoolFill(args) => pool_fill::command(&args, format),
         BenchCommand::Mux(args) => mux::command(&args, format),
+        BenchCommand::Optimise(args) => optimise::command(&args),
     }
 }
 

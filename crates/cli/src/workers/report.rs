@@ -165,8 +165,8 @@ impl Report {
     }
 }
 
-/// Linux tells in /proc/self/status: `VmHWM:  1234 kB`.
-fn peak_rss() -> Option<u64> {
+/// Most memory of this process so far. Linux tells in /proc/self/status: `VmHWM:  1234 kB`.
+pub(crate) fn peak_rss() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)

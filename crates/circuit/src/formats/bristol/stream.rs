@@ -302,6 +302,37 @@ mod tests {
     }
 
     #[test]
+    fn hostile_bytes_are_judged_as_by_the_parser_in_memory() {
+        let mut state = 1u64;
+        let mut random = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % bound
+        };
+        let bits =
+            ["0", "9", " ", "\n", "AND\n", "EQW", "MAND", "4294967296", "\u{e9}", "1 1 1 4 EQ\n"];
+        let mut good = 0;
+        for _ in 0..1000 {
+            let mut text = SMALL.to_owned();
+            for _ in 0..1 + random(3) {
+                let from = random(text.len());
+                let to = (from + random(4)).min(text.len());
+                if text.is_char_boundary(from) && text.is_char_boundary(to) {
+                    text.replace_range(from..to, bits[random(bits.len())]);
+                }
+            }
+            match (parse_any("x", text.as_bytes()), streamed(&text)) {
+                (Ok(_), Ok(_)) => good += 1,
+                (Err(expected), Err(ReadError::Parse(found))) => {
+                    let found = ParseError { file: "x".to_owned(), ..found };
+                    assert_eq!(found, expected, "{text}");
+                }
+                (one, other) => panic!("{text}: {} and {}", one.is_ok(), other.is_ok()),
+            }
+        }
+        assert!(good > 10, "{good}");
+    }
+
+    #[test]
     fn lines_are_counted_over_pieces() {
         // A chain over several pieces, with an error near its end.
         let gates = 100_000u32;

@@ -90,16 +90,16 @@ pub fn file(from: &Path, to: &Path, options: &Options) -> Result<Optimised, Opti
     Ok(Optimised { report: report.finish(), live_wires, window: optimised.largest })
 }
 
-/// The outputs of a circuit file for 64 assignments of its inputs at once: bit i of `inputs` is that
-/// of assignment i, one word for each input wire; missing words are 0. In memory are the live wires.
-pub fn outputs(path: &Path, inputs: &[u64]) -> Result<Vec<u64>, OptimiseError> {
+/// The outputs of a circuit file for 64 assignments of its inputs at once: bit i of the word for an input
+/// wire is its value in assignment i. In memory are the live wires.
+pub fn outputs(path: &Path, word: impl Fn(u32) -> u64) -> Result<Vec<u64>, OptimiseError> {
     let directory = std::env::temp_dir();
     let unwritten = |source| OptimiseError::Write { path: directory.clone(), source };
     let (scanned, ..) = read(path, &directory, unwritten)?;
     let mut scanned = scanned.ok_or_else(|| OptimiseError::TooLarge { path: path.to_owned() })?;
     let mut values = vec![0u64; scanned.slots];
     for input in &scanned.inputs {
-        values[input.slot as usize] = inputs.get(input.wire as usize).copied().unwrap_or(0);
+        values[input.slot as usize] = word(input.wire);
     }
     let sign = |inverted: bool| if inverted { u64::MAX } else { 0 };
     while let Some(record) = scanned.tape.next().map_err(unwritten)? {
