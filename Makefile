@@ -6,7 +6,7 @@ BENCH ?= and --backend wrk --ands 1000000
 FUZZ ?= codec
 FUZZ_SECONDS ?= 60
 
-.PHONY: help setup demo test lint fmt docs deny bench fuzz
+.PHONY: help setup demo test lint fmt docs deny python bench fuzz
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -31,6 +31,10 @@ docs: ## API documentation, in target/doc
 
 deny: ## licences, sources and bans of the dependencies
 	$(CARGO) --locked xtask test deny
+
+python: setup ## build the Python package as a wheel, in target/wheels
+	test -x target/venv/bin/maturin || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r python/requirements-dev.txt)
+	cd python && ../target/venv/bin/maturin build --release --locked --out ../target/wheels
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json

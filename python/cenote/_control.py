@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from . import _native, _tree
 from . import _words as words
 from ._convert import constant, full
-from ._errors import CompileError, compile_error
+from ._errors import CompileError, compile_error, plain_name
 from ._recorder import Recorder
 from ._types import Bit, lanes_of
 from ._values import Index, Secret
@@ -114,8 +114,17 @@ def _loop_clear(rounds: range, body: Callable[..., tuple[Any, ...]], names: tupl
 
 
 def _copied(value: Any) -> Any:
-    """Fresh handles on the same words, so that a change of an array inside the loop is the loop's own."""
-    return _tree.rebuild(value, lambda leaf: Secret(leaf.elem, leaf.shape, leaf.w, leaf.public) if isinstance(leaf, Secret) else leaf)
+    """Fresh handles on the same words, so that a change of an array inside the block is the block's own."""
+    scope = current().scope
+
+    def copy(leaf: Any) -> Any:
+        if not isinstance(leaf, Secret):
+            return leaf
+        fresh = Secret(leaf.elem, leaf.shape, leaf.w, leaf.public)
+        fresh.home = scope
+        return fresh
+
+    return _tree.rebuild(value, copy)
 
 
 def _dummy(rounds: range, target: Target) -> Any:
@@ -526,12 +535,10 @@ def call(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs:
 
 
 def _define(target: Recorder, function: Callable[..., Any], name: str, everything: Any) -> tuple[int, Any, bool]:
-    used = {made for _, made in target.function_names}
-    free = name
-    count = 2
-    while free in used:
-        free, count = f"{name}_{count}", count + 1
-    target.function_names.append((name, free))
+    free, count = plain_name(name), 2
+    while free in target.function_names:
+        free, count = f"{plain_name(name)}_{count}", count + 1
+    target.function_names.add(free)
     leaves = _tree.secrets(everything)
     outer, target.overflow = target.overflow, None
     with refusals(), target.block(f"function {name}", sealed=True):

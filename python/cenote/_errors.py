@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from types import FrameType
 
@@ -92,6 +93,11 @@ def located(message: str, filename: str, line: int) -> str:
     """A message with its place and the text of the line below it."""
     text = linecache.getline(filename, line).strip()
     return f"{message}\n  at {filename}:{line}" + (f"\n    {text}" if text else "")
+
+
+def plain_name(name: str) -> str:
+    """A Python name as the program format takes it: a lambda has none of its own."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_") or "program"
 
 
 def compile_error(message: str) -> CompileError:

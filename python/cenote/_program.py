@@ -13,7 +13,7 @@ from typing import Any
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError
+from ._errors import CompileError, Error, InputError, InternalError, plain_name
 from ._outputs import Outputs
 from ._recorder import Recorder
 from ._records import build
@@ -276,8 +276,8 @@ class ProgramFunction:
         return Program(native, inputs, outputs, source)
 
     def _written(self, inputs: dict[str, Ported], statics: dict[str, Any], watches: bool) -> tuple[_native.Program, Outputs]:
-        about = (inspect.getdoc(self._function) or "").strip().split("\n")[0]
-        builder = _native.Builder(self.__name__, about)
+        about = " ".join((inspect.getdoc(self._function) or "").strip().split("\n")[0].split())
+        builder = _native.Builder(plain_name(self.__name__), about[:1000])
         target = Recorder(builder, f"program {self.__name__}")
         target.watches, target.checked = watches, int(self._checked)
         with words.tracing(target):

@@ -18,8 +18,7 @@ class Recorder(Target):
         self.builder = builder
         #: Functions by what they were made from, with what is known of their results.
         self.functions: dict[Any, Any] = {}
-        #: Names that were asked for and names that functions got.
-        self.function_names: list[tuple[str, str]] = []
+        self.function_names: set[str] = set()
         self._constants: dict[Scope, dict[Any, int]] = {}
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:

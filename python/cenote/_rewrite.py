@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union
 
-from . import _control
+from . import _control, _ops
 from ._errors import CompileError, located
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
@@ -25,7 +25,7 @@ _HELPER = "__cn_control"
 def rewrite(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its loops rewritten; as it is where it has none or its source is not at hand."""
     code = getattr(function, "__code__", None)
-    if code is None or not _mentions(code):
+    if code is None or not _mentions(function):
         return function
     try:
         lines, first = inspect.getsourcelines(function)
@@ -41,7 +41,7 @@ def rewrite(function: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(definition, ast.FunctionDef):
         return function
     scope = _Names(function)
-    _Rewriter(scope, filename, "reveal" in _names_of(code)).function(definition)
+    _Rewriter(scope, filename, _reveals(function)).function(definition)
     return _compiled(function, definition, filename)
 
 
@@ -53,8 +53,16 @@ def _names_of(code: types.CodeType) -> set[str]:
     return names
 
 
-def _mentions(code: types.CodeType) -> bool:
-    return bool(_names_of(code) & {"range", "reveal"}) or any("range" in name for name in _names_of(code))
+def _mentions(function: Any) -> bool:
+    """Whether a function has anything to rewrite, as far as its names tell."""
+    names = _names_of(function.__code__)
+    values = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    return bool(names & {"range", "reveal"}) or any(values.get(name) is thing for name in names for thing in (_control.range, _ops.reveal))
+
+
+def _reveals(function: Any) -> bool:
+    names = _names_of(function.__code__)
+    return "reveal" in names or any(function.__globals__.get(name) is _ops.reveal for name in names)
 
 
 class _Names:

@@ -168,6 +168,8 @@ class _Maker:
 
 
 class _Whole(_Maker):
+    """Whole numbers of a width, as in ``UInt[32]`` and ``Int[8]``."""
+
     def __init__(self, name: str, kind: str) -> None:
         super().__init__(name)
         self._kind = kind
@@ -179,6 +181,8 @@ class _Whole(_Maker):
 
 
 class _FixedMaker(_Maker):
+    """Fixed-point numbers: ``Fixed[i, f]`` has i bits before the point, the sign among them, and f after it."""
+
     def _make(self, arguments: tuple[Any, ...]) -> Scalar:
         if len(arguments) != 2:
             raise compile_error("Fixed takes integer bits (sign included) and fraction bits, as in Fixed[16, 16]")
@@ -188,6 +192,8 @@ class _FixedMaker(_Maker):
 
 
 class _ArrayMaker(_Maker):
+    """Arrays of words or records, as in ``Array[UInt[8], 3, 4]``."""
+
     def _make(self, arguments: tuple[Any, ...]) -> ArrayType:
         if len(arguments) < 2:
             raise compile_error("Array takes the type of its items and its sizes, as in Array[UInt[8], 16] or Array[Bit, 3, 4]")

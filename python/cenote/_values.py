@@ -43,9 +43,9 @@ class Index:
             terms = tuple((v, f) for v, f in factors.items() if f)
             total = self.constant + sign * other.constant
             return Index(total, terms) if terms else total
-        if isinstance(other, int):
-            return Index(self.constant + sign * other, self.terms)
-        return NotImplemented
+        if isinstance(other, Secret) or not hasattr(other, "__index__"):
+            return NotImplemented
+        return Index(self.constant + sign * int(other.__index__()), self.terms)
 
     def __add__(self, other: Any) -> Any:
         return self._plus(other, 1)

@@ -163,16 +163,20 @@ def test_functions_stay_calls_and_maps_stay_maps():
 @cn.program
 def reactive(x: cn.Garbler[U8], y: cn.Evaluator[U8]):
     """A branch on what was revealed."""
-    largest = cn.max(x, y)
+    pair = cn.stack([x, y])
     if cn.reveal(x > y):
         count, _text = x - y, "never an output"
+        pair[1] = count
+    elif y is x:
+        count = x
     else:
         count = y * 2
-    del largest
-    return count
+        for i in cn.range(2):
+            pair[i] = pair[i] + count
+    return count, pair
 
 
-@pytest.mark.parametrize(("x", "y", "wanted"), [(9, 4, 5), (4, 9, 18)])
+@pytest.mark.parametrize(("x", "y", "wanted"), [(9, 4, (5, [9, 5])), (4, 9, (18, [22, 27]))])
 def test_a_revealed_bit_steers(x, y, wanted):
     same(reactive, wanted, x=x, y=y)
     assert reactive.compile().cost()["reveals"] == 1

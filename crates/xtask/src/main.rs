@@ -5,6 +5,7 @@
 //! counts.
 
 mod edges;
+mod python;
 mod source;
 mod suite;
 

@@ -38,15 +38,16 @@ const STEPS: &[Step] = &[
             )
         },
     },
+    Step { name: "python", run: super::python::check },
     Step { name: "deny", run: deny },
 ];
 
-/// Tests summed over all `test result:` lines.
+/// Tests summed over all `test result:` lines and the Python package.
 #[derive(Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) ignored: u64,
 }
 
 /// Names of the steps, in order.
@@ -77,7 +78,7 @@ pub(crate) fn run(root: &Path, only: &[String]) -> bool {
         [] => println!("all steps passed"),
         names => println!("failed: {}", names.join(" ")),
     }
-    if chosen("tests") {
+    if chosen("tests") || chosen("python") {
         let Counts { passed, failed, ignored } = counts;
         println!("tests: {passed} passed, {failed} failed, {ignored} ignored");
     }
@@ -90,7 +91,7 @@ fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool 
     succeeds(&mut command)
 }
 
-fn succeeds(command: &mut Command) -> bool {
+pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 

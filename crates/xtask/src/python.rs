@@ -1,0 +1,134 @@
+//! The Python package: built into a virtual environment, linted, typed and tested.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::suite::{Counts, succeeds};
+
+/// Where the environment is, and the list of what belongs into it.
+const ENVIRONMENT: &str = "target/venv";
+const REQUIREMENTS: &str = "python/requirements-dev.txt";
+
+/// Runs every check of the package in `python`; goes on after a failure, so that one run shows everything.
+pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
+    if !prepare(root) || !run(root, "maturin", &["develop", "--quiet", "--locked"]) {
+        return false;
+    }
+    let checks: [(&str, &[&str]); 4] = [
+        ("ruff", &["check", "."]),
+        ("ruff", &["format", "--check", "."]),
+        ("mypy", &[]),
+        ("stubtest", &["cenote"]),
+    ];
+    let failed = checks.iter().filter(|(tool, arguments)| !run(root, tool, arguments)).count();
+    tests(root, counts) && failed == 0
+}
+
+/// Makes the environment, unless it is there with everything in it.
+fn prepare(root: &Path) -> bool {
+    let Ok(wanted) = fs::read_to_string(root.join(REQUIREMENTS)) else {
+        eprintln!("python: {REQUIREMENTS} is missing");
+        return false;
+    };
+    let installed = root.join(ENVIRONMENT).join("installed.txt");
+    if fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
+        return true;
+    }
+    let made = succeeds(
+        Command::new("python3").args(["-m", "venv", "--clear", ENVIRONMENT]).current_dir(root),
+    );
+    let filled = made
+        && succeeds(
+            Command::new(tool(root, "pip"))
+                .args(["install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS])
+                .current_dir(root),
+        );
+    if !filled {
+        eprintln!(
+            "python: no environment in {ENVIRONMENT}; is python3-venv installed (.ci/setup)?"
+        );
+    }
+    filled && fs::write(installed, wanted).is_ok()
+}
+
+fn tool(root: &Path, name: &str) -> PathBuf {
+    root.join(ENVIRONMENT).join("bin").join(name)
+}
+
+fn command(root: &Path, name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(tool(root, name));
+    command
+        .args(arguments)
+        .current_dir(root.join("python"))
+        .env("VIRTUAL_ENV", root.join(ENVIRONMENT));
+    command
+}
+
+fn run(root: &Path, name: &str, arguments: &[&str]) -> bool {
+    let passed = succeeds(&mut command(root, name, arguments));
+    if !passed {
+        eprintln!("python: {name} {} failed", arguments.join(" "));
+    }
+    passed
+}
+
+/// The tests of the package, their results added to those of the workspace.
+fn tests(root: &Path, counts: &mut Counts) -> bool {
+    let mut command = command(root, "pytest", &["--hypothesis-seed=2017"]);
+    let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else { return false };
+    let mut last = String::new();
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).lines())
+        .map_while(Result::ok)
+    {
+        println!("{line}");
+        last = line;
+    }
+    let found = summary(&last);
+    counts.passed += found.passed;
+    counts.failed += found.failed;
+    counts.ignored += found.ignored;
+    // No test at all would be a broken suite, not a passed one.
+    child.wait().is_ok_and(|status| status.success()) && found.failed == 0 && found.passed > 0
+}
+
+/// The numbers of a line such as `3 failed, 72 passed, 1 skipped in 8.01s`.
+fn summary(line: &str) -> Counts {
+    let mut counts = Counts::default();
+    let line = line.trim_matches(|c: char| c == '=' || c == ' ');
+    let fields = line.split(" in ").next().unwrap_or_default().split(", ");
+    for (number, what) in fields.filter_map(|field| field.split_once(' ')) {
+        let number: u64 = number.parse().unwrap_or(0);
+        match what {
+            "passed" => counts.passed += number,
+            "failed" | "error" | "errors" => counts.failed += number,
+            "skipped" => counts.ignored += number,
+            _ => {}
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_pytest_is_counted() {
+        let count = |line: &str| {
+            let Counts { passed, failed, ignored } = summary(line);
+            (passed, failed, ignored)
+        };
+        assert_eq!(count("72 passed in 8.01s"), (72, 0, 0));
+        assert_eq!(
+            count("=== 3 failed, 72 passed, 1 skipped, 2 errors in 61.2s (0:01:01) ==="),
+            (72, 5, 1)
+        );
+        assert_eq!(count("no tests ran in 0.10s"), (0, 0, 0));
+    }
+}

@@ -1,0 +1,217 @@
+"""Compiled programs: files, costs, secure runs in two processes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import cenote as cn
+from cenote import _errors, _native, _run
+
+HERE = Path(__file__).parent
+
+
+@cn.program
+def mixed(
+    x: cn.Garbler[cn.Array[cn.Int[12], 4]], y: cn.Evaluator[cn.Array[cn.Int[12], 4]], s: cn.Evaluator[cn.UInt[2]]
+) -> tuple[cn.Both[cn.Int[12]], cn.Garbler[cn.Array[cn.Int[12], 4]], cn.Evaluator[cn.Bit]]:
+    """A bit of everything."""
+    total = 0
+    for i in cn.range(4):
+        total += x[i] * y[i]
+    return total // 7, cn.sort(x - y), x[s] > total % 5
+
+
+@cn.program
+def long(x: cn.Garbler[cn.UInt[64]], y: cn.Evaluator[cn.UInt[64]], n: int):
+    """Takes a while."""
+    for _i in cn.range(n):
+        x = x * y + 1
+    return x
+
+
+def arguments(seed):
+    """Inputs by a seed."""
+    rng = random.Random(seed)
+    return {
+        "x": [rng.randrange(-2048, 2048) for _ in range(4)],
+        "y": [rng.randrange(-2048, 2048) for _ in range(4)],
+        "s": rng.randrange(4),
+    }
+
+
+@pytest.mark.parametrize(("backend", "seed"), [("plain", 1), ("yao", 2), ("yao", 3), ("wrk", 4), ("wrk", 5)])
+def test_secure_runs_give_what_the_clear_gives(backend, seed):
+    values = arguments(seed)
+    run = mixed.run_local(**values, backend=backend)
+    total, order, bit = mixed(**values)
+    assert run.value == (total, order, bit)
+    assert run.garbler == (total, order, None)
+    assert run.evaluator == (total, None, bit)
+    report = run.reports["garbler"]
+    assert report["adversary"] == {"plain": "none", "yao": "semi-honest", "wrk": "malicious"}[backend]
+    assert report["bytes_sent"] > 0
+    if backend == "wrk":
+        assert report["epsilon_log2"] <= -40
+
+
+def test_files_in_both_forms(tmp_path):
+    made = mixed.compile()
+    for name in ("mixed.cenote", "mixed.txt"):
+        made.save(tmp_path / name)
+        read = cn.load(tmp_path / name)
+        assert read.digest == made.digest
+        assert read.show() == made.show()
+        assert read.cost() == made.cost()
+        values = arguments(6)
+        run = read.simulate(values)
+        assert list(run.outputs.values()) == list(mixed(**values))
+        assert run.overflow is None
+    (tmp_path / "bad.txt").write_text('cenote 1\nprogram x ""\ninput a: nobody uint b8\n')
+    with pytest.raises(cn.CompileError, match=r"bad\.txt:3:10"):
+        cn.load(tmp_path / "bad.txt")
+    (tmp_path / "bad.cenote").write_bytes(made.to_bytes()[:-1])
+    with pytest.raises(cn.CompileError):
+        cn.load(tmp_path / "bad.cenote")
+
+
+def test_costs_do_not_expand_loops():
+    start = time.perf_counter()
+    small, large = long.compile(n=10).cost()["ands"], long.compile(n=10_000_000).cost()["ands"]
+    assert large == small * 1_000_000
+    assert time.perf_counter() - start < 5
+
+
+def test_results_as_numpy():
+    np = pytest.importorskip("numpy")
+    run = mixed.simulate(**arguments(7))
+    assert run.numpy[1].dtype == np.int16
+    assert run.numpy[1].tolist() == run.value[1]
+
+
+def test_progress_is_told():
+    seen = []
+    long.run_local(x=3, y=5, n=300, backend="plain", progress=lambda done, total: seen.append((done, total)))
+    made = long.compile(n=300)
+    assert all(0 <= done <= total == made.cost()["ands"] for done, total in seen)
+
+
+def test_a_time_limit_ends_both_parties():
+    with pytest.raises(cn.LimitError, match="time limit"):
+        long.run_local(x=3, y=5, n=1_000_000, backend="yao", timeout=1.5)
+    assert not _children(os.getpid())
+
+
+def _children(process):
+    found = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(process)], capture_output=True, text=True, check=False).stdout
+    return [line for line in found.splitlines() if "Z" not in line and "ps" not in line.split()[-1]] if "cenote" in found else []
+
+
+def test_ctrl_c_ends_both_parties():
+    text = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_runs\n"
+        "try: test_runs.long.run_local(x=3, y=5, n=1_000_000, backend='yao', progress=lambda d, t: print('on', flush=True))\n"
+        "except KeyboardInterrupt: print('interrupted', flush=True)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", text, str(HERE)], stdout=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    try:
+        assert process.stdout.readline() == "on\n"
+        parties = _descendants(process.pid)
+        assert len(parties) == 2
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert rest.split()[-1] == "interrupted"
+        assert process.wait() == 0
+        assert not [p for p in parties if _runs(p)]
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.stdout.close()
+
+
+def _descendants(process):
+    return [int(p) for p in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def _runs(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_party_that_dies_is_reported():
+    before = set(_descendants(os.getpid()))
+
+    def kill(done, total):
+        for child in set(_descendants(os.getpid())) - before:
+            os.kill(child, signal.SIGKILL)
+
+    with pytest.raises(cn.InternalError, match="ended without a report"):
+        long.run_local(x=3, y=5, n=1_000_000, backend="yao", progress=kill)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"backend": "mpc"}, cn.InputError, "there is no backend `mpc`"),
+        ({"rho": 41}, cn.PolicyError, "rho is 40, 64 or 80"),
+        ({"pool": 10}, cn.PolicyError, "a pool of 10 items is too small"),
+    ],
+)
+def test_faults_of_the_engine_become_exceptions(options, error, message):
+    with pytest.raises(error, match=message):
+        long.run_local(x=3, y=5, n=1, **options)
+
+
+def test_every_fault_has_an_exception():
+    for kind, error in [
+        ("misbehaved", cn.PeerMisbehaved),
+        ("aborted", cn.PeerAborted),
+        ("transport", cn.ConnectionFailed),
+        ("exhausted", cn.LimitError),
+        ("anything else", cn.InternalError),
+    ]:
+        assert type(_errors.of_fault(kind, "x")) is error
+        assert issubclass(error, cn.Error)
+
+
+def test_a_party_gets_its_own_inputs_alone(monkeypatch):
+    specs = {}
+    start = _run._start
+    monkeypatch.setattr(_run, "_start", lambda role, spec, *rest: (specs.__setitem__(role, spec), start(role, spec, *rest)))
+    mixed.run_local(**arguments(8), backend="plain")
+    assert len(specs["garbler"]["inputs"]) == 1
+    assert len(specs["evaluator"]["inputs"]) == 2
+
+
+def test_the_native_module_refuses_what_does_not_fit():
+    builder = _native.Builder("f", "")
+    x = builder.input("x", "garbler", "uint", 0, 1, 8)
+    for call in (
+        lambda: builder.input("x", "garbler", "uint", 0, 1, 8),
+        lambda: builder.input("y", "nobody", "uint", 0, 1, 8),
+        lambda: builder.word("add", [], [x, 99]),
+        lambda: builder.word("frobnicate", [], [x]),
+        lambda: builder.constant(2, 8, b"\0"),
+        lambda: builder.lanes(x, 0, [(7, 1)], 1, 1),
+        lambda: builder.call(0, [x]),
+        lambda: builder.end_for([]),
+    ):
+        with pytest.raises(_native.BuildError):
+            call()
+    builder.output("z", "both", "uint", 0, x)
+    made = builder.finish()
+    assert made.evaluate([b"\x07"]) == [b"\x07"]
+    with pytest.raises(ValueError, match="1 inputs, 0 were given"):
+        made.evaluate([])
+    with pytest.raises(_native.BuildError):
+        builder.finish()
