@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _clear as clear
+from . import _values as values
 from . import _words as words
 from ._convert import as_secret, broadcast_shapes, constant, spread
 from ._errors import compile_error
@@ -13,12 +15,6 @@ from ._words import W, current
 if TYPE_CHECKING:
     from ._clear import Clear
     from ._values import Secret
-
-
-def _secret(elem: Scalar, shape: tuple[int, ...], w: W) -> Secret:
-    from ._values import Secret
-
-    return Secret(elem, shape, w)
 
 
 def refuse_bits(of: Scalar, what: str) -> None:
@@ -42,15 +38,11 @@ def _watch(operation: str, elem: Scalar, exact: Any) -> None:
 
 
 def _numbers(x: W, elem: Scalar) -> list[int]:
-    from ._clear import numbers
-
-    return numbers(x, elem.signed)
+    return clear.numbers(x, elem.signed)
 
 
 def _pairs(a: W, b: W, elem: Scalar) -> list[tuple[int, int]]:
-    from ._clear import _pairs as pairs
-
-    return pairs(_numbers(a, elem), _numbers(b, elem))
+    return clear.pairs(_numbers(a, elem), _numbers(b, elem))
 
 
 def _simple(op: str, sign: str, x: Secret, y: Secret) -> Secret:
@@ -67,7 +59,7 @@ def _simple(op: str, sign: str, x: Secret, y: Secret) -> Secret:
     if target.clear:
         factor = 1 if op == "add" else -1
         _watch(sign, elem, lambda: [p + factor * q for p, q in _pairs(a, b, elem)])
-    return _secret(elem, shape, w)
+    return values.Secret(elem, shape, w)
 
 
 def add(x: Secret, y: Secret) -> Secret:
@@ -97,7 +89,7 @@ def mul(x: Secret, y: Secret) -> Secret:
         w = words.binary("mul", a, b)
     if target.clear:
         _watch("*", elem, lambda: [(p * q) >> elem.frac for p, q in _pairs(a, b, elem)])
-    return _secret(elem, shape, w)
+    return values.Secret(elem, shape, w)
 
 
 def narrow(exact: W, lo: int, elem: Scalar) -> W:
@@ -125,7 +117,7 @@ def floor_divide(x: Secret, other: Any) -> tuple[Secret, Secret]:
         quotient, remainder = _round_down(quotient, remainder, b)
     if current().clear:
         _watch("//", elem, lambda: [p // q if q else elem.high + 1 for p, q in _pairs(a, b, elem)])
-    return _secret(elem, shape, quotient), _secret(elem, shape, remainder)
+    return values.Secret(elem, shape, quotient), values.Secret(elem, shape, remainder)
 
 
 def _power_of_two(x: Secret, divisor: int) -> tuple[Secret, Secret]:
@@ -136,7 +128,7 @@ def _power_of_two(x: Secret, divisor: int) -> tuple[Secret, Secret]:
         return x, x - x
     quotient = words.shift("sar" if elem.signed else "shr", x.w, places)
     remainder = words.extend(words.slice_bits(x.w, 0, places), elem.width, False)
-    return _secret(elem, x.shape, quotient), _secret(elem, x.shape, remainder)
+    return values.Secret(elem, x.shape, quotient), values.Secret(elem, x.shape, remainder)
 
 
 def _round_down(quotient: W, remainder: W, divisor: W) -> tuple[W, W]:
@@ -168,7 +160,7 @@ def true_divide(x: Secret, y: Secret) -> Secret:
         words.flag_overflow(words.compare("eq", b, words.constant([0], b.width)))
     if target.clear:
         _watch("/", elem, lambda: [_toward_zero(p << elem.frac, q, elem) for p, q in _pairs(a, b, elem)])
-    return _secret(elem, shape, w)
+    return values.Secret(elem, shape, w)
 
 
 def _toward_zero(p: int, q: int, elem: Scalar) -> int:
@@ -208,7 +200,7 @@ def negate(x: Secret) -> Secret:
         w = words.unary("neg", x.w)
     if target.clear:
         _watch("-", elem, lambda: [-n for n in _numbers(x.w, elem)])
-    return _secret(elem, x.shape, w)
+    return values.Secret(elem, x.shape, w)
 
 
 def absolute(x: Secret) -> Secret:
@@ -222,13 +214,13 @@ def absolute(x: Secret) -> Secret:
         words.flag_overflow(words.slice_bits(w, elem.width - 1, 1))
     if target.clear:
         _watch("abs", elem, lambda: [abs(n) for n in _numbers(x.w, elem)])
-    return _secret(elem, x.shape, w)
+    return values.Secret(elem, x.shape, w)
 
 
 def logic(op: str, x: Secret, y: Secret) -> Secret:
     """``and``, ``or`` or ``xor``, bit by bit."""
     shape, a, b = _pair(x, y)
-    return _secret(x.elem, shape, words.binary(op, a, b))
+    return values.Secret(x.elem, shape, words.binary(op, a, b))
 
 
 def compare(op: str, x: Secret, y: Secret) -> Secret:
@@ -237,34 +229,30 @@ def compare(op: str, x: Secret, y: Secret) -> Secret:
     if x.elem.kind == "bool" and op != "eq":
         refuse_bits(x.elem, "an order")
     name = op + "s" if x.elem.signed and op != "eq" else op
-    return _secret(Bit, shape, words.compare(name, a, b))
+    return values.Secret(Bit, shape, words.compare(name, a, b))
 
 
 def shift(x: Secret, by: Any, left: bool) -> Secret:
     """``x << by`` or ``x >> by``; signed numbers keep their sign to the right."""
-    from ._values import Secret
-
     sign = "<<" if left else ">>"
     refuse_bits(x.elem, sign)
     op = "shl" if left else ("sar" if x.elem.signed else "shr")
-    if isinstance(by, Secret):
+    if isinstance(by, values.Secret):
         if by.elem.kind != "uint":
             raise compile_error(f"{sign} by {by.elem}: take UInt[n] as the number of places")
         shape, a, b = _pair(x, by)
-        return _secret(x.elem, shape, words.one(op + "by", (), (a, b), max(a.lanes, b.lanes), a.width))
+        return values.Secret(x.elem, shape, words.one(op + "by", (), (a, b), max(a.lanes, b.lanes), a.width))
     places = public_number(by, f"the number of places of {sign}")
     if places < 0:
         raise compile_error(f"{sign} by {places}: the number of places starts at 0")
-    return _secret(x.elem, x.shape, words.shift(op, x.w, min(places, x.elem.width)))
+    return values.Secret(x.elem, x.shape, words.shift(op, x.w, min(places, x.elem.width)))
 
 
 def rotate(x: Secret, by: Any, left: bool) -> Secret:
     """The bits of each word, turned round."""
-    from ._values import Secret
-
     refuse_bits(x.elem, "rotation")
     width = x.elem.width
-    if isinstance(by, Secret):
+    if isinstance(by, values.Secret):
         if by.elem.kind != "uint":
             raise compile_error(f"rotation by {by.elem}: take UInt[n] as the number of places")
         if not left:
@@ -272,9 +260,9 @@ def rotate(x: Secret, by: Any, left: bool) -> Secret:
                 raise compile_error(f"rotr of {x.elem} by a secret {by.elem}: turn to the left by width - places instead")
             by = -by if not current().checked else ~by + 1
         shape, a, b = _pair(x, by)
-        return _secret(x.elem, shape, words.one("rotlby", (), (a, b), max(a.lanes, b.lanes), width))
+        return values.Secret(x.elem, shape, words.one("rotlby", (), (a, b), max(a.lanes, b.lanes), width))
     places = public_number(by, "the number of places of a rotation") % width
-    return _secret(x.elem, x.shape, words.shift("rotl", x.w, places if left else (width - places) % width))
+    return values.Secret(x.elem, x.shape, words.shift("rotl", x.w, places if left else (width - places) % width))
 
 
 def public_number(value: Any, what: str) -> int:
@@ -306,7 +294,7 @@ def matmul(x: Secret, y: Secret, elem: Scalar | None = None) -> Secret:
         w = narrow(w, x.elem.frac, out)
     if current().clear:
         _watch("@", out, lambda: _products(x, y, rows, inner, cols))
-    return _secret(out, shape, w)
+    return values.Secret(out, shape, w)
 
 
 def _products(x: Secret, y: Secret, rows: int, inner: int, cols: int) -> list[int]:

@@ -85,7 +85,8 @@ def numbers(x: W, is_signed: bool) -> Lanes:
     return [signed(word, x.width) for word in x.ref]
 
 
-def _pairs(x: Lanes, y: Lanes) -> list[tuple[int, int]]:
+def pairs(x: Lanes, y: Lanes) -> list[tuple[int, int]]:
+    """The operands of an elementwise operation, lane by lane."""
     n = max(len(x), len(y))
     if len(x) != n:
         x = x * n
@@ -102,7 +103,7 @@ def _word(function: Callable[[int, int], int], is_signed: bool = False) -> Calla
         x = numbers(args[0], is_signed)
         if len(args) == 1:
             return [[function(a, args[0].width) & mask for a in x]]
-        return [[function(a, b) & mask for a, b in _pairs(x, numbers(args[1], is_signed))]]
+        return [[function(a, b) & mask for a, b in pairs(x, numbers(args[1], is_signed))]]
 
     return run
 
@@ -111,7 +112,7 @@ def _reporting(function: Callable[[int, int], int], is_signed: bool) -> Callable
     def run(_: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> list[Lanes]:
         width = shapes[0][1]
         mask = (1 << width) - 1
-        exact = [function(a, b) for a, b in _pairs(numbers(args[0], is_signed), numbers(args[1], is_signed))]
+        exact = [function(a, b) for a, b in pairs(numbers(args[0], is_signed), numbers(args[1], is_signed))]
         values = [number & mask for number in exact]
         back = [signed(word, width) if is_signed else word for word in values]
         return [values, [int(a != b) for a, b in zip(exact, back)]]
@@ -131,8 +132,8 @@ def _truncated(x: int, y: int) -> tuple[int, int]:
 def _divide(is_signed: bool) -> Callable[..., list[Lanes]]:
     def run(_: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> list[Lanes]:
         mask = (1 << shapes[0][1]) - 1
-        pairs = _pairs(numbers(args[0], is_signed), numbers(args[1], is_signed))
-        both = [_truncated(x, y) for x, y in pairs]
+        operands = pairs(numbers(args[0], is_signed), numbers(args[1], is_signed))
+        both = [_truncated(x, y) for x, y in operands]
         return [[q & mask for q, _ in both], [r & mask for _, r in both]]
 
     return run
@@ -145,7 +146,7 @@ def _shift(function: Callable[[int, int, int], int]) -> Callable[..., list[Lanes
         width = shapes[0][1]
         mask = (1 << width) - 1
         by = args[1].ref if len(args) > 1 else [attrs[0]]
-        return [[function(a, b, width) & mask for a, b in _pairs(args[0].ref, by)]]
+        return [[function(a, b, width) & mask for a, b in pairs(args[0].ref, by)]]
 
     return run
 
@@ -227,7 +228,7 @@ def _mux(_: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]])
 def _concat(_: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> list[Lanes]:
     result, at = [0] * shapes[0][0], 0
     for arg in args:
-        result = [total | (word << at) for total, word in _pairs(result, arg.ref)]
+        result = [total | (word << at) for total, word in pairs(result, arg.ref)]
         at += arg.width
     return [result]
 

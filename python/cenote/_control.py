@@ -159,8 +159,8 @@ def _loop_types(rounds: range, body: Callable[..., tuple[Any, ...]], names: tupl
 
 def _unified(old: Any, new: Any, name: str, rehearsal: bool = False) -> Any:
     """``old`` with its plain numbers turned into secrets where ``new`` has secrets (in a rehearsal: ``new``'s types)."""
-    if isinstance(old, Unset):
-        return new
+    if isinstance(old, (Secret, Unset)):
+        return old if isinstance(old, Secret) else new
     if isinstance(new, Secret) and not isinstance(old, Secret) and _fits(old):
         return new if rehearsal else _as_type(old, new, name)
     olds, news = list(_tree.walk(old)), list(_tree.walk(new))
@@ -206,6 +206,8 @@ def _typed(value: Any, of: Any, name: str) -> Any:
 
 def _coerced(old: Any, new: Any, name: str) -> Any:
     """``new`` checked to be of the same types as ``old``, which it replaces in the next round."""
+    if isinstance(old, Secret) and isinstance(new, Secret):
+        return _coerced_leaf(old, new, name)
     olds, news = list(_tree.walk(old)), list(_tree.walk(new))
     if isinstance(old, Secret) and not isinstance(new, Secret) and _fits(new):
         return _as_type(new, old, name)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from . import _values as values
 from . import _words as words
 from ._errors import compile_error
 from ._types import Scalar, Shape, lanes_of
@@ -164,9 +165,7 @@ def nest(flat: Sequence[Any], shape: Shape) -> Any:
 
 def constant(value: Any, of: Scalar, shape: Any = None) -> Secret:
     """A public constant of a type, from a plain value, nested lists or a loop variable."""
-    from ._values import Index, Secret
-
-    if isinstance(value, Index):
+    if isinstance(value, values.Index):
         return index_value(value, of)
     own = shape_of(value)
     try:
@@ -175,17 +174,15 @@ def constant(value: Any, of: Scalar, shape: Any = None) -> Secret:
         raise compile_error(f"constant {bad}" if bad.index else str(bad)) from None
     if not flat:
         raise compile_error("an array without items: arrays have at least one")
-    secret = Secret(of, own, words.constant(flat, of.width))
+    secret = values.Secret(of, own, words.constant(flat, of.width))
     if shape is None:
         return secret
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Secret(of, shape, full(secret, shape))
+    return values.Secret(of, shape, full(secret, shape))
 
 
 def index_value(index: Index, of: Scalar) -> Secret:
     """A loop variable as a public word: picked from a table of the values that it takes."""
-    from ._values import Secret
-
     low, high = index.low, index.high
     unit = 1 << of.frac if of.kind == "fixed" else 1
     if low * unit < of.low or high * unit > of.high:
@@ -193,13 +190,11 @@ def index_value(index: Index, of: Scalar) -> Secret:
     if high - low >= 1 << 20:
         raise compile_error(f"the loop variable takes {high - low + 1} values, too many for a word: count in a variable of your own")
     table = words.constant([k * unit for k in range(low, high + 1)], of.width)
-    return Secret(of, (), words.take(table, (index.constant - low, index.terms), 1))
+    return values.Secret(of, (), words.take(table, (index.constant - low, index.terms), 1))
 
 
 def cast(x: Secret, of: Scalar) -> Secret:
     """A secret in another type: extended by its own sign, cut to the lowest bits, its point moved."""
-    from ._values import Secret
-
     if x.elem == of:
         return x
     if of.kind == "bool":
@@ -213,7 +208,7 @@ def cast(x: Secret, of: Scalar) -> Secret:
         if drop >= w.width:
             w = words.extend(w, drop + 1, x.elem.signed)
         w = words.slice_bits(w, drop, w.width - drop)
-    return Secret(of, x.shape, words.extend(w, of.width, x.elem.signed))
+    return values.Secret(of, x.shape, words.extend(w, of.width, x.elem.signed))
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -285,9 +280,7 @@ def _without_ones(shape: Shape) -> Shape:
 
 def as_secret(value: Any, of: Scalar, what: str) -> Secret:
     """``value`` as a secret of type ``of``, for an operation that wants equal types."""
-    from ._values import Secret
-
-    if isinstance(value, Secret):
+    if isinstance(value, values.Secret):
         if value.elem != of:
             raise compile_error(mismatch(of, value.elem, what))
         return value

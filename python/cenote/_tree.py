@@ -12,6 +12,9 @@ from ._values import Index, Secret
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of a structure with their paths: secrets, and whatever is no structure."""
+    if isinstance(value, Secret):
+        yield path, value
+        return
     for name, part in _parts(value):
         yield from walk(part, f"{path}.{name}" if path else name)
     if _is_leaf(value):
@@ -36,6 +39,8 @@ def _is_leaf(value: Any) -> bool:
 
 def rebuild(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """The same structure with every leaf replaced, in the order of :func:`walk`."""
+    if isinstance(value, Secret):
+        return leaf(value)
     if isinstance(value, RecordValue):
         return RecordValue(value.type, {name: rebuild(part, leaf) for name, part in value.fields().items()})
     if isinstance(value, tuple) and hasattr(value, "_fields"):
