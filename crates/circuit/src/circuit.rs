@@ -119,6 +119,11 @@ impl Circuit {
         self.signature.input_bits() + self.gates.len()
     }
 
+    /// Its gates and output wires.
+    pub(crate) fn into_parts(self) -> (Vec<Gate>, Vec<u32>) {
+        (self.gates, self.outputs)
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         self.plan.get_or_init(|| Plan::new(self.signature.input_bits(), &self.gates, &self.outputs))
     }

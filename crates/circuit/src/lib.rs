@@ -19,6 +19,7 @@ pub mod optimise;
 mod plan;
 mod program;
 mod record;
+mod sequential;
 mod stats;
 
 pub use bits::{bits_of, value_of};
@@ -33,4 +34,5 @@ pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};
 pub use program::{InputPort, OutputPort, Owner, Program, Receiver, Signature, SignatureError};
 pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};
+pub use sequential::{Cycles, MAX_UNROLLED, Sequential, SequentialError, Shown};
 pub use stats::Stats;

@@ -125,7 +125,7 @@ impl PoolSize {
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// Circuit in Bristol Fashion or the old Bristol format.
+    /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
     pub(crate) file: PathBuf,
     /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it. The i-th
     /// belongs to port i; without an owner, ports take turns, the garbler first.
@@ -146,7 +146,7 @@ pub(crate) struct RunArgs {
 #[command(group = ArgGroup::new("peer").required(true).args(["listen", "connect"]))]
 #[command(group = ArgGroup::new("line").required(true).args(["identity", "insecure_plaintext"]))]
 pub(crate) struct PartyArgs {
-    /// Circuit in Bristol Fashion or the old Bristol format; the peer has the same.
+    /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys); the peer has the same.
     pub(crate) file: PathBuf,
     /// Which party this is.
     #[arg(long, value_parser = role)]
@@ -389,28 +389,34 @@ impl OptimiseArgs {
 pub(crate) enum CircuitCommand {
     /// Ports, gates by type, depths and live wires.
     Info {
-        /// Circuit in Bristol Fashion or the old Bristol format.
+        /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
         file: PathBuf,
+        #[command(flatten)]
+        cycles: CyclesArgs,
     },
     /// Evaluate in the clear.
     Eval {
-        /// Circuit in Bristol Fashion or the old Bristol format.
+        /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
         file: PathBuf,
         /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it; one
         /// for each input port, in port order.
         #[arg(long = "input", value_name = "HEX")]
         inputs: Vec<String>,
+        #[command(flatten)]
+        cycles: CyclesArgs,
     },
-    /// Write a circuit in the other format: Bristol Fashion to old Bristol and back.
+    /// Write a circuit in another format.
     Convert {
-        /// Circuit in Bristol Fashion or the old Bristol format.
+        /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
         file: PathBuf,
         /// File to write; without it, standard output.
         #[arg(long, short, value_name = "OUT")]
         output: Option<PathBuf>,
-        /// Format to write; without it, the one that FILE is not in.
+        /// Format to write; without it, Bristol Fashion, or the old format if FILE is in Bristol Fashion.
         #[arg(long)]
         to: Option<CircuitFormat>,
+        #[command(flatten)]
+        cycles: CyclesArgs,
         /// Optimise it first, in memory.
         #[arg(long)]
         optimise: bool,
@@ -436,12 +442,30 @@ pub(crate) enum CircuitCommand {
     },
 }
 
+/// How a circuit with latches becomes one without.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct CyclesArgs {
+    /// Run a circuit with latches for N cycles from its initial state. A port carries the values of all
+    /// cycles, the first in the least significant bits; outputs are those of the last cycle.
+    #[arg(long, value_name = "N")]
+    pub(crate) cycles: Option<usize>,
+    /// Outputs of every cycle.
+    #[arg(long, requires = "cycles")]
+    pub(crate) every: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum CircuitFormat {
     /// Bristol Fashion.
     Fashion,
     /// The old Bristol format.
     Old,
+    /// BLIF.
+    Blif,
+    /// AIGER as text.
+    Aag,
+    /// AIGER as bytes.
+    Aig,
 }
 
 #[derive(Args, Debug)]

@@ -3,28 +3,38 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cenote_circuit::formats::aiger::{write_aiger_ascii, write_aiger_binary};
+use cenote_circuit::formats::blif::write_blif;
 use cenote_circuit::formats::bristol::{write_bristol, write_bristol_fashion};
 use cenote_circuit::formats::{
-    Format as FileFormat, ReadError, detect, ports_path, read_circuit, read_ports,
+    Format as FileFormat, Parsed, detect, parse_beside, ports_path, read_bytes, read_ports,
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
-use cenote_circuit::{Circuit, Clear, Program, Signature, hex_from_bits};
+use cenote_circuit::{
+    Circuit, Clear, MAX_UNROLLED, Program, Sequential, Shown, Signature, hex_from_bits,
+};
 use serde_json::json;
 
-use crate::args::{CircuitCommand, CircuitFormat};
+use crate::args::{CircuitCommand, CircuitFormat, CyclesArgs};
 use crate::exit::Failure;
 use crate::output::Reply;
-use crate::values;
+use crate::{values, verilog};
 
 pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
     match command {
-        CircuitCommand::Info { file } => info(&file),
-        CircuitCommand::Eval { file, inputs } => eval(&file, &inputs),
-        CircuitCommand::Convert { file, output, to, optimise, force } => {
+        CircuitCommand::Info { file, cycles } => info(&file, cycles),
+        CircuitCommand::Eval { file, inputs, cycles } => eval(&file, &inputs, cycles),
+        CircuitCommand::Convert { file, output, to, cycles, optimise, force } => {
             if let Some(output) = output.as_deref().filter(|_| !force) {
                 refuse_existing(output)?;
             }
-            convert(&file, output, to, optimise)
+            let shared = |output: &Path| ports_path(output) == ports_path(&file);
+            if cycles.cycles.is_some() && output.as_deref().is_some_and(shared) {
+                let message = "the ports file of OUT would be that of FILE as well; choose another \
+                               name for OUT";
+                return Err(Failure::bad_input(message));
+            }
+            convert(&file, output, Conversion { to, cycles, optimise })
         }
         CircuitCommand::Optimise { file, output, report, optimise, force } => {
             if !force {
@@ -37,16 +47,59 @@ pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
 
 /// Reads a circuit; what is wrong with it is bad input, named with its place and the remedy.
 pub(crate) fn read(file: &Path) -> Result<Circuit, Failure> {
-    read_circuit(file).map_err(|error: ReadError| Failure::bad_input(error.to_string()))
+    combinational(read_any(file)?.0, file)
 }
 
-fn info(file: &Path) -> Result<Reply, Failure> {
-    let circuit = read(file)?;
+/// What a file holds, and its format.
+fn read_any(file: &Path) -> Result<(Parsed, FileFormat), Failure> {
+    let bytes = read_bytes(file).map_err(bad_input)?;
+    let format = detect(&file.to_string_lossy(), &bytes).map_err(bad_input)?;
+    let parsed = if format == FileFormat::Verilog {
+        let blif = verilog::to_blif(file, &bytes)?;
+        parse_beside(file, &blif).map_err(|error| bad_input(error).at("as BLIF by yosys"))?
+    } else {
+        parse_beside(file, &bytes).map_err(bad_input)?
+    };
+    Ok((parsed, format))
+}
+
+fn bad_input(error: impl ToString) -> Failure {
+    Failure::bad_input(error.to_string())
+}
+
+fn combinational(parsed: Parsed, file: &Path) -> Result<Circuit, Failure> {
+    parsed.combinational(&file.to_string_lossy()).map_err(bad_input)
+}
+
+/// The circuit of the cycles that were asked for, if any were.
+fn unrolled(parsed: Parsed, file: &Path, asked: CyclesArgs) -> Result<Parsed, Failure> {
+    let Some(cycles) = asked.cycles else { return Ok(parsed) };
+    let shown = file.display();
+    let Parsed::Sequential(sequential) = parsed else {
+        let message = format!("{shown}: the circuit has no latches; leave out --cycles");
+        return Err(Failure::bad_input(message));
+    };
+    let outputs = if asked.every { Shown::Every } else { Shown::Last };
+    let circuit = sequential.unroll(cycles, outputs, MAX_UNROLLED);
+    circuit.map(Parsed::Circuit).map_err(|error| Failure::bad_input(format!("{shown}: {error}")))
+}
+
+fn info(file: &Path, cycles: CyclesArgs) -> Result<Reply, Failure> {
+    let (circuit, latches) = match unrolled(read_any(file)?.0, file, cycles)? {
+        Parsed::Circuit(circuit) => (circuit, 0),
+        // One cycle, whose last ports are the state.
+        Parsed::Sequential(sequential) => {
+            (sequential.circuit().clone(), sequential.initial().len())
+        }
+    };
     let digest: String = circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect();
     let stats = serde_json::to_value(circuit.stats())
         .map_err(|error| Failure::internal(error.to_string()))?;
     let mut json =
         json!({ "file": file.display().to_string(), "name": circuit.name(), "digest": digest });
+    if latches > 0 {
+        json["latches"] = latches.into();
+    }
     let mut words = json.clone();
     for (name, value) in stats.as_object().into_iter().flatten() {
         json[name] = value.clone();
@@ -62,8 +115,8 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     Ok(Reply::table(words).with_json(json))
 }
 
-fn eval(file: &Path, inputs: &[String]) -> Result<Reply, Failure> {
-    let circuit = read(file)?;
+fn eval(file: &Path, inputs: &[String], cycles: CyclesArgs) -> Result<Reply, Failure> {
+    let circuit = combinational(unrolled(read_any(file)?.0, file, cycles)?, file)?;
     let signature = circuit.signature();
     let inputs = values::all_bits(signature.inputs.iter(), inputs, "the circuit")?;
     let outputs: Vec<Option<String>> =
@@ -79,40 +132,43 @@ pub(crate) fn outputs_text(signature: &Signature, outputs: &[Option<String>]) ->
     lines.collect()
 }
 
-fn convert(
-    file: &Path,
-    output: Option<PathBuf>,
+/// What is asked of `convert`.
+struct Conversion {
     to: Option<CircuitFormat>,
+    cycles: CyclesArgs,
     optimise: bool,
-) -> Result<Reply, Failure> {
-    let mut circuit = read(file)?;
-    let has_ports = ports_path(file).exists();
-    if optimise {
-        circuit = optimise::circuit(&circuit, &Options::default()).0;
+}
+
+fn convert(file: &Path, output: Option<PathBuf>, asked: Conversion) -> Result<Reply, Failure> {
+    let (parsed, found) = read_any(file)?;
+    let mut parsed = unrolled(parsed, file, asked.cycles)?;
+    if asked.optimise {
+        parsed = smaller(parsed)?;
     }
-    let to = match to {
-        Some(to) => to,
-        None => other_format(file)?,
+    let to = asked.to.unwrap_or(match found {
+        FileFormat::BristolFashion => CircuitFormat::Old,
+        _ => CircuitFormat::Fashion,
+    });
+    let gates = match &parsed {
+        Parsed::Circuit(circuit) => circuit.gates().len(),
+        Parsed::Sequential(sequential) => sequential.circuit().gates().len(),
     };
-    let text = match to {
-        CircuitFormat::Fashion => write_bristol_fashion(&circuit),
-        CircuitFormat::Old => write_bristol(&circuit)
-            .map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?,
-    };
-    let format = match to {
-        CircuitFormat::Fashion => "fashion",
-        CircuitFormat::Old => "old",
-    };
-    let gates = circuit.gates().len();
+    // Names, owners and receivers have no place in the Bristol formats, owners have none anywhere.
+    let bristol = matches!(found, FileFormat::OldBristol | FileFormat::BristolFashion);
+    let ports = parsed.signature().ports_toml();
+    let ports = (!bristol || ports_path(file).exists()).then_some(ports);
+    let bytes = encoded(parsed, to, file)?;
+    let format = name_of(to);
     let Some(output) = output else {
+        let Ok(text) = String::from_utf8(bytes) else {
+            return Err(Failure::bad_input("this format is no text; name a file with -o OUT"));
+        };
         return Ok(Reply::new(json!({ "format": format, "gates": gates, "text": text }), text));
     };
-    write(&output, &text)?;
-    // Names, owners and receivers have no place in the formats themselves.
+    write(&output, &bytes)?;
     let beside = ports_path(&output);
-    let ports = has_ports.then_some(&beside);
-    if let Some(ports) = ports {
-        write(ports, &circuit.ports_toml())?;
+    if let Some(ports) = &ports {
+        write(&beside, ports.as_bytes())?;
     } else if beside.exists() {
         // Written over as well: what it says belongs to another circuit.
         fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
@@ -122,9 +178,22 @@ fn convert(
         "format": format,
         "gates": gates,
         "file": output.display().to_string(),
-        "ports": ports.map(|ports| ports.display().to_string()),
+        "ports": ports.map(|_| beside.display().to_string()),
     });
     Ok(Reply::new(json, words))
+}
+
+/// The same function with fewer gates, in memory.
+fn smaller(parsed: Parsed) -> Result<Parsed, Failure> {
+    let smaller = |circuit: &Circuit| optimise::circuit(circuit, &Options::default()).0;
+    Ok(match parsed {
+        Parsed::Circuit(circuit) => Parsed::Circuit(smaller(&circuit)),
+        Parsed::Sequential(sequential) => {
+            let circuit = smaller(sequential.circuit());
+            let again = Sequential::new(circuit, sequential.initial().to_vec());
+            Parsed::Sequential(again.map_err(bad_input)?)
+        }
+    })
 }
 
 /// Optimises a file into another; a ports file is copied, as it fits both.
@@ -193,18 +262,31 @@ pub(crate) fn unoptimised(error: OptimiseError) -> Failure {
     Failure::bad_input(error.to_string())
 }
 
-fn other_format(file: &Path) -> Result<CircuitFormat, Failure> {
-    let name = file.display().to_string();
-    let bytes = fs::read(file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
-    let found = detect(&name, &bytes).map_err(|error| Failure::bad_input(error.to_string()))?;
-    Ok(match found {
-        FileFormat::OldBristol => CircuitFormat::Fashion,
-        FileFormat::BristolFashion => CircuitFormat::Old,
+/// The bytes of a file; the Bristol formats have no latches.
+fn encoded(parsed: Parsed, to: CircuitFormat, file: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(match to {
+        CircuitFormat::Fashion => write_bristol_fashion(&combinational(parsed, file)?).into_bytes(),
+        CircuitFormat::Old => write_bristol(&combinational(parsed, file)?)
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?
+            .into_bytes(),
+        CircuitFormat::Blif => write_blif(&parsed).into_bytes(),
+        CircuitFormat::Aag => write_aiger_ascii(&parsed).into_bytes(),
+        CircuitFormat::Aig => write_aiger_binary(&parsed),
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| unwritable(path, &error))
+const fn name_of(format: CircuitFormat) -> &'static str {
+    match format {
+        CircuitFormat::Fashion => "fashion",
+        CircuitFormat::Old => "old",
+        CircuitFormat::Blif => "blif",
+        CircuitFormat::Aag => "aag",
+        CircuitFormat::Aig => "aig",
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    fs::write(path, bytes).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

@@ -20,6 +20,7 @@ mod party;
 mod progress;
 mod run;
 mod values;
+mod verilog;
 mod workers;
 
 use std::process::ExitCode;

@@ -153,6 +153,130 @@ fn the_optimiser_is_measured_on_a_circuit_that_is_made_or_given() {
 }
 
 #[test]
+fn circuits_of_every_format_are_read_and_written() {
+    let dir = TempDir::new().expect("a directory");
+    let source = write(dir.path(), "adder.txt", ADDER);
+    let mut from = source.display().to_string();
+    for to in ["blif", "aag", "aig", "fashion"] {
+        let out = dir.path().join(format!("{to}.out")).display().to_string();
+        let said = run(&format!("circuit convert {from} --to {to} -o {out}"));
+        assert_eq!((said.code, &said.json["format"]), (0, &to.into()), "{said:?}");
+        let said = run(&format!("circuit eval {out} --input 3 --input 1"));
+        assert_eq!(said.outputs(), [Some("4"), Some("1")], "{to}");
+        from = out;
+    }
+    let said = run(&format!("circuit convert {} --to aig", source.display()));
+    // Text by luck or bytes: never a broken text.
+    assert!(said.code == 0 || said.error(2).contains("-o OUT"), "{said:?}");
+    let shdl = "0 input //output$input.bob$0\n1 input //output$input.alice$0\n\
+                2 output gate arity 2 table [ 0 0 1 0 ] inputs [ 0 1 ] //output$output.bob$0\n";
+    let file = write(dir.path(), "and.circuit", shdl);
+    let said = run(&format!("run {} --backend plain --input 0 --input 1", file.display()));
+    assert_eq!(said.outputs(), [Some("1")], "{said:?}");
+    let out = dir.path().join("and.txt").display().to_string();
+    let said = run(&format!("circuit convert {} -o {out}", file.display()));
+    assert_eq!(said.json["format"], "fashion");
+    let info = run(&format!("circuit info {out}")).json;
+    assert_eq!((&info["inputs"][0]["owner"], &info["and"]), (&"evaluator".into(), &1.into()));
+    let broken = write(dir.path(), "broken.blif", ".inputs a\n.outputs z\n.names a b z\n11 1\n");
+    let said = run(&format!("circuit info {}", broken.display()));
+    assert!(said.error(2).contains("broken.blif:3:10: `b` is read but nothing drives it; "));
+}
+
+#[test]
+fn circuits_with_latches_run_for_cycles() {
+    let dir = TempDir::new().expect("a directory");
+    let text = ".inputs x\n.outputs q\n.names x q n\n10 1\n01 1\n.latch n q 1\n";
+    let file = write(dir.path(), "parity.blif", text);
+    let file = file.display();
+    let info = run(&format!("circuit info {file}")).json;
+    assert_eq!((&info["latches"], &info["inputs"][1]["name"]), (&1.into(), &"state".into()));
+    for line in ["circuit eval", "run --backend plain"] {
+        let said = run(&format!("{line} {file} --input 1"));
+        assert!(
+            said.error(2).contains("has latches (1 bits of state); unroll it first"),
+            "{said:?}"
+        );
+    }
+    let said = run(&format!("circuit eval {file} --cycles 4 --every --input 5"));
+    // Starts at 1 and flips after cycles 0 and 2.
+    assert_eq!(said.outputs(), [Some("9")]);
+    let out = dir.path().join("parity.txt").display().to_string();
+    let said = run(&format!("circuit convert {file} --cycles 4 -o {out}"));
+    assert!(said.error(2).contains("choose another name"), "{said:?}");
+    let out = dir.path().join("parity4.txt").display().to_string();
+    let said = run(&format!("circuit convert {file} --cycles 4 -o {out}"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(run(&format!("circuit eval {out} --input 5")).outputs(), [Some("1")]);
+    assert!(run(&format!("circuit info {out} --cycles 2")).error(2).contains("no latches"));
+    assert!(run(&format!("circuit info {file} --cycles 0")).error(2).contains("at least one"));
+    let said = run(&format!("circuit info {file} --cycles 99999999"));
+    assert!(said.error(2).contains("take fewer cycles"), "{said:?}");
+    let again = dir.path().join("again.aig").display().to_string();
+    run(&format!("circuit convert {file} --optimise --to aig -o {again}"));
+    let said = run(&format!("circuit eval {again} --cycles 4 --every --input 5"));
+    assert_eq!(said.outputs(), [Some("9")]);
+}
+
+/// Adds to a register; the carry is an output.
+const VERILOG: &str = "module accumulate(input clk, input [7:0] x, output [7:0] sum, output carry);
+  reg [7:0] total = 8'h10;
+  assign {carry, sum} = total + x;
+  always @(posedge clk) total <= sum;
+endmodule
+";
+
+#[test]
+fn verilog_is_read_by_yosys() {
+    if std::process::Command::new("yosys").arg("-V").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "yosys is missing");
+        println!("skipped: yosys is missing");
+        return;
+    }
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "accumulate.v", VERILOG);
+    let file = file.display();
+    let info = run(&format!("circuit info {file}")).json;
+    assert_eq!(info["latches"], 8, "{info}");
+    let ports = |kind: &str| {
+        let ports = info[kind].as_array().expect("ports").iter();
+        ports.map(|port| (port["name"].to_string(), port["bits"].to_string())).collect::<Vec<_>>()
+    };
+    let named = |name: &str, bits: &str| (format!("\"{name}\""), bits.to_owned());
+    assert_eq!(ports("inputs"), [named("x", "8"), named("state", "8")]);
+    assert_eq!(ports("outputs"), [named("sum", "8"), named("carry", "1"), named("state", "8")]);
+    // 0x10 + 0x05, + 0xf0 = 0x105, + 0x20.
+    let said = run(&format!("circuit eval {file} --cycles 3 --every --input 20f005"));
+    assert_eq!(said.outputs(), [Some("250515"), Some("2")]);
+    let plain = "module m(input [3:0] a, b, output [3:0] z); assign z = a & ~b; endmodule\n";
+    let plain = write(dir.path(), "plain.v", plain);
+    let said = run(&format!("run {} --backend plain --input d --input 7", plain.display()));
+    assert_eq!(said.outputs(), [Some("8")]);
+    let broken = write(dir.path(), "broken.v", "module m(input a);\n assign b = ;\nendmodule\n");
+    let said = run(&format!("circuit info {}", broken.display()));
+    assert!(said.error(2).contains("broken.v:2: syntax error"), "{said:?}");
+    // A word of the file is no word of a script.
+    let name = write(
+        dir.path(),
+        "a;b$(c).v",
+        "module \\;!ls (input a, output z); assign z = a; endmodule\n",
+    );
+    let output = cenote(["circuit", "info", &name.display().to_string()]).output();
+    assert!(output.expect("it runs").status.success());
+}
+
+#[test]
+fn without_yosys_verilog_is_bad_input() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "m.v", VERILOG);
+    let arguments = ["circuit", "info", &file.display().to_string(), "--json"];
+    let output = cenote(arguments).env("PATH", dir.path()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("m.v: this is Verilog") && said.contains("install yosys"), "{said}");
+}
+
+#[test]
 fn values_come_from_files_too() {
     let dir = TempDir::new().expect("a directory");
     let file = write(dir.path(), "adder.txt", ADDER);

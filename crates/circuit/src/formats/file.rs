@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{ParseError, Ports, parse_with_ports};
+use super::{Beside, Format, ParseError, Parsed, Ports, detect, parse};
 use crate::circuit::Circuit;
 
 /// Why a circuit cannot be read from disk.
@@ -23,22 +23,36 @@ pub enum ReadError {
     Parse(#[from] ParseError),
 }
 
-/// Reads a circuit in either Bristol format, with `NAME.ports.toml` beside `NAME.EXT` if there is
-/// one.
+/// Reads a circuit without latches in any format, with what lies beside it: see [`parse_beside`].
 pub fn read_circuit(path: &Path) -> Result<Circuit, ReadError> {
-    let bytes = read(path)?;
+    Ok(read_file(path)?.combinational(&path.to_string_lossy())?)
+}
+
+/// Reads a file in any format, with what lies beside it: see [`parse_beside`].
+pub fn read_file(path: &Path) -> Result<Parsed, ReadError> {
+    parse_beside(path, &read_bytes(path)?)
+}
+
+/// Reads `bytes`, the contents of the file at `path`, with `NAME.ports.toml` beside `NAME.EXT` if there
+/// is one, and with `NAME.fmt` for an SHDL circuit.
+pub fn parse_beside(path: &Path, bytes: &[u8]) -> Result<Parsed, ReadError> {
+    let name = path.to_string_lossy();
     let ports = read_ports(path)?;
-    Ok(parse_with_ports(&path.to_string_lossy(), &bytes, ports.as_ref())?)
+    let fmt_path = path.with_extension("fmt");
+    let fmt = match detect(&name, bytes)? {
+        Format::Shdl => read_if_there(&fmt_path)?,
+        _ => None,
+    };
+    let fmt_name = fmt_path.to_string_lossy();
+    let fmt = fmt.as_deref().map(|bytes| (&*fmt_name, bytes));
+    Ok(parse(&name, bytes, Beside { ports: ports.as_ref(), fmt })?)
 }
 
 /// The ports file beside a circuit file, if there is one.
 pub fn read_ports(circuit: &Path) -> Result<Option<Ports>, ReadError> {
     let path = ports_path(circuit);
-    match read(&path) {
-        Ok(bytes) => Ok(Some(Ports::parse(&path.to_string_lossy(), &bytes)?)),
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let bytes = read_if_there(&path)?;
+    Ok(bytes.map(|bytes| Ports::parse(&path.to_string_lossy(), &bytes)).transpose()?)
 }
 
 /// Where the ports of a circuit file are described.
@@ -46,7 +60,16 @@ pub fn ports_path(circuit: &Path) -> PathBuf {
     circuit.with_extension("ports.toml")
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
+    match read_bytes(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The contents of a file of at most 1 GiB.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let error = |source| ReadError::Io { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file that is too large, be it a pipe without a size.

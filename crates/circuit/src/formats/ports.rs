@@ -100,6 +100,11 @@ struct OutputEntry {
 /// Most bytes of a port's name.
 const MAX_NAME: usize = 64;
 
+/// Whether a port can have this name.
+pub(super) fn can_be_named(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
+}
+
 /// The start of a name that is refused, for the error.
 fn shortened(name: &str) -> String {
     name.chars().take(32).collect()
@@ -155,7 +160,7 @@ impl Ports {
         let names = (ports.inputs.iter().map(|spec| (spec.place, &spec.name)))
             .chain(ports.outputs.iter().map(|spec| (spec.place, &spec.name)));
         for (place, name) in names {
-            if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+            if !can_be_named(name) {
                 let message = format!("a port cannot be named {:?}", shortened(name));
                 return Err(error(place, message, "use up to 64 printable characters"));
             }
@@ -163,7 +168,8 @@ impl Ports {
         Ok(ports)
     }
 
-    /// Names the ports of a circuit and brings their wires into least-significant-first order.
+    /// Names the ports of a circuit and brings their wires into least-significant-first order. Inputs
+    /// and outputs after those of the ports, which carry a state, keep their places.
     pub(super) fn apply(
         &self,
         signature: &Signature,
@@ -199,7 +205,8 @@ impl Ports {
                 receiver: spec.party,
             });
             let order = wire_order(&self.outputs, &widths);
-            *outputs = order.into_iter().map(|wire| outputs[wire]).collect();
+            let rest = outputs.split_off(order.len());
+            *outputs = order.into_iter().map(|wire| outputs[wire]).chain(rest).collect();
         }
         Ok(named)
     }
@@ -254,7 +261,13 @@ impl Ports {
 impl Circuit {
     /// A ports file that keeps what circuit files do not: names, owners and receivers.
     pub fn ports_toml(&self) -> String {
-        let signature = self.signature();
+        self.signature().ports_toml()
+    }
+}
+
+impl Signature {
+    /// A ports file with these ports.
+    pub fn ports_toml(&self) -> String {
         let mut text = String::from("version = 1\n");
         let mut port = |kind: &str, name: &str, bits: usize, party: Option<(&str, &str)>| {
             let name = toml::Value::String(name.to_owned());
@@ -264,14 +277,14 @@ impl Circuit {
                 let _ = writeln!(text, "{field} = \"{party}\"");
             }
         };
-        for input in &signature.inputs {
+        for input in &self.inputs {
             let owner = input.owner.map(|owner| match owner {
                 Owner::Garbler => ("owner", "garbler"),
                 Owner::Evaluator => ("owner", "evaluator"),
             });
             port("input", &input.name, input.bits, owner);
         }
-        for output in &signature.outputs {
+        for output in &self.outputs {
             let receiver = output.receiver.map(|receiver| match receiver {
                 Receiver::Garbler => ("receiver", "garbler"),
                 Receiver::Evaluator => ("receiver", "evaluator"),

@@ -24,7 +24,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Parts, ParseError> {
     for (i, bits) in header.outputs.iter().enumerate() {
         signature = signature.output(&format!("out{i}"), *bits, None);
     }
-    Ok(Parts { signature, gates, outputs })
+    Ok(Parts { signature, gates, outputs, initial: Vec::new() })
 }
 
 /// Which of the two formats the first three lines are in.
