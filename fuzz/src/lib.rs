@@ -8,8 +8,10 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use cenote_circuit::formats::aiger::{write_aiger_ascii, write_aiger_binary};
+use cenote_circuit::formats::blif::write_blif;
 use cenote_circuit::formats::bristol::write_bristol_fashion;
-use cenote_circuit::formats::{Place, Ports, parse_any, parse_with_ports};
+use cenote_circuit::formats::{Beside, Parsed, Place, Ports, parse, parse_any, parse_with_ports};
 use cenote_circuit::{Circuit, Clear, ParseError, Program};
 use cenote_engine::backends::jimu::{decode_perms, encode_perms};
 use cenote_engine::ihash::{
@@ -33,6 +35,8 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    ("aiger", aiger),
+    ("blif", blif),
     ("bristol", bristol),
     ("certificate", certificate),
     ("codec", codec),
@@ -41,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     ("opening", opening),
     ("ot", ot),
     ("ports", ports),
+    ("shdl", shdl),
     ("tls", tls),
     ("watch", watch),
 ];
@@ -59,6 +64,59 @@ pub fn bristol(data: &[u8]) {
             }
         }
         Err(error) => check_error(&error),
+    }
+}
+
+/// AIGER files, text or bytes by the first byte, whose header is completed; what is read is written in
+/// both kinds and in BLIF.
+pub fn aiger(data: &[u8]) {
+    let start: &[u8] =
+        if data.first().is_some_and(|byte| byte & 1 == 1) { b"aag " } else { b"aig " };
+    match parse("fuzz", &[start, data.get(1..).unwrap_or_default()].concat(), Beside::default()) {
+        Ok(parsed) => written(&parsed),
+        Err(error) => check_error(&error),
+    }
+}
+
+/// BLIF files; what is read is written again, and as AIGER.
+pub fn blif(data: &[u8]) {
+    match parse("fuzz.blif", data, Beside::default()) {
+        Ok(parsed) => written(&parsed),
+        Err(error) => check_error(&error),
+    }
+}
+
+/// SHDL files, and after a byte 0 the `.fmt` file beside it.
+pub fn shdl(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let circuit = parts.next().unwrap_or_default();
+    let fmt = parts.next().map(|fmt| ("fuzz.fmt", fmt));
+    match parse("fuzz.circuit", circuit, Beside { ports: None, fmt }) {
+        Ok(parsed) => written(&parsed),
+        Err(error) => check_error(&error),
+    }
+}
+
+/// All formats that hold latches keep the function of a cycle.
+fn written(parsed: &Parsed) {
+    let files = [
+        write_blif(parsed).into_bytes(),
+        write_aiger_ascii(parsed).into_bytes(),
+        write_aiger_binary(parsed),
+    ];
+    for file in files {
+        let again = parse("fuzz", &file, Beside::default()).expect("own output");
+        for bit in [false, true] {
+            // Ports of no bits are in no file.
+            let [a, b] = [parsed, &again].map(|parsed| {
+                let circuit = match parsed {
+                    Parsed::Circuit(circuit) => circuit,
+                    Parsed::Sequential(sequential) => sequential.circuit(),
+                };
+                evaluate(circuit, bit).concat()
+            });
+            assert_eq!(a, b);
+        }
     }
 }
 

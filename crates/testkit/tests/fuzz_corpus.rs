@@ -109,6 +109,8 @@ fn exercise(name: &str) {
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
     let tested = [
+        "aiger",
+        "blif",
         "bristol",
         "certificate",
         "codec",
@@ -117,11 +119,22 @@ fn every_target_has_a_test_and_a_corpus() {
         "opening",
         "ot",
         "ports",
+        "shdl",
         "tls",
         "watch",
     ];
     let known: Vec<&str> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, tested);
+}
+
+#[test]
+fn aiger() {
+    exercise("aiger");
+}
+
+#[test]
+fn blif() {
+    exercise("blif");
 }
 
 #[test]
@@ -162,6 +175,11 @@ fn ot() {
 #[test]
 fn ports() {
     exercise("ports");
+}
+
+#[test]
+fn shdl() {
+    exercise("shdl");
 }
 
 #[test]
