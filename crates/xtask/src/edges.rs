@@ -11,11 +11,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("net", &["prim"]),
     ("circuit", &["prim"]),
     ("program", &["circuit"]),
+    ("frontend", &["circuit", "program"]),
     ("ot", &["prim", "net"]),
     ("pool", &["prim"]),
     ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
     ("testkit", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
-    ("cli", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
+    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
     ("py", &["prim", "net", "circuit", "program", "engine"]),
     ("xtask", &[]),
 ];

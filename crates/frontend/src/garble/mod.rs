@@ -1,0 +1,323 @@
+//! Programs in Garble, a language like Rust whose programs always end (docs/formats/garble.md).
+//!
+//! Garble's own compiler makes the circuit; it becomes one gate-level function of a module as it is. The
+//! ports get their types from the signature of the compiled function: its first parameter is the
+//! garbler's, the second the evaluator's, and both learn the result.
+
+mod ports;
+
+use std::collections::HashMap;
+
+use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
+use cenote_program::{Builder, Kind, Module, Shape};
+use garble_lang::ast::Type;
+use garble_lang::circuit::{Circuit as GarbleCircuit, Gate as GarbleGate};
+use garble_lang::compile::CompilerError;
+use garble_lang::literal::Literal;
+use garble_lang::token::MetaInfo;
+use garble_lang::{CompileTimeError, Error, TypedFnDef, TypedProgram};
+
+use crate::error::SourceError;
+use ports::{Layout, Port};
+
+/// What is compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The function; `main` unless said otherwise.
+    pub function: String,
+    /// Values of the constants that the source leaves open: `PARTY::NAME` and a Garble literal.
+    pub constants: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { function: "main".to_owned(), constants: Vec::new() }
+    }
+}
+
+/// Bytes of a source text, at most.
+const MAX_SOURCE: usize = 1 << 20;
+/// Stack of the compiler, which follows the nesting of the source.
+const STACK: usize = 256 << 20;
+
+/// Compiles a function of the Garble text `source`, which was read from `file`.
+///
+/// # Errors
+/// Anything that Garble's compiler refuses, a function that is not one of one or two parties, types
+/// without bits, more bits or gates than a module takes.
+pub fn compile(file: &str, source: &str, options: &Options) -> Result<Module, SourceError> {
+    let whole = |what: String| SourceError { file: file.to_owned(), place: None, what };
+    if source.len() > MAX_SOURCE {
+        return Err(whole(format!("a Garble program has at most {MAX_SOURCE} bytes")));
+    }
+    // The compiler goes as deep as the source is nested, and panics on what its checks overlook.
+    std::thread::scope(|scope| {
+        let compiler = std::thread::Builder::new().stack_size(STACK);
+        let running = compiler.spawn_scoped(scope, || Compiler { file, source, options }.run());
+        match running.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(whole("the Garble compiler failed on this program".to_owned())),
+            Err(error) => Err(whole(format!("the Garble compiler does not start: {error}"))),
+        }
+    })
+}
+
+struct Compiler<'c> {
+    file: &'c str,
+    source: &'c str,
+    options: &'c Options,
+}
+
+impl Compiler<'_> {
+    fn run(&self) -> Result<Module, SourceError> {
+        let program = garble_lang::check(self.source).map_err(|error| self.refused(&error))?;
+        let consts = self.constants(&program)?;
+        let name = &self.options.function;
+        if !program.fn_defs.contains_key(name) {
+            let mut names: Vec<&str> = program.fn_defs.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            let names = names.join(", ");
+            return Err(self.whole(format!("there is no function `{name}`; there are: {names}")));
+        }
+        let compiled = program.compile_with_constants(name, consts);
+        let (circuit, function, sizes) = compiled.map_err(|errors| self.refused(&errors.into()))?;
+        let layout = Layout { program: &program, sizes: &sizes };
+        self.module(&layout, function, &circuit)
+    }
+
+    fn whole(&self, what: String) -> SourceError {
+        SourceError { file: self.file.to_owned(), place: None, what }
+    }
+
+    fn at(&self, meta: MetaInfo, what: String) -> SourceError {
+        let (line, column) = meta.start;
+        let place = Some((line + 1, column + 1));
+        SourceError { file: self.file.to_owned(), place, what }
+    }
+
+    /// The first of the compiler's errors, and how many more there are.
+    fn refused(&self, error: &Error) -> SourceError {
+        let found: Vec<(Option<MetaInfo>, String)> = match error {
+            Error::CompileTimeError(error) => listed(error),
+            other => vec![(None, other.prettify(self.source))],
+        };
+        let more = found.len().saturating_sub(1);
+        let (meta, mut what) = found.into_iter().next().unwrap_or_default();
+        if more > 0 {
+            what = format!("{what} (and {more} more)");
+        }
+        match meta {
+            Some(meta) => self.at(meta, what),
+            None => self.whole(what),
+        }
+    }
+
+    /// The given constants with the types that the program asks for.
+    fn constants(
+        &self,
+        program: &TypedProgram,
+    ) -> Result<HashMap<String, HashMap<String, Literal>>, SourceError> {
+        let mut constants: HashMap<String, HashMap<String, Literal>> = HashMap::new();
+        for (name, text) in &self.options.constants {
+            let known = name.split_once("::").and_then(|(party, constant)| {
+                let (ty, _) = program.const_deps.get(party)?.get(constant)?;
+                Some((party, constant, ty))
+            });
+            let (party, constant, ty) = known.ok_or_else(|| {
+                self.whole(format!("the program asks for no constant `{name}`, like PARTY_0::ROWS"))
+            })?;
+            let literal = Literal::parse(program, ty, text);
+            let literal = literal.map_err(|_| {
+                self.whole(format!("the constant `{name}` is of type {ty}, which `{text}` is not"))
+            })?;
+            constants.entry(party.to_owned()).or_default().insert(constant.to_owned(), literal);
+        }
+        Ok(constants)
+    }
+
+    fn module(
+        &self,
+        layout: &Layout<'_>,
+        function: &TypedFnDef,
+        circuit: &GarbleCircuit,
+    ) -> Result<Module, SourceError> {
+        let place = |what: String| self.at(function.meta, what);
+        let (mut inputs, mut owners) = (Vec::new(), Vec::new());
+        let mut bits = 0;
+        for (owner, name, ty) in parties(layout, function).map_err(place)? {
+            bits = layout.flatten(&name, &ty, bits, &mut inputs);
+            owners.resize(inputs.len(), owner);
+        }
+        if bits == 0 {
+            return Err(place(format!("`{}` has no inputs", function.identifier)));
+        }
+        let outputs = results(layout, function, circuit, bits);
+        let built = self.build(bits, circuit, &inputs, &owners, &outputs);
+        built.map_err(|error| place(error.to_string()))
+    }
+
+    fn build(
+        &self,
+        bits: usize,
+        circuit: &GarbleCircuit,
+        inputs: &[Port],
+        owners: &[Owner],
+        outputs: &[Port],
+    ) -> Result<Module, Box<dyn std::error::Error>> {
+        let function = &self.options.function;
+        let about = format!("the Garble function {function} of {}", self.file);
+        let about: String = about.chars().filter(|sign| !sign.is_control()).take(1000).collect();
+        let mut b = Builder::new(&module_name(self.file, function), &about)?;
+        let shapes = |ports: &[Port]| ports.iter().map(|port| port.shape).collect::<Vec<Shape>>();
+        let (params, results) = (shapes(inputs), shapes(outputs));
+        let gates = gates(bits, circuit, inputs, outputs)?;
+        let callee = b.circuit(function, gates, &params, &results)?;
+        let mut args = Vec::with_capacity(inputs.len());
+        for (port, owner) in inputs.iter().zip(owners) {
+            args.push(b.input(&port.name, *owner, port.kind, port.shape)?);
+        }
+        let values = b.call(callee, &args)?;
+        for (port, value) in outputs.iter().zip(values) {
+            b.output(&port.name, Receiver::Both, port.kind, value)?;
+        }
+        Ok(b.finish()?)
+    }
+}
+
+fn listed(error: &CompileTimeError) -> Vec<(Option<MetaInfo>, String)> {
+    match error {
+        CompileTimeError::ScanErrors(errors) => {
+            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+        }
+        CompileTimeError::ParseError(errors) => {
+            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+        }
+        CompileTimeError::TypeError(errors) => {
+            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+        }
+        CompileTimeError::CompilerError(errors) => {
+            let place = |error: &CompilerError| match error {
+                CompilerError::MissingConstant(_, _, meta) => Some(*meta),
+                _ => None,
+            };
+            errors.iter().map(|error| (place(error), error.to_string())).collect()
+        }
+    }
+}
+
+/// Who provides what: the parameters, or the two elements of one array.
+fn parties(
+    layout: &Layout<'_>,
+    function: &TypedFnDef,
+) -> Result<Vec<(Owner, String, Type)>, String> {
+    let owners = [Owner::Garbler, Owner::Evaluator];
+    let params: Vec<(String, Type)> = match function.params.as_slice() {
+        [only] => match layout.array(&only.ty) {
+            Some((element, 2)) => {
+                (0..2).map(|i| (format!("{}.{i}", only.name), element.clone())).collect()
+            }
+            Some((_, count)) => {
+                return Err(format!(
+                    "in Garble, one array is one input for each party: of two parties, not of {count}; add \
+                     a parameter for the other party"
+                ));
+            }
+            None => vec![(only.name.clone(), only.ty.clone())],
+        },
+        [_, _] => function.params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect(),
+        more => {
+            return Err(format!(
+                "`{}` has {} parameters, one for each party, and there are two parties; put what one of \
+                 them provides into one struct",
+                function.identifier,
+                more.len()
+            ));
+        }
+    };
+    Ok(owners.into_iter().zip(params).map(|(owner, (name, ty))| (owner, name, ty)).collect())
+}
+
+/// Bits of a number in what Garble says about a panic.
+const PANIC_BITS: usize = 32;
+
+/// The result, and before it what Garble says about a panic, unless there cannot be one.
+fn results(
+    layout: &Layout<'_>,
+    function: &TypedFnDef,
+    circuit: &GarbleCircuit,
+    inputs: usize,
+) -> Vec<Port> {
+    let mut ports = Vec::new();
+    // The first gate after the inputs is the constant 0.
+    if circuit.output_gates.first() != Some(&inputs) {
+        let number = |name: &str, at: usize, width: usize| {
+            let last = 1 + (at + 1) * PANIC_BITS;
+            let wires = (last - width..last).rev().collect();
+            Port {
+                name: name.to_owned(),
+                kind: Kind::UInt,
+                shape: Shape::word(width as u32),
+                wires,
+            }
+        };
+        let happened =
+            Port { name: "panic".into(), kind: Kind::Bool, shape: Shape::word(1), wires: vec![0] };
+        ports.extend([
+            happened,
+            number("panic.reason", 0, 2),
+            number("panic.line", 1, PANIC_BITS),
+            number("panic.column", 2, PANIC_BITS),
+        ]);
+    }
+    layout.flatten("result", &function.ty, 1 + 5 * PANIC_BITS, &mut ports);
+    ports
+}
+
+/// The circuit with its ports as the module has them.
+fn gates(
+    bits: usize,
+    circuit: &GarbleCircuit,
+    inputs: &[Port],
+    outputs: &[Port],
+) -> Result<Circuit, String> {
+    let small = |wire: usize| u32::try_from(wire).map_err(|_| "too many gates".to_owned());
+    // Where the module has the bits that Garble counts in its own order.
+    let mut moved: Vec<u32> = vec![0; bits];
+    for (place, wire) in inputs.iter().flat_map(|port| &port.wires).enumerate() {
+        moved[*wire] = small(place)?;
+    }
+    let wire = |wire: usize| moved.get(wire).map_or_else(|| small(wire), |place| Ok(*place));
+    let mut gates = Vec::with_capacity(circuit.gates.len());
+    for gate in &circuit.gates {
+        gates.push(match gate {
+            GarbleGate::Xor(a, b) => Gate::Xor(wire(*a)?, wire(*b)?),
+            GarbleGate::And(a, b) => Gate::And(wire(*a)?, wire(*b)?),
+            GarbleGate::Not(a) => Gate::Inv(wire(*a)?),
+        });
+    }
+    let mut named = Vec::new();
+    let mut signature = Signature::new();
+    for port in inputs {
+        signature = signature.input(&port.name, port.shape.bits(), None);
+    }
+    for port in outputs {
+        signature = signature.output(&port.name, port.shape.bits(), None);
+        for at in &port.wires {
+            let output = circuit.output_gates.get(*at).ok_or("the circuit has too few outputs")?;
+            named.push(wire(*output)?);
+        }
+    }
+    Circuit::new("garble", signature, gates, named).map_err(|error| error.to_string())
+}
+
+/// The name of the file without its endings, and of the function unless it is `main`.
+fn module_name(file: &str, function: &str) -> String {
+    let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = file.split('.').next().unwrap_or(file);
+    let sign = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
+    let mut name: String = stem.chars().map(sign).take(100).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    if function == "main" { name } else { format!("{name}.{function}") }
+}

@@ -1,0 +1,112 @@
+//! Structured programs on every backend: random ones, and those of the library.
+
+#[path = "../../program/tests/random/mod.rs"]
+mod random;
+
+use cenote_circuit::{Owner, Receiver};
+use cenote_engine::{Backend, Fault, ModuleJob, Role, Session, role_of};
+use cenote_program::{Module, library};
+use cenote_testkit::run::{Outputs, roomy, sessions};
+
+use random::{Limits, Random, Sample};
+
+const SMALL: Limits = Limits { statements: 24, width: 5, reveals: true };
+
+/// Runs a module once with the inputs of all ports.
+fn run(session: &mut Session, module: &Module, inputs: &[Vec<bool>]) -> Result<Outputs, Fault> {
+    let role = session.role();
+    let own = module.inputs().iter().zip(inputs).filter(|(port, _)| role_of(port.owner) == role);
+    let job = ModuleJob::new(module, role, own.map(|(_, bits)| bits.clone()).collect())?;
+    session.run(&job).map(|outcome| outcome.output)
+}
+
+/// What `role` gets, if `clear` are the outputs.
+fn expected(module: &Module, clear: &[Vec<bool>], role: Role) -> Outputs {
+    let learns = |to: Receiver| match to {
+        Receiver::Both => true,
+        Receiver::Garbler => role == Role::Garbler,
+        Receiver::Evaluator => role == Role::Evaluator,
+    };
+    let ports = module.outputs().iter().zip(clear);
+    ports.map(|(port, bits)| learns(port.receiver).then(|| bits.clone())).collect()
+}
+
+/// All modules one after the other on one session: as in the clear, at both parties.
+fn agree(backend: Backend, modules: &[(Module, Vec<Vec<bool>>)]) {
+    let (garbler, evaluator) = sessions(&roomy(backend), 11, |session, _| {
+        modules.iter().map(|(module, inputs)| run(session, module, inputs)).collect()
+    });
+    let results: [Result<Vec<Outputs>, Fault>; 2] = [garbler, evaluator];
+    for (role, outputs) in [Role::Garbler, Role::Evaluator].into_iter().zip(results) {
+        let outputs = outputs.unwrap_or_else(|fault| panic!("{backend:?}: {fault}"));
+        for ((module, inputs), output) in modules.iter().zip(outputs) {
+            let clear = module.evaluate(inputs);
+            let expected = expected(module, &clear, role);
+            assert_eq!(output, expected, "{backend:?}, {role}:\n{}", module.to_text());
+        }
+    }
+}
+
+/// Samples whose ANDs a session does within a moment, with the outputs that the reference gives.
+fn samples(count: usize, ands: u64) -> Vec<(Module, Vec<Vec<bool>>)> {
+    let cheap = |sample: &Sample| (1..=ands).contains(&sample.module.stats().unwrap().ands);
+    let all = (0..).map(|seed| (seed, Sample::new(seed, SMALL)));
+    let cheap = all.filter(|(_, sample)| cheap(sample)).filter_map(|(seed, sample)| {
+        let inputs = sample.input_bits(seed);
+        let reference = sample.reference(&inputs).ok()?;
+        assert_eq!(sample.module.evaluate(&inputs), reference);
+        Some((sample.module, inputs))
+    });
+    cheap.take(count).collect()
+}
+
+#[test]
+fn random_modules_in_the_open() {
+    agree(Backend::Plain, &samples(150, 5000));
+}
+
+#[test]
+fn random_modules_by_yao() {
+    agree(Backend::Yao, &samples(100, 3000));
+}
+
+#[test]
+fn random_modules_by_wrk() {
+    agree(Backend::Wrk, &samples(50, 1500));
+}
+
+#[test]
+fn random_modules_by_jimu() {
+    agree(Backend::Jimu, &samples(8, 500));
+}
+
+/// The library at small sizes, with inputs of a seed.
+fn small_library() -> Vec<(Module, Vec<Vec<bool>>)> {
+    let modules = [
+        library::edit_distance(6, 9, 2),
+        library::edit_distance(1, 5, 1),
+        library::hamming(77),
+        library::sort(6, 5),
+        library::mod_exp(8),
+    ];
+    let mut random = Random(5);
+    modules
+        .into_iter()
+        .map(|module| {
+            let module = module.unwrap();
+            assert!(module.inputs().iter().any(|port| port.owner == Owner::Garbler));
+            let bits = |port: &cenote_program::Input| random.bits(port.shape.bits());
+            let inputs = module.inputs().iter().map(bits).collect();
+            (module, inputs)
+        })
+        .collect()
+}
+
+#[test]
+fn the_library_on_every_backend() {
+    let modules = small_library();
+    for backend in [Backend::Plain, Backend::Yao, Backend::Wrk] {
+        agree(backend, &modules);
+    }
+    agree(Backend::Jimu, &modules[1..4]);
+}
