@@ -89,11 +89,7 @@ impl<P: Party> Gates for OnParty<'_, P> {
         self.0.and_many(a, b)
     }
 
-    fn and_groups(
-        &mut self,
-        selects: &[P::Wire],
-        bits: &[P::Wire],
-    ) -> Result<Vec<P::Wire>, Fault> {
+    fn and_groups(&mut self, selects: &[P::Wire], bits: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
         self.0.and_groups(selects, bits)
     }
 

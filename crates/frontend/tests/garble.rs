@@ -24,7 +24,7 @@ fn random(program: &GarbleProgram, ty: &Type, r: &mut Random) -> Literal {
     // Small numbers are as likely as large ones.
     let number = |r: &mut Random, bits: u64| r.next() >> (64 - bits + r.next() % bits);
     match ty {
-        Type::Bool if r.next() % 2 == 0 => Literal::True,
+        Type::Bool if r.next().is_multiple_of(2) => Literal::True,
         Type::Bool => Literal::False,
         Type::Unsigned(kind) => {
             let bits = match kind {
