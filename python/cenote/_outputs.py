@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _tree
@@ -13,7 +13,7 @@ from ._clear import numbers
 from ._convert import constant, full, nest, plain
 from ._errors import CompileError
 from ._records import Record, RecordValue, field_types
-from ._types import ArrayType, PartyMarker, Ported, Scalar, Shape, type_name
+from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, resolve, type_name
 from ._values import Secret
 from ._words import W
 
@@ -122,24 +122,26 @@ def as_array(slot: Slot, found: list[int] | None) -> Any:
     return np.array(value, dtype=object if size is None else f"{'int' if slot.elem.signed else 'uint'}{size}")
 
 
-def collect(result: Any, spec: Any, to: str, program: str) -> Outputs:
-    """The outputs for what a function returned and what it says that it returns."""
+def collect(result: Any, spec: Any, statics: Mapping[str, Any], to: str, program: str) -> Outputs:
+    """The outputs for what a function returned and what it says that it returns; sizes may be text over ``statics``."""
     slots: list[Slot] = []
-    structure = _Collector(to, program, slots).part(result, spec, "")
+    structure = _Collector(statics, to, program, slots).part(result, spec, "")
     if not slots:
         raise CompileError(f"{program} returns nothing secret: return what somebody shall learn")
     return Outputs(structure, slots)
 
 
 class _Collector:
-    def __init__(self, to: str, program: str, slots: list[Slot]) -> None:
-        self._to, self._program, self._slots = to, program, slots
+    def __init__(self, statics: Mapping[str, Any], to: str, program: str, slots: list[Slot]) -> None:
+        self._statics, self._to, self._program, self._slots = dict(statics), to, program, slots
 
     def _error(self, path: str, what: str) -> CompileError:
         return CompileError(f"{self._program}: {f'output {path}' if path else 'the result'} {what}")
 
     def part(self, result: Any, spec: Any, path: str) -> Any:
         """One part of the result, with the part of the annotation that is about it."""
+        if isinstance(spec, (Deferred, Ported)):
+            spec = resolve(spec, self._statics)
         if spec is None or isinstance(spec, PartyMarker):
             return self._untyped(result, self._to if spec is None else spec.name, path)
         if isinstance(spec, Ported):

@@ -312,7 +312,7 @@ class ProgramFunction:
     def _finished(self, result: Any, statics: Mapping[str, Any], target: Target) -> Outputs:
         annotation = self._signature.return_annotation
         spec = None if annotation is inspect.Signature.empty else self._evaluated(annotation, statics)
-        outputs = _outputs.collect(result, spec, self._to, self.__name__)
+        outputs = _outputs.collect(result, spec, statics, self._to, self.__name__)
         if target.watches:
             bit = target.overflow if target.overflow is not None else words.constant([0], 1)
             outputs.watch(self._to, bit)

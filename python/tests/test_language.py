@@ -220,6 +220,13 @@ def test_results_keep_the_structure_of_the_function():
     assert listed(7) == [7, (7, {"y": 7})]
     assert {receiver for receiver, _ in listed.compile().outputs.values()} == {"evaluator"}
 
+    @cn.program
+    def sized(x: cn.Garbler[cn.Array[U8, "n"]], *, n: int) -> tuple[cn.Both[cn.Array[U8, "n"]], cn.Both[cn.UInt["n.bit_length()"]]]:
+        return x, cn.sum(x > 3)
+
+    assert sized([7, 1, 4], n=3) == ([7, 1, 4], 2)
+    assert sized.compile(n=3).simulate(x=[7, 1, 4]).value == ([7, 1, 4], 2)
+
 
 class Point(cn.Record):
     """A place."""
