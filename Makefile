@@ -6,7 +6,7 @@ BENCH ?= and --backend wrk --ands 1000000
 FUZZ ?= codec
 FUZZ_SECONDS ?= 60
 
-.PHONY: help setup demo test lint fmt docs deny python bench fuzz
+.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -35,6 +35,11 @@ deny: ## licences, sources and bans of the dependencies
 python: setup ## build the Python package as a wheel, in target/wheels
 	test -x target/venv/bin/maturin || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r python/requirements-dev.txt)
 	cd python && ../target/venv/bin/maturin build --release --locked --out ../target/wheels
+
+gallery: python ## docs/gallery.md and its figures, from the shipped programs
+	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --release --locked --quiet
+	target/venv/bin/python -m programs.plots
+	target/venv/bin/python -m programs.gallery
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json

@@ -12,6 +12,17 @@ fail() {
     exit 1
 }
 
+download() {
+    (cd "$2" && apt-get download -qq "$1" 2>/dev/null) && ls "$2"/*.deb >/dev/null 2>&1
+}
+
+# A fresh machine has no list of packages.
+update() {
+    local as_root=()
+    [ "$(id -u)" = 0 ] || as_root=(sudo)
+    "${as_root[@]}" apt-get update -qq
+}
+
 # fetch PACKAGE TARGET FILE..: unpacks the named files of a package into target/data/TARGET.
 fetch() {
     local package=$1 target=target/data/$2 work
@@ -19,7 +30,7 @@ fetch() {
     [ ! -d "$target" ] || return 0
     command -v apt-get >/dev/null || fail "apt-get is missing: take $package from a Debian mirror and unpack $* into $target"
     work=$(mktemp -d)
-    (cd "$work" && apt-get download -qq "$package" 2>/dev/null) || fail "$package cannot be downloaded: run apt-get update and try again"
+    download "$package" "$work" || { update && download "$package" "$work"; } || fail "apt-get cannot download $package"
     dpkg-deb -x "$work"/*.deb "$work/root"
     mkdir -p "$work/found"
     local file

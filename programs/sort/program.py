@@ -1,0 +1,15 @@
+"""Two lists of numbers, sorted together."""
+
+import cenote as cn
+from cenote import Array, Both, Evaluator, Garbler, UInt
+
+
+@cn.program
+def sort(
+    mine: Garbler[Array[UInt[32], "n"]],
+    yours: Evaluator[Array[UInt[32], "n"]],
+    *,
+    n: int = 2048,
+) -> Both[Array[UInt[32], "2 * n"]]:
+    """All numbers of both sides in order, so that neither sees whose is whose."""
+    return cn.sort(cn.concatenate([mine, yours]))

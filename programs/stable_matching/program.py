@@ -1,0 +1,42 @@
+"""Stable matching of students and hospitals (Gale and Shapley 1962), from wishes that stay secret.
+
+One side holds what the students want, the other what the hospitals want. Nothing but the matching is revealed: not how many
+proposals were made, nor who was refused.
+"""
+
+import cenote as cn
+from cenote import Array, Both, Evaluator, Garbler, UInt
+
+
+@cn.program
+def stable_matching(
+    wishes: Garbler[Array[UInt["bits"], "n", "n"]],
+    ranks: Evaluator[Array[UInt["bits"], "n", "n"]],
+    *,
+    n: int = 8,
+    bits: int = 4,
+) -> Both[Array[UInt["bits"], "n"]]:
+    """The student of each hospital. Of all stable matchings it is the one that is best for the students.
+
+    ``wishes[s]`` lists the hospitals as student s prefers them, ``ranks[h][s]`` is the place of student s on hospital h's list.
+    There is always one student who proposes: the one who was refused last or, after an acceptance, the next who has not yet begun.
+    """
+    nobody = n
+    asked = cn.zeros(UInt[bits], n)
+    student = UInt[bits]([nobody] * n)
+    rank = UInt[bits]([n] * n)
+    proposer, begun = UInt[bits](0), UInt[bits](1)
+    for _ in cn.range(n * n - n + 1):
+        active = proposer != nobody
+        hospital = wishes[proposer][asked[proposer]]
+        asked = cn.store(asked, proposer, asked[proposer] + 1, active)
+        rival, rival_rank = student[hospital], rank[hospital]
+        own_rank = ranks[hospital][proposer]
+        accepted = active & (own_rank < rival_rank)
+        student = cn.store(student, hospital, proposer, accepted)
+        rank = cn.store(rank, hospital, own_rank, accepted)
+        refused = cn.where(accepted, rival, proposer)
+        next_begins = active & (refused == nobody)
+        proposer = cn.where(next_begins, begun, refused)
+        begun = begun + UInt[bits](next_begins & (begun != nobody))
+    return student

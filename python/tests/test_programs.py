@@ -1,0 +1,197 @@
+"""The shipped programs: vectors, manifests, real data, gallery, notebooks."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+# Manifests are read with tomllib, and lifelines needs Python 3.11 as well.
+pytest.importorskip("tomllib")
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from programs import gallery, plots, shipped, vectors  # noqa: E402
+from programs.common import close  # noqa: E402
+
+#: How far the fixed-point results of the vectors may be from floating point.
+TOLERANCE = {"logistic": 4e-4, "log_rank": 2e-5, "kaplan_meier": 5e-6}
+
+VECTORS = [
+    pytest.param(name, program, vector, id=f"{program}-{vector['case']}-{number}")
+    for name in shipped.NAMES
+    for program, own in shipped.stored_vectors(name).items()
+    for number, vector in enumerate(own)
+]
+
+
+def function(name, program):
+    return getattr(shipped.module(name, "program"), program)
+
+
+def compiled(name, program, vector):
+    made = function(name, program).compile(**vector["parameters"])
+    return made, dict(zip(made.inputs, vector["inputs"]))
+
+
+def test_every_folder_is_listed():
+    assert sorted(shipped.NAMES) == sorted(path.parent.name for path in shipped.FOLDER.glob("*/program.py"))
+
+
+@pytest.mark.parametrize("name", shipped.NAMES)
+def test_vectors_are_those_of_the_reference(name):
+    assert (shipped.FOLDER / name / "vectors.json").read_text() == vectors.text(name)
+    for own in shipped.stored_vectors(name).values():
+        assert {"smallest", "typical", "boundary"} <= {vector["case"] for vector in own}
+
+
+@pytest.mark.parametrize(("name", "program", "vector"), VECTORS)
+def test_clear_and_compiled_runs_give_the_vectors(name, program, vector):
+    tolerance = TOLERANCE.get(program, 0)
+    assert close(function(name, program)(*vector["inputs"], **vector["parameters"]), vector["outputs"], tolerance)
+    made, inputs = compiled(name, program, vector)
+    run = made.simulate(inputs)
+    assert close(run.value, vector["outputs"], tolerance)
+    assert not run.overflow
+
+
+@pytest.mark.parametrize(("name", "program", "vector"), [v for v in VECTORS if v.values[2]["case"] == "typical"])
+def test_secure_runs_give_the_vectors(name, program, vector):
+    made, inputs = compiled(name, program, vector)
+    run = made.run_local(inputs, backend="wrk")
+    assert close(run.value, vector["outputs"], TOLERANCE.get(program, 0))
+
+
+@pytest.mark.parametrize("name", shipped.NAMES)
+def test_manifests_say_what_the_programs_do(name):
+    manifest = gallery.manifest(name)
+    stored = shipped.stored_vectors(name)
+    assert set(manifest) == {"about", *stored}
+    for program, own in stored.items():
+        made, _ = compiled(name, program, own[0])
+        said = manifest[program]
+        assert {key: value["owner"] for key, value in said["inputs"].items()} == {key: port.party for key, port in made.inputs.items()}
+        assert [output["receivers"] for output in said["outputs"]] == [receiver for receiver, _ in made.outputs.values()]
+        assert isinstance(said["repeats_leak"], bool)
+        assert said["repeats"]
+
+
+def test_costs_of_the_paper_are_kept():
+    ands = {program: gallery.example(program).ands() for program in ("aes128", *gallery.PAPER)}
+    assert ands["aes128"] == 6_400
+    for program, millions in gallery.PAPER.items():
+        assert ands[program] <= millions * 1e6
+    # Four for the cell and one for the letters, and a strip starts and ends 31 columns outside of the table.
+    assert ands["edit_distance"] < 5.2 * 1024 * 1055
+
+
+def test_survival_is_what_lifelines_says():
+    import lifelines
+    import pandas
+    from lifelines.statistics import logrank_test
+    from programs.survival import data, example
+
+    # The programs give what the reference says, see test_examples_of_full_size; here the reference is compared.
+    patients = pandas.DataFrame(data.patients("a") + data.patients("b"), columns=["arm", "day", "event"])
+    one, two = (patients[patients.arm == arm] for arm in (0, 1))
+    expected = logrank_test(one.day, two.day, one.event, two.event)
+    rank, curves = gallery.examples("survival")
+    told = next(rank.tell(rank.expected))
+    assert told == f"log-rank statistic {expected.test_statistic:.4f}, p = {expected.p_value:.2g}"
+    for group, curve in zip((one, two), curves.expected):
+        fitted = lifelines.KaplanMeierFitter().fit(group.day, group.event)
+        days = [example.EVERY * (period + 1) - 1 for period in range(len(curve))]
+        assert [f"{share:.4f}" for share in curve] == [f"{share:.4f}" for share in fitted.predict(days)]
+
+
+def test_models_tell_good_from_bad_loans():
+    from programs.credit_scoring import data, reference, train
+
+    known, unseen = data.split()
+    assert (len(known), len(unseen)) == (800, 200)
+    forms, bad = [data.applicant(loan) for loan in unseen], [loan[2] for loan in unseen]
+    card, questions, weights = train.scorecard(known, 500), train.tree(known), train.logistic(known)
+    risks = {
+        "scorecard": [-reference.scorecard(card, form)[0] for form in forms],
+        "tree": [reference.tree(questions, form) for form in forms],
+        "logistic": [reference.logistic(weights, form) for form in forms],
+    }
+    for name, least in (("scorecard", 0.73), ("tree", 0.65), ("logistic", 0.74)):
+        assert area(risks[name], bad) > least, name
+
+
+def area(risks, bad):
+    """The probability that a bad loan has a higher risk than a good one."""
+    pairs = [(x > y) + (x == y) / 2 for x, b in zip(risks, bad) if b for y, g in zip(risks, bad) if not g]
+    return sum(pairs) / len(pairs)
+
+
+def test_matchings_are_stable():
+    from programs.stable_matching.reference import stable_matching, unstable_pairs
+
+    for vector in shipped.stored_vectors("stable_matching")["stable_matching"]:
+        wishes, ranks = vector["inputs"]
+        assert not unstable_pairs(wishes, ranks, vector["outputs"])
+    # A wrong matching is noticed.
+    wishes, ranks = shipped.stored_vectors("stable_matching")["stable_matching"][1]["inputs"]
+    assert unstable_pairs(wishes, ranks, stable_matching(wishes, ranks)[::-1])
+
+
+@pytest.mark.parametrize("name", shipped.NAMES)
+def test_examples_of_full_size(name):
+    """On the backend ``plain``, and on ``wrk`` where that takes a moment."""
+    for example in gallery.examples(name):
+        for backend in ("plain", "wrk") if example.ands() < 50_000 else ("plain",):
+            result = example.run_local(backend)
+            example.check(result)
+            assert list(example.tell(result)) == list(example.tell(example.expected))
+
+
+def test_a_wrong_result_is_noticed():
+    for name in shipped.NAMES:
+        for example in gallery.examples(name):
+            with pytest.raises(AssertionError):
+                example.check(changed(example.expected))
+
+
+def changed(result):
+    """A result that differs a little, in one place."""
+    if isinstance(result, (list, tuple)):
+        return [*result[:-1], changed(result[-1])]
+    return not result if isinstance(result, bool) else result + (1e-3 if isinstance(result, float) else 1)
+
+
+def test_the_gallery_is_current():
+    assert gallery.PAGE.read_text() == gallery.page(), "run make gallery"
+
+
+def test_the_figures_are_current(tmp_path):
+    plots.draw(tmp_path)
+    for name in plots.FIGURES:
+        made, stored = ((folder / f"{name}.svg").read_text() for folder in (tmp_path, plots.FOLDER))
+        assert plots.texts(made) == plots.texts(stored) != []
+        assert len(stored) < 60_000
+
+
+@pytest.mark.parametrize("path", sorted(shipped.FOLDER.glob("*/*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_run(path, monkeypatch):
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert cells
+    assert not any(cell.outputs or cell.execution_count for cell in cells), "clear the outputs before committing"
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"), prepend=":")
+    folder = {"metadata": {"path": str(path.parent)}}
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=folder).execute()
+
+
+def test_programs_print_their_results(capsys):
+    from programs.auction import example
+    from programs.common import main
+
+    main(example.examples(), [])
+    assert capsys.readouterr().out == "auction (2,502 ANDs, backend plain)\n  bidder 3 of the second house wins and pays 22,500\n"
