@@ -140,7 +140,7 @@ def get_item(x: Secret, key: Any) -> Secret:
     if isinstance(key, Secret):
         return lookup(x, key)
     place = _place(x.shape, key)
-    return Secret(x.elem, tuple(place.shape), _read(x.w, place), x.public)
+    return Secret(x.elem, tuple(place.shape), _read(x.w, place))
 
 
 def _read(w: W, place: _Place) -> W:
@@ -238,7 +238,7 @@ def reshape(x: Secret, *shape: Any) -> Secret:
         sizes[sizes.index(-1)] = x.size // known
     if any(size < 0 for size in sizes) or math.prod(sizes) != x.size:
         raise compile_error(f"{x.size} items of shape {x.shape} do not make shape {tuple(sizes)}")
-    return Secret(x.elem, tuple(sizes), x.w, x.public)
+    return Secret(x.elem, tuple(sizes), x.w)
 
 
 def transpose(x: Secret, axes: Sequence[int] | None = None) -> Secret:

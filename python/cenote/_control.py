@@ -120,7 +120,7 @@ def _copied(value: Any) -> Any:
     def copy(leaf: Any) -> Any:
         if not isinstance(leaf, Secret):
             return leaf
-        fresh = Secret(leaf.elem, leaf.shape, leaf.w, leaf.public)
+        fresh = Secret(leaf.elem, leaf.shape, leaf.w)
         fresh.home = scope
         return fresh
 

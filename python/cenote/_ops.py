@@ -369,7 +369,7 @@ def reveal(x: Any) -> Any:
         return x.each(reveal)
     if isinstance(x, (Index, int, float)) or not isinstance(x, Secret):
         raise compile_error(f"reveal of {type(x).__name__}, which is public already")
-    return Secret(x.elem, x.shape, words.reveal(x.w), public=True)
+    return Secret(x.elem, x.shape, words.reveal(x.w))
 
 
 def fold(function: Callable[[Any, Any], Any], items: Any, initial: Any) -> Any:

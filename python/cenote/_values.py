@@ -126,12 +126,17 @@ class Secret:
     operand. Arithmetic wraps, see ``checked``. Division and remainder round down, as Python's do. A comparison gives ``Bit``.
     """
 
-    __slots__ = ("elem", "home", "public", "shape", "w")
+    __slots__ = ("elem", "home", "shape", "w")
     __array_ufunc__ = None
 
-    def __init__(self, elem: Scalar, shape: Shape, w: W, public: bool = False) -> None:
-        self.elem, self.shape, self.w, self.public = elem, shape, w, public
+    def __init__(self, elem: Scalar, shape: Shape, w: W) -> None:
+        self.elem, self.shape, self.w = elem, shape, w
         self.home = w.scope
+
+    @property
+    def public(self) -> bool:
+        """Whether both parties know it while the program runs: a constant, what was revealed, and what follows from such."""
+        return self.w.public
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------------------
 
@@ -328,7 +333,7 @@ class Secret:
     def __bool__(self) -> bool:
         if self.public:
             raise compile_error(
-                "a revealed bit is known only while the program runs: `if` on it works in functions decorated with "
+                "a public bit is known only while the program runs: `if` on it works in functions decorated with "
                 "@cn.program, @cn.function or @cn.inline, without return, break or continue inside"
             )
         raise compile_error(

@@ -26,12 +26,15 @@ class Scope:
 
 
 class W:
-    """``lanes`` words of ``width`` bits in a scope of a target, which alone knows what ``ref`` is."""
+    """``lanes`` words of ``width`` bits in a scope of a target, which alone knows what ``ref`` is.
 
-    __slots__ = ("lanes", "ref", "scope", "width")
+    ``public`` words are known to both parties while the program runs: constants, what was revealed, and what follows.
+    """
 
-    def __init__(self, ref: Any, lanes: int, width: int, scope: Scope) -> None:
-        self.ref, self.lanes, self.width, self.scope = ref, lanes, width, scope
+    __slots__ = ("lanes", "public", "ref", "scope", "width")
+
+    def __init__(self, ref: Any, lanes: int, width: int, scope: Scope, public: bool = False) -> None:
+        self.ref, self.lanes, self.width, self.scope, self.public = ref, lanes, width, scope, public
 
 
 class LoopVariable:
@@ -185,12 +188,14 @@ def close(target: Target, why: str = "it belongs to a program that is finished")
 def emit(op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> list[W]:
     """One operation of the format, whose results have the lanes and widths ``shapes``."""
     target = _state.target or current()
+    public = True
     for x in args:
+        public = public and x.public
         if x.scope.why_not:
             _usable(x)
     scope = target.scope
     refs = target.emit(op, attrs, args, shapes)
-    return [W(ref, lanes, width, scope) for ref, (lanes, width) in zip(refs, shapes)]
+    return [W(ref, lanes, width, scope, public) for ref, (lanes, width) in zip(refs, shapes)]
 
 
 def one(op: str, attrs: Sequence[int], args: Sequence[W], lanes: int, width: int) -> W:
@@ -203,7 +208,7 @@ def constant(numbers: Sequence[int], width: int) -> W:
     target = current()
     mask = (1 << width) - 1
     ref = target.constant([number & mask for number in numbers], width)
-    return W(ref, len(numbers), width, target.scope)
+    return W(ref, len(numbers), width, target.scope, public=True)
 
 
 def unary(op: str, x: W) -> W:
@@ -282,7 +287,7 @@ def take(x: W, at: Affine, count: int, stride: int = 1) -> W:
         return x
     target = current()
     _usable(x)
-    return W(target.lanes(at, count, stride, x), count, x.width, target.scope)
+    return W(target.lanes(at, count, stride, x), count, x.width, target.scope, x.public and not at[1])
 
 
 def put(x: W, at: Affine, y: W) -> W:
@@ -292,7 +297,7 @@ def put(x: W, at: Affine, y: W) -> W:
     target = current()
     _usable(x)
     _usable(y)
-    return W(target.put(at, x, y), x.lanes, x.width, target.scope)
+    return W(target.put(at, x, y), x.lanes, x.width, target.scope, x.public and y.public and not at[1])
 
 
 def gather(x: W, indices: Sequence[int]) -> W:
@@ -346,7 +351,7 @@ def reveal(x: W) -> W:
     """``x``, known to both parties from here on."""
     target = current()
     _usable(x)
-    return W(target.reveal(x), x.lanes, x.width, target.scope)
+    return W(target.reveal(x), x.lanes, x.width, target.scope, public=True)
 
 
 def flag_overflow(bits: W) -> None:

@@ -13,6 +13,7 @@ use cenote_net::{Channel, Phase, tcp_accept, tcp_connect, tcp_listen};
 use cenote_prim::Prg;
 use cenote_program::Module;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::ports;
@@ -80,7 +81,7 @@ pub(crate) fn run_party<'py>(
     py: Python<'py>,
     program: &Program,
     role: &str,
-    inputs: Vec<Vec<u8>>,
+    inputs: Vec<PyBackedBytes>,
     backend: &str,
     pool: Option<u64>,
     rho: u32,
@@ -120,7 +121,11 @@ fn unknown_role(role: &str) -> Fault {
     Fault::Misuse(format!("there is no role `{role}`; use garbler or evaluator"))
 }
 
-fn own_bits(module: &Module, role: Role, inputs: &[Vec<u8>]) -> Result<Vec<Vec<bool>>, Fault> {
+fn own_bits(
+    module: &Module,
+    role: Role,
+    inputs: &[PyBackedBytes],
+) -> Result<Vec<Vec<bool>>, Fault> {
     let ports: Vec<_> = module.inputs().iter().filter(|port| role_of(port.owner) == role).collect();
     if ports.len() != inputs.len() {
         let what = format!("the {role} owns {} inputs, {} were given", ports.len(), inputs.len());

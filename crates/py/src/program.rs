@@ -6,6 +6,7 @@ use cenote_circuit::Owner;
 use cenote_program::Module;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::ports::{self, Port};
@@ -125,7 +126,7 @@ impl Program {
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
-        inputs: Vec<Vec<u8>>,
+        inputs: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let ports = self.module.inputs();
         if ports.len() != inputs.len() {
