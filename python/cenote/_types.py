@@ -84,6 +84,15 @@ class ArrayType:
     def __init__(self, item: Any, shape: Shape) -> None:
         self.item, self.shape = item, shape
 
+    def __call__(self, value: Any) -> Any:
+        """A constant of this type, or an array of this shape with its words converted."""
+        if not isinstance(self.item, Scalar):
+            raise compile_error(f"{self!r}(..) of records: make each field, as in {type_name(self.item)}(name=..)")
+        made = self.item(value)
+        if made.shape != self.shape:
+            raise compile_error(f"{self!r}(..) of shape {made.shape}: reshape it, or repeat it with cn.broadcast_to")
+        return made
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArrayType) and (self.item, self.shape) == (other.item, other.shape)
 
@@ -239,6 +248,10 @@ class Ported:
 
     def __init__(self, party: str, of: Any) -> None:
         self.party, self.type = party, of
+
+    def __call__(self, *_: Any) -> Any:
+        # Called by nobody; classes with annotated fields want annotations that can be.
+        raise compile_error(f"{self!r} says whose a value is; convert with {type_name(self.type)}(..)")
 
     def __repr__(self) -> str:
         return f"{self.party.capitalize()}[{type_name(self.type)}]"

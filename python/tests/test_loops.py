@@ -42,7 +42,7 @@ def blocks(draw, counters=(), names=tuple(NAMES)):
             counter = "ij"[len(counters)]
             lines.append(f"for {counter} in rounds({ROUNDS}):")
             lines.append(textwrap.indent(draw(blocks((*counters, counter), tuple(names))), "    "))
-    return "\n".join(lines)
+    return "\n".join(lines) or "pass"
 
 
 class Byte(int):

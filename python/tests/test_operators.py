@@ -270,6 +270,13 @@ def test_secret_places_for_every_item():
     assert got == [[5, 8], [6, 6]]
 
 
+def test_array_types_convert():
+    of = cn.Array[cn.UInt[16], 2]
+    assert both_ways(lambda x: of(x) + of([1, 2]), (cn.Array[cn.UInt[8], 2],), None, ([255, 1],)) == [256, 3]
+    with pytest.raises(cn.CompileError, match="reshape it"):
+        both_ways(lambda x: of([1, 2, 3]), (cn.Bit,), None, (True,))
+
+
 def test_joined_words():
     got = both_ways(lambda x, y: cn.join_words(x, y), (cn.UInt[4], cn.UInt[8]), None, (0xA, 0x5C))
     assert got == 0x5CA
