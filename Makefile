@@ -38,6 +38,7 @@ python: setup ## build the Python package as a wheel, in target/wheels
 
 gallery: python ## docs/gallery.md and its figures, from the shipped programs
 	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --release --locked --quiet
+	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
 

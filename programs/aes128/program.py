@@ -21,14 +21,7 @@ def shift_rows(state):
 
 def double(x):
     """Times x in GF(2^8), that is modulo x^8 + x^4 + x^3 + x + 1."""
-    carry = x.bit(7)
-    return (x << 1) ^ sum_bits(carry, 0x1B)
-
-
-def sum_bits(bit, places):
-    """``places`` where the bit is set, else 0: wiring, as no two different secrets meet."""
-    zero = cn.zeros(cn.Bit, bit.shape)
-    return cn.from_bits(cn.stack([bit if places >> k & 1 else zero for k in range(8)], axis=-1))
+    return (x << 1) ^ cn.where(x.bit(7), UInt[8](0x1B), 0)
 
 
 def mix_columns(state):

@@ -59,7 +59,7 @@ class Tree(cn.Record):
 
 @cn.program
 def tree(model: Garbler[Tree], applicant: Evaluator[Applicant]) -> Both[UInt[7]]:
-    """Walks down the tree; which column a node asks for is secret, too."""
+    """The percentage in the leaf that the applicant falls into. Which column a node asks for is secret, too."""
     columns = cn.concatenate([applicant.numbers, Amount(applicant.categories)])
     node = UInt[DEPTH + 1](0)
     for _ in range(DEPTH):

@@ -6,16 +6,19 @@ four ANDs (Ukkonen 1985, Myers 1999).
 """
 
 import cenote as cn
-from cenote import Array, Both, Evaluator, Garbler, UInt
+from cenote import Array, Bit, Both, Evaluator, Garbler, UInt
+
+#: A step from one cell of the table to the next: is it up, is it down.
+UP, DOWN = [True, False], [False, True]
 
 
 def cell(unequal, left, upper):
-    """The steps along the right and the lower side. A step is (is it up, is it down)."""
-    (left_up, left_down), (upper_up, upper_down) = left, upper
+    """The steps along the right and the lower side, from those along the left and the upper one; of many cells at once."""
+    left_up, left_down, upper_up, upper_down = left[:, 0], left[:, 1], upper[:, 0], upper[:, 1]
     diagonal = unequal & ~left_down & ~upper_down
     with_left, with_upper = diagonal & left_up, diagonal & upper_up
-    right = diagonal ^ with_upper ^ upper_down, upper_up ^ with_upper
-    lower = diagonal ^ with_left ^ left_down, left_up ^ with_left
+    right = cn.stack([diagonal ^ with_upper ^ upper_down, upper_up ^ with_upper], axis=1)
+    lower = cn.stack([diagonal ^ with_left ^ left_down, left_up ^ with_left], axis=1)
     return right, lower
 
 
@@ -27,32 +30,31 @@ def edit_distance(
     n: int = 1024,
     strip: int = 32,
 ) -> Both[UInt["n.bit_length()"]]:
-    """Works down the table in strips of ``strip`` rows, and through a strip along its diagonals, whose cells are independent.
+    """The edit distance.
 
-    At time t the k-th row of a strip is in column t - k: it starts k columns before the table and ends as far behind it.
+    Works down the table in strips of ``strip`` rows, and through a strip along its diagonals, whose cells are independent. At time t
+    the k-th row of a strip is in column t - k: it starts k columns before the table, and the first row goes on behind it until the
+    last one is through.
     """
+    if n % strip:
+        raise ValueError(f"strips of {strip} rows do not make {n}")
+    Distance = UInt[n.bit_length()]
     times = n + strip - 1
-    beside = cn.zeros(UInt[2], strip - 1)
-    columns = cn.concatenate([beside, yours[::-1], beside])
-    up, down = cn.Bit([True] * times), cn.zeros(cn.Bit, times)
+    outside = cn.zeros(UInt[2], strip - 1)
+    columns = cn.concatenate([outside, yours[::-1], outside])
+    # The steps along the row above the strip.
+    above = Bit([UP] * times)
     for number in cn.range(n // strip):
         rows = mine[number * strip : number * strip + strip]
-        left_up, left_down = cn.Bit([True] * strip), cn.zeros(cn.Bit, strip)
-        # Left of the table each step to the right is down: whatever the letters are, steps down the table are then up.
-        lower_up, lower_down = cn.zeros(cn.Bit, strip), cn.Bit([True] * strip)
+        # Left of the table steps to the right are down: whatever the letters there are, steps down the table are then up.
+        left, lower = Bit([UP] * strip), Bit([DOWN] * strip)
         for time in cn.range(times):
-            # What a row left below it one moment ago is now above the next.
-            upper_up = cn.concatenate([up[time : time + 1], lower_up[:-1]])
-            upper_down = cn.concatenate([down[time : time + 1], lower_down[:-1]])
-            there = columns[times - 1 - time : times - 1 - time + strip]
-            right, lower = cell(rows != there, (left_up, left_down), (upper_up, upper_down))
-            left_up, left_down = right
-            lower_up, lower_down = lower
-            up[time] = lower_up[-1]
-            down[time] = lower_down[-1]
+            letters = columns[times - 1 - time : times - 1 - time + strip]
+            # What one row had below it a moment ago the next one has above it now.
+            upper = cn.concatenate([above[time : time + 1], lower[:-1]])
+            left, lower = cell(rows != letters, left, upper)
+            above[time] = lower[-1]
         # The last row began strip - 1 columns before the table.
-        up = cn.concatenate([up[strip - 1 :], cn.zeros(cn.Bit, strip - 1)])
-        down = cn.concatenate([down[strip - 1 :], cn.zeros(cn.Bit, strip - 1)])
-    width = n.bit_length() + 1
-    distance = n + cn.sum(cn.UInt[width](up[:n])) - cn.sum(cn.UInt[width](down[:n]))
-    return cn.UInt[n.bit_length()](distance)
+        above = cn.concatenate([above[strip - 1 :], cn.zeros(Bit, (strip - 1, 2))])
+    steps = Distance(above[:n])
+    return n - cn.sum(steps[:, 1]) + cn.sum(steps[:, 0])

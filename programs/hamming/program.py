@@ -11,5 +11,5 @@ def hamming(
     *,
     n: int = 1_000_000,
 ) -> Both[UInt["n.bit_length()"]]:
-    """Counting costs less than one AND a bit; the comparison is an exclusive or and free."""
+    """The number of places. The comparison is an exclusive or and free, counting costs less than one AND a bit."""
     return cn.sum(mine ^ yours)

@@ -38,6 +38,8 @@ def merge(keys, *carried):
 
     Returns them, what was carried along, and the exchanges of each layer.
     """
+    if len(keys) & (len(keys) - 1):
+        raise ValueError(f"tables of {len(keys) // 2} rows: fill them up to a power of two, see reference.filled")
     layers = []
     distance = len(keys) // 2
     while distance:

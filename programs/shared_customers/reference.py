@@ -32,6 +32,12 @@ def median_spend(table, other):
     return spends[(len(spends) - 1) // 2]
 
 
+def filled(table, rows, side):
+    """The table with fillers up to ``rows`` rows, for ``side`` 0 or 1: numbers from 2^16 on, of which each side has its own."""
+    fillers = [(2**16 + 2 * k + side, [0] * 6) for k in range(rows - len(table))]
+    return table + fillers
+
+
 def accounts(table):
     """What an issuer brings in: columns of customers and of what they spent in all."""
     return {"customer": [customer for customer, _ in table], "spend": [sum(spend) for _, spend in table]}
@@ -59,12 +65,13 @@ def cases():
     here = [row(customer, 3) for customer in (2, 5, 9, 70, 71, 80, 81, 90)]
     there = [row(customer, 5) for customer in (1, 5, 6, 70, 71, 80, 90, 200)]
     yield from case("typical", here, there, 2, 3)
-    # The same customers, with the largest spends; none in common; fillers that an issuer has too few customers for.
+    # The same customers, with the largest spends; too few of them; none in common; tables of other lengths, filled up.
     large = [(customer, [2**20 - 1, 2**20 - 1, 0, 0, 0, 0]) for customer in (1, 2, 65534, 65535)]
     yield from case("boundary", large, large, 4, 4)
     yield from case("boundary", large, large, 5, 2)
     odd, even = ([row(customer, 2) for customer in range(first, first + 8, 2)] for first in (1, 2))
     yield from case("boundary", odd, even, 1, 2)
+    yield from case("boundary", filled(here[:5], 8, 0), filled(there[:7], 8, 1), 1, 2)
     # A table out of order gives nothing.
     mine = accounts(large)
     backwards = {**mine, "customer": mine["customer"][::-1]}

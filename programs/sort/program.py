@@ -11,5 +11,5 @@ def sort(
     *,
     n: int = 2048,
 ) -> Both[Array[UInt[32], "2 * n"]]:
-    """All numbers of both sides in order, so that neither sees whose is whose."""
+    """All numbers of both sides in order. The order that they came in stays hidden."""
     return cn.sort(cn.concatenate([mine, yours]))

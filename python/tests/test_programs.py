@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import cenote
+
 # Manifests are read with tomllib, and lifelines needs Python 3.11 as well.
 pytest.importorskip("tomllib")
 
@@ -85,6 +87,27 @@ def test_costs_of_the_paper_are_kept():
         assert ands[program] <= millions * 1e6
     # Four for the cell and one for the letters, and a strip starts and ends 31 columns outside of the table.
     assert ands["edit_distance"] < 5.2 * 1024 * 1055
+
+
+def test_loops_stay_loops():
+    """The text of a program does not grow with its sizes."""
+    for program, small, large in (
+        ("edit_distance", {"n": 64, "strip": 8}, {"n": 1024, "strip": 32}),
+        ("stable_matching", {"n": 3, "bits": 2}, {"n": 12, "bits": 4}),
+        ("kaplan_meier", {"days": 20, "every": 2}, {"days": 1232, "every": 28}),
+    ):
+        name = "survival" if program == "kaplan_meier" else program
+        one, two = (function(name, program).compile(**sizes) for sizes in (small, large))
+        assert len(one.show().splitlines()) == len(two.show().splitlines()) < 120
+        assert one.cost()["ands"] < two.cost()["ands"]
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="strips of 32 rows do not make 100"):
+        function("edit_distance", "edit_distance").compile(n=100)
+    for program in ("shared_total", "shared_by_quarter", "top_shared"):
+        with pytest.raises(ValueError, match="power of two"):
+            function("shared_customers", program).compile(n=3)
 
 
 def test_survival_is_what_lifelines_says():
@@ -184,7 +207,7 @@ def test_notebooks_run(path, monkeypatch):
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert cells
     assert not any(cell.outputs or cell.execution_count for cell in cells), "clear the outputs before committing"
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(cenote.__file__).parents[1]), prepend=":")
     folder = {"metadata": {"path": str(path.parent)}}
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=folder).execute()
 

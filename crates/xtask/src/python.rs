@@ -17,8 +17,8 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
         return false;
     }
     let checks: [(&str, &[&str]); 4] = [
-        ("ruff", &["check", "."]),
-        ("ruff", &["format", "--check", "."]),
+        ("ruff", &["check", ".", "../programs"]),
+        ("ruff", &["format", "--check", ".", "../programs"]),
         ("mypy", &[]),
         ("stubtest", &["cenote"]),
     ];
