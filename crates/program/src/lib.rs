@@ -22,6 +22,7 @@ mod run;
 mod shape;
 mod stats;
 mod text;
+mod values;
 mod wiring;
 
 pub use binary::{BinaryError, MAGIC};
@@ -32,3 +33,4 @@ pub use run::{Host, Stream};
 pub use shape::{Kind, Shape};
 pub use stats::{Stats, StatsError};
 pub use text::TextError;
+pub use values::ValueError;
