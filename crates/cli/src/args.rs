@@ -9,7 +9,8 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::DemoArgs;
 use crate::exit::Failure;
-use crate::values::Owned;
+use crate::program::args::{LimitArgs, ProgramCommand};
+use crate::values::Given;
 use crate::workers::Security;
 
 const EXIT_CODES: &str = "\
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// Look at, evaluate and convert circuit files.
     #[command(subcommand)]
     Circuit(CircuitCommand),
+    /// Look at, evaluate, convert and price structured programs.
+    #[command(subcommand)]
+    Program(ProgramCommand),
     /// Derive bucket sizes, check rates and codes from a pool size and an error bound.
     Params(ParamsArgs),
     /// Make this side's certificate and private key.
@@ -66,7 +70,7 @@ pub(crate) struct SecurityArgs {
 }
 
 /// What refines a backend that draws from a pool.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct RefineArgs {
     /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk and jimu).
     #[arg(long, value_parser = rho)]
@@ -93,15 +97,19 @@ impl RefineArgs {
 /// one make each AND cheaper.
 const SMALL_POOL: PoolSize = PoolSize::Kept(10_000);
 
+/// The pool of a run that names none.
+pub(crate) const fn usual_pool(backend: Backend) -> PoolSize {
+    match backend {
+        Backend::Jimu => SMALL_POOL,
+        Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::None,
+    }
+}
+
 impl SecurityArgs {
     /// The session that was asked for.
     pub(crate) fn chosen(&self) -> Result<Security, Failure> {
         Security::check_options(&[self.backend], self.pool, &self.refine)?;
-        let usual = match self.backend {
-            Backend::Jimu => SMALL_POOL,
-            Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::None,
-        };
-        let pool = self.pool.unwrap_or(usual);
+        let pool = self.pool.unwrap_or(usual_pool(self.backend));
         Ok(Security::new(self.backend, pool, self.refine.rho(), self.refine.switches()))
     }
 }
@@ -125,12 +133,14 @@ impl PoolSize {
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
+    /// Structured program, or circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
     pub(crate) file: PathBuf,
-    /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it. The i-th
-    /// belongs to port i; without an owner, ports take turns, the garbler first.
-    #[arg(long = "input", value_name = "[garbler=|evaluator=]HEX", value_parser = Owned::parse)]
-    pub(crate) inputs: Vec<Owned>,
+    /// NAME=VALUE for the input of this name: a number of its kind, for a vector one for each lane
+    /// between commas, or @FILE with one a line. Without a name, a port's value in hexadecimal, most
+    /// significant digit first, or @FILE that holds it: the i-th belongs to port i. A circuit's ports
+    /// without an owner take turns, the garbler first.
+    #[arg(long = "input", value_name = "NAME=VALUE|[garbler=|evaluator=]HEX", value_parser = Given::parse)]
+    pub(crate) inputs: Vec<Given>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     /// Who receives outputs whose port names nobody; both without it.
@@ -140,13 +150,16 @@ pub(crate) struct RunArgs {
     /// (jimu, for the evaluator).
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("peer").required(true).args(["listen", "connect"]))]
 #[command(group = ArgGroup::new("line").required(true).args(["identity", "insecure_plaintext"]))]
 pub(crate) struct PartyArgs {
-    /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys); the peer has the same.
+    /// Structured program, or circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys); the
+    /// peer has the same.
     pub(crate) file: PathBuf,
     /// Which party this is.
     #[arg(long, value_parser = role)]
@@ -166,10 +179,10 @@ pub(crate) struct PartyArgs {
     /// No encryption and no authentication: whoever is on the line can read and change everything.
     #[arg(long)]
     pub(crate) insecure_plaintext: bool,
-    /// Value of an own port in hexadecimal, most significant digit first, or @FILE that holds it; one
-    /// for each own port, in port order.
-    #[arg(long = "input", value_name = "HEX")]
-    pub(crate) inputs: Vec<String>,
+    /// Value of an own port: NAME=VALUE, numbers of its kind, or hexadecimal in port order, most
+    /// significant digit first; @FILE in place of a value names a file that holds it.
+    #[arg(long = "input", value_name = "NAME=VALUE|HEX", value_parser = Given::parse)]
+    pub(crate) inputs: Vec<Given>,
     /// Owner of each input port, e.g. `g,e,g`; without it, ports take turns, the garbler first.
     #[arg(long, value_name = "g|e,...", value_delimiter = ',', value_parser = role)]
     pub(crate) owners: Option<Vec<Role>>,
@@ -182,6 +195,8 @@ pub(crate) struct PartyArgs {
     /// (jimu, for the evaluator).
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// Seconds to wait for the peer to come.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
     pub(crate) wait: u64,
@@ -400,8 +415,8 @@ pub(crate) enum CircuitCommand {
         file: PathBuf,
         /// A port's value in hexadecimal, most significant digit first, or @FILE that holds it; one
         /// for each input port, in port order.
-        #[arg(long = "input", value_name = "HEX")]
-        inputs: Vec<String>,
+        #[arg(long = "input", value_name = "[NAME=]HEX", value_parser = Given::parse)]
+        inputs: Vec<Given>,
         #[command(flatten)]
         cycles: CyclesArgs,
     },
@@ -513,12 +528,12 @@ pub(crate) struct PairArgs {
     pub(crate) replace: bool,
 }
 
-fn backend(name: &str) -> Result<Backend, String> {
+pub(crate) fn backend(name: &str) -> Result<Backend, String> {
     let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
     name.parse().map_err(|_| format!("use one of {}", names.join(", ")))
 }
 
-fn pool(text: &str) -> Result<PoolSize, String> {
+pub(crate) fn pool(text: &str) -> Result<PoolSize, String> {
     match text {
         "none" => Ok(PoolSize::None),
         _ => items(text).map(PoolSize::Kept).map_err(|what| format!("{what}, or `none`")),
@@ -531,12 +546,12 @@ pub(crate) fn items(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "use a positive whole number".to_owned())
 }
 
-fn rtt_ms(text: &str) -> Result<f64, String> {
+pub(crate) fn rtt_ms(text: &str) -> Result<f64, String> {
     let ms = text.parse().ok().filter(|ms| (0.0..=10_000.0).contains(ms));
     ms.ok_or_else(|| "use milliseconds from 0 to 10000, not negative".to_owned())
 }
 
-fn mbit(text: &str) -> Result<f64, String> {
+pub(crate) fn mbit(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1.0..=1e9).contains(rate));
     rate.ok_or_else(|| "use a positive rate in Mbit/s, from 1 to 10^9".to_owned())
 }
@@ -561,7 +576,7 @@ fn rho(text: &str) -> Result<Rho, String> {
     }
 }
 
-fn role(text: &str) -> Result<Role, String> {
+pub(crate) fn role(text: &str) -> Result<Role, String> {
     match text {
         "garbler" | "g" => Ok(Role::Garbler),
         "evaluator" | "e" => Ok(Role::Evaluator),
@@ -569,7 +584,7 @@ fn role(text: &str) -> Result<Role, String> {
     }
 }
 
-fn receivers(text: &str) -> Result<Receivers, String> {
+pub(crate) fn receivers(text: &str) -> Result<Receivers, String> {
     match text {
         "both" => Ok(Receivers::Both),
         _ => role(text).map(|role| match role {
@@ -579,7 +594,7 @@ fn receivers(text: &str) -> Result<Receivers, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(seconds @ 1..=86_400) => Ok(seconds),
         _ => Err("use a number of seconds from 1 to 86400".to_owned()),

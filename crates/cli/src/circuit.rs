@@ -10,15 +10,15 @@ use cenote_circuit::formats::{
     Format as FileFormat, Parsed, detect, parse_beside, ports_path, read_bytes, read_ports,
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
-use cenote_circuit::{
-    Circuit, Clear, MAX_UNROLLED, Program, Sequential, Shown, Signature, hex_from_bits,
-};
+use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential, Shown};
 use serde_json::json;
 
 use crate::args::{CircuitCommand, CircuitFormat, CyclesArgs};
+use crate::computation::{Computation, hex_outputs};
 use crate::exit::Failure;
 use crate::output::Reply;
-use crate::{values, verilog};
+use crate::values::{self, Given};
+use crate::verilog;
 
 pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
     match command {
@@ -115,21 +115,12 @@ fn info(file: &Path, cycles: CyclesArgs) -> Result<Reply, Failure> {
     Ok(Reply::table(words).with_json(json))
 }
 
-fn eval(file: &Path, inputs: &[String], cycles: CyclesArgs) -> Result<Reply, Failure> {
+fn eval(file: &Path, inputs: &[Given], cycles: CyclesArgs) -> Result<Reply, Failure> {
     let circuit = combinational(unrolled(read_any(file)?.0, file, cycles)?, file)?;
-    let signature = circuit.signature();
-    let inputs = values::all_bits(signature.inputs.iter(), inputs, "the circuit")?;
-    let outputs: Vec<Option<String>> =
-        Clear::eval(&circuit, &inputs).iter().map(|bits| Some(hex_from_bits(bits))).collect();
-    Ok(Reply::new(json!({ "outputs": outputs }), outputs_text(&signature, &outputs)))
-}
-
-/// One line for each output port.
-pub(crate) fn outputs_text(signature: &Signature, outputs: &[Option<String>]) -> String {
-    let lines = signature.outputs.iter().zip(outputs).map(|(port, value)| {
-        format!("{}  {}\n", port.name, value.as_deref().unwrap_or("(not received)"))
-    });
-    lines.collect()
+    let computation = Computation::Circuit(circuit.clone());
+    let bits = values::all_bits(&computation.ports(), inputs, "the circuit")?;
+    let outputs = hex_outputs(&Clear::eval(&circuit, &bits));
+    Ok(Reply::new(json!({ "outputs": outputs }), computation.outputs_text(&outputs)))
 }
 
 /// What is asked of `convert`.
@@ -168,7 +159,7 @@ fn convert(file: &Path, output: Option<PathBuf>, asked: Conversion) -> Result<Re
     write(&output, &bytes)?;
     let beside = ports_path(&output);
     if let Some(ports) = &ports {
-        write(&beside, ports.as_bytes())?;
+        write(&beside, ports)?;
     } else if beside.exists() {
         // Written over as well: what it says belongs to another circuit.
         fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
@@ -285,8 +276,8 @@ const fn name_of(format: CircuitFormat) -> &'static str {
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fs::write(path, bytes).map_err(|error| unwritable(path, &error))
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    fs::write(path, content).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
@@ -295,7 +286,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// Nothing is written over unasked, and an old ports file must not apply to a new circuit.
-fn refuse_existing(output: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_existing(output: &Path) -> Result<(), Failure> {
     for (path, why) in
         [(output.to_owned(), "exists"), (ports_path(output), "exists and would apply")]
     {

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod circuit;
+mod computation;
 mod demo;
 mod derived;
 mod evidence;
@@ -14,9 +15,11 @@ mod exit;
 mod identity;
 mod interrupt;
 mod link;
+mod metered;
 mod output;
 mod params;
 mod party;
+mod program;
 mod progress;
 mod run;
 mod values;
@@ -68,6 +71,7 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Party(args) => party::command(args, format),
         Command::Bench(bench) => bench::command(bench, format),
         Command::Circuit(circuit) => circuit::command(circuit),
+        Command::Program(program) => program::command(program, format),
         Command::Params(args) => params::command(&args),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args),

@@ -1,24 +1,29 @@
 //! `cenote party`: one side of a computation. `cenote run` starts two of the same work.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use cenote_circuit::{Circuit, Gate, Gates, Program, Signature};
-use cenote_engine::{ProgramJob, Receivers, Role, Session, role_of};
+use cenote_circuit::{Circuit, Gates, Program, Signature};
+use cenote_engine::cost::{Excess, Limits};
+use cenote_engine::{ModuleJob, ProgramJob, Receivers, Role, Session, role_of};
 use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
 
 use crate::args::PartyArgs;
+use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::identity::{self, PEER_FILE};
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
+use crate::metered::Metered;
 use crate::output::{self, Format, Reply};
+use crate::program::{calibrate, limits};
 use crate::progress::Meter;
+use crate::values::{Given, Port};
 use crate::workers::{JobReport, Report, Security};
-use crate::{circuit, evidence, values};
+use crate::{evidence, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let (role, limit) = (args.role, Duration::from_secs(args.idle_limit));
@@ -50,19 +55,20 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
 
 /// Everything that can be checked before the peer hears of the run.
 fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
-    let circuit = circuit::read(&args.file)?;
+    let computation = Computation::read(&args.file)?;
     let security = args.security.chosen()?;
-    let none = vec![None; circuit.signature().inputs.len()];
+    let none = vec![None; computation.signature().inputs.len()];
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
-    let signature = values::with_owners(circuit.signature(), &owners.unwrap_or(none))?;
+    let signature = values::with_owners(computation.signature(), &owners.unwrap_or(none))?;
     let to = values::receivers(&signature, args.reveal_to)?;
     evidence::check(args.evidence.as_deref(), security.backend())?;
     if args.evidence.is_some() && args.role == Role::Garbler {
         let what = "--evidence means nothing for the garbler: the evaluator alone can have any";
         return Err(Failure::bad_input(what));
     }
-    let work = Work::new(circuit, signature, args.role, &args.inputs, to, security)?;
-    Ok(work.keeping(args.evidence.clone()))
+    let limits = args.limits.chosen()?;
+    let work = Work::new(computation, signature, args.role, &args.inputs, to, security)?;
+    work.keeping(args.evidence.clone()).within(Some(limits), args.role)
 }
 
 fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
@@ -79,9 +85,9 @@ fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
     Ok(Protection::Tls(Box::new((identity, PeerCertificate::load(file)?))))
 }
 
-/// One run of a circuit as one party sees it.
+/// One run of a program or circuit as one party sees it.
 pub(crate) struct Work {
-    circuit: Circuit,
+    computation: Computation,
     signature: Signature,
     own: Vec<Vec<bool>>,
     to: Receivers,
@@ -89,22 +95,29 @@ pub(crate) struct Work {
     ands: u64,
     /// Where evidence goes, should there be any.
     evidence: Option<PathBuf>,
+    /// Why this side will not run it.
+    excess: Option<Excess>,
 }
 
 impl Work {
-    /// Checks values and parameters; `texts` are those of the ports that `role` owns.
+    /// Checks values and parameters; `given` are those of the ports that `role` owns.
     pub(crate) fn new(
-        circuit: Circuit,
+        computation: Computation,
         signature: Signature,
         role: Role,
-        texts: &[String],
+        given: &[Given],
         to: Receivers,
         security: Security,
     ) -> Result<Work, Failure> {
-        let ands = conjunctions(&circuit);
+        let ands = computation.ands();
         security.config(ands)?;
-        let own = own_bits(&signature, role, texts)?;
-        Ok(Work { circuit, signature, own, to, security, ands, evidence: None })
+        let owners = signature.owners();
+        let owned = computation.ports().into_iter().zip(owners);
+        let owned = owned.filter(|(_, owner)| role_of(*owner) == role);
+        let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
+        let own = values::all_bits(&owned, given, &format!("the {role}"))?;
+        let (evidence, excess) = (None, None);
+        Ok(Work { computation, signature, own, to, security, ands, evidence, excess })
     }
 
     /// Keeps evidence in this file.
@@ -112,17 +125,14 @@ impl Work {
         Work { evidence, ..self }
     }
 
-    /// The checks of [`Work::new`] alone; gives the number of conjunctions.
-    pub(crate) fn check(
-        circuit: &Circuit,
-        signature: &Signature,
-        role: Role,
-        texts: &[String],
-        security: Security,
-    ) -> Result<u64, Failure> {
-        let ands = conjunctions(circuit);
-        security.config(ands)?;
-        own_bits(signature, role, texts).map(|_| ands)
+    /// Refuses, when the parties meet, to compute what is predicted to take more than `limits` allow.
+    pub(crate) fn within(self, limits: Option<Limits>, role: Role) -> Result<Work, Failure> {
+        let Some(limits) = limits else { return Ok(self) };
+        let config = self.security.config(self.ands)?;
+        let demand = self.computation.demand(&self.signature);
+        let (machine, _) = calibrate::usual();
+        let checked = limits::check(&limits, &config, &demand, &machine, role)?;
+        Ok(Work { excess: checked.err(), ..self })
     }
 
     /// Agrees with the peer, computes, and ends the session.
@@ -136,9 +146,17 @@ impl Work {
         self.agree(&mut channel, role, &mut prg).inspect_err(|_| channel.abort())?;
         let config = self.security.config(self.ands)?;
         let mut session = Session::open(channel, role, &config, prg)?;
-        let bound = Bound { work: self, done };
-        let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?;
-        let outcome = session.run(&job);
+        let outcome = match &self.computation {
+            Computation::Circuit(circuit) => {
+                let bound = Bound { work: self, circuit };
+                let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?;
+                session.run(&Metered { job, done })
+            }
+            Computation::Module { module, .. } => {
+                let job = ModuleJob::new(module, role, self.own.clone())?;
+                session.run(&Metered { job, done })
+            }
+        };
         let evidence = session.claims().evidence;
         let mut report = Report::default();
         report.session(&mut session);
@@ -153,45 +171,56 @@ impl Work {
     /// Names everything that the two command lines could differ in, so that one refusal tells all;
     /// what follows binds the same values again.
     fn agree(&self, channel: &mut Channel, role: Role, prg: &mut Prg) -> Result<(), Fault> {
-        let mut handshake = Handshake::new("run")
-            .field("program", hex(&self.circuit.digest()))
-            .field("owners", self.owners())
-            .field("reveal-to", self.to.name())
-            .field("backend", self.security.backend().name());
-        for (name, value) in self.security.terms() {
-            handshake = handshake.field(name, value);
-        }
-        handshake.run(channel, role, prg.bytes32()).map(drop).map_err(|fault| match fault {
+        let Work { computation, signature, to, security, excess, .. } = self;
+        let handshake = handshake(computation, signature, *to, *security, excess.as_ref());
+        let agreed = handshake.run(channel, role, prg.bytes32()).map(drop);
+        let fault = match (agreed, &self.excess) {
+            (Err(Fault::Policy(_)) | Ok(()), Some(excess)) => {
+                return Err(Fault::Policy(format!("the program takes too much: {excess}")));
+            }
+            (Ok(()), None) => return Ok(()),
+            (Err(fault), _) => fault,
+        };
+        Err(match fault {
             Fault::Policy(what) if what.contains("program: here") => {
-                Fault::Policy(format!("{what}; compare with `cenote circuit info` on both sides"))
+                let command = self.computation.info_command();
+                Fault::Policy(format!("{what}; compare with `cenote {command}` on both sides"))
+            }
+            Fault::Policy(what) if what.contains("price: here") => {
+                Fault::Policy(format!("{what}; the program is above the limits of the other side"))
             }
             other => other,
         })
     }
-
-    /// One letter for each input port, or a digest where there are very many.
-    fn owners(&self) -> String {
-        let letter = |owner| match role_of(owner) {
-            Role::Garbler => 'g',
-            Role::Evaluator => 'e',
-        };
-        let letters: String = self.signature.owners().into_iter().map(letter).collect();
-        if letters.len() <= 512 { letters } else { hex(&digest(&letters)) }
-    }
 }
 
-fn conjunctions(circuit: &Circuit) -> u64 {
-    circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
-}
-
-fn own_bits(
+/// What the two command lines have to agree on.
+pub(crate) fn handshake(
+    computation: &Computation,
     signature: &Signature,
-    role: Role,
-    texts: &[String],
-) -> Result<Vec<Vec<bool>>, Failure> {
-    let owned = signature.inputs.iter().filter(|port| port.owner.map(role_of) == Some(role));
-    let owned: Vec<_> = owned.collect();
-    values::all_bits(owned.into_iter(), texts, &format!("the {role}"))
+    to: Receivers,
+    security: Security,
+    excess: Option<&Excess>,
+) -> Handshake {
+    let handshake = Handshake::new("run")
+        .field("program", hex(&computation.digest()))
+        .field("owners", owners(signature))
+        .field("reveal-to", to.name())
+        .field("backend", security.backend().name());
+    let terms = security.terms().into_iter();
+    let handshake = terms.fold(handshake, |all, (name, value)| all.field(name, value));
+    // The figure of a side that refuses: both hear it, the limit stays with its owner.
+    handshake.field("price", excess.map_or("accepted", |excess| excess.figure.as_str()))
+}
+
+/// One letter for each input port, or a digest where there are very many.
+fn owners(signature: &Signature) -> String {
+    let letter = |owner| match role_of(owner) {
+        Role::Garbler => 'g',
+        Role::Evaluator => 'e',
+    };
+    let letters: String = signature.owners().into_iter().map(letter).collect();
+    if letters.len() <= 512 { letters } else { hex(&digest(&letters)) }
 }
 
 fn digest(text: &str) -> [u8; 32] {
@@ -207,7 +236,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The circuit with the owners of this run. Its file's name is nobody's business but the owner's.
 struct Bound<'w> {
     work: &'w Work,
-    done: &'w AtomicU64,
+    circuit: &'w Circuit,
 }
 
 impl Program for Bound<'_> {
@@ -220,7 +249,7 @@ impl Program for Bound<'_> {
     }
 
     fn digest(&self) -> [u8; 32] {
-        self.work.circuit.digest()
+        self.circuit.digest()
     }
 
     fn run<G: Gates>(
@@ -228,74 +257,12 @@ impl Program for Bound<'_> {
         g: &mut G,
         inputs: &[Vec<G::Wire>],
     ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-        self.work.circuit.run(&mut Metered { gates: g, done: self.done }, inputs)
-    }
-}
-
-/// Counts conjunctions on their way to a backend.
-struct Metered<'g, G> {
-    gates: &'g mut G,
-    done: &'g AtomicU64,
-}
-
-impl<G> Metered<'_, G> {
-    fn count(&self, ands: usize) {
-        self.done.fetch_add(ands as u64, Ordering::Relaxed);
-    }
-}
-
-impl<G: Gates> Gates for Metered<'_, G> {
-    type Wire = G::Wire;
-    type Error = G::Error;
-
-    fn constant(&mut self, bit: bool) -> Result<G::Wire, G::Error> {
-        self.gates.constant(bit)
-    }
-
-    fn xor(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
-        self.gates.xor(a, b)
-    }
-
-    fn not(&mut self, a: &G::Wire) -> Result<G::Wire, G::Error> {
-        self.gates.not(a)
-    }
-
-    fn and(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
-        self.count(1);
-        self.gates.and(a, b)
-    }
-
-    fn xor_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
-        self.gates.xor_many(a, b)
-    }
-
-    fn and_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
-        self.count(a.len().min(b.len()));
-        self.gates.and_many(a, b)
-    }
-
-    fn and_groups(
-        &mut self,
-        selects: &[G::Wire],
-        bits: &[G::Wire],
-    ) -> Result<Vec<G::Wire>, G::Error> {
-        self.count(bits.len());
-        self.gates.and_groups(selects, bits)
-    }
-
-    fn mux_many(
-        &mut self,
-        select: &G::Wire,
-        on_true: &[G::Wire],
-        on_false: &[G::Wire],
-    ) -> Result<Vec<G::Wire>, G::Error> {
-        self.count(on_true.len().min(on_false.len()));
-        self.gates.mux_many(select, on_true, on_false)
+        self.circuit.run(g, inputs)
     }
 }
 
 fn reply(work: &Work, role: Role, report: &Report) -> Reply {
-    let json = json!({
+    let mut json = json!({
         "outputs": report.outputs,
         "role": role.name(),
         "backend": work.security.backend().name(),
@@ -307,7 +274,10 @@ fn reply(work: &Work, role: Role, report: &Report) -> Reply {
         "wall_s": report.wall_s,
         "cost": cost(report),
     });
-    Reply::new(json, circuit::outputs_text(&work.signature, &report.outputs))
+    if let Some(typed) = work.computation.typed(&report.outputs) {
+        json["values"] = Value::Object(typed);
+    }
+    Reply::new(json, work.computation.outputs_text(&report.outputs))
 }
 
 /// What a run cost one party.

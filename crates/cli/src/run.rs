@@ -2,34 +2,40 @@
 
 use std::sync::atomic::AtomicU64;
 
-use cenote_circuit::{Program, Receiver, Signature};
+use cenote_circuit::{Receiver, hex_from_bits};
 use cenote_engine::{Receivers, Role, role_of};
 use cenote_net::Channel;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::RunArgs;
+use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::{Work, cost};
+use crate::values::Given;
 use crate::workers::{Both, LineSpec, Report, RunSpec, Security, Spec, Task, owner, run_pair};
-use crate::{circuit, evidence, progress, values};
+use crate::{evidence, progress, values};
 
 pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
-    let circuit = circuit::read(&args.file)?;
+    let computation = Computation::read(&args.file)?;
     let security = args.security.chosen()?;
-    let named: Vec<Option<Role>> = args.inputs.iter().map(|input| input.owner).collect();
-    let signature = values::with_owners(circuit.signature(), &named)?;
+    let ports = computation.ports();
+    let given = values::in_order(&ports, &args.inputs, "the program")?;
+    let named: Vec<Option<Role>> = given.iter().map(|input| input.owner).collect();
+    let signature = values::with_owners(computation.signature(), &named)?;
     let owners = signature.owners();
+    // Whatever is wrong is found here, before anything starts. The two processes get plain numbers.
+    let bits: Result<Vec<Vec<bool>>, Failure> =
+        ports.iter().zip(given).map(|(port, given)| values::bits(port, given)).collect();
+    let values: Vec<String> = bits?.iter().map(|bits| hex_from_bits(bits)).collect();
     let own = |role: Role| -> Vec<String> {
-        let owned = args.inputs.iter().zip(&owners).filter(|(_, owner)| role_of(**owner) == role);
-        owned.map(|(input, _)| input.text.clone()).collect()
+        let owned = values.iter().zip(&owners).filter(|(_, owner)| role_of(**owner) == role);
+        owned.map(|(value, _)| value.clone()).collect()
     };
-    // Whatever is wrong is found here, before anything starts.
     evidence::check(args.evidence.as_deref(), security.backend())?;
-    let work = |role| Work::check(&circuit, &signature, role, &own(role), security);
-    work(Role::Garbler)?;
-    let ands = work(Role::Evaluator)?;
+    let limits = args.limits.chosen()?;
+    security.config(computation.ands())?;
     let to = match values::receivers(&signature, args.reveal_to)? {
         Receivers::Garbler => Receiver::Garbler,
         Receivers::Evaluator => Receiver::Evaluator,
@@ -46,6 +52,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
             own: own(role),
             to,
             security,
+            limits: Some(limits),
             evidence: args.evidence.clone(),
         }),
     };
@@ -53,24 +60,22 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let bar = progress::spinner("running");
     let both = run_pair(spec, &interrupt)?;
     bar.finish_and_clear();
-    reply(&signature, security, ands, &both)
+    reply(&computation, security, &both)
 }
 
 /// The work of one of the two processes.
 pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
-    let circuit = circuit::read(&spec.file)?;
+    let computation = Computation::read(&spec.file)?;
     let named: Vec<Option<Role>> = spec.owners.iter().map(|owner| Some(role_of(*owner))).collect();
-    let signature = values::with_owners(circuit.signature(), &named)?;
-    let work = Work::new(circuit, signature, role, &spec.own, spec.to.into(), spec.security)?;
-    work.keeping(spec.evidence.clone()).run(channel, role, &AtomicU64::new(0))
+    let signature = values::with_owners(computation.signature(), &named)?;
+    let own: Result<Vec<Given>, String> = spec.own.iter().map(|text| Given::parse(text)).collect();
+    let own = own.map_err(Failure::internal)?;
+    let work = Work::new(computation, signature, role, &own, spec.to.into(), spec.security)?;
+    let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
+    work.run(channel, role, &AtomicU64::new(0))
 }
 
-fn reply(
-    signature: &Signature,
-    security: Security,
-    ands: u64,
-    both: &Both,
-) -> Result<Reply, Failure> {
+fn reply(computation: &Computation, security: Security, both: &Both) -> Result<Reply, Failure> {
     let (garbler, evaluator) = (&both.garbler, &both.evaluator);
     let mut outputs = Vec::with_capacity(garbler.outputs.len());
     for (one, two) in garbler.outputs.iter().zip(&evaluator.outputs) {
@@ -79,10 +84,10 @@ fn reply(
         }
         outputs.push(one.clone().or_else(|| two.clone()));
     }
-    let json = json!({
+    let mut json = json!({
         "outputs": outputs,
         "backend": security.backend().name(),
-        "ands": ands,
+        "ands": computation.ands(),
         "adversary": garbler.adversary,
         "kappa": garbler.kappa,
         "epsilon_log2": garbler.epsilon_log2,
@@ -90,5 +95,8 @@ fn reply(
         "wall_s": garbler.wall_s.max(evaluator.wall_s),
         "parties": { "garbler": cost(garbler), "evaluator": cost(evaluator) },
     });
-    Ok(Reply::new(json, circuit::outputs_text(signature, &outputs)))
+    if let Some(typed) = computation.typed(&outputs) {
+        json["values"] = Value::Object(typed);
+    }
+    Ok(Reply::new(json, computation.outputs_text(&outputs)))
 }

@@ -1,61 +1,82 @@
-//! Values given on the command line: hexadecimal numbers, their owners, and files that hold them.
+//! Values given on the command line: numbers by the name of their port, hexadecimal ones by its place,
+//! their owners, and files that hold them.
 
 use std::fs;
 use std::io::Read;
 
-use cenote_circuit::{HexError, InputPort, Owner, Receiver, Signature, value_from_hex};
+use cenote_circuit::{HexError, Owner, Receiver, Signature, value_from_hex};
 use cenote_engine::{Receivers, Role};
+use cenote_program::{Input, ValueError};
 
 use crate::exit::Failure;
 
-/// Most bytes of a value file: as many digits as the largest port takes, and a line end.
+/// Most bytes of a file with one hexadecimal value: as many digits as the largest port takes, and a
+/// line end.
 const MAX_VALUE_FILE: u64 = 4 << 20;
+/// Bytes of a row of a file, beside its digits.
+const ROW: u64 = 64;
 
-/// A value and, where it was named, its owner. Values are secrets: `Debug` does not show them.
+/// A value and, where they were named, its owner and its port. Values are secrets: `Debug` does not
+/// show them.
 #[derive(Clone)]
-pub(crate) struct Owned {
+pub(crate) struct Given {
     pub(crate) owner: Option<Role>,
+    pub(crate) name: Option<String>,
     pub(crate) text: String,
 }
 
-impl Owned {
-    /// `garbler=HEX`, `evaluator=HEX` or `HEX`.
-    pub(crate) fn parse(text: &str) -> Result<Owned, String> {
-        let (owner, value) = match text.split_once('=') {
-            None => (None, text),
-            Some(("garbler", value)) => (Some(Role::Garbler), value),
-            Some(("evaluator", value)) => (Some(Role::Evaluator), value),
-            Some(_) => return Err("write garbler=HEX, evaluator=HEX or HEX".to_owned()),
+impl Given {
+    /// `NAME=VALUE`, `garbler=HEX`, `evaluator=HEX` or `HEX`.
+    pub(crate) fn parse(text: &str) -> Result<Given, String> {
+        let given = |owner, name: Option<&str>, text: &str| {
+            Ok(Given { owner, name: name.map(str::to_owned), text: text.to_owned() })
         };
-        Ok(Owned { owner, text: value.to_owned() })
+        // A file's name may have any signs.
+        let split = if text.starts_with('@') { None } else { text.split_once('=') };
+        match split {
+            None => given(None, None, text),
+            Some(("garbler", value)) => given(Some(Role::Garbler), None, value),
+            Some(("evaluator", value)) => given(Some(Role::Evaluator), None, value),
+            Some(("", _)) => Err("write NAME=VALUE, garbler=HEX, evaluator=HEX or HEX".to_owned()),
+            Some((name, value)) => given(None, Some(name), value),
+        }
     }
 }
 
-impl std::fmt::Debug for Owned {
+impl std::fmt::Debug for Given {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Owned").field("owner", &self.owner).finish_non_exhaustive()
+        let Given { owner, name, .. } = self;
+        f.debug_struct("Given").field("owner", owner).field("name", name).finish_non_exhaustive()
     }
 }
 
-/// The digits themselves, or those in the file that `@FILE` names.
-pub(crate) fn digits(text: &str) -> Result<String, Failure> {
+/// An input port as values are read for it.
+pub(crate) struct Port {
+    pub(crate) name: String,
+    pub(crate) bits: usize,
+    /// Its kind and shape, where it has any.
+    pub(crate) typed: Option<Input>,
+}
+
+/// The value itself, or what is in the file that `@FILE` names.
+fn content(text: &str, most: u64, holds: &str) -> Result<String, Failure> {
     let Some(name) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    let failed = |what: String| {
-        Failure::bad_input(format!("{name}: {what}; give a file with one hexadecimal number"))
-    };
+    let failed =
+        |what: String| Failure::bad_input(format!("{name}: {what}; give a file with {holds}"));
     let file = fs::File::open(name).map_err(|error| failed(error.to_string()))?;
     let mut content = String::new();
-    let read = file.take(MAX_VALUE_FILE + 1).read_to_string(&mut content);
+    let read = file.take(most + 1).read_to_string(&mut content);
     match read {
-        Ok(n) if n as u64 > MAX_VALUE_FILE => Err(failed("the file is too long".to_owned())),
+        Ok(n) if n as u64 > most => Err(failed("the file is too long".to_owned())),
         Ok(_) => Ok(content.trim().to_owned()),
         Err(error) => Err(failed(error.to_string())),
     }
 }
 
-/// The bits of one value for one port.
-pub(crate) fn bits(port: &InputPort, text: &str) -> Result<Vec<bool>, Failure> {
-    value_from_hex(&port.name, port.bits, &digits(text)?).map_err(|error| {
+/// The bits of a hexadecimal value for one port.
+fn hex_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
+    let digits = content(text, MAX_VALUE_FILE, "one hexadecimal number")?;
+    value_from_hex(&port.name, port.bits, &digits).map_err(|error| {
         let remedy = match error {
             HexError::Digit { .. } => "; use 0 to 9 and a to f",
             _ => "",
@@ -64,19 +85,72 @@ pub(crate) fn bits(port: &InputPort, text: &str) -> Result<Vec<bool>, Failure> {
     })
 }
 
-/// One value for each of `ports`, in order.
-pub(crate) fn all_bits<'p>(
-    ports: impl ExactSizeIterator<Item = &'p InputPort>,
-    texts: &[String],
+/// The bits of a value that was given by the port's name: numbers of its kind, or hexadecimal where it
+/// has none.
+fn named_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
+    let Some(typed) = &port.typed else { return hex_bits(port, text) };
+    let shape = typed.shape;
+    let most = u64::from(shape.lanes) * (u64::from(shape.width) + ROW);
+    let content = content(text, most, "one value a line")?;
+    typed.parse(&content).map_err(|error| match (text.strip_prefix('@'), error) {
+        (Some(file), ValueError { port, row: Some(row), what }) => {
+            Failure::bad_input(format!("{file}:{row}:1: --input `{port}`: {what}"))
+        }
+        (_, error) => Failure::bad_input(format!("--input {error}")),
+    })
+}
+
+/// The value that was given for each of `ports`, by their names or, for the rest, in order.
+pub(crate) fn in_order<'g>(
+    ports: &[Port],
+    given: &'g [Given],
+    who: &str,
+) -> Result<Vec<&'g Given>, Failure> {
+    let mut found: Vec<Option<&Given>> = vec![None; ports.len()];
+    for value in given {
+        let Some(name) = &value.name else { continue };
+        let place = ports.iter().position(|port| port.name == *name).ok_or_else(|| {
+            let known: Vec<&str> = ports.iter().take(20).map(|port| port.name.as_str()).collect();
+            Failure::bad_input(format!(
+                "--input {name}=..: {who} has no input `{name}` to give; inputs: {}",
+                known.join(", ")
+            ))
+        })?;
+        if found[place].replace(value).is_some() {
+            return Err(Failure::bad_input(format!(
+                "--input {name}=..: given twice; give it once"
+            )));
+        }
+    }
+    let mut rest = given.iter().filter(|value| value.name.is_none());
+    for place in &mut found {
+        *place = place.or_else(|| rest.next());
+    }
+    let placed: Option<Vec<&Given>> = found.into_iter().collect();
+    placed.filter(|_| rest.next().is_none()).ok_or_else(|| {
+        let (takes, given) = (ports.len(), given.len());
+        Failure::bad_input(format!(
+            "{who} takes {takes} values, {given} were given; repeat --input once for each port"
+        ))
+    })
+}
+
+/// The bits of a value for its port.
+pub(crate) fn bits(port: &Port, given: &Given) -> Result<Vec<bool>, Failure> {
+    match given.name {
+        Some(_) => named_bits(port, &given.text),
+        None => hex_bits(port, &given.text),
+    }
+}
+
+/// The bits of one value for each of `ports`.
+pub(crate) fn all_bits(
+    ports: &[Port],
+    given: &[Given],
     who: &str,
 ) -> Result<Vec<Vec<bool>>, Failure> {
-    if ports.len() != texts.len() {
-        let (takes, given) = (ports.len(), texts.len());
-        return Err(Failure::bad_input(format!(
-            "{who} takes {takes} values, {given} were given; repeat --input once for each port"
-        )));
-    }
-    ports.zip(texts).map(|(port, text)| bits(port, text)).collect()
+    let placed = in_order(ports, given, who)?;
+    ports.iter().zip(placed).map(|(port, value)| bits(port, value)).collect()
 }
 
 /// The signature with the owners that the request names; those of the file stand.
@@ -167,9 +241,24 @@ mod tests {
 
     #[test]
     fn values_are_not_shown() {
-        let value = Owned::parse("evaluator=c0ffee").expect("well formed");
-        assert_eq!((value.owner, value.text.as_str()), (Some(Role::Evaluator), "c0ffee"));
-        assert!(!format!("{value:?}").contains("c0ffee"));
-        assert!(Owned::parse("nobody=1").is_err());
+        for text in ["evaluator=c0ffee", "x=c0ffee", "c0ffee"] {
+            let value = Given::parse(text).expect("well formed");
+            assert_eq!(value.text, "c0ffee");
+            assert!(!format!("{value:?}").contains("c0ffee"));
+        }
+        assert!(Given::parse("=1").is_err());
+    }
+
+    #[test]
+    fn values_go_to_the_ports_they_name_and_the_rest_in_order() {
+        let port = |name: &str| Port { name: name.to_owned(), bits: 4, typed: None };
+        let ports = [port("a"), port("b"), port("c")];
+        let given = |texts: [&str; 3]| texts.map(|text| Given::parse(text).expect("well formed"));
+        let bits = |texts| all_bits(&ports, &given(texts), "the program").map_err(|f| f.message);
+        assert_eq!(bits(["b=2", "1", "3"]), bits(["1", "2", "3"]));
+        assert_eq!(bits(["c=3", "b=2", "a=1"]), bits(["1", "2", "3"]));
+        assert!(bits(["d=2", "1", "3"]).is_err_and(|said| said.contains("no input `d`")));
+        assert!(bits(["a=2", "a=1", "3"]).is_err_and(|said| said.contains("twice")));
+        assert!(all_bits(&ports, &given(["1", "2", "3"])[..2], "it").is_err());
     }
 }

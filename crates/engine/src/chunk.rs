@@ -5,9 +5,9 @@ use std::rc::Rc;
 use crate::wires::{Arena, Wire};
 
 /// ANDs of a full chunk.
-const CHUNK_ANDS: usize = 16 << 10;
+pub(crate) const CHUNK_ANDS: usize = 16 << 10;
 /// Gates of a full chunk.
-const CHUNK_GATES: usize = 128 << 10;
+pub(crate) const CHUNK_GATES: usize = 128 << 10;
 
 /// What a gate does with its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,6 +3,7 @@
 pub mod backends;
 mod chunk;
 mod claims;
+pub mod cost;
 pub mod ihash;
 mod module_job;
 mod params;

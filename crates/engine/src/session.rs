@@ -310,12 +310,8 @@ fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<J::Output, 
     Ok(output)
 }
 
-fn agree_on_session(
-    channel: &mut Channel,
-    role: Role,
-    config: &SessionConfig,
-    prg: &mut Prg,
-) -> Result<Agreed, Fault> {
+/// What both sides of a session must agree on.
+pub(crate) fn session_handshake(config: &SessionConfig) -> Result<Handshake, Fault> {
     let mut handshake = Handshake::new("session").field("backend", config.backend.name());
     match config.backend {
         Backend::Wrk => {
@@ -333,5 +329,14 @@ fn agree_on_session(
         }
         Backend::Plain | Backend::Yao => {}
     }
-    handshake.run(channel, role, prg.bytes32())
+    Ok(handshake)
+}
+
+fn agree_on_session(
+    channel: &mut Channel,
+    role: Role,
+    config: &SessionConfig,
+    prg: &mut Prg,
+) -> Result<Agreed, Fault> {
+    session_handshake(config)?.run(channel, role, prg.bytes32())
 }

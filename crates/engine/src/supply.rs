@@ -58,7 +58,7 @@ pub const MAX_TAKE: usize = 1 << 16;
 /// Most triples kept ready: 128 MiB.
 pub const MAX_STOCK: usize = 1 << 20;
 /// Spare shares made at a time for inputs, beyond what was asked for.
-const SPARE_SHARES: usize = 4096;
+pub(crate) const SPARE_SHARES: usize = 4096;
 
 impl Supply {
     /// Base OTs in both directions and the coin for the hash start points; makes no items yet.

@@ -68,6 +68,15 @@ impl Handshake {
         self
     }
 
+    /// Bytes of the hello that each side sends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        // Version, kind, role, nonce, number of fields.
+        let head = 1 + 1 + self.kind.len() + 1 + 32 + 1;
+        let field = |(name, value): &(String, Vec<u8>)| 1 + name.len() + 2 + value.len();
+        head + self.fields.iter().map(field).sum::<usize>()
+    }
+
     /// Exchanges hellos. `nonce` must be fresh randomness of this run.
     ///
     /// # Errors

@@ -112,7 +112,7 @@ fn measure(
 }
 
 /// Two cores that this process may use.
-fn two_cores() -> Option<[usize; 2]> {
+pub(crate) fn two_cores() -> Option<[usize; 2]> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
     Some([cores.next()?, cores.next()?])

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_circuit::{Owner, Receiver};
+use cenote_engine::cost::Limits;
 use cenote_engine::{Backend, JimuSwitches, Rho, SessionConfig};
 use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ impl LineSpec {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Task {
-    /// A circuit file on given values.
+    /// A program or circuit file on given values.
     Run(RunSpec),
     /// The synthetic stream of ANDs.
     And { ands: u64, security: Security },
@@ -60,7 +61,7 @@ pub(crate) enum Task {
     Mux { width: usize, muxes: u64, security: Security },
 }
 
-/// A circuit and one party's values.
+/// A program or circuit and one party's values, in hexadecimal.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct RunSpec {
     pub(crate) file: PathBuf,
@@ -70,6 +71,8 @@ pub(crate) struct RunSpec {
     pub(crate) own: Vec<String>,
     pub(crate) to: Receiver,
     pub(crate) security: Security,
+    /// What the computation may be predicted to take; `None` for whatever it takes.
+    pub(crate) limits: Option<Limits>,
     /// Where evidence goes, should there be any.
     pub(crate) evidence: Option<PathBuf>,
 }

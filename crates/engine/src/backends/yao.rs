@@ -25,9 +25,9 @@ use crate::protocols::half_gates::{evaluate, evaluate_one, garble, garble_one};
 use crate::tags;
 
 /// Gates of a full frame of tables.
-const FRAME: usize = 2 << 10;
+pub(crate) const FRAME: usize = 2 << 10;
 /// Input bits of one message.
-const PIECE: usize = 1 << 16;
+pub(crate) const PIECE: usize = 1 << 16;
 
 /// One party's end of a session.
 pub struct YaoSession {

@@ -60,7 +60,8 @@ use super::params::{JimuParams, PoolSpec};
 use crate::ihash::{LANES, Label, encoded_len};
 use crate::party::Receivers;
 use crate::protocols::coin::{CONTRIBUTION_LEN, OPENING_LEN};
-use crate::protocols::garbled_core::{Shape, inner_len};
+use crate::protocols::escrow::record_blocks;
+use crate::protocols::garbled_core::{Shape, inner_len, ready_blocks};
 
 /// What a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,6 +211,25 @@ fn passed_over(pool: &PoolSpec, buckets: usize, slots: usize) -> f64 {
     let (slots, capacity) = (slots as f64, pool.capacity as f64);
     let once = (0..pool.bucket).map(|i| (1.0 - slots / (capacity - i as f64)).max(0.0));
     once.product::<f64>().powi(buckets as i32)
+}
+
+/// Bytes that the evaluator keeps of an item in a stored pool.
+#[must_use]
+pub fn row_bytes(item: Item, params: &JimuParams) -> usize {
+    match item {
+        Item::Core(width) => super::params::row_bytes(Shape::new(width)),
+        Item::Gadget => 16 * (perm(params) / 16 + 4),
+    }
+}
+
+/// Bytes that the evaluator keeps of a ready bucket.
+#[must_use]
+pub fn ready_bytes(item: Item, params: &JimuParams) -> usize {
+    match (item, item.pool(params)) {
+        (Item::Core(width), Some(pool)) => 16 * ready_blocks(Shape::new(width), pool.bucket),
+        (Item::Gadget, Some(pool)) => 16 * (2 + pool.bucket * record_blocks(perm(params) / 16)),
+        (_, None) => 0,
+    }
 }
 
 /// Wires in escrow that stay ready beside those that are taken.

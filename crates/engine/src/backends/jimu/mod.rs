@@ -80,7 +80,7 @@ use crate::claims::{Adversary, Claims, Evidence};
 use crate::protocols::garbled_core::Conflict;
 
 /// Most openings, labels or outputs of one message.
-const MAX_PIECE: usize = 1 << 13;
+pub(crate) const MAX_PIECE: usize = 1 << 13;
 
 /// Wires in escrow that are always ready: the evaluator tries a candidate for the offset on them.
 const ESCROW_RESERVE: usize = 8;

@@ -58,7 +58,7 @@ impl PoolSpec {
     }
 
     /// Items to make when `missing` have to survive the check; mostly one batch is enough.
-    pub(super) fn fresh(&self, missing: usize) -> usize {
+    pub(crate) fn fresh(&self, missing: usize) -> usize {
         let expected = missing as f64 / (1.0 - self.check_rate());
         let spread = 4.0 * expected.sqrt() + 16.0;
         ((expected + spread) as usize).min(self.batch)
@@ -256,7 +256,7 @@ impl JimuParams {
 }
 
 /// Bytes that the evaluator keeps of a core: tables, two tags a wire, its number, its place.
-const fn row_bytes(shape: Shape) -> usize {
+pub(super) const fn row_bytes(shape: Shape) -> usize {
     16 * (shape.table_blocks() + 2 * shape.wires() + 2)
 }
 

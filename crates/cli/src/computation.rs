@@ -1,0 +1,231 @@
+//! What a file holds: a circuit, or a structured program in its text or binary form. The content
+//! tells, not the name.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use cenote_circuit::{Circuit, Gate, Program, Signature, hex_from_bits, value_from_hex};
+use cenote_engine::cost::Demand;
+use cenote_program::limits::MAX_FILE_BYTES;
+use cenote_program::{Kind, MAGIC, Module, Output, Shape, Stats};
+use serde_json::{Map, Value, json};
+
+use crate::circuit;
+use crate::exit::Failure;
+use crate::values::Port;
+
+/// A circuit or a structured program, with what counting it gives.
+pub(crate) enum Computation {
+    Circuit(Circuit),
+    Module { module: Box<Module>, stats: Stats },
+}
+
+/// The two forms of a structured program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    Text,
+    Binary,
+}
+
+impl Computation {
+    /// Reads a file; what is wrong with it is bad input, named with its place and the remedy.
+    pub(crate) fn read(file: &Path) -> Result<Computation, Failure> {
+        match form(file)? {
+            None => circuit::read(file).map(Computation::Circuit),
+            Some(form) => {
+                let module = parse(file, form)?;
+                let stats = stats(file, &module)?;
+                Ok(Computation::Module { module: Box::new(module), stats })
+            }
+        }
+    }
+
+    pub(crate) fn signature(&self) -> Signature {
+        match self {
+            Computation::Circuit(circuit) => circuit.signature(),
+            Computation::Module { module, .. } => module.signature(),
+        }
+    }
+
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        match self {
+            Computation::Circuit(circuit) => circuit.digest(),
+            Computation::Module { module, .. } => module.digest(),
+        }
+    }
+
+    /// The command that describes it.
+    pub(crate) const fn info_command(&self) -> &'static str {
+        match self {
+            Computation::Circuit(_) => "circuit info",
+            Computation::Module { .. } => "program info",
+        }
+    }
+
+    /// Conjunctions; a bound, where opened bits steer what is computed.
+    pub(crate) fn ands(&self) -> u64 {
+        match self {
+            Computation::Circuit(circuit) => conjunctions(circuit),
+            Computation::Module { stats, .. } => stats.ands,
+        }
+    }
+
+    /// What a run asks of a backend, with the owners and receivers of `signature`.
+    pub(crate) fn demand(&self, signature: &Signature) -> Demand {
+        match self {
+            Computation::Circuit(circuit) => Demand::of_circuit(circuit, signature),
+            Computation::Module { stats, .. } => Demand::new(stats.clone(), signature),
+        }
+    }
+
+    /// The input ports as values are read for them.
+    pub(crate) fn ports(&self) -> Vec<Port> {
+        match self {
+            Computation::Circuit(circuit) => circuit
+                .signature()
+                .inputs
+                .into_iter()
+                .map(|port| Port { typed: None, name: port.name, bits: port.bits })
+                .collect(),
+            Computation::Module { module, .. } => module
+                .inputs()
+                .iter()
+                .map(|port| Port {
+                    name: port.name.clone(),
+                    bits: port.shape.bits(),
+                    typed: Some(port.clone()),
+                })
+                .collect(),
+        }
+    }
+
+    /// Outputs by name as their kinds read, where ports have kinds; of `hex`, one for each port.
+    pub(crate) fn typed(&self, hex: &[Option<String>]) -> Option<Map<String, Value>> {
+        let Computation::Module { module, .. } = self else { return None };
+        let ports = module.outputs().iter().zip(hex);
+        let value = |(port, hex): (&Output, &Option<String>)| {
+            let bits = hex.as_deref().map(|hex| value_from_hex(&port.name, port.shape.bits(), hex));
+            let value = match bits {
+                Some(Ok(bits)) => typed_value(port, &bits),
+                _ => Value::Null,
+            };
+            (port.name.clone(), value)
+        };
+        Some(ports.map(value).collect())
+    }
+
+    /// One line for each output port.
+    pub(crate) fn outputs_text(&self, hex: &[Option<String>]) -> String {
+        let typed = self.typed(hex);
+        let lines = self.signature().outputs.into_iter().zip(hex).map(|(port, hex)| {
+            let text = match (&typed, hex) {
+                (_, None) => "(not received)".to_owned(),
+                (Some(typed), _) => shown(typed.get(&port.name).unwrap_or(&Value::Null)),
+                (None, Some(hex)) => hex.clone(),
+            };
+            format!("{}  {text}\n", port.name)
+        });
+        lines.collect()
+    }
+}
+
+/// The form of a structured program, or `None` for anything else, which may be a circuit.
+pub(crate) fn form(file: &Path) -> Result<Option<Form>, Failure> {
+    let unread = |error: std::io::Error| Failure::bad_input(format!("{}: {error}", file.display()));
+    // A pipe can be read once only; circuits may come through one.
+    if !std::fs::metadata(file).map_err(unread)?.is_file() {
+        return Ok(None);
+    }
+    let mut start = Vec::new();
+    let opened = File::open(file).map_err(unread)?;
+    opened.take(1 << 16).read_to_end(&mut start).map_err(unread)?;
+    // The last byte is the version, which the reader explains.
+    if start.starts_with(&MAGIC[..MAGIC.len() - 1]) {
+        return Ok(Some(Form::Binary));
+    }
+    let start = String::from_utf8_lossy(&start);
+    let mut lines = start.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let first = lines.find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let word = first.split_whitespace().next();
+    Ok((word == Some("cenote")).then_some(Form::Text))
+}
+
+/// Reads a structured program, whatever its form.
+pub(crate) fn read_module(file: &Path) -> Result<(Module, Form), Failure> {
+    let form = form(file)?.ok_or_else(|| {
+        let file = file.display();
+        Failure::bad_input(format!(
+            "{file}:1:1: this is no structured program: a text begins with `cenote 1`; for a circuit \
+             file, use `cenote circuit` or `cenote program from-circuit`"
+        ))
+    })?;
+    parse(file, form).map(|module| (module, form))
+}
+
+/// What counting a program gives.
+pub(crate) fn stats(file: &Path, module: &Module) -> Result<Stats, Failure> {
+    module.stats().map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
+}
+
+fn parse(file: &Path, form: Form) -> Result<Module, Failure> {
+    let name = file.display();
+    let unread = |what: String| Failure::bad_input(format!("{name}: {what}"));
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(|error| unread(error.to_string()))?;
+    let mut opened = opened.take(MAX_FILE_BYTES as u64 + 1);
+    opened.read_to_end(&mut bytes).map_err(|error| unread(error.to_string()))?;
+    match form {
+        Form::Binary => Module::from_bytes(&bytes).map_err(|error| unread(error.to_string())),
+        Form::Text => {
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                Failure::bad_input(format!("{name}:{line}:1: the text is not UTF-8"))
+            })?;
+            let parsed = Module::parse_text(&text);
+            parsed.map_err(|error| Failure::bad_input(format!("{name}:{error}")))
+        }
+    }
+}
+
+pub(crate) fn conjunctions(circuit: &Circuit) -> u64 {
+    circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
+}
+
+/// A value of an output as JSON: one entry, or a list with one for each lane.
+pub(crate) fn typed_value(port: &Output, bits: &[bool]) -> Value {
+    let word = |text: String| match port.kind {
+        Kind::Bool => json!(text == "true"),
+        // Larger ones would not survive readers that take all numbers for doubles.
+        Kind::UInt | Kind::Int if port.shape.width <= 53 => {
+            text.parse::<i64>().map_or(json!(text), |number| json!(number))
+        }
+        Kind::Fixed { .. } if port.shape.width <= 53 => {
+            text.parse::<f64>().map_or(json!(text), |number| json!(number))
+        }
+        _ => json!(text),
+    };
+    let words = port.show(bits);
+    if port.kind == Kind::Bits && port.shape.width == 1 && port.shape.lanes > 1 {
+        // Bits side by side, as they are given.
+        return json!(words.concat());
+    }
+    match port.shape {
+        Shape { lanes: 1, .. } => words.into_iter().next().map_or(Value::Null, word),
+        _ => words.into_iter().map(word).collect(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// Bits of each port in hexadecimal.
+pub(crate) fn hex_outputs(outputs: &[Vec<bool>]) -> Vec<Option<String>> {
+    outputs.iter().map(|bits| Some(hex_from_bits(bits))).collect()
+}

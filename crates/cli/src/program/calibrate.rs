@@ -1,0 +1,211 @@
+//! `cenote program calibrate`: short programs whose times tell how fast this machine is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cenote_engine::Backend;
+use cenote_engine::cost::{Demand, MACHINE_VERSION, Machine, Plan, Speed};
+use cenote_program::{Module, Stats};
+use etcetera::{BaseStrategy, choose_base_strategy};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::run::{Trial, security};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Format, Reply};
+use crate::progress;
+
+/// What is measured, in the order in which one figure needs the ones before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    Start,
+    Moved,
+    Statement,
+    Linear,
+    Evaluated,
+}
+
+impl Probe {
+    const ALL: [Probe; 5] =
+        [Probe::Start, Probe::Moved, Probe::Statement, Probe::Linear, Probe::Evaluated];
+
+    /// A loop that does mostly one thing, for about a tenth of a second on `backend`.
+    fn text(self, backend: Backend) -> String {
+        let (trips, width, body) = match (self, backend) {
+            (Probe::Start, _) => (1, 1, "and %3, %4"),
+            (Probe::Moved, _) => (500, 8192, "rotl{by=1} %3"),
+            (Probe::Statement, _) => (100_000, 1, "not %3"),
+            (Probe::Linear, _) => (200, 8192, "xor %3, %4"),
+            (Probe::Evaluated, Backend::Jimu) => (2, 8192, "and %3, %4"),
+            (Probe::Evaluated, Backend::Wrk) => (24, 8192, "and %3, %4"),
+            (Probe::Evaluated, _) => (200, 8192, "and %3, %4"),
+        };
+        format!(
+            "cenote 1\nprogram probe \"measures this machine\"\n\
+             input a: garbler bits b1\ninput b: evaluator bits b1\n{{\n\
+             %x = tile{{times={width}}} %0\n%y = tile{{times={width}}} %1\n\
+             %p = reshape{{lanes=1, width={width}}} %x\n%q = reshape{{lanes=1, width={width}}} %y\n\
+             %r = for {trips} (%p) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\n\
+             %c = slice{{lo=0, width=1}} %r\n}}\noutput c: both bits %c\n"
+        )
+    }
+}
+
+pub(super) fn command(output: Option<PathBuf>, format: Format) -> Result<Reply, Failure> {
+    let file = output.map_or_else(kept, Ok)?;
+    let interrupt = Interrupt::install(format)?;
+    let machine = measure(&interrupt)?;
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent).map_err(|error| unwritable(&file, &error))?;
+    }
+    let text = serde_json::to_string_pretty(&machine);
+    let text = text.map_err(|error| Failure::internal(error.to_string()))?;
+    fs::write(&file, text + "\n").map_err(|error| unwritable(&file, &error))?;
+    let shown = serde_json::to_value(machine).unwrap_or_default();
+    Ok(Reply::table(json!({ "file": file.display().to_string(), "machine": shown })))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    let file = file.display();
+    Failure::bad_input(format!("{file}: {error}; name another place with --output"))
+}
+
+/// Where the figures of this machine are kept.
+fn kept() -> Result<PathBuf, Failure> {
+    let strategy = choose_base_strategy()
+        .map_err(|error| Failure::bad_input(format!("{error}; name a file with --output")))?;
+    Ok(strategy.cache_dir().join("cenote").join("machine.json"))
+}
+
+/// The figures of this machine and where they are from.
+pub(super) fn figures(file: Option<&Path>) -> Result<(Machine, Value), Failure> {
+    if let Some(file) = file {
+        let name = file.display();
+        let machine = read(file).map_err(|what| Failure::bad_input(format!("{name}: {what}")))?;
+        return Ok((machine, json!(name.to_string())));
+    }
+    Ok(usual())
+}
+
+/// Those that are kept, or else typical ones.
+pub(crate) fn usual() -> (Machine, Value) {
+    let typical = (Machine::TYPICAL, Value::Null);
+    let Ok(file) = kept() else { return typical };
+    if !file.exists() {
+        return typical;
+    }
+    match read(&file) {
+        Ok(machine) => (machine, json!(file.display().to_string())),
+        Err(what) => {
+            let file = file.display();
+            output::note(&format!(
+                "note: {file}: {what}; `cenote program calibrate` makes it anew"
+            ));
+            typical
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Machine, String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if value["version"] != MACHINE_VERSION {
+        return Err(format!("these figures are not of version {MACHINE_VERSION}"));
+    }
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
+    let dir = TempDir::with_prefix("cenote-calibrate-")
+        .map_err(|error| Failure::internal(format!("a directory for programs: {error}")))?;
+    let bar = progress::bar((Backend::ALL.len() * Probe::ALL.len()) as u64, "measuring");
+    let mut machine = Machine::TYPICAL;
+    for backend in Backend::ALL {
+        let mut speed = Speed::default();
+        let mut start = 0.0;
+        for probe in Probe::ALL {
+            let text = probe.text(backend);
+            let file = dir.path().join("probe.txt");
+            fs::write(&file, &text).map_err(|error| Failure::internal(error.to_string()))?;
+            let module = Module::parse_text(&text).map_err(|e| Failure::internal(e.to_string()))?;
+            let stats = module.stats().map_err(|error| Failure::internal(error.to_string()))?;
+            let demand = Demand::new(stats, &module.signature());
+            let security = security(backend, None, Default::default())?;
+            let plan = Plan::new(&security.config(demand.stats.ands)?, &demand);
+            let plan = plan.map_err(Failure::unusable)?;
+            let trial = Trial::run(&file, &module.signature(), security, None, interrupt)?;
+            if probe == Probe::Start {
+                start = trial.online_s;
+                machine.process_bytes = match trial.memory[0] {
+                    0 => machine.process_bytes,
+                    bytes if backend == Backend::Plain => bytes,
+                    _ => machine.process_bytes,
+                };
+            }
+            learn(&mut speed, probe, &plan, &demand.stats, &trial, start);
+            bar.inc(1);
+        }
+        *machine.speed_mut(backend) = speed;
+    }
+    bar.finish_and_clear();
+    Ok(machine)
+}
+
+/// What one probe tells: its time without what the figures so far explain.
+fn learn(speed: &mut Speed, probe: Probe, plan: &Plan, stats: &Stats, trial: &Trial, start: f64) {
+    let explained = start
+        + plan.evaluated * speed.evaluated_s
+        + (stats.xors + stats.nots) as f64 * speed.linear_s
+        + stats.moved_bits as f64 * speed.moved_s
+        + stats.statements as f64 * speed.statement_s;
+    let rest = (trial.online_s - explained).max(0.0);
+    let each = |count: f64| rest / count.max(1.0);
+    match probe {
+        Probe::Start => speed.setup_s = (trial.wall_s - trial.preprocess_s).max(0.0),
+        Probe::Moved => speed.moved_s = each(stats.moved_bits as f64),
+        Probe::Statement => speed.statement_s = each(stats.statements as f64),
+        Probe::Linear => speed.linear_s = each((stats.xors + stats.nots) as f64),
+        Probe::Evaluated => {
+            speed.evaluated_s = each(plan.evaluated);
+            if plan.made > 0.0 {
+                speed.made_s = trial.preprocess_s / plan.made;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_are_programs_that_do_what_they_are_for() {
+        for backend in Backend::ALL {
+            for probe in Probe::ALL {
+                let module = Module::parse_text(&probe.text(backend)).expect("a program");
+                let stats = module.stats().expect("small");
+                let linear = stats.xors + stats.nots;
+                match probe {
+                    Probe::Start => assert_eq!((stats.ands, linear), (1, 0)),
+                    Probe::Moved => assert!(stats.ands + linear == 0 && stats.moved_bits > 1 << 20),
+                    Probe::Statement => assert!(stats.statements >= 100_000),
+                    Probe::Linear => assert!(stats.ands == 0 && linear > 1 << 20),
+                    Probe::Evaluated => assert!(stats.ands > 1 << 13 && linear == 0),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn figures_of_another_version_are_not_used() {
+        let dir = TempDir::new().expect("a directory");
+        let file = dir.path().join("machine.json");
+        let mut value = serde_json::to_value(Machine::TYPICAL).expect("JSON");
+        fs::write(&file, value.to_string()).expect("writable");
+        assert_eq!(read(&file), Ok(Machine::TYPICAL));
+        value["version"] = json!(MACHINE_VERSION + 1);
+        fs::write(&file, value.to_string()).expect("writable");
+        assert!(read(&file).is_err_and(|what| what.contains("version")));
+    }
+}

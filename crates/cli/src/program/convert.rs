@@ -1,0 +1,145 @@
+//! From one form to another: text and binary, to circuits and from them.
+
+use std::path::Path;
+
+use cenote_circuit::formats::bristol::write_bristol_fashion;
+use cenote_circuit::formats::ports_path;
+use cenote_circuit::{Circuit, Program, Receiver};
+use cenote_engine::{Receivers, Role};
+use cenote_program::{Builder, Kind, Module, Shape};
+use serde_json::json;
+
+use super::hex;
+use crate::circuit::{self, refuse_existing, write};
+use crate::computation::{self, Form};
+use crate::exit::Failure;
+use crate::output::Reply;
+use crate::values;
+
+/// The most gates of a program that is unrolled to a circuit: its file has some gigabytes.
+const MAX_FLAT: u64 = 1 << 26;
+
+pub(super) fn build(file: &Path, output: &Path, force: bool) -> Result<Reply, Failure> {
+    let (module, form) = computation::read_module(file)?;
+    refuse_file(output, force)?;
+    let to = match form {
+        Form::Text => Form::Binary,
+        Form::Binary => Form::Text,
+    };
+    written(&module, output, to)
+}
+
+fn written(module: &Module, output: &Path, form: Form) -> Result<Reply, Failure> {
+    let (bytes, name) = match form {
+        Form::Text => (module.to_text().into_bytes(), "text"),
+        Form::Binary => (module.to_bytes(), "binary"),
+    };
+    write(output, &bytes)?;
+    let (shown, digest) = (output.display().to_string(), hex(&module.digest()));
+    let words = format!("{name} form, {} bytes, written to {shown}\ndigest {digest}", bytes.len());
+    let json = json!({ "file": shown, "form": name, "bytes": bytes.len(), "digest": digest });
+    Ok(Reply::new(json, words))
+}
+
+fn refuse_file(output: &Path, force: bool) -> Result<(), Failure> {
+    if output.exists() && !force {
+        let output = output.display();
+        let what = format!("{output}: exists; remove it, or write over it with --force");
+        return Err(Failure::bad_input(what));
+    }
+    Ok(())
+}
+
+pub(super) fn flatten(file: &Path, output: &Path, force: bool) -> Result<Reply, Failure> {
+    let (module, _) = computation::read_module(file)?;
+    let stats = computation::stats(file, &module)?;
+    if !force {
+        refuse_existing(output)?;
+    }
+    let refuse = |what: String| Failure::bad_input(format!("{}: {what}", file.display()));
+    let stream = module.stream().ok_or_else(|| {
+        refuse("the program opens values before its end, which no circuit does".to_owned())
+    })?;
+    let gates = stats.ands.saturating_add(stats.xors).saturating_add(stats.nots);
+    if gates > MAX_FLAT {
+        return Err(refuse(format!(
+            "the program has {gates} gates, a circuit file at most {MAX_FLAT}; run the program itself"
+        )));
+    }
+    let circuit = Circuit::from_program(&stream).map_err(|error| refuse(error.to_string()))?;
+    write(output, write_bristol_fashion(&circuit))?;
+    let ports = ports_path(output);
+    write(&ports, circuit.ports_toml())?;
+    let stats = circuit.stats();
+    let (shown, beside) = (output.display().to_string(), ports.display().to_string());
+    let words = format!("{} gates, {} of them ANDs, written to {shown}", stats.gates, stats.and);
+    let json = json!({ "file": shown, "ports": beside, "gates": stats.gates, "and": stats.and });
+    Ok(Reply::new(json, words))
+}
+
+/// What a user says of a circuit that becomes a program.
+pub(super) struct Wish {
+    pub(super) name: Option<String>,
+    pub(super) owners: Option<Vec<Role>>,
+    pub(super) reveal_to: Option<Receivers>,
+}
+
+pub(super) fn from_circuit(
+    file: &Path,
+    output: &Path,
+    wish: Wish,
+    force: bool,
+) -> Result<Reply, Failure> {
+    let circuit = circuit::read(file)?;
+    refuse_file(output, force)?;
+    let module = wrapped(file, circuit, wish)?;
+    let text = output.extension().is_some_and(|extension| extension == "txt");
+    written(&module, output, if text { Form::Text } else { Form::Binary })
+}
+
+/// A program with the ports of a circuit, whose gates are its one function.
+fn wrapped(file: &Path, circuit: Circuit, wish: Wish) -> Result<Module, Failure> {
+    let none = vec![None; circuit.signature().inputs.len()];
+    let owners = wish.owners.map_or(none, |owners| owners.into_iter().map(Some).collect());
+    let signature = values::with_owners(circuit.signature(), &owners)?;
+    let to = match values::receivers(&signature, wish.reveal_to)? {
+        Receivers::Garbler => Receiver::Garbler,
+        Receivers::Evaluator => Receiver::Evaluator,
+        Receivers::Both => Receiver::Both,
+    };
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = wish.name.or(stem.map(|stem| plain_name(&stem))).unwrap_or_default();
+    let build = || {
+        let width = |bits: usize| u32::try_from(bits).unwrap_or(u32::MAX);
+        let shapes = |bits: Vec<usize>| -> Vec<Shape> {
+            bits.into_iter().map(|bits| Shape::word(width(bits))).collect()
+        };
+        let params = shapes(signature.inputs.iter().map(|port| port.bits).collect());
+        let results = shapes(signature.outputs.iter().map(|port| port.bits).collect());
+        let mut b = Builder::new(&name, "gates of a circuit file")?;
+        let function = b.circuit("gates", circuit, &params, &results)?;
+        let owners = signature.owners();
+        let mut args = Vec::with_capacity(params.len());
+        for ((port, shape), owner) in signature.inputs.iter().zip(&params).zip(owners) {
+            args.push(b.input(&port.name, owner, Kind::Bits, *shape)?);
+        }
+        let values = b.call(function, &args)?;
+        for (port, value) in signature.outputs.iter().zip(values) {
+            b.output(&port.name, port.receiver.unwrap_or(to), Kind::Bits, value)?;
+        }
+        b.finish()
+    };
+    let built: Result<Module, cenote_program::BuildError> = build();
+    built.map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
+}
+
+/// A name for a program, from that of a file.
+fn plain_name(stem: &str) -> String {
+    let sign = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let name: String = stem.chars().map(sign).collect();
+    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name
+    } else {
+        format!("_{name}")
+    }
+}

@@ -1,0 +1,155 @@
+//! `cenote program cost`: what a computation will take, on each backend.
+
+use std::fmt::Write as _;
+
+use cenote_engine::cost::{Demand, Link, Machine, Plan};
+use cenote_engine::{Backend, Receivers};
+use serde_json::{Map, Value, json};
+
+use super::args::CostArgs;
+use super::run::{Trial, security};
+use super::{calibrate, counts};
+use crate::computation::Computation;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{Format, Reply};
+use crate::party::handshake;
+use crate::workers::Security;
+
+pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure> {
+    let computation = Computation::read(&args.file)?;
+    let signature = computation.signature();
+    let demand = computation.demand(&signature);
+    let backends = match &args.backend[..] {
+        [] => vec![Backend::Yao, Backend::Wrk, Backend::Jimu],
+        named => named.to_vec(),
+    };
+    Security::check_options(&backends, args.pool, &args.refine)?;
+    let (machine, source) = calibrate::figures(args.machine.as_deref())?;
+    let interrupt = args.check.then(|| Interrupt::install(format)).transpose()?;
+    let mut results = Vec::with_capacity(backends.len());
+    for backend in backends {
+        let security = security(backend, args.pool, args.refine)?;
+        let config = security.config(demand.stats.ands)?;
+        let commands = handshake(&computation, &signature, Receivers::Both, security, None);
+        let demand = demand.clone().after(&commands);
+        let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
+        let mut result = predicted(backend, &plan, &demand, &machine, args.link);
+        if let Some(interrupt) = &interrupt {
+            let trial = Trial::run(&args.file, &signature, security, Some(args.link), interrupt)?;
+            result.insert("measured".to_owned(), measured(&trial));
+        }
+        results.push(Value::Object(result));
+    }
+    let json = json!({
+        "file": args.file.display().to_string(),
+        "link": args.link,
+        "machine": source,
+        "counts": counts(&demand.stats),
+        "backends": results,
+    });
+    let text = table(&json);
+    Ok(Reply::new(json, text))
+}
+
+fn predicted(
+    backend: Backend,
+    plan: &Plan,
+    demand: &Demand,
+    machine: &Machine,
+    link: Link,
+) -> Map<String, Value> {
+    let total = plan.total();
+    let speed = machine.speed(backend);
+    let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
+    let items: Vec<Value> = plan
+        .items
+        .iter()
+        .map(|items| {
+            json!({ "what": items.what, "width": items.width, "made": items.made, "pool": items.pool })
+        })
+        .collect();
+    let fields = json!({
+        "backend": backend.name(),
+        "seconds": plan.seconds(speed, demand, link),
+        "bytes_sent": { "garbler": total.bytes[0], "evaluator": total.bytes[1] },
+        "rounds": total.rounds,
+        "waits": total.waits,
+        "memory_bytes": { "garbler": memory[0], "evaluator": memory[1] },
+        "items": items,
+        "phases": {
+            "setup": plan.setup, "preprocess": plan.preprocess, "online": plan.online,
+        },
+    });
+    fields.as_object().cloned().unwrap_or_default()
+}
+
+fn measured(trial: &Trial) -> Value {
+    json!({
+        "seconds": trial.wall_s,
+        "bytes_sent": { "garbler": trial.bytes[0], "evaluator": trial.bytes[1] },
+        "rounds": trial.rounds,
+        "memory_bytes": { "garbler": trial.memory[0], "evaluator": trial.memory[1] },
+    })
+}
+
+/// For people: one line for each backend, and one below for what was measured.
+fn table(json: &Value) -> String {
+    let mut text = String::new();
+    let counts = &json["counts"];
+    let (rtt, mbit) = (&json["link"]["rtt_ms"], &json["link"]["mbit"]);
+    let rate = mbit.as_f64().map_or("no limit".to_owned(), |mbit| format!("{mbit} Mbit/s"));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{} ANDs, depth {}; {rtt} ms, {rate}", counts["ands"], counts["depth"]);
+    let _ = writeln!(
+        text,
+        "{:10}{:>10}{:>10}{:>10}{:>9}{:>10}{:>10}",
+        "", "time", "g -> e", "e -> g", "rounds", "memory g", "memory e"
+    );
+    for result in json["backends"].as_array().into_iter().flatten() {
+        let name = result["backend"].as_str().unwrap_or_default();
+        line(&mut text, name, result);
+        if result["measured"].is_object() {
+            line(&mut text, "  measured", &result["measured"]);
+        }
+    }
+    if json["machine"].is_null() {
+        text.push_str(
+            "times are those of a typical server; `cenote program calibrate` measures this one\n",
+        );
+    }
+    text
+}
+
+fn line(text: &mut String, name: &str, figures: &Value) {
+    let bytes =
+        |value: &Value| scaled(value.as_f64().unwrap_or(0.0), &["B", "kB", "MB", "GB", "TB"]);
+    let sent = &figures["bytes_sent"];
+    let memory = &figures["memory_bytes"];
+    let seconds = figures["seconds"].as_f64().unwrap_or(0.0);
+    let time =
+        if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") };
+    let _ = writeln!(
+        text,
+        "{name:10}{time:>10}{:>10}{:>10}{:>9}{:>10}{:>10}",
+        bytes(&sent["garbler"]),
+        bytes(&sent["evaluator"]),
+        figures["rounds"].to_string(),
+        bytes(&memory["garbler"]),
+        bytes(&memory["evaluator"]),
+    );
+}
+
+fn scaled(mut number: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    while number >= 1000.0 && unit + 1 < units.len() {
+        number /= 1000.0;
+        unit += 1;
+    }
+    let unit = units.get(unit).copied().unwrap_or_default();
+    if number < 10.0 && unit != "B" {
+        format!("{number:.2} {unit}")
+    } else {
+        format!("{number:.0} {unit}")
+    }
+}

@@ -1,0 +1,53 @@
+//! The limits of this side, from options and a file.
+
+use std::fs;
+
+use cenote_engine::cost::{Demand, Excess, Limits, Link, Machine, Plan};
+use cenote_engine::{Role, SessionConfig};
+
+use super::args::LimitArgs;
+use crate::exit::Failure;
+
+impl LimitArgs {
+    /// The limits: those of the file, else the defaults, with the options in their place.
+    pub(crate) fn chosen(&self) -> Result<Limits, Failure> {
+        let mut limits = match &self.limits {
+            None => Limits::default(),
+            Some(file) => {
+                let name = file.display();
+                let text = fs::read_to_string(file)
+                    .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+                toml::from_str(&text).map_err(|error: toml::de::Error| {
+                    let (line, column) = place(&text, error.span().map_or(0, |span| span.start));
+                    Failure::bad_input(format!("{name}:{line}:{column}: {}", error.message()))
+                })?
+            }
+        };
+        limits.ands = self.max_ands.unwrap_or(limits.ands);
+        limits.bytes = self.max_bytes.unwrap_or(limits.bytes);
+        limits.seconds = self.max_seconds.unwrap_or(limits.seconds);
+        limits.memory = self.max_memory.unwrap_or(limits.memory);
+        Ok(limits)
+    }
+}
+
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    (line, before.lines().last().filter(|_| !before.ends_with('\n')).map_or(0, str::len) + 1)
+}
+
+/// Whether `role` may compute `demand` in a session by `config`.
+pub(crate) fn check(
+    limits: &Limits,
+    config: &SessionConfig,
+    demand: &Demand,
+    machine: &Machine,
+    role: Role,
+) -> Result<Result<(), Excess>, Failure> {
+    let plan = Plan::new(config, demand).map_err(Failure::unusable)?;
+    let seconds = plan.seconds(machine.speed(config.backend), demand, Link::LAN);
+    let memory = plan.memory[role as usize].saturating_add(machine.process_bytes);
+    let [out, back] = plan.total().bytes;
+    Ok(limits.check(&demand.stats, out.saturating_add(back), seconds, memory))
+}

@@ -1,0 +1,138 @@
+//! `cenote program`: structured programs.
+
+pub(crate) mod args;
+pub(crate) mod calibrate;
+mod convert;
+mod cost;
+pub(crate) mod limits;
+mod run;
+
+use std::path::Path;
+
+use args::ProgramCommand;
+use cenote_circuit::Clear;
+use cenote_program::Stats;
+use serde_json::{Map, Value, json};
+
+use crate::computation::{self, Computation, hex_outputs};
+use crate::exit::Failure;
+use crate::output::{Format, Reply};
+use crate::values::{self, Given};
+
+pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, Failure> {
+    match command {
+        ProgramCommand::Info { file } => info(&file),
+        ProgramCommand::Show { file } => show(&file),
+        ProgramCommand::Build { file, output, force } => convert::build(&file, &output, force),
+        ProgramCommand::Eval { file, inputs } => eval(&file, &inputs),
+        ProgramCommand::Cost(args) => cost::command(&args, format),
+        ProgramCommand::Flatten { file, output, force } => convert::flatten(&file, &output, force),
+        ProgramCommand::FromCircuit { file, output, name, owners, reveal_to, force } => {
+            let wish = convert::Wish { name, owners, reveal_to };
+            convert::from_circuit(&file, &output, wish, force)
+        }
+        ProgramCommand::Calibrate { output } => calibrate::command(output, format),
+    }
+}
+
+fn info(file: &Path) -> Result<Reply, Failure> {
+    let (module, form) = computation::read_module(file)?;
+    let stats = computation::stats(file, &module)?;
+    let inputs: Vec<Value> = module
+        .inputs()
+        .iter()
+        .map(|port| {
+            json!({
+                "name": port.name, "owner": owner(port.owner),
+                "kind": port.kind.to_string(), "shape": port.shape.to_string(),
+                "lanes": port.shape.lanes, "width": port.shape.width,
+            })
+        })
+        .collect();
+    let outputs: Vec<Value> = module
+        .outputs()
+        .iter()
+        .map(|port| {
+            json!({
+                "name": port.name, "receiver": receiver(port.receiver),
+                "kind": port.kind.to_string(), "shape": port.shape.to_string(),
+                "lanes": port.shape.lanes, "width": port.shape.width,
+            })
+        })
+        .collect();
+    let functions: Vec<&str> = module.functions().iter().map(|f| f.name.as_str()).collect();
+    let head = json!({
+        "file": file.display().to_string(),
+        "form": match form {
+            computation::Form::Text => "text",
+            computation::Form::Binary => "binary",
+        },
+        "name": module.name(),
+        "about": module.about(),
+        "digest": hex(&module.digest()),
+        "reactive": module.is_reactive(),
+    });
+    let mut json = head.clone();
+    json["inputs"] = inputs.into();
+    json["outputs"] = outputs.into();
+    json["functions"] = json!(functions);
+    json["stats"] = counts(&stats);
+    let mut words = head;
+    words["inputs"] =
+        Value::Object(ports(module.inputs().iter().map(|port| {
+            (&port.name, format!("{} {} {}", owner(port.owner), port.kind, port.shape))
+        })));
+    words["outputs"] = Value::Object(ports(module.outputs().iter().map(|port| {
+        (&port.name, format!("{} {} {}", receiver(port.receiver), port.kind, port.shape))
+    })));
+    words["counts"] = json["stats"].clone();
+    Ok(Reply::table(words).with_json(json))
+}
+
+fn ports<'n>(ports: impl Iterator<Item = (&'n String, String)>) -> Map<String, Value> {
+    ports.map(|(name, text)| (name.clone(), json!(text))).collect()
+}
+
+fn counts(stats: &Stats) -> Value {
+    // A structure of numbers has no reason not to become JSON.
+    serde_json::to_value(stats).unwrap_or_default()
+}
+
+const fn owner(owner: cenote_circuit::Owner) -> &'static str {
+    match owner {
+        cenote_circuit::Owner::Garbler => "garbler",
+        cenote_circuit::Owner::Evaluator => "evaluator",
+    }
+}
+
+const fn receiver(receiver: cenote_circuit::Receiver) -> &'static str {
+    match receiver {
+        cenote_circuit::Receiver::Garbler => "garbler",
+        cenote_circuit::Receiver::Evaluator => "evaluator",
+        cenote_circuit::Receiver::Both => "both",
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn show(file: &Path) -> Result<Reply, Failure> {
+    let (module, _) = computation::read_module(file)?;
+    let text = module.to_text();
+    Ok(Reply::new(json!({ "name": module.name(), "text": text }), text))
+}
+
+fn eval(file: &Path, inputs: &[Given]) -> Result<Reply, Failure> {
+    let computation = Computation::read(file)?;
+    let bits = values::all_bits(&computation.ports(), inputs, "the program")?;
+    let outputs = match &computation {
+        Computation::Circuit(circuit) => hex_outputs(&Clear::eval(circuit, &bits)),
+        Computation::Module { module, .. } => hex_outputs(&module.evaluate(&bits)),
+    };
+    let mut json = json!({ "outputs": outputs });
+    if let Some(typed) = computation.typed(&outputs) {
+        json["values"] = Value::Object(typed);
+    }
+    Ok(Reply::new(json, computation.outputs_text(&outputs)))
+}

@@ -1,0 +1,83 @@
+//! A real run beside a prediction: two processes on this machine, inputs that are all zero.
+
+use std::path::Path;
+
+use cenote_circuit::{Receiver, Signature};
+use cenote_engine::cost::Link;
+use cenote_engine::{Backend, Role, role_of};
+
+use crate::args::{PoolSize, RefineArgs, usual_pool};
+use crate::bench::two_cores;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::workers::{LineSpec, Report, RunSpec, Security, Spec, Task, owner, run_pair};
+
+/// The session that `run` would open for these options.
+pub(super) fn security(
+    backend: Backend,
+    pool: Option<PoolSize>,
+    refine: RefineArgs,
+) -> Result<Security, Failure> {
+    let pool = pool.unwrap_or(usual_pool(backend));
+    Ok(Security::new(backend, pool, refine.rho(), refine.switches()))
+}
+
+/// What a run took; times are those of the slower party.
+pub(super) struct Trial {
+    pub(super) wall_s: f64,
+    pub(super) preprocess_s: f64,
+    pub(super) online_s: f64,
+    /// From the garbler and from the evaluator.
+    pub(super) bytes: [u64; 2],
+    /// As the garbler's channel counts them.
+    pub(super) rounds: u64,
+    /// Of each process; 0 where the system does not tell.
+    pub(super) memory: [u64; 2],
+}
+
+impl Trial {
+    pub(super) fn run(
+        file: &Path,
+        signature: &Signature,
+        security: Security,
+        link: Option<Link>,
+        interrupt: &Interrupt,
+    ) -> Result<Trial, Failure> {
+        let (owners, cores) = (signature.owners(), two_cores());
+        let line = link.map_or_else(LineSpec::default, |link| LineSpec {
+            rtt_ms: link.rtt_ms,
+            mbit: link.mbit,
+            ..LineSpec::default()
+        });
+        let own = |role: Role| -> Vec<String> {
+            let own = owners.iter().filter(|owner| role_of(**owner) == role);
+            own.map(|_| "0".to_owned()).collect()
+        };
+        let spec = |role: Role| Spec {
+            role: owner(role),
+            connect: None,
+            core: cores.map(|cores| cores[role as usize]),
+            line: line.clone(),
+            task: Task::Run(RunSpec {
+                file: file.to_owned(),
+                owners: owners.clone(),
+                own: own(role),
+                to: Receiver::Both,
+                security,
+                limits: None,
+                evidence: None,
+            }),
+        };
+        let both = run_pair(spec, interrupt)?;
+        let most = |time: fn(&Report) -> f64| time(&both.garbler).max(time(&both.evaluator));
+        let memory = |report: &Report| report.peak_rss_bytes.unwrap_or(0);
+        Ok(Trial {
+            wall_s: most(|report| report.wall_s),
+            preprocess_s: most(|report| report.preprocess_s),
+            online_s: most(|report| report.online_s),
+            bytes: [both.garbler.bytes_sent, both.evaluator.bytes_sent],
+            rounds: both.garbler.rounds,
+            memory: [memory(&both.garbler), memory(&both.evaluator)],
+        })
+    }
+}

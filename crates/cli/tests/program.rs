@@ -1,0 +1,256 @@
+//! Structured programs: files, values, prices, limits, and runs with a peer.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{ADDER, Said, parties, run, write};
+use tempfile::TempDir;
+
+const SALARIES: &str = "cenote 1
+program salaries \"a total, and who earns more\"
+input x: garbler int 3xb16
+input y: evaluator int 3xb16
+input rate: evaluator fixed.4 b12
+input bonus: garbler bool b1
+{
+  %4 = add %0, %1
+  %5 = sums{width=20, groups=1} %4
+  %6 = lts %0, %1
+  %7 = sext{width=13} %2
+  %8 = sext{width=13} %2
+  %9 = add %7, %8
+  %10 = not %3
+}
+output total: both int %5
+output less: garbler bool %6
+output twice: both fixed.4 %9
+output none: evaluator bool %10
+";
+
+const INPUTS: &str =
+    "--input x=1200,-3,0x10 --input bonus=true --input rate=-1.5 --input y=-1,-2,3";
+
+fn salaries(dir: &TempDir) -> PathBuf {
+    write(dir.path(), "salaries.any", SALARIES)
+}
+
+fn at(dir: &TempDir, name: &str) -> String {
+    dir.path().join(name).display().to_string()
+}
+
+#[track_caller]
+fn told(said: &Said) {
+    let values = &said.json["values"];
+    assert_eq!(values["total"], 1213, "{said:?}");
+    assert_eq!(values["less"], serde_json::json!([false, true, false]), "{said:?}");
+    assert_eq!(values["twice"], -3.0, "{said:?}");
+    assert_eq!(values["none"], false, "{said:?}");
+}
+
+#[test]
+fn both_forms_hold_the_same() {
+    let dir = TempDir::new().expect("a directory");
+    let (text, binary) = (salaries(&dir), at(&dir, "binary.txt"));
+    let built = run(&format!("program build {} -o {binary}", text.display())).json;
+    assert_eq!(built["form"], "binary");
+    let [one, two] = [text.display().to_string(), binary.clone()].map(|file| {
+        let info = run(&format!("program info {file}")).json;
+        let shown = run(&format!("program show {file}")).json["text"].clone();
+        told(&run(&format!("program eval {file} {INPUTS}")));
+        (info["digest"].clone(), info["stats"].clone(), info["inputs"].clone(), shown)
+    });
+    assert_eq!(one, two);
+    assert_eq!(one.0, built["digest"]);
+    assert_eq!(one.2[2]["kind"], "fixed.4");
+    assert_eq!(one.3, SALARIES, "the text is the canonical one");
+    // The content tells the form, not the name; and nothing is written over unasked.
+    let back = run(&format!("program build {binary} -o {binary}"));
+    assert!(back.error(2).contains("--force"));
+    let back = run(&format!("program build {binary} -o {binary} --force"));
+    assert_eq!((&back.json["form"], &back.json["digest"]), (&"text".into(), &one.0));
+    assert_eq!(std::fs::read_to_string(&binary).expect("it is there"), SALARIES);
+}
+
+#[test]
+fn values_are_refused_by_name_row_and_range() {
+    let dir = TempDir::new().expect("a directory");
+    let file = salaries(&dir);
+    let column = write(dir.path(), "column.txt", "1200\n40000\n16\n").display().to_string();
+    for (wrong, said) in [
+        (INPUTS.replace("x=1200", "x=40000"), "`x`, row 1: 40000 is out of range: int b16"),
+        (INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}")), "column.txt:2:1: --input `x`"),
+        (INPUTS.replace(",0x10", ""), "`x`: 3 values are needed, 2 were given"),
+        (INPUTS.replace("rate=-1.5", "rate=much"), "`rate`: `much` is no fixed.4 b12"),
+        (INPUTS.replace("y=", "z="), "no input `z` to give; inputs: x, y, rate, bonus"),
+        (INPUTS.replace("--input bonus=true", ""), "takes 4 values, 3 were given"),
+        (format!("{INPUTS} --input x=1,2,3"), "given twice"),
+    ] {
+        let got = run(&format!("program eval {} {wrong}", file.display()));
+        assert!(got.error(2).contains(said), "{wrong}: {got:?}");
+    }
+    let good = INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}"));
+    write(dir.path(), "column.txt", "1200\n-3\n16\n");
+    told(&run(&format!("program eval {} {good}", file.display())));
+}
+
+#[test]
+fn files_that_are_no_programs_are_bad_input_with_their_place() {
+    let dir = TempDir::new().expect("a directory");
+    let wrong = SALARIES.replace("add %0, %1", "add %0, %2");
+    let wrong = write(dir.path(), "wrong.txt", &wrong).display().to_string();
+    for command in ["program info", "program show", "run"] {
+        let said = run(&format!("{command} {wrong}"));
+        assert!(said.error(2).contains(&format!("{wrong}:8:")), "{said:?}");
+    }
+    let later = SALARIES.replace("cenote 1", "cenote 2");
+    let later = write(dir.path(), "later.txt", &later).display().to_string();
+    assert!(run(&format!("program info {later}")).error(2).contains("version 1"));
+    let cut = dir.path().join("cut");
+    std::fs::write(&cut, b"\x89cenote\x01\x05").expect("writable");
+    assert!(run(&format!("program info {}", cut.display())).error(2).contains("byte "));
+    let adder = write(dir.path(), "adder.txt", ADDER).display().to_string();
+    assert!(run(&format!("program info {adder}")).error(2).contains("cenote circuit"));
+}
+
+#[test]
+fn circuits_become_programs_and_programs_circuits() {
+    let dir = TempDir::new().expect("a directory");
+    let adder = write(dir.path(), "adder.txt", ADDER).display().to_string();
+    let (program, flat) = (at(&dir, "adder.cenote"), at(&dir, "flat.txt"));
+    run(&format!("program from-circuit {adder} -o {program} --owners e,g --reveal-to garbler"));
+    let info = run(&format!("program info {program}")).json;
+    assert_eq!((&info["form"], &info["stats"]["ands"]), (&"binary".into(), &3.into()));
+    assert_eq!(info["inputs"][0]["owner"], "evaluator");
+    assert_eq!(info["outputs"][1]["receiver"], "garbler");
+    let flattened = run(&format!("program flatten {program} -o {flat}"));
+    assert_eq!(flattened.json["and"], 3, "{flattened:?}");
+    let values = "--input 3 --input 1";
+    for line in [
+        format!("circuit eval {adder}"),
+        format!("circuit eval {flat}"),
+        format!("program eval {program}"),
+    ] {
+        assert_eq!(run(&format!("{line} {values}")).outputs(), [Some("4"), Some("1")], "{line}");
+    }
+    // Owners and receivers survive in the ports file.
+    let named = run(&format!("run {flat} --backend plain --input garbler=3 --input evaluator=1"));
+    assert!(named.error(2).contains("the other party"), "{named:?}");
+    let reactive = SALARIES.replace("%10 = not %3", "%10 = reveal %3");
+    let reactive = write(dir.path(), "reactive.txt", &reactive).display().to_string();
+    let said = run(&format!("program flatten {reactive} -o {}", at(&dir, "no.txt")));
+    assert!(said.error(2).contains("opens values"));
+}
+
+#[test]
+fn every_backend_runs_a_program_on_this_machine() {
+    let dir = TempDir::new().expect("a directory");
+    let file = salaries(&dir);
+    for backend in ["plain", "yao", "wrk", "jimu"] {
+        let said = run(&format!("run {} --backend {backend} {INPUTS}", file.display()));
+        told(&said);
+    }
+}
+
+#[test]
+fn two_commands_run_a_program_and_get_what_is_theirs() {
+    let dir = TempDir::new().expect("a directory");
+    let text = salaries(&dir).display().to_string();
+    let binary = at(&dir, "program");
+    run(&format!("program build {text} -o {binary}"));
+    let line = "--insecure-plaintext --backend yao";
+    // One has the text, the other the binary form: the digest is the same.
+    let (garbler, evaluator) = parties(
+        &format!("{text} {line} --input x=1200,-3,16 --input bonus=1"),
+        &format!("{binary} {line} --input y=-1,-2,3 --input fe8"),
+    );
+    assert_eq!(garbler.json["values"]["total"], 1213, "{garbler:?}");
+    assert_eq!(evaluator.json["values"]["twice"], -3.0, "{evaluator:?}");
+    assert!(garbler.json["values"]["none"].is_null() && evaluator.json["values"]["less"].is_null());
+    let other = SALARIES.replace("lts %0, %1", "les %0, %1");
+    let other = write(dir.path(), "other.txt", &other).display().to_string();
+    let (garbler, evaluator) = parties(
+        &format!("{text} {line} --input x=1,2,3 --input bonus=1"),
+        &format!("{other} {line} --input y=-1,-2,3 --input rate=0"),
+    );
+    for said in [garbler, evaluator] {
+        assert!(said.error(3).contains("program info"), "{said:?}");
+    }
+}
+
+/// Multiplies often enough to be above any small limit.
+const LONG: &str = "cenote 1
+program long \"multiplies\"
+input x: garbler uint b64
+input y: evaluator uint b64
+{
+  %2 = for 1000000 (%0) { |%3|
+    %4 = mul %3, %1
+    yield %4
+  }
+}
+output z: both uint %2
+";
+
+#[test]
+fn what_is_above_a_limit_is_refused_on_both_sides_before_anything_runs() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "long.txt", LONG).display().to_string();
+    let side = |name: &str, limit: &str| {
+        format!("{file} --insecure-plaintext --input {name}=1 --backend yao {limit}")
+    };
+    let limits = write(dir.path(), "limits.toml", "moved_bits = 1000\n").display().to_string();
+    for (limit, named) in [
+        ("--max-ands 1000".to_owned(), "ANDs predicted"),
+        ("--max-bytes 1000".to_owned(), "bytes on the wire predicted"),
+        ("--max-seconds 0.001".to_owned(), "seconds predicted"),
+        ("--max-memory 1000".to_owned(), "bytes of memory predicted"),
+        (format!("--limits {limits}"), "bits moved predicted"),
+    ] {
+        let (garbler, evaluator) = parties(&side("x", &limit), &side("y", ""));
+        let (own, peers) = (garbler.error(3), evaluator.error(3));
+        assert!(own.contains(named) && own.contains("the limit of"), "{own}");
+        assert!(peers.contains(named) && peers.contains("limits of the other side"), "{peers}");
+        assert!(!peers.contains("1000"), "the limit is its owner's business: {peers}");
+    }
+    let said = run(&format!("run {file} --backend yao --input x=1 --input y=1 --max-ands 7"));
+    assert!(said.error(3).contains("limit of 7"), "{said:?}");
+    // What nobody could run is refused without being asked.
+    let endless = LONG.replace("1000000", "1000000000").replace("b64", "b4096");
+    let endless = write(dir.path(), "endless.txt", &endless).display().to_string();
+    let said = run(&format!("run {endless} --backend yao --input x=1 --input y=1"));
+    assert!(said.error(3).contains("limit"), "{said:?}");
+    let typo = write(dir.path(), "typo.toml", "\nand = 1\n").display().to_string();
+    let said = run(&format!("run {file} --input x=1 --input y=1 --limits {typo}"));
+    assert!(said.error(2).contains("typo.toml:2:1"), "{said:?}");
+}
+
+/// How far a prediction is from what was measured.
+fn off(result: &serde_json::Value, field: &str, party: &str) -> f64 {
+    let number = |value: &serde_json::Value| value[field][party].as_f64().expect("a number");
+    (number(result) / number(&result["measured"]) - 1.0).abs()
+}
+
+#[test]
+fn costs_are_predicted_for_programs_and_circuits_and_checked_by_a_run() {
+    let dir = TempDir::new().expect("a directory");
+    let file = salaries(&dir).display().to_string();
+    let adder = write(dir.path(), "adder.txt", ADDER).display().to_string();
+    for file in [&file, &adder] {
+        let said =
+            run(&format!("program cost {file} --link 1,1000 --backend yao,wrk --check")).json;
+        assert_eq!(said["link"]["rtt_ms"], 1.0);
+        for result in said["backends"].as_array().expect("a list") {
+            for party in ["garbler", "evaluator"] {
+                assert!(off(result, "bytes_sent", party) < 0.1, "{result}");
+            }
+            assert!(result["seconds"].as_f64().expect("a number") > 0.0);
+        }
+    }
+    let all = run(&format!("program cost {file} --link wan")).json;
+    let names = all["backends"].as_array().expect("a list").iter().map(|r| r["backend"].clone());
+    assert_eq!(names.collect::<Vec<_>>(), ["yao", "wrk", "jimu"]);
+    assert!(run(&format!("program cost {file} --link far")).error(2).contains("lan, wan"));
+    let missing = Path::new("/nonexistent/machine.json").display().to_string();
+    run(&format!("program cost {file} --machine {missing}")).error(2);
+}

@@ -1,0 +1,103 @@
+//! What a computation asks of a backend.
+
+use cenote_circuit::{Circuit, Program, Signature};
+use cenote_net::{Handshake, Role};
+use cenote_program::Stats;
+
+use crate::chunk::{CHUNK_ANDS, CHUNK_GATES};
+use crate::party::Receivers;
+use crate::program_job::role_of;
+
+/// Counts of a computation, its inputs and its outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Gates and bits.
+    pub stats: Stats,
+    /// Owner and bits of each input, in order.
+    pub inputs: Vec<(Role, u64)>,
+    /// Bits of the outputs for each set of receivers that has any.
+    pub outputs: Vec<(Receivers, u64)>,
+    /// Bytes of the hello of the job, about.
+    pub(super) job_hello: usize,
+    /// Bytes of a hello before that of the session.
+    pub(super) first_hello: Option<usize>,
+}
+
+impl Demand {
+    /// The demand of a program with these counts and ports; outputs that name no receiver go to both.
+    #[must_use]
+    pub fn new(stats: Stats, signature: &Signature) -> Demand {
+        let owners = signature.owners().into_iter().map(role_of);
+        let bits = signature.inputs.iter().map(|port| port.bits as u64);
+        let mut outputs = Vec::new();
+        for to in [Receivers::Evaluator, Receivers::Garbler, Receivers::Both] {
+            let ports = signature
+                .outputs
+                .iter()
+                .filter(|port| port.receiver.map_or(Receivers::Both, Receivers::from) == to);
+            let ports: Vec<u64> = ports.map(|port| port.bits as u64).collect();
+            if !ports.is_empty() {
+                outputs.push((to, ports.iter().sum()));
+            }
+        }
+        // Session, digest and a name: names are a few bytes of this.
+        let hello = Handshake::new("job").field("session", [0; 32]).field("program", [0; 16]);
+        let job_hello = hello.field("digest", [0; 64]).encoded_len();
+        Demand { stats, inputs: owners.zip(bits).collect(), outputs, job_hello, first_hello: None }
+    }
+
+    /// The demand of a circuit under the owners and receivers of `signature`.
+    #[must_use]
+    pub fn of_circuit(circuit: &Circuit, signature: &Signature) -> Demand {
+        let counts = circuit.stats();
+        let stats = Stats {
+            ands: counts.and as u64,
+            xors: counts.xor as u64,
+            nots: counts.inv as u64,
+            depth: counts.and_depth as u64,
+            live_bits: counts.live_wires as u64,
+            ..Stats::default()
+        };
+        let mut demand = Demand::new(stats, signature);
+        demand.job_hello += 24 + circuit.signature().inputs.len().min(60) * 9;
+        demand
+    }
+
+    /// The demand with one handshake more, which comes before the session.
+    #[must_use]
+    pub fn after(mut self, handshake: &Handshake) -> Demand {
+        self.first_hello = Some(handshake.encoded_len());
+        self
+    }
+
+    /// Bits of all inputs of a party.
+    pub(super) fn input_bits(&self, of: Role) -> u64 {
+        let own = self.inputs.iter().filter(|(owner, _)| *owner == of);
+        own.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
+    }
+
+    /// What is opened at the end and on the way, as (receivers, times, bits altogether).
+    pub(super) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
+        let early = (self.stats.reveals > 0).then_some((
+            Receivers::Both,
+            self.stats.reveals,
+            self.stats.revealed_bits,
+        ));
+        let last = self.outputs.iter().map(|(to, bits)| (*to, 1, *bits));
+        early.into_iter().chain(last)
+    }
+
+    /// Chunks in which recorded gates are handed on: full ones, and what is there when something is
+    /// opened.
+    pub(super) fn chunks(&self) -> u64 {
+        let Stats { ands, xors, nots, reveals, .. } = self.stats;
+        let gates = ands.saturating_add(xors).saturating_add(nots);
+        let full = ands.div_ceil(CHUNK_ANDS as u64).max(gates.div_ceil(CHUNK_GATES as u64));
+        full.saturating_add(reveals)
+    }
+
+    /// Those of them that have ANDs.
+    pub(super) fn and_chunks(&self) -> u64 {
+        self.chunks().min(self.stats.ands)
+    }
+}

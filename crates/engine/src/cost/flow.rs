@@ -1,0 +1,100 @@
+//! What a part of a session puts on the wire.
+
+use cenote_net::{HEADER_LEN, Role};
+use cenote_ot::{Params as OtParams, message_len, setup_len};
+use serde::{Deserialize, Serialize};
+
+use crate::protocols::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+
+/// Traffic of a part of a session. Sums and products stop at the largest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Bytes with frame headers, from the garbler and from the evaluator.
+    pub bytes: [u64; 2],
+    /// Frames, from the garbler and from the evaluator.
+    pub frames: [u64; 2],
+    /// Rounds as a channel counts them, at the garbler.
+    pub rounds: u64,
+    /// How often one side waits for a message that the other one sends only then: each costs half a
+    /// round-trip time.
+    pub waits: u64,
+}
+
+impl Flow {
+    /// `frames` messages of `payload` bytes altogether.
+    pub(super) fn sends(mut self, from: Role, payload: u64, frames: u64) -> Flow {
+        let headers = frames.saturating_mul(HEADER_LEN as u64);
+        let place = from as usize;
+        self.bytes[place] = self.bytes[place].saturating_add(payload).saturating_add(headers);
+        self.frames[place] = self.frames[place].saturating_add(frames);
+        self
+    }
+
+    /// The same message from both sides at once.
+    pub(super) fn crosses(self, payload: u64, frames: u64) -> Flow {
+        self.sends(Role::Garbler, payload, frames).sends(Role::Evaluator, payload, frames)
+    }
+
+    pub(super) fn waits(mut self, rounds: u64, waits: u64) -> Flow {
+        self.rounds = self.rounds.saturating_add(rounds);
+        self.waits = self.waits.saturating_add(waits);
+        self
+    }
+
+    pub(super) fn times(self, count: u64) -> Flow {
+        let times = |x: u64| x.saturating_mul(count);
+        Flow {
+            bytes: self.bytes.map(times),
+            frames: self.frames.map(times),
+            rounds: times(self.rounds),
+            waits: times(self.waits),
+        }
+    }
+
+    /// Both one after the other.
+    #[must_use]
+    pub fn and(self, other: Flow) -> Flow {
+        let add = |a: [u64; 2], b: [u64; 2]| [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])];
+        Flow {
+            bytes: add(self.bytes, other.bytes),
+            frames: add(self.frames, other.frames),
+            rounds: self.rounds.saturating_add(other.rounds),
+            waits: self.waits.saturating_add(other.waits),
+        }
+    }
+
+    /// A set-up of correlated OT; `sender` has the offset.
+    pub(super) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
+        let (from_sender, from_receiver) = setup_len(params);
+        self.sends(sender, from_sender as u64, 1).sends(sender.peer(), from_receiver as u64, 2)
+    }
+
+    /// `count` correlated OTs: messages of their receiver alone.
+    pub(super) fn cots(self, params: OtParams, receiver: Role, count: u64) -> Flow {
+        let (chunk, count) = (params.chunk() as u64, count.next_multiple_of(128));
+        let (whole, rest) = (count / chunk, count % chunk);
+        let message = |cots: u64| message_len(params, cots as usize) as u64;
+        let whole = Flow::default().sends(receiver, message(chunk), 1).times(whole);
+        let rest = if rest > 0 { self.sends(receiver, message(rest), 1) } else { self };
+        rest.and(whole)
+    }
+
+    /// A toss of a joint coin.
+    pub(super) fn toss(self) -> Flow {
+        self.sends(Role::Garbler, 32, 1).sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1).sends(
+            Role::Garbler,
+            OPENING_LEN as u64,
+            1,
+        )
+    }
+
+    /// A handshake with hellos of `bytes` bytes.
+    pub(super) fn hello(self, bytes: usize) -> Flow {
+        self.crosses(bytes as u64, 1).waits(1, 1)
+    }
+}
+
+/// Bytes of `bits` packed bits.
+pub(super) const fn packed(bits: u64) -> u64 {
+    bits.div_ceil(8)
+}

@@ -1,0 +1,216 @@
+//! The plan of a session of `jimu`, by the formulas of its `costs` (docs/protocols/jimu.md, "Costs").
+
+use cenote_net::Role::{Evaluator, Garbler};
+use cenote_ot::watch;
+
+use super::flow::{Flow, packed};
+use super::{Demand, Items, Plan};
+use crate::backends::jimu::costs::{self, InputBatch, Item};
+use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
+use crate::chunk::{CHUNK_ANDS, CORE_WIDTHS};
+use crate::party::Receivers;
+
+/// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
+/// operation that reads it, its message; its label, its tag.
+const LIVE: [u64; 2] = [64 + 96, 64 + 136];
+/// Bytes of an item in a stored pool, at the garbler.
+const NUMBER: u64 = 16;
+/// Strips and buffers of the connection.
+const FIXED: u64 = 6 << 20;
+/// Bytes of an AND of a chunk: solders, openings, tags.
+const FLYING: u64 = 600;
+
+pub(super) fn plan(params: &JimuParams, demand: &Demand) -> Plan {
+    let mut plan = Plan { setup: setup(params), ..Plan::default() };
+    let fixed = FIXED + FLYING * demand.stats.ands.min(CHUNK_ANDS as u64);
+    let live = |each: u64| demand.stats.live_bits.saturating_mul(each).saturating_add(fixed);
+    plan.memory = LIVE.map(live);
+    let mut solders = 0u64;
+    for (width, cores) in cores(params, demand) {
+        let Some(pool) = Item::Core(width).pool(params) else { continue };
+        let openings = cores.saturating_mul(width as u64 + 1);
+        solders = solders.saturating_add(openings);
+        plan.evaluated += cores as f64 * (width * pool.bucket) as f64;
+        supply(params, Item::Core(width), pool, cores, &mut plan);
+    }
+    let opening = costs::opening(params) as u64;
+    let frames = (solders / MAX_PIECE as u64).saturating_add(demand.and_chunks());
+    plan.online = plan.online.sends(Garbler, solders.saturating_mul(opening), frames);
+    plan.online = plan.online.waits(0, 1);
+    inputs(params, demand, &mut plan);
+    let alone: u64 = outputs(params, demand, &mut plan);
+    let escrowed = demand.input_bits(Garbler).saturating_add(alone);
+    if escrowed > 0 || demand.stats.ands > 0 {
+        let wires = escrowed.saturating_add(costs::RESERVE as u64);
+        supply(params, Item::Gadget, &params.escrow, wires, &mut plan);
+    }
+    plan
+}
+
+/// Cores of each width that the ANDs of the program take: the widest first, single ANDs for the rest.
+fn cores(params: &JimuParams, demand: &Demand) -> Vec<(usize, u64)> {
+    let mut found: Vec<(usize, u64)> = Vec::new();
+    let mut lanes = 0u64;
+    for width in CORE_WIDTHS.into_iter().filter(|width| params.muxes.iter().any(|m| m.0 == *width))
+    {
+        let wider = found.first().map(|_| found.iter().map(|(width, _)| *width));
+        let rest = |bits: u64| match &wider {
+            // What wider cores left of a multiplexer.
+            Some(widths) => widths.clone().fold(bits, |rest, width| rest % width as u64),
+            None => bits,
+        };
+        let count = demand.stats.muxes.iter().fold(0u64, |sum, (bits, count)| {
+            sum.saturating_add((rest(u64::from(*bits)) / width as u64).saturating_mul(*count))
+        });
+        found.push((width, count));
+        lanes = lanes.saturating_add(count.saturating_mul(width as u64));
+    }
+    found.push((1, demand.stats.ands.saturating_sub(lanes)));
+    found
+}
+
+fn setup(params: &JimuParams) -> Flow {
+    let mut flow = Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Garbler);
+    for code in [params.codes.labels, params.codes.perms] {
+        let seeds = code.n as usize;
+        let (out, back) = watch::message_len(seeds);
+        flow = flow.cots(params.ot, Evaluator, seeds as u64).sends(Garbler, out as u64, 2).sends(
+            Evaluator,
+            back as u64,
+            2,
+        );
+    }
+    let last = costs::offset(params) + costs::answer(params);
+    flow.sends(Garbler, last as u64, 2).toss().waits(5, 11)
+}
+
+/// What ends a batch beside its bulk: the sacrificed wires, the coin, the answer.
+fn batch_end(params: &JimuParams) -> Flow {
+    let fixed = costs::closing(params) + costs::answer(params);
+    Flow::default().sends(Garbler, fixed as u64, 2).toss().waits(1, 2)
+}
+
+/// A batch of `items`, with the expected number of checked ones.
+fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: usize) -> Flow {
+    let made = costs::strips(params, item, items) + costs::plain_strips(params, extra);
+    let checked = pool.check_rate() * items as f64 * costs::check(params, item, 1) as f64;
+    let wires = hashed(item, items) as u64;
+    batch_end(params).sends(Garbler, made as u64, wires / 3072 + 1).sends(
+        Garbler,
+        checked as u64,
+        checked as u64 / (64 * MAX_PIECE as u64) + 1,
+    )
+}
+
+/// Hashed wires of items.
+fn hashed(item: Item, items: usize) -> f64 {
+    let wires = match item {
+        Item::Core(width) => 2 * width + 1,
+        Item::Gadget => 1,
+    };
+    (wires * items) as f64
+}
+
+/// Fills a pool and refills it until `taken` buckets were there.
+fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &mut Plan) {
+    if taken == 0 {
+        return;
+    }
+    let rate = pool.check_rate();
+    let mut missing = pool.capacity as f64;
+    while missing > 0.5 {
+        let items = pool.fresh(missing.ceil() as usize);
+        plan.preprocess = plan.preprocess.and(batch(params, item, pool, items, 0));
+        plan.made += hashed(item, items);
+        missing -= items as f64 * (1.0 - rate);
+    }
+    let survivors = pool.batch as f64 * (1.0 - rate);
+    let buckets = (survivors / pool.bucket as f64).max(1.0) as usize;
+    let refills = taken.div_ceil(buckets as u64);
+    let each = refill(params, item, pool, buckets);
+    plan.preprocess = plan.preprocess.and(each.times(refills));
+    plan.made += refills as f64 * hashed(item, pool.batch);
+    if params.switches.compact {
+        // The garbler makes and hashes the whole pool again for every batch.
+        plan.made += refills as f64 * hashed(item, pool.capacity);
+    }
+    let (what, width) = match item {
+        Item::Core(1) => ("garbled ANDs", 1),
+        Item::Core(width) => ("garbled cores", width as u32),
+        Item::Gadget => ("escrow gadgets", 1),
+    };
+    let fresh = refills.saturating_mul(pool.batch as u64);
+    let made = fresh.saturating_add(pool.capacity as u64);
+    plan.items.push(Items { what, width, made, pool: pool.capacity as u64 });
+    let kept = [NUMBER, costs::row_bytes(item, params) as u64];
+    for (memory, kept) in plan.memory.iter_mut().zip(kept) {
+        let kept = if params.switches.compact { 8 } else { kept } * pool.capacity as u64;
+        let ready = costs::ready_bytes(item, params) as u64 * buckets as u64;
+        let fresh = costs::row_bytes(item, params) as u64 * pool.batch as u64;
+        *memory = memory.saturating_add(kept + ready + fresh);
+    }
+}
+
+/// One refill of a pool, all that its buckets take included.
+fn refill(params: &JimuParams, item: Item, pool: &PoolSpec, buckets: usize) -> Flow {
+    let (extra, solders) = match item {
+        Item::Core(width) => (0, costs::inner(params, width, pool, buckets)),
+        Item::Gadget => (pool.batch / pool.bucket, costs::escrow(params, buckets)),
+    };
+    let frames = solders as u64 / (64 * MAX_PIECE as u64) + 1;
+    let mut flow =
+        batch(params, item, pool, pool.batch, extra).sends(Garbler, solders as u64, frames);
+    if params.switches.compact {
+        let slots = costs::drawn_slots(pool, buckets) as usize;
+        let again = costs::again(params, item, slots) as u64;
+        let nodes = 32 * costs::rest_nodes(pool, buckets) as u64;
+        flow = flow.sends(Garbler, again, again / (1 << 18) + 1).sends(Garbler, nodes, 1);
+    }
+    flow
+}
+
+fn inputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
+    let mut ready = 0u64;
+    for &(owner, bits) in &demand.inputs {
+        let pieces = bits.div_ceil(MAX_PIECE as u64);
+        if owner == Garbler {
+            plan.online = plan.online.sends(Garbler, bits.saturating_mul(48), pieces);
+            continue;
+        }
+        while ready < bits {
+            let missing = usize::try_from(bits - ready).unwrap_or(usize::MAX / 2);
+            let (wires, kept) = costs::input_batch(params, missing.min(MAX_PIECE));
+            let parts = InputBatch::new(params, wires);
+            let batches =
+                if bits - ready > 2 * kept as u64 { (bits - ready) / kept as u64 } else { 1 };
+            let one = batch_end(params)
+                .cots(params.ot, Evaluator, wires as u64)
+                .sends(Garbler, (parts.strip + parts.proof) as u64, 2)
+                .sends(Evaluator, parts.sums as u64, 1)
+                .waits(1, 3);
+            plan.preprocess = plan.preprocess.and(one.times(batches));
+            plan.made += batches as f64 * wires as f64;
+            ready = ready.saturating_add(batches.saturating_mul(kept as u64));
+        }
+        ready -= bits;
+        plan.online = plan.online.sends(Evaluator, packed(bits), pieces).waits(pieces, pieces);
+    }
+}
+
+/// Traffic of outputs; gives the bits that the garbler alone receives.
+fn outputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) -> u64 {
+    let mut alone = 0u64;
+    for (to, times, bits) in demand.openings() {
+        let pieces = bits.div_ceil(MAX_PIECE as u64).max(times);
+        let perms = bits.saturating_mul(costs::perm(params) as u64);
+        plan.online = plan.online.sends(Garbler, perms, pieces).waits(0, times);
+        if to.include(Garbler) {
+            let report = packed(bits).saturating_add(16 * pieces);
+            plan.online = plan.online.sends(Evaluator, report, pieces).waits(pieces, pieces);
+        }
+        if to == Receivers::Garbler {
+            alone = alone.saturating_add(bits);
+        }
+    }
+    alone
+}

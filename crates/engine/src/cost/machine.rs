@@ -1,0 +1,140 @@
+//! How fast a machine is and what a link carries: measured once, used for every prediction.
+
+use std::time::Duration;
+
+use cenote_net::Shape;
+use serde::{Deserialize, Serialize};
+
+use super::Flow;
+use crate::session::Backend;
+
+/// Version of the stored form of a [`Machine`]; files of another one are measured again.
+pub const MACHINE_VERSION: u32 = 1;
+
+/// What was measured of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// [`MACHINE_VERSION`].
+    pub version: u32,
+    /// Clear evaluation.
+    pub plain: Speed,
+    /// Half gates.
+    pub yao: Speed,
+    /// Authenticated garbling.
+    pub wrk: Speed,
+    /// Garbled cores.
+    pub jimu: Speed,
+    /// Bytes of a process that does nothing.
+    pub process_bytes: u64,
+}
+
+/// Seconds that the slower of two parties takes, both on cores of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Speed {
+    /// Starting, connecting and opening a session.
+    pub setup_s: f64,
+    /// A unit of [`super::Plan::made`].
+    pub made_s: f64,
+    /// A unit of [`super::Plan::evaluated`].
+    pub evaluated_s: f64,
+    /// A gate that is no conjunction.
+    pub linear_s: f64,
+    /// A bit that a statement gives.
+    pub moved_s: f64,
+    /// A statement.
+    pub statement_s: f64,
+}
+
+impl Machine {
+    /// Figures of a server core of 2024 with wide AES instructions, for machines that were not measured.
+    pub const TYPICAL: Machine = Machine {
+        version: MACHINE_VERSION,
+        plain: Speed {
+            setup_s: 5e-3,
+            made_s: 0.0,
+            evaluated_s: 5e-9,
+            linear_s: 5e-9,
+            moved_s: 3e-9,
+            statement_s: 2e-7,
+        },
+        yao: Speed {
+            setup_s: 2e-2,
+            made_s: 0.0,
+            evaluated_s: 4e-8,
+            linear_s: 1e-8,
+            moved_s: 1e-8,
+            statement_s: 3e-7,
+        },
+        wrk: Speed {
+            setup_s: 4e-2,
+            made_s: 3e-7,
+            evaluated_s: 2e-7,
+            linear_s: 4e-8,
+            moved_s: 2e-8,
+            statement_s: 3e-7,
+        },
+        jimu: Speed {
+            setup_s: 6e-2,
+            made_s: 4e-7,
+            evaluated_s: 3e-7,
+            linear_s: 4e-8,
+            moved_s: 2e-8,
+            statement_s: 3e-7,
+        },
+        process_bytes: 8 << 20,
+    };
+
+    /// The figures for a backend.
+    #[must_use]
+    pub const fn speed(&self, backend: Backend) -> &Speed {
+        match backend {
+            Backend::Plain => &self.plain,
+            Backend::Yao => &self.yao,
+            Backend::Wrk => &self.wrk,
+            Backend::Jimu => &self.jimu,
+        }
+    }
+
+    /// As [`Self::speed`], to be changed.
+    pub const fn speed_mut(&mut self, backend: Backend) -> &mut Speed {
+        match backend {
+            Backend::Plain => &mut self.plain,
+            Backend::Yao => &mut self.yao,
+            Backend::Wrk => &mut self.wrk,
+            Backend::Jimu => &mut self.jimu,
+        }
+    }
+}
+
+/// A line between two parties.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Link {
+    /// Round-trip time in milliseconds.
+    pub rtt_ms: f64,
+    /// Bandwidth of each direction in Mbit/s; `None` for a line that never is what one waits for.
+    pub mbit: Option<f64>,
+}
+
+impl Link {
+    /// Both parties on one machine.
+    pub const LOOPBACK: Link = Link { rtt_ms: 0.0, mbit: None };
+    /// Two machines of one data centre.
+    pub const LAN: Link = Link { rtt_ms: 0.5, mbit: Some(10_000.0) };
+    /// Two companies of one continent.
+    pub const WAN: Link = Link { rtt_ms: 50.0, mbit: Some(100.0) };
+
+    /// The shape of a measuring line like this.
+    #[must_use]
+    pub fn shape(self) -> Option<Shape> {
+        let rtt = Duration::from_secs_f64(self.rtt_ms.clamp(0.0, 1e6) / 1e3);
+        let shaped = self.rtt_ms > 0.0 || self.mbit.is_some();
+        shaped.then_some(Shape { rtt, mbit_per_s: self.mbit })
+    }
+
+    /// Seconds of a part of a session that computes for `computing` seconds.
+    pub(super) fn seconds(self, flow: &Flow, computing: f64) -> f64 {
+        let rate = self.mbit.map_or(f64::INFINITY, |mbit| mbit * 1e6 / 8.0);
+        let [a, b] = flow.bytes.map(|bytes| bytes as f64 / rate);
+        computing.max(a).max(b) + flow.waits as f64 * self.rtt_ms / 2e3
+    }
+}

@@ -1,0 +1,118 @@
+//! What a computation will cost on each backend, before it runs: bytes each way, rounds, items of
+//! pools, memory of each side and time on a given link.
+//!
+//! [`Demand`] is what the program asks, [`Plan`] what a backend makes of it. Traffic follows from the
+//! formulas that the tests of each protocol assert; the number of items that are checked, which coins
+//! decide, enters with its expectation. Time follows from the plan and from what a [`Machine`] was
+//! measured to do. Counts saturate: a figure at the largest number stands for more.
+
+mod demand;
+mod flow;
+mod jimu;
+mod limits;
+mod machine;
+mod wrk;
+mod yao;
+
+use cenote_net::{Fault, Role};
+use serde::Serialize;
+
+pub use demand::Demand;
+pub use flow::Flow;
+pub use limits::{Excess, Limits};
+pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
+
+use crate::JimuParams;
+use crate::params::WrkParams;
+use crate::session::{Backend, SessionConfig, session_handshake};
+
+/// Items that a backend makes ahead of gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Items {
+    /// What they are.
+    pub what: &'static str,
+    /// ANDs of an item.
+    pub width: u32,
+    /// How many are made, filling of the pool included.
+    pub made: u64,
+    /// How many of them fill the pool at first.
+    pub pool: u64,
+}
+
+/// What a session with one computation does: opening, everything that is made ahead, the computation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Plan {
+    /// Handshake of the session, base OTs.
+    pub setup: Flow,
+    /// Filling and refilling pools.
+    pub preprocess: Flow,
+    /// The rest.
+    pub online: Flow,
+    /// Items of pools.
+    pub items: Vec<Items>,
+    /// Work of making them, in units of the backend: leaky ANDs or hashed wires.
+    pub made: f64,
+    /// Work of ANDs, in units of the backend: ANDs, or members of buckets.
+    pub evaluated: f64,
+    /// Bytes of memory that the garbler and the evaluator need beside what any process has.
+    pub memory: [u64; 2],
+}
+
+impl Plan {
+    /// The plan of a session by `config` that computes `demand` once, nothing made before.
+    ///
+    /// # Errors
+    /// `Policy` when the configuration is unsound.
+    pub fn new(config: &SessionConfig, demand: &Demand) -> Result<Plan, Fault> {
+        let mut plan = match config.backend {
+            Backend::Plain => plain(demand),
+            Backend::Yao => yao::plan(demand),
+            Backend::Wrk => wrk::plan(&WrkParams::derive(config.pool, config.rho)?, demand),
+            Backend::Jimu => {
+                jimu::plan(&JimuParams::derive(config.pool, config.rho, config.jimu)?, demand)
+            }
+        };
+        let session = session_handshake(config)?.encoded_len();
+        let first = demand.first_hello.map_or(Flow::default(), |len| Flow::default().hello(len));
+        plan.setup = first.hello(session).and(plan.setup);
+        plan.online = Flow::default().hello(demand.job_hello).and(plan.online);
+        Ok(plan)
+    }
+
+    /// All traffic.
+    #[must_use]
+    pub fn total(&self) -> Flow {
+        self.setup.and(self.preprocess).and(self.online)
+    }
+
+    /// Seconds on a link, with the figures of a machine for the backend of this plan. In each phase,
+    /// computing, the line and waiting for answers go side by side as far as they can: the slower of
+    /// the first two counts, and all waiting.
+    #[must_use]
+    pub fn seconds(&self, speed: &Speed, demand: &Demand, link: Link) -> f64 {
+        let stats = &demand.stats;
+        let online = self.evaluated * speed.evaluated_s
+            + (stats.xors as f64 + stats.nots as f64) * speed.linear_s
+            + stats.moved_bits as f64 * speed.moved_s
+            + stats.statements as f64 * speed.statement_s;
+        let phases = [
+            (&self.setup, speed.setup_s),
+            (&self.preprocess, self.made * speed.made_s),
+            (&self.online, online),
+        ];
+        phases.into_iter().map(|(flow, computing)| link.seconds(flow, computing)).sum()
+    }
+}
+
+/// Inputs in the clear; there is nothing else to send.
+fn plain(demand: &Demand) -> Plan {
+    let mut online = Flow::default();
+    for &(owner, bits) in &demand.inputs {
+        let pieces = bits.div_ceil(1 << 20);
+        let received = u64::from(owner == Role::Evaluator);
+        online = online.sends(owner, flow::packed(bits), pieces).waits(received, 1);
+    }
+    let memory = demand.stats.live_bits.saturating_mul(6);
+    let evaluated = demand.stats.ands as f64;
+    Plan { online, evaluated, memory: [memory; 2], ..Plan::default() }
+}

@@ -1,0 +1,62 @@
+//! The tables of operations in docs/formats/program.md: shapes of results and conjunctions.
+
+use std::fs;
+use std::path::Path;
+
+use cenote_program::{Module, WordOp};
+
+/// Shapes of the results and conjunctions of an operation on operands of these shapes.
+fn priced(operation: &str, operands: &str) -> (String, u64) {
+    let shapes: Vec<&str> = operands.split(", ").collect();
+    let inputs: Vec<String> =
+        (0..shapes.len()).map(|i| format!("input x{i}: garbler bits {}\n", shapes[i])).collect();
+    let args: Vec<String> = (0..shapes.len()).map(|i| format!("%{i}")).collect();
+    let name = operation.split('{').next().unwrap_or_default();
+    let two = ["divrem", "divrems", "argmin", "argmax", "argmins", "argmaxs"].contains(&name)
+        || name.ends_with('o')
+        || name.ends_with("os");
+    let results = if two { &["%100", "%101"][..] } else { &["%100"] };
+    let outputs: Vec<String> =
+        results.iter().enumerate().map(|(i, r)| format!("output y{i}: both bits {r}\n")).collect();
+    let text = format!(
+        "cenote 1\nprogram p \"one operation\"\n{}{{\n{} = {operation} {}\n}}\n{}",
+        inputs.concat(),
+        results.join(", "),
+        args.join(", "),
+        outputs.concat()
+    );
+    let module = Module::parse_text(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let shapes: Vec<String> = module.outputs().iter().map(|port| port.shape.to_string()).collect();
+    (shapes.join(", "), module.stats().expect("small").ands)
+}
+
+#[test]
+fn the_tables_of_the_format_are_true_and_complete() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/program.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let mut seen = Vec::new();
+    for line in page.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", operation, operands, results, ands, _, ""] = cells[..] else { continue };
+        let Some(operation) = operation.strip_prefix('`').and_then(|o| o.strip_suffix('`')) else {
+            continue;
+        };
+        let said = format!("| {results} | {ands} |");
+        let (shapes, count) = priced(operation, operands);
+        assert_eq!(said, format!("| {shapes} | {count} |"), "{operation} on {operands}");
+        seen.push(operation.split('{').next().unwrap_or_default().to_owned());
+    }
+    for op in WordOp::ALL {
+        assert!(seen.iter().any(|name| name == op.name()), "no row for `{}`", op.name());
+    }
+}
+
+#[test]
+fn the_codes_of_the_binary_form_are_those_of_the_page() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/program.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let codes: Vec<String> =
+        WordOp::ALL.iter().enumerate().map(|(code, op)| format!("{code} {}", op.name())).collect();
+    assert!(words.join(" ").contains(&codes.join(", ")), "{}", codes.join(", "));
+}
