@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import typing
 
 
@@ -28,6 +29,7 @@ class Example:
         """The program for these parameters."""
         return self.program.compile(**self.parameters)
 
+    @functools.cached_property
     def ands(self):
         """What the program costs."""
         return self.compiled().cost()["ands"]
@@ -58,6 +60,6 @@ def main(examples, arguments=None):
     for example in examples:
         result = example.run_local(options.backend)
         example.check(result)
-        print(f"{example.name} ({example.ands():,} ANDs, backend {options.backend})")
+        print(f"{example.name} ({example.ands:,} ANDs, backend {options.backend})")
         for line in example.tell(result):
             print(f"  {line}")

@@ -84,7 +84,7 @@ def section(name):
     yield "| program | ANDs | result on the example |\n|---|---|---|"
     for one in examples(name):
         paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
-        yield f"| `{one.name}` | {one.ands():,}{paper} | {'<br>'.join(one.tell(one.expected))} |"
+        yield f"| `{one.name}` | {one.ands:,}{paper} | {'<br>'.join(one.tell(one.expected))} |"
     if (FOLDER.parent / f"docs/gallery/{name}.svg").exists():
         yield f"\n![{name.replace('_', ' ')}](gallery/{name}.svg)"
     yield "\nWhat repeated runs give away:\n"

@@ -57,7 +57,7 @@ def costs():
     names = list(gallery.PAPER)
     figure, axes = frame("ANDs, in millions", "", "")
     for place, name in enumerate(names):
-        pair = (gallery.PAPER[name], gallery.example(name).ands() / 1e6)
+        pair = (gallery.PAPER[name], gallery.example(name).ands / 1e6)
         for offset, millions, colour, who in zip((-0.2, 0.2), pair, (COLOURS[2], COLOURS[1]), ("paper", "here")):
             bar = axes.barh(place + offset, millions, height=0.36, color=colour, label=who if place == 0 else None)
             axes.bar_label(bar, [f"{millions:.1f}"], padding=3)

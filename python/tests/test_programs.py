@@ -81,7 +81,7 @@ def test_manifests_say_what_the_programs_do(name):
 
 
 def test_costs_of_the_paper_are_kept():
-    ands = {program: gallery.example(program).ands() for program in ("aes128", *gallery.PAPER)}
+    ands = {program: gallery.example(program).ands for program in ("aes128", *gallery.PAPER)}
     assert ands["aes128"] == 6_400
     for program, millions in gallery.PAPER.items():
         assert ands[program] <= millions * 1e6
@@ -108,6 +108,16 @@ def test_sizes_that_do_not_fit_are_refused():
     for program in ("shared_total", "shared_by_quarter", "top_shared"):
         with pytest.raises(ValueError, match="power of two"):
             function("shared_customers", program).compile(n=3)
+
+
+def test_shared_customers_are_those_of_the_demonstration():
+    """What `cenote demo` computes from the same tables, by Rust code of its own."""
+    total, quarters, top, median = (example.expected for example in gallery.examples("shared_customers"))
+    assert total == [True, 500, 8_605_449]
+    assert quarters[1] == [140, 23, 11, 13, 19, 0]
+    assert quarters[2] == [1_384_521, 209_201, 141_810, 152_448, 159_162, 0]
+    assert top == [True, [586, 313, 10_902, 2_484, 4_881, 1_760, 6_120, 14_023, 19_667, 9_921]]
+    assert median == 4_072
 
 
 def test_survival_is_what_lifelines_says():
@@ -166,7 +176,7 @@ def test_matchings_are_stable():
 def test_examples_of_full_size(name):
     """On the backend ``plain``, and on ``wrk`` where that takes a moment."""
     for example in gallery.examples(name):
-        for backend in ("plain", "wrk") if example.ands() < 50_000 else ("plain",):
+        for backend in ("plain", "wrk") if example.ands < 50_000 else ("plain",):
             result = example.run_local(backend)
             example.check(result)
             assert list(example.tell(result)) == list(example.tell(example.expected))
