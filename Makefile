@@ -36,9 +36,10 @@ python: setup ## build the Python package as a wheel, in target/wheels
 	test -x target/venv/bin/maturin || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r python/requirements-dev.txt)
 	cd python && ../target/venv/bin/maturin build --release --locked --out ../target/wheels
 
-gallery: python ## docs/gallery.md and its figures, from the shipped programs
-	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --release --locked --quiet
+gallery: setup ## docs/gallery.md and its figures, from the shipped programs
+	test -x target/venv/bin/pip || python3 -m venv target/venv
 	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
+	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --locked --quiet
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
 

@@ -12,6 +12,9 @@ fail() {
     exit 1
 }
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
 download() {
     (cd "$2" && apt-get download -qq "$1" 2>/dev/null) && ls "$2"/*.deb >/dev/null 2>&1
 }
@@ -25,22 +28,17 @@ update() {
 
 # fetch PACKAGE TARGET FILE..: unpacks the named files of a package into target/data/TARGET.
 fetch() {
-    local package=$1 target=target/data/$2 work
+    local package=$1 target=target/data/$2 room=$work/$1 file
     shift 2
     [ ! -d "$target" ] || return 0
     command -v apt-get >/dev/null || fail "apt-get is missing: take $package from a Debian mirror and unpack $* into $target"
-    work=$(mktemp -d)
-    download "$package" "$work" || { update && download "$package" "$work"; } || fail "apt-get cannot download $package"
-    dpkg-deb -x "$work"/*.deb "$work/root"
-    mkdir -p "$work/found"
-    local file
-    for file in "$@"; do
-        cp "$work/root/usr/share/doc/$file" "$work/found/"
+    mkdir -p "$room/found" target/data
+    download "$package" "$room" || { update && download "$package" "$room"; } || fail "apt-get cannot download $package"
+    dpkg-deb -x "$room"/*.deb "$room/root"
+    for file in "$package/copyright" "$@"; do
+        cp "$room/root/usr/share/doc/$file" "$room/found/"
     done
-    cp "$work/root/usr/share/doc/$package/copyright" "$work/found/"
-    mkdir -p target/data
-    mv "$work/found" "$target"
-    rm -rf "$work"
+    mv "$room/found" "$target"
 }
 
 fetch bio-eagle-examples genotypes bio-eagle/examples/EUR_test.{bed,bim,fam}.gz
