@@ -130,8 +130,11 @@ class Secret:
     __array_ufunc__ = None
 
     def __init__(self, elem: Scalar, shape: Shape, w: W) -> None:
-        self.elem, self.shape, self.w = elem, shape, w
-        self.home = w.scope
+        #: The type of its words.
+        self.elem = elem
+        #: Sizes of its axes; empty for a single word.
+        self.shape = shape
+        self.w, self.home = w, w.scope
 
     @property
     def public(self) -> bool:
