@@ -29,6 +29,7 @@ use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
 use cenote_pool::params::{Code, hash_codes};
 use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
+use cenote_program::Module;
 
 /// A target by its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
@@ -46,6 +47,8 @@ pub const TARGETS: &[Target] = &[
     ("ot", ot),
     ("ports", ports),
     ("shdl", shdl),
+    ("program_binary", program_binary),
+    ("program_text", program_text),
     ("tls", tls),
     ("watch", watch),
 ];
@@ -205,6 +208,34 @@ pub fn ot(data: &[u8]) {
         let mut prg = Prg::new(Block::from_bytes([2; 16]));
         let (receiver, _) = BaseReceiver::new(&SESSION, Block::from_bytes([5; 16]), &mut prg);
         let _ = receiver.finish(data);
+    }
+}
+
+/// The text form of programs: what is read has one text and one binary form, and can be counted.
+pub fn program_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Module::parse_text(text) {
+        Ok(module) => {
+            let canonical = module.to_text();
+            assert_eq!(Module::parse_text(&canonical).as_ref(), Ok(&module));
+            assert_eq!(Module::from_bytes(&module.to_bytes()).as_ref(), Ok(&module));
+            let _ = module.stats_within(1 << 22);
+        }
+        Err(error) => {
+            assert!(error.line >= 1 && error.column >= 1);
+            assert!(!error.what.is_empty() && !error.to_string().contains('\n'));
+        }
+    }
+}
+
+/// The binary form of programs: bytes that are read are the only form of what they say.
+pub fn program_binary(data: &[u8]) {
+    match Module::from_bytes(data) {
+        Ok(module) => {
+            assert_eq!(module.to_bytes(), data);
+            assert_eq!(Module::parse_text(&module.to_text()).as_ref(), Ok(&module));
+        }
+        Err(error) => assert!(error.offset <= data.len() && !error.what.is_empty()),
     }
 }
 

@@ -42,6 +42,28 @@ pub(crate) fn apply<G: Gates>(
     Ok(vec![bits])
 }
 
+/// About the gates of `op` before any is folded: what it takes to execute it on constants.
+pub(crate) fn work<T>(op: WordOp, attrs: &[u32], args: &[Operand<'_, T>]) -> u64 {
+    use WordOp::*;
+    let bits = |shape: Shape| u64::from(shape.lanes) * u64::from(shape.width);
+    let lanes = args.iter().map(|(shape, _)| u64::from(shape.lanes)).max().unwrap_or(1);
+    let first = args.first().map_or(Shape::word(1), |(shape, _)| *shape);
+    let width = u64::from(first.width);
+    let per_bit = match op {
+        Mul | Square | MulFull | MulFullS | SquareFull | MulO | MulOS => width,
+        DivRem | DivRemS | Isqrt => 2 * width,
+        ShlBy | ShrBy | SarBy | RotlBy => 32,
+        Sort | TopK => u64::from(bits_for(first.lanes)).pow(2),
+        MatMul => {
+            let columns = args.get(1).map_or(0, |(shape, _)| shape.lanes) / attrs[1].max(1);
+            u64::from(columns) * width
+        }
+        Lookup => args.get(1).map_or(1, |(shape, _)| u64::from(shape.lanes)),
+        _ => 1,
+    };
+    lanes.max(u64::from(first.lanes)).saturating_mul(width).saturating_mul(per_bit).max(bits(first))
+}
+
 /// A select of one bit goes with a word.
 fn mux<G: Gates>(
     g: &mut G,

@@ -6,7 +6,8 @@ use cenote_circuit::{Circuit, CircuitError, Gate, Owner, Program as _, Receiver,
 
 use crate::infer::infer;
 use crate::limits::{
-    MAX_ABOUT, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_PORTS, MAX_STATEMENTS, MAX_TRIPS,
+    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_PORTS, MAX_STATEMENTS,
+    MAX_TRIPS,
 };
 use crate::liveness;
 use crate::module::{Block, Body, Code, Function, Input, Module, Output, Statement};
@@ -39,6 +40,7 @@ pub struct Builder {
     outputs: Vec<Output>,
     frames: Vec<Frame>,
     statements: usize,
+    constant_bits: u64,
     names: HashSet<String>,
 }
 
@@ -139,6 +141,7 @@ impl Builder {
             outputs: Vec::new(),
             frames: vec![Frame::new(None)],
             statements: 0,
+            constant_bits: 0,
             names: HashSet::new(),
         })
     }
@@ -281,9 +284,18 @@ impl Builder {
         self.packed_constant(Constant::new(shape, bits))
     }
 
+    /// Whether the module may have one more constant, of this shape.
+    pub(crate) fn room_for_constant(&self, shape: Shape) -> Result<(), BuildError> {
+        check_shape(shape)?;
+        ensure(self.constant_bits + shape.bits() as u64 <= MAX_CONSTANT_BITS, || {
+            format!("the constants have more than {MAX_CONSTANT_BITS} bits; make them inputs")
+        })
+    }
+
     pub(crate) fn packed_constant(&mut self, constant: Constant) -> Result<ValueId, BuildError> {
         let shape = constant.shape;
-        check_shape(shape)?;
+        self.room_for_constant(shape)?;
+        self.constant_bits += shape.bits() as u64;
         let bytes = shape.bits().div_ceil(8);
         let spare = bytes * 8 - shape.bits();
         let tail = constant.packed.last().copied().unwrap_or(0);

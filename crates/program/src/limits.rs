@@ -8,6 +8,8 @@ pub const MAX_NUMBER: u32 = 4096;
 pub const MAX_VALUE_BITS: u64 = 1 << 26;
 /// Bits of all values that are visible at one place.
 pub const MAX_LIVE_BITS: u64 = 1 << 28;
+/// Bits of all constants of a module.
+pub const MAX_CONSTANT_BITS: u64 = 1 << 28;
 /// Statements of a module, and values of a function.
 pub const MAX_STATEMENTS: usize = 1 << 22;
 /// Functions of a module.

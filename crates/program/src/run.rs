@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use cenote_circuit::{Bundle, Clear, Gates, Lanes, Program, Signature};
 
-use crate::apply::apply;
+use crate::apply::{apply, work};
 use crate::fold::{Fold, Folded};
 use crate::module::{Block, Body, Code, Module, Statement};
 use crate::op::{Affine, Op, ValueId};
@@ -192,6 +192,12 @@ pub(crate) trait Machine: Gates + Sized {
         Ok(())
     }
 
+    /// Takes note of work that no gate shows.
+    fn work(&mut self, amount: u64) -> Result<(), Self::Error> {
+        let _ = amount;
+        Ok(())
+    }
+
     /// Opens a value to both parties.
     fn reveal(&mut self, value: Value<Self::Wire>) -> Result<Value<Self::Wire>, Self::Error>;
 
@@ -369,6 +375,11 @@ impl<'b, W: Clone> Env<'b, W> {
         inner
     }
 
+    /// Values of the function, in sight or not.
+    pub(crate) fn size(&self) -> usize {
+        self.values.len()
+    }
+
     pub(crate) fn get(&self, id: ValueId) -> &[Folded<W>] {
         // Definition before use and liveness are the builder's promises.
         self.values[id.index()]
@@ -423,6 +434,8 @@ pub(crate) fn call<M: Machine>(
     body: &Body,
     args: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
+    // Room for all values is made at once.
+    machine.work(body.shapes.len() as u64)?;
     let mut env = Env::new(&body.shapes);
     run_block(module, machine, &mut env, &body.block, args)
 }
@@ -464,6 +477,7 @@ fn run_statement<M: Machine>(
         }
         Op::Word(op, attrs) => {
             let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
+            machine.work(work(*op, attrs, &operands))?;
             return apply(&mut Fold(machine), *op, attrs, &operands);
         }
         Op::Lanes { at, count, stride } => {
@@ -501,7 +515,10 @@ fn run_statement<M: Machine>(
             let args = env.take(statement);
             return match &module.functions[function.0 as usize].code {
                 Code::Body(body) => call(module, machine, body, args),
-                Code::Gates(circuit) => circuit.run(&mut Fold(machine), &args),
+                Code::Gates(circuit) => {
+                    machine.work(circuit.wires() as u64)?;
+                    circuit.run(&mut Fold(machine), &args)
+                }
             };
         }
     };

@@ -47,13 +47,13 @@ pub struct Stats {
 
 /// A module so large that even its loop bodies, each taken once, are too much to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the bodies of the program have more than {MAX_COUNTED} gates to look at; write it with loops"
-)]
-pub struct StatsError(());
+#[error("the bodies of the program have more than {0} gates to look at; write it with loops")]
+pub struct StatsError(u64);
 
-/// Gates that are looked at before a module is refused.
+/// Gates, and steps of work that needs no gate, that are looked at before a module is refused.
 const MAX_COUNTED: u64 = 1 << 30;
+/// What a statement takes besides its bits, in gates.
+const STATEMENT: usize = 64;
 
 impl Module {
     /// Counts gates, bits and depth without expanding any loop.
@@ -61,7 +61,17 @@ impl Module {
     /// # Errors
     /// A module whose loop bodies alone have too many gates to look at.
     pub fn stats(&self) -> Result<Stats, StatsError> {
-        let mut tally = Tally { stats: Stats::default(), weight: 1, batch_weight: 1, looked_at: 0 };
+        self.stats_within(MAX_COUNTED)
+    }
+
+    /// [`Self::stats`] for no more than `limit` gates that are looked at, by which the time is
+    /// bounded.
+    ///
+    /// # Errors
+    /// A module that takes more.
+    pub fn stats_within(&self, limit: u64) -> Result<Stats, StatsError> {
+        let stats = Stats::default();
+        let mut tally = Tally { stats, weight: 1, batch_weight: 1, looked_at: 0, limit };
         let inputs = self.inputs.iter().map(|port| vec![Folded::Wire(0); port.shape.bits()]);
         let outputs = call(self, &mut tally, &self.main, inputs.collect())?;
         opaque(&mut tally, outputs)?;
@@ -92,12 +102,13 @@ struct Tally {
     weight: u64,
     batch_weight: u64,
     looked_at: u64,
+    limit: u64,
 }
 
 impl Tally {
     fn look(&mut self, gates: usize) -> Result<(), StatsError> {
-        self.looked_at += gates as u64;
-        if self.looked_at > MAX_COUNTED { Err(StatsError(())) } else { Ok(()) }
+        self.looked_at = self.looked_at.saturating_add(gates as u64);
+        if self.looked_at > self.limit { Err(StatsError(self.limit)) } else { Ok(()) }
     }
 
     fn conjunctions(&mut self, count: usize) -> Result<(), StatsError> {
@@ -204,7 +215,11 @@ impl Machine for Tally {
     fn step(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.statements, self.weight, 1);
         add(&mut self.stats.moved_bits, self.weight, bits as u64);
-        self.look(1 + bits / 64)
+        self.look(STATEMENT + bits)
+    }
+
+    fn work(&mut self, amount: u64) -> Result<(), StatsError> {
+        self.look(usize::try_from(amount).unwrap_or(usize::MAX))
     }
 
     fn reveal(&mut self, value: Vec<Folded<u64>>) -> Result<Vec<Folded<u64>>, StatsError> {
@@ -251,6 +266,7 @@ impl Machine for Tally {
             let deepest = |bit: usize| value.iter().skip(bit).step_by(bits).max().copied();
             args.push((0..bits).map(|bit| Folded::Wire(deepest(bit).unwrap_or(0))).collect());
         }
+        self.look(env.size())?;
         let mut inner = env.inner(body, Clone::clone);
         let groups = trips.div_ceil(map_group(trips, body.lane_bits));
         let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {

@@ -437,10 +437,7 @@ impl Parser {
     fn constant(&mut self, b: &mut Builder) -> Parsed<ValueId> {
         let start = self.at;
         let shape = self.shape()?;
-        if !shape.is_valid() {
-            self.at = start;
-            return Err(self.error(format!("{shape} is empty or too large")));
-        }
+        self.built(start, b.room_for_constant(shape))?;
         let all = self.is_word("all");
         self.at += usize::from(all);
         let mut bits = Vec::with_capacity(shape.bits());
