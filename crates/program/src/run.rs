@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Bundle, Clear, Gates, Lanes, Program, Signature};
+use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Signature};
 
 use crate::apply::{apply, work};
 use crate::fold::{Fold, Folded};
@@ -57,9 +57,18 @@ impl Module {
         if let Err(error) = self.signature().check_inputs(&inputs) {
             panic!("{error}");
         }
+        self.run_body(&self.main, host, inputs)
+    }
+
+    fn run_body<W: Clone, E>(
+        &self,
+        body: &Body,
+        host: &mut (dyn Host<Wire = W, Error = E> + '_),
+        inputs: Vec<Vec<W>>,
+    ) -> Result<Vec<Vec<W>>, E> {
         let wires = |port: Vec<W>| port.into_iter().map(Folded::Wire).collect();
         let mut base = Base(host);
-        let values = call(self, &mut base, &self.main, inputs.into_iter().map(wires).collect())?;
+        let values = call(self, &mut base, body, inputs.into_iter().map(wires).collect())?;
         let mut fold = Fold(&mut base);
         let port = |bits: Vec<Folded<W>>| bits.into_iter().map(|bit| fold.wire(bit)).collect();
         values.into_iter().map(port).collect()
@@ -108,6 +117,16 @@ impl Program for Stream<'_> {
     ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
         self.0.run_on(&mut Silent(g), inputs.to_vec())
     }
+}
+
+/// Runs a function that reveals nothing on secret operands.
+pub(crate) fn run_function<G: Gates>(
+    module: &Module,
+    body: &Body,
+    g: &mut G,
+    args: &[Vec<G::Wire>],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    module.run_body(body, &mut Silent(g), args.to_vec())
 }
 
 /// A machine for modules that reveal nothing.
@@ -515,14 +534,20 @@ fn run_statement<M: Machine>(
             let args = env.take(statement);
             return match &module.functions[function.0 as usize].code {
                 Code::Body(body) => call(module, machine, body, args),
-                Code::Gates(circuit) => {
-                    machine.work(circuit.wires() as u64)?;
-                    circuit.run(&mut Fold(machine), &args)
-                }
+                Code::Gates(circuit) => gates(machine, circuit, &args),
             };
         }
     };
     Ok(vec![value])
+}
+
+fn gates<M: Machine>(
+    machine: &mut M,
+    circuit: &Circuit,
+    args: &[Value<M::Wire>],
+) -> Result<Values<M::Wire>, M::Error> {
+    machine.work(circuit.wires() as u64)?;
+    circuit.run(&mut Fold(machine), args)
 }
 
 pub(crate) fn wires<M: Machine>(

@@ -6,8 +6,9 @@ use cenote_circuit::{Gates, Owner, Receiver, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::fold::{Fold, Folded};
-use crate::module::{Block, Module, Statement};
+use crate::module::{Block, Body, Module, Statement};
 use crate::run::{Env, Machine, Value, Values, call, map_group, opaque, run_block, wires};
+use crate::shape::Shape;
 
 /// What a module costs on any backend. Gates are exact for a module without `if` and `reveal`, and
 /// else a bound: the more expensive branch counts, and opened bits count as secrets.
@@ -70,12 +71,8 @@ impl Module {
     /// # Errors
     /// A module that takes more.
     pub fn stats_within(&self, limit: u64) -> Result<Stats, StatsError> {
-        let stats = Stats::default();
-        let mut tally = Tally { stats, weight: 1, batch_weight: 1, looked_at: 0, limit };
-        let inputs = self.inputs.iter().map(|port| vec![Folded::Wire(0); port.shape.bits()]);
-        let outputs = call(self, &mut tally, &self.main, inputs.collect())?;
-        opaque(&mut tally, outputs)?;
-        let mut stats = tally.stats;
+        let shapes: Vec<Shape> = self.inputs.iter().map(|port| port.shape).collect();
+        let mut stats = self.body_stats(&self.main, &shapes, limit)?;
         stats.live_bits = self.main.peak_bits;
         for port in &self.inputs {
             *match port.owner {
@@ -93,6 +90,23 @@ impl Module {
             }
         }
         Ok(stats)
+    }
+}
+
+impl Module {
+    /// What a body with parameters of these shapes costs; ports are not counted.
+    pub(crate) fn body_stats(
+        &self,
+        body: &Body,
+        params: &[Shape],
+        limit: u64,
+    ) -> Result<Stats, StatsError> {
+        let stats = Stats::default();
+        let mut tally = Tally { stats, weight: 1, batch_weight: 1, looked_at: 0, limit };
+        let inputs = params.iter().map(|shape| vec![Folded::Wire(0); shape.bits()]);
+        let outputs = call(self, &mut tally, body, inputs.collect())?;
+        opaque(&mut tally, outputs)?;
+        Ok(tally.stats)
     }
 }
 

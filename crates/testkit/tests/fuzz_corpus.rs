@@ -119,6 +119,8 @@ fn every_target_has_a_test_and_a_corpus() {
         "opening",
         "ot",
         "ports",
+        "program_binary",
+        "program_text",
         "shdl",
         "tls",
         "watch",
@@ -175,6 +177,16 @@ fn ot() {
 #[test]
 fn ports() {
     exercise("ports");
+}
+
+#[test]
+fn program_binary() {
+    exercise("program_binary");
+}
+
+#[test]
+fn program_text() {
+    exercise("program_text");
 }
 
 #[test]

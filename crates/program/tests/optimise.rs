@@ -1,0 +1,120 @@
+//! Functions become smaller circuits, and modules compute what they did; circuits with a state loop.
+
+mod random;
+
+use cenote_circuit::optimise::Options;
+use cenote_circuit::{Circuit, Gate, Owner, Sequential, Shown, Signature};
+use cenote_program::{Module, Shape};
+use proptest::prelude::*;
+
+use random::{Limits, Random, Sample};
+
+const LIMITS: Limits = Limits { statements: 30, width: 6, reveals: true };
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+    #[test]
+    fn optimised_modules_compute_the_same(seed: u64) {
+        let sample = Sample::new(seed, LIMITS);
+        let (optimised, report) = sample.module.optimised(&Options::default());
+        prop_assert_eq!(Module::from_bytes(&optimised.to_bytes()).unwrap(), optimised.clone());
+        prop_assert_eq!(report.ands_after, optimised.stats().unwrap().ands);
+        prop_assert!(report.ands_after <= report.ands_before);
+        for round in 0..3 {
+            let inputs = sample.input_bits(seed ^ round);
+            let Ok(expected) = sample.reference(&inputs) else { break };
+            prop_assert_eq!(optimised.evaluate(&inputs), expected, "{}", optimised.to_text());
+        }
+    }
+
+    #[test]
+    fn cycles_are_those_of_the_circuit(seed: u64, cycles in 1u32..6) {
+        let sequential = machine(&mut Random(seed));
+        let shown = if seed % 2 == 0 { Shown::Every } else { Shown::Last };
+        let module = Module::from_cycles("machine", &sequential, cycles, shown).unwrap();
+        let inputs: Vec<Vec<bool>> =
+            module.inputs().iter().map(|port| Random(seed).bits(port.shape.bits())).collect();
+        let mut state = sequential.initial().to_vec();
+        let mut expected = vec![Vec::new(); 2];
+        for cycle in 0..cycles as usize {
+            let part = |(all, bits): (&Vec<bool>, usize)| all[cycle * bits..][..bits].to_vec();
+            let now: Vec<_> = inputs.iter().zip([2, 3]).map(part).collect();
+            for (all, bits) in expected.iter_mut().zip(sequential.step(&mut state, &now)) {
+                if shown == Shown::Last {
+                    all.clear();
+                }
+                all.extend(bits);
+            }
+        }
+        prop_assert_eq!(module.evaluate(&inputs), expected);
+        let one = Module::from_cycles("machine", &sequential, 1, shown).unwrap().stats().unwrap();
+        prop_assert_eq!(module.stats().unwrap().ands, u64::from(cycles) * one.ands);
+    }
+}
+
+/// A circuit with inputs of 2 and 3 bits, outputs of 1 and 2, and a state of 4.
+fn machine(random: &mut Random) -> Sequential {
+    let mut gates = Vec::new();
+    for wires in 9..49 {
+        let (a, b) = (random.within(0, wires - 1), random.within(0, wires - 1));
+        gates.push(if random.one_in(2) { Gate::And(a, b) } else { Gate::Xor(a, b) });
+    }
+    let outputs: Vec<u32> = (0..7).map(|_| random.within(0, 48)).collect();
+    let signature = Signature::new()
+        .input("a", 2, Some(Owner::Garbler))
+        .input("b", 3, Some(Owner::Evaluator))
+        .input("state", 4, None)
+        .output("c", 1, None)
+        .output("d", 2, None)
+        .output("state", 4, None);
+    let circuit = Circuit::new("machine", signature, gates, outputs).unwrap();
+    Sequential::new(circuit, random.bits(4)).unwrap()
+}
+
+#[test]
+fn inputs_of_cycles_have_owners() {
+    let signature = Signature::new()
+        .input("a", 1, None)
+        .input("s", 1, None)
+        .output("z", 1, None)
+        .output("s", 1, None);
+    let circuit = Circuit::new("x", signature, vec![Gate::Xor(0, 1)], vec![2, 2]).unwrap();
+    let sequential = Sequential::new(circuit, vec![false]).unwrap();
+    let error = Module::from_cycles("x", &sequential, 3, Shown::Last).unwrap_err().to_string();
+    assert_eq!(error, "input `a` has no owner; say whose it is");
+}
+
+/// The majority of three bits takes one AND, written with three.
+#[test]
+fn functions_lose_what_they_need_not() {
+    let text = "\
+cenote 1
+program majority \"\"
+function majority (%0: b1, %1: b1, %2: b1) {
+  %3 = and %0, %1
+  %4 = and %0, %2
+  %5 = and %1, %2
+  %6 = or %3, %4
+  %7 = or %6, %5
+  yield %7
+}
+input x: garbler bits 30xb1
+{
+  %z = map 10 (%0) { |%p|
+    %a = lanes{at=0, count=1, stride=1} %p
+    %b = lanes{at=1, count=1, stride=1} %p
+    %c = lanes{at=2, count=1, stride=1} %p
+    %m = call majority (%a, %b, %c)
+    yield %m
+  }
+}
+output z: both bits %z
+";
+    let module = Module::parse_text(text).unwrap();
+    let (optimised, report) = module.optimised(&Options::default());
+    assert_eq!((report.ands_before, report.ands_after), (50, 10));
+    assert_eq!(report.functions.len(), 1);
+    assert_eq!((report.functions[0].ands_before, report.functions[0].ands_after), (5, 1));
+    assert_eq!(optimised.inputs()[0].shape, Shape::vector(30, 1));
+}
