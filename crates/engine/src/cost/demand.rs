@@ -90,10 +90,15 @@ impl Demand {
     /// Chunks in which recorded gates are handed on: full ones, and what is there when something is
     /// opened.
     pub(super) fn chunks(&self) -> u64 {
-        let Stats { ands, xors, nots, reveals, .. } = self.stats;
-        let gates = ands.saturating_add(xors).saturating_add(nots);
-        let full = ands.div_ceil(CHUNK_ANDS as u64).max(gates.div_ceil(CHUNK_GATES as u64));
+        let Stats { ands, reveals, .. } = self.stats;
+        let full = ands.div_ceil(CHUNK_ANDS as u64).max(self.gates().div_ceil(CHUNK_GATES as u64));
         full.saturating_add(reveals)
+    }
+
+    /// Gates of all kinds.
+    pub(super) fn gates(&self) -> u64 {
+        let Stats { ands, xors, nots, .. } = self.stats;
+        ands.saturating_add(xors).saturating_add(nots)
     }
 
     /// Those of them that have ANDs.

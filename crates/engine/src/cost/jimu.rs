@@ -7,7 +7,7 @@ use super::flow::{Flow, packed};
 use super::{Demand, Items, Plan};
 use crate::backends::jimu::costs::{self, InputBatch, Item};
 use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
-use crate::chunk::{CHUNK_ANDS, CORE_WIDTHS};
+use crate::chunk::{CHUNK_ANDS, CHUNK_GATES, CORE_WIDTHS};
 use crate::party::Receivers;
 
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
@@ -19,12 +19,18 @@ const NUMBER: u64 = 16;
 const FIXED: u64 = 6 << 20;
 /// Bytes of an AND of a chunk: solders, openings, tags.
 const FLYING: u64 = 600;
+/// Bytes of a gate of a chunk, at the garbler and at the evaluator: the wires inside of operations, which
+/// are no values of the program.
+const INSIDE: [u64; 2] = [100, 280];
 
 pub(super) fn plan(params: &JimuParams, demand: &Demand) -> Plan {
     let mut plan = Plan { setup: setup(params), ..Plan::default() };
     let fixed = FIXED + FLYING * demand.stats.ands.min(CHUNK_ANDS as u64);
-    let live = |each: u64| demand.stats.live_bits.saturating_mul(each).saturating_add(fixed);
-    plan.memory = LIVE.map(live);
+    let inside = demand.gates().min(CHUNK_GATES as u64);
+    for (memory, (live, gate)) in plan.memory.iter_mut().zip(LIVE.into_iter().zip(INSIDE)) {
+        let values = demand.stats.live_bits.saturating_mul(live);
+        *memory = values.saturating_add(fixed + gate * inside);
+    }
     let mut solders = 0u64;
     for (width, cores) in cores(params, demand) {
         let Some(pool) = Item::Core(width).pool(params) else { continue };
