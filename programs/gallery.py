@@ -13,6 +13,9 @@ PAGE = FOLDER.parent / "docs/gallery.md"
 #: ANDs in millions that the paper on pools gives in table 5.
 PAPER = {"sort": 10.2, "hamming": 2.1, "edit_distance": 73.3}
 
+#: Programs whose text is shown, where that is not the first of the folder.
+SHOWN = {"shared_customers": ["shared_total", "median_spend"], "credit_scoring": ["scorecard", "tree"]}
+
 HEAD = """\
 # Gallery
 
@@ -50,25 +53,34 @@ def example(program):
     return next(one for name in NAMES for one in examples(name) if one.name == program)
 
 
+def names_of(node):
+    """What a statement of a module defines."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+
+
 def source(name, programs):
-    """The first program of a folder with the helpers that it calls, as it stands in the file."""
-    text = (FOLDER / name / "program.py").read_text()
-    tree = ast.parse(text)
-    definitions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    wanted, queue = set(), [programs[0]]
+    """Some programs of a folder with the types and helpers that they use, as they stand in the file."""
+    lines = (FOLDER / name / "program.py").read_text().splitlines()
+    definitions = [(node, names_of(node)) for node in ast.parse("\n".join(lines)).body]
+    wanted, queue = set(), list(programs)
     while queue:
         current = queue.pop()
-        if current in wanted or current not in definitions:
-            continue
-        wanted.add(current)
-        queue += [node.id for node in ast.walk(definitions[current]) if isinstance(node, ast.Name)]
-    lines = text.splitlines()
-    parts = []
-    for node in definitions.values():
-        if node.name in wanted:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            parts.append("\n".join(lines[first - 1 : node.end_lineno]))
-    return "\n\n\n".join(parts)
+        if current not in wanted:
+            wanted.add(current)
+            used = [part for node, names in definitions if current in names for part in ast.walk(node)]
+            queue += [part.id for part in used if isinstance(part, ast.Name)]
+    text = ""
+    for node, names in definitions:
+        if wanted & set(names):
+            first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+            while lines[first - 2].startswith("#"):
+                first -= 1
+            gap = 3 if not isinstance(node, ast.Assign) else 1 if lines[first - 2] else 2
+            text += "\n" * gap + "\n".join(lines[first - 1 : node.end_lineno])
+    return text.strip("\n")
 
 
 def section(name):
@@ -80,7 +92,7 @@ def section(name):
     if story:
         yield f"{story}\n"
     yield f"[programs/{name}](../programs/{name}): {inspect.getdoc(module(name, 'example'))}\n"
-    yield f"```python\n{source(name, programs)}\n```\n"
+    yield f"```python\n{source(name, SHOWN.get(name, programs[:1]))}\n```\n"
     yield "| program | ANDs | result on the example |\n|---|---|---|"
     for one in examples(name):
         paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""

@@ -148,7 +148,7 @@ def median_spend(
     alive = cn.Bit([True] * (2 * n))
     rank = cn.UInt[(2 * n).bit_length()]((2 * n - 1) // 2)
     bits = []
-    for place in reversed(range(21)):
+    for place in reversed(range(Spend.width)):
         below = alive & ~spends.bit(place)
         count = cn.sum(below)
         is_one = cn.reveal(count <= rank)
