@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-__all__ = ["BuildError", "Builder", "Fault", "Listener", "Program", "Progress", "__version__", "run_party"]
+__all__ = ["BuildError", "Builder", "Fault", "Listener", "Program", "Progress", "__version__", "price", "run_party"]
 
 __version__: str
 
@@ -80,3 +80,4 @@ def run_party(
     address: str | None = None,
     patience: float = 30.0,
 ) -> dict[str, Any]: ...
+def price(program: Program, backend: str, pool: int | None, rho: int, rtt_ms: float, mbit: float | None) -> dict[str, Any]: ...

@@ -13,7 +13,7 @@ from typing import Any
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError, plain_name
+from ._errors import CompileError, Error, InputError, InternalError, of_fault, plain_name
 from ._outputs import Outputs
 from ._recorder import Recorder
 from ._records import build
@@ -98,6 +98,19 @@ class Program:
             return self._native.stats()
         except ValueError as error:
             raise CompileError(str(error)) from None
+
+    def price(
+        self, backend: str = "wrk", *, pool: int | None = None, rho: int = 40, rtt_ms: float = 0.0, mbit: float | None = None
+    ) -> dict[str, Any]:
+        """What a session that runs the program once will take: bytes each way, rounds, memory and seconds.
+
+        Bytes follow from the formulas that the tests of the protocols assert, seconds from what a typical server was measured
+        to do, on a line of this round trip and rate; the command ``cenote program cost`` prices for a measured machine.
+        """
+        try:
+            return _native.price(self._native, backend, pool, rho, rtt_ms, mbit)
+        except _native.Fault as fault:
+            raise of_fault(*fault.args) from None
 
     def _encoded(self, given: Mapping[str, Any]) -> list[list[list[int]]]:
         unknown = sorted(set(given) - set(self._inputs))

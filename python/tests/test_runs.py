@@ -88,6 +88,17 @@ def test_costs_do_not_expand_loops():
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.parametrize("backend", ["plain", "yao", "wrk"])
+def test_prices_are_what_runs_take(backend):
+    price = mixed.compile().price(backend)
+    reports = mixed.run_local(**arguments(9), backend=backend).reports
+    for role in ("garbler", "evaluator"):
+        assert price[f"{role}_bytes_sent"] == pytest.approx(reports[role]["bytes_sent"], rel=0.02, abs=200)
+    assert 0 < price["seconds"] < mixed.compile().price(backend, rtt_ms=50, mbit=10)["seconds"]
+    with pytest.raises(cn.PolicyError, match="too small"):
+        mixed.compile().price("wrk", pool=10)
+
+
 def test_results_as_numpy():
     np = pytest.importorskip("numpy")
     run = mixed.simulate(**arguments(7))

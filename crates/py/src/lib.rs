@@ -7,6 +7,7 @@
 mod builder;
 mod party;
 mod ports;
+mod price;
 mod program;
 
 use pyo3::create_exception;
@@ -37,5 +38,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<party::Listener>()?;
     module.add_class::<party::Progress>()?;
     module.add_function(wrap_pyfunction!(party::run_party, module)?)?;
+    module.add_function(wrap_pyfunction!(price::price, module)?)?;
     Ok(())
 }

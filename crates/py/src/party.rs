@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::ports;
 use crate::program::Program;
 
-fn raised(fault: &Fault) -> PyErr {
+pub(crate) fn raised(fault: &Fault) -> PyErr {
     let class = match fault {
         Fault::Misbehaved(_) => "misbehaved",
         Fault::PeerAborted => "aborted",
@@ -138,7 +138,12 @@ fn own_bits(
     bits.collect()
 }
 
-fn config(backend: &str, pool: Option<u64>, rho: u32, ands: u64) -> Result<SessionConfig, Fault> {
+pub(crate) fn config(
+    backend: &str,
+    pool: Option<u64>,
+    rho: u32,
+    ands: u64,
+) -> Result<SessionConfig, Fault> {
     let rho = match rho {
         40 => Rho::Bits40,
         64 => Rho::Bits64,
