@@ -21,13 +21,33 @@ pub(crate) enum ProgramCommand {
         /// Structured program, text or binary.
         file: PathBuf,
     },
-    /// Write the other form: a text becomes binary, a binary file text.
+    /// Write the other form: a text becomes binary, a binary file text, a Garble program binary.
     Build {
+        /// Structured program, text or binary, or a Garble program whose name ends with `.garble.rs`.
+        file: PathBuf,
+        /// The function of a Garble program; `main` without it.
+        #[arg(long, value_name = "NAME")]
+        function: Option<String>,
+        /// A constant that a Garble program leaves open, such as PARTY_0::ROWS=8usize.
+        #[arg(long = "const", value_name = "PARTY::NAME=VALUE", value_parser = constant)]
+        constants: Vec<(String, String)>,
+        /// File to write.
+        #[arg(long, short, value_name = "OUT")]
+        output: PathBuf,
+        /// Write over an existing OUT.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write a program that computes the same with no more ANDs, in binary form.
+    Optimise {
         /// Structured program, text or binary.
         file: PathBuf,
         /// File to write.
         #[arg(long, short, value_name = "OUT")]
         output: PathBuf,
+        /// Name every function that became smaller.
+        #[arg(long)]
+        report: bool,
         /// Write over an existing OUT.
         #[arg(long)]
         force: bool,
@@ -125,6 +145,11 @@ pub(crate) struct LimitArgs {
     /// TOML file with limits; options beside it win.
     #[arg(long, value_name = "FILE")]
     pub(crate) limits: Option<PathBuf>,
+}
+
+fn constant(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("use PARTY::NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn link(text: &str) -> Result<Link, String> {

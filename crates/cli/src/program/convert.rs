@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::formats::ports_path;
+use cenote_circuit::optimise::Options;
 use cenote_circuit::{Circuit, Program, Receiver};
 use cenote_engine::{Receivers, Role};
 use cenote_program::{Builder, Kind, Module, Shape};
@@ -19,7 +20,28 @@ use crate::values;
 /// The most gates of a program that is unrolled to a circuit: its file has some gigabytes.
 const MAX_FLAT: u64 = 1 << 26;
 
-pub(super) fn build(file: &Path, output: &Path, force: bool) -> Result<Reply, Failure> {
+/// What a user says of a program in another language.
+pub(super) struct Source {
+    pub(super) function: Option<String>,
+    pub(super) constants: Vec<(String, String)>,
+}
+
+pub(super) fn build(
+    file: &Path,
+    source: Source,
+    output: &Path,
+    force: bool,
+) -> Result<Reply, Failure> {
+    if file.to_string_lossy().ends_with(".garble.rs") {
+        let module = garble(file, source)?;
+        refuse_file(output, force)?;
+        return written(&module, output, Form::Binary);
+    }
+    if source.function.is_some() || !source.constants.is_empty() {
+        let what =
+            "--function and --const are for Garble programs, whose names end with `.garble.rs`";
+        return Err(Failure::bad_input(format!("{}: {what}", file.display())));
+    }
     let (module, form) = computation::read_module(file)?;
     refuse_file(output, force)?;
     let to = match form {
@@ -27,6 +49,49 @@ pub(super) fn build(file: &Path, output: &Path, force: bool) -> Result<Reply, Fa
         Form::Binary => Form::Text,
     };
     written(&module, output, to)
+}
+
+fn garble(file: &Path, source: Source) -> Result<Module, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let function = source.function.unwrap_or_else(|| "main".to_owned());
+    let options = cenote_frontend::garble::Options { function, constants: source.constants };
+    cenote_frontend::garble::compile(&name, &text, &options)
+        .map_err(|error| Failure::bad_input(error.to_string()))
+}
+
+pub(super) fn optimise(
+    file: &Path,
+    output: &Path,
+    report: bool,
+    force: bool,
+) -> Result<Reply, Failure> {
+    let (module, _) = computation::read_module(file)?;
+    refuse_file(output, force)?;
+    let (module, done) = module.optimised(&Options::default());
+    let bytes = module.to_bytes();
+    write(output, &bytes)?;
+    let (shown, digest) = (output.display().to_string(), hex(&module.digest()));
+    let mut words = format!(
+        "{} of {} ANDs left, written to {shown}\ndigest {digest}",
+        done.ands_after, done.ands_before
+    );
+    for function in done.functions.iter().filter(|_| report) {
+        words.push_str(&format!(
+            "\n{}: {} of {} ANDs, {} of {} gates",
+            function.name,
+            function.ands_after,
+            function.ands_before,
+            function.gates_after,
+            function.gates_before
+        ));
+    }
+    let json = json!({
+        "file": shown, "bytes": bytes.len(), "digest": digest, "ands_before": done.ands_before,
+        "ands_after": done.ands_after, "functions": done.functions,
+    });
+    Ok(Reply::new(json, words))
 }
 
 fn written(module: &Module, output: &Path, form: Form) -> Result<Reply, Failure> {

@@ -23,7 +23,13 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
     match command {
         ProgramCommand::Info { file } => info(&file),
         ProgramCommand::Show { file } => show(&file),
-        ProgramCommand::Build { file, output, force } => convert::build(&file, &output, force),
+        ProgramCommand::Build { file, function, constants, output, force } => {
+            let source = convert::Source { function, constants };
+            convert::build(&file, source, &output, force)
+        }
+        ProgramCommand::Optimise { file, output, report, force } => {
+            convert::optimise(&file, &output, report, force)
+        }
         ProgramCommand::Eval { file, inputs } => eval(&file, &inputs),
         ProgramCommand::Cost(args) => cost::command(&args, format),
         ProgramCommand::Flatten { file, output, force } => convert::flatten(&file, &output, force),
