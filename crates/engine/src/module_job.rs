@@ -2,7 +2,7 @@
 
 use cenote_circuit::{Gates, Signature};
 use cenote_net::{Fault, Role};
-use cenote_program::{Host, Module};
+use cenote_program::{EXECUTION, Host, Module};
 
 use crate::party::{Party, Receivers};
 use crate::program_job::{assign_inputs, bring_in, open_outputs, role_of};
@@ -39,10 +39,16 @@ impl Job for ModuleJob<'_> {
     /// One entry for each output port; `None` where the other party alone receives.
     type Output = Vec<Option<Vec<bool>>>;
 
-    /// The digest binds everything else: ports, owners, receivers and what is computed.
+    /// The digest binds ports, owners, receivers and what is computed; the version of the execution
+    /// binds by which gates.
     fn terms(&self) -> Vec<(&'static str, String)> {
         let digest = self.digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        vec![("program", self.module.name().to_owned()), ("digest", digest)]
+        let execution = EXECUTION.to_string();
+        vec![
+            ("program", self.module.name().to_owned()),
+            ("digest", digest),
+            ("execution", execution),
+        ]
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {

@@ -6,7 +6,7 @@
 use cenote_circuit::{Circuit, Gate, Owner, Receiver};
 
 use crate::builder::{BuildError, Builder};
-use crate::limits::{MAX_FILE_BYTES, MAX_WIDTH};
+use crate::limits::{MAX_FILE_BYTES, MAX_NESTING, MAX_WIDTH};
 use crate::module::{Block, Code, Module, Statement};
 use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
 use crate::shape::{Kind, Shape};
@@ -342,7 +342,12 @@ impl Reader<'_> {
 
     fn affine(&mut self) -> Read<Affine> {
         let constant = self.signed()?;
-        let terms = self.many(|r| Ok((LoopVar(r.small()?), r.signed()?)))?;
+        let count = self.count()?;
+        if count > MAX_NESTING {
+            return Err(self.error(format!("a position has at most {MAX_NESTING} loop counters")));
+        }
+        let term = |r: &mut Self| Ok((LoopVar(r.small()?), r.signed()?));
+        let terms: Vec<_> = (0..count).map(|_| term(self)).collect::<Read<_>>()?;
         Ok(terms.into_iter().fold(Affine::at(constant), |at, (var, factor)| at.plus(var, factor)))
     }
 

@@ -6,8 +6,8 @@ use cenote_circuit::{Circuit, CircuitError, Gate, Owner, Program as _, Receiver,
 
 use crate::infer::infer;
 use crate::limits::{
-    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_PORTS, MAX_STATEMENTS,
-    MAX_TRIPS,
+    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_PORTS,
+    MAX_STATEMENTS, MAX_TRIPS,
 };
 use crate::liveness;
 use crate::module::{Block, Body, Code, Function, Input, Module, Output, Statement};
@@ -38,9 +38,12 @@ pub struct Builder {
     reveals: Vec<bool>,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
+    /// Blocks within blocks of each function, those of what it calls included.
+    depths: Vec<usize>,
     frames: Vec<Frame>,
     statements: usize,
     constant_bits: u64,
+    values: usize,
     names: HashSet<String>,
 }
 
@@ -52,6 +55,8 @@ struct Frame {
     public: Vec<bool>,
     visible: Vec<bool>,
     open: Vec<Open>,
+    /// Blocks within blocks, those of called functions included.
+    depth: usize,
     reveals: bool,
 }
 
@@ -75,7 +80,7 @@ impl Frame {
     fn new(head: Option<(String, Vec<Shape>)>) -> Frame {
         let body = Open { kind: OpenKind::Body, block: Block::default(), defined: Vec::new() };
         let (shapes, public, visible) = (Vec::new(), Vec::new(), Vec::new());
-        Frame { head, shapes, public, visible, open: vec![body], reveals: false }
+        Frame { head, shapes, public, visible, open: vec![body], depth: 1, reveals: false }
     }
 
     fn top(&mut self) -> &mut Open {
@@ -129,8 +134,8 @@ impl Builder {
     /// that is too long or has line breaks.
     pub fn new(name: &str, about: &str) -> Result<Builder, BuildError> {
         check_name(name)?;
-        ensure(about.len() <= MAX_ABOUT && !about.chars().any(char::is_control), || {
-            format!("the text about a module is one line of at most {MAX_ABOUT} bytes")
+        ensure(about.len() <= MAX_ABOUT && !about.chars().any(misleads), || {
+            format!("the text about a module is one line of at most {MAX_ABOUT} bytes, all visible")
         })?;
         Ok(Builder {
             name: name.to_owned(),
@@ -139,9 +144,11 @@ impl Builder {
             reveals: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            depths: Vec::new(),
             frames: vec![Frame::new(None)],
             statements: 0,
             constant_bits: 0,
+            values: 0,
             names: HashSet::new(),
         })
     }
@@ -254,7 +261,8 @@ impl Builder {
 
     /// Whether the function may have this many more values.
     fn room(&mut self, values: usize) -> Result<(), BuildError> {
-        ensure(self.frame().shapes.len().saturating_add(values) <= MAX_STATEMENTS, too_many)
+        self.values = self.values.saturating_add(values);
+        ensure(self.values <= MAX_STATEMENTS, too_many)
     }
 
     fn push_one(
@@ -417,6 +425,17 @@ impl Builder {
     fn nest(&mut self) -> Result<(), BuildError> {
         ensure(self.frame().open.len() < MAX_NESTING, || {
             format!("blocks are nested more than {MAX_NESTING} deep")
+        })?;
+        self.deepen(1)
+    }
+
+    /// Notes that so many blocks stand within the open one, in it or in what it calls: whoever walks the
+    /// module recurses so deep.
+    fn deepen(&mut self, blocks: usize) -> Result<(), BuildError> {
+        let frame = self.frame();
+        frame.depth = frame.depth.max(frame.open.len() + blocks);
+        ensure(frame.depth <= MAX_DEPTH, || {
+            format!("blocks and calls are nested more than {MAX_DEPTH} deep in all")
         })
     }
 
@@ -572,7 +591,7 @@ impl Builder {
         ensure(self.frames.len() <= MAX_NESTING, || {
             format!("functions are nested more than {MAX_NESTING} deep")
         })?;
-        ensure(params.len() <= MAX_STATEMENTS, too_many)?;
+        self.room(params.len())?;
         params.iter().try_for_each(|shape| check_shape(*shape))?;
         let mut frame = Frame::new(Some((name.to_owned(), params.to_vec())));
         frame.top().block.params = params.len() as u32;
@@ -601,6 +620,7 @@ impl Builder {
         };
         let body = liveness::finish(frame.shapes, block, &self.functions)?;
         self.reveals.push(reveals);
+        self.depths.push(frame.depth);
         self.functions.push(Function { name, params, results: shapes, code: Code::Body(body) });
         Ok(FunctionId(self.functions.len() as u32 - 1))
     }
@@ -632,6 +652,7 @@ impl Builder {
         let plain = plain_circuit(params, results, gates, wires);
         let circuit = plain.map_err(|error| BuildError(format!("circuit `{name}`: {error}")))?;
         self.reveals.push(false);
+        self.depths.push(1);
         self.functions.push(Function {
             name: name.to_owned(),
             params: params.to_vec(),
@@ -676,6 +697,7 @@ impl Builder {
         ensure(!reveals || !self.frame().in_map(), || {
             format!("`{}` reveals something, which no map may do", self.functions[index].name)
         })?;
+        self.deepen(self.depths[index])?;
         self.frame().reveals |= reveals;
         self.push(Op::Call(function), args, &results, false)
     }
@@ -715,6 +737,16 @@ pub(crate) fn plain_circuit(
         signature = signature.output(&format!("out{i}"), shape.bits(), None);
     }
     Circuit::new("function", signature, gates, outputs)
+}
+
+/// Signs that break a line, or that change how the text around them looks: an owner approves what it
+/// reads.
+fn misleads(sign: char) -> bool {
+    sign.is_control()
+        || matches!(sign, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+        || ('\u{200b}'..='\u{200f}').contains(&sign)
+        || ('\u{2028}'..='\u{202e}').contains(&sign)
+        || ('\u{2060}'..='\u{206f}').contains(&sign)
 }
 
 fn check_name(name: &str) -> Result<(), BuildError> {

@@ -32,7 +32,7 @@ pub use builder::{BuildError, Builder};
 pub use module::{Block, Function, Input, Module, Output, Statement};
 pub use op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
 pub use optimise::{FunctionReport, OptimiseReport};
-pub use run::{Host, Stream};
+pub use run::{EXECUTION, Host, Stream};
 pub use shape::{Kind, Shape};
 pub use stats::{Stats, StatsError};
 pub use text::TextError;

@@ -10,7 +10,7 @@ pub const MAX_VALUE_BITS: u64 = 1 << 26;
 pub const MAX_LIVE_BITS: u64 = 1 << 28;
 /// Bits of all constants of a module.
 pub const MAX_CONSTANT_BITS: u64 = 1 << 28;
-/// Statements of a module, and values of a function.
+/// Statements of a module, and values of all its functions.
 pub const MAX_STATEMENTS: usize = 1 << 22;
 /// Functions of a module.
 pub const MAX_FUNCTIONS: usize = 1 << 12;
@@ -18,6 +18,8 @@ pub const MAX_FUNCTIONS: usize = 1 << 12;
 pub const MAX_PORTS: usize = 1 << 12;
 /// Blocks within blocks.
 pub const MAX_NESTING: usize = 32;
+/// Blocks within blocks, counting those of functions where they are called.
+pub const MAX_DEPTH: usize = 128;
 /// Iterations of one loop, and lanes of one map.
 pub const MAX_TRIPS: u32 = 1 << 30;
 /// Bytes of a name.

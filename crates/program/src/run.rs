@@ -14,6 +14,10 @@ use crate::op::{Affine, Op, ValueId};
 use crate::shape::Shape;
 use crate::wiring::gather;
 
+/// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
+/// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
+pub const EXECUTION: u32 = 1;
+
 /// A machine that executes modules: gates, and opening to both parties.
 pub trait Host: Gates {
     /// Opens wires to both parties.

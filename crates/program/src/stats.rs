@@ -11,7 +11,7 @@ use crate::run::{Env, Machine, Value, Values, call, map_group, opaque, run_block
 use crate::shape::Shape;
 
 /// What a module costs on any backend. Gates are exact for a module without `if` and `reveal`, and
-/// else a bound: the more expensive branch counts, and opened bits count as secrets.
+/// else a bound: of each figure the larger of the branches counts, and opened bits count as secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Conjunctions, those of multiplexers included.
@@ -107,6 +107,25 @@ impl Module {
         let outputs = call(self, &mut tally, body, inputs.collect())?;
         opaque(&mut tally, outputs)?;
         Ok(tally.stats)
+    }
+}
+
+impl Stats {
+    /// Raises each figure to that of `other`.
+    fn at_least(&mut self, other: &Stats) {
+        let raise = |mine: &mut u64, theirs: u64| *mine = theirs.max(*mine);
+        raise(&mut self.ands, other.ands);
+        raise(&mut self.xors, other.xors);
+        raise(&mut self.nots, other.nots);
+        raise(&mut self.depth, other.depth);
+        raise(&mut self.batches, other.batches);
+        for (width, count) in &other.muxes {
+            raise(self.muxes.entry(*width).or_default(), *count);
+        }
+        raise(&mut self.reveals, other.reveals);
+        raise(&mut self.revealed_bits, other.revealed_bits);
+        raise(&mut self.statements, other.statements);
+        raise(&mut self.moved_bits, other.moved_bits);
     }
 }
 
@@ -291,7 +310,7 @@ impl Machine for Tally {
         Ok(results.into_iter().map(whole).collect())
     }
 
-    /// The branch with more conjunctions counts.
+    /// Of each figure, that of the branch where it is larger counts.
     fn run_if(
         &mut self,
         module: &Module,
@@ -309,11 +328,7 @@ impl Machine for Tally {
         let first = branch(self, then)?;
         let costs = self.stats.clone();
         let second = branch(self, otherwise)?;
-        let depth = costs.depth.max(self.stats.depth);
-        if costs.ands > self.stats.ands {
-            self.stats = costs;
-        }
-        self.stats.depth = depth;
+        self.stats.at_least(&costs);
         let deeper = |(a, b): (Vec<Folded<u64>>, Vec<Folded<u64>>)| {
             let pairs = a.into_iter().zip(b);
             let deeper = |(a, b)| match (a, b) {

@@ -38,7 +38,7 @@ fn names_and_ports() {
     assert_eq!(name("1st"), format!("`1st` {rule}"));
     assert_eq!(name("a\nb"), format!("`a\\nb` {rule}"));
     let about = Builder::new("a", "two\nlines").err().unwrap().to_string();
-    assert_eq!(about, "the text about a module is one line of at most 4096 bytes");
+    assert_eq!(about, "the text about a module is one line of at most 4096 bytes, all visible");
     let input = |kind, shape| refused(|b, _| b.input("x", Owner::Garbler, kind, shape));
     assert_eq!(input(Kind::Bool, Shape::word(2)), "port `x`: b2 is no bool");
     let fixed = input(Kind::Fixed { fraction: 8 }, Shape::word(8));
