@@ -45,14 +45,23 @@ fn calls_of_calls_are_counted_or_refused() {
     let add = "function f0 (%x: b8, %y: b8) {\n%s = add %x, %y\nyield %s\n}\n";
     let few = stats(&chain(&head(10), add, 10, ["%x, %y", "%y, %x"])).unwrap();
     assert_eq!(few.ands, 7 << 10);
-    // 2^200 additions, of secrets and of constants that differ from call to call.
-    let many = stats(&chain(&head(200), add, 200, ["%x, %y", "%y, %x"]));
+    // 2^100 additions, of secrets and of constants that differ from call to call.
+    let many = stats(&chain(&head(100), add, 100, ["%x, %y", "%y, %x"]));
     assert_eq!(many.unwrap_err(), REFUSED);
-    let known = head(200).replace("%z =", "%k = const b8 0x5\n%z =").replace("%0, %0", "%k, %k");
-    let many = stats(&chain(&known, add, 200, ["%x, %y", "%y, %x"]));
+    let known = head(100).replace("%z =", "%k = const b8 0x5\n%z =").replace("%0, %0", "%k, %k");
+    let many = stats(&chain(&known, add, 100, ["%x, %y", "%y, %x"]));
     assert_eq!(many.unwrap_err(), REFUSED);
     let wires = "circuit f0 (b8, b8) -> (b8) {\ncopy 1\ncopy 16\nyield 0 1 2 3 4 5 6 17\n}\n";
-    assert_eq!(stats(&chain(&head(200), wires, 200, ["%x, %y", "%y, %x"])).unwrap_err(), REFUSED);
+    assert_eq!(stats(&chain(&head(100), wires, 100, ["%x, %y", "%y, %x"])).unwrap_err(), REFUSED);
+}
+
+/// Whoever walks a module recurses as deep as its blocks and calls go.
+#[test]
+fn depth_is_limited_over_all_functions() {
+    let head = "input x: garbler uint b8\n{\n%z = call f150 (%0, %0)\n}\noutput z: both uint %z\n";
+    let add = "function f0 (%x: b8, %y: b8) {\n%s = add %x, %y\nyield %s\n}\n";
+    let error = Module::parse_text(&chain(head, add, 150, ["%x, %y", "%y, %x"])).unwrap_err();
+    assert_eq!(error.what, "blocks and calls are nested more than 128 deep in all");
 }
 
 #[test]
