@@ -1,7 +1,9 @@
 //! Word operations on a machine, by the gadgets of the standard library.
 
+use std::borrow::Cow;
+
 use cenote_circuit::gadgets::{self, Order};
-use cenote_circuit::{Bundle, Gates, Lanes, pack, unpack};
+use cenote_circuit::{Bundle, Gates, Lanes};
 
 use crate::extra;
 use crate::infer::bits_for;
@@ -18,8 +20,42 @@ pub(crate) fn apply<G: Gates>(
 ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
     use WordOp::*;
     let zero = g.constant(false)?;
-    if let Some(bits) = wire(op, attrs, args, &zero) {
+    if let Some(bits) = without_constants(g, op, attrs, args, Some(&zero))? {
         return Ok(vec![bits]);
+    }
+    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1);
+    let bits = match op {
+        Sum | SumS => sum(g, op == SumS, attrs, args[0])?,
+        ArgMin | ArgMax | ArgMinS | ArgMaxS => return extreme(g, op, args[0]),
+        MatMul => mat_mul(g, attrs, args)?,
+        Lookup => lookup(g, args)?,
+        Store => store(g, args)?,
+        _ => return each_lane(g, op, args, lanes),
+    };
+    Ok(vec![bits])
+}
+
+/// Executes `op` on wires of a machine that folds no constants, if it needs none.
+pub(crate) fn apply_secret<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    attrs: &[u32],
+    args: &[Operand<'_, G::Wire>],
+) -> Result<Option<Vec<G::Wire>>, G::Error> {
+    without_constants(g, op, attrs, args, None)
+}
+
+/// Executes `op` if its gadget never asks for a constant but `zero`, where there is one.
+fn without_constants<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    attrs: &[u32],
+    args: &[Operand<'_, G::Wire>],
+    zero: Option<&G::Wire>,
+) -> Result<Option<Vec<G::Wire>>, G::Error> {
+    use WordOp::*;
+    if let Some(bits) = wire(op, attrs, args, zero) {
+        return Ok(Some(bits));
     }
     let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1);
     let all = |i: usize| broadcast(args[i].0, args[i].1, lanes);
@@ -29,25 +65,26 @@ pub(crate) fn apply<G: Gates>(
         Or => gadgets::or_bits(g, &all(0), &all(1))?,
         Not => gadgets::not_bits(g, args[0].1)?,
         Mux => mux(g, args, lanes)?,
-        Sum | SumS => sum(g, op == SumS, attrs, args[0])?,
         Rand | Ror | Rxor => reduce(g, op, attrs[0] as usize, args[0])?,
-        ArgMin | ArgMax | ArgMinS | ArgMaxS => return extreme(g, op, args[0]),
         Sort => sort(g, attrs, None, args[0])?,
         TopK => sort(g, &attrs[1..], Some(attrs[0] as usize), args[0])?,
-        MatMul => mat_mul(g, attrs, args)?,
-        Lookup => lookup(g, args)?,
-        Store => store(g, args)?,
-        _ => return each_lane(g, op, args, lanes),
+        Sum if fills(args[0].0, attrs[0], attrs[1]) => sum(g, false, attrs, args[0])?,
+        _ => return Ok(None),
     };
-    Ok(vec![bits])
+    Ok(Some(bits))
+}
+
+/// Whether the sums of lanes of this shape, in groups, have something in every bit.
+fn fills(shape: Shape, width: u32, groups: u32) -> bool {
+    width <= shape.width + (shape.lanes / groups.max(1)).max(1).ilog2()
 }
 
 /// About the gates of `op` before any is folded: what it takes to execute it on constants.
-pub(crate) fn work<T>(op: WordOp, attrs: &[u32], args: &[Operand<'_, T>]) -> u64 {
+pub(crate) fn work(op: WordOp, attrs: &[u32], args: &[Shape]) -> u64 {
     use WordOp::*;
     let bits = |shape: Shape| u64::from(shape.lanes) * u64::from(shape.width);
-    let lanes = args.iter().map(|(shape, _)| u64::from(shape.lanes)).max().unwrap_or(1);
-    let first = args.first().map_or(Shape::word(1), |(shape, _)| *shape);
+    let lanes = args.iter().map(|shape| u64::from(shape.lanes)).max().unwrap_or(1);
+    let first = args.first().copied().unwrap_or(Shape::word(1));
     let width = u64::from(first.width);
     let per_bit = match op {
         Mul | Square | MulFull | MulFullS | SquareFull | MulO | MulOS => width,
@@ -55,10 +92,10 @@ pub(crate) fn work<T>(op: WordOp, attrs: &[u32], args: &[Operand<'_, T>]) -> u64
         ShlBy | ShrBy | SarBy | RotlBy => 32,
         Sort | TopK => u64::from(bits_for(first.lanes)).pow(2),
         MatMul => {
-            let columns = args.get(1).map_or(0, |(shape, _)| shape.lanes) / attrs[1].max(1);
+            let columns = args.get(1).map_or(0, |shape| shape.lanes) / attrs[1].max(1);
             u64::from(columns) * width
         }
-        Lookup => args.get(1).map_or(1, |(shape, _)| u64::from(shape.lanes)),
+        Lookup => args.get(1).map_or(1, |shape| u64::from(shape.lanes)),
         _ => 1,
     };
     lanes.max(u64::from(first.lanes)).saturating_mul(width).saturating_mul(per_bit).max(bits(first))
@@ -94,16 +131,26 @@ fn each_lane<G: Gates>(
         let words: Vec<Vec<G::Wire>> = args.iter().map(|(_, bits)| bits.to_vec()).collect();
         return number(g, op, &words);
     }
-    let packed: Vec<Vec<Bundle<G::Wire>>> = args
-        .iter()
-        .map(|(shape, bits)| {
-            let words: Vec<Vec<G::Wire>> =
-                (0..lanes as usize).map(|lane| word(*shape, bits, lane).to_vec()).collect();
-            pack(&words)
-        })
-        .collect();
-    let results = number(&mut Lanes::new(g, lanes as usize), op, &packed)?;
-    Ok(results.iter().map(|bits| unpack(bits, lanes as usize).concat()).collect())
+    let lanes = lanes as usize;
+    let packed: Vec<Vec<Bundle<G::Wire>>> = args.iter().map(|value| pack(*value, lanes)).collect();
+    let results = number(&mut Lanes::new(g, lanes), op, &packed)?;
+    let unpack = |bits: Vec<Bundle<G::Wire>>| {
+        let lane = |lane: usize| bits.iter().map(move |bit| bit[lane].clone());
+        (0..lanes).flat_map(lane).collect()
+    };
+    Ok(results.into_iter().map(unpack).collect())
+}
+
+/// For each bit of a word, that of all lanes.
+fn pack<W: Clone>((shape, bits): Operand<'_, W>, lanes: usize) -> Vec<Bundle<W>> {
+    let width = shape.width as usize;
+    let bundle = |bit: usize| -> Vec<W> {
+        match shape.lanes {
+            1 => vec![bits[bit].clone(); lanes],
+            _ => bits.iter().skip(bit).step_by(width).cloned().collect(),
+        }
+    };
+    (0..width).map(|bit| bundle(bit).into()).collect()
 }
 
 /// The wrapped result and whether it differs from the true one.
@@ -186,17 +233,18 @@ fn sum<G: Gates>(
     value: Operand<'_, G::Wire>,
 ) -> Result<Vec<G::Wire>, G::Error> {
     let (width, groups) = (attrs[0] as usize, attrs[1] as usize);
-    let mut lanes = words(value);
-    if signed {
-        for lane in &mut lanes {
-            if let Some(sign) = lane.last().cloned() {
-                lane.resize(width.max(lane.len()), sign);
-            }
-        }
+    let mut operand = value.0.width as usize;
+    let mut bits = Cow::Borrowed(value.1);
+    if signed && operand < width {
+        // A sign stands in all bits above it.
+        let above = |word: &[G::Wire]| vec![word[operand - 1].clone(); width - operand];
+        bits =
+            bits.chunks(operand).flat_map(|word| [word.to_vec(), above(word)].concat()).collect();
+        operand = width;
     }
     let mut out = Vec::with_capacity(groups * width);
-    for group in lanes.chunks(lanes.len() / groups) {
-        let operands: Vec<&[G::Wire]> = group.iter().map(Vec::as_slice).collect();
+    for group in bits.chunks(bits.len() / groups) {
+        let operands: Vec<&[G::Wire]> = group.chunks(operand).collect();
         out.extend(gadgets::sum(g, &operands, width)?);
     }
     Ok(out)

@@ -16,11 +16,7 @@ pub(crate) type DynGates<'g, W, E> = dyn Gates<Wire = W, Error = E> + 'g;
 pub(crate) struct Fold<'m, 'g, W, E>(pub(crate) &'m mut DynGates<'g, W, E>);
 
 impl<W: Clone, E> Fold<'_, '_, W, E> {
-    /// Constants become wires of the machine: what follows costs the same whatever they are.
-    pub(crate) fn opaque(&mut self, value: Vec<Folded<W>>) -> Result<Vec<Folded<W>>, E> {
-        value.into_iter().map(|bit| self.wire(bit).map(Folded::Wire)).collect()
-    }
-
+    /// A constant becomes a wire of the machine: what follows costs the same whatever it is.
     pub(crate) fn wire(&mut self, bit: Folded<W>) -> Result<W, E> {
         match bit {
             Folded::Known(bit) => self.0.constant(bit),
@@ -61,6 +57,10 @@ impl<W: Clone, E> Gates for Fold<'_, '_, W, E> {
     }
 
     fn xor_many(&mut self, a: &[Folded<W>], b: &[Folded<W>]) -> Result<Vec<Folded<W>>, E> {
+        let wires = |bits: &[Folded<W>]| bits.iter().map(secret).collect::<Option<Vec<W>>>();
+        if let (Some(a), Some(b)) = (wires(a), wires(b)) {
+            return Ok(self.0.xor_many(&a, &b)?.into_iter().map(Folded::Wire).collect());
+        }
         a.iter().zip(b).map(|(a, b)| self.xor(a, b)).collect()
     }
 

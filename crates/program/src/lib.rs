@@ -21,6 +21,7 @@ mod module;
 mod op;
 mod optimise;
 mod run;
+mod run_value;
 mod shape;
 mod stats;
 mod text;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Signature};
 
-use crate::apply::{apply, work};
+use crate::apply::{apply, apply_secret, work};
 use crate::fold::{Fold, Folded};
 use crate::module::{Block, Body, Code, Module, Statement};
-use crate::op::{Affine, Op, ValueId};
+use crate::op::{Affine, Op, ValueId, WordOp};
+use crate::run_value::{Value, Values};
 use crate::shape::Shape;
-use crate::wiring::gather;
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
@@ -70,12 +70,10 @@ impl Module {
         host: &mut (dyn Host<Wire = W, Error = E> + '_),
         inputs: Vec<Vec<W>>,
     ) -> Result<Vec<Vec<W>>, E> {
-        let wires = |port: Vec<W>| port.into_iter().map(Folded::Wire).collect();
         let mut base = Base(host);
-        let values = call(self, &mut base, body, inputs.into_iter().map(wires).collect())?;
-        let mut fold = Fold(&mut base);
-        let port = |bits: Vec<Folded<W>>| bits.into_iter().map(|bit| fold.wire(bit)).collect();
-        values.into_iter().map(port).collect()
+        let inputs = inputs.into_iter().map(Value::Secret).collect();
+        let values = call(self, &mut base, body, inputs)?;
+        values.into_iter().map(|value| wires(&mut base, value)).collect()
     }
 
     /// The outputs in the clear.
@@ -259,7 +257,8 @@ pub(crate) trait Machine: Gates + Sized {
         then: &Block,
         otherwise: &Block,
     ) -> Result<Values<Self::Wire>, Self::Error> {
-        let Some(Folded::Known(bit)) = env.get(statement.args[0]).first() else {
+        let condition = env.get(statement.args[0]).bits();
+        let Some(Folded::Known(bit)) = condition.first() else {
             unreachable!("the builder takes public conditions only")
         };
         let chosen = if *bit { then } else { otherwise };
@@ -289,7 +288,7 @@ trait SideBySide: Machine {
 impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
     fn reveal(&mut self, value: Value<W>) -> Result<Value<W>, E> {
         let wires = wires(self, value)?;
-        Ok(self.0.reveal(&wires)?.into_iter().map(Folded::Known).collect())
+        Ok(Value::known(self.0.reveal(&wires)?))
     }
 
     fn run_map(
@@ -366,11 +365,6 @@ impl<W: Clone, E> SideBySide for Wide<'_, '_, '_, W, E> {
     }
 }
 
-/// The bits of one value, lane by lane.
-pub(crate) type Value<W> = Vec<Folded<W>>;
-/// Values in order.
-pub(crate) type Values<W> = Vec<Value<W>>;
-
 /// The values of one run of a body.
 pub(crate) struct Env<'b, W> {
     shapes: &'b [Shape],
@@ -389,11 +383,7 @@ impl<'b, W: Clone> Env<'b, W> {
         let mut inner = Env::new(self.shapes);
         inner.counters.clone_from(&self.counters);
         for id in &body.captured {
-            let shared = self.get(*id).iter().map(|bit| match bit {
-                Folded::Known(bit) => Folded::Known(*bit),
-                Folded::Wire(bit) => Folded::Wire(wire(bit)),
-            });
-            inner.put(*id, shared.collect());
+            inner.put(*id, self.get(*id).map(&wire));
         }
         inner
     }
@@ -403,11 +393,9 @@ impl<'b, W: Clone> Env<'b, W> {
         self.values.len()
     }
 
-    pub(crate) fn get(&self, id: ValueId) -> &[Folded<W>] {
+    pub(crate) fn get(&self, id: ValueId) -> &Value<W> {
         // Definition before use and liveness are the builder's promises.
-        self.values[id.index()]
-            .as_deref()
-            .unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+        self.values[id.index()].as_ref().unwrap_or_else(|| unreachable!("value {} is alive", id.0))
     }
 
     /// The operands of a statement that takes them over: each moved out at its last use.
@@ -433,7 +421,7 @@ impl<'b, W: Clone> Env<'b, W> {
                     let value = self.values[id.index()].take();
                     value.unwrap_or_else(|| unreachable!("value {} is alive", id.0))
                 }
-                None => self.get(*id).to_vec(),
+                None => self.get(*id).clone(),
             };
             values.push(value);
         }
@@ -495,32 +483,24 @@ fn run_statement<M: Machine>(
     let shape = |id: ValueId| env.shapes[id.index()];
     machine.step(statement.results().map(|id| shape(id).bits()).sum())?;
     let value = match &statement.op {
-        Op::Const(constant) => {
-            (0..constant.shape.bits()).map(|i| Folded::Known(constant.bit(i))).collect()
-        }
-        Op::Word(op, attrs) => {
-            let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
-            machine.work(work(*op, attrs, &operands))?;
-            return apply(&mut Fold(machine), *op, attrs, &operands);
-        }
+        Op::Const(constant) => Value::known((0..constant.shape.bits()).map(|i| constant.bit(i))),
+        Op::Word(op, attrs) => return run_word(machine, env, *op, attrs, args),
         Op::Lanes { at, count, stride } => {
-            let (shape, first) = (shape(args[0]), at.position(&env.counters));
-            let lane = |i: u32| (first as i64 + i64::from(i) * stride) as usize;
-            let lanes = gather(shape, env.get(args[0]), (0..*count).map(lane));
+            let (width, first) = (shape(args[0]).width as usize, at.position(&env.counters));
+            let lanes = env.get(args[0]).lanes(width, first, *count as usize, *stride);
             opaque_if_moving(machine, at, lanes)?
         }
         Op::Put(at) => {
             let start = at.position(&env.counters) * shape(args[0]).width as usize;
-            let [mut value, part] = env.take(statement).try_into().unwrap_or_default();
-            value.splice(start..start + part.len(), part);
-            opaque_if_moving(machine, at, value)?
+            let mut operands = env.take(statement).into_iter();
+            let (Some(value), Some(part)) = (operands.next(), operands.next()) else {
+                unreachable!("the builder takes two operands")
+            };
+            opaque_if_moving(machine, at, value.replaced(start, part))?
         }
-        Op::Gather(indices) => {
-            let lanes = indices.iter().map(|index| *index as usize);
-            gather(shape(args[0]), env.get(args[0]), lanes)
-        }
+        Op::Gather(indices) => env.get(args[0]).gather(shape(args[0]).width as usize, indices),
         Op::Reveal => {
-            let value = env.get(args[0]).to_vec();
+            let value = env.get(args[0]).clone();
             machine.reveal(value)?
         }
         Op::For { trips, body } => {
@@ -538,7 +518,7 @@ fn run_statement<M: Machine>(
             let args = env.take(statement);
             return match &module.functions[function.0 as usize].code {
                 Code::Body(body) => call(module, machine, body, args),
-                Code::Gates(circuit) => gates(machine, circuit, &args),
+                Code::Gates(circuit) => gates(machine, circuit, args),
             };
         }
     };
@@ -548,18 +528,49 @@ fn run_statement<M: Machine>(
 fn gates<M: Machine>(
     machine: &mut M,
     circuit: &Circuit,
-    args: &[Value<M::Wire>],
+    args: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
     machine.work(circuit.wires() as u64)?;
-    circuit.run(&mut Fold(machine), args)
+    let args: Vec<_> = args.into_iter().map(Value::into_bits).collect();
+    let results = circuit.run(&mut Fold(machine), &args)?;
+    Ok(results.into_iter().map(Value::of).collect())
+}
+
+/// Wires alone go to the machine as they are; what is known is folded in between.
+fn run_word<M: Machine>(
+    machine: &mut M,
+    env: &Env<'_, M::Wire>,
+    op: WordOp,
+    attrs: &[u32],
+    args: &[ValueId],
+) -> Result<Values<M::Wire>, M::Error> {
+    let shape = |id: ValueId| env.shapes[id.index()];
+    let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
+    machine.work(work(op, attrs, &shapes))?;
+    let secret = |id: &ValueId| env.get(*id).secret().map(|bits| (shape(*id), bits));
+    let operands: Option<Vec<_>> = args.iter().map(secret).collect();
+    if let Some(operands) = operands
+        && let Some(result) = apply_secret(machine, op, attrs, &operands)?
+    {
+        return Ok(vec![Value::Secret(result)]);
+    }
+    let bits: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id).bits())).collect();
+    let operands: Vec<_> = bits.iter().map(|(shape, bits)| (*shape, &bits[..])).collect();
+    let results = apply(&mut Fold(machine), op, attrs, &operands)?;
+    Ok(results.into_iter().map(Value::of).collect())
 }
 
 pub(crate) fn wires<M: Machine>(
     machine: &mut M,
-    value: Vec<Folded<M::Wire>>,
+    value: Value<M::Wire>,
 ) -> Result<Vec<M::Wire>, M::Error> {
-    let mut fold = Fold(machine);
-    value.into_iter().map(|bit| fold.wire(bit)).collect()
+    match value {
+        Value::Secret(wires) => Ok(wires),
+        Value::Mixed(bits) => {
+            let mut fold = Fold(machine);
+            bits.into_iter().map(|bit| fold.wire(bit)).collect()
+        }
+    }
 }
 
 /// Constants become wires, so that every iteration costs the same.
@@ -567,16 +578,15 @@ pub(crate) fn opaque<M: Machine>(
     machine: &mut M,
     values: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
-    let mut fold = Fold(machine);
-    values.into_iter().map(|value| fold.opaque(value)).collect()
+    values.into_iter().map(|value| wires(machine, value).map(Value::Secret)).collect()
 }
 
 fn opaque_if_moving<M: Machine>(
     machine: &mut M,
     at: &Affine,
-    value: Vec<Folded<M::Wire>>,
-) -> Result<Vec<Folded<M::Wire>>, M::Error> {
-    if at.terms.is_empty() { Ok(value) } else { Fold(machine).opaque(value) }
+    value: Value<M::Wire>,
+) -> Result<Value<M::Wire>, M::Error> {
+    if at.terms.is_empty() { Ok(value) } else { wires(machine, value).map(Value::Secret) }
 }
 
 /// Iterations of a map side by side, a group at a time.
@@ -590,7 +600,7 @@ fn run_groups<M: SideBySide>(
 ) -> Result<Values<M::Wire>, M::Error> {
     let mapped: Result<Vec<_>, _> = mapped.into_iter().map(|value| wires(machine, value)).collect();
     let mapped = mapped?;
-    let mut results: Values<M::Wire> = vec![Vec::new(); body.results.len()];
+    let mut results: Vec<Vec<M::Wire>> = vec![Vec::new(); body.results.len()];
     let (trips, group) = (trips as usize, map_group(trips, body.lane_bits) as usize);
     for start in (0..trips).step_by(group) {
         let count = group.min(trips - start);
@@ -599,7 +609,7 @@ fn run_groups<M: SideBySide>(
             all.extend(part);
         }
     }
-    Ok(results)
+    Ok(results.into_iter().map(Value::Secret).collect())
 }
 
 /// Iterations of a map that run side by side.
@@ -617,7 +627,7 @@ impl Group<'_> {
         machine: &mut M,
         env: &Env<'_, M::Wire>,
         mapped: &[Vec<M::Wire>],
-    ) -> Result<Values<M::Wire>, M::Error> {
+    ) -> Result<Vec<Vec<M::Wire>>, M::Error> {
         let args = mapped.iter().map(|value| self.part(machine, value)).collect();
         let same = |wire: &M::Wire| machine.spread(&vec![wire; self.count]);
         let mut inner = env.inner(self.body, same);
@@ -633,16 +643,16 @@ impl Group<'_> {
         let bits = value.len() / self.trips;
         let bit = |bit: usize| {
             let of = |i: usize| &value[(self.start + i) * bits + bit];
-            Folded::Wire(machine.spread(&(0..self.count).map(of).collect::<Vec<_>>()))
+            machine.spread(&(0..self.count).map(of).collect::<Vec<_>>())
         };
-        (0..bits).map(bit).collect()
+        Value::Secret((0..bits).map(bit).collect())
     }
 
     /// The results of the iterations one after the other.
-    fn whole<M: SideBySide>(&self, machine: &M, bits: &[Bundle<M::Given>]) -> Value<M::Wire> {
+    fn whole<M: SideBySide>(&self, machine: &M, bits: &[Bundle<M::Given>]) -> Vec<M::Wire> {
         let split = |bundle| machine.split(bundle, self.count);
         let bits: Vec<Vec<M::Wire>> = bits.iter().map(split).collect();
-        let iteration = |i: usize| bits.iter().map(move |bit| Folded::Wire(bit[i].clone()));
+        let iteration = |i: usize| bits.iter().map(move |bit| bit[i].clone());
         (0..self.count).flat_map(iteration).collect()
     }
 }

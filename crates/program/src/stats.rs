@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use cenote_circuit::{Gates, Owner, Receiver, runs};
 use serde::{Deserialize, Serialize};
 
-use crate::fold::{Fold, Folded};
 use crate::module::{Block, Body, Module, Statement};
-use crate::run::{Env, Machine, Value, Values, call, map_group, opaque, run_block, wires};
+use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
+use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 
 /// What a module costs on any backend. Gates are exact for a module without `if` and `reveal`, and
@@ -103,7 +103,7 @@ impl Module {
     ) -> Result<Stats, StatsError> {
         let stats = Stats::default();
         let mut tally = Tally { stats, weight: 1, batch_weight: 1, looked_at: 0, limit };
-        let inputs = params.iter().map(|shape| vec![Folded::Wire(0); shape.bits()]);
+        let inputs = params.iter().map(|shape| Value::Secret(vec![0; shape.bits()]));
         let outputs = call(self, &mut tally, body, inputs.collect())?;
         opaque(&mut tally, outputs)?;
         Ok(tally.stats)
@@ -255,10 +255,10 @@ impl Machine for Tally {
         self.look(usize::try_from(amount).unwrap_or(usize::MAX))
     }
 
-    fn reveal(&mut self, value: Vec<Folded<u64>>) -> Result<Vec<Folded<u64>>, StatsError> {
+    fn reveal(&mut self, value: Value<u64>) -> Result<Value<u64>, StatsError> {
         add(&mut self.stats.reveals, self.weight, 1);
         add(&mut self.stats.revealed_bits, self.weight, value.len() as u64);
-        Fold(self).opaque(value)
+        wires(self, value).map(Value::Secret)
     }
 
     /// One iteration counts for all of them. Each makes the longest path longer by no more than one
@@ -272,7 +272,7 @@ impl Machine for Tally {
         body: &Block,
     ) -> Result<Values<u64>, StatsError> {
         let before = self.stats.depth;
-        let level = |value: Value<u64>, depth: u64| vec![Folded::Wire(depth); value.len()];
+        let level = |value: Value<u64>, depth: u64| Value::Secret(vec![depth; value.len()]);
         let carried = carried.into_iter().map(|value| level(value, before)).collect();
         env.counters.push(0);
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
@@ -297,16 +297,16 @@ impl Machine for Tally {
             let value = wires(self, value)?;
             let bits = value.len() / trips as usize;
             let deepest = |bit: usize| value.iter().skip(bit).step_by(bits).max().copied();
-            args.push((0..bits).map(|bit| Folded::Wire(deepest(bit).unwrap_or(0))).collect());
+            args.push(Value::Secret((0..bits).map(|bit| deepest(bit).unwrap_or(0)).collect()));
         }
         self.look(env.size())?;
         let mut inner = env.inner(body, Clone::clone);
         let groups = trips.div_ceil(map_group(trips, body.lane_bits));
         let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {
             let values = run_block(module, tally, &mut inner, body, args)?;
-            opaque(tally, values)
+            values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         })?;
-        let whole = |value: Vec<Folded<u64>>| value.repeat(trips as usize);
+        let whole = |value: Vec<u64>| Value::Secret(value.repeat(trips as usize));
         Ok(results.into_iter().map(whole).collect())
     }
 
@@ -323,19 +323,14 @@ impl Machine for Tally {
         let mut branch = |tally: &mut Tally, block: &Block| {
             tally.stats = before.clone();
             let values = run_block(module, tally, env, block, Vec::new())?;
-            opaque(tally, values)
+            values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         };
         let first = branch(self, then)?;
         let costs = self.stats.clone();
         let second = branch(self, otherwise)?;
         self.stats.at_least(&costs);
-        let deeper = |(a, b): (Vec<Folded<u64>>, Vec<Folded<u64>>)| {
-            let pairs = a.into_iter().zip(b);
-            let deeper = |(a, b)| match (a, b) {
-                (Folded::Wire(a), Folded::Wire(b)) => Folded::Wire(u64::max(a, b)),
-                (a, _) => a,
-            };
-            pairs.map(deeper).collect()
+        let deeper = |(a, b): (Vec<u64>, Vec<u64>)| {
+            Value::Secret(a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
         };
         Ok(first.into_iter().zip(second).map(deeper).collect())
     }

@@ -1,17 +1,20 @@
 //! Operations that only move bits about. They cost nothing.
 
+use std::borrow::Cow;
+
 use crate::op::WordOp;
 use crate::shape::Shape;
 
 /// An operand: its shape and its bits, lane by lane.
 pub(crate) type Operand<'v, T> = (Shape, &'v [T]);
 
-/// The result of a wiring operation, or `None` for any other; `zero` fills what was empty.
+/// The result of a wiring operation, or `None` for any other; `zero` fills what was empty. Without it,
+/// operations that leave something empty are others.
 pub(crate) fn wire<T: Clone>(
     op: WordOp,
     attrs: &[u32],
     args: &[Operand<'_, T>],
-    zero: &T,
+    zero: Option<&T>,
 ) -> Option<Vec<T>> {
     use WordOp::*;
     let (shape, bits) = *args.first()?;
@@ -19,16 +22,31 @@ pub(crate) fn wire<T: Clone>(
     let attr = |i: usize| attrs.get(i).copied().unwrap_or(0) as usize;
     let words = |f: &dyn Fn(&[T]) -> Vec<T>| Some(bits.chunks(width).flat_map(f).collect());
     match op {
-        Slice => words(&|word| word[attr(0)..attr(0) + attr(1)].to_vec()),
-        Zext => words(&|word| extended(word, attr(0), zero)),
+        Slice => {
+            let part = |word: &[T]| word[attr(0)..attr(0) + attr(1)].to_vec();
+            match (shape.lanes, attr(1)) {
+                (1, _) => Some(part(bits)),
+                (_, 1) => Some(bits.iter().skip(attr(0)).step_by(width).cloned().collect()),
+                _ => words(&part),
+            }
+        }
+        Zext => {
+            let zero = zero?;
+            words(&|word| extended(word, attr(0), zero))
+        }
         Sext => words(&|word| extended(word, attr(0), &word[width - 1])),
-        Shl => words(&|word| {
-            let by = attr(0).min(width);
-            let mut out = vec![zero.clone(); by];
-            out.extend_from_slice(&word[..width - by]);
-            out
-        }),
-        Shr => words(&|word| extended(&word[attr(0).min(width)..], width, zero)),
+        Shl => {
+            let (by, zero) = (attr(0).min(width), zero?);
+            words(&|word| {
+                let mut out = vec![zero.clone(); by];
+                out.extend_from_slice(&word[..width - by]);
+                out
+            })
+        }
+        Shr => {
+            let zero = zero?;
+            words(&|word| extended(&word[attr(0).min(width)..], width, zero))
+        }
         Sar => words(&|word| extended(&word[attr(0).min(width)..], width, &word[width - 1])),
         Rotl => words(&|word| {
             let mut out = word.to_vec();
@@ -36,7 +54,7 @@ pub(crate) fn wire<T: Clone>(
             out
         }),
         Concat => Some(concat(args)),
-        Join => Some(args.iter().flat_map(|(_, bits)| bits.iter().cloned()).collect()),
+        Join => Some(args.iter().map(|(_, bits)| *bits).collect::<Vec<_>>().concat()),
         Tile => Some((0..attr(0)).flat_map(|_| bits.iter().cloned()).collect()),
         Repeat => words(&|word| (0..attr(0)).flat_map(|_| word.iter().cloned()).collect()),
         Reshape => Some(bits.to_vec()),
@@ -77,18 +95,9 @@ pub(crate) fn word<T>(shape: Shape, bits: &[T], lane: usize) -> &[T] {
 }
 
 /// The bits of `lanes` lanes of an operand that has as many, or one.
-pub(crate) fn broadcast<T: Clone>(shape: Shape, bits: &[T], lanes: u32) -> Vec<T> {
+pub(crate) fn broadcast<T: Clone>(shape: Shape, bits: &[T], lanes: u32) -> Cow<'_, [T]> {
     if shape.lanes == lanes {
-        return bits.to_vec();
+        return bits.into();
     }
     (0..lanes).flat_map(|_| bits.iter().cloned()).collect()
-}
-
-/// The lanes of `bits` that `lanes` names.
-pub(crate) fn gather<T: Clone>(
-    shape: Shape,
-    bits: &[T],
-    lanes: impl Iterator<Item = usize>,
-) -> Vec<T> {
-    lanes.flat_map(|lane| word(shape, bits, lane).iter().cloned()).collect()
 }

@@ -116,29 +116,33 @@ fn compress<G: Gates>(g: &mut G, mut columns: Vec<Bits<G>>) -> Result<Bits<G>, G
 /// One layer of full adders on every triple of every column; nothing carries out of the last.
 fn full_adder_layer<G: Gates>(g: &mut G, columns: Vec<Bits<G>>) -> Result<Vec<Bits<G>>, G::Error> {
     let width = columns.len();
-    let mut next = vec![Vec::new(); width];
-    let (mut left, mut right, mut kept, mut target) = (vec![], vec![], vec![], vec![]);
+    let (mut a, mut b, mut c, mut place) = (vec![], vec![], vec![], vec![]);
+    let mut rest = Vec::with_capacity(width);
     for (i, column) in columns.into_iter().enumerate() {
         let mut bits = column.into_iter();
         while bits.len() > 2 {
-            let (Some(a), Some(b), Some(c)) = (bits.next(), bits.next(), bits.next()) else {
-                break;
-            };
-            let b_c = g.xor(&b, &c)?;
-            next[i].push(g.xor(&a, &b_c)?);
-            if i + 1 < width {
-                left.push(g.xor(&a, &c)?);
-                right.push(b_c);
-                kept.push(c);
-                target.push(i + 1);
-            }
+            a.extend(bits.next());
+            b.extend(bits.next());
+            c.extend(bits.next());
+            place.push(i);
         }
-        next[i].extend(bits);
+        rest.push(bits);
     }
-    let carries = g.and_many(&left, &right)?;
-    let carries = g.xor_many(&carries, &kept)?;
-    for (column, carry) in target.into_iter().zip(carries) {
-        next[column].push(carry);
+    let b_c = g.xor_many(&b, &c)?;
+    let sums = g.xor_many(&a, &b_c)?;
+    let carrying = place.iter().take_while(|place| **place + 1 < width).count();
+    let a_c = g.xor_many(&a[..carrying], &c[..carrying])?;
+    let carries = g.and_many(&a_c, &b_c[..carrying])?;
+    let carries = g.xor_many(&carries, &c[..carrying])?;
+    let mut next = vec![Vec::new(); width];
+    for (sum, place) in sums.into_iter().zip(&place) {
+        next[*place].push(sum);
+    }
+    for (column, rest) in next.iter_mut().zip(rest) {
+        column.extend(rest);
+    }
+    for (carry, place) in carries.into_iter().zip(&place) {
+        next[*place + 1].push(carry);
     }
     Ok(next)
 }

@@ -82,6 +82,15 @@ impl Gates for PlainParty<'_> {
     fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Fault> {
         Ok(a & b)
     }
+
+    // Written out because collecting plain values vectorises and collecting results does not.
+    fn xor_many(&mut self, a: &[bool], b: &[bool]) -> Result<Vec<bool>, Fault> {
+        Ok(a.iter().zip(b).map(|(a, b)| a ^ b).collect())
+    }
+
+    fn and_many(&mut self, a: &[bool], b: &[bool]) -> Result<Vec<bool>, Fault> {
+        Ok(a.iter().zip(b).map(|(a, b)| a & b).collect())
+    }
 }
 
 /// Input bits of one message: keeps frames under the limit.

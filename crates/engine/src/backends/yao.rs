@@ -253,6 +253,11 @@ impl Gates for YaoParty<'_> {
         self.session.and([*a, *b])
     }
 
+    // Written out because collecting plain values vectorises and collecting results does not.
+    fn xor_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
+        Ok(a.iter().zip(b).map(|(a, b)| *a ^ *b).collect())
+    }
+
     fn and_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
         let n = a.len().min(b.len());
         let mut out = vec![Block::ZERO; n];
