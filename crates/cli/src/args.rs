@@ -219,6 +219,16 @@ pub(crate) enum BenchCommand {
     Mux(BenchMuxArgs),
     /// Optimising a circuit file, streaming, in one process.
     Optimise(BenchOptimiseArgs),
+    /// Hamming distance of a string of each party.
+    Hamming(BenchHammingArgs),
+    /// Sorting the numbers of both parties.
+    Sort(BenchSortArgs),
+    /// Edit distance of a string of each party.
+    Edit(BenchEditArgs),
+    /// From nothing to the program of an edit distance, checked, counted and written; no party runs it.
+    CompileEdit(BenchCompileEditArgs),
+    /// From nothing to the program of an RSA exponentiation with secret base, exponent and modulus.
+    CompileRsa(BenchCompileRsaArgs),
 }
 
 /// What all benches of a backend take.
@@ -278,6 +288,65 @@ pub(crate) struct BenchAesArgs {
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
     pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchHammingArgs {
+    /// Bits of each string.
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub(crate) bits: u32,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchSortArgs {
+    /// Numbers of both parties together.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    pub(crate) n: u32,
+    /// Bits of a number.
+    #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) width: u8,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchEditArgs {
+    /// Symbols of each string.
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) n: u32,
+    /// Bits of a symbol.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) bits: u8,
+    /// Only the first ROWS of the N rows of the table; the reply predicts the whole.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) rows: Option<u32>,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchCompileEditArgs {
+    /// Symbols of each string.
+    #[arg(long, value_name = "N", default_value_t = 4095, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) n: u32,
+    /// Bits of a symbol.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) bits: u8,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchCompileRsaArgs {
+    /// Bits of base, exponent and modulus.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(8..=2048))]
+    pub(crate) bits: u16,
 }
 
 #[derive(Args, Debug)]

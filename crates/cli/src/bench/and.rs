@@ -36,7 +36,8 @@ pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Fail
     Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
 }
 
-fn figures(both: &Both, ands: u64) -> Value {
+/// Rates of a job of `ands` ANDs.
+pub(super) fn figures(both: &Both, ands: u64) -> Value {
     let mut figures = summary::times(both);
     let ands = ands as f64;
     figures.insert("ands_per_s".into(), json!(ands / summary::after_setup(both)));

@@ -1,9 +1,11 @@
-//! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser has
-//! no parties.
+//! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser and
+//! the compilation of programs have no parties.
 
 pub(crate) mod aes;
 pub(crate) mod and;
+mod compile;
 mod made;
+pub(crate) mod module;
 pub(crate) mod mux;
 mod optimise;
 pub(crate) mod ot;
@@ -40,6 +42,11 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::PoolFill(args) => pool_fill::command(&args, format),
         BenchCommand::Mux(args) => mux::command(&args, format),
         BenchCommand::Optimise(args) => optimise::command(&args),
+        BenchCommand::Hamming(args) => module::hamming(&args, format),
+        BenchCommand::Sort(args) => module::sort(&args, format),
+        BenchCommand::Edit(args) => module::edit(&args, format),
+        BenchCommand::CompileEdit(args) => compile::edit(&args),
+        BenchCommand::CompileRsa(args) => compile::rsa(&args),
     }
 }
 

@@ -81,6 +81,7 @@ fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> 
         Task::Mux { width, muxes, security } => {
             bench::mux::party(channel, role, width, muxes, security)
         }
+        Task::Module { work, security } => bench::module::party(channel, role, work, security),
     }
 }
 

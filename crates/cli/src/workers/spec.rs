@@ -10,6 +10,7 @@ use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{PoolSize, RefineArgs};
+use crate::bench::module::Work;
 use crate::derived::Derived;
 use crate::exit::Failure;
 
@@ -59,6 +60,8 @@ pub(crate) enum Task {
     PoolFill { width: usize, security: Security },
     /// Multiplexers.
     Mux { width: usize, muxes: u64, security: Security },
+    /// A program of the library.
+    Module { work: Work, security: Security },
 }
 
 /// A program or circuit and one party's values, in hexadecimal.

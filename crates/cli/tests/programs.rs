@@ -1,0 +1,58 @@
+//! Programs of the library from the command line: built, priced and run on every backend.
+
+mod common;
+
+use common::run;
+use serde_json::Value;
+
+#[track_caller]
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+#[test]
+fn programs_run_on_every_backend() {
+    for work in ["hamming --bits 5000", "sort --n 12 --width 8", "edit --n 20 --bits 2"] {
+        let said = run(&format!("bench {work} --pool 4000 --backend plain,yao,wrk,jimu")).json;
+        let results = said["results"].as_array().expect("four backends");
+        assert_eq!(results.len(), 4);
+        for result in results {
+            assert_eq!(result["verified"], true, "{result}");
+            assert!(number(&result["gates"]) > number(&result["non_xor"]), "{result}");
+            assert!(number(&result["job_s"]) > 0.0, "{result}");
+        }
+        let counts: Vec<&Value> = results.iter().map(|result| &result["non_xor"]).collect();
+        assert!(counts.iter().all(|count| *count == counts[0]), "{work}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_slice_predicts_the_whole() {
+    let slice = run("bench edit --n 60 --rows 20 --backend yao").json;
+    let whole = run("bench edit --n 60 --backend yao").json;
+    assert_eq!((&slice["rows"], &whole["rows"]), (&20.into(), &60.into()));
+    assert_eq!(slice["whole"]["non_xor"], whole["non_xor"]);
+    assert!(whole.get("whole").is_none());
+    let times = number(&whole["non_xor"]) / number(&slice["non_xor"]);
+    assert!((2.5..3.5).contains(&times), "{times}");
+    let predicted = number(&slice["whole"]["predicted_job_s"]) / number(&slice["job_s"]);
+    assert!((predicted - times).abs() < 1e-6, "{predicted} {times}");
+    let said = run("bench edit --n 60 --rows 61");
+    assert!(said.error(2).contains("60 rows"), "{said:?}");
+}
+
+#[test]
+fn what_the_papers_compile_is_small() {
+    let edit = run("bench compile-edit --n 255 --bits 1").json;
+    // KSS12 reports 41.4 % of 15.5 million gates that are no exclusive ors.
+    assert!(number(&edit["non_xor"]) < 0.27e6, "{edit}");
+    assert!(number(&edit["module_bytes"]) < 4096.0, "{edit}");
+    assert!(number(&edit["peak_rss_bytes"]) < 100e6, "{edit}");
+    let rsa = run("bench compile-rsa --bits 256").json;
+    assert!(number(&rsa["gates"]) <= 133e6, "{rsa}");
+    assert!(number(&rsa["module_bytes"]) < 4096.0, "{rsa}");
+    assert_eq!(rsa["digest"].as_str().map(str::len), Some(64));
+    for said in [edit, rsa] {
+        assert!(number(&said["compile_s"]) > 0.0 && said["verified"] == true, "{said}");
+    }
+}
