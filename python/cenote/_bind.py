@@ -46,7 +46,7 @@ def _described(bad: BadValue, what: str, column: str) -> str:
         rest = bad.index[1:]
     else:
         rest = bad.index
-    return f"{where}{''.join(f'[{k}]' for k in rest)}: {bad.message}"
+    return f"{where}{''.join(f'[{k}]' for k in rest)}: {bad.private()}"
 
 
 def _plain(value: Any) -> Any:

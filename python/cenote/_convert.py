@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 
 
 class BadValue(ValueError):
-    """What is wrong with a value, and at which index."""
+    """What is wrong with a value, and at which index. The value itself is shown of constants only."""
 
-    def __init__(self, message: str, index: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
-        self.message, self.index = message, index
+    def __init__(self, problem: str, index: tuple[int, ...] = (), shown: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.index, self.shown = problem, index, shown
+
+    def private(self) -> str:
+        """The problem of a value that may be secret."""
+        return self.problem if self.shown is None else f"the value {self.problem}"
 
     def __str__(self) -> str:
         at = "".join(f"[{k}]" for k in self.index)
-        return f"{at}: {self.message}" if at else self.message
+        message = self.problem if self.shown is None else f"{self.shown} {self.problem}"
+        return f"{at}: {message}" if at else message
 
 
 def number(value: Any, of: Scalar) -> int:
@@ -38,7 +43,7 @@ def number(value: Any, of: Scalar) -> int:
         return _in_range(_fixed(value, of), value, of)
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         if of.kind != "bool":
-            raise BadValue(f"{value} is a truth value; {of} takes whole numbers")
+            raise BadValue(f"is a truth value; {of} takes whole numbers", shown=str(value))
         return int(value)
     try:
         whole = int(value.__index__())
@@ -54,25 +59,27 @@ def _whole(value: Any, of: Scalar) -> int:
             raise BadValue("a missing value (NaN)")
         if not math.isinf(value) and value == int(value):
             return int(value)
-        raise BadValue(f"{value} has a fraction; {of} takes whole numbers")
-    raise BadValue(f"{value!r} ({type(value).__name__}) is not a number for {of}")
+        raise BadValue(f"has a fraction; {of} takes whole numbers", shown=str(value))
+    raise BadValue(f"({type(value).__name__}) is not a number for {of}", shown=repr(value))
 
 
 def _fixed(value: Any, of: Scalar) -> int:
     if isinstance(value, (str, bytes)):
-        raise BadValue(f"{value!r} is text; {of} takes numbers")
+        raise BadValue(f"is text; {of} takes numbers", shown=repr(value))
     try:
         exact = Fraction(value if isinstance(value, (int, float, Decimal, Fraction)) else float(value))
     except (TypeError, ValueError, OverflowError):
         missing = isinstance(value, float) and math.isnan(value)
-        raise BadValue("a missing value (NaN)" if missing else f"{value!r} is not a number for {of}") from None
+        if missing:
+            raise BadValue("a missing value (NaN)") from None
+        raise BadValue(f"is not a number for {of}", shown=repr(value)) from None
     return round(exact * (1 << of.frac))
 
 
 def _in_range(whole: int, value: Any, of: Scalar) -> int:
     if not of.low <= whole <= of.high:
         shown = value if whole.bit_length() <= 128 else f"a number of {whole.bit_length()} bits"
-        raise BadValue(f"{shown} does not fit {of} ({of.bounds()})")
+        raise BadValue(f"does not fit {of} ({of.bounds()})", shown=str(shown))
     return whole
 
 
@@ -123,10 +130,10 @@ def _flatten(value: Any, shape: Shape, of: Scalar, add: Callable[[int], None], a
         try:
             add(number(value, of))
         except BadValue as bad:
-            raise BadValue(bad.message, at) from None
+            raise BadValue(bad.problem, at, bad.shown) from None
         return
     if not _is_sequence(value):
-        raise BadValue(f"{value!r} is no list of {shape[0]}", at)
+        raise BadValue(f"is no list of {shape[0]}", at, repr(value))
     if len(value) != shape[0]:
         raise BadValue(f"{len(value)} items, where {shape[0]} are expected", at)
     for index, item in enumerate(value):

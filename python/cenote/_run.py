@@ -112,6 +112,10 @@ def pair(
             process.wait()
 
 
+#: What a party runs: nothing from the working directory, where anybody may have put a module.
+_WORKER = "import sys; sys.path = [p for p in sys.path if p]; from cenote._worker import main; main()"
+
+
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
@@ -123,7 +127,7 @@ def _start(
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(
-        [sys.executable, "-m", "cenote._worker"],
+        [sys.executable, "-c", _WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},

@@ -62,15 +62,15 @@ def test_tables_in_every_form(form, table):
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("customer", [1, 70000, 1], "column `customer`, row 1: 70000 does not fit UInt[16] (0 .. 65535)"),
-        ("customer", [1, 2, -1], "column `customer`, row 2: -1 does not fit UInt[16]"),
+        ("customer", [1, 70000, 1], "column `customer`, row 1: the value does not fit UInt[16] (0 .. 65535)"),
+        ("customer", [1, 2, -1], "column `customer`, row 2: the value does not fit UInt[16]"),
         ("customer", [1, None, 1], "column `customer`, row 1: a missing value"),
-        ("customer", ["1", "2", "3"], "column `customer`, row 0: '1' (str) is not a number for UInt[16]"),
-        ("customer", [1.0, 2.5, 1.0], "column `customer`, row 1: 2.5 has a fraction"),
+        ("customer", ["1", "2", "3"], "column `customer`, row 0: the value (str) is not a number for UInt[16]"),
+        ("customer", [1.0, 2.5, 1.0], "column `customer`, row 1: the value has a fraction"),
         ("amount", [1.5, None, 2.0], "column `amount`, row 1: a missing value"),
-        ("amount", [1.5, 1e9, 2.0], "column `amount`, row 1: 1000000000.0 does not fit Fixed[16, 8]"),
+        ("amount", [1.5, 1e9, 2.0], "column `amount`, row 1: the value does not fit Fixed[16, 8]"),
         ("refund", [False, None, True], "column `refund`, row 1: a missing value"),
-        ("refund", [0, 1, 2], "column `refund`, row 2: 2 does not fit Bit"),
+        ("refund", [0, 1, 2], "column `refund`, row 2: the value does not fit Bit"),
     ],
 )
 def test_bad_cells_are_refused_in_every_form(column, values, message):
@@ -124,15 +124,15 @@ def twice(x: cn.Garbler[cn.Array[cn.Int[8], 2, 2]], y: cn.Evaluator[cn.Fixed[8, 
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        ([[1, 2], [3, 200]], 0, "input `x`[1][1]: 200 does not fit Int[8] (-128 .. 127)"),
+        ([[1, 2], [3, 200]], 0, "input `x`[1][1]: the value does not fit Int[8] (-128 .. 127)"),
         ([[1, 2], [3]], 0, "input `x`[1]: 1 items, where 2 are expected"),
-        ([1, 2], 0, "input `x`[0]: 1 is no list of 2"),
+        ([1, 2], 0, "input `x`[0]: the value is no list of 2"),
         ([[1, 2]], 0, "input `x` has 1 items, the program takes 2: Int[8] of shape (2, 2)"),
         ([[[1], 2], [3, 4]], 0, "input `x`[0][0]: a list, where one Int[8] is expected"),
-        ([[1, 2], [3, True]], 0, "input `x`[1][1]: True is a truth value"),
-        ([[1, 2], [3, 4]], 128, "input `y`: 128 does not fit Fixed[8, 4] (-128 .. 127.938)"),
+        ([[1, 2], [3, True]], 0, "input `x`[1][1]: the value is a truth value"),
+        ([[1, 2], [3, 4]], 128, "input `y`: the value does not fit Fixed[8, 4] (-128 .. 127.938)"),
         ([[1, 2], [3, 4]], float("nan"), "input `y`: a missing value (NaN)"),
-        ([[1, 2], [3, 4]], "3", "input `y`: '3' is text"),
+        ([[1, 2], [3, 4]], "3", "input `y`: the value is text"),
         ([[1, 2], [3, 4]], None, "input `y`: a missing value"),
     ],
 )
@@ -146,7 +146,7 @@ def test_numbers_of_every_kind():
     x = np.array([[1, -2], [3, 4]], dtype=np.int64)
     for y in (1.25, Decimal("1.25"), Fraction(5, 4), np.float32(1.25), 1.27):
         assert twice(x, y) == ([[2, -4], [6, 8]], 1.25)
-    with pytest.raises(cn.InputError, match=re.escape("input `x`[0][1]: 300 does not fit")):
+    with pytest.raises(cn.InputError, match=re.escape("input `x`[0][1]: the value does not fit")):
         twice(np.array([[1, 300], [3, 4]]), 0)
 
 

@@ -336,7 +336,7 @@ fn sort<G: Gates>(
     Ok(sorted.concat())
 }
 
-/// All products side by side, then all sums.
+/// Products side by side, then their sums, a group of sums at a time.
 fn mat_mul<G: Gates>(
     g: &mut G,
     attrs: &[u32],
@@ -345,23 +345,32 @@ fn mat_mul<G: Gates>(
     let (rows, inner, width) = (attrs[0] as usize, attrs[1] as usize, attrs[2]);
     let (a, b) = (args[0], args[1]);
     let columns = b.0.lanes as usize / inner;
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    for row in 0..rows {
-        for column in 0..columns {
+    let signed = attrs[3] == 1;
+    // So many sums together that their products fill a batch, and no more.
+    let together = (MAT_MUL_BITS / (inner * 2 * a.0.width as usize)).max(1);
+    let places: Vec<(usize, usize)> =
+        (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).collect();
+    let mut out = Vec::with_capacity(rows * columns * width as usize);
+    for places in places.chunks(together) {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for (row, column) in places {
             for k in 0..inner {
                 left.extend_from_slice(word(a.0, a.1, row * inner + k));
                 right.extend_from_slice(word(b.0, b.1, k * columns + column));
             }
         }
+        let products = (places.len() * inner) as u32;
+        let shape = Shape::vector(products, a.0.width);
+        let op = if signed { WordOp::MulFullS } else { WordOp::MulFull };
+        let full = each_lane(g, op, &[(shape, &left), (shape, &right)], products)?.concat();
+        let full_shape = Shape::vector(products, 2 * a.0.width);
+        out.extend(sum(g, signed, &[width, places.len() as u32], (full_shape, &full))?);
     }
-    let products = (rows * columns * inner) as u32;
-    let shape = Shape::vector(products, a.0.width);
-    let signed = attrs[3] == 1;
-    let op = if signed { WordOp::MulFullS } else { WordOp::MulFull };
-    let full = each_lane(g, op, &[(shape, &left), (shape, &right)], products)?.concat();
-    let full_shape = Shape::vector(products, 2 * a.0.width);
-    sum(g, signed, &[width, (rows * columns) as u32], (full_shape, &full))
+    Ok(out)
 }
+
+/// Bits of the products of a matrix product that are alive together, unless those of one sum are more.
+const MAT_MUL_BITS: usize = 1 << 20;
 
 fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
     let table = words(args[0]);

@@ -470,7 +470,12 @@ pub(crate) fn run_block<M: Machine>(
             env.values[id.index()] = None;
         }
     }
-    Ok(env.results(block))
+    let results = env.results(block);
+    // What the block did not read would stay until its next run, or for good.
+    for id in block.params() {
+        env.values[id.index()] = None;
+    }
+    Ok(results)
 }
 
 fn run_statement<M: Machine>(

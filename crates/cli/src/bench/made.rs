@@ -102,10 +102,18 @@ mod tests {
         write(20_000, &mut text).expect("written");
         let circuit = parse_any("made", &text).unwrap_or_else(|error| panic!("{error}"));
         assert!(circuit.gates().len() >= 20_000);
+        let mut once = Vec::new();
+        write(1, &mut once).expect("written");
+        let once = parse_any("once", &once).unwrap_or_else(|error| panic!("{error}"));
+        // Both end with copies of their outputs.
+        let rounds = (circuit.gates().len() - 2 * WORD) / (once.gates().len() - 2 * WORD);
+        assert!(rounds > 1);
         for (mut x, mut y) in [(0u32, 0u32), (1, 2), (0xdead_beef, 0x1234_5678)] {
             let found = Clear::eval(&circuit, &[bits_of(x.into(), 32), bits_of(y.into(), 32)]);
-            let sum = x.wrapping_add(y);
-            (x, y) = (sum.wrapping_mul(x).wrapping_add(y), sum);
+            for _ in 0..rounds {
+                let sum = x.wrapping_add(y);
+                (x, y) = (sum.wrapping_mul(x).wrapping_add(y), sum);
+            }
             assert_eq!([x, y].map(u128::from), [0, 1].map(|port: usize| value_of(&found[port])));
         }
     }
