@@ -20,6 +20,7 @@ mod liveness;
 mod module;
 mod op;
 mod optimise;
+mod rebuild;
 mod run;
 mod run_value;
 mod shape;

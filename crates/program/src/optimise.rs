@@ -1,4 +1,5 @@
-//! Fewer ANDs in the functions of a module, by the gate-level optimiser.
+//! Fewer ANDs: statements that repeat or that nothing reads go, and functions and loop bodies pass
+//! through the gate-level optimiser, each once, however often it runs.
 //!
 //! A function of gates, or one without loops, branches and opened values, is optimised as a circuit, once
 //! for all its calls. The outcome is kept where the whole module then has fewer ANDs, or as many with
@@ -48,6 +49,20 @@ impl Module {
     /// The same function with no more ANDs, and what was done.
     #[must_use]
     pub fn optimised(&self, options: &Options) -> (Module, OptimiseReport) {
+        let tidy = self.tidied().unwrap_or_else(|_| self.clone());
+        let (mut best, mut report) = tidy.with_better_functions(options);
+        let bodies = tidy.outlined().map(|outlined| outlined.with_better_functions(options));
+        if let Ok((module, with_bodies)) = bodies
+            && with_bodies.ands_after < report.ands_after
+        {
+            (best, report) = (module, with_bodies);
+        }
+        report.ands_before = self.stats_within(COUNTED).map_or(report.ands_before, |s| s.ands);
+        (best, report)
+    }
+
+    /// Functions replaced where that lowers the ANDs of the module.
+    fn with_better_functions(&self, options: &Options) -> (Module, OptimiseReport) {
         let mut best = self.clone();
         let Ok(stats) = self.stats_within(COUNTED) else {
             return (best, OptimiseReport::default());

@@ -118,3 +118,61 @@ output z: both bits %z
     assert_eq!((report.functions[0].ands_before, report.functions[0].ands_after), (5, 1));
     assert_eq!(optimised.inputs()[0].shape, Shape::vector(30, 1));
 }
+
+/// The body of a loop is optimised once and counts for every iteration; what picks lanes stays outside.
+#[test]
+fn loop_bodies_lose_what_they_need_not() {
+    let text = "\
+cenote 1
+program majorities \"\"
+input x: garbler bits 30xb1
+{
+  %none = const b1 0x0
+  %z = for 10 (%none) { |%so_far|
+    %a = lanes{at=0 + 3*i0, count=1, stride=1} %0
+    %b = lanes{at=1 + 3*i0, count=1, stride=1} %0
+    %c = lanes{at=2 + 3*i0, count=1, stride=1} %0
+    %ab = and %a, %b
+    %ac = and %a, %c
+    %bc = and %b, %c
+    %either = or %ab, %ac
+    %most = or %either, %bc
+    %odd = xor %so_far, %most
+    yield %odd
+  }
+}
+output z: both bits %z
+";
+    let module = Module::parse_text(text).unwrap();
+    let (optimised, report) = module.optimised(&Options::default());
+    assert_eq!((report.ands_before, report.ands_after), (50, 10));
+    for seed in 0..20u32 {
+        let bits: Vec<bool> = (0..30).map(|i| (seed * 77 + i * i * 13 + i / 3) % 5 < 2).collect();
+        let inputs = [bits];
+        assert_eq!(optimised.evaluate(&inputs), module.evaluate(&inputs));
+    }
+}
+
+#[test]
+fn what_repeats_or_is_not_read_goes() {
+    let text = "\
+cenote 1
+program repeats \"\"
+input x: garbler uint b8
+input y: evaluator uint b8
+{
+  %p = mul %0, %1
+  %q = mul %0, %1
+  %unread = mul %p, %q
+  %of_unread = add %unread, %0
+  %z = add %p, %q
+}
+output z: both uint %z
+";
+    let module = Module::parse_text(text).unwrap();
+    let (optimised, _) = module.optimised(&Options::default());
+    let expected = text
+        .replace("  %q = mul %0, %1\n  %unread = mul %p, %q\n  %of_unread = add %unread, %0\n", "")
+        .replace("%p, %q", "%p, %p");
+    assert_eq!(optimised, Module::parse_text(&expected).unwrap());
+}
