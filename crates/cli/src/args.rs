@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, JimuSwitches, PoolChoice, Receivers, Rho, Role};
 use clap::builder::PossibleValuesParser;
@@ -536,6 +537,13 @@ pub(crate) struct CyclesArgs {
     /// Outputs of every cycle.
     #[arg(long, requires = "cycles")]
     pub(crate) every: bool,
+}
+
+impl CyclesArgs {
+    /// Which outputs there are.
+    pub(crate) fn shown(self) -> Shown {
+        if self.every { Shown::Every } else { Shown::Last }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -10,7 +10,7 @@ use cenote_circuit::formats::{
     Format as FileFormat, Parsed, detect, parse_beside, ports_path, read_bytes, read_ports,
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
-use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential, Shown};
+use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential};
 use serde_json::json;
 
 use crate::args::{CircuitCommand, CircuitFormat, CyclesArgs};
@@ -50,6 +50,11 @@ pub(crate) fn read(file: &Path) -> Result<Circuit, Failure> {
     combinational(read_any(file)?.0, file)
 }
 
+/// Reads a circuit, with latches or without.
+pub(crate) fn read_parsed(file: &Path) -> Result<Parsed, Failure> {
+    Ok(read_any(file)?.0)
+}
+
 /// What a file holds, and its format.
 fn read_any(file: &Path) -> Result<(Parsed, FileFormat), Failure> {
     let bytes = read_bytes(file).map_err(bad_input)?;
@@ -75,13 +80,14 @@ fn combinational(parsed: Parsed, file: &Path) -> Result<Circuit, Failure> {
 fn unrolled(parsed: Parsed, file: &Path, asked: CyclesArgs) -> Result<Parsed, Failure> {
     let Some(cycles) = asked.cycles else { return Ok(parsed) };
     let shown = file.display();
-    let Parsed::Sequential(sequential) = parsed else {
-        let message = format!("{shown}: the circuit has no latches; leave out --cycles");
-        return Err(Failure::bad_input(message));
-    };
-    let outputs = if asked.every { Shown::Every } else { Shown::Last };
-    let circuit = sequential.unroll(cycles, outputs, MAX_UNROLLED);
+    let Parsed::Sequential(sequential) = parsed else { return Err(no_latches(file)) };
+    let circuit = sequential.unroll(cycles, asked.shown(), MAX_UNROLLED);
     circuit.map(Parsed::Circuit).map_err(|error| Failure::bad_input(format!("{shown}: {error}")))
+}
+
+pub(crate) fn no_latches(file: &Path) -> Failure {
+    let shown = file.display();
+    Failure::bad_input(format!("{shown}: the circuit has no latches; leave out --cycles"))
 }
 
 fn info(file: &Path, cycles: CyclesArgs) -> Result<Reply, Failure> {

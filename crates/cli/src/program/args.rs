@@ -6,7 +6,7 @@ use cenote_engine::cost::Link;
 use cenote_engine::{Backend, Receivers, Role};
 use clap::{Args, Subcommand};
 
-use crate::args::{PoolSize, RefineArgs, backend, mbit, pool, receivers, role, rtt_ms};
+use crate::args::{CyclesArgs, PoolSize, RefineArgs, backend, mbit, pool, receivers, role, rtt_ms};
 use crate::values::Given;
 
 #[derive(Subcommand)]
@@ -74,7 +74,7 @@ pub(crate) enum ProgramCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Make a structured program of a circuit file: one function of gates.
+    /// Make a structured program of a circuit file: one function of gates, in a loop if it has latches.
     FromCircuit {
         /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
         file: PathBuf,
@@ -91,6 +91,8 @@ pub(crate) enum ProgramCommand {
         /// Who receives outputs whose port names nobody; both without it.
         #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
         reveal_to: Option<Receivers>,
+        #[command(flatten)]
+        cycles: CyclesArgs,
         /// Write over an existing OUT.
         #[arg(long)]
         force: bool,

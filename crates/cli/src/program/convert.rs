@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use cenote_circuit::formats::Parsed;
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::formats::ports_path;
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Circuit, Program, Receiver};
+use cenote_circuit::{Circuit, Program, Receiver, Sequential, Signature};
 use cenote_engine::{Receivers, Role};
 use cenote_program::{Builder, Kind, Module, Shape};
 use serde_json::json;
 
 use super::hex;
+use crate::args::CyclesArgs;
 use crate::circuit::{self, refuse_existing, write};
 use crate::computation::{self, Form};
 use crate::exit::Failure;
@@ -147,6 +149,31 @@ pub(super) struct Wish {
     pub(super) name: Option<String>,
     pub(super) owners: Option<Vec<Role>>,
     pub(super) reveal_to: Option<Receivers>,
+    pub(super) cycles: CyclesArgs,
+}
+
+impl Wish {
+    /// The ports with their owners and receivers.
+    fn ports(&self, mut signature: Signature) -> Result<Signature, Failure> {
+        let none = vec![None; signature.inputs.len()];
+        let owners = self.owners.as_ref();
+        let owners = owners.map_or(none, |owners| owners.iter().copied().map(Some).collect());
+        signature = values::with_owners(signature, &owners)?;
+        let to = match values::receivers(&signature, self.reveal_to)? {
+            Receivers::Garbler => Receiver::Garbler,
+            Receivers::Evaluator => Receiver::Evaluator,
+            Receivers::Both => Receiver::Both,
+        };
+        for port in &mut signature.outputs {
+            port.receiver = port.receiver.or(Some(to));
+        }
+        Ok(signature)
+    }
+
+    fn name_for(&self, file: &Path) -> String {
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        self.name.clone().or(stem.map(|stem| plain_name(&stem))).unwrap_or_default()
+    }
 }
 
 pub(super) fn from_circuit(
@@ -155,25 +182,24 @@ pub(super) fn from_circuit(
     wish: Wish,
     force: bool,
 ) -> Result<Reply, Failure> {
-    let circuit = circuit::read(file)?;
+    let module = match (circuit::read_parsed(file)?, wish.cycles.cycles) {
+        (Parsed::Sequential(sequential), Some(cycles)) => looped(file, &sequential, cycles, &wish)?,
+        (_, Some(_)) => return Err(circuit::no_latches(file)),
+        (parsed, None) => {
+            let combinational = parsed.combinational(&file.to_string_lossy());
+            let circuit = combinational.map_err(|error| Failure::bad_input(error.to_string()))?;
+            wrapped(file, circuit, &wish)?
+        }
+    };
     refuse_file(output, force)?;
-    let module = wrapped(file, circuit, wish)?;
     let text = output.extension().is_some_and(|extension| extension == "txt");
     written(&module, output, if text { Form::Text } else { Form::Binary })
 }
 
 /// A program with the ports of a circuit, whose gates are its one function.
-fn wrapped(file: &Path, circuit: Circuit, wish: Wish) -> Result<Module, Failure> {
-    let none = vec![None; circuit.signature().inputs.len()];
-    let owners = wish.owners.map_or(none, |owners| owners.into_iter().map(Some).collect());
-    let signature = values::with_owners(circuit.signature(), &owners)?;
-    let to = match values::receivers(&signature, wish.reveal_to)? {
-        Receivers::Garbler => Receiver::Garbler,
-        Receivers::Evaluator => Receiver::Evaluator,
-        Receivers::Both => Receiver::Both,
-    };
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = wish.name.or(stem.map(|stem| plain_name(&stem))).unwrap_or_default();
+fn wrapped(file: &Path, circuit: Circuit, wish: &Wish) -> Result<Module, Failure> {
+    let signature = wish.ports(circuit.signature())?;
+    let name = wish.name_for(file);
     let build = || {
         let width = |bits: usize| u32::try_from(bits).unwrap_or(u32::MAX);
         let shapes = |bits: Vec<usize>| -> Vec<Shape> {
@@ -190,12 +216,40 @@ fn wrapped(file: &Path, circuit: Circuit, wish: Wish) -> Result<Module, Failure>
         }
         let values = b.call(function, &args)?;
         for (port, value) in signature.outputs.iter().zip(values) {
-            b.output(&port.name, port.receiver.unwrap_or(to), Kind::Bits, value)?;
+            b.output(&port.name, port.receiver.unwrap_or(Receiver::Both), Kind::Bits, value)?;
         }
         b.finish()
     };
     let built: Result<Module, cenote_program::BuildError> = build();
     built.map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
+}
+
+/// A program that loops over the cycles of a circuit with latches.
+fn looped(
+    file: &Path,
+    sequential: &Sequential,
+    cycles: usize,
+    wish: &Wish,
+) -> Result<Module, Failure> {
+    let bad_input = |error: String| Failure::bad_input(format!("{}: {error}", file.display()));
+    let mut signature = sequential.circuit().signature();
+    let ports = wish.ports(sequential.signature())?;
+    // The state comes after the ports.
+    for (whole, port) in signature.inputs.iter_mut().zip(&ports.inputs) {
+        whole.owner = port.owner;
+    }
+    for (whole, port) in signature.outputs.iter_mut().zip(&ports.outputs) {
+        whole.receiver = port.receiver;
+    }
+    let (gates, wires) =
+        (sequential.circuit().gates().to_vec(), sequential.circuit().output_wires().to_vec());
+    let circuit = Circuit::new(&sequential.circuit().name(), signature, gates, wires)
+        .map_err(|error| bad_input(error.to_string()))?;
+    let owned = Sequential::new(circuit, sequential.initial().to_vec())
+        .map_err(|error| bad_input(error.to_string()))?;
+    let count = u32::try_from(cycles).map_err(|_| bad_input(format!("{cycles} cycles")))?;
+    Module::from_cycles(&wish.name_for(file), &owned, count, wish.cycles.shown())
+        .map_err(|error| bad_input(error.to_string()))
 }
 
 /// A name for a program, from that of a file.

@@ -33,8 +33,8 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
         ProgramCommand::Eval { file, inputs } => eval(&file, &inputs),
         ProgramCommand::Cost(args) => cost::command(&args, format),
         ProgramCommand::Flatten { file, output, force } => convert::flatten(&file, &output, force),
-        ProgramCommand::FromCircuit { file, output, name, owners, reveal_to, force } => {
-            let wish = convert::Wish { name, owners, reveal_to };
+        ProgramCommand::FromCircuit { file, output, name, owners, reveal_to, cycles, force } => {
+            let wish = convert::Wish { name, owners, reveal_to, cycles };
             convert::from_circuit(&file, &output, wish, force)
         }
         ProgramCommand::Calibrate { output } => calibrate::command(output, format),

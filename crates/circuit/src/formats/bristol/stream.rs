@@ -226,7 +226,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::parse_any;
+    use crate::formats::{detect, parse_any};
 
     #[derive(Default)]
     struct Kept(Vec<(u32, Gate)>);
@@ -322,6 +322,8 @@ mod tests {
             }
             match (parse_any("x", text.as_bytes()), streamed(&text)) {
                 (Ok(_), Ok(_)) => good += 1,
+                // Whoever takes any format does not know that this should have been Bristol's.
+                (Err(_), Err(_)) if detect("x", text.as_bytes()).is_err() => {}
                 (Err(expected), Err(ReadError::Parse(found))) => {
                     let found = ParseError { file: "x".to_owned(), ..found };
                     assert_eq!(found, expected, "{text}");
