@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 def run_script(path, text):
     """Runs a Python file of this text, which must succeed."""
     path.write_text(text)
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False, cwd=path.parent)
     assert done.returncode == 0, done.stderr
 
 
@@ -26,7 +26,7 @@ def snippets(path):
     return [textwrap.dedent(block) for block in blocks if "cn." in block and "at salary.py" not in block]
 
 
-@pytest.mark.parametrize("page", ["python/README.md", "docs/python.md", "python/cenote/__init__.py"])
+@pytest.mark.parametrize("page", ["README.md", "python/README.md", "docs/python.md", "python/cenote/__init__.py"])
 def test_what_the_pages_say_runs(page, tmp_path):
     source = snippets(ROOT / page)
     assert source
