@@ -46,9 +46,9 @@ pub const TARGETS: &[Target] = &[
     ("opening", opening),
     ("ot", ot),
     ("ports", ports),
-    ("shdl", shdl),
     ("program_binary", program_binary),
     ("program_text", program_text),
+    ("shdl", shdl),
     ("tls", tls),
     ("watch", watch),
 ];
