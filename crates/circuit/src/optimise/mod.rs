@@ -3,7 +3,7 @@
 //! Exclusive ors and negations cost a protocol nothing but time, so ANDs come first. The passes are
 //! those of KSS12 section 5.1 and a reduction of ANDs by small cones; `docs/optimiser.md` describes them
 //! and what they leave of the public circuits. Every pass is a function from a net to a net.
-//! [`circuit`] optimises a circuit in memory, [`file`] streams one that need not fit.
+//! [`circuit`] optimises a circuit in memory, [`file()`] streams one that need not fit.
 
 mod ands;
 mod balance;
