@@ -15,7 +15,6 @@ mod exit;
 mod identity;
 mod interrupt;
 mod link;
-mod metered;
 mod output;
 mod params;
 mod party;

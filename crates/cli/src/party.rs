@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gates, Program, Signature};
 use cenote_engine::cost::{Excess, Limits};
-use cenote_engine::{ModuleJob, ProgramJob, Receivers, Role, Session, role_of};
+use cenote_engine::{Metered, ModuleJob, ProgramJob, Receivers, Role, Session, role_of};
 use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
@@ -17,7 +17,6 @@ use crate::exit::Failure;
 use crate::identity::{self, PEER_FILE};
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
-use crate::metered::Metered;
 use crate::output::{self, Format, Reply};
 use crate::program::{calibrate, limits};
 use crate::progress::Meter;

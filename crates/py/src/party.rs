@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cenote_circuit::Gates;
 use cenote_engine::{
-    Backend, Fault, JimuSwitches, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, Session,
+    Backend, Fault, JimuSwitches, Metered, ModuleJob, PoolChoice, Rho, Role, Session,
     SessionConfig, role_of,
 };
 use cenote_net::{Channel, Phase, tcp_accept, tcp_connect, tcp_listen};
@@ -180,109 +179,4 @@ fn run(
     ];
     figures.extend(claims.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
     Ok(Report { outputs: outcome.output, figures, adversary: claims.adversary.name() })
-}
-
-/// A job that counts conjunctions on their way to the backend.
-struct Metered<'m> {
-    job: ModuleJob<'m>,
-    done: &'m AtomicU64,
-}
-
-impl Job for Metered<'_> {
-    type Output = Vec<Option<Vec<bool>>>;
-
-    fn terms(&self) -> Vec<(&'static str, String)> {
-        self.job.terms()
-    }
-
-    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
-        self.job.run(&mut Counting { party, done: self.done })
-    }
-}
-
-struct Counting<'p, P> {
-    party: &'p mut P,
-    done: &'p AtomicU64,
-}
-
-impl<P> Counting<'_, P> {
-    fn count(&self, ands: usize) {
-        self.done.fetch_add(ands as u64, Ordering::Relaxed);
-    }
-}
-
-impl<P: Party> Gates for Counting<'_, P> {
-    type Wire = P::Wire;
-    type Error = Fault;
-
-    fn constant(&mut self, bit: bool) -> Result<P::Wire, Fault> {
-        self.party.constant(bit)
-    }
-
-    fn xor(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
-        self.party.xor(a, b)
-    }
-
-    fn not(&mut self, a: &P::Wire) -> Result<P::Wire, Fault> {
-        self.party.not(a)
-    }
-
-    fn and(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
-        self.count(1);
-        self.party.and(a, b)
-    }
-
-    fn xor_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.party.xor_many(a, b)
-    }
-
-    fn and_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.count(a.len().min(b.len()));
-        self.party.and_many(a, b)
-    }
-
-    fn and_groups(&mut self, selects: &[P::Wire], bits: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.count(bits.len());
-        self.party.and_groups(selects, bits)
-    }
-
-    fn mux_many(
-        &mut self,
-        select: &P::Wire,
-        on_true: &[P::Wire],
-        on_false: &[P::Wire],
-    ) -> Result<Vec<P::Wire>, Fault> {
-        self.count(on_true.len().min(on_false.len()));
-        self.party.mux_many(select, on_true, on_false)
-    }
-}
-
-impl<P: Party> Party for Counting<'_, P> {
-    type Checked = P::Checked;
-
-    fn role(&self) -> Role {
-        self.party.role()
-    }
-
-    fn input(
-        &mut self,
-        owner: Role,
-        len: usize,
-        bits: Option<&[bool]>,
-    ) -> Result<Vec<P::Wire>, Fault> {
-        self.party.input(owner, len, bits)
-    }
-
-    fn check(&mut self) -> Result<P::Checked, Fault> {
-        self.party.check()
-    }
-
-    fn open(
-        &mut self,
-        proof: P::Checked,
-        to: Receivers,
-        wires: &[P::Wire],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        self.party.open(proof, to, wires)
-    }
 }

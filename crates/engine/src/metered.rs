@@ -3,12 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_circuit::Gates;
-use cenote_engine::{Fault, Job, Party, Receivers, Role};
+use cenote_net::{Fault, Role};
+
+use crate::party::{Party, Receivers};
+use crate::session::Job;
 
 /// A job whose conjunctions are counted on their way to the backend.
-pub(crate) struct Metered<'c, J> {
-    pub(crate) job: J,
-    pub(crate) done: &'c AtomicU64,
+pub struct Metered<'c, J> {
+    /// What runs.
+    pub job: J,
+    /// Conjunctions so far.
+    pub done: &'c AtomicU64,
 }
 
 impl<J: Job> Job for Metered<'_, J> {
