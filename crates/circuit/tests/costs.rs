@@ -62,7 +62,9 @@ fn integers() -> Vec<String> {
         row("square_full", "256 bits", |g| square_full(g, &n(256))),
         row("square_signed_full", "64 bits", |g| square_signed_full(g, x)),
         row("divide", "64 bits", |g| divide(g, x, x)),
+        row("divide", "64 bits by 16", |g| divide(g, x, &x[..16])),
         row("divide_signed", "64 bits", |g| divide_signed(g, x, x)),
+        row("divide_signed", "64 bits by 16", |g| divide_signed(g, x, &x[..16])),
         row("isqrt", "64 bits", |g| isqrt(g, x)),
     ]
 }
@@ -261,6 +263,13 @@ fn formulas_in_the_documentation() {
         assert_eq!(count(&|g| drop(max(g, &x, &x))), 2 * bits);
         assert_eq!(count(&|g| drop(divide(g, &x, &x))), bits * (bits + 9) / 2 - 4);
         assert_eq!(count(&|g| drop(divide_signed(g, &x, &x))), bits * (bits + 17) / 2 - 6);
+        for narrow in 2..bits {
+            let (y, rest) = (&x[..narrow as usize], bits - narrow);
+            let ands = rest * (narrow + 1) + narrow * (narrow + 9) / 2 - 3;
+            assert_eq!(count(&|g| drop(divide(g, &x, y))), ands, "{bits} by {narrow}");
+            let signed = ands + 3 * bits + narrow - 3;
+            assert_eq!(count(&|g| drop(divide_signed(g, &x, y))), signed, "{bits} by {narrow}");
+        }
         let half = bits.div_ceil(2);
         assert_eq!(count(&|g| drop(isqrt(g, &x))), half * (half + 1) / 2);
         assert_eq!(count(&|g| drop(popcount(g, &x))), bits - u64::from(bits.count_ones()));

@@ -36,6 +36,35 @@ fn num(bits: &[bool]) -> u128 {
     value_of(bits)
 }
 
+/// Divides `a` of `n` bits by `b` of `m` bits, both ways.
+fn check_divisions(n: usize, a: u128, m: usize, b: u128) {
+    let (x, y) = (bits_of(a, n), bits_of(b, m));
+    let found = ok(divide(&mut Clear, &x, &y));
+    let expected = match a.checked_div(b) {
+        Some(quotient) => (quotient, a % b),
+        None => (low(u128::MAX, n), a),
+    };
+    assert_eq!((num(&found.0), num(&found.1)), expected, "{a} of {n} bits by {b} of {m}");
+    assert_eq!((found.0.len(), found.1.len()), (n, n));
+    let (i, j) = (signed(a, n), signed(b, m));
+    let found = ok(divide_signed(&mut Clear, &x, &y));
+    let expected = match i.checked_div(j) {
+        Some(quotient) => (low(quotient as u128, n), low((i % j) as u128, n)),
+        None => (low(u128::MAX, n), a),
+    };
+    assert_eq!((num(&found.0), num(&found.1)), expected, "{i} of {n} bits by {j} of {m}");
+    assert_eq!((found.0.len(), found.1.len()), (n, n));
+}
+
+#[test]
+fn divisions_of_all_small_numbers() {
+    for (n, m) in (0..7).flat_map(|n| (0..7).map(move |m| (n, m))) {
+        for (a, b) in (0..1 << n).flat_map(|a| (0..1 << m).map(move |b| (a, b))) {
+            check_divisions(n, a, m, b);
+        }
+    }
+}
+
 /// Levenshtein's distance by the textbook.
 fn levenshtein(a: &[u8], b: &[u8]) -> i32 {
     let mut row: Vec<i32> = (0..=b.len() as i32).collect();
@@ -269,21 +298,9 @@ proptest! {
     }
 
     #[test]
-    fn divisions((w, a, b) in pair(80)) {
-        let (x, y) = (bits_of(a, w), bits_of(b, w));
-        let (q, r) = ok(divide(&mut Clear, &x, &y));
-        let expected = match a.checked_div(b) {
-            Some(quotient) => (quotient, a % b),
-            None => (low(u128::MAX, w), a),
-        };
-        prop_assert_eq!((num(&q), num(&r)), expected);
-        let (i, j) = (signed(a, w), signed(b, w));
-        let (q, r) = ok(divide_signed(&mut Clear, &x, &y));
-        let expected = match i.checked_div(j) {
-            Some(quotient) => (low(quotient as u128, w), low((i % j) as u128, w)),
-            None => (low(u128::MAX, w), a),
-        };
-        prop_assert_eq!((num(&q), num(&r)), expected);
+    fn divisions((w, a, _) in pair(80), (narrow, b, _) in pair(80)) {
+        check_divisions(w, a, narrow, b);
+        check_divisions(w, a, w, low(b, w));
     }
 
     #[test]

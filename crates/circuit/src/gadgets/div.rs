@@ -6,51 +6,45 @@
 
 use super::Bits;
 use super::arith::{add, negate_if, ripple, sub_borrow};
-use super::logic::{or, same_width};
+use super::logic::or;
 use super::select::abs;
 use crate::gates::Gates;
 use crate::lanes::zip_lanes;
 
-/// Quotient and remainder of unsigned numbers: n(n + 9) / 2 - 4 ANDs.
+/// Quotient and remainder of unsigned numbers, both as wide as the dividend.
 ///
-/// Non-restoring division in which step w looks at about w bits only.
-///
-/// # Panics
-///
-/// When the widths differ.
+/// Non-restoring division in which step w looks at about w bits only, and never at more than the divisor
+/// has. n bits by m <= n bits: (n - m)(m + 1) + m(m + 9) / 2 - 4 ANDs, one more for m < n.
 pub fn divide<G: Gates>(
     g: &mut G,
     dividend: &[G::Wire],
     divisor: &[G::Wire],
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
     let above = bits_above(g, divisor)?;
-    non_restoring(g, dividend, divisor, &above)
+    let nonzero = if divisor.len() < dividend.len() { any(g, divisor, &above)? } else { None };
+    non_restoring(g, dividend, divisor, &above, nonzero.as_ref())
 }
 
-/// Quotient and remainder of signed numbers, rounding towards zero: n(n + 17) / 2 - 6 ANDs.
+/// Quotient and remainder of signed numbers, both as wide as the dividend, rounding towards zero.
 ///
-/// # Panics
-///
-/// When the widths differ.
+/// 3n + m - 2 ANDs more than [`divide`], one less for m < n.
 pub fn divide_signed<G: Gates>(
     g: &mut G,
     dividend: &[G::Wire],
     divisor: &[G::Wire],
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
-    same_width(dividend, divisor);
     let (Some(sign_a), Some(sign_b)) = (dividend.last(), divisor.last()) else {
-        return Ok((Vec::new(), Vec::new()));
+        return divide(g, dividend, divisor);
     };
     let (a, b) = (abs(g, dividend)?, abs(g, divisor)?);
     let above = bits_above(g, &b)?;
-    let (quotient, remainder) = non_restoring(g, &a, &b, &above)?;
-    let nonzero = match above.first() {
-        Some(above) => or(g, above, &b[0])?,
-        None => b[0].clone(),
-    };
+    let nonzero = any(g, &b, &above)?;
+    let (quotient, remainder) = non_restoring(g, &a, &b, &above, nonzero.as_ref())?;
     // The quotient by zero is all ones already, so its sign must not be touched.
-    let differ = g.xor(sign_a, sign_b)?;
-    let negative = g.and(&differ, &nonzero)?;
+    let mut negative = g.xor(sign_a, sign_b)?;
+    if let Some(nonzero) = nonzero {
+        negative = g.and(&negative, &nonzero)?;
+    }
     Ok((negate_if(g, &negative, &quotient)?, negate_if(g, sign_a, &remainder)?))
 }
 
@@ -68,44 +62,73 @@ fn bits_above<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::Error
     Ok(above)
 }
 
+/// Whether any of `bits` is set; nothing of no bits.
+fn any<G: Gates>(
+    g: &mut G,
+    bits: &[G::Wire],
+    above: &[G::Wire],
+) -> Result<Option<G::Wire>, G::Error> {
+    match (bits, above) {
+        ([first, ..], [above, ..]) => or(g, above, first).map(Some),
+        _ => Ok(bits.first().cloned()),
+    }
+}
+
 /// Step w adds or subtracts the divisor so that the residue ends up between -divisor and divisor, and
-/// needs only its w + 1 lowest bits: where the divisor has a higher bit the residue is negative.
+/// needs only its w + 2 lowest bits: where the divisor has a higher bit the residue is negative. Nor does
+/// it ever need more bits than the divisor and a sign. `nonzero` is asked for where the divisor is narrower.
 fn non_restoring<G: Gates>(
     g: &mut G,
     dividend: &[G::Wire],
     divisor: &[G::Wire],
     above: &[G::Wire],
+    nonzero: Option<&G::Wire>,
 ) -> Result<(Bits<G>, Bits<G>), G::Error> {
-    let width = same_width(dividend, divisor);
-    let mut quotient: Bits<G> = Vec::with_capacity(width);
-    let mut residue: Bits<G> = Vec::with_capacity(width + 2);
+    if divisor.is_empty() {
+        let ones = dividend.iter().map(|_| g.constant(true)).collect::<Result<_, _>>()?;
+        return Ok((ones, dividend.to_vec()));
+    }
+    let mut quotient: Bits<G> = Vec::with_capacity(dividend.len());
+    let mut residue: Bits<G> = Vec::with_capacity(divisor.len() + 2);
     for (step, bit) in dividend.iter().rev().enumerate() {
+        let width = (step + 2).min(divisor.len() + 1);
         residue.insert(0, bit.clone());
         residue = match quotient.last() {
             None => first_residue(g, bit, divisor)?,
             Some(subtract) => {
                 // The bits of the divisor, inverted to subtract; a zero above its last one.
-                let mut operand = Vec::with_capacity(step + 2);
-                for bit in divisor.iter().take(step + 2) {
+                let mut operand = Vec::with_capacity(width);
+                for bit in divisor.iter().take(width) {
                     operand.push(g.xor(bit, subtract)?);
                 }
-                operand.resize(step + 2, subtract.clone());
-                ripple(g, &residue, &operand, Some(subtract.clone()), false)?.0
+                operand.resize(width, subtract.clone());
+                ripple(g, &residue[..width], &operand, Some(subtract.clone()), false)?.0
             }
         };
-        let sign = &residue[step + 1];
+        let sign = &residue[width - 1];
         let negative = match above.get(step) {
             Some(above) => or(g, sign, above)?,
             None => sign.clone(),
         };
         quotient.push(g.not(&negative)?);
     }
+    let width = dividend.len().min(divisor.len());
     if let Some(last) = quotient.last() {
         let negative = g.not(last)?;
-        let correction = g.and_groups(&[negative], divisor)?;
+        let correction = g.and_groups(&[negative], &divisor[..width])?;
         residue = add(g, &residue[..width], &correction)?;
     }
     quotient.reverse();
+    if let Some(nonzero) = nonzero {
+        // By zero the residue is what was read of the dividend: its bits that found no room are missing in
+        // the remainder, and made the quotient wrong on their way out as signs.
+        let zero = g.not(nonzero)?;
+        let lost = g.and_groups(&[zero], &dividend[width..])?;
+        for (bit, lost) in quotient.iter_mut().zip(&lost) {
+            *bit = g.xor(bit, lost)?;
+        }
+        residue.extend(lost);
+    }
     Ok((quotient, residue))
 }
 
