@@ -427,6 +427,12 @@ fn texts_say_where_they_are_wrong() {
     for (from, to, expected) in cases {
         assert_eq!(broken(from, to), expected, "{from} -> {to}");
     }
+    // What comes first counts: a text is read no further than to its error.
+    let at = |text: &str| Module::parse_text(text).unwrap_err().to_string();
+    assert_eq!(at("cenote 2\nprogram ;"), "1:8: expected version 1, found `2`");
+    assert_eq!(at("cenote 1\nprogram 7 ;"), "2:11: `;` means nothing here");
+    let missing = broken("%1 = add %0, %0", "%1 = add %0, ;");
+    assert_eq!(missing, "4:16: `;` means nothing here");
     let empty = Module::parse_text("").unwrap_err().to_string();
     assert_eq!(empty, "1:1: expected `cenote`, found the end");
 }

@@ -1,29 +1,35 @@
 //! The words of the text form.
 
-use super::TextError;
-
 /// A word with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
+pub(super) struct Token<'t> {
+    pub(super) kind: TokenKind<'t>,
+    pub(super) place: Place,
+}
+
+/// Line and column, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TokenKind {
+pub(super) enum TokenKind<'t> {
     /// A name, a number, a shape, an operation.
-    Word(String),
+    Word(&'t str),
     /// `%7`, without the sign.
-    Value(String),
+    Value(&'t str),
     /// Text between quotes.
     Text(String),
     /// Any other single sign; `->` is two.
     Sign(char),
+    /// What is no word, and why. Nothing is read after it.
+    Wrong(String),
     End,
 }
 
-impl TokenKind {
+impl TokenKind<'_> {
     /// The word as it is shown in messages.
     pub(super) fn shown(&self) -> String {
         match self {
@@ -31,21 +37,41 @@ impl TokenKind {
             TokenKind::Value(value) => format!("`%{}`", value.escape_debug()),
             TokenKind::Text(_) => "a text".to_owned(),
             TokenKind::Sign(sign) => format!("`{sign}`"),
+            TokenKind::Wrong(why) => why.clone(),
             TokenKind::End => "the end".to_owned(),
         }
     }
 }
 
-/// Cuts a text into words. `#` begins a comment that ends with the line.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, TextError> {
-    let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let rest = line.char_indices().peekable();
-        Line { rest, line, number: index + 1, counted: (0, 0), found: &mut found }.run()?;
+/// Cuts a text into words, one at a time. `#` begins a comment that ends with the line.
+pub(super) struct Lexer<'t> {
+    lines: std::str::Lines<'t>,
+    line: Line<'t>,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Lexer { lines: text.lines(), line: Line::new("", 0) }
     }
-    let line = text.lines().count() + 1;
-    found.push(Token { kind: TokenKind::End, line, column: 1 });
-    Ok(found)
+
+    /// The next word; after the last one, the end.
+    pub(super) fn token(&mut self) -> Token<'t> {
+        loop {
+            if let Some(token) = self.line.token() {
+                return token;
+            }
+            let number = self.line.number + 1;
+            match self.lines.next() {
+                Some(line) => self.line = Line::new(line, number),
+                None => {
+                    return Token {
+                        kind: TokenKind::End,
+                        place: Place { line: number, column: 1 },
+                    };
+                }
+            }
+        }
+    }
 }
 
 struct Line<'t> {
@@ -54,33 +80,31 @@ struct Line<'t> {
     number: usize,
     /// Bytes of the line up to a place, and the signs before it.
     counted: (usize, usize),
-    found: &'t mut Vec<Token>,
 }
 
-impl Line<'_> {
-    fn run(mut self) -> Result<(), TextError> {
-        while let Some((at, sign)) = self.rest.next() {
-            let kind = match sign {
-                '#' => break,
-                _ if sign.is_whitespace() => continue,
-                '"' => self.text(at)?,
-                '%' => TokenKind::Value(self.word(at + 1)),
-                _ if is_word(sign) => TokenKind::Word(self.word(at)),
-                _ if "{}()|,:=+-*<>".contains(sign) => TokenKind::Sign(sign),
-                _ => {
-                    return Err(
-                        self.error(at, format!("`{}` means nothing here", sign.escape_debug()))
-                    );
-                }
-            };
-            self.count(at);
-            let column = self.counted.1 + 1;
-            self.found.push(Token { kind, line: self.number, column });
-        }
-        Ok(())
+impl<'t> Line<'t> {
+    fn new(line: &'t str, number: usize) -> Self {
+        Line { rest: line.char_indices().peekable(), line, number, counted: (0, 0) }
     }
 
-    fn word(&mut self, start: usize) -> String {
+    /// The next word of the line.
+    fn token(&mut self) -> Option<Token<'t>> {
+        let (at, sign) = self.rest.by_ref().find(|(_, sign)| !sign.is_whitespace())?;
+        let kind = match sign {
+            '#' => {
+                self.rest.by_ref().for_each(drop);
+                return None;
+            }
+            '"' => self.text(),
+            '%' => TokenKind::Value(self.word(at + 1)),
+            _ if is_word(sign) => TokenKind::Word(self.word(at)),
+            _ if "{}()|,:=+-*<>".contains(sign) => TokenKind::Sign(sign),
+            _ => TokenKind::Wrong(format!("`{}` means nothing here", sign.escape_debug())),
+        };
+        Some(Token { kind, place: self.place(at) })
+    }
+
+    fn word(&mut self, start: usize) -> &'t str {
         let mut end = self.line.len();
         while let Some((at, sign)) = self.rest.peek() {
             if !is_word(*sign) && *sign != '-' {
@@ -89,33 +113,30 @@ impl Line<'_> {
             }
             self.rest.next();
         }
-        self.line.get(start..end).unwrap_or_default().to_owned()
+        self.line.get(start..end).unwrap_or_default()
     }
 
-    fn text(&mut self, start: usize) -> Result<TokenKind, TextError> {
+    fn text(&mut self) -> TokenKind<'t> {
         let mut text = String::new();
         while let Some((_, sign)) = self.rest.next() {
             match sign {
-                '"' => return Ok(TokenKind::Text(text)),
+                '"' => return TokenKind::Text(text),
                 '\\' => match self.rest.next() {
                     Some((_, sign @ ('"' | '\\'))) => text.push(sign),
-                    _ => return Err(self.error(start, "after \\ comes \" or \\".to_owned())),
+                    _ => return TokenKind::Wrong("after \\ comes \" or \\".to_owned()),
                 },
                 _ => text.push(sign),
             }
         }
-        Err(self.error(start, "the text does not end on its line; end it with \"".to_owned()))
+        TokenKind::Wrong("the text does not end on its line; end it with \"".to_owned())
     }
 
-    /// Counts the signs before a place that is not before the last one.
-    fn count(&mut self, at: usize) {
+    /// The place of a byte that is not before the last one asked for.
+    fn place(&mut self, at: usize) -> Place {
         let (bytes, signs) = self.counted;
-        self.counted = (at, signs + self.line.get(bytes..at).map_or(0, |new| new.chars().count()));
-    }
-
-    fn error(&mut self, at: usize, what: String) -> TextError {
-        self.count(at);
-        TextError { line: self.number, column: self.counted.1 + 1, what }
+        let new = self.line.get(bytes..at).map_or(0, |new| new.chars().count());
+        self.counted = (at, signs + new);
+        Place { line: self.number, column: self.counted.1 + 1 }
     }
 }
 

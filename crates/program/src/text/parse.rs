@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cenote_circuit::{Gate, Owner, Receiver};
 
 use super::TextError;
-use super::lex::{Token, TokenKind, tokens};
+use super::lex::{Lexer, Place, Token, TokenKind};
 use crate::builder::{BuildError, Builder, plain_circuit};
 use crate::limits::MAX_TEXT_BYTES;
 use crate::module::Module;
@@ -24,13 +24,16 @@ impl Module {
             );
             return Err(TextError { line: 1, column: 1, what });
         }
-        Parser { tokens: tokens(text)?, at: 0, functions: HashMap::new() }.module()
+        Parser::new(text).module()
     }
 }
 
-struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
+struct Parser<'t> {
+    lexer: Lexer<'t>,
+    /// The word that was read last.
+    last: Token<'t>,
+    /// The word that is looked at.
+    token: Token<'t>,
     functions: HashMap<String, FunctionId>,
 }
 
@@ -53,51 +56,61 @@ impl Scope {
 
 type Parsed<T> = Result<T, TextError>;
 
-impl Parser {
-    fn token(&self) -> &Token {
-        // The last token is the end, which is never passed.
-        &self.tokens[self.at.min(self.tokens.len() - 1)]
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Self {
+        let mut lexer = Lexer::new(text);
+        let token = lexer.token();
+        Parser { lexer, last: token.clone(), token, functions: HashMap::new() }
     }
 
     fn error(&self, what: impl Into<String>) -> TextError {
-        self.error_at(self.at, what)
+        self.error_at(self.token.place, what)
     }
 
-    /// An error at the token `at`.
-    fn error_at(&self, at: usize, what: impl Into<String>) -> TextError {
-        let Token { line, column, .. } = self.tokens[at.min(self.tokens.len() - 1)];
-        TextError { line, column, what: what.into() }
+    /// An error at a place; what is no word at all is one that comes before it.
+    fn error_at(&self, place: Place, what: impl Into<String>) -> TextError {
+        let (Place { line, column }, what) = match &self.token.kind {
+            TokenKind::Wrong(why) => (self.token.place, why.clone()),
+            _ => (place, what.into()),
+        };
+        TextError { line, column, what }
     }
 
     fn expected(&self, what: &str) -> TextError {
-        self.error(format!("expected {what}, found {}", self.token().kind.shown()))
+        self.error(format!("expected {what}, found {}", self.token.kind.shown()))
     }
 
-    fn next(&mut self) -> TokenKind {
-        let kind = self.token().kind.clone();
-        self.at += 1;
-        kind
+    /// The word that was read last is not what was expected.
+    fn last_expected(&self, what: &str) -> TextError {
+        let Token { kind, place } = &self.last;
+        self.error_at(*place, format!("expected {what}, found {}", kind.shown()))
+    }
+
+    fn advance(&mut self) {
+        self.last = std::mem::replace(&mut self.token, self.lexer.token());
     }
 
     fn is_sign(&self, sign: char) -> bool {
-        self.token().kind == TokenKind::Sign(sign)
+        self.token.kind == TokenKind::Sign(sign)
     }
 
     fn is_word(&self, word: &str) -> bool {
-        matches!(&self.token().kind, TokenKind::Word(found) if found == word)
+        self.token.kind == TokenKind::Word(word)
     }
 
     fn sign(&mut self, sign: char) -> Parsed<()> {
         if !self.is_sign(sign) {
             return Err(self.expected(&format!("`{sign}`")));
         }
-        self.at += 1;
+        self.advance();
         Ok(())
     }
 
     fn skip_sign(&mut self, sign: char) -> bool {
         let found = self.is_sign(sign);
-        self.at += usize::from(found);
+        if found {
+            self.advance();
+        }
         found
     }
 
@@ -105,14 +118,14 @@ impl Parser {
         if !self.is_word(word) {
             return Err(self.expected(&format!("`{word}`")));
         }
-        self.at += 1;
+        self.advance();
         Ok(())
     }
 
-    fn word(&mut self, what: &str) -> Parsed<String> {
-        match self.token().kind.clone() {
+    fn word(&mut self, what: &str) -> Parsed<&'t str> {
+        match self.token.kind {
             TokenKind::Word(word) => {
-                self.at += 1;
+                self.advance();
                 Ok(word)
             }
             _ => Err(self.expected(what)),
@@ -120,50 +133,46 @@ impl Parser {
     }
 
     fn number(&mut self, what: &str) -> Parsed<u32> {
-        let number = match &self.token().kind {
+        let number = match &self.token.kind {
             TokenKind::Word(word) => word.parse().ok(),
             _ => None,
         };
         let number = number.ok_or_else(|| self.expected(what))?;
-        self.at += 1;
+        self.advance();
         Ok(number)
     }
 
     /// A number whose sign has been read.
     fn signed(&mut self, negative: bool, what: &str) -> Parsed<i64> {
-        let number = match &self.token().kind {
+        let number = match &self.token.kind {
             TokenKind::Word(word) => word.parse::<u64>().ok(),
             _ => None,
         };
         let number = number.map(|n| if negative { -i128::from(n) } else { i128::from(n) });
         let number = number.and_then(|n| i64::try_from(n).ok());
         let number = number.ok_or_else(|| self.expected(what))?;
-        self.at += 1;
+        self.advance();
         Ok(number)
     }
 
     /// What the builder says, at the token `at`.
-    fn built<T>(&self, at: usize, result: Result<T, BuildError>) -> Parsed<T> {
+    fn built<T>(&self, at: Place, result: Result<T, BuildError>) -> Parsed<T> {
         result.map_err(|error| self.error_at(at, error.to_string()))
     }
 
     fn module(mut self) -> Parsed<Module> {
         self.keyword("cenote")?;
         if self.number("the version of the format")? != 1 {
-            self.at -= 1;
-            return Err(self.expected("version 1"));
+            return Err(self.last_expected("version 1"));
         }
         self.keyword("program")?;
-        let start = self.at;
+        let start = self.token.place;
         let name = self.word("the name of the program")?;
-        let about = match self.next() {
-            TokenKind::Text(about) => about,
-            _ => {
-                self.at -= 1;
-                return Err(self.expected("a text that says what the program is for"));
-            }
+        let TokenKind::Text(about) = self.token.kind.clone() else {
+            return Err(self.expected("a text that says what the program is for"));
         };
-        let mut builder = self.built(start, Builder::new(&name, &about))?;
+        self.advance();
+        let mut builder = self.built(start, Builder::new(name, &about))?;
         loop {
             if self.is_word("function") {
                 self.function(&mut builder)?;
@@ -191,78 +200,73 @@ impl Parser {
         while self.is_word("output") {
             self.output(&mut builder, &scope)?;
         }
-        if self.token().kind != TokenKind::End {
+        if self.token.kind != TokenKind::End {
             return Err(self.expected("`output`, or the end"));
         }
-        let end = self.at;
+        let end = self.token.place;
         self.built(end, builder.finish())
     }
 
     fn shape(&mut self) -> Parsed<Shape> {
-        let shape = match &self.token().kind {
+        let shape = match &self.token.kind {
             TokenKind::Word(word) => parse_shape(word),
             _ => None,
         };
         let shape = shape.ok_or_else(|| self.expected("a shape like b32 or 100xb32"))?;
-        self.at += 1;
+        self.advance();
         Ok(shape)
     }
 
     fn kind(&mut self) -> Parsed<Kind> {
         let word = self.word("a kind: bits, bool, uint, int or fixed.8")?;
         let fraction = word.strip_prefix("fixed.").and_then(|f| f.parse().ok());
-        match (word.as_str(), fraction) {
+        match (word, fraction) {
             ("bits", _) => Ok(Kind::Bits),
             ("bool", _) => Ok(Kind::Bool),
             ("uint", _) => Ok(Kind::UInt),
             ("int", _) => Ok(Kind::Int),
             (_, Some(fraction)) => Ok(Kind::Fixed { fraction }),
-            _ => {
-                self.at -= 1;
-                Err(self.expected("a kind: bits, bool, uint, int or fixed.8"))
-            }
+            _ => Err(self.last_expected("a kind: bits, bool, uint, int or fixed.8")),
         }
     }
 
     fn input(&mut self, b: &mut Builder) -> Parsed<ValueId> {
         self.keyword("input")?;
-        let start = self.at;
+        let start = self.token.place;
         let name = self.word("the name of the input")?;
         self.sign(':')?;
-        let owner = match self.word("garbler or evaluator")?.as_str() {
+        let owner = match self.word("garbler or evaluator")? {
             "garbler" => Owner::Garbler,
             "evaluator" => Owner::Evaluator,
             _ => {
-                self.at -= 1;
-                return Err(self.expected("garbler or evaluator"));
+                return Err(self.last_expected("garbler or evaluator"));
             }
         };
         let (kind, shape) = (self.kind()?, self.shape()?);
-        self.built(start, b.input(&name, owner, kind, shape))
+        self.built(start, b.input(name, owner, kind, shape))
     }
 
     fn output(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<()> {
         self.keyword("output")?;
-        let start = self.at;
+        let start = self.token.place;
         let name = self.word("the name of the output")?;
         self.sign(':')?;
-        let receiver = match self.word("garbler, evaluator or both")?.as_str() {
+        let receiver = match self.word("garbler, evaluator or both")? {
             "garbler" => Receiver::Garbler,
             "evaluator" => Receiver::Evaluator,
             "both" => Receiver::Both,
             _ => {
-                self.at -= 1;
-                return Err(self.expected("garbler, evaluator or both"));
+                return Err(self.last_expected("garbler, evaluator or both"));
             }
         };
         let kind = self.kind()?;
         let value = self.value(scope)?;
-        self.built(start, b.output(&name, receiver, kind, value))
+        self.built(start, b.output(name, receiver, kind, value))
     }
 
     fn function(&mut self, b: &mut Builder) -> Parsed<()> {
         self.keyword("function")?;
-        let start = self.at;
+        let start = self.token.place;
         let name = self.word("the name of the function")?;
         self.sign('(')?;
         let (mut names, mut shapes) = (Vec::new(), Vec::new());
@@ -276,19 +280,19 @@ impl Parser {
         }
         self.sign(')')?;
         self.sign('{')?;
-        let params = self.built(start, b.begin_function(&name, &shapes))?;
+        let params = self.built(start, b.begin_function(name, &shapes))?;
         let mut scope = Scope::default();
         self.define(&mut scope, start, names, &params)?;
         let results = self.block(b, &mut scope)?;
         let id = self.built(start, b.end_function(&results))?;
-        self.functions.insert(name, id);
+        self.functions.insert(name.to_owned(), id);
         Ok(())
     }
 
     /// Statements up to `yield` and the closing brace; gives what is yielded.
     fn block(&mut self, b: &mut Builder, scope: &mut Scope) -> Parsed<Vec<ValueId>> {
         while !self.is_word("yield") {
-            if self.is_sign('}') || self.token().kind == TokenKind::End {
+            if self.is_sign('}') || self.token.kind == TokenKind::End {
                 return Err(self.expected("a statement, or `yield` and the results of the block"));
             }
             self.statement(b, scope)?;
@@ -299,19 +303,19 @@ impl Parser {
         Ok(results)
     }
 
-    fn fresh_name(&mut self) -> Parsed<String> {
-        match self.token().kind.clone() {
+    fn fresh_name(&mut self) -> Parsed<&'t str> {
+        match self.token.kind {
             TokenKind::Value(name) => {
-                self.at += 1;
+                self.advance();
                 Ok(name)
             }
             _ => Err(self.expected("a value like %7")),
         }
     }
 
-    fn fresh_names(&mut self) -> Parsed<Vec<String>> {
+    fn fresh_names(&mut self) -> Parsed<Vec<&'t str>> {
         let mut names = Vec::new();
-        while matches!(self.token().kind, TokenKind::Value(_)) {
+        while matches!(self.token.kind, TokenKind::Value(_)) {
             names.push(self.fresh_name()?);
             if !self.skip_sign(',') {
                 break;
@@ -321,20 +325,20 @@ impl Parser {
     }
 
     fn value(&mut self, scope: &Scope) -> Parsed<ValueId> {
-        let known = match &self.token().kind {
-            TokenKind::Value(name) => scope.values.get(name).copied(),
+        let known = match &self.token.kind {
+            TokenKind::Value(name) => scope.values.get(*name).copied(),
             _ => return Err(self.expected("a value like %7")),
         };
         let id = known.ok_or_else(|| {
-            self.error(format!("{} is not defined before this line", self.token().kind.shown()))
+            self.error(format!("{} is not defined before this line", self.token.kind.shown()))
         })?;
-        self.at += 1;
+        self.advance();
         Ok(id)
     }
 
     fn values(&mut self, scope: &Scope) -> Parsed<Vec<ValueId>> {
         let mut values = Vec::new();
-        while matches!(self.token().kind, TokenKind::Value(_)) {
+        while matches!(self.token.kind, TokenKind::Value(_)) {
             values.push(self.value(scope)?);
             if !self.skip_sign(',') {
                 break;
@@ -347,8 +351,8 @@ impl Parser {
     fn define(
         &mut self,
         scope: &mut Scope,
-        at: usize,
-        names: Vec<String>,
+        at: Place,
+        names: Vec<&str>,
         ids: &[ValueId],
     ) -> Parsed<()> {
         if names.len() != ids.len() {
@@ -356,24 +360,24 @@ impl Parser {
             return Err(self.error_at(at, format!("this gives {gives} values, {named} are named")));
         }
         for (name, id) in names.into_iter().zip(ids) {
-            if scope.values.insert(name.clone(), *id).is_some() {
+            if scope.values.insert(name.to_owned(), *id).is_some() {
                 let what = format!("%{name} is defined twice; choose another name");
                 return Err(self.error_at(at, what));
             }
-            scope.order.push(name);
+            scope.order.push(name.to_owned());
         }
         Ok(())
     }
 
     fn statement(&mut self, b: &mut Builder, scope: &mut Scope) -> Parsed<()> {
-        let first = self.at;
+        let first = self.token.place;
         let names = self.fresh_names()?;
         if !names.is_empty() {
             self.sign('=')?;
         }
-        let start = self.at;
+        let start = self.token.place;
         let op = self.word("an operation")?;
-        let ids = match op.as_str() {
+        let ids = match op {
             "const" => vec![self.constant(b)?],
             "lanes" => vec![self.lanes(b, scope)?],
             "put" => {
@@ -399,7 +403,7 @@ impl Parser {
     }
 
     fn operands<const N: usize>(&mut self, scope: &Scope) -> Parsed<[ValueId; N]> {
-        let (at, values) = (self.at, self.values(scope)?);
+        let (at, values) = (self.token.place, self.values(scope)?);
         let given = values.len();
         values
             .try_into()
@@ -409,13 +413,12 @@ impl Parser {
     fn word_op(
         &mut self,
         name: &str,
-        start: usize,
+        start: Place,
         b: &mut Builder,
         scope: &Scope,
     ) -> Parsed<Vec<ValueId>> {
         let Some(op) = WordOp::by_name(name) else {
-            self.at = start;
-            return Err(self.expected("an operation"));
+            return Err(self.last_expected("an operation"));
         };
         let mut attrs = Vec::new();
         if !op.attributes().is_empty() {
@@ -435,11 +438,13 @@ impl Parser {
     }
 
     fn constant(&mut self, b: &mut Builder) -> Parsed<ValueId> {
-        let start = self.at;
+        let start = self.token.place;
         let shape = self.shape()?;
         self.built(start, b.room_for_constant(shape))?;
         let all = self.is_word("all");
-        self.at += usize::from(all);
+        if all {
+            self.advance();
+        }
         let mut bits = Vec::with_capacity(shape.bits());
         for _ in 0..if all { 1 } else { shape.lanes } {
             self.literal(shape.width as usize, &mut bits)?;
@@ -451,8 +456,8 @@ impl Parser {
 
     /// A hexadecimal number of `width` bits.
     fn literal(&mut self, width: usize, bits: &mut Vec<bool>) -> Parsed<()> {
-        let digits = match &self.token().kind {
-            TokenKind::Word(word) => word.strip_prefix("0x").map(str::to_owned),
+        let digits = match self.token.kind {
+            TokenKind::Word(word) => word.strip_prefix("0x"),
             _ => None,
         };
         let digits = digits.filter(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()));
@@ -467,12 +472,12 @@ impl Parser {
             }
         }
         bits.resize(end, false);
-        self.at += 1;
+        self.advance();
         Ok(())
     }
 
     fn lanes(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<ValueId> {
-        let start = self.at;
+        let start = self.token.place;
         self.sign('{')?;
         let at = self.place(scope)?;
         self.sign(',')?;
@@ -496,14 +501,14 @@ impl Parser {
         let negative = self.skip_sign('-');
         let mut at = Affine::at(self.signed(negative, "a number")?);
         while self.is_sign('+') || self.is_sign('-') {
-            let negative = self.next() == TokenKind::Sign('-');
+            let negative = self.is_sign('-');
+            self.advance();
             let factor = self.signed(negative, "a factor")?;
             self.sign('*')?;
             let name = self.word("a loop counter")?;
             let var = scope.counters.iter().rev().find(|(known, _)| *known == name);
             let Some((_, var)) = var else {
-                self.at -= 1;
-                return Err(self.expected("the counter of a loop around this statement"));
+                return Err(self.last_expected("the counter of a loop around this statement"));
             };
             at = at.plus(*var, factor);
         }
@@ -521,7 +526,7 @@ impl Parser {
     }
 
     fn control(&mut self, op: &str, b: &mut Builder, scope: &mut Scope) -> Parsed<Vec<ValueId>> {
-        let (start, outside) = (self.at - 1, scope.order.len());
+        let (start, outside) = (self.last.place, scope.order.len());
         match op {
             "for" => {
                 let trips = self.number("how often the loop runs")?;
@@ -529,7 +534,7 @@ impl Parser {
                 let (var, params) = self.built(start, b.begin_for(trips, &carried))?;
                 self.sign('{')?;
                 self.sign('|')?;
-                if !matches!(self.token().kind, TokenKind::Value(_) | TokenKind::Sign('|')) {
+                if !matches!(self.token.kind, TokenKind::Value(_) | TokenKind::Sign('|')) {
                     return Err(self.expected("the carried values, like |%7, %8|"));
                 }
                 scope.counters.push((format!("i{}", var.0), var));
@@ -565,9 +570,8 @@ impl Parser {
             }
             _ => {
                 let name = self.word("the name of a function")?;
-                let Some(function) = self.functions.get(&name).copied() else {
-                    self.at -= 1;
-                    return Err(self.expected("a function that is defined above"));
+                let Some(function) = self.functions.get(name).copied() else {
+                    return Err(self.last_expected("a function that is defined above"));
                 };
                 let args = self.arguments(scope)?;
                 self.built(start, b.call(function, &args))
@@ -583,7 +587,7 @@ impl Parser {
     }
 
     fn params(&mut self, scope: &mut Scope, ids: &[ValueId]) -> Parsed<()> {
-        let first = self.at;
+        let first = self.token.place;
         let names = self.fresh_names()?;
         self.define(scope, first, names, ids)?;
         self.sign('|')
@@ -591,7 +595,7 @@ impl Parser {
 
     fn circuit(&mut self, b: &mut Builder) -> Parsed<()> {
         self.keyword("circuit")?;
-        let start = self.at;
+        let start = self.token.place;
         let name = self.word("the name of the circuit")?;
         let params = self.shape_list()?;
         self.sign('-')?;
@@ -610,8 +614,8 @@ impl Parser {
         self.sign('}')?;
         let circuit = plain_circuit(&params, &results, gates, outputs)
             .map_err(|error| self.error_at(start, format!("circuit `{name}`: {error}")))?;
-        let id = self.built(start, b.circuit(&name, circuit, &params, &results))?;
-        self.functions.insert(name, id);
+        let id = self.built(start, b.circuit(name, circuit, &params, &results))?;
+        self.functions.insert(name.to_owned(), id);
         Ok(())
     }
 
@@ -632,7 +636,7 @@ impl Parser {
         const KINDS: &str = "a gate: xor, and, not, const or copy; or yield";
         let kind = self.word(KINDS)?;
         let mut wire = || self.number("a wire");
-        Ok(match kind.as_str() {
+        Ok(match kind {
             "xor" => Gate::Xor(wire()?, wire()?),
             "and" => Gate::And(wire()?, wire()?),
             "not" => Gate::Inv(wire()?),
@@ -641,13 +645,11 @@ impl Parser {
                 0 => Gate::Eq(false),
                 1 => Gate::Eq(true),
                 _ => {
-                    self.at -= 1;
-                    return Err(self.expected("0 or 1"));
+                    return Err(self.last_expected("0 or 1"));
                 }
             },
             _ => {
-                self.at -= 1;
-                return Err(self.expected(KINDS));
+                return Err(self.last_expected(KINDS));
             }
         })
     }
