@@ -5,8 +5,6 @@ Whatever does not fit is refused before anything runs, with the input, the colum
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -148,35 +146,6 @@ def _cell(row: Any, path: str, where: str) -> Any:
         else:
             raise InputError(f"{where} has no `{path}`")
     return row
-
-
-#: Type codes of ``array`` by size in bytes.
-_CODES = {array(code).itemsize: code for code in "BHILQ"}
-
-
-def pack(numbers: list[int], width: int) -> bytes:
-    """Words as the native module takes them: whole bytes each, least significant first."""
-    size, mask = (width + 7) // 8, (1 << width) - 1
-    masked = [number & mask for number in numbers]
-    if size == 1:
-        return bytes(masked)
-    if size in _CODES and sys.byteorder == "little":
-        return array(_CODES[size], masked).tobytes()
-    return b"".join([number.to_bytes(size, "little") for number in masked])
-
-
-def unpack(data: bytes, elem: Scalar) -> list[int]:
-    """The numbers in packed words."""
-    size = (elem.width + 7) // 8
-    if size in _CODES and sys.byteorder == "little":
-        words = array(_CODES[size])
-        words.frombytes(data)
-        found = words.tolist()
-    else:
-        found = [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
-    if not elem.signed:
-        return found
-    return [word - (1 << elem.width) if word >> (elem.width - 1) else word for word in found]
 
 
 def ports(name: str, of: Any) -> Iterator[tuple[str, Scalar, Shape, int]]:

@@ -212,7 +212,8 @@ def _sorted(op: str, first: tuple[int, ...], count: int, keys: Any, others: tupl
 def sort(keys: Any, *others: Any, descending: bool = False, by: str | None = None) -> Any:
     """The keys in order, and other arrays in the same order; a table of records by one of its fields.
 
-    Rows with equal keys come in no particular order: make the row number part of the key where that matters.
+    Rows with equal keys come in no particular order, the same in the clear and in secure runs: make the row number part of
+    the key where that matters, as in ``cn.join_words(numbers, keys)``.
     """
     return _sorted("sort", (), len(keys), keys, others, descending, by)
 

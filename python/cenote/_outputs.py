@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _tree
-from ._bind import unpack
 from ._clear import numbers
 from ._convert import constant, full, nest, plain
 from ._errors import CompileError
+from ._packing import unpack
 from ._records import Record, RecordValue, field_types
 from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, resolve, type_name
 from ._values import Secret
@@ -67,7 +67,7 @@ class Outputs:
 
     def unpacked(self, data: Sequence[bytes | None]) -> list[list[int] | None]:
         """The numbers of each output from what the native module gives."""
-        return [None if words is None else unpack(words, slot.elem) for words, slot in zip(data, self._slots)]
+        return [None if words is None else unpack(words, slot.elem.width, slot.elem.signed) for words, slot in zip(data, self._slots)]
 
     def overflowed(self, values: Sequence[list[int] | None]) -> bool | None:
         """The overflow bit, if the program has one and the party received it."""

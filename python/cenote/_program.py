@@ -15,6 +15,7 @@ from . import _words as words
 from ._clear import Clear, Overflow
 from ._errors import CompileError, Error, InputError, InternalError, of_fault, plain_name
 from ._outputs import Outputs
+from ._packing import pack
 from ._recorder import Recorder
 from ._records import build
 from ._types import Array, Deferred, Ported, Scalar, is_type, resolve
@@ -126,7 +127,7 @@ class Program:
         for (name, ported), parts in zip(self._inputs.items(), encoded):
             if role is None or ported.party == role:
                 for (_, elem, _, _), numbers in zip(_bind.ports(name, ported.type), parts):
-                    packed.append(_bind.pack(numbers, elem.width))
+                    packed.append(pack(numbers, elem.width))
         return packed
 
     def simulate(self, inputs: Mapping[str, Any] | None = None, /, *, overflow: bool = True, **more: Any) -> _run.Run:
@@ -143,7 +144,7 @@ class Program:
             target = Clear()
             reference = self._source(target, encoded)
             found_overflow = list(target.overflows.values())
-            if reference != found and not target.ambiguous:
+            if reference != found:
                 raise InternalError(
                     f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
                 )
@@ -161,10 +162,11 @@ class Program:
         timeout: float | None = None,
         **more: Any,
     ) -> _run.Run:
-        """Runs both parties on this machine, as two processes that talk over the loopback interface.
+        """Runs both parties on this machine, as two processes that talk over a pair of sockets of their own.
 
-        Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"`` (which needs a ``pool``),
-        ``"yao"`` or ``"plain"``; ``rho`` is the statistical security in bits: 40, 64 or 80.
+        Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
+        ``"plain"``; ``pool`` the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
+        statistical security in bits: 40, 64 or 80.
         """
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _native
 from ._errors import compile_error
+from ._packing import pack
 from ._words import Affine, LoopVariable, Scope, Target, W
 
 
@@ -30,8 +31,7 @@ class Recorder(Target):
             raise compile_error(str(refusal)) from None
 
     def constant(self, numbers: Sequence[int], width: int) -> Any:
-        size = (width + 7) // 8
-        data = bytes(numbers) if size == 1 else b"".join(number.to_bytes(size, "little") for number in numbers)
+        data = pack(numbers, width)
         known = self._constants.setdefault(self.scope, {})
         key = (width, data)
         if key not in known:

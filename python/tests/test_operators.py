@@ -1,6 +1,7 @@
 """Every operator against Python's integers, in the clear and compiled."""
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -207,6 +208,67 @@ def test_sorting_takes_payload_along(keys, descending):
     most = sorted(keys, reverse=True)[: min(3, n)]
     assert best == (most, [[k % 7, k % 5] for k in most])
     assert least == [min(keys)]
+
+
+TIES = st.lists(st.tuples(st.integers(-2, 1), st.integers(0, 15)), min_size=1, max_size=24)
+
+
+class Row(cn.Record):
+    """A key in the middle of other fields."""
+
+    left: cn.UInt[4]
+    key: cn.Int[2]
+    right: cn.UInt[4]
+
+
+def sorts(rows, descending, k):
+    """Every way to sort rows with a key and something else, and what goes in."""
+    n = len(rows)
+    types = (cn.Array[cn.Int[2], n], cn.Array[cn.UInt[4], n], cn.Array[Row, n])
+
+    def body(keys, notes, table):
+        return {
+            "rows": cn.sort(keys, notes, descending=descending),
+            "best": cn.top(k, keys, notes, smallest=not descending),
+            "table": cn.sort(table, by="key", descending=descending),
+            "few": cn.top(k, table, by="key", smallest=not descending),
+            "lists": cn.map(lambda x, y: cn.sort(x, y, descending=descending), cn.stack([keys, ~keys]), cn.stack([notes, ~notes])),
+        }
+
+    keys, notes = ([row[at] for row in rows] for at in (0, 1))
+    return body, types, (keys, notes, {"left": notes, "key": keys, "right": [15 - note for note in notes]})
+
+
+@FEW
+@given(TIES, st.booleans(), st.data())
+def test_rows_with_equal_keys_come_in_one_order(rows, descending, data):
+    k = data.draw(st.integers(1, len(rows)))
+    body, types, values = sorts(rows, descending, k)
+    got = both_ways(body, types, None, values)
+    keys = sorted(values[0], reverse=descending)
+    for found, count in (
+        (list(zip(*got["rows"])), len(rows)),
+        (list(zip(*got["best"])), k),
+        (list(zip(got["table"]["key"], got["table"]["left"])), len(rows)),
+        (list(zip(got["few"]["key"], got["few"]["left"])), k),
+        (list(zip(got["lists"][0][0], got["lists"][1][0])), len(rows)),
+    ):
+        assert [key for key, _ in found] == keys[:count]
+        assert not Counter(found) - Counter(rows)
+    assert all(a + b == 15 for a, b in zip(got["table"]["left"], got["table"]["right"]))
+
+
+@FEW
+@given(TIES)
+def test_row_numbers_in_the_key_keep_equal_rows_in_order(rows):
+    def body(keys, notes):
+        numbered = cn.join_words(cn.UInt[5](list(range(len(rows)))), cn.UInt[2](keys ^ -2))
+        _, kept = cn.sort(numbered, notes)
+        return kept
+
+    n = len(rows)
+    got = both_ways(body, (cn.Array[cn.Int[2], n], cn.Array[cn.UInt[4], n]), None, ([key for key, _ in rows], [note for _, note in rows]))
+    assert got == [note for _, note in sorted(rows, key=lambda row: row[0])]
 
 
 @FEW
