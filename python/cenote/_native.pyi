@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-__all__ = ["BuildError", "Builder", "Fault", "Listener", "Program", "Progress", "__version__", "price", "run_party"]
+__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "price", "run_party"]
 
 __version__: str
 
@@ -57,10 +57,13 @@ class Program:
     def evaluate(self, inputs: Sequence[bytes]) -> list[bytes]: ...
 
 @final
-class Listener:
-    def __new__(cls, address: str) -> Listener: ...
-    @property
-    def address(self) -> str: ...
+class Connection:
+    @staticmethod
+    def pair() -> tuple[Connection, Connection]: ...
+    @staticmethod
+    def standard_input() -> Connection: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
 
 @final
 class Progress:
@@ -76,8 +79,6 @@ def run_party(
     pool: int | None,
     rho: int,
     progress: Progress,
-    listener: Listener | None = None,
-    address: str | None = None,
-    patience: float = 30.0,
+    connection: Connection,
 ) -> dict[str, Any]: ...
 def price(program: Program, backend: str, pool: int | None, rho: int, rtt_ms: float, mbit: float | None) -> dict[str, Any]: ...

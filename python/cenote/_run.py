@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
-from ._errors import ConnectionFailed, Error, InternalError, LimitError, of_fault
+from . import _native
+from ._errors import ConnectionFailed, Error, LimitError, of_fault
 
 if TYPE_CHECKING:
     from ._clear import Overflow
@@ -93,22 +94,20 @@ def pair(
 ) -> dict[str, dict[str, Any]]:
     """Runs both parties; the report of each, by role."""
     lines: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
-    started: dict[str, subprocess.Popen[bytes]] = {}
+    started: list[subprocess.Popen[bytes]] = []
     deadline = None if timeout is None else time.monotonic() + timeout
-    spec = {"program": _text(program), **options}
+    # Connected sockets that nobody else can reach.
+    ends = dict(zip(("garbler", "evaluator"), _native.Connection.pair()))
     try:
-        _start("garbler", {**spec, "inputs": list(map(_text, inputs["garbler"]))}, started, lines)
-        address = _address(lines, deadline)
-        _start("evaluator", {**spec, "inputs": list(map(_text, inputs["evaluator"])), "address": address}, started, lines)
+        for role, end in ends.items():
+            spec = {"role": role, "program": _text(program), "inputs": list(map(_text, inputs[role])), **options}
+            started.append(_start(spec, end, lines))
         with _shown(progress, total) as show:
             return _reports(lines, deadline, show)
     finally:
-        for process in started.values():
+        for process in started:
             process.kill()
-        for process in started.values():
-            with contextlib.suppress(OSError):
-                if process.stdin is not None:
-                    process.stdin.close()
+        for process in started:
             process.wait()
 
 
@@ -120,41 +119,54 @@ def _text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _start(
-    role: str, spec: dict[str, Any], started: dict[str, subprocess.Popen[bytes]], lines: queue.Queue[tuple[str, dict[str, Any]]]
-) -> None:
-    """Starts a party. Its inputs go through a pipe, never into arguments or files; it ends with the pipe."""
+def _start(spec: dict[str, Any], end: _native.Connection, lines: queue.Queue[tuple[str, dict[str, Any]]]) -> subprocess.Popen[bytes]:
+    """Starts a party, with its end of the connection as standard input."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    process = subprocess.Popen(
-        [sys.executable, "-c", _WORKER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
-        # Ctrl-C is for the parent, which then ends the parties.
-        start_new_session=True,
-    )
-    started[role] = process
-    assert process.stdin is not None
+    reading, writing = os.pipe()
+    order = os.fdopen(writing, "wb")
     try:
-        process.stdin.write(json.dumps({"role": role, **spec}).encode() + b"\n")
-        process.stdin.flush()
-    except OSError:
-        raise InternalError(f"the process of the {role} does not start") from None
-    threading.Thread(target=_read, args=(role, process, lines), daemon=True).start()
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WORKER, str(reading)],
+            stdin=end.fileno(),
+            stdout=subprocess.PIPE,
+            pass_fds=[reading],
+            env={**os.environ, "PYTHONPATH": path},
+            # Ctrl-C is for the parent, which then ends the parties.
+            start_new_session=True,
+        )
+    except BaseException:
+        order.close()
+        raise
+    finally:
+        os.close(reading)
+        # The peer must see that this party ended when it does.
+        end.close()
+    threading.Thread(target=_attend, args=(spec, process, order, lines), daemon=True).start()
+    return process
 
 
-def _read(role: str, process: subprocess.Popen[bytes], lines: queue.Queue[tuple[str, dict[str, Any]]]) -> None:
-    assert process.stdout is not None
-    ended = False
-    with process.stdout:
-        for line in process.stdout:
-            try:
-                message = json.loads(line)
-            except ValueError:
-                continue
-            ended |= "report" in message or "failure" in message
-            lines.put((role, message))
+def _attend(
+    spec: dict[str, Any], process: subprocess.Popen[bytes], order: BinaryIO, lines: queue.Queue[tuple[str, dict[str, Any]]]
+) -> None:
+    """Tells a party what to do, and passes on what it says.
+
+    Inputs go through a pipe, never into arguments or files; a party ends when the pipe does.
+    """
+    role, ended = spec["role"], False
+    # A party that ended early is reported below.
+    with contextlib.suppress(OSError), order:
+        order.write(json.dumps(spec).encode() + b"\n")
+        order.flush()
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                try:
+                    message = json.loads(line)
+                except ValueError:
+                    continue
+                ended |= "report" in message or "failure" in message
+                lines.put((role, message))
     if not ended:
         failure = {"kind": "internal", "message": f"the process of the {role} ended without a report"}
         lines.put((role, {"failure": failure}))
@@ -167,13 +179,6 @@ def _next(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None
             return lines.get(timeout=_TICK)
         if deadline is not None and time.monotonic() > deadline:
             raise LimitError("the run took longer than its time limit; both parties were ended")
-
-
-def _address(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None) -> str:
-    role, message = _next(lines, deadline)
-    if "listening" in message:
-        return str(message["listening"])
-    raise _failure(role, message)
 
 
 def _failure(role: str, message: dict[str, Any]) -> Error:

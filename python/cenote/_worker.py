@@ -1,6 +1,7 @@
-"""One party of a local run, in a process of its own: ``python -m cenote._worker``, started by ``Program.run_local``.
+"""One party of a local run, in a process of its own, started by ``Program.run_local``.
 
-One line of JSON comes in; lines of JSON go out. The process ends when its standard input does.
+Standard input is the connection to the peer. One line of JSON comes from the descriptor that the first argument names; lines of
+JSON go to standard output. The process ends when that descriptor does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import _native
 
@@ -26,8 +27,8 @@ def _tell(message: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
-def _end_with_input() -> None:
-    sys.stdin.buffer.read()
+def _end_with(order: BinaryIO) -> None:
+    order.read()
     os._exit(1)
 
 
@@ -38,10 +39,6 @@ def _tell_progress(progress: _native.Progress, over: threading.Event) -> None:
 
 def _run(spec: dict[str, Any]) -> dict[str, Any]:
     program = _native.Program.from_bytes(base64.b64decode(spec["program"]))
-    listener = None
-    if "address" not in spec:
-        listener = _native.Listener("127.0.0.1:0")
-        _tell({"listening": listener.address})
     progress, over = _native.Progress(), threading.Event()
     threading.Thread(target=_tell_progress, args=(progress, over), daemon=True).start()
     try:
@@ -53,17 +50,17 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
             spec["pool"],
             spec["rho"],
             progress,
-            listener,
-            spec.get("address"),
+            _native.Connection.standard_input(),
         )
     finally:
         over.set()
 
 
 def main() -> None:
-    """Runs the party that standard input describes."""
-    spec = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    """Runs the party that the order describes."""
+    order = os.fdopen(int(sys.argv[1]), "rb")
+    spec = json.loads(order.readline())
+    threading.Thread(target=_end_with, args=(order,), daemon=True).start()
     try:
         report = _run(spec)
         report["outputs"] = [None if words is None else base64.b64encode(words).decode("ascii") for words in report["outputs"]]
@@ -74,7 +71,3 @@ def main() -> None:
         _tell({"failure": {"kind": "internal", "message": f"{type(error).__name__}: {error}"}})
     # Threads that wait for input must not keep the process.
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

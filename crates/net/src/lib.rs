@@ -1,4 +1,5 @@
-//! Bytes between the two parties: framing, limits, handshake, TCP, TLS and in-memory channels.
+//! Bytes between the two parties: framing, limits, handshake, channels over TCP, TLS, socket pairs
+//! and memory.
 //!
 //! A protocol sees a [`Channel`]: blocking, typed frames that are length-checked before memory is
 //! allocated, counted by phase, and free of deadlock when both sides send at once. Nothing that the
@@ -35,5 +36,5 @@ pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,
 };
-pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen};
+pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen, unix_channel};
 pub use tls::{tls_accept, tls_connect};

@@ -1,14 +1,16 @@
-//! Channels over TCP, for a trusted wire and as the carrier of TLS.
+//! Channels over sockets: TCP, for a trusted wire and as the carrier of TLS, and pairs of sockets
+//! within a machine.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use rustix::io::{ioctl_fionbio, readv};
+use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown};
 
 use crate::link::{Interest, Io, Link, Waker};
 use crate::{Channel, Fault};
@@ -49,7 +51,7 @@ pub fn tcp_listen(address: &str) -> Result<Listener, Fault> {
 /// # Errors
 /// `Transport` when nobody came in time or the socket failed.
 pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(TcpLink::new(listener.accept(limit)?)?)))
+    Ok(Channel::over(Box::new(SocketLink::tcp(listener.accept(limit)?)?)))
 }
 
 /// Connects to `address` (`host:port`), trying again for up to `patience`, and opens a plain,
@@ -59,7 +61,16 @@ pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault
 /// `Misuse` when it is no address; `Transport`, naming it, when it does not resolve, which is not
 /// tried again, or nobody answered in time.
 pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(TcpLink::new(connect(address, patience)?)?)))
+    Ok(Channel::over(Box::new(SocketLink::tcp(connect(address, patience)?)?)))
+}
+
+/// Opens a channel over one end of a pair of connected sockets, for two processes of one machine that
+/// were given one end each: nobody else can reach it.
+///
+/// # Errors
+/// `Transport` when the system has no more descriptors.
+pub fn unix_channel(end: UnixStream) -> Result<Channel, Fault> {
+    Ok(Channel::over(Box::new(SocketLink::over(end.into())?)))
 }
 
 impl Listener {
@@ -141,22 +152,26 @@ fn connect_once(candidates: &[SocketAddr], limit: Duration) -> io::Result<TcpStr
     Err(failure)
 }
 
-/// A non-blocking TCP socket and the pipe that interrupts waiting for it.
-pub(crate) struct TcpLink {
-    stream: TcpStream,
+/// A non-blocking stream socket and the pipe that interrupts waiting for it.
+pub(crate) struct SocketLink {
+    socket: OwnedFd,
     woken: UnixStream,
     wake: Arc<UnixStream>,
 }
 
-impl TcpLink {
-    pub(crate) fn new(stream: TcpStream) -> Result<TcpLink, Fault> {
-        let open = || -> io::Result<TcpLink> {
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
+impl SocketLink {
+    pub(crate) fn tcp(stream: TcpStream) -> Result<SocketLink, Fault> {
+        stream.set_nodelay(true).map_err(|error| Fault::Transport(error.to_string()))?;
+        SocketLink::over(stream.into())
+    }
+
+    fn over(socket: OwnedFd) -> Result<SocketLink, Fault> {
+        let open = || -> io::Result<SocketLink> {
+            ioctl_fionbio(&socket, true)?;
             let (woken, wake) = UnixStream::pair()?;
             woken.set_nonblocking(true)?;
             wake.set_nonblocking(true)?;
-            Ok(TcpLink { stream, woken, wake: Arc::new(wake) })
+            Ok(SocketLink { socket, woken, wake: Arc::new(wake) })
         };
         open().map_err(|error| Fault::Transport(error.to_string()))
     }
@@ -164,17 +179,17 @@ impl TcpLink {
     /// Sends a prefix of the parts; never raises SIGPIPE, whatever process this library is part of.
     pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut control = SendAncillaryBuffer::default();
-        Ok(sendmsg(self.stream.as_fd(), parts, &mut control, SendFlags::NOSIGNAL)?)
+        Ok(sendmsg(&self.socket, parts, &mut control, SendFlags::NOSIGNAL)?)
     }
 }
 
-impl Link for TcpLink {
+impl Link for SocketLink {
     fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
         outcome(|| self.send(&[IoSlice::new(first), IoSlice::new(second)]))
     }
 
     fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
-        outcome(|| (&self.stream).read_vectored(parts))
+        outcome(|| Ok(readv(&self.socket, parts)?))
     }
 
     fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
@@ -188,7 +203,7 @@ impl Link for TcpLink {
             poll_for(&mut fds, limit)?;
             !fds[0].revents().is_empty()
         } else {
-            let mut fds = [wake, PollFd::new(&self.stream, flags)];
+            let mut fds = [wake, PollFd::new(&self.socket, flags)];
             poll_for(&mut fds, limit)?;
             !fds[0].revents().is_empty()
         };
@@ -207,7 +222,7 @@ impl Link for TcpLink {
 
     fn finish(&mut self, limit: Duration) {
         let started = Instant::now();
-        if self.stream.shutdown(Shutdown::Write).is_err() {
+        if shutdown(&self.socket, Shutdown::Write).is_err() {
             return;
         }
         // Closing a socket with unread bytes resets the connection, and a reset can overtake the

@@ -24,7 +24,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::identity::{CERTIFICATE_FILE, Fingerprint, Identity, PeerCertificate};
 use crate::inbox::Inbox;
 use crate::link::{Interest, Io, Link, Waker, read_each};
-use crate::tcp::{Listener, TcpLink, connect, outcome};
+use crate::tcp::{Listener, SocketLink, connect, outcome};
 use crate::{Channel, Fault};
 
 /// Spoken inside TLS; a peer that speaks something else is refused by the TLS handshake.
@@ -231,7 +231,7 @@ impl ClientCertVerifier for Pinned {
 
 /// TLS over a TCP link, just as non-blocking.
 struct TlsLink {
-    tcp: TcpLink,
+    tcp: SocketLink,
     conn: Connection,
     /// Encrypted bytes that arrived but were not taken in yet.
     incoming: Inbox,
@@ -240,7 +240,7 @@ struct TlsLink {
 impl TlsLink {
     fn new(stream: TcpStream, mut conn: Connection) -> Result<TlsLink, Fault> {
         conn.set_buffer_limit(Some(OUTGOING));
-        Ok(TlsLink { tcp: TcpLink::new(stream)?, conn, incoming: Inbox::default() })
+        Ok(TlsLink { tcp: SocketLink::tcp(stream)?, conn, incoming: Inbox::default() })
     }
 
     /// Completes the handshake, the welcome included, within a limit.
@@ -376,7 +376,7 @@ impl Link for TlsLink {
 }
 
 /// Where TLS writes its records.
-struct Encrypted<'a>(&'a TcpLink);
+struct Encrypted<'a>(&'a SocketLink);
 
 impl Write for Encrypted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

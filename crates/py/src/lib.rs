@@ -35,7 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Fault", module.py().get_type::<Fault>())?;
     module.add_class::<builder::Builder>()?;
     module.add_class::<program::Program>()?;
-    module.add_class::<party::Listener>()?;
+    module.add_class::<party::Connection>()?;
     module.add_class::<party::Progress>()?;
     module.add_function(wrap_pyfunction!(party::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(price::price, module)?)?;

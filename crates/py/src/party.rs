@@ -1,14 +1,16 @@
 //! One party of a secure run, in the process that calls.
 
-use std::sync::Arc;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_engine::{
     Backend, Fault, JimuSwitches, Metered, ModuleJob, PoolChoice, Rho, Role, Session,
     SessionConfig, role_of,
 };
-use cenote_net::{Channel, Phase, tcp_accept, tcp_connect, tcp_listen};
+use cenote_net::{Channel, Phase, unix_channel};
 use cenote_prim::Prg;
 use cenote_program::Module;
 use pyo3::prelude::*;
@@ -31,21 +33,48 @@ pub(crate) fn raised(fault: &Fault) -> PyErr {
     crate::Fault::new_err((class, fault.to_string()))
 }
 
-/// Waits for the peer at a port of this machine.
+/// One end of a pair of connected sockets, until a run takes it.
 #[pyclass(module = "cenote._native", frozen)]
-pub(crate) struct Listener(cenote_net::Listener);
+pub(crate) struct Connection(Mutex<Option<UnixStream>>);
+
+impl Connection {
+    fn new(end: UnixStream) -> Connection {
+        Connection(Mutex::new(Some(end)))
+    }
+
+    fn end(&self) -> MutexGuard<'_, Option<UnixStream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
-impl Listener {
-    #[new]
-    fn new(address: &str) -> PyResult<Listener> {
-        tcp_listen(address).map(Listener).map_err(|fault| raised(&fault))
+impl Connection {
+    /// Both ends.
+    #[staticmethod]
+    fn pair() -> PyResult<(Connection, Connection)> {
+        let (left, right) = UnixStream::pair()?;
+        Ok((Connection::new(left), Connection::new(right)))
     }
 
-    #[getter]
-    fn address(&self) -> String {
-        self.0.address().to_string()
+    /// The end that this process was started with as its standard input.
+    #[staticmethod]
+    fn standard_input() -> PyResult<Connection> {
+        let end = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Connection::new(end.into()))
     }
+
+    /// The descriptor, for starting the process that the end is for.
+    fn fileno(&self) -> PyResult<i32> {
+        self.end().as_ref().map(AsRawFd::as_raw_fd).ok_or_else(|| raised(&taken()))
+    }
+
+    fn close(&self) {
+        self.end().take();
+    }
+}
+
+fn taken() -> Fault {
+    Fault::Misuse("the connection was used or closed".into())
 }
 
 /// How many conjunctions a run has done, for another thread to look at.
@@ -72,9 +101,9 @@ struct Report {
     adversary: &'static str,
 }
 
-/// Runs one party to its end: the listener or the address says where the peer is.
+/// Runs one party to its end; the peer is at the other end of the connection.
 #[pyfunction]
-#[pyo3(signature = (program, role, inputs, backend, pool, rho, progress, listener=None, address=None, patience=30.0))]
+#[pyo3(signature = (program, role, inputs, backend, pool, rho, progress, connection))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn run_party<'py>(
     py: Python<'py>,
@@ -85,22 +114,16 @@ pub(crate) fn run_party<'py>(
     pool: Option<u64>,
     rho: u32,
     progress: &Progress,
-    listener: Option<&Listener>,
-    address: Option<String>,
-    patience: f64,
+    connection: &Connection,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (module, done) = (program.module(), Arc::clone(&progress.0));
-    let patience = Duration::from_secs_f64(patience.clamp(0.0, 1e6));
     let result = py.detach(|| {
         let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
         let own = own_bits(&module, role, &inputs)?;
         let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
         let config = config(backend, pool, rho, ands)?;
-        let channel = match (listener, address) {
-            (Some(listener), _) => tcp_accept(&listener.0, patience)?,
-            (None, Some(address)) => tcp_connect(&address, patience)?,
-            (None, None) => return Err(Fault::Misuse("there is no peer to talk to".into())),
-        };
+        let end = connection.end().take().ok_or_else(taken)?;
+        let channel = unix_channel(end)?;
         run(&module, role, own, channel, &config, &done)
     });
     let report = result.map_err(|fault| raised(&fault))?;
@@ -149,10 +172,18 @@ pub(crate) fn config(
         80 => Rho::Bits80,
         other => return Err(Fault::Policy(format!("rho is 40, 64 or 80, not {other}"))),
     };
-    let pool = pool.map_or(PoolChoice::OneShot(ands), PoolChoice::Kept);
-    let jimu = JimuSwitches { muxcore: true, compact: false };
-    Ok(SessionConfig { backend: backend.parse::<Backend>()?, pool, rho, jimu })
+    let backend = backend.parse::<Backend>()?;
+    let pool = match (pool, backend) {
+        (Some(items), _) => PoolChoice::Kept(items),
+        // It has no one-shot batches.
+        (None, Backend::Jimu) => PoolChoice::Kept(JIMU_POOL),
+        (None, _) => PoolChoice::OneShot(ands),
+    };
+    Ok(SessionConfig { backend, pool, rho, jimu: JimuSwitches::DEFAULT })
 }
+
+/// The pool of a run with jimu that names none, as of the command: filled in about a second.
+const JIMU_POOL: u64 = 10_000;
 
 fn run(
     module: &Module,

@@ -1,10 +1,12 @@
 //! Pairs of channels for the tests.
 #![allow(dead_code)] // Each test binary uses its own part.
 
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use cenote_net::{
     Channel, Identity, Tag, mem_pair, tcp_accept, tcp_connect, tcp_listen, tls_accept, tls_connect,
+    unix_channel,
 };
 
 pub(crate) const DATA: Tag = Tag::new(100, "data");
@@ -30,9 +32,14 @@ pub(crate) fn tls_pair() -> (Channel, Channel) {
     })
 }
 
+fn unix_pair() -> (Channel, Channel) {
+    let (left, right) = UnixStream::pair().expect("pair");
+    (unix_channel(left).expect("left end"), unix_channel(right).expect("right end"))
+}
+
 /// Pairs over every kind of link, by name.
 pub(crate) fn pairs() -> Vec<(&'static str, (Channel, Channel))> {
-    vec![("mem", mem_pair()), ("tcp", tcp_pair()), ("tls", tls_pair())]
+    vec![("mem", mem_pair()), ("tcp", tcp_pair()), ("tls", tls_pair()), ("unix", unix_pair())]
 }
 
 /// Runs the two sides on threads of their own and returns what they return.
