@@ -27,7 +27,9 @@ def encode(value: Any, of: Any, name: str) -> list[list[int]]:
 
 
 def _column(value: Any, elem: Scalar, shape: Shape, what: str, column: str) -> list[int]:
-    values = _plain(value)
+    names = None if isinstance(value, Mapping) else _columns(value, what)
+    # A data frame as a matrix.
+    values = _plain(value) if names is None else list(zip(*(_plain(value[name]) for name in names)))
     given = shape_of(values)
     if shape and given and given[0] != shape[0]:
         raise InputError(f"{what} has {given[0]} items, the program takes {shape[0]}: {elem} of shape {shape}")
@@ -52,6 +54,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_pylist"):
         return value.to_pylist()
     module = type(value).__module__.split(".")[0]
+    if module == "numpy" and hasattr(value, "mask"):
+        return value.tolist()
     if module == "polars" and hasattr(value, "to_list"):
         return value.to_list()
     if module == "pandas" and hasattr(value, "tolist"):
@@ -79,20 +83,26 @@ def _record(value: Any, of: Any, name: str) -> list[list[int]]:
     return result
 
 
-def _columns(value: Any) -> list[str] | None:
+def _columns(value: Any, what: str) -> list[Any] | None:
     """Names of the columns of a data frame, an Arrow table or a mapping of columns."""
     if isinstance(value, Mapping):
-        return [str(key) for key in value]
+        return list(value)
+    if hasattr(value, "collect_schema") and hasattr(value, "collect"):
+        raise InputError(f"{what} is {type(value).__name__}, which is not computed yet: give what its collect() returns")
     for attribute in ("column_names", "columns"):
-        names = getattr(value, attribute, None)
-        if names is not None and not callable(names):
-            return [str(name) for name in names]
+        found = getattr(value, attribute, None)
+        if found is not None and not callable(found):
+            names = list(found)
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise InputError(f"{what} has two columns `{twice}`: drop or rename one")
+            return names
     return None
 
 
 def _table(value: Any, of: ArrayType, name: str) -> list[list[int]]:
     record, rows = of.item, of.shape[0]
-    names = _columns(value)
+    names = _columns(value, f"input `{name}`")
     if names is None:
         value, names = _transposed(value, of, name)
     result = []
@@ -102,7 +112,7 @@ def _table(value: Any, of: ArrayType, name: str) -> list[list[int]]:
         if column is None:
             raise InputError(
                 f"input `{name}` has no column `{path}`; {type_name(record)} takes {', '.join(p for p, _, _ in leaves(record))}, "
-                f"it has {', '.join(names)}"
+                f"it has {', '.join(map(str, names))}"
             )
         values = _plain(column)
         if len(values) != rows:
@@ -111,17 +121,17 @@ def _table(value: Any, of: ArrayType, name: str) -> list[list[int]]:
     return result
 
 
-def _find(value: Any, names: list[str], path: str) -> Any:
+def _find(value: Any, names: list[Any], path: str) -> Any:
     """A column by its path, through nested mappings or by a name with dots."""
     if path in names:
         return value[path]
     head, _, rest = path.partition(".")
     if rest and head in names and isinstance(value[head], Mapping):
-        return _find(value[head], [str(key) for key in value[head]], rest)
+        return _find(value[head], list(value[head]), rest)
     return None
 
 
-def _transposed(value: Any, of: ArrayType, name: str) -> tuple[dict[str, list[Any]], list[str]]:
+def _transposed(value: Any, of: ArrayType, name: str) -> tuple[dict[str, list[Any]], list[Any]]:
     """Columns from a list of rows."""
     record, rows = of.item, of.shape[0]
     try:

@@ -39,12 +39,14 @@ def number(value: Any, of: Scalar) -> int:
     """One plain value in units of the last place of ``of``; raises :class:`BadValue`."""
     if value is None:
         raise BadValue("a missing value")
-    if of.kind == "fixed":
-        return _in_range(_fixed(value, of), value, of)
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         if of.kind != "bool":
-            raise BadValue(f"is a truth value; {of} takes whole numbers", shown=str(value))
+            raise BadValue(f"is a truth value; {of} takes {'numbers' if of.kind == 'fixed' else 'whole numbers'}", shown=str(value))
         return int(value)
+    if _is_nan(value):
+        raise BadValue("a missing value (NaN)")
+    if of.kind == "fixed":
+        return _in_range(_fixed(value, of), value, of)
     try:
         whole = int(value.__index__())
     except (AttributeError, TypeError):
@@ -52,12 +54,18 @@ def number(value: Any, of: Scalar) -> int:
     return _in_range(whole, value, of)
 
 
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return (isinstance(value, float) or type(value).__name__.startswith("float")) and math.isnan(value)
+
+
 def _whole(value: Any, of: Scalar) -> int:
     """A number of another type that has no fraction."""
     if isinstance(value, (float, Decimal, Fraction)) or type(value).__name__.startswith("float"):
-        if value != value:
-            raise BadValue("a missing value (NaN)")
-        if not math.isinf(value) and value == int(value):
+        if math.isinf(value):
+            raise BadValue(f"is infinite; {of} takes whole numbers", shown=str(value))
+        if value == int(value):
             return int(value)
         raise BadValue(f"has a fraction; {of} takes whole numbers", shown=str(value))
     raise BadValue(f"({type(value).__name__}) is not a number for {of}", shown=repr(value))
@@ -69,9 +77,6 @@ def _fixed(value: Any, of: Scalar) -> int:
     try:
         exact = Fraction(value if isinstance(value, (int, float, Decimal, Fraction)) else float(value))
     except (TypeError, ValueError, OverflowError):
-        missing = isinstance(value, float) and math.isnan(value)
-        if missing:
-            raise BadValue("a missing value (NaN)") from None
         raise BadValue(f"is not a number for {of}", shown=repr(value)) from None
     return round(exact * (1 << of.frac))
 
@@ -132,6 +137,8 @@ def _flatten(value: Any, shape: Shape, of: Scalar, add: Callable[[int], None], a
         except BadValue as bad:
             raise BadValue(bad.problem, at, bad.shown) from None
         return
+    if value is None:
+        raise BadValue("a missing value", at)
     if not _is_sequence(value):
         raise BadValue(f"is no list of {shape[0]}", at, repr(value))
     if len(value) != shape[0]:

@@ -213,14 +213,18 @@ def _reports(
     return reports
 
 
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
 @contextlib.contextmanager
 def _shown(progress: ProgressOption, total: int) -> Iterator[Callable[[int], None]]:
     """A function that shows how many conjunctions are done."""
     if callable(progress):
         yield lambda done: progress(done, total)
         return
-    notebook = "ipykernel" in sys.modules
-    if progress is False or (progress is None and not (notebook or sys.stderr.isatty())):
+    if progress is False or (progress is None and not (_in_notebook() or sys.stderr.isatty())):
         yield lambda done: None
         return
     try:

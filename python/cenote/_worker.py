@@ -35,12 +35,14 @@ def _end_with(order: BinaryIO) -> None:
 def _tell_progress(progress: _native.Progress, over: threading.Event) -> None:
     while not over.wait(_TICK):
         _tell({"done": progress.done})
+    _tell({"done": progress.done})
 
 
 def _run(spec: dict[str, Any]) -> dict[str, Any]:
     program = _native.Program.from_bytes(base64.b64decode(spec["program"]))
     progress, over = _native.Progress(), threading.Event()
-    threading.Thread(target=_tell_progress, args=(progress, over), daemon=True).start()
+    teller = threading.Thread(target=_tell_progress, args=(progress, over), daemon=True)
+    teller.start()
     try:
         return _native.run_party(
             program,
@@ -54,6 +56,7 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
         )
     finally:
         over.set()
+        teller.join()
 
 
 def main() -> None:

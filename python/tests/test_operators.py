@@ -8,23 +8,20 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ways import three_ways
 
 import cenote as cn
 
 FEW = settings(max_examples=40, deadline=None)
 
 
-def both_ways(body, types, result, values, **statics):
-    """What a function gives in the clear, after checking that the compiled program gives the same."""
+def every_way(body, types, values, backend="plain"):
+    """What a function gives in the clear, after checking that it gives the same simulated and run by two parties."""
     names = [f"x{k}" for k in range(len(types))]
     text = ", ".join(f"{n}: cn.{'Garbler' if k % 2 == 0 else 'Evaluator'}[types[{k}]]" for k, n in enumerate(names))
-    scope = {"cn": cn, "types": types, "body": body, "result": result}
+    scope = {"cn": cn, "types": types, "body": body}
     exec(f"def made({text}): return body({', '.join(names)})", scope)
-    made = cn.program(scope["made"])
-    clear = made(*values)
-    run = made.compile().simulate(dict(zip(names, values)))
-    assert run.value == clear
-    return clear
+    return three_ways(cn.program(scope["made"]), backend=backend, **dict(zip(names, values)))[0]
 
 
 def wrap(number, of):
@@ -44,7 +41,7 @@ def operands(draw, makers=(cn.UInt, cn.Int), most=80, count=2):
 @given(operands())
 def test_arithmetic_wraps(case):
     of, a, b = case
-    got = both_ways(lambda x, y: (x + y, x - y, x * y, -x, abs(x), x**3), (of, of), None, (a, b))
+    got = every_way(lambda x, y: (x + y, x - y, x * y, -x, abs(x), x**3), (of, of), (a, b))
     wanted = (a + b, a - b, a * b, -a, abs(a), a**3)
     assert got == tuple(wrap(number, of) for number in wanted)
 
@@ -53,7 +50,7 @@ def test_arithmetic_wraps(case):
 @given(operands())
 def test_division_rounds_down(case):
     of, a, b = case
-    quotient, remainder = both_ways(lambda x, y: divmod(x, y), (of, of), None, (a, b))
+    quotient, remainder = every_way(lambda x, y: divmod(x, y), (of, of), (a, b))
     if b == 0:
         assert (quotient, remainder) == (wrap(-1, of), a)
     else:
@@ -67,18 +64,18 @@ def test_division_by_powers_of_two(case, power):
     if (1 << power) > of.high:
         return
     divisor = 1 << power
-    assert both_ways(lambda x: (x // divisor, x % divisor), (of,), None, (a,)) == (a // divisor, a % divisor)
+    assert every_way(lambda x: (x // divisor, x % divisor), (of,), (a,)) == (a // divisor, a % divisor)
 
 
 @FEW
 @given(operands())
 def test_bits_and_comparisons(case):
     of, a, b = case
-    got = both_ways(lambda x, y: (x & y, x | y, x ^ y, ~x), (of, of), None, (a, b))
+    got = every_way(lambda x, y: (x & y, x | y, x ^ y, ~x), (of, of), (a, b))
     assert got == tuple(wrap(number, of) for number in (a & b, a | b, a ^ b, ~a))
-    got = both_ways(lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y), (of, of), None, (a, b))
+    got = every_way(lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y), (of, of), (a, b))
     assert got == (a == b, a != b, a < b, a <= b, a > b, a >= b)
-    got = both_ways(lambda x, y: (cn.min(x, y), cn.max(x, y), cn.where(x < y, x, y)), (of, of), None, (a, b))
+    got = every_way(lambda x, y: (cn.min(x, y), cn.max(x, y), cn.where(x < y, x, y)), (of, of), (a, b))
     assert got == (min(a, b), max(a, b), min(a, b))
 
 
@@ -87,19 +84,19 @@ def test_bits_and_comparisons(case):
 def test_shifts(case, by):
     of, a = case
     shifted = min(by, 127)
-    got = both_ways(lambda x, y: (x << by, x >> by, x << y, x >> y), (of, cn.UInt[7]), None, (a, shifted))
+    got = every_way(lambda x, y: (x << by, x >> by, x << y, x >> y), (of, cn.UInt[7]), (a, shifted))
     assert got == (wrap(a << by, of), a >> by, wrap(a << shifted, of), a >> shifted)
     bits = a & ((1 << of.width) - 1)
     left = by % of.width
     turned = ((bits << left) | (bits >> (of.width - left))) & ((1 << of.width) - 1)
-    assert both_ways(lambda x: (cn.rotl(x, by), cn.rotr(cn.rotl(x, by), by)), (of,), None, (a,)) == (wrap(turned, of), a)
+    assert every_way(lambda x: (cn.rotl(x, by), cn.rotr(cn.rotl(x, by), by)), (of,), (a,)) == (wrap(turned, of), a)
 
 
 @FEW
 @given(operands(makers=(cn.UInt,), count=1))
 def test_functions_of_words(case):
     of, a = case
-    got = both_ways(lambda x: (cn.isqrt(x), cn.popcount(x), cn.leading_zeros(x), cn.from_bits(x.bits())), (of,), None, (a,))
+    got = every_way(lambda x: (cn.isqrt(x), cn.popcount(x), cn.leading_zeros(x), cn.from_bits(x.bits())), (of,), (a,))
     assert got == (math.isqrt(a), bin(a).count("1"), of.width - a.bit_length(), a)
 
 
@@ -107,15 +104,15 @@ def test_functions_of_words(case):
 @given(operands(most=40), st.integers(1, 80))
 def test_casts_extend_and_cut(case, width):
     of, a, b = case
-    got = both_ways(lambda x, y: (cn.UInt[width](x), cn.Int[width](y)), (of, of), None, (a, b))
+    got = every_way(lambda x, y: (cn.UInt[width](x), cn.Int[width](y)), (of, of), (a, b))
     assert got == (wrap(a, cn.UInt[width]), wrap(b, cn.Int[width]))
-    assert both_ways(lambda x, y: cn.multiply_full(x, y), (of, of), None, (a, b)) == a * b
+    assert every_way(lambda x, y: cn.multiply_full(x, y), (of, of), (a, b)) == a * b
 
 
 def test_words_of_4096_bits():
     of = cn.UInt[4096]
     a, b = (1 << 4096) - 12345, (1 << 2000) + 77
-    assert both_ways(lambda x, y: (x + y, x ^ y, x > y), (of, of), None, (a, b)) == ((a + b) % (1 << 4096), a ^ b, True)
+    assert every_way(lambda x, y: (x + y, x ^ y, x > y), (of, of), (a, b)) == ((a + b) % (1 << 4096), a ^ b, True)
     with pytest.raises(cn.CompileError, match="choose from 1 to 4096"):
         cn.UInt[4097]
 
@@ -126,7 +123,7 @@ def test_fixed_point(a, b):
     of = cn.Fixed[8, 12]
     unit = Fraction(1, 1 << 12)
     a, b = (round(v / unit) * unit for v in (a, b))
-    total, product = both_ways(lambda x, y: (x + y, x * y), (of, of), None, (a, b))
+    total, product = every_way(lambda x, y: (x + y, x * y), (of, of), (a, b))
     wide = 1 << 20
 
     def wrapped(units):
@@ -136,15 +133,15 @@ def test_fixed_point(a, b):
     assert total == wrapped(int((a + b) / unit))
     assert product == wrapped(math.floor(a * b / unit))
     if b and abs(a / b) < 128:
-        assert both_ways(lambda x, y: x / y, (of, of), None, (a, b)) == float(int(a / b / unit) * unit)
+        assert every_way(lambda x, y: x / y, (of, of), (a, b)) == float(int(a / b / unit) * unit)
 
 
 def test_fixed_point_conversions_and_wide_results():
     def body(x):
         return cn.Fixed[20, 4](x), cn.Fixed[8, 20](x), cn.Int[8](x), cn.Fixed[8, 8](cn.Int[8](x))
 
-    assert both_ways(body, (cn.Fixed[8, 8],), None, (-2.75,)) == (-2.75, -2.75, -3, -3.0)
-    wide = both_ways(lambda x: x + 1, (cn.Fixed[64, 64],), None, (Decimal("0.5"),))
+    assert every_way(body, (cn.Fixed[8, 8],), (-2.75,)) == (-2.75, -2.75, -3, -3.0)
+    wide = every_way(lambda x: x + 1, (cn.Fixed[64, 64],), (Decimal("0.5"),))
     assert wide == Decimal("1.5")
     assert isinstance(wide, Decimal)
 
@@ -175,7 +172,7 @@ def test_arrays_over_axes(data):
             "count": cn.sum(a > b),
         }
 
-    got = both_ways(body, types, None, (m, v))
+    got = every_way(body, types, (m, v))
     above = [[x > y for x, y in zip(row, v)] for row in m]
     columns = [list(c) for c in zip(*m)]
     assert got["plus"] == [[wrap(x + y, of) for x, y in zip(row, v)] for row in m]
@@ -202,7 +199,7 @@ def test_sorting_takes_payload_along(keys, descending):
     def body(x, y):
         return cn.sort(x, y, descending=descending), cn.top(min(3, n), x, y), cn.top(1, x, smallest=True)
 
-    ordered, best, least = both_ways(body, types, None, (keys, notes))
+    ordered, best, least = every_way(body, types, (keys, notes))
     wanted = sorted(keys, reverse=descending)
     assert ordered == (wanted, [[k % 7, k % 5] for k in wanted])
     most = sorted(keys, reverse=True)[: min(3, n)]
@@ -244,7 +241,7 @@ def sorts(rows, descending, k):
 def test_rows_with_equal_keys_come_in_one_order(rows, descending, data):
     k = data.draw(st.integers(1, len(rows)))
     body, types, values = sorts(rows, descending, k)
-    got = both_ways(body, types, None, values)
+    got = every_way(body, types, values)
     keys = sorted(values[0], reverse=descending)
     for found, count in (
         (list(zip(*got["rows"])), len(rows)),
@@ -267,7 +264,7 @@ def test_row_numbers_in_the_key_keep_equal_rows_in_order(rows):
         return kept
 
     n = len(rows)
-    got = both_ways(body, (cn.Array[cn.Int[2], n], cn.Array[cn.UInt[4], n]), None, ([key for key, _ in rows], [note for _, note in rows]))
+    got = every_way(body, (cn.Array[cn.Int[2], n], cn.Array[cn.UInt[4], n]), ([key for key, _ in rows], [note for _, note in rows]))
     assert got == [note for _, note in sorted(rows, key=lambda row: row[0])]
 
 
@@ -294,7 +291,7 @@ def test_places(data):
         y[key] = y[key] + 100
         return x[key], y
 
-    picked, changed = both_ways(body, (of,), None, (array,))
+    picked, changed = every_way(body, (of,), (array,))
     assert picked == array[key].tolist()
     array[key] += 100
     assert changed == array.tolist()
@@ -304,7 +301,7 @@ def test_places_from_lists_and_broadcasting():
     def body(x, y):
         return x[[2, 0, 2]], x[..., None] * y, cn.broadcast_to(y[0], (2, 2)), cn.concatenate([x, [9]]), cn.stack([x, x], axis=1)
 
-    got = both_ways(body, (cn.Array[cn.UInt[8], 3], cn.Array[cn.UInt[8], 2]), None, ([1, 2, 3], [10, 20]))
+    got = every_way(body, (cn.Array[cn.UInt[8], 3], cn.Array[cn.UInt[8], 2]), ([1, 2, 3], [10, 20]))
     assert got == ([3, 1, 3], [[10, 20], [20, 40], [30, 60]], [[10, 10], [10, 10]], [1, 2, 3, 9], [[1, 1], [2, 2], [3, 3]])
 
 
@@ -318,7 +315,7 @@ def test_secret_places(at):
 
     values, rows = [10, 11, 12, 13, 14], [[k, k + 1] for k in range(5)]
     types = (cn.Array[cn.UInt[8], 5], cn.Array[cn.UInt[4], 5, 2], cn.UInt[3])
-    row, changed, kept, assigned, constant = both_ways(body, types, None, (values, rows, at))
+    row, changed, kept, assigned, constant = every_way(body, types, (values, rows, at))
     reach = min(at, 4)  # beyond the end, the last item
     assert row == rows[reach]
     assert changed == [99 if k == at else v for k, v in enumerate(values)]
@@ -328,17 +325,17 @@ def test_secret_places(at):
 
 
 def test_secret_places_for_every_item():
-    got = both_ways(lambda t, i: t[i], (cn.Array[cn.UInt[8], 4], cn.Array[cn.UInt[2], 2, 2]), None, ([5, 6, 7, 8], [[0, 3], [1, 1]]))
+    got = every_way(lambda t, i: t[i], (cn.Array[cn.UInt[8], 4], cn.Array[cn.UInt[2], 2, 2]), ([5, 6, 7, 8], [[0, 3], [1, 1]]))
     assert got == [[5, 8], [6, 6]]
 
 
 def test_array_types_convert():
     of = cn.Array[cn.UInt[16], 2]
-    assert both_ways(lambda x: of(x) + of([1, 2]), (cn.Array[cn.UInt[8], 2],), None, ([255, 1],)) == [256, 3]
+    assert every_way(lambda x: of(x) + of([1, 2]), (cn.Array[cn.UInt[8], 2],), ([255, 1],)) == [256, 3]
     with pytest.raises(cn.CompileError, match="reshape it"):
-        both_ways(lambda x: of([1, 2, 3]), (cn.Bit,), None, (True,))
+        every_way(lambda x: of([1, 2, 3]), (cn.Bit,), (True,))
 
 
 def test_joined_words():
-    got = both_ways(lambda x, y: cn.join_words(x, y), (cn.UInt[4], cn.UInt[8]), None, (0xA, 0x5C))
+    got = every_way(lambda x, y: cn.join_words(x, y), (cn.UInt[4], cn.UInt[8]), (0xA, 0x5C))
     assert got == 0x5CA

@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 import cenote as cn
@@ -151,9 +153,57 @@ def test_results_as_numpy():
 
 def test_progress_is_told():
     seen = []
-    long.run_local(x=3, y=5, n=300, backend="plain", progress=lambda done, total: seen.append((done, total)))
-    made = long.compile(n=300)
-    assert all(0 <= done <= total == made.cost()["ands"] for done, total in seen)
+    ands = long.compile(n=2000).cost()["ands"]
+    long.run_local(x=3, y=5, n=2000, backend="plain", progress=lambda done, total: seen.append((done, total)))
+    assert seen == sorted(seen)
+    assert seen[-1] == (ands, ands)
+    assert len({done for done, _ in seen}) > 1
+
+
+def test_progress_is_shown_where_somebody_looks(capfd, monkeypatch):
+    long.run_local(x=3, y=5, n=300, backend="plain", progress=True)
+    assert "AND/s" in capfd.readouterr().err
+    for quiet in (None, False):
+        long.run_local(x=3, y=5, n=300, backend="plain", progress=quiet)
+        assert capfd.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    long.run_local(x=3, y=5, n=300, backend="plain")
+    assert "AND/s" in capfd.readouterr().err
+
+
+NOTEBOOK = """
+import cenote as cn
+
+@cn.program
+def power(x: cn.Garbler[cn.UInt[64]], y: cn.Evaluator[cn.UInt[64]], n: int):
+    for _ in cn.range(n):
+        x = x * y
+    return x
+---
+run = power.run_local(x=3, y=5, n=300, backend="yao")
+run
+---
+power.run_local(x=3, y=5, n=3, backend="yao", progress=False).value
+---
+power.run_local(x=3, n=3)
+"""
+
+
+def test_a_notebook_has_a_progress_bar(monkeypatch):
+    """There nobody's terminal says that somebody looks; results and errors are shown as notebooks show them."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE.parent), prepend=":")
+    # Where widgets are missing tqdm says so, which is not what is tested.
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
+    cells = [nbformat.v4.new_code_cell(text.strip()) for text in NOTEBOOK.split("---")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
+    _, loud, quiet, wrong = (cell.outputs for cell in notebook.cells)
+    *bar, shown = loud
+    assert {output.name for output in bar} == {"stderr"}
+    assert "AND/s" in "".join(output.text for output in bar)
+    assert shown.data["text/plain"] == f"<run {3 * 5**300 % 2**64}>"
+    assert [output.data["text/plain"] for output in quiet] == ["375"]
+    assert (wrong[0].ename, wrong[0].evalue) == ("InputError", "power lacks input y")
 
 
 def test_a_time_limit_ends_both_parties():
