@@ -2,47 +2,56 @@
 
 use std::borrow::Cow;
 
+use cenote_circuit::Gates;
 use cenote_circuit::gadgets::{self, Order};
-use cenote_circuit::{Bundle, Gates, Lanes};
 
+use crate::each_lane::{each_lane, is_each_lane};
 use crate::extra;
+use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
+use crate::run_value::{Value, Values};
 use crate::shape::Shape;
-use crate::wiring::{Operand, broadcast, wire, word};
+use crate::wiring::{Operand, broadcast, wire};
 
-/// Executes `op`; operands and results are the bits of a value, lane by lane.
+/// Executes `op`; operands and results are the bits of a value, lane by lane. Wires alone go to the
+/// machine as they are; what is known is folded in between.
 pub(crate) fn apply<G: Gates>(
     g: &mut G,
     op: WordOp,
     attrs: &[u32],
-    args: &[Operand<'_, G::Wire>],
-) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    args: &[(Shape, &Value<G::Wire>)],
+) -> Result<Values<G::Wire>, G::Error> {
     use WordOp::*;
-    let zero = g.constant(false)?;
-    if let Some(bits) = without_constants(g, op, attrs, args, Some(&zero))? {
-        return Ok(vec![bits]);
+    let secret = args.iter().map(|(shape, value)| Some((*shape, value.secret()?)));
+    if let Some(args) = secret.collect::<Option<Vec<_>>>()
+        && let Some(bits) = without_constants(g, op, attrs, &args, None)?
+    {
+        return Ok(vec![Value::Secret(bits)]);
     }
-    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1);
+    if is_each_lane(op) {
+        return each_lane(g, op, args);
+    }
+    if op == MatMul {
+        return mat_mul(g, attrs, args).map(|product| vec![product]);
+    }
+    let folded: Vec<_> = args.iter().map(|(shape, value)| (*shape, value.bits())).collect();
+    let folded: Vec<_> = folded.iter().map(|(shape, bits)| (*shape, &bits[..])).collect();
+    let fold = &mut Fold(g);
+    let zero = Folded::Known(false);
+    if let Some(bits) = without_constants(fold, op, attrs, &folded, Some(&zero))? {
+        return Ok(vec![Value::of(bits)]);
+    }
     let bits = match op {
-        Sum | SumS => sum(g, op == SumS, attrs, args[0])?,
-        ArgMin | ArgMax | ArgMinS | ArgMaxS => return extreme(g, op, args[0]),
-        MatMul => mat_mul(g, attrs, args)?,
-        Lookup => lookup(g, args)?,
-        Store => store(g, args)?,
-        _ => return each_lane(g, op, args, lanes),
+        Sum | SumS => sum(fold, op == SumS, attrs, folded[0])?,
+        Lookup => lookup(fold, &folded)?,
+        Store => store(fold, &folded)?,
+        _ => {
+            let results = extreme(fold, op, folded[0])?;
+            return Ok(results.into_iter().map(Value::of).collect());
+        }
     };
-    Ok(vec![bits])
-}
-
-/// Executes `op` on wires of a machine that folds no constants, if it needs none.
-pub(crate) fn apply_secret<G: Gates>(
-    g: &mut G,
-    op: WordOp,
-    attrs: &[u32],
-    args: &[Operand<'_, G::Wire>],
-) -> Result<Option<Vec<G::Wire>>, G::Error> {
-    without_constants(g, op, attrs, args, None)
+    Ok(vec![Value::of(bits)])
 }
 
 /// Executes `op` if its gadget never asks for a constant but `zero`, where there is one.
@@ -111,115 +120,10 @@ fn mux<G: Gates>(
     if args[0].0.lanes == 1 {
         return g.mux_many(&args[0].1[0], &all(1), &all(2));
     }
-    let width = args[1].0.width as usize;
-    let selects: Vec<G::Wire> =
-        args[0].1.iter().flat_map(|bit| std::iter::repeat_n(bit.clone(), width)).collect();
     let (on_true, on_false) = (all(1), all(2));
     let difference = g.xor_many(&on_true, &on_false)?;
-    let chosen = g.and_many(&selects, &difference)?;
+    let chosen = g.and_groups(args[0].1, &difference)?;
     g.xor_many(&chosen, &on_false)
-}
-
-/// An operation that treats every lane alike, on all lanes side by side.
-fn each_lane<G: Gates>(
-    g: &mut G,
-    op: WordOp,
-    args: &[Operand<'_, G::Wire>],
-    lanes: u32,
-) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-    if lanes == 1 {
-        let words: Vec<Vec<G::Wire>> = args.iter().map(|(_, bits)| bits.to_vec()).collect();
-        return number(g, op, &words);
-    }
-    let lanes = lanes as usize;
-    let packed: Vec<Vec<Bundle<G::Wire>>> = args.iter().map(|value| pack(*value, lanes)).collect();
-    let results = number(&mut Lanes::new(g, lanes), op, &packed)?;
-    let unpack = |bits: Vec<Bundle<G::Wire>>| {
-        let lane = |lane: usize| bits.iter().map(move |bit| bit[lane].clone());
-        (0..lanes).flat_map(lane).collect()
-    };
-    Ok(results.into_iter().map(unpack).collect())
-}
-
-/// For each bit of a word, that of all lanes.
-fn pack<W: Clone>((shape, bits): Operand<'_, W>, lanes: usize) -> Vec<Bundle<W>> {
-    let width = shape.width as usize;
-    let bundle = |bit: usize| -> Vec<W> {
-        match shape.lanes {
-            1 => vec![bits[bit].clone(); lanes],
-            _ => bits.iter().skip(bit).step_by(width).cloned().collect(),
-        }
-    };
-    (0..width).map(|bit| bundle(bit).into()).collect()
-}
-
-/// The wrapped result and whether it differs from the true one.
-fn checked<G: Gates>(
-    g: &mut G,
-    op: WordOp,
-    a: &[G::Wire],
-    b: &[G::Wire],
-) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-    let (value, overflow) = match op {
-        WordOp::AddO => gadgets::add_carry(g, a, b, None)?,
-        WordOp::SubO => gadgets::sub_borrow(g, a, b)?,
-        WordOp::AddOS => gadgets::add_signed_overflow(g, a, b)?,
-        WordOp::SubOS => gadgets::sub_signed_overflow(g, a, b)?,
-        WordOp::MulO => gadgets::mul_overflow(g, a, b)?,
-        _ => gadgets::mul_signed_overflow(g, a, b)?,
-    };
-    Ok(vec![value, vec![overflow]])
-}
-
-/// An operation on one word of each operand.
-fn number<G: Gates>(
-    g: &mut G,
-    op: WordOp,
-    args: &[Vec<G::Wire>],
-) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-    use WordOp::*;
-    let a = &args[0][..];
-    let b = args.get(1).map_or(a, Vec::as_slice);
-    let bits = match op {
-        Add => gadgets::add(g, a, b)?,
-        Sub => gadgets::sub(g, a, b)?,
-        Neg => gadgets::negate(g, a)?,
-        Abs => gadgets::abs(g, a)?,
-        Mul => gadgets::mul(g, a, b)?,
-        Square => gadgets::square(g, a)?,
-        MulFull => gadgets::mul_full(g, a, b)?,
-        SquareFull => gadgets::square_full(g, a)?,
-        MulFullS => gadgets::mul_signed_full(g, a, b)?,
-        DivRem => return gadgets::divide(g, a, b).map(|(q, r)| vec![q, r]),
-        DivRemS => return gadgets::divide_signed(g, a, b).map(|(q, r)| vec![q, r]),
-        Isqrt => {
-            let mut root = gadgets::isqrt(g, a)?;
-            root.resize(a.len(), g.constant(false)?);
-            root
-        }
-        Popcount => {
-            let mut count = gadgets::popcount(g, a)?;
-            count.truncate(bits_for(a.len() as u32) as usize);
-            count
-        }
-        Lzcnt => gadgets::leading_zeros(g, a)?,
-        AddO | AddOS | SubO | SubOS | MulO | MulOS => return checked(g, op, a, b),
-        Min => gadgets::min(g, a, b)?,
-        Max => gadgets::max(g, a, b)?,
-        MinS => gadgets::min_signed(g, a, b)?,
-        MaxS => gadgets::max_signed(g, a, b)?,
-        Eq => vec![gadgets::eq(g, a, b)?],
-        Lt => vec![gadgets::lt(g, a, b)?],
-        Le => vec![gadgets::le(g, a, b)?],
-        LtS => vec![gadgets::lt_signed(g, a, b)?],
-        LeS => vec![gadgets::le_signed(g, a, b)?],
-        ShlBy => gadgets::shift_left_by(g, a, b)?,
-        ShrBy => gadgets::shift_right_by(g, a, b)?,
-        SarBy => gadgets::shift_right_signed_by(g, a, b)?,
-        RotlBy => gadgets::rotate_left_by(g, a, b)?,
-        _ => unreachable!("`{}` is no operation on one word of each operand", op.name()),
-    };
-    Ok(vec![bits])
 }
 
 fn words<W: Clone>((shape, bits): Operand<'_, W>) -> Vec<Vec<W>> {
@@ -340,31 +244,32 @@ fn sort<G: Gates>(
 fn mat_mul<G: Gates>(
     g: &mut G,
     attrs: &[u32],
-    args: &[Operand<'_, G::Wire>],
-) -> Result<Vec<G::Wire>, G::Error> {
-    let (rows, inner, width) = (attrs[0] as usize, attrs[1] as usize, attrs[2]);
+    args: &[(Shape, &Value<G::Wire>)],
+) -> Result<Value<G::Wire>, G::Error> {
+    let (rows, inner, width) = (attrs[0], attrs[1], attrs[2]);
     let (a, b) = (args[0], args[1]);
-    let columns = b.0.lanes as usize / inner;
-    let signed = attrs[3] == 1;
+    let (columns, wide) = (b.0.lanes / inner, a.0.width);
+    let op = if attrs[3] == 1 { WordOp::MulFullS } else { WordOp::MulFull };
     // So many sums together that their products fill a batch, and no more.
-    let together = (MAT_MUL_BITS / (inner * 2 * a.0.width as usize)).max(1);
-    let places: Vec<(usize, usize)> =
+    let together = (MAT_MUL_BITS / (inner * 2 * wide) as usize).max(1);
+    let places: Vec<(u32, u32)> =
         (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).collect();
-    let mut out = Vec::with_capacity(rows * columns * width as usize);
+    let mut out = Value::Secret(Vec::new());
     for places in places.chunks(together) {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
-        for (row, column) in places {
-            for k in 0..inner {
-                left.extend_from_slice(word(a.0, a.1, row * inner + k));
-                right.extend_from_slice(word(b.0, b.1, k * columns + column));
-            }
+        let products = places.len() as u32 * inner;
+        let pairs = || places.iter().flat_map(|&at| (0..inner).map(move |k| (at, k)));
+        let left: Vec<u32> = pairs().map(|((row, _), k)| row * inner + k).collect();
+        let right: Vec<u32> = pairs().map(|((_, column), k)| k * columns + column).collect();
+        let left = a.1.gather(wide as usize, &left);
+        let right = b.1.gather(wide as usize, &right);
+        let shape = Shape::vector(products, wide);
+        let full = each_lane(g, op, &[(shape, &left), (shape, &right)])?;
+        let sums = [width, places.len() as u32];
+        let shape = Shape::vector(products, 2 * wide);
+        for full in full {
+            let sum = sum(&mut Fold(g), attrs[3] == 1, &sums, (shape, &full.bits()))?;
+            out.append(Value::of(sum));
         }
-        let products = (places.len() * inner) as u32;
-        let shape = Shape::vector(products, a.0.width);
-        let op = if signed { WordOp::MulFullS } else { WordOp::MulFull };
-        let full = each_lane(g, op, &[(shape, &left), (shape, &right)], products)?.concat();
-        let full_shape = Shape::vector(products, 2 * a.0.width);
-        out.extend(sum(g, signed, &[width, places.len() as u32], (full_shape, &full))?);
     }
     Ok(out)
 }
@@ -382,11 +287,11 @@ fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::W
 }
 
 fn store<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let table = words(args[0]);
-    let here = extra::one_hot(g, args[1].1, table.len(), &args[3].1[0])?;
-    let mut out = Vec::with_capacity(args[0].1.len());
-    for (old, here) in table.iter().zip(&here) {
-        out.extend(g.mux_many(here, args[2].1, old)?);
-    }
-    Ok(out)
+    let (table, new) = (args[0].1, args[2].1);
+    let entries = args[0].0.lanes as usize;
+    let here = extra::one_hot(g, args[1].1, entries, &args[3].1[0])?;
+    let new: Vec<G::Wire> = (0..entries).flat_map(|_| new.iter().cloned()).collect();
+    let difference = g.xor_many(table, &new)?;
+    let changes = g.and_groups(&here, &difference)?;
+    g.xor_many(table, &changes)
 }

@@ -9,6 +9,16 @@ pub(crate) enum Folded<W> {
     Wire(W),
 }
 
+impl<W: Clone> Folded<W> {
+    /// The wire of a bit that is not known.
+    pub(crate) fn wire(&self) -> Option<W> {
+        match self {
+            Folded::Known(_) => None,
+            Folded::Wire(wire) => Some(wire.clone()),
+        }
+    }
+}
+
 /// Gates of a machine whose wires and errors have these types.
 pub(crate) type DynGates<'g, W, E> = dyn Gates<Wire = W, Error = E> + 'g;
 
@@ -57,7 +67,7 @@ impl<W: Clone, E> Gates for Fold<'_, '_, W, E> {
     }
 
     fn xor_many(&mut self, a: &[Folded<W>], b: &[Folded<W>]) -> Result<Vec<Folded<W>>, E> {
-        let wires = |bits: &[Folded<W>]| bits.iter().map(secret).collect::<Option<Vec<W>>>();
+        let wires = |bits: &[Folded<W>]| bits.iter().map(Folded::wire).collect::<Option<Vec<W>>>();
         if let (Some(a), Some(b)) = (wires(a), wires(b)) {
             return Ok(self.0.xor_many(&a, &b)?.into_iter().map(Folded::Wire).collect());
         }
@@ -90,14 +100,14 @@ impl<W: Clone, E> Gates for Fold<'_, '_, W, E> {
         selects: &[Folded<W>],
         bits: &[Folded<W>],
     ) -> Result<Vec<Folded<W>>, E> {
-        let wires = |bits: &[Folded<W>]| bits.iter().map(secret).collect::<Option<Vec<W>>>();
+        let wires = |bits: &[Folded<W>]| bits.iter().map(Folded::wire).collect::<Option<Vec<W>>>();
         if let (Some(selects), Some(bits)) = (wires(selects), wires(bits)) {
             return Ok(self.0.and_groups(&selects, &bits)?.into_iter().map(Folded::Wire).collect());
         }
         let mut out = Vec::with_capacity(bits.len());
         for (select, run) in runs(selects, bits) {
-            let left: Vec<W> = run.iter().filter_map(secret).collect();
-            let mut products = match secret(select) {
+            let left: Vec<W> = run.iter().filter_map(Folded::wire).collect();
+            let mut products = match select.wire() {
                 Some(select) if !left.is_empty() => self.0.and_groups(&[select], &left)?,
                 _ => Vec::new(),
             }
@@ -162,13 +172,6 @@ impl<W: Clone, E> Fold<'_, '_, W, E> {
     }
 }
 
-/// The wire of a bit that is not known.
-fn secret<W: Clone>(bit: &Folded<W>) -> Option<W> {
-    match bit {
-        Folded::Known(_) => None,
-        Folded::Wire(wire) => Some(wire.clone()),
-    }
-}
 
 /// A conjunction of which at least one operand is known.
 fn known_and<W: Clone>(a: &Folded<W>, b: &Folded<W>) -> Folded<W> {

@@ -11,6 +11,7 @@ mod apply;
 mod binary;
 mod builder;
 mod cycles;
+mod each_lane;
 mod extra;
 mod fold;
 mod infer;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Signature};
 
-use crate::apply::{apply, apply_secret, work};
+use crate::apply::{apply, work};
 use crate::fold::{Fold, Folded};
 use crate::module::{Block, Body, Code, Module, Statement};
 use crate::op::{Affine, Op, ValueId, WordOp};
@@ -541,7 +541,6 @@ fn gates<M: Machine>(
     Ok(results.into_iter().map(Value::of).collect())
 }
 
-/// Wires alone go to the machine as they are; what is known is folded in between.
 fn run_word<M: Machine>(
     machine: &mut M,
     env: &Env<'_, M::Wire>,
@@ -552,17 +551,8 @@ fn run_word<M: Machine>(
     let shape = |id: ValueId| env.shapes[id.index()];
     let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
     machine.work(work(op, attrs, &shapes))?;
-    let secret = |id: &ValueId| env.get(*id).secret().map(|bits| (shape(*id), bits));
-    let operands: Option<Vec<_>> = args.iter().map(secret).collect();
-    if let Some(operands) = operands
-        && let Some(result) = apply_secret(machine, op, attrs, &operands)?
-    {
-        return Ok(vec![Value::Secret(result)]);
-    }
-    let bits: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id).bits())).collect();
-    let operands: Vec<_> = bits.iter().map(|(shape, bits)| (*shape, &bits[..])).collect();
-    let results = apply(&mut Fold(machine), op, attrs, &operands)?;
-    Ok(results.into_iter().map(Value::of).collect())
+    let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
+    apply(machine, op, attrs, &operands)
 }
 
 pub(crate) fn wires<M: Machine>(

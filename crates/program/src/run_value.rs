@@ -93,6 +93,19 @@ impl<W: Clone> Value<W> {
         }
     }
 
+    /// Puts the bits of `more` behind its own.
+    pub(crate) fn append(&mut self, more: Value<W>) {
+        match (&mut *self, more) {
+            (Value::Secret(wires), Value::Secret(more)) => wires.extend(more),
+            (Value::Mixed(bits), more) => bits.extend(more.into_bits()),
+            (Value::Secret(wires), more) => {
+                let mut bits: Vec<_> = wires.drain(..).map(Folded::Wire).collect();
+                bits.extend(more.into_bits());
+                *self = Value::Mixed(bits);
+            }
+        }
+    }
+
     /// The value with its bits from `start` on replaced by those of `part`.
     pub(crate) fn replaced(self, start: usize, part: Value<W>) -> Value<W> {
         match (self, part) {

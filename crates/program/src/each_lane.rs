@@ -1,0 +1,257 @@
+//! Operations that treat every lane alike, on many lanes side by side.
+
+use cenote_circuit::gadgets;
+use cenote_circuit::{Bundle, Gates, Lanes};
+
+use crate::fold::{Fold, Folded};
+use crate::infer::bits_for;
+use crate::op::WordOp;
+use crate::run_value::{Value, Values};
+use crate::shape::Shape;
+
+/// Whether `op` is one of these.
+pub(crate) fn is_each_lane(op: WordOp) -> bool {
+    use WordOp::*;
+    matches!(
+        op,
+        Add | Sub
+            | Neg
+            | Abs
+            | Mul
+            | Square
+            | MulFull
+            | SquareFull
+            | MulFullS
+            | DivRem
+            | DivRemS
+            | Isqrt
+            | Popcount
+            | Lzcnt
+            | AddO
+            | AddOS
+            | SubO
+            | SubOS
+            | MulO
+            | MulOS
+            | Min
+            | Max
+            | MinS
+            | MaxS
+            | Eq
+            | Lt
+            | Le
+            | LtS
+            | LeS
+            | ShlBy
+            | ShrBy
+            | SarBy
+            | RotlBy
+    )
+}
+
+/// Lanes that run side by side, for words of `width` bits: many enough to fill every batch, few enough
+/// that all wires inside of the operation stay in the cache.
+fn group(width: u32) -> usize {
+    (GROUP_BITS / width as usize).clamp(16, 1024)
+}
+
+/// Bits of an operand that run side by side.
+const GROUP_BITS: usize = 4096;
+
+/// Executes `op` lane by lane; operands with one lane go with each.
+pub(crate) fn each_lane<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    args: &[(Shape, &Value<G::Wire>)],
+) -> Result<Values<G::Wire>, G::Error> {
+    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
+    if lanes == 1 {
+        let words: Vec<_> = args.iter().map(|(_, value)| value.bits().into_owned()).collect();
+        return Ok(number(&mut Fold(g), op, &words)?.into_iter().map(Value::of).collect());
+    }
+    let group = group(args[0].0.width);
+    let mut results: Values<G::Wire> = Vec::new();
+    for first in (0..lanes).step_by(group) {
+        let part = Part { first, count: group.min(lanes - first) };
+        let values = part.run(g, op, args)?;
+        results.resize_with(values.len(), || Value::Secret(Vec::new()));
+        for (all, value) in results.iter_mut().zip(values) {
+            all.append(value);
+        }
+    }
+    Ok(results)
+}
+
+/// Lanes that run side by side.
+struct Part {
+    first: usize,
+    count: usize,
+}
+
+impl Part {
+    /// What is known of all lanes alike is folded before it comes to any lane; what is known of some
+    /// lanes only, in each of them.
+    fn run<G: Gates>(
+        &self,
+        g: &mut G,
+        op: WordOp,
+        args: &[(Shape, &Value<G::Wire>)],
+    ) -> Result<Values<G::Wire>, G::Error> {
+        let alike = args.iter().map(|(shape, value)| self.alike(*shape, value));
+        if let Some(words) = alike.collect::<Option<Vec<_>>>() {
+            let results = number(&mut Fold(&mut Lanes::new(g, self.count)), op, &words)?;
+            return Ok(results.iter().map(|bits| self.join(bits)).collect());
+        }
+        let words: Vec<_> =
+            args.iter().map(|(shape, value)| pack(self.count, self.words(*shape, value))).collect();
+        let results = number(&mut Lanes::new(&mut Fold(g), self.count), op, &words)?;
+        Ok(results.iter().map(|bits| Value::of(unpack(self.count, bits))).collect())
+    }
+
+    /// The words of these lanes, or the only one of a scalar.
+    fn words<'v, W: Clone>(&self, shape: Shape, value: &'v Value<W>) -> Words<'v, W> {
+        let width = shape.width as usize;
+        let (first, count) = if shape.lanes == 1 { (0, 1) } else { (self.first, self.count) };
+        let range = first * width..(first + count) * width;
+        match value {
+            Value::Secret(wires) => Words { width, bits: Bits::Wires(&wires[range]) },
+            Value::Mixed(bits) => Words { width, bits: Bits::Folded(&bits[range]) },
+        }
+    }
+
+    /// For each bit of a word, that of all lanes: wires, or what is known of all of them.
+    fn alike<W: Clone>(&self, shape: Shape, value: &Value<W>) -> Option<Vec<Folded<Bundle<W>>>> {
+        let Words { width, bits } = self.words(shape, value);
+        let bundle = |bit: usize| match bits {
+            Bits::Wires(wires) => Some(Folded::Wire(every(self.count, width, bit, wires).into())),
+            Bits::Folded(bits) => {
+                let mut column = bits.iter().skip(bit).step_by(width);
+                if let Folded::Known(known) = bits[bit] {
+                    let same = |bit: &Folded<W>| matches!(bit, Folded::Known(bit) if *bit == known);
+                    return column.all(same).then_some(Folded::Known(known));
+                }
+                let wires: Option<Vec<W>> = column.map(Folded::wire).collect();
+                Some(Folded::Wire(every(self.count, 1, 0, &wires?).into()))
+            }
+        };
+        (0..width).map(bundle).collect()
+    }
+
+    /// The lanes one after the other.
+    fn join<W: Clone>(&self, bits: &[Folded<Bundle<W>>]) -> Value<W> {
+        let bundles: Option<Vec<Bundle<W>>> = bits.iter().map(Folded::wire).collect();
+        if let Some(bundles) = bundles {
+            return Value::Secret(unpack(self.count, &bundles));
+        }
+        let bit = |lane: usize, bit: &Folded<Bundle<W>>| match bit {
+            Folded::Known(bit) => Folded::Known(*bit),
+            Folded::Wire(bundle) => Folded::Wire(bundle[lane].clone()),
+        };
+        let lane = |lane: usize| bits.iter().map(move |of| bit(lane, of));
+        Value::of((0..self.count).flat_map(lane).collect())
+    }
+}
+
+/// Words of `width` bits one after the other.
+struct Words<'v, W> {
+    width: usize,
+    bits: Bits<'v, W>,
+}
+
+enum Bits<'v, W> {
+    Wires(&'v [W]),
+    Folded(&'v [Folded<W>]),
+}
+
+/// Bit `bit` of each of `count` words, of which `bits` has all or one.
+fn every<T: Clone>(count: usize, width: usize, bit: usize, bits: &[T]) -> Vec<T> {
+    if bits.len() == width {
+        return vec![bits[bit].clone(); count];
+    }
+    bits.iter().skip(bit).step_by(width).cloned().collect()
+}
+
+/// For each bit of a word, that of all lanes.
+fn pack<W: Clone>(count: usize, words: Words<'_, W>) -> Vec<Bundle<Folded<W>>> {
+    let bits: Vec<Folded<W>> = match words.bits {
+        Bits::Wires(wires) => wires.iter().cloned().map(Folded::Wire).collect(),
+        Bits::Folded(bits) => bits.to_vec(),
+    };
+    (0..words.width).map(|bit| every(count, words.width, bit, &bits).into()).collect()
+}
+
+/// The words of all lanes one after the other.
+fn unpack<T: Clone>(count: usize, bundles: &[Bundle<T>]) -> Vec<T> {
+    let lane = |lane: usize| bundles.iter().map(move |bundle| bundle[lane].clone());
+    (0..count).flat_map(lane).collect()
+}
+
+/// The wrapped result and whether it differs from the true one.
+fn checked<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    a: &[G::Wire],
+    b: &[G::Wire],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    let (value, overflow) = match op {
+        WordOp::AddO => gadgets::add_carry(g, a, b, None)?,
+        WordOp::SubO => gadgets::sub_borrow(g, a, b)?,
+        WordOp::AddOS => gadgets::add_signed_overflow(g, a, b)?,
+        WordOp::SubOS => gadgets::sub_signed_overflow(g, a, b)?,
+        WordOp::MulO => gadgets::mul_overflow(g, a, b)?,
+        _ => gadgets::mul_signed_overflow(g, a, b)?,
+    };
+    Ok(vec![value, vec![overflow]])
+}
+
+/// An operation on one word of each operand.
+fn number<G: Gates>(
+    g: &mut G,
+    op: WordOp,
+    args: &[Vec<G::Wire>],
+) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+    use WordOp::*;
+    let a = &args[0][..];
+    let b = args.get(1).map_or(a, Vec::as_slice);
+    let bits = match op {
+        Add => gadgets::add(g, a, b)?,
+        Sub => gadgets::sub(g, a, b)?,
+        Neg => gadgets::negate(g, a)?,
+        Abs => gadgets::abs(g, a)?,
+        Mul => gadgets::mul(g, a, b)?,
+        Square => gadgets::square(g, a)?,
+        MulFull => gadgets::mul_full(g, a, b)?,
+        SquareFull => gadgets::square_full(g, a)?,
+        MulFullS => gadgets::mul_signed_full(g, a, b)?,
+        DivRem => return gadgets::divide(g, a, b).map(|(q, r)| vec![q, r]),
+        DivRemS => return gadgets::divide_signed(g, a, b).map(|(q, r)| vec![q, r]),
+        Isqrt => {
+            let mut root = gadgets::isqrt(g, a)?;
+            root.resize(a.len(), g.constant(false)?);
+            root
+        }
+        Popcount => {
+            let mut count = gadgets::popcount(g, a)?;
+            count.truncate(bits_for(a.len() as u32) as usize);
+            count
+        }
+        Lzcnt => gadgets::leading_zeros(g, a)?,
+        AddO | AddOS | SubO | SubOS | MulO | MulOS => return checked(g, op, a, b),
+        Min => gadgets::min(g, a, b)?,
+        Max => gadgets::max(g, a, b)?,
+        MinS => gadgets::min_signed(g, a, b)?,
+        MaxS => gadgets::max_signed(g, a, b)?,
+        Eq => vec![gadgets::eq(g, a, b)?],
+        Lt => vec![gadgets::lt(g, a, b)?],
+        Le => vec![gadgets::le(g, a, b)?],
+        LtS => vec![gadgets::lt_signed(g, a, b)?],
+        LeS => vec![gadgets::le_signed(g, a, b)?],
+        ShlBy => gadgets::shift_left_by(g, a, b)?,
+        ShrBy => gadgets::shift_right_by(g, a, b)?,
+        SarBy => gadgets::shift_right_signed_by(g, a, b)?,
+        RotlBy => gadgets::rotate_left_by(g, a, b)?,
+        _ => unreachable!("`{}` is no operation on one word of each operand", op.name()),
+    };
+    Ok(vec![bits])
+}
+
