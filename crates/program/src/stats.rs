@@ -24,6 +24,8 @@ pub struct Stats {
     pub depth: u64,
     /// Batches of independent conjunctions.
     pub batches: u64,
+    /// Batches of exclusive ors; each negation is one as well.
+    pub linear_batches: u64,
     /// Multiplexers by their number of bits; their conjunctions are in `ands` as well.
     pub muxes: BTreeMap<u32, u64>,
     /// Bits of values that are alive at once, at most.
@@ -119,6 +121,7 @@ impl Stats {
         raise(&mut self.nots, other.nots);
         raise(&mut self.depth, other.depth);
         raise(&mut self.batches, other.batches);
+        raise(&mut self.linear_batches, other.linear_batches);
         for (width, count) in &other.muxes {
             raise(self.muxes.entry(*width).or_default(), *count);
         }
@@ -157,9 +160,14 @@ impl Tally {
     }
 
     fn batch(&mut self, conjunctions: usize) {
-        if conjunctions > 0 {
-            self.stats.batches = self.stats.batches.saturating_add(self.batch_weight);
-        }
+        add(&mut self.stats.batches, self.batch_weight, conjunctions.min(1) as u64);
+    }
+
+    fn linear(&mut self, xors: usize) -> Result<(), StatsError> {
+        self.look(xors)?;
+        add(&mut self.stats.xors, self.weight, xors as u64);
+        add(&mut self.stats.linear_batches, self.batch_weight, xors.min(1) as u64);
+        Ok(())
     }
 
     /// Runs `step` as if it ran `times` times.
@@ -192,14 +200,20 @@ impl Gates for Tally {
     }
 
     fn xor(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
-        self.look(1)?;
-        add(&mut self.stats.xors, self.weight, 1);
+        self.linear(1)?;
         Ok(*a.max(b))
+    }
+
+    fn xor_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.linear(a.len().min(b.len()))?;
+        Ok(a.iter().zip(b).map(|(a, b)| *a.max(b)).collect())
     }
 
     fn not(&mut self, a: &u64) -> Result<u64, StatsError> {
         self.look(1)?;
         add(&mut self.stats.nots, self.weight, 1);
+        // Batches know no negations: each lane of a map has its own.
+        add(&mut self.stats.linear_batches, self.weight, 1);
         Ok(*a)
     }
 
@@ -236,7 +250,8 @@ impl Gates for Tally {
         let count = on_true.len().min(on_false.len());
         self.conjunctions(count)?;
         self.batch(count);
-        add(&mut self.stats.xors, self.weight, 2 * count as u64);
+        self.linear(count)?;
+        self.linear(count)?;
         let muxes = self.stats.muxes.entry(count as u32).or_default();
         add(muxes, self.weight, 1);
         let pairs = on_true.iter().zip(on_false);

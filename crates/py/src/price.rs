@@ -28,7 +28,7 @@ pub(crate) fn price<'py>(
             let demand = Demand::new(stats, &module.signature());
             let plan = Plan::new(&config, &demand)?;
             let speed = Machine::TYPICAL.speed(config.backend);
-            let seconds = plan.seconds(speed, &demand, Link { rtt_ms, mbit });
+            let seconds = plan.times(speed, &demand, Link { rtt_ms, mbit }).total();
             Ok((plan, seconds))
         })
         .map_err(|fault: Fault| raised(&fault))?;

@@ -60,7 +60,7 @@ fn predicted(
     link: Link,
 ) -> Map<String, Value> {
     let total = plan.total();
-    let speed = machine.speed(backend);
+    let times = plan.times(machine.speed(backend), demand, link);
     let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
     let items: Vec<Value> = plan
         .items
@@ -71,7 +71,8 @@ fn predicted(
         .collect();
     let fields = json!({
         "backend": backend.name(),
-        "seconds": plan.seconds(speed, demand, link),
+        "seconds": times.total(),
+        "phase_seconds": times,
         "bytes_sent": { "garbler": total.bytes[0], "evaluator": total.bytes[1] },
         "rounds": total.rounds,
         "waits": total.waits,
@@ -87,6 +88,11 @@ fn predicted(
 fn measured(trial: &Trial) -> Value {
     json!({
         "seconds": trial.wall_s,
+        "phase_seconds": {
+            "setup_s": (trial.wall_s - trial.preprocess_s - trial.online_s).max(0.0),
+            "preprocess_s": trial.preprocess_s,
+            "online_s": trial.online_s,
+        },
         "bytes_sent": { "garbler": trial.bytes[0], "evaluator": trial.bytes[1] },
         "rounds": trial.rounds,
         "memory_bytes": { "garbler": trial.memory[0], "evaluator": trial.memory[1] },

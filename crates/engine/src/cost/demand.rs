@@ -55,6 +55,8 @@ impl Demand {
             xors: counts.xor as u64,
             nots: counts.inv as u64,
             depth: counts.and_depth as u64,
+            batches: counts.and_depth as u64,
+            linear_batches: (counts.xor + counts.inv) as u64,
             live_bits: counts.live_wires as u64,
             ..Stats::default()
         };

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cenote_net::Shape;
+use cenote_net::{Role, Shape};
 use serde::{Deserialize, Serialize};
 
-use super::Flow;
+use super::{Demand, Flow, Plan};
 use crate::session::Backend;
 
 /// Version of the stored form of a [`Machine`]; files of another one are measured again.
-pub const MACHINE_VERSION: u32 = 1;
+pub const MACHINE_VERSION: u32 = 2;
 
 /// What was measured of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,14 +35,36 @@ pub struct Speed {
     pub setup_s: f64,
     /// A unit of [`super::Plan::made`].
     pub made_s: f64,
-    /// A unit of [`super::Plan::evaluated`].
+    /// A unit of [`super::Plan::evaluated`] in a large batch.
     pub evaluated_s: f64,
-    /// A gate that is no conjunction.
+    /// A batch of conjunctions, besides them.
+    pub batch_s: f64,
+    /// A gate that is no conjunction, in a large batch.
     pub linear_s: f64,
+    /// A batch of those, besides them.
+    pub linear_batch_s: f64,
     /// A bit that a statement gives.
     pub moved_s: f64,
     /// A statement.
     pub statement_s: f64,
+    /// An input bit of the garbler and one of the evaluator.
+    pub input_s: [f64; 2],
+}
+
+impl Speed {
+    /// What gates, values and inputs of a computation take.
+    #[must_use]
+    pub fn online(&self, plan: &Plan, demand: &Demand) -> f64 {
+        let stats = &demand.stats;
+        let inputs = [Role::Garbler, Role::Evaluator].map(|of| demand.input_bits(of));
+        plan.evaluated * self.evaluated_s
+            + stats.batches as f64 * self.batch_s
+            + (stats.xors as f64 + stats.nots as f64) * self.linear_s
+            + stats.linear_batches as f64 * self.linear_batch_s
+            + stats.moved_bits as f64 * self.moved_s
+            + stats.statements as f64 * self.statement_s
+            + inputs.iter().zip(self.input_s).map(|(bits, each)| *bits as f64 * each).sum::<f64>()
+    }
 }
 
 impl Machine {
@@ -53,33 +75,45 @@ impl Machine {
             setup_s: 5e-3,
             made_s: 0.0,
             evaluated_s: 5e-9,
+            batch_s: 5e-8,
             linear_s: 5e-9,
+            linear_batch_s: 3e-8,
             moved_s: 3e-9,
             statement_s: 2e-7,
+            input_s: [1e-7; 2],
         },
         yao: Speed {
             setup_s: 2e-2,
             made_s: 0.0,
             evaluated_s: 4e-8,
+            batch_s: 5e-8,
             linear_s: 1e-8,
+            linear_batch_s: 3e-8,
             moved_s: 1e-8,
             statement_s: 3e-7,
+            input_s: [1e-7; 2],
         },
         wrk: Speed {
             setup_s: 4e-2,
             made_s: 3e-7,
             evaluated_s: 2e-7,
+            batch_s: 5e-8,
             linear_s: 4e-8,
+            linear_batch_s: 3e-8,
             moved_s: 2e-8,
             statement_s: 3e-7,
+            input_s: [1e-7; 2],
         },
         jimu: Speed {
             setup_s: 6e-2,
             made_s: 4e-7,
             evaluated_s: 3e-7,
+            batch_s: 5e-8,
             linear_s: 4e-8,
+            linear_batch_s: 3e-8,
             moved_s: 2e-8,
             statement_s: 3e-7,
+            input_s: [1e-7; 2],
         },
         process_bytes: 8 << 20,
     };

@@ -85,22 +85,35 @@ impl Plan {
         self.setup.and(self.preprocess).and(self.online)
     }
 
-    /// Seconds on a link, with the figures of a machine for the backend of this plan. In each phase,
-    /// computing, the line and waiting for answers go side by side as far as they can: the slower of
-    /// the first two counts, and all waiting.
+    /// Seconds of each phase on a link, with the figures of a machine for the backend of this plan. In
+    /// each, computing, the line and waiting for answers go side by side as far as they can: the slower
+    /// of the first two counts, and all waiting.
     #[must_use]
-    pub fn seconds(&self, speed: &Speed, demand: &Demand, link: Link) -> f64 {
-        let stats = &demand.stats;
-        let online = self.evaluated * speed.evaluated_s
-            + (stats.xors as f64 + stats.nots as f64) * speed.linear_s
-            + stats.moved_bits as f64 * speed.moved_s
-            + stats.statements as f64 * speed.statement_s;
-        let phases = [
-            (&self.setup, speed.setup_s),
-            (&self.preprocess, self.made * speed.made_s),
-            (&self.online, online),
-        ];
-        phases.into_iter().map(|(flow, computing)| link.seconds(flow, computing)).sum()
+    pub fn times(&self, speed: &Speed, demand: &Demand, link: Link) -> Times {
+        Times {
+            setup_s: link.seconds(&self.setup, speed.setup_s),
+            preprocess_s: link.seconds(&self.preprocess, self.made * speed.made_s),
+            online_s: link.seconds(&self.online, speed.online(self, demand)),
+        }
+    }
+}
+
+/// Seconds of the phases of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Times {
+    /// Starting, connecting, handshake, base OTs.
+    pub setup_s: f64,
+    /// Filling and refilling pools.
+    pub preprocess_s: f64,
+    /// The rest.
+    pub online_s: f64,
+}
+
+impl Times {
+    /// Seconds of the whole.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.setup_s + self.preprocess_s + self.online_s
     }
 }
 
