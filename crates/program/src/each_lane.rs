@@ -254,4 +254,3 @@ fn number<G: Gates>(
     };
     Ok(vec![bits])
 }
-

@@ -172,7 +172,6 @@ impl<W: Clone, E> Fold<'_, '_, W, E> {
     }
 }
 
-
 /// A conjunction of which at least one operand is known.
 fn known_and<W: Clone>(a: &Folded<W>, b: &Folded<W>) -> Folded<W> {
     match (a, b) {
