@@ -396,8 +396,8 @@ impl<'t> Parser<'t> {
                 let [value] = self.operands(scope)?;
                 vec![self.built(start, b.reveal(value))?]
             }
-            "for" | "map" | "if" | "call" => self.control(&op, b, scope)?,
-            _ => self.word_op(&op, start, b, scope)?,
+            "for" | "map" | "if" | "call" => self.control(op, b, scope)?,
+            _ => self.word_op(op, start, b, scope)?,
         };
         self.define(scope, first, names, &ids)
     }
