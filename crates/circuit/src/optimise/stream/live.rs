@@ -1,7 +1,7 @@
 //! The backward scan: dead gates, last uses and storage, with the live wires alone in memory.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::Path;
 
@@ -210,15 +210,37 @@ impl Live {
     }
 }
 
-/// A hash for wire numbers; an adversary who makes them collide only slows the scan down.
-#[derive(Default)]
-pub(super) struct WireHash(u64);
+/// Hashes of wire numbers: the upper half of a x + b modulo 2^64 (Dietzfelbinger 1996: any two numbers
+/// collide no more often than at random), with a and b that nobody who writes files can know.
+pub(super) struct Hashing {
+    factor: u64,
+    addend: u64,
+}
 
-pub(super) type Hashing = BuildHasherDefault<WireHash>;
+impl Default for Hashing {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self { factor: random.hash_one(0), addend: random.hash_one(1) }
+    }
+}
+
+impl BuildHasher for Hashing {
+    type Hasher = WireHash;
+
+    fn build_hasher(&self) -> WireHash {
+        WireHash { factor: self.factor, hash: self.addend }
+    }
+}
+
+pub(super) struct WireHash {
+    factor: u64,
+    hash: u64,
+}
 
 impl Hasher for WireHash {
+    /// Tables take the lowest bits.
     fn finish(&self) -> u64 {
-        self.0
+        self.hash.rotate_left(32)
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -228,14 +250,25 @@ impl Hasher for WireHash {
     }
 
     fn write_u32(&mut self, wire: u32) {
-        let mixed = (self.0 ^ u64::from(wire)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
+        self.hash = self.hash.wrapping_add(self.factor.wrapping_mul(u64::from(wire)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hashes_are_keyed_and_spread() {
+        let (first, second) = (Hashing::default(), Hashing::default());
+        assert!((0..64u32).any(|wire| first.hash_one(wire) != second.hash_one(wire)));
+        // Numbers that agree in their lower bits must not agree in those of their hashes.
+        for step in [1, 1 << 16, 1 << 20] {
+            let low = |i: u32| first.hash_one(i * step) & 0xffff;
+            let found: std::collections::BTreeSet<u64> = (0..1 << 11).map(low).collect();
+            assert!(found.len() > 16, "{}", found.len());
+        }
+    }
 
     #[test]
     fn gates_survive_packing() {
