@@ -2,78 +2,79 @@
 
 use crate::gates::{Gates, runs};
 
-/// A machine that hands on only gates whose operands are not public.
+/// A machine that hands on only gates whose operands are not public: no backend spends one on a public bit.
 ///
 /// It keeps no gates, so streams of any length pass through; [`crate::Recorder`] finds more but keeps
 /// the whole circuit.
-pub struct Folding<G> {
-    inner: G,
-}
+pub struct Folding<'m, G: ?Sized>(&'m mut G);
 
 /// A wire of [`Folding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folded<W> {
-    /// A public bit for which the machine below has no wire.
-    Constant(bool),
+    /// A bit that both parties know, for which the machine below has no wire.
+    Known(bool),
     /// A wire of the machine below.
     Wire(W),
 }
 
-use Folded::{Constant, Wire};
+use Folded::{Known, Wire};
 
-impl<G: Gates> Folding<G> {
+impl<'m, G: Gates + ?Sized> Folding<'m, G> {
     /// Folds constants in front of `inner`.
-    pub fn new(inner: G) -> Self {
-        Self { inner }
+    pub fn new(inner: &'m mut G) -> Self {
+        Self(inner)
     }
 
-    /// The machine below.
-    pub fn inner(&self) -> &G {
-        &self.inner
-    }
-
-    /// The machine below, again on its own.
-    pub fn into_inner(self) -> G {
-        self.inner
-    }
-
-    /// A wire of the machine below that carries `wire`, as an output needs it.
-    pub fn unfold(&mut self, wire: &Folded<G::Wire>) -> Result<G::Wire, G::Error> {
+    /// A wire of the machine below that carries `wire`: what follows costs the same whatever it is.
+    pub fn unfold(&mut self, wire: Folded<G::Wire>) -> Result<G::Wire, G::Error> {
         match wire {
-            Constant(bit) => self.inner.constant(*bit),
-            Wire(wire) => Ok(wire.clone()),
+            Known(bit) => self.0.constant(bit),
+            Wire(wire) => Ok(wire),
         }
     }
 }
 
-impl<G: Gates> Gates for Folding<G> {
+impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
     type Wire = Folded<G::Wire>;
     type Error = G::Error;
 
     fn constant(&mut self, bit: bool) -> Result<Self::Wire, G::Error> {
-        Ok(Constant(bit))
+        Ok(Known(bit))
     }
 
     fn xor(&mut self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, G::Error> {
         match (a, b) {
-            (Constant(false), other) | (other, Constant(false)) => Ok(other.clone()),
-            (Constant(true), other) | (other, Constant(true)) => self.not(other),
-            (Wire(a), Wire(b)) => self.inner.xor(a, b).map(Wire),
+            (Wire(a), Wire(b)) => self.0.xor(a, b).map(Wire),
+            (Known(a), Known(b)) => Ok(Known(a ^ b)),
+            (Known(false), wire) | (wire, Known(false)) => Ok(wire.clone()),
+            (Known(true), wire) | (wire, Known(true)) => self.not(wire),
         }
     }
 
     fn not(&mut self, a: &Self::Wire) -> Result<Self::Wire, G::Error> {
         match a {
-            Constant(bit) => Ok(Constant(!bit)),
-            Wire(a) => self.inner.not(a).map(Wire),
+            Wire(a) => self.0.not(a).map(Wire),
+            Known(a) => Ok(Known(!a)),
         }
     }
 
     fn and(&mut self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, G::Error> {
-        match folded_and(a, b) {
-            Ok(known) => Ok(known),
-            Err((a, b)) => self.inner.and(a, b).map(Wire),
+        match (a, b) {
+            (Wire(a), Wire(b)) => self.0.and(a, b).map(Wire),
+            _ => Ok(known_and(a, b)),
         }
+    }
+
+    fn xor_many(
+        &mut self,
+        a: &[Self::Wire],
+        b: &[Self::Wire],
+    ) -> Result<Vec<Self::Wire>, G::Error> {
+        let wires = |bits: &[Self::Wire]| bits.iter().map(secret).collect::<Option<Vec<G::Wire>>>();
+        if let (Some(a), Some(b)) = (wires(a), wires(b)) {
+            return Ok(self.0.xor_many(&a, &b)?.into_iter().map(Wire).collect());
+        }
+        a.iter().zip(b).map(|(a, b)| self.xor(a, b)).collect()
     }
 
     fn and_many(
@@ -81,19 +82,24 @@ impl<G: Gates> Gates for Folding<G> {
         a: &[Self::Wire],
         b: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
-        let mut out = Vec::with_capacity(a.len().min(b.len()));
+        let count = a.len().min(b.len());
+        let (mut left, mut right) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (a, b) in a.iter().zip(b) {
-            out.push(folded_and(a, b).map_err(|(a, b)| {
+            if let (Wire(a), Wire(b)) = (a, b) {
                 left.push(a.clone());
                 right.push(b.clone());
-            }));
+            }
         }
-        if left.is_empty() {
-            return Ok(out.into_iter().flatten().collect());
+        let mut products = match left.len() {
+            0 => Vec::new(),
+            _ => self.0.and_many(&left, &right)?,
         }
-        let mut rest = self.inner.and_many(&left, &right)?.into_iter().map(Wire);
-        Ok(out.into_iter().filter_map(|known| known.ok().or_else(|| rest.next())).collect())
+        .into_iter();
+        let product = |(a, b): (&Self::Wire, &Self::Wire)| match (a, b) {
+            (Wire(_), Wire(_)) => products.next().map(Wire),
+            _ => Some(known_and(a, b)),
+        };
+        Ok(a.iter().zip(b).filter_map(product).collect())
     }
 
     fn and_groups(
@@ -101,58 +107,91 @@ impl<G: Gates> Gates for Folding<G> {
         selects: &[Self::Wire],
         bits: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let below = |wires: &[Self::Wire]| wires.iter().map(secret).collect::<Option<Vec<_>>>();
-        if let (Some(selects), Some(bits)) = (below(selects), below(bits)) {
-            return Ok(self.inner.and_groups(&selects, &bits)?.into_iter().map(Wire).collect());
+        let wires = |bits: &[Self::Wire]| bits.iter().map(secret).collect::<Option<Vec<G::Wire>>>();
+        if let (Some(selects), Some(bits)) = (wires(selects), wires(bits)) {
+            return Ok(self.0.and_groups(&selects, &bits)?.into_iter().map(Wire).collect());
         }
         let mut out = Vec::with_capacity(bits.len());
         for (select, run) in runs(selects, bits) {
-            out.extend(self.and_run(select, run)?);
+            let left: Vec<G::Wire> = run.iter().filter_map(secret).collect();
+            let mut products = match secret(select) {
+                Some(select) if !left.is_empty() => self.0.and_groups(&[select], &left)?,
+                _ => Vec::new(),
+            }
+            .into_iter();
+            out.extend(run.iter().filter_map(|bit| match (select, bit) {
+                (Wire(_), Wire(_)) => products.next().map(Wire),
+                _ => Some(known_and(select, bit)),
+            }));
+        }
+        Ok(out)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &Self::Wire,
+        on_true: &[Self::Wire],
+        on_false: &[Self::Wire],
+    ) -> Result<Vec<Self::Wire>, G::Error> {
+        let count = on_true.len().min(on_false.len());
+        let select_wire = match select {
+            Known(true) => return Ok(on_true[..count].to_vec()),
+            Known(false) => return Ok(on_false[..count].to_vec()),
+            Wire(wire) => wire,
+        };
+        let (mut left, mut right) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (a, b) in on_true.iter().zip(on_false) {
+            if let (Wire(a), Wire(b)) = (a, b) {
+                left.push(a.clone());
+                right.push(b.clone());
+            }
+        }
+        let mut chosen = match left.len() {
+            0 => Vec::new(),
+            _ => self.0.mux_many(select_wire, &left, &right)?,
+        }
+        .into_iter();
+        let mut out = Vec::with_capacity(count);
+        for (a, b) in on_true.iter().zip(on_false) {
+            out.push(match (a, b) {
+                (Wire(_), Wire(_)) => match chosen.next() {
+                    Some(wire) => Wire(wire),
+                    None => break,
+                },
+                _ => self.mux_known(select, a, b)?,
+            });
         }
         Ok(out)
     }
 }
 
-impl<G: Gates> Folding<G> {
-    /// One run of [`Gates::and_groups`] of which some operands are public.
-    fn and_run(
+impl<G: Gates + ?Sized> Folding<'_, G> {
+    /// `if select { a } else { b }` where `a` or `b` is known.
+    fn mux_known(
         &mut self,
         select: &Folded<G::Wire>,
-        run: &[Folded<G::Wire>],
-    ) -> Result<Vec<Folded<G::Wire>>, G::Error> {
-        let Wire(select) = select else {
-            return run.iter().map(|bit| self.and(select, bit)).collect();
-        };
-        let bits: Vec<G::Wire> = run.iter().filter_map(secret).collect();
-        let mut rest = self.inner.and_groups(std::slice::from_ref(select), &bits)?.into_iter();
-        Ok(run
-            .iter()
-            .filter_map(|bit| match bit {
-                Constant(false) => Some(Constant(false)),
-                Constant(true) => Some(Wire(select.clone())),
-                Wire(_) => rest.next().map(Wire),
-            })
-            .collect())
+        a: &Folded<G::Wire>,
+        b: &Folded<G::Wire>,
+    ) -> Result<Folded<G::Wire>, G::Error> {
+        let difference = self.xor(a, b)?;
+        let chosen = self.and(select, &difference)?;
+        self.xor(&chosen, b)
     }
 }
 
-/// The wire of the machine below, if it is not public.
-fn secret<W: Clone>(wire: &Folded<W>) -> Option<W> {
-    match wire {
-        Constant(_) => None,
+/// The wire of a bit that is not known.
+fn secret<W: Clone>(bit: &Folded<W>) -> Option<W> {
+    match bit {
+        Known(_) => None,
         Wire(wire) => Some(wire.clone()),
     }
 }
 
-/// The conjunction where an operand is public, otherwise the operands.
-fn folded_and<'w, W: Clone>(
-    a: &'w Folded<W>,
-    b: &'w Folded<W>,
-) -> Result<Folded<W>, (&'w W, &'w W)> {
+/// A conjunction of which at least one operand is known.
+fn known_and<W: Clone>(a: &Folded<W>, b: &Folded<W>) -> Folded<W> {
     match (a, b) {
-        (Constant(false), _) | (_, Constant(false)) => Ok(Constant(false)),
-        (Constant(true), other) | (other, Constant(true)) => Ok(other.clone()),
-        (Wire(a), Wire(b)) => Err((a, b)),
+        (Known(true), other) | (other, Known(true)) => other.clone(),
+        _ => Known(false),
     }
 }
 
@@ -164,14 +203,15 @@ mod tests {
 
     #[test]
     fn computes_what_the_machine_below_computes() {
-        let values = [Constant(false), Constant(true), Wire(false), Wire(true)];
+        let values = [Known(false), Known(true), Wire(false), Wire(true)];
         let clear = |wire: &Folded<bool>| match wire {
-            Constant(bit) | Wire(bit) => *bit,
+            Known(bit) | Wire(bit) => *bit,
         };
-        let mut g = Folding::new(Clear);
+        let mut clear_machine = Clear;
+        let mut g = Folding::new(&mut clear_machine);
         for a in &values {
             assert_eq!(clear(&g.not(a).unwrap()), !clear(a));
-            assert_eq!(g.unfold(a).unwrap(), clear(a));
+            assert_eq!(g.unfold(*a).unwrap(), clear(a));
             for b in &values {
                 assert_eq!(clear(&g.xor(a, b).unwrap()), clear(a) ^ clear(b));
                 assert_eq!(clear(&g.and(a, b).unwrap()), clear(a) & clear(b));
@@ -189,17 +229,17 @@ mod tests {
 
     #[test]
     fn gates_on_constants_do_not_arrive() {
-        let mut g = Folding::new(Counter::new());
+        let mut counter = Counter::new();
+        let mut g = Folding::new(&mut counter);
         let x = Wire(Depth(0));
-        for constant in [Constant(false), Constant(true)] {
+        for constant in [Known(false), Known(true)] {
             g.and(&x, &constant).unwrap();
             g.and_many(&[x, constant], &[constant, constant]).unwrap();
             g.mux_many(&constant, &[x], &[constant]).unwrap();
         }
-        g.xor(&x, &Constant(false)).unwrap();
-        assert_eq!(g.inner().counts().and, 0);
-        assert_eq!(g.inner().counts().xor, 0);
-        g.and_many(&[x, x, x], &[x, Constant(true), x]).unwrap();
-        assert_eq!((g.inner().counts().and, g.inner().counts().and_batches), (2, 1));
+        g.xor(&x, &Known(false)).unwrap();
+        assert_eq!((g.0.counts().and, g.0.counts().xor), (0, 0));
+        g.and_many(&[x, x, x], &[x, Known(true), x]).unwrap();
+        assert_eq!((g.0.counts().and, g.0.counts().and_batches), (2, 1));
     }
 }

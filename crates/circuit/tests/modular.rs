@@ -140,10 +140,10 @@ fn secret(width: usize) -> Vec<Wire> {
     vec![Folded::Wire(Depth(0)); width]
 }
 
-fn count<T>(run: impl FnOnce(&mut Folding<Counter>) -> Result<T, Infallible>) -> Counts {
-    let mut g = Folding::new(Counter::new());
-    ok(run(&mut g));
-    g.inner().counts()
+fn count<T>(run: impl FnOnce(&mut Folding<'_, Counter>) -> Result<T, Infallible>) -> Counts {
+    let mut counter = Counter::new();
+    ok(run(&mut Folding::new(&mut counter)));
+    counter.counts()
 }
 
 /// ANDs, and gates of any kind, of a whole exponentiation: the steps are all alike.
