@@ -1,43 +1,55 @@
 //! Reading and writing a list at a secret place.
 
 use super::Bits;
-use super::logic::same_width;
-use super::select::mux;
+use super::logic::{any_set, or_bits, same_width};
 use crate::gates::Gates;
 
-/// `table[index]` for an unsigned secret `index`: (rows - 1) n ANDs for rows of n bits.
+/// `table[index]` for an unsigned secret `index`, and the last row beyond the end.
 ///
-/// A tree of multiplexers, the lowest bit of the index first. An index of the number of rows or more
-/// gives some row; bits of the index that no row needs are not looked at.
+/// (rows - 1) n ANDs for 2^k rows of n bits and k bits of the index, up to k n more for fewer rows. Further
+/// bits of the index take k - 1 and one each; rows that fewer bits do not reach take none. A tree of
+/// multiplexers, the lowest bit of the index first.
 ///
 /// # Panics
 ///
-/// When the table is empty, the index too narrow for it, or rows differ in width.
+/// When the table is empty, or rows differ in width.
 pub fn lookup<G: Gates>(
     g: &mut G,
     table: &[Bits<G>],
     index: &[G::Wire],
 ) -> Result<Bits<G>, G::Error> {
-    let mut rows = table.to_vec();
-    for select in index {
-        if rows.len() == 1 {
-            break;
-        }
-        let last = if rows.len() % 2 == 1 { rows.pop() } else { None };
-        let halves: Vec<(Bits<G>, Bits<G>)> =
-            rows.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let width = halves.first().map_or(0, |(even, _)| even.len());
-        let (even, odd): (Vec<Bits<G>>, Vec<Bits<G>>) = halves.into_iter().unzip();
-        assert!(even.iter().chain(&odd).all(|row| row.len() == width), "rows of different widths");
-        // All rows share the select: one multiplexer.
-        let chosen = mux(g, select, &odd.concat(), &even.concat())?;
-        rows = match width {
-            0 => vec![Vec::new(); even.len()],
-            _ => chosen.chunks(width).map(<[_]>::to_vec).collect(),
-        };
-        rows.extend(last);
+    let (last, width) = (table[table.len() - 1].clone(), table[0].len());
+    assert!(table.iter().all(|row| row.len() == width), "rows of different widths");
+    let digits = table.len().next_power_of_two().trailing_zeros() as usize;
+    if digits == 0 || width == 0 {
+        return Ok(last);
     }
-    assert_eq!(rows.len(), 1, "an empty table or too narrow an index");
+    let (low, high) = index.split_at(digits.min(index.len()));
+    let mut position = low.to_vec();
+    if !high.is_empty() {
+        let beyond = any_set(g, high)?;
+        position = or_bits(g, low, &vec![beyond; digits])?;
+    }
+    // Behind the rows stands the last one again and again. As long as the last row is the same word, a
+    // pair of both takes no gate.
+    let (mut rows, mut same) = (table[..table.len().min(1 << low.len())].to_vec(), true);
+    for bit in &position {
+        let (mut even, mut odd) = (Vec::new(), Vec::new());
+        for pair in rows.chunks(2) {
+            if pair.len() == 2 || !same {
+                even.extend_from_slice(&pair[0]);
+                odd.extend_from_slice(pair.get(1).unwrap_or(&last));
+            }
+        }
+        // All pairs share the bit: one multiplexer.
+        let chosen = g.mux_many(bit, &odd, &even)?;
+        let mut next: Vec<Bits<G>> = chosen.chunks(width).map(<[_]>::to_vec).collect();
+        if same && rows.len() % 2 == 1 {
+            next.push(last.clone());
+        }
+        same &= rows.len() % 2 == 1;
+        rows = next;
+    }
     Ok(rows.swap_remove(0))
 }
 
@@ -68,18 +80,14 @@ pub fn store<G: Gates>(
     table.iter().zip(changes).map(|(row, change)| g.xor_many(row, change)).collect()
 }
 
-/// Bit i of the first `rows` is `enable` where `index` is i: about one AND for each row.
-///
-/// # Panics
-///
-/// When the index is too narrow for the rows.
+/// Bit i of the first `rows` is `enable` where `index` is i: about one AND for each row that the index has
+/// bits to reach.
 pub fn decode<G: Gates>(
     g: &mut G,
     index: &[G::Wire],
     enable: &G::Wire,
     rows: usize,
 ) -> Result<Bits<G>, G::Error> {
-    assert!(rows.checked_shr(index.len() as u32).unwrap_or(0) <= 1, "too narrow an index");
     let mut ways = vec![enable.clone()];
     for (i, bit) in index.iter().enumerate().rev() {
         // From the highest bit down, ways that lead to no row are left out.
@@ -90,5 +98,8 @@ pub fn decode<G: Gates>(
         ways.truncate(wanted);
     }
     ways.truncate(rows);
+    if ways.len() < rows {
+        ways.resize(rows, g.constant(false)?);
+    }
     Ok(ways)
 }
