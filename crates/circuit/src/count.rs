@@ -204,6 +204,16 @@ impl<G: Gates> Gates for Live<G> {
     }
 }
 
+/// ANDs that a gadget takes.
+#[cfg(test)]
+pub(crate) fn ands<T>(
+    gadget: impl FnOnce(&mut Counter) -> Result<T, std::convert::Infallible>,
+) -> u64 {
+    let mut counter = Counter::new();
+    let Ok(_) = gadget(&mut counter);
+    counter.counts().and
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -399,24 +399,17 @@ const KARATSUBA_LOW_FROM: usize = 105;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::{Counter, Depth};
-
-    fn ands(run: impl FnOnce(&mut Counter)) -> u64 {
-        let mut counter = Counter::new();
-        run(&mut counter);
-        counter.counts().and
-    }
+    use crate::count::{Depth, ands};
 
     #[test]
     fn karatsuba_is_used_exactly_where_it_wins() {
         for width in 2..=150 {
             let x = vec![Depth(0); width];
-            let plain = ands(|g| drop(schoolbook(g, &x, &x, 2 * width).unwrap()));
-            let rows = ands(|g| drop(rows(g, &x, &x).unwrap()));
-            let split = ands(|g| {
-                drop(if width % 2 == 1 { odd(g, &x, &x) } else { karatsuba(g, &x, &x) }.unwrap());
-            });
-            let chosen = ands(|g| drop(mul_full(g, &x, &x).unwrap()));
+            let plain = ands(|g| schoolbook(g, &x, &x, 2 * width));
+            let rows = ands(|g| rows(g, &x, &x));
+            let split =
+                ands(|g| if width % 2 == 1 { odd(g, &x, &x) } else { karatsuba(g, &x, &x) });
+            let chosen = ands(|g| mul_full(g, &x, &x));
             assert_eq!(chosen, plain.min(rows).min(split), "{width}");
         }
     }
@@ -425,10 +418,10 @@ mod tests {
     fn halves_are_used_where_they_win_modulo_a_power_of_two() {
         for width in 1..=300 {
             let x = vec![Depth(0); width];
-            let plain = ands(|g| drop(schoolbook(g, &x, &x, width).unwrap()));
-            let rows = ands(|g| drop(rows_low(g, &x, &x).unwrap()));
-            let split = ands(|g| drop(split_low(g, &x, &x).unwrap()));
-            let chosen = ands(|g| drop(mul(g, &x, &x).unwrap()));
+            let plain = ands(|g| schoolbook(g, &x, &x, width));
+            let rows = ands(|g| rows_low(g, &x, &x));
+            let split = ands(|g| split_low(g, &x, &x));
+            let chosen = ands(|g| mul(g, &x, &x));
             assert!(chosen <= plain.min(rows).min(split) * 103 / 100, "{width}");
         }
     }

@@ -135,23 +135,15 @@ const SPLIT_LOW_FROM: usize = 125;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::{Counter, Depth};
-
-    fn ands(run: impl FnOnce(&mut Counter)) -> u64 {
-        let mut counter = Counter::new();
-        run(&mut counter);
-        counter.counts().and
-    }
+    use crate::count::{Depth, ands};
 
     #[test]
     fn karatsuba_is_used_exactly_where_it_wins() {
         for width in 2..=150 {
             let x = vec![Depth(0); width];
-            let rows = ands(|g| drop(rows(g, &x).unwrap()));
-            let split = ands(|g| {
-                drop(if width % 2 == 1 { odd(g, &x) } else { karatsuba(g, &x) }.unwrap());
-            });
-            let chosen = ands(|g| drop(square_full(g, &x).unwrap()));
+            let rows = ands(|g| rows(g, &x));
+            let split = ands(|g| if width % 2 == 1 { odd(g, &x) } else { karatsuba(g, &x) });
+            let chosen = ands(|g| square_full(g, &x));
             assert_eq!(chosen, rows.min(split), "{width}");
         }
     }
@@ -160,9 +152,9 @@ mod tests {
     fn halves_are_used_where_they_win_modulo_a_power_of_two() {
         for width in 2..=300 {
             let x = vec![Depth(0); width];
-            let rows = ands(|g| drop(rows_low(g, &x).unwrap()));
-            let split = ands(|g| drop(split_low(g, &x).unwrap()));
-            let chosen = ands(|g| drop(square(g, &x).unwrap()));
+            let rows = ands(|g| rows_low(g, &x));
+            let split = ands(|g| split_low(g, &x));
+            let chosen = ands(|g| square(g, &x));
             assert!(chosen <= rows.min(split) * 103 / 100, "{width}");
         }
     }
