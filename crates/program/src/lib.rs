@@ -10,6 +10,7 @@
 mod apply;
 mod binary;
 mod builder;
+mod constants;
 mod cycles;
 mod each_lane;
 mod extra;

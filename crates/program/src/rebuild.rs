@@ -1,20 +1,23 @@
-//! A module built again statement by statement: what was computed before or is never read goes, and
-//! stretches of loop bodies become functions, so that the gate-level optimiser sees each body once.
+//! A module built again statement by statement: what was computed before or is never read goes, what
+//! constants give becomes a constant, and stretches of loop bodies become functions, so that the gate-level optimiser sees each body once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::builder::{BuildError, Builder};
+use crate::constants;
 use crate::module::{Block, Body, Code, Module, Statement};
-use crate::op::{FunctionId, Op, ValueId};
+use crate::op::{Constant, FunctionId, Op, ValueId};
 use crate::shape::Shape;
 
 impl Module {
-    /// The same module without statements that nothing reads or that repeat an earlier one.
+    /// The same module without statements that nothing reads, that repeat an earlier one or that have
+    /// constant operands.
     pub(crate) fn tidied(&self) -> Result<Module, BuildError> {
-        let mut tidy = self.rebuilt(false)?;
+        let mut work = constants::MAX_WORK;
+        let mut tidy = self.rebuilt(false, &mut work)?;
         // What only a dead statement read is dead in the next round.
         loop {
-            let next = tidy.rebuilt(false)?;
+            let next = tidy.rebuilt(false, &mut work)?;
             if next == tidy {
                 return Ok(tidy);
             }
@@ -24,14 +27,16 @@ impl Module {
 
     /// The same module with the stretches of its loop bodies that need no counter as functions.
     pub(crate) fn outlined(&self) -> Result<Module, BuildError> {
-        self.rebuilt(true)
+        self.rebuilt(true, &mut 0)
     }
 
-    fn rebuilt(&self, outline: bool) -> Result<Module, BuildError> {
+    /// Constants are computed as long as there is `work` left.
+    fn rebuilt(&self, outline: bool, work: &mut u64) -> Result<Module, BuildError> {
         let names = self.functions.iter().map(|function| function.name.clone()).collect();
         let builder = Builder::new(&self.name, &self.about)?;
+        let functions = Vec::new();
         let rebuild =
-            Rebuild { module: self, b: builder, functions: Vec::new(), names, outline, made: 0 };
+            Rebuild { module: self, b: builder, functions, names, outline, made: 0, work };
         rebuild.run()
     }
 }
@@ -44,6 +49,8 @@ struct Rebuild<'m> {
     names: HashSet<String>,
     outline: bool,
     made: usize,
+    /// What may still be spent on constants.
+    work: &'m mut u64,
 }
 
 /// The new values of a body, and what statements in sight compute.
@@ -51,13 +58,16 @@ struct Scope<'b> {
     shapes: &'b [Shape],
     values: Vec<Option<ValueId>>,
     known: Vec<HashMap<String, Vec<ValueId>>>,
+    /// New values that are constants.
+    constants: HashMap<ValueId, Constant>,
     loops: usize,
 }
 
 impl<'b> Scope<'b> {
     fn new(body: &'b Body) -> Scope<'b> {
         let values = vec![None; body.shapes.len()];
-        Scope { shapes: &body.shapes, values, known: vec![HashMap::new()], loops: 0 }
+        let (known, constants) = (vec![HashMap::new()], HashMap::new());
+        Scope { shapes: &body.shapes, values, known, constants, loops: 0 }
     }
 
     fn get(&self, id: ValueId) -> ValueId {
@@ -164,8 +174,8 @@ impl Rebuild<'_> {
         let shapes: Vec<Shape> = params.values().copied().collect();
         let inside = self.b.begin_function(&name, &shapes)?;
         let values = vec![None; scope.values.len()];
-        let known = vec![HashMap::new()];
-        let mut inner = Scope { shapes: scope.shapes, values, known, loops: 0 };
+        let (known, constants) = (vec![HashMap::new()], HashMap::new());
+        let mut inner = Scope { shapes: scope.shapes, values, known, constants, loops: 0 };
         inner.define(params.keys().copied(), &inside);
         stretch.iter().try_for_each(|statement| self.statement(&mut inner, statement))?;
         let function = self.b.end_function(&inner.all(&results))?;
@@ -203,18 +213,51 @@ impl Rebuild<'_> {
         if statement.results().all(|id| statement.dead.contains(&id)) {
             return Ok(());
         }
-        let key = format!("{:?} {args:?}", statement.op);
-        let known = scope.known.iter().rev().find_map(|known| known.get(&key));
-        if let Some(known) = known.cloned() {
-            scope.define(statement.results(), &known);
-            return Ok(());
-        }
-        let results = self.pure(&statement.op, &args)?;
+        let results = match self.computed(scope, statement, &args) {
+            Some(constants) => {
+                let constants = constants.into_iter().map(Op::Const);
+                let ids = constants.map(|op| Ok(self.once(scope, &op, &[])?[0]));
+                ids.collect::<Result<Vec<ValueId>, BuildError>>()?
+            }
+            None => self.once(scope, &statement.op, &args)?,
+        };
         scope.define(statement.results(), &results);
-        if let Some(innermost) = scope.known.last_mut() {
-            innermost.insert(key, results);
-        }
         Ok(())
+    }
+
+    /// The results of a statement if its operands are constants.
+    fn computed(
+        &mut self,
+        scope: &Scope<'_>,
+        statement: &Statement,
+        args: &[ValueId],
+    ) -> Option<Vec<Constant>> {
+        let operands: Option<Vec<&Constant>> =
+            args.iter().map(|id| scope.constants.get(id)).collect();
+        let shapes: Vec<Shape> = statement.results().map(|id| scope.shapes[id.index()]).collect();
+        constants::computed(&statement.op, &operands?, &shapes, self.work)
+    }
+
+    /// The results of a pure operation, those of an equal one in sight if there is one.
+    fn once(
+        &mut self,
+        scope: &mut Scope<'_>,
+        op: &Op,
+        args: &[ValueId],
+    ) -> Result<Vec<ValueId>, BuildError> {
+        let key = format!("{op:?} {args:?}");
+        let known = scope.known.iter().rev().find_map(|known| known.get(&key));
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let results = self.pure(op, args)?;
+        if let Op::Const(constant) = op {
+            scope.constants.insert(results[0], constant.clone());
+        }
+        if let Some(innermost) = scope.known.last_mut() {
+            innermost.insert(key, results.clone());
+        }
+        Ok(results)
     }
 
     fn pure(&mut self, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {

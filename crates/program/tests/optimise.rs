@@ -176,3 +176,65 @@ output z: both uint %z
         .replace("%p, %q", "%p, %p");
     assert_eq!(optimised, Module::parse_text(&expected).unwrap());
 }
+
+/// What constants give is a constant, as far as it is small and no loop counts in it.
+#[test]
+fn constants_are_computed() {
+    let text = "\
+cenote 1
+program constants \"\"
+input x: garbler uint b8
+{
+  %a = const 4xb8 0x01 0x02 0x03 0x04
+  %sum = sum{width=8, groups=1} %a
+  %two = const b8 0x2
+  %product = mul %sum, %two
+  %q, %r = divrem %product, %sum
+  %last = lanes{at=3, count=1, stride=1} %a
+  %swapped = gather{1, 0} %a
+  %put = put{at=1} %swapped, %last
+  %all = sum{width=8, groups=1} %put
+  %wide = tile{times=1000} %a
+  %y = add %0, %product
+  %z = for 4 (%y) { |%so_far|
+    %more = add %all, %q
+    %lane = lanes{at=0 + 1*i0, count=1, stride=1} %a
+    %step = mul %lane, %more
+    %next = add %so_far, %step
+    yield %next
+  }
+}
+output wide: both bits %wide
+output z: both uint %z
+output r: both uint %r
+";
+    let module = Module::parse_text(text).unwrap();
+    let (optimised, _) = module.optimised(&Options::default());
+    let expected = "\
+cenote 1
+program constants \"\"
+input x: garbler uint b8
+{
+  %a = const 4xb8 0x01 0x02 0x03 0x04
+  %product = const b8 0x14
+  %r = const b8 0x00
+  %wide = tile{times=1000} %a
+  %y = add %0, %product
+  %z = for 4 (%y) { |%so_far|
+    %more = const b8 0x08
+    %lane = lanes{at=0 + 1*i0, count=1, stride=1} %a
+    %step = mul %lane, %more
+    %next = add %so_far, %step
+    yield %next
+  }
+}
+output wide: both bits %wide
+output z: both uint %z
+output r: both uint %r
+";
+    assert_eq!(optimised.to_text(), Module::parse_text(expected).unwrap().to_text());
+    for x in [0u32, 1, 200] {
+        let x: Vec<bool> = (0..8).map(|i| x >> i & 1 == 1).collect();
+        assert_eq!(optimised.evaluate(&[x.clone()]), module.evaluate(&[x]));
+    }
+}
