@@ -509,13 +509,17 @@ pub(crate) enum CircuitCommand {
         #[arg(long, requires = "output")]
         force: bool,
     },
-    /// Write the same function with fewer gates and ANDs, in Bristol Fashion, whatever the size.
+    /// Write the same function with fewer gates and ANDs; from a Bristol format to Bristol Fashion whatever
+    /// the size.
     Optimise {
-        /// Circuit in Bristol Fashion or the old Bristol format.
+        /// Circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
         file: PathBuf,
         /// File to write.
         #[arg(long, short, value_name = "OUT")]
         output: PathBuf,
+        /// Format to write; without it, Bristol Fashion.
+        #[arg(long)]
+        to: Option<CircuitFormat>,
         /// Say what each pass leaves.
         #[arg(long)]
         report: bool,

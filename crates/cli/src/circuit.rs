@@ -8,6 +8,7 @@ use cenote_circuit::formats::blif::write_blif;
 use cenote_circuit::formats::bristol::{write_bristol, write_bristol_fashion};
 use cenote_circuit::formats::{
     Format as FileFormat, Parsed, detect, parse_beside, ports_path, read_bytes, read_ports,
+    read_start,
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
 use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential};
@@ -36,11 +37,12 @@ pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
             }
             convert(&file, output, Conversion { to, cycles, optimise })
         }
-        CircuitCommand::Optimise { file, output, report, optimise, force } => {
+        CircuitCommand::Optimise { file, output, to, report, optimise, force } => {
             if !force {
                 refuse_existing(&output)?;
             }
-            optimised(&file, &output, &optimise.options(), report)
+            let to = to.unwrap_or(CircuitFormat::Fashion);
+            optimised(&file, &output, to, &optimise.options(), report)
         }
     }
 }
@@ -140,99 +142,130 @@ fn convert(file: &Path, output: Option<PathBuf>, asked: Conversion) -> Result<Re
     let (parsed, found) = read_any(file)?;
     let mut parsed = unrolled(parsed, file, asked.cycles)?;
     if asked.optimise {
-        parsed = smaller(parsed)?;
+        parsed = smaller(parsed, &Options::default())?.0;
     }
     let to = asked.to.unwrap_or(match found {
         FileFormat::BristolFashion => CircuitFormat::Old,
         _ => CircuitFormat::Fashion,
     });
-    let gates = match &parsed {
-        Parsed::Circuit(circuit) => circuit.gates().len(),
-        Parsed::Sequential(sequential) => sequential.circuit().gates().len(),
-    };
-    // Names, owners and receivers have no place in the Bristol formats, owners have none anywhere.
-    let bristol = matches!(found, FileFormat::OldBristol | FileFormat::BristolFashion);
-    let ports = parsed.signature().ports_toml();
-    let ports = (!bristol || ports_path(file).exists()).then_some(ports);
-    let bytes = encoded(parsed, to, file)?;
-    let format = name_of(to);
+    let encoded = Encoded::new(parsed, found, to, file)?;
+    let (format, gates) = (name_of(to), encoded.gates);
     let Some(output) = output else {
-        let Ok(text) = String::from_utf8(bytes) else {
+        let Ok(text) = String::from_utf8(encoded.bytes) else {
             return Err(Failure::bad_input("this format is no text; name a file with -o OUT"));
         };
         return Ok(Reply::new(json!({ "format": format, "gates": gates, "text": text }), text));
     };
-    write(&output, &bytes)?;
-    let beside = ports_path(&output);
-    if let Some(ports) = &ports {
-        write(&beside, ports)?;
-    } else if beside.exists() {
-        // Written over as well: what it says belongs to another circuit.
-        fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
-    }
+    let ports = encoded.write(&output)?;
     let words = format!("{format} format, {gates} gates, written to {}", output.display());
     let json = json!({
         "format": format,
         "gates": gates,
         "file": output.display().to_string(),
-        "ports": ports.map(|_| beside.display().to_string()),
+        "ports": ports.map(|ports| ports.display().to_string()),
     });
     Ok(Reply::new(json, words))
 }
 
+/// A circuit as it will be written.
+struct Encoded {
+    bytes: Vec<u8>,
+    /// The ports file beside it.
+    ports: Option<String>,
+    gates: usize,
+}
+
+impl Encoded {
+    /// The circuit of `file`, which is in format `found`.
+    fn new(
+        parsed: Parsed,
+        found: FileFormat,
+        to: CircuitFormat,
+        file: &Path,
+    ) -> Result<Self, Failure> {
+        let gates = cycle(&parsed).gates().len();
+        // Names, owners and receivers have no place in the Bristol formats, owners have none anywhere.
+        let bristol = matches!(found, FileFormat::OldBristol | FileFormat::BristolFashion);
+        let ports = parsed.signature().ports_toml();
+        let ports = (!bristol || ports_path(file).exists()).then_some(ports);
+        Ok(Self { bytes: encoded(parsed, to, file)?, ports, gates })
+    }
+
+    /// Writes it, and its ports beside it, of which it returns the path.
+    fn write(&self, output: &Path) -> Result<Option<PathBuf>, Failure> {
+        write(output, &self.bytes)?;
+        let beside = ports_path(output);
+        if let Some(ports) = &self.ports {
+            write(&beside, ports)?;
+            return Ok(Some(beside));
+        }
+        remove_stale(&beside)?;
+        Ok(None)
+    }
+}
+
+/// Removes a ports file that belongs to a circuit which was written over.
+fn remove_stale(ports: &Path) -> Result<(), Failure> {
+    if ports.exists() {
+        fs::remove_file(ports).map_err(|error| unwritable(ports, &error))?;
+    }
+    Ok(())
+}
+
+/// The gates of a circuit, of one cycle if it has latches.
+fn cycle(parsed: &Parsed) -> &Circuit {
+    match parsed {
+        Parsed::Circuit(circuit) => circuit,
+        Parsed::Sequential(sequential) => sequential.circuit(),
+    }
+}
+
 /// The same function with fewer gates, in memory.
-fn smaller(parsed: Parsed) -> Result<Parsed, Failure> {
-    let smaller = |circuit: &Circuit| optimise::circuit(circuit, &Options::default()).0;
-    Ok(match parsed {
-        Parsed::Circuit(circuit) => Parsed::Circuit(smaller(&circuit)),
+fn smaller(parsed: Parsed, options: &Options) -> Result<(Parsed, Report), Failure> {
+    let (circuit, report) = optimise::circuit(cycle(&parsed), options);
+    let parsed = match parsed {
+        Parsed::Circuit(_) => Parsed::Circuit(circuit),
         Parsed::Sequential(sequential) => {
-            let circuit = smaller(sequential.circuit());
             let again = Sequential::new(circuit, sequential.initial().to_vec());
             Parsed::Sequential(again.map_err(bad_input)?)
         }
-    })
+    };
+    Ok((parsed, report))
 }
 
-/// Optimises a file into another; a ports file is copied, as it fits both.
+/// Optimises a file into another.
 fn optimised(
     file: &Path,
     output: &Path,
+    to: CircuitFormat,
     options: &Options,
     report: bool,
 ) -> Result<Reply, Failure> {
-    // Found wrong before the work starts.
-    let ports = read_ports(file).map_err(|error| Failure::bad_input(error.to_string()))?;
     let same = |path: &Path| path.canonicalize().ok();
     if same(output).is_some_and(|output| same(file) == Some(output)) {
         let message = format!("{}: is the circuit itself; choose another file", output.display());
         return Err(Failure::bad_input(message));
     }
-    let done = optimise::file(file, output, options).map_err(unoptimised)?;
-    let beside = ports_path(output);
-    match &ports {
-        Some(_) => {
-            fs::copy(ports_path(file), &beside).map_err(|error| unwritable(&beside, &error))?;
-        }
-        None if beside.exists() => {
-            fs::remove_file(&beside).map_err(|error| unwritable(&beside, &error))?;
-        }
-        None => {}
-    }
-    let (start, end) = (done.report.start(), done.report.end());
+    let done = if to == CircuitFormat::Fashion && is_bristol(file)? {
+        streamed(file, output, options)?
+    } else {
+        whole(file, output, to, options)?
+    };
+    let (start, ports) = (done.report.start(), done.ports);
     let mut json = json!({
         "file": output.display().to_string(),
-        "ports": ports.is_some().then(|| beside.display().to_string()),
-        "gates": end.gates,
-        "ands": end.ands,
+        "ports": ports.map(|ports| ports.display().to_string()),
+        "gates": done.gates,
+        "ands": done.ands,
         "gates_before": start.gates,
         "ands_before": start.ands,
         "live_wires": done.live_wires,
     });
     let mut words = format!(
         "{} of {} gates, {} of {} ANDs, written to {}\n",
-        end.gates,
+        done.gates,
         start.gates,
-        end.ands,
+        done.ands,
         start.ands,
         output.display()
     );
@@ -242,6 +275,76 @@ fn optimised(
         json["report"] = passes.map_err(|error| Failure::internal(error.to_string()))?;
     }
     Ok(Reply::new(json, words))
+}
+
+/// What became of a file that was optimised.
+struct Done {
+    report: Report,
+    /// What was written.
+    gates: u64,
+    ands: u64,
+    live_wires: usize,
+    ports: Option<PathBuf>,
+}
+
+/// Whether a file is in a Bristol format, as its beginning tells; so is what is no circuit at all, because
+/// the reader of these formats says best what is wrong with it.
+fn is_bristol(file: &Path) -> Result<bool, Failure> {
+    use FileFormat::{AigerAscii, AigerBinary, Blif, Shdl, Verilog};
+    let start = read_start(file).map_err(bad_input)?;
+    let format = detect(&file.to_string_lossy(), &start);
+    Ok(!matches!(format, Ok(Shdl | Blif | AigerAscii | AigerBinary | Verilog)))
+}
+
+/// Optimises a file of any size in a Bristol format; a ports file is copied, as it fits both.
+fn streamed(file: &Path, output: &Path, options: &Options) -> Result<Done, Failure> {
+    // Found wrong before the work starts.
+    let ports = read_ports(file).map_err(bad_input)?;
+    let done = optimise::file(file, output, options).map_err(unoptimised)?;
+    let beside = ports_path(output);
+    let ports = match ports {
+        Some(_) => {
+            fs::copy(ports_path(file), &beside).map_err(|error| unwritable(&beside, &error))?;
+            Some(beside)
+        }
+        None => {
+            remove_stale(&beside)?;
+            None
+        }
+    };
+    let PassReport { gates, ands, .. } = done.report.end();
+    Ok(Done { report: done.report, gates, ands, live_wires: done.live_wires, ports })
+}
+
+/// Gates of a circuit that is optimised as a whole, at most: those of the largest `--window`.
+const MAX_WHOLE: usize = 1 << 26;
+
+fn fits(gates: usize, file: &Path) -> Result<(), Failure> {
+    if gates <= MAX_WHOLE {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "{}: {gates} gates, and more than {MAX_WHOLE} are optimised from a Bristol format to Bristol Fashion \
+         only; `cenote circuit convert` it to that first",
+        file.display()
+    )))
+}
+
+/// Optimises a file that is read as a whole: in the other formats gates come in any order.
+fn whole(
+    file: &Path,
+    output: &Path,
+    to: CircuitFormat,
+    options: &Options,
+) -> Result<Done, Failure> {
+    let (parsed, found) = read_any(file)?;
+    fits(cycle(&parsed).gates().len(), file)?;
+    let live_wires = cycle(&parsed).stats().live_wires;
+    let (parsed, report) = smaller(parsed, options)?;
+    let ands = cycle(&parsed).stats().and as u64;
+    let encoded = Encoded::new(parsed, found, to, file)?;
+    let ports = encoded.write(output)?;
+    Ok(Done { report, gates: encoded.gates as u64, ands, live_wires, ports })
 }
 
 /// What each pass leaves, for people.
@@ -304,4 +407,15 @@ pub(crate) fn refuse_existing(output: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_optimised_in_memory_is_limited() {
+        assert!(fits(MAX_WHOLE, Path::new("x.blif")).is_ok());
+        assert!(fits(MAX_WHOLE + 1, Path::new("x.blif")).is_err());
+    }
 }

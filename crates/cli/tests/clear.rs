@@ -136,6 +136,110 @@ fn circuits_are_optimised() {
     assert!(!dir.path().join("x.txt").exists());
 }
 
+/// The carry of a full adder with too many ANDs, in formats that are read as a whole.
+const CARRIES: [(&str, &str); 4] = [
+    (
+        "carry.blif",
+        ".model carry\n.inputs a b c\n.outputs z\n.names x y w z\n1-- 1\n-1- 1\n--1 1\n\
+         .names a b x\n11 1\n.names a c y\n11 1\n.names b c w\n11 1\n.end\n",
+    ),
+    (
+        "carry.aag",
+        "aag 8 3 0 1 5\n2\n4\n6\n17\n8 2 4\n10 2 6\n12 4 6\n14 9 11\n16 14 13\n\
+         i0 a\ni1 b\ni2 c\no0 z\n",
+    ),
+    ("carry.aig", "aig 8 3 0 1 5\n17\n\x04\x02\x04\x04\x06\x02\x03\x02\x02\x01"),
+    (
+        "carry.txt",
+        "0 input\n1 input\n2 input\n3 gate arity 2 table [ 0 0 0 1 ] inputs [ 0 1 ]\n\
+         4 gate arity 2 table [ 0 0 0 1 ] inputs [ 0 2 ]\n5 gate arity 2 table [ 0 0 0 1 ] inputs [ 1 2 ]\n\
+         6 output gate arity 3 table [ 0 1 1 1 1 1 1 1 ] inputs [ 3 4 5 ]\n",
+    ),
+];
+
+#[test]
+fn circuits_in_all_formats_are_optimised() {
+    let dir = TempDir::new().expect("a directory");
+    for (name, text) in CARRIES {
+        let file = write(dir.path(), name, text);
+        let evaluated = |file: &std::path::Path, x: u32| {
+            let ports = run(&format!("circuit info {}", file.display()));
+            let ports = ports.json["inputs"].as_array().expect("ports").len() as u32;
+            let inputs: String = match ports {
+                1 => format!(" --input {x:x}"),
+                _ => (0..ports).map(|i| format!(" --input {}", x >> i & 1)).collect(),
+            };
+            let said = run(&format!("circuit eval {}{inputs}", file.display()));
+            said.outputs().first().copied().flatten().map(str::to_owned)
+        };
+        for to in ["", "fashion", "blif", "aag", "aig"] {
+            let out = dir.path().join(format!("out-{name}.{to}"));
+            let asked = if to.is_empty() { String::new() } else { format!("--to {to}") };
+            let line = format!("circuit optimise {} -o {} {asked}", file.display(), out.display());
+            let said = run(&format!("{line} --report --force"));
+            assert_eq!(said.code, 0, "{name} {to}: {said:?}");
+            assert_eq!(said.json["ands"], 1, "{name} {to}: {said:?}");
+            assert!(said.json["ands_before"].as_u64() > Some(2), "{name} {to}: {said:?}");
+            assert_eq!(said.json["report"][0]["name"], "start");
+            let info = run(&format!("circuit info {}", out.display()));
+            let ands = if to.starts_with("ai") { 4 } else { 1 };
+            assert!(info.json["and"].as_u64() <= Some(ands), "{name} {to}: {info:?}");
+            for x in 0..8u32 {
+                let expected = if x.count_ones() > 1 { "1" } else { "0" };
+                assert_eq!(evaluated(&out, x).as_deref(), Some(expected), "{name} {to}");
+            }
+        }
+    }
+    // From a Bristol format to another one.
+    let file = write(dir.path(), "and.txt", "2 4\n1 1 1\n\n2 1 0 1 2 AND\n2 1 2 0 3 AND\n");
+    let out = dir.path().join("and.blif");
+    let said = run(&format!("circuit optimise {} -o {} --to blif", file.display(), out.display()));
+    assert_eq!(
+        (&said.json["ands"], &said.json["gates_before"]),
+        (&1.into(), &2.into()),
+        "{said:?}"
+    );
+    // What is read as a whole has a largest size, and what is wrong a place.
+    let huge = write(dir.path(), "huge.blif", ".model huge\n");
+    std::fs::File::options()
+        .write(true)
+        .open(&huge)
+        .and_then(|f| f.set_len(1 << 31))
+        .expect("sparse");
+    let out = dir.path().join("huge.txt");
+    let said = run(&format!("circuit optimise {} -o {}", huge.display(), out.display()));
+    assert!(said.error(2).contains("more than 1073741824 bytes; only"), "{said:?}");
+    let broken = write(
+        dir.path(),
+        "broken.blif",
+        ".model b\n.inputs a\n.outputs z\n.names q z\n1 1\n.end\n",
+    );
+    let said = run(&format!("circuit optimise {} -o {}", broken.display(), out.display()));
+    assert!(said.error(2).contains("broken.blif:"), "{said:?}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn the_public_benchmarks_are_optimised() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/epfl");
+    let dir = TempDir::new().expect("a directory");
+    for name in ["adder", "max"].iter().filter(|_| folder.exists()) {
+        let file = |extension: &str| folder.join(name).with_extension(extension);
+        let mut ands = Vec::new();
+        for extension in ["aig", "blif"] {
+            let out = dir.path().join(format!("{name}-{extension}.txt"));
+            let file = file(extension);
+            let said = run(&format!("circuit optimise {} -o {}", file.display(), out.display()));
+            let [before, after] = ["ands_before", "ands"].map(|name| said.json[name].as_u64());
+            assert!(after < before && after.is_some(), "{name}.{extension}: {said:?}");
+            ands.push(after);
+        }
+        if *name == "adder" {
+            assert_eq!(ands, [Some(128), Some(510)]);
+        }
+    }
+}
+
 #[test]
 fn the_optimiser_is_measured_on_a_circuit_that_is_made_or_given() {
     let said = run("bench optimise --made 50000 --window 20000 --repeat 2").json;

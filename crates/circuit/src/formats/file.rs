@@ -10,13 +10,23 @@ use crate::circuit::Circuit;
 /// Why a circuit cannot be read from disk.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file is missing, unreadable or too large.
+    /// A file is missing or unreadable.
     #[error("{}: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// A file is larger than what is read as a whole.
+    #[error(
+        "{}: the file has more than {MAX_FILE_BYTES} bytes; only `cenote circuit optimise` reads larger \
+         ones, in the Bristol formats",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// A file's contents are wrong.
     #[error(transparent)]
@@ -71,16 +81,28 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
 /// The contents of a file of at most 1 GiB.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let error = |source| ReadError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(error)?;
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, be it a pipe without a size.
-    let mut file = File::open(path).map_err(error)?.take(MAX_FILE_BYTES + 1);
-    file.read_to_end(&mut bytes).map_err(error)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let message = format!("the file has more than {MAX_FILE_BYTES} bytes");
-        return Err(error(io::Error::new(io::ErrorKind::FileTooLarge, message)));
+    // A pipe has no size; of it, one byte more than allowed tells that it is too large.
+    if file.metadata().map_err(error)?.len() <= MAX_FILE_BYTES {
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(error)?;
+        if bytes.len() as u64 <= MAX_FILE_BYTES {
+            return Ok(bytes);
+        }
     }
+    Err(ReadError::TooLarge { path: path.to_owned() })
+}
+
+/// The beginning of a file of any size, by which [`detect`] tells its format.
+pub fn read_start(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let error = |source| ReadError::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(error)?;
+    file.take(START_BYTES).read_to_end(&mut bytes).map_err(error)?;
     Ok(bytes)
 }
 
-/// The largest file that is read.
+/// The largest file that is read as a whole.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+/// The beginning of a file.
+const START_BYTES: u64 = 1 << 16;

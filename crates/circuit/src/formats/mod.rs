@@ -22,6 +22,7 @@ pub use detect::{Format, detect};
 pub use error::{ParseError, Place};
 pub use file::{
     ReadError, parse_beside, ports_path, read_bytes, read_circuit, read_file, read_ports,
+    read_start,
 };
 pub use ports::{BitOrder, PortSpec, Ports};
 
