@@ -234,7 +234,7 @@ output r: both uint %r
 ";
     assert_eq!(optimised.to_text(), Module::parse_text(expected).unwrap().to_text());
     for x in [0u32, 1, 200] {
-        let x: Vec<bool> = (0..8).map(|i| x >> i & 1 == 1).collect();
-        assert_eq!(optimised.evaluate(&[x.clone()]), module.evaluate(&[x]));
+        let inputs = [(0..8).map(|i| x >> i & 1 == 1).collect()];
+        assert_eq!(optimised.evaluate(&inputs), module.evaluate(&inputs));
     }
 }
