@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from . import _native, _tree
 from . import _words as words
 from ._convert import constant, full
+from ._effects import unchanged
 from ._errors import CompileError, compile_error, plain_name
 from ._recorder import Recorder
 from ._types import Bit, lanes_of
@@ -74,14 +75,15 @@ def loop(
     if not len(rounds):
         return before
     target = current()
-    if target.clear:
-        return _loop_clear(rounds, body, names, before)
-    if any(_needs_type(value) for value in before):
-        before = _loop_types(rounds, body, names, before)
-    if isinstance(target, Rehearsal):
-        return _rehearsed(rounds, body, names, before)
-    assert isinstance(target, Recorder)
-    return _loop_recorded(target, rounds, body, names, before)
+    with unchanged("a loop of cn.range", body):
+        if target.clear:
+            return _loop_clear(rounds, body, names, before)
+        if any(_needs_type(value) for value in before):
+            before = _loop_types(rounds, body, names, before)
+        if isinstance(target, Rehearsal):
+            return _rehearsed(rounds, body, names, before)
+        assert isinstance(target, Recorder)
+        return _loop_recorded(target, rounds, body, names, before)
 
 
 def _get(getter: Callable[[], Any], name: str) -> Any:
@@ -133,7 +135,7 @@ def _dummy(rounds: range, target: Target) -> Any:
 
 def _rehearsed(rounds: range, body: Callable[..., tuple[Any, ...]], names: tuple[str, ...], before: tuple[Any, ...]) -> tuple[Any, ...]:
     target = current()
-    with target.block("loop of cn.range"):
+    with target.block("a loop of cn.range"):
         after = body(_dummy(rounds, target), *(_inside(value, target) for value in before))
         for old, new, name in zip(before, after, names):
             _coerced(old, new, name)
@@ -151,7 +153,7 @@ def _inside(value: Any, target: Target) -> Any:
 def _loop_types(rounds: range, body: Callable[..., tuple[Any, ...]], names: tuple[str, ...], before: tuple[Any, ...]) -> tuple[Any, ...]:
     """Plain starting values in the types that the body gives them, found by one rehearsal of it."""
     around = current()
-    with words.tracing(Rehearsal(around)) as target, target.block("loop of cn.range"):
+    with words.tracing(Rehearsal(around)) as target, target.block("a loop of cn.range"):
         after = body(_dummy(rounds, target), *(_inside(value, target) for value in before))
         types = [_unified(old, new, name, rehearsal=True) for old, new, name in zip(before, after, names)]
     return tuple(_typed(value, of, name) for value, of, name in zip(before, types, names))
@@ -213,10 +215,17 @@ def _coerced(old: Any, new: Any, name: str) -> Any:
         return _as_type(new, old, name)
     if len(olds) != len(news) or any(a[0] != b[0] for a, b in zip(olds, news)):
         raise compile_error(
-            f"`{name}` has another structure after a round of the loop than before: {type(old).__name__}, {type(new).__name__}"
+            f"`{name}` has another structure after a round of the loop than before, {_structure(old)} and then {_structure(new)}: "
+            f"carried variables keep theirs. To collect values start with an array, as in {name} = cn.zeros(cn.UInt[8], n), and write "
+            f"{name}[i] = v"
         )
     fresh = iter([_coerced_leaf(a, b, name) for (_, a), (_, b) in zip(olds, news)])
     return _tree.rebuild(new, lambda _: next(fresh))
+
+
+def _structure(value: Any) -> str:
+    kind = type(value).__name__
+    return f"a {kind} of {len(value)}" if isinstance(value, (list, tuple, dict)) else f"a {kind}"
 
 
 def _coerced_leaf(old: Any, new: Any, name: str) -> Any:
@@ -290,7 +299,7 @@ def _loop_recorded(
     for w in _flatten(before):
         words._usable(w)
     builder = target.builder
-    with refusals(), target.block("loop of cn.range") as scope:
+    with refusals(), target.block("a loop of cn.range") as scope:
         counter, refs = builder.begin_for(len(rounds), [w.ref for w in _flatten(before) + watched])
         inside = _rewrap(before, refs, target)
         if watched:
@@ -326,6 +335,11 @@ def map(function: Callable[..., Any], *arrays: Any) -> Any:
     trips = flat[0].shape[0]
     if any(leaf.shape[0] != trips for leaf in flat):
         raise compile_error(f"cn.map over arrays of different lengths: {', '.join(str(leaf.shape[0]) for leaf in flat)}")
+    with unchanged("the function of cn.map", function):
+        return _mapped(function, arrays, trips)
+
+
+def _mapped(function: Callable[..., Any], arrays: tuple[Any, ...], trips: int) -> Any:
     target = current()
     if target.clear:
         import builtins
@@ -333,7 +347,7 @@ def map(function: Callable[..., Any], *arrays: Any) -> Any:
         rows = [function(*(_tree.rebuild(array, lambda leaf: leaf[k]) for array in arrays)) for k in builtins.range(trips)]  # noqa: B023
         return _stacked(rows)
     if isinstance(target, Rehearsal):
-        with target.block("map of cn.map"):
+        with target.block("a map of cn.map"):
             result = _plain_leaves(function(*(_item(array, target) for array in arrays)))
         return _outside(result, trips, target)
     assert isinstance(target, Recorder)
@@ -395,7 +409,7 @@ def _map_recorded(target: Recorder, function: Callable[..., Any], arrays: tuple[
     flat = _tree.secrets(arrays)
     for leaf in flat:
         words._usable(leaf.w)
-    with refusals(), target.block("map of cn.map") as scope:
+    with refusals(), target.block("a map of cn.map") as scope:
         refs = iter(target.builder.begin_map(trips, [leaf.w.ref for leaf in flat]))
         items = _tree.rebuild(
             arrays, lambda leaf: Secret(leaf.elem, leaf.shape[1:], W(next(refs), lanes_of(leaf.shape[1:]), leaf.elem.width, scope))
@@ -437,16 +451,17 @@ def branch(
     if condition.elem != Bit or condition.shape:
         raise compile_error(f"`if` on {_shown(condition)}: it takes one revealed Bit")
     target = current()
-    if target.clear:
-        return (then if condition.w.ref[0] else otherwise)(*(_copied(value) for value in before))
-    if isinstance(target, Rehearsal):
-        return _agreed(_side(target, then, before), _side(target, otherwise, before), names)[0]
-    assert isinstance(target, Recorder)
-    return _branch_recorded(target, condition, (then, otherwise), names, before)
+    with unchanged("an `if` on a revealed bit", then, otherwise):
+        if target.clear:
+            return (then if condition.w.ref[0] else otherwise)(*(_copied(value) for value in before))
+        if isinstance(target, Rehearsal):
+            return _agreed(_side(target, then, before), _side(target, otherwise, before), names)[0]
+        assert isinstance(target, Recorder)
+        return _branch_recorded(target, condition, (then, otherwise), names, before)
 
 
 def _side(target: Target, block: Callable[..., tuple[Any, ...]], before: tuple[Any, ...]) -> tuple[Any, ...]:
-    with target.block("branch of if"):
+    with target.block("a branch of if"):
         after = block(*(_inside(value, target) for value in before))
     return tuple(_inside(value, target) for value in after)
 
@@ -483,7 +498,7 @@ def _branch_recorded(
         target.builder.begin_if(condition.w.ref)
         for number, block in enumerate(blocks):
             target.overflow = start
-            with target.block("branch of if"):
+            with target.block("a branch of if"):
                 after = block(*(_copied(value) for value in before))
                 after = tuple(_typed_side(value, of, name) for value, of, name in zip(after, shapes, names))
                 results = _flatten(after) + _watched(target)

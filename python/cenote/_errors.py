@@ -72,7 +72,8 @@ _BY_FAULT: dict[str, type[Error]] = {
 
 def of_fault(kind: str, message: str) -> Error:
     """The exception for a fault of the engine, by the name of its class."""
-    return _BY_FAULT.get(kind, InternalError)(message)
+    # "misuse" is a word of the engine's; the class says as much.
+    return _BY_FAULT.get(kind, InternalError)(message.replace("misuse: ", "", 1) if kind == "misuse" else message)
 
 
 def user_frame() -> FrameType | None:

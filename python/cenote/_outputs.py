@@ -125,6 +125,8 @@ def as_array(slot: Slot, found: list[int] | None) -> Any:
 def collect(result: Any, spec: Any, statics: Mapping[str, Any], to: str, program: str) -> Outputs:
     """The outputs for what a function returned and what it says that it returns; sizes may be text over ``statics``."""
     slots: list[Slot] = []
+    if result is None:
+        raise CompileError(f"{program} returns nothing: return what somebody shall learn")
     structure = _Collector(statics, to, program, slots).part(result, spec, "")
     if not slots:
         raise CompileError(f"{program} returns nothing secret: return what somebody shall learn")

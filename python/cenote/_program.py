@@ -18,7 +18,7 @@ from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
 from ._records import build
-from ._types import Array, Deferred, Ported, Scalar, is_type, resolve
+from ._types import Array, Deferred, Ported, Scalar, is_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -109,7 +109,7 @@ class Program:
         to do, on a line of this round trip and rate; the command ``cenote program cost`` prices for a measured machine.
         """
         try:
-            return _native.price(self._native, backend, pool, rho, rtt_ms, mbit)
+            return _native.price(self._native, backend, _pool(backend, pool), rho, rtt_ms, mbit)
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
@@ -170,7 +170,7 @@ class Program:
         """
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
-        options = {"backend": backend, "pool": pool, "rho": rho}
+        options = {"backend": backend, "pool": _pool(backend, pool), "rho": rho}
         total = int(self.cost()["ands"])
         reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
@@ -185,12 +185,27 @@ class Program:
         return f"<program {self.name}({inputs}) {self.digest[:16]}>"
 
 
+def _pool(backend: str, pool: int | None) -> int | None:
+    """The size of the pool, if there can be one."""
+    if pool is None:
+        return None
+    if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
+        raise InputError(f"pool={pool!r}: a pool has a positive whole number of items; None leaves it to the backend")
+    if backend in ("yao", "plain"):
+        raise InputError(f"pool={pool!r}: `{backend}` has no pool; leave it out, or use wrk or jimu")
+    return pool
+
+
 def load(path: str | os.PathLike[str]) -> Program:
     """A program from a file that :meth:`Program.save` wrote, in either form. Its inputs are its ports, one by one."""
     data = Path(path).read_bytes()
+    if data[:1] != b"\x89" and data.lstrip()[:1] not in (b"c", b"#"):
+        raise CompileError(
+            f"{os.fspath(path)}: this is no program of Cenote: a text begins with `cenote 1`; of a circuit file make one with "
+            "`cenote program from-circuit`"
+        )
     try:
-        text = data.decode("utf-8") if data.lstrip()[:7] == b"cenote " else None
-        native = _native.Program.from_bytes(data) if text is None else _native.Program.parse_text(text)
+        native = _native.Program.from_bytes(data) if data[:1] == b"\x89" else _native.Program.parse_text(data.decode("utf-8"))
     except ValueError as error:
         raise CompileError(f"{os.fspath(path)}:{error}") from None
     inputs = {name: Ported(owner, _port_type(kind, frac, lanes, width)) for name, owner, kind, frac, lanes, width in native.inputs()}
@@ -246,6 +261,11 @@ class ProgramFunction:
             elif parameter.default is not inspect.Parameter.empty:
                 statics[name] = parameter.default
             else:
+                if is_type(parameter.annotation):
+                    shown = type_name(parameter.annotation)
+                    raise CompileError(
+                        f"{self.__name__}: `{name}` belongs to nobody: write {name}: cn.Garbler[{shown}] or {name}: cn.Evaluator[{shown}]"
+                    )
                 raise CompileError(
                     f"{self.__name__}: `{name}` has no secret type, so its value is fixed when the program is compiled: "
                     f"{self.__name__}.compile({name}=..). For an input annotate it, as in {name}: cn.Garbler[cn.UInt[32]]"
@@ -302,7 +322,10 @@ class ProgramFunction:
                 for name, ported in inputs.items():
                     leaves = []
                     for port, elem, shape, lanes in _bind.ports(name, ported.type):
-                        ref = builder.input(port, ported.party, elem.kind, elem.frac, lanes, elem.width)
+                        try:
+                            ref = builder.input(port, ported.party, elem.kind, elem.frac, lanes, elem.width)
+                        except _native.BuildError as refusal:
+                            raise CompileError(f"{self.__name__}: input `{port}`: {refusal}") from None
                         leaves.append(Secret(elem, shape, W(ref, lanes, elem.width, target.scope)))
                     args[name] = build(ported.type, iter(leaves))
                 outputs = self._finished(self._called(args), statics, target)

@@ -26,6 +26,8 @@ ProgressOption = Union[bool, Callable[[int, int], None], None]
 
 #: How often an interruption is looked for, in seconds.
 _TICK = 0.1
+#: Figures of a report that are whole numbers.
+_COUNTS = {"bytes_sent", "bytes_received", "rounds", "kappa"}
 #: How long one party may go on after the other has failed, in seconds.
 _GRACE = 5.0
 
@@ -173,12 +175,12 @@ def _attend(
 
 
 def _next(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None) -> tuple[str, dict[str, Any]]:
-    while True:
+    while deadline is None or time.monotonic() < deadline:
         # A bounded wait lets Ctrl-C through on every platform.
+        wait = _TICK if deadline is None else max(0.0, min(_TICK, deadline - time.monotonic()))
         with contextlib.suppress(queue.Empty):
-            return lines.get(timeout=_TICK)
-        if deadline is not None and time.monotonic() > deadline:
-            raise LimitError("the run took longer than its time limit; both parties were ended")
+            return lines.get(timeout=wait)
+    raise LimitError("the run took longer than its time limit; both parties were ended")
 
 
 def _failure(role: str, message: dict[str, Any]) -> Error:
@@ -200,6 +202,7 @@ def _reports(
             raise
         if "report" in message:
             report = message["report"]
+            report.update({name: int(report[name]) for name in _COUNTS & report.keys()})
             report["outputs"] = [None if words is None else base64.b64decode(words) for words in report["outputs"]]
             reports[role] = report
         elif "failure" in message:

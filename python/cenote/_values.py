@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _arith as arith
 from . import _words as words
@@ -11,6 +11,12 @@ from ._convert import as_secret, cast, constant, nest, plain
 from ._errors import compile_error
 from ._types import Scalar, Shape, UInt, lanes_of
 from ._words import Affine, LoopVariable, W
+
+#: What NumPy has as methods and functions, and this package as functions of the same name.
+_FUNCTIONS = {
+    *("all", "any", "argmax", "argmin", "broadcast_to", "concatenate", "matmul"),
+    *("max", "min", "sort", "stack", "sum", "transpose", "where"),
+}
 
 
 class Index:
@@ -332,6 +338,16 @@ class Secret:
         self.w = set_item(self, key, value)
 
     # ---- what secrets are not -----------------------------------------------------------------------------------------------
+
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
+        name = function.__name__
+        ours = f"cn.{name}" if name in _FUNCTIONS else "the functions of cenote"
+        raise compile_error(f"NumPy's {name} takes no secrets: use {ours}")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # hasattr asks as well, so it is no CompileError.
+        hint = f": write cn.{name}(x)" if name in _FUNCTIONS else ""
+        raise AttributeError(f"a secret has no `{name}`{hint}", name=name, obj=self)
 
     def __bool__(self) -> bool:
         if self.public:

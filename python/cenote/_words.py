@@ -118,7 +118,7 @@ def _chain(scope: Scope | None) -> Iterator[Scope]:
 
 
 def _kind(what: str) -> str:
-    return what.split(" ", 1)[0]
+    return what.removeprefix("a ").split(" ", 1)[0]
 
 
 class Rehearsal(Target):

@@ -460,9 +460,57 @@ def _rounds(x, y):
 
 
 def _escape(x, y):
+    kept = x
+
+    def keep(v):
+        nonlocal kept
+        kept = v
+
+    for _i in cn.range(3):
+        keep(x + y)
+    return kept
+
+
+def _collect(x, y):
     kept = []
     for _i in cn.range(3):
-        kept.append(x + y)
+        kept.append(x)
+    return kept[0]
+
+
+def _collect_elsewhere(x, y):
+    kept = {"all": []}
+
+    def keep(v):
+        kept["all"].append(v)
+
+    for _i in cn.range(3):
+        kept["all"].append(y)
+        keep(x)
+    return kept["all"][0]
+
+
+def _collect_in_map(x, y):
+    kept = []
+
+    def keep(v):
+        kept.append(x)
+        return v
+
+    return cn.map(keep, cn.stack([x, y]))
+
+
+def _collect_in_if(x, y):
+    kept = []
+    if cn.reveal(x > y):
+        kept.append(x)
+    return y
+
+
+def _grow(x, y):
+    kept = [x]
+    for _i in cn.range(3):
+        kept = [*kept, y]
     return kept[0]
 
 
@@ -507,7 +555,12 @@ def _iterate(x, y):
         (_break, "`break` inside a loop of cn.range", "break"),
         (_round, "has no value while the program is written", "if i:"),
         (_rounds, "the number of rounds must be a public number", "for _i in cn.range(x):"),
-        (_escape, "it was made inside of loop of cn.range, which has ended", None),
+        (_escape, "it was made inside of a loop of cn.range, which has ended", None),
+        (_collect, "the list `kept` is changed inside of a loop of cn.range", "for _i in cn.range(3):"),
+        (_collect_elsewhere, "the dict `kept` is changed inside of a loop of cn.range", "for _i in cn.range(3):"),
+        (_collect_in_map, "the list `kept` is changed inside of the function of cn.map", "return cn.map(keep"),
+        (_collect_in_if, "the list `kept` is changed inside of an `if` on a revealed bit", "if cn.reveal(x > y):"),
+        (_grow, "another structure after a round of the loop than before, a list of 1 and then a list of 2", "for _i in cn.range(3):"),
         (_sealed, "pass it as an argument", "return v + y"),
         (_plain, "output n is the plain value 3", None),
         (_iterate, "for i in cn.range", "return [x for _ in cn.range(3)]"),
@@ -537,13 +590,15 @@ def test_signatures_are_checked():
 
     for text, message in [
         ("x", "`x` has no secret type"),
+        ("x: cn.UInt[8]", "`x` belongs to nobody: write x: cn.Garbler[UInt[8]] or x: cn.Evaluator[UInt[8]]"),
+        ("x: cn.Garbler[cn.Array[cn.UInt[8], 0]]", "input `x`: 0xb8 is empty"),
         ("x: int", "its value is fixed when the program is compiled"),
         ("x: cn.Both[cn.Bit]", "belongs to one party"),
         ('x: cn.Garbler[cn.UInt["n"]]', "cannot be computed from the parameters"),
     ]:
         with pytest.raises(cn.CompileError, match=re.escape(message)):
             compiled(text)
-    for body, message in [("return 3", "plain value 3"), ("pass", "plain value None"), ("return {}", "returns nothing secret")]:
+    for body, message in [("return 3", "plain value 3"), ("pass", "returns nothing: return what"), ("return {}", "returns nothing secret")]:
         with pytest.raises(cn.CompileError, match=message):
             compiled("x: cn.Garbler[cn.Bit]", body)
     scope = {"cn": cn}
@@ -598,3 +653,20 @@ def test_tracing_is_fast():
     assert made.cost()["statements"] >= 10_000
     # Several times what it takes, for busy machines.
     assert seconds < 2.0
+
+
+def test_numpys_names_lead_to_those_of_this_package():
+    np = pytest.importorskip("numpy")
+
+    @cn.program
+    def method(x: cn.Garbler[cn.Array[cn.UInt[8], 3]]):
+        return x.sum()
+
+    @cn.program
+    def numpys(x: cn.Garbler[cn.Array[cn.UInt[8], 3]]):
+        return np.sum(x)
+
+    with pytest.raises(AttributeError, match=re.escape("a secret has no `sum`: write cn.sum(x)")):
+        method.compile()
+    with pytest.raises(cn.CompileError, match=re.escape("NumPy's sum takes no secrets: use cn.sum")):
+        numpys.compile()

@@ -1,6 +1,7 @@
 """Compiled programs: files, costs, secure runs in two processes."""
 
 import os
+import queue
 import random
 import signal
 import subprocess
@@ -124,6 +125,9 @@ def test_files_in_both_forms(tmp_path):
     (tmp_path / "bad.cenote").write_bytes(made.to_bytes()[:-1])
     with pytest.raises(cn.CompileError):
         cn.load(tmp_path / "bad.cenote")
+    (tmp_path / "adder.txt").write_text("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n")
+    with pytest.raises(cn.CompileError, match=r"adder\.txt: this is no program of Cenote.*from-circuit"):
+        cn.load(tmp_path / "adder.txt")
 
 
 def test_costs_do_not_expand_loops():
@@ -212,6 +216,14 @@ def test_a_time_limit_ends_both_parties():
     assert not _children(os.getpid())
 
 
+def test_messages_do_not_put_the_end_off():
+    lines = queue.Queue()
+    lines.put(("garbler", {"done": 1}))
+    with pytest.raises(cn.LimitError, match="time limit"):
+        _run._next(lines, time.monotonic() - 1)
+    assert _run._next(lines, None) == ("garbler", {"done": 1})
+
+
 def _children(process):
     found = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(process)], capture_output=True, text=True, check=False).stdout
     return [line for line in found.splitlines() if "Z" not in line and "ps" not in line.split()[-1]] if "cenote" in found else []
@@ -267,6 +279,8 @@ def test_a_party_that_dies_is_reported():
     ("options", "error", "message"),
     [
         ({"backend": "mpc"}, cn.InputError, "there is no backend `mpc`"),
+        ({"pool": 0}, cn.InputError, "pool=0: a pool has a positive whole number"),
+        ({"pool": 100, "backend": "yao"}, cn.InputError, "pool=100: `yao` has no pool"),
         ({"rho": 41}, cn.PolicyError, "rho is 40, 64 or 80"),
         ({"pool": 10}, cn.PolicyError, "a pool of 10 items is too small"),
     ],
