@@ -55,7 +55,8 @@ def close(result, expected, tolerance):
 def main(examples, arguments=None):
     """``python -m programs.NAME [--backend wrk]``."""
     parser = argparse.ArgumentParser(description="Runs the example between two parties on this machine.")
-    parser.add_argument("--backend", default="plain", help="plain, which is not secure (the default), yao or wrk")
+    backends = ("plain", "yao", "wrk", "jimu")
+    parser.add_argument("--backend", default="plain", choices=backends, help="plain, which is not secure (the default), or another")
     options = parser.parse_args(arguments)
     for example in examples:
         result = example.run_local(options.backend)

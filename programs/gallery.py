@@ -30,9 +30,9 @@ their examples, and tests keep both it and the results true. Each program is a f
 | `example.py`, `data.py` | real inputs; where the data come from says [data](../data) |
 | `vectors.json` | smallest, typical and boundary values with their results |
 
-`python -m programs.NAME` runs the example between two parties on this machine and compares the result with the reference: on the
-backend `plain`, which is fast and not secure, or on another with `--backend wrk`. Programs cost ANDs; exclusive ors are free, and bytes and
-time follow from the ANDs.
+With the package installed ([python.md](python.md)), `python -m programs.NAME` in the root of the repository runs the example between two
+parties on this machine and compares the result with the reference: on the backend `plain`, which is fast and not secure, or on another with
+`--backend wrk`. Programs cost ANDs; exclusive ors are free, and bytes and time follow from the ANDs.
 
 """
 
