@@ -3,7 +3,7 @@
 use cenote_circuit::Clear;
 
 use crate::apply::{apply, work};
-use crate::fold::{Fold, Folded};
+use crate::fold::Folded;
 use crate::op::{Constant, Op};
 use crate::run_value::Value;
 use crate::shape::Shape;
@@ -38,11 +38,10 @@ pub(crate) fn computed(
     let width = shapes.first()?.width as usize;
     let found = match op {
         Op::Word(op, attrs) => {
-            let bits: Vec<Vec<Folded<bool>>> = values.map(Value::into_bits).collect();
-            let operands: Vec<_> =
-                shapes.iter().copied().zip(bits.iter().map(Vec::as_slice)).collect();
-            let Ok(results) = apply(&mut Fold(&mut Clear), *op, attrs, &operands);
-            results.into_iter().map(Value::of).collect()
+            let values: Vec<Value<bool>> = values.collect();
+            let operands: Vec<_> = shapes.iter().copied().zip(&values).collect();
+            let Ok(results) = apply(&mut Clear, *op, attrs, &operands);
+            results
         }
         Op::Lanes { at, count, stride } if at.terms.is_empty() => {
             vec![values.next()?.lanes(width, at.position(&[]), *count as usize, *stride)]
