@@ -154,20 +154,20 @@ fn sum<G: Gates>(
     Ok(out)
 }
 
+/// The lanes of each group joined by `op`. All groups halve together, so that a round is one batch.
 fn reduce<G: Gates>(
     g: &mut G,
     op: WordOp,
     groups: usize,
     value: Operand<'_, G::Wire>,
 ) -> Result<Vec<G::Wire>, G::Error> {
-    let lanes = words(value);
-    let mut groups: Vec<Vec<Vec<G::Wire>>> =
-        lanes.chunks(lanes.len() / groups).map(<[_]>::to_vec).collect();
-    // All groups halve together, so that a round is one batch.
-    while groups.first().is_some_and(|group| group.len() > 1) {
-        let half = groups[0].len() / 2;
+    let width = value.0.width as usize;
+    let (mut bits, mut lanes) = (value.1.to_vec(), value.0.lanes as usize / groups);
+    while lanes > 1 {
+        let half = lanes / 2 * width;
         let side = |from: usize| -> Vec<G::Wire> {
-            groups.iter().flat_map(|group| group[from..from + half].concat()).collect()
+            let groups = bits.chunks(lanes * width);
+            groups.flat_map(|group| group[from..from + half].iter().cloned()).collect()
         };
         let (left, right) = (side(0), side(half));
         let joined = match op {
@@ -175,14 +175,12 @@ fn reduce<G: Gates>(
             WordOp::Ror => gadgets::or_bits(g, &left, &right)?,
             _ => g.xor_many(&left, &right)?,
         };
-        let width = value.0.width as usize;
-        let mut joined = joined.chunks(width).map(<[G::Wire]>::to_vec);
-        for group in &mut groups {
-            let odd = group.split_off(2 * half);
-            *group = joined.by_ref().take(half).chain(odd).collect();
-        }
+        let odd = bits.chunks(lanes * width).map(|group| &group[2 * half..]);
+        let joined = joined.chunks(half).zip(odd);
+        bits = joined.flat_map(|(joined, odd)| joined.iter().chain(odd).cloned()).collect();
+        lanes = lanes.div_ceil(2);
     }
-    Ok(groups.concat().concat())
+    Ok(bits)
 }
 
 /// Signed numbers with their signs flipped sort as unsigned ones do.

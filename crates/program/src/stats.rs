@@ -46,6 +46,8 @@ pub struct Stats {
     pub statements: u64,
     /// Bits that all statements together give: what is moved about in memory.
     pub moved_bits: u64,
+    /// Gates, statements and bits that were looked at to count the others: what counting takes.
+    pub counted: u64,
 }
 
 /// A module so large that even its loop bodies, each taken once, are too much to count.
@@ -108,7 +110,7 @@ impl Module {
         let inputs = params.iter().map(|shape| Value::Secret(vec![0; shape.bits()]));
         let outputs = call(self, &mut tally, body, inputs.collect())?;
         opaque(&mut tally, outputs)?;
-        Ok(tally.stats)
+        Ok(Stats { counted: tally.looked_at, ..tally.stats })
     }
 }
 

@@ -27,8 +27,9 @@ pub(crate) fn price<'py>(
             let config = config(backend, pool, rho, stats.ands)?;
             let demand = Demand::new(stats, &module.signature());
             let plan = Plan::new(&config, &demand)?;
-            let speed = Machine::TYPICAL.speed(config.backend);
-            let seconds = plan.times(speed, &demand, Link { rtt_ms, mbit }).total();
+            let seconds = plan
+                .times(&Machine::TYPICAL, config.backend, &demand, Link { rtt_ms, mbit })
+                .total();
             Ok((plan, seconds))
         })
         .map_err(|fault: Fault| raised(&fault))?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use cenote_engine::cost::{Demand, MACHINE_VERSION, Machine, Plan, Speed};
 use cenote_engine::{Backend, Role};
@@ -45,11 +46,16 @@ impl Probe {
 
     /// A program that does mostly one thing, for about a tenth of a second on `backend`.
     fn text(self, backend: Backend) -> String {
-        // Conjunctions are what backends differ in.
+        // Conjunctions and inputs are what backends differ in.
         let slow = |trips: u32| match backend {
             Backend::Plain | Backend::Yao => 8 * trips,
             Backend::Wrk => trips,
             Backend::Jimu => trips / 8,
+        };
+        let bits = match backend {
+            Backend::Plain | Backend::Yao => 1 << 18,
+            Backend::Wrk => 1 << 17,
+            Backend::Jimu => 1 << 16,
         };
         match self {
             Probe::Start => repeated(1, 1, "and %3, %4"),
@@ -60,11 +66,10 @@ impl Probe {
             Probe::Evaluated => repeated(slow(24), 8192, "and %3, %4"),
             Probe::Batch => repeated(slow(48), 4096, "neg %3"),
             Probe::Input(owner) => {
-                let bits = slow(1 << 15);
                 let owner = owner.name();
                 format!(
                     "cenote 1\nprogram probe \"measures this machine\"\n\
-                     input a: {owner} bits {bits}xb1\n{{\n%r = rxor{{groups=1}} %0\n}}\n\
+                     input a: {owner} bits {bits}xb1\n{{\n%r = lanes{{at=0, count=1, stride=1}} %0\n}}\n\
                      output c: both bits %r\n"
                 )
             }
@@ -165,8 +170,18 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
         }
         *machine.speed_mut(backend) = lessons.speed;
     }
+    machine.counted_s = counting()?;
     bar.finish_and_clear();
     Ok(machine)
+}
+
+/// Seconds of counting a gate of a program.
+fn counting() -> Result<f64, Failure> {
+    let text = repeated(1, 4096, "mul %3, %4");
+    let module = Module::parse_text(&text).map_err(|e| Failure::internal(e.to_string()))?;
+    let start = Instant::now();
+    let stats = module.stats().map_err(|error| Failure::internal(error.to_string()))?;
+    Ok(start.elapsed().as_secs_f64() / stats.counted as f64)
 }
 
 /// What the probes so far told of a backend.
@@ -202,6 +217,7 @@ impl Lessons {
     fn learn(&mut self, probe: Probe, plan: &Plan, demand: &Demand, trial: &Trial) {
         let (speed, stats) = (&mut self.speed, &demand.stats);
         let rest = (trial.online_s - self.start_s - speed.online(plan, demand)).max(0.0);
+        let made = plan.made * speed.made_s;
         let each = |count: f64| rest / count.max(1.0);
         match probe {
             Probe::Start => {
@@ -220,8 +236,10 @@ impl Lessons {
             }
             Probe::Batch => speed.batch_s = each(stats.batches as f64),
             Probe::Input(owner) => {
+                // What is prepared for inputs is not in `made`, or dearer than other items are.
+                let prepared = (trial.preprocess_s - made).max(0.0);
                 let bits = stats.garbler_input_bits + stats.evaluator_input_bits;
-                speed.input_s[owner as usize] = each(bits as f64);
+                speed.input_s[owner as usize] = (rest + prepared) / bits.max(1) as f64;
             }
         }
     }

@@ -60,7 +60,7 @@ fn predicted(
     link: Link,
 ) -> Map<String, Value> {
     let total = plan.total();
-    let times = plan.times(machine.speed(backend), demand, link);
+    let times = plan.times(machine, backend, demand, link);
     let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
     let items: Vec<Value> = plan
         .items

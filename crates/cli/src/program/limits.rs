@@ -46,7 +46,7 @@ pub(crate) fn check(
     role: Role,
 ) -> Result<Result<(), Excess>, Failure> {
     let plan = Plan::new(config, demand).map_err(Failure::unusable)?;
-    let seconds = plan.times(machine.speed(config.backend), demand, Link::LAN).total();
+    let seconds = plan.times(machine, config.backend, demand, Link::LAN).total();
     let memory = plan.memory[role as usize].saturating_add(machine.process_bytes);
     let [out, back] = plan.total().bytes;
     Ok(limits.check(&demand.stats, out.saturating_add(back), seconds, memory))

@@ -148,12 +148,13 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     let fresh = refills.saturating_mul(pool.batch as u64);
     let made = fresh.saturating_add(pool.capacity as u64);
     plan.items.push(Items { what, width, made, pool: pool.capacity as u64 });
-    let kept = [NUMBER, costs::row_bytes(item, params) as u64];
-    for (memory, kept) in plan.memory.iter_mut().zip(kept) {
-        let kept = if params.switches.compact { 8 } else { kept } * pool.capacity as u64;
-        let ready = costs::ready_bytes(item, params) as u64 * buckets as u64;
-        let fresh = costs::row_bytes(item, params) as u64 * pool.batch as u64;
-        *memory = memory.saturating_add(kept + ready + fresh);
+    // The garbler knows an item by its number and makes its parts from a seed when it needs them.
+    let row = [NUMBER, costs::row_bytes(item, params) as u64];
+    let ready = [NUMBER * pool.bucket as u64, costs::ready_bytes(item, params) as u64];
+    for (memory, (row, ready)) in plan.memory.iter_mut().zip(row.into_iter().zip(ready)) {
+        let kept = if params.switches.compact { 8 } else { row } * pool.capacity as u64;
+        let made = ready * buckets as u64 + row * pool.batch as u64;
+        *memory = memory.saturating_add(kept + made);
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Machine {
     pub wrk: Speed,
     /// Garbled cores.
     pub jimu: Speed,
+    /// Seconds that a unit of [`Stats::counted`](cenote_program::Stats::counted) takes.
+    pub counted_s: f64,
     /// Bytes of a process that does nothing.
     pub process_bytes: u64,
 }
@@ -115,6 +117,7 @@ impl Machine {
             statement_s: 3e-7,
             input_s: [1e-7; 2],
         },
+        counted_s: 1e-8,
         process_bytes: 8 << 20,
     };
 

@@ -85,13 +85,14 @@ impl Plan {
         self.setup.and(self.preprocess).and(self.online)
     }
 
-    /// Seconds of each phase on a link, with the figures of a machine for the backend of this plan. In
-    /// each, computing, the line and waiting for answers go side by side as far as they can: the slower
+    /// Seconds of each phase on a link, with the figures of a machine, `backend` that of this plan. In each, computing, the line and waiting for answers go side by side as far as they can: the slower
     /// of the first two counts, and all waiting.
     #[must_use]
-    pub fn times(&self, speed: &Speed, demand: &Demand, link: Link) -> Times {
+    pub fn times(&self, machine: &Machine, backend: Backend, demand: &Demand, link: Link) -> Times {
+        let speed = machine.speed(backend);
+        let counting = demand.stats.counted as f64 * machine.counted_s;
         Times {
-            setup_s: link.seconds(&self.setup, speed.setup_s),
+            setup_s: link.seconds(&self.setup, speed.setup_s + counting),
             preprocess_s: link.seconds(&self.preprocess, self.made * speed.made_s),
             online_s: link.seconds(&self.online, speed.online(self, demand)),
         }
@@ -101,7 +102,7 @@ impl Plan {
 /// Seconds of the phases of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
-    /// Starting, connecting, handshake, base OTs.
+    /// Starting, counting, connecting, handshake, base OTs.
     pub setup_s: f64,
     /// Filling and refilling pools.
     pub preprocess_s: f64,

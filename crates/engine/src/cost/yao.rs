@@ -7,9 +7,8 @@ use super::flow::{Flow, packed};
 use super::{Demand, Plan};
 use crate::backends::yao::{FRAME, PIECE};
 
-/// Bytes of a live bit: its label beside a mark whether it is known, and a copy for the operation that
-/// reads it.
-const LIVE: u64 = 64;
+/// Bytes of a live bit: its label, and a copy for the operation that reads it.
+const LIVE: u64 = 32;
 /// Tables of a frame and buffers of the connection.
 const FIXED: u64 = 2 << 20;
 
