@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use cenote_circuit::Gates;
 use cenote_circuit::gadgets::{self, Order};
 
+use crate::division::divide;
 use crate::each_lane::{each_lane, is_each_lane};
 use crate::extra;
 use crate::fold::{Fold, Folded};
@@ -28,6 +29,9 @@ pub(crate) fn apply<G: Gates>(
         && let Some(bits) = without_constants(g, op, attrs, &args, None)?
     {
         return Ok(vec![Value::Secret(bits)]);
+    }
+    if matches!(op, DivRem | DivRemS) {
+        return divide(g, op, args);
     }
     if is_each_lane(op) {
         return each_lane(g, op, args);

@@ -12,6 +12,7 @@ mod binary;
 mod builder;
 mod constants;
 mod cycles;
+mod division;
 mod each_lane;
 mod extra;
 mod fold;

@@ -64,3 +64,40 @@ fn the_codes_of_the_binary_form_are_those_of_the_page() {
         WordOp::ALL.iter().enumerate().map(|(code, op)| format!("{code} {}", op.name())).collect();
     assert!(words.join(" ").contains(&codes.join(", ")), "{}", codes.join(", "));
 }
+
+/// A division of words of `width` bits, the operands of which are extended from these shapes.
+fn division(op: &str, width: u32, operands: [&str; 2]) -> Module {
+    let [a, b] = operands;
+    Module::parse_text(&format!(
+        "cenote 1 program p \"\" input a: garbler bits {a} input b: garbler bits {b}
+         {{
+           %a = zext{{width={width}}} %0
+           %b = zext{{width={width}}} %1
+           %q, %r = {op} %a, %b
+         }}
+         output q: both bits %q output r: both bits %r"
+    ))
+    .unwrap()
+}
+
+#[test]
+fn a_division_looks_at_no_known_zeros() {
+    let bits = |value: u32, width: u32| (0..width).map(move |i| value >> i & 1 == 1);
+    for (n, m) in (1..6).flat_map(|n| (1..6).map(move |m| (n, m))) {
+        let places = || (0..1u32 << n).flat_map(|a| (0..1u32 << m).map(move |b| (a, b)));
+        let inputs = |x: u32, y: u32| {
+            let a: Vec<bool> = places().flat_map(|(a, _)| bits(a, x)).collect();
+            [a, places().flat_map(|(_, b)| bits(b, y)).collect()]
+        };
+        for op in ["divrem", "divrems"] {
+            let shape = |width: u32| format!("{}xb{width}", 1 << (n + m));
+            let narrow = division(op, 6, [&shape(n), &shape(m)]).evaluate(&inputs(n, m));
+            let wide = division(op, 6, [&shape(6), &shape(6)]).evaluate(&inputs(6, 6));
+            assert_eq!(narrow, wide, "{op} of {n} by {m} bits");
+        }
+    }
+    let ands = |op, operands| division(op, 40, operands).stats().unwrap().ands;
+    let cases = [["b40", "b40"], ["b40", "b12"], ["b12", "b40"], ["b12", "b12"]];
+    assert_eq!(cases.map(|case| ands("divrem", case)), [976, 487, 167, 135]);
+    assert_eq!(cases.map(|case| ands("divrems", case)), [1134, 633, 220, 137]);
+}
