@@ -19,6 +19,16 @@ pub enum Folded<W> {
 
 use Folded::{Known, Wire};
 
+impl<W: Clone> Folded<W> {
+    /// The wire of a bit that is not known.
+    pub fn wire(&self) -> Option<W> {
+        match self {
+            Known(_) => None,
+            Wire(wire) => Some(wire.clone()),
+        }
+    }
+}
+
 impl<'m, G: Gates + ?Sized> Folding<'m, G> {
     /// Folds constants in front of `inner`.
     pub fn new(inner: &'m mut G) -> Self {
@@ -70,7 +80,8 @@ impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
         a: &[Self::Wire],
         b: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let wires = |bits: &[Self::Wire]| bits.iter().map(secret).collect::<Option<Vec<G::Wire>>>();
+        let wires =
+            |bits: &[Self::Wire]| bits.iter().map(Folded::wire).collect::<Option<Vec<G::Wire>>>();
         if let (Some(a), Some(b)) = (wires(a), wires(b)) {
             return Ok(self.0.xor_many(&a, &b)?.into_iter().map(Wire).collect());
         }
@@ -107,14 +118,15 @@ impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
         selects: &[Self::Wire],
         bits: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let wires = |bits: &[Self::Wire]| bits.iter().map(secret).collect::<Option<Vec<G::Wire>>>();
+        let wires =
+            |bits: &[Self::Wire]| bits.iter().map(Folded::wire).collect::<Option<Vec<G::Wire>>>();
         if let (Some(selects), Some(bits)) = (wires(selects), wires(bits)) {
             return Ok(self.0.and_groups(&selects, &bits)?.into_iter().map(Wire).collect());
         }
         let mut out = Vec::with_capacity(bits.len());
         for (select, run) in runs(selects, bits) {
-            let left: Vec<G::Wire> = run.iter().filter_map(secret).collect();
-            let mut products = match secret(select) {
+            let left: Vec<G::Wire> = run.iter().filter_map(Folded::wire).collect();
+            let mut products = match select.wire() {
                 Some(select) if !left.is_empty() => self.0.and_groups(&[select], &left)?,
                 _ => Vec::new(),
             }
@@ -176,14 +188,6 @@ impl<G: Gates + ?Sized> Folding<'_, G> {
         let difference = self.xor(a, b)?;
         let chosen = self.and(select, &difference)?;
         self.xor(&chosen, b)
-    }
-}
-
-/// The wire of a bit that is not known.
-fn secret<W: Clone>(bit: &Folded<W>) -> Option<W> {
-    match bit {
-        Known(_) => None,
-        Wire(wire) => Some(wire.clone()),
     }
 }
 

@@ -7,7 +7,6 @@ use cenote_circuit::gadgets::{self, Order};
 
 use crate::division::divide;
 use crate::each_lane::{each_lane, is_each_lane};
-use crate::extra;
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
@@ -41,7 +40,7 @@ pub(crate) fn apply<G: Gates>(
     }
     let folded: Vec<_> = args.iter().map(|(shape, value)| (*shape, value.bits())).collect();
     let folded: Vec<_> = folded.iter().map(|(shape, bits)| (*shape, &bits[..])).collect();
-    let fold = &mut Fold(g);
+    let fold = &mut Fold::new(g);
     let zero = Folded::Known(false);
     if let Some(bits) = without_constants(fold, op, attrs, &folded, Some(&zero))? {
         return Ok(vec![Value::of(bits)]);
@@ -269,7 +268,7 @@ fn mat_mul<G: Gates>(
         let sums = [width, places.len() as u32];
         let shape = Shape::vector(products, 2 * wide);
         for full in full {
-            let sum = sum(&mut Fold(g), attrs[3] == 1, &sums, (shape, &full.bits()))?;
+            let sum = sum(&mut Fold::new(g), attrs[3] == 1, &sums, (shape, &full.bits()))?;
             out.append(Value::of(sum));
         }
     }
@@ -283,17 +282,12 @@ fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::W
     let table = words(args[0]);
     let mut out = Vec::new();
     for index in words(args[1]) {
-        out.extend(extra::lookup(g, &table, &index)?);
+        out.extend(gadgets::lookup(g, &table, &index)?);
     }
     Ok(out)
 }
 
 fn store<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let (table, new) = (args[0].1, args[2].1);
-    let entries = args[0].0.lanes as usize;
-    let here = extra::one_hot(g, args[1].1, entries, &args[3].1[0])?;
-    let new: Vec<G::Wire> = (0..entries).flat_map(|_| new.iter().cloned()).collect();
-    let difference = g.xor_many(table, &new)?;
-    let changes = g.and_groups(&here, &difference)?;
-    g.xor_many(table, &changes)
+    let table = words(args[0]);
+    Ok(gadgets::store(g, &table, args[1].1, args[2].1, &args[3].1[0])?.concat())
 }

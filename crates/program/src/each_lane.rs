@@ -67,7 +67,7 @@ pub(crate) fn each_lane<G: Gates>(
     let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
     if lanes == 1 {
         let words: Vec<_> = args.iter().map(|(_, value)| value.bits().into_owned()).collect();
-        return Ok(number(&mut Fold(g), op, &words)?.into_iter().map(Value::of).collect());
+        return Ok(number(&mut Fold::new(g), op, &words)?.into_iter().map(Value::of).collect());
     }
     let group = group(args[0].0.width);
     let mut results: Values<G::Wire> = Vec::new();
@@ -99,12 +99,12 @@ impl Part {
     ) -> Result<Values<G::Wire>, G::Error> {
         let alike = args.iter().map(|(shape, value)| self.alike(*shape, value));
         if let Some(words) = alike.collect::<Option<Vec<_>>>() {
-            let results = number(&mut Fold(&mut Lanes::new(g, self.count)), op, &words)?;
+            let results = number(&mut Fold::new(&mut Lanes::new(g, self.count)), op, &words)?;
             return Ok(results.iter().map(|bits| self.join(bits)).collect());
         }
         let words: Vec<_> =
             args.iter().map(|(shape, value)| pack(self.count, self.words(*shape, value))).collect();
-        let results = number(&mut Lanes::new(&mut Fold(g), self.count), op, &words)?;
+        let results = number(&mut Lanes::new(&mut Fold::new(g), self.count), op, &words)?;
         Ok(results.iter().map(|bits| Value::of(unpack(self.count, bits))).collect())
     }
 

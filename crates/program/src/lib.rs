@@ -14,7 +14,6 @@ mod constants;
 mod cycles;
 mod division;
 mod each_lane;
-mod extra;
 mod fold;
 mod infer;
 pub mod library;

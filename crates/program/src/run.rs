@@ -537,7 +537,7 @@ fn gates<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     machine.work(circuit.wires() as u64)?;
     let args: Vec<_> = args.into_iter().map(Value::into_bits).collect();
-    let results = circuit.run(&mut Fold(machine), &args)?;
+    let results = circuit.run(&mut Fold::new(machine), &args)?;
     Ok(results.into_iter().map(Value::of).collect())
 }
 
@@ -562,8 +562,8 @@ pub(crate) fn wires<M: Machine>(
     match value {
         Value::Secret(wires) => Ok(wires),
         Value::Mixed(bits) => {
-            let mut fold = Fold(machine);
-            bits.into_iter().map(|bit| fold.wire(bit)).collect()
+            let mut fold = Fold::new(machine);
+            bits.into_iter().map(|bit| fold.unfold(bit)).collect()
         }
     }
 }
