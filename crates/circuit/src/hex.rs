@@ -42,10 +42,10 @@ pub fn value_from_hex(port: &str, bits: usize, text: &str) -> Result<Vec<bool>, 
     }
     let prefix = text.len() - digits.len();
     let mut value = Vec::with_capacity(4 * digits.len());
-    for (i, byte) in digits.bytes().enumerate().rev() {
-        let Some(digit) = char::from(byte).to_digit(16) else {
-            return Err(HexError::Digit { port: port.to_owned(), position: prefix + i + 1 });
-        };
+    if let Some(i) = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()) {
+        return Err(HexError::Digit { port: port.to_owned(), position: prefix + i + 1 });
+    }
+    for digit in digits.chars().rev().filter_map(|digit| digit.to_digit(16)) {
         value.extend(bits_of(digit.into(), 4));
     }
     let needed = value.iter().rposition(|bit| *bit).map_or(0, |top| top + 1);

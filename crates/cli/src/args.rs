@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a circuit with both parties on this machine, as two processes.
+    /// Run a program or circuit with both parties on this machine, as two processes.
     Run(RunArgs),
     /// Run one side of a computation with a peer.
     Party(PartyArgs),

@@ -130,12 +130,26 @@ impl Computation {
     }
 }
 
+/// How the names of Garble programs end.
+pub(crate) const GARBLE: &str = ".garble.rs";
+
 /// The form of a structured program, or `None` for anything else, which may be a circuit.
 pub(crate) fn form(file: &Path) -> Result<Option<Form>, Failure> {
     let unread = |error: std::io::Error| Failure::bad_input(format!("{}: {error}", file.display()));
+    let kind = std::fs::metadata(file).map_err(unread)?;
+    if kind.is_dir() {
+        let what = format!("{}: this is a directory; name a file in it", file.display());
+        return Err(Failure::bad_input(what));
+    }
     // A pipe can be read once only; circuits may come through one.
-    if !std::fs::metadata(file).map_err(unread)?.is_file() {
+    if !kind.is_file() {
         return Ok(None);
+    }
+    if file.to_string_lossy().ends_with(GARBLE) {
+        let file = file.display();
+        return Err(Failure::bad_input(format!(
+            "{file}: this is a Garble program by its name; compile it first: cenote program build {file} -o OUT"
+        )));
     }
     let mut start = Vec::new();
     let opened = File::open(file).map_err(unread)?;

@@ -15,6 +15,8 @@ use crate::exit::Failure;
 const MAX_VALUE_FILE: u64 = 4 << 20;
 /// Bytes of a row of a file, beside its digits.
 const ROW: u64 = 64;
+/// How many ports a message names.
+const SHOWN: usize = 20;
 
 /// A value and, where they were named, its owner and its port. Values are secrets: `Debug` does not
 /// show them.
@@ -77,9 +79,13 @@ fn content(text: &str, most: u64, holds: &str) -> Result<String, Failure> {
 fn hex_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
     let digits = content(text, MAX_VALUE_FILE, "one hexadecimal number")?;
     value_from_hex(&port.name, port.bits, &digits).map_err(|error| {
-        let remedy = match error {
-            HexError::Digit { .. } => "; use 0 to 9 and a to f",
-            _ => "",
+        let remedy = match (&error, &port.typed) {
+            (HexError::Digit { .. }, None) => "; it is one number of the digits 0 to 9 and a to f".into(),
+            (HexError::Digit { .. }, Some(_)) => format!(
+                "; a value without a name is one hexadecimal number: write --input {}=VALUE for its kind",
+                port.name
+            ),
+            _ => String::new(),
         };
         Failure::bad_input(format!("--input: {error}{remedy}"))
     })
@@ -110,7 +116,8 @@ pub(crate) fn in_order<'g>(
     for value in given {
         let Some(name) = &value.name else { continue };
         let place = ports.iter().position(|port| port.name == *name).ok_or_else(|| {
-            let known: Vec<&str> = ports.iter().take(20).map(|port| port.name.as_str()).collect();
+            let known: Vec<&str> =
+                ports.iter().take(SHOWN).map(|port| port.name.as_str()).collect();
             Failure::bad_input(format!(
                 "--input {name}=..: {who} has no input `{name}` to give; inputs: {}",
                 known.join(", ")
@@ -126,13 +133,22 @@ pub(crate) fn in_order<'g>(
     for place in &mut found {
         *place = place.or_else(|| rest.next());
     }
-    let placed: Option<Vec<&Given>> = found.into_iter().collect();
-    placed.filter(|_| rest.next().is_none()).ok_or_else(|| {
-        let (takes, given) = (ports.len(), given.len());
-        Failure::bad_input(format!(
-            "{who} takes {takes} values, {given} were given; repeat --input once for each port"
-        ))
-    })
+    let missing: Vec<String> = ports
+        .iter()
+        .zip(&found)
+        .filter(|(_, value)| value.is_none())
+        .take(SHOWN)
+        .map(|(port, _)| format!("--input {}=..", port.name))
+        .collect();
+    if missing.is_empty() && rest.next().is_none() {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    let (takes, given) = (ports.len(), given.len());
+    let remedy = match missing.is_empty() {
+        true => "leave the last ones out".to_owned(),
+        false => format!("add {}", missing.join(" ")),
+    };
+    Err(Failure::bad_input(format!("{who} takes {takes} values, {given} were given; {remedy}")))
 }
 
 /// The bits of a value for its port.
@@ -171,7 +187,7 @@ pub(crate) fn with_owners(
         });
         if port.owner.is_some() && owner.is_some() && port.owner != owner {
             return Err(Failure::bad_input(format!(
-                "the ports file gives `{}` to the other party; correct the file or the owner",
+                "the file gives `{}` to the other party; correct the file or the owner",
                 port.name
             )));
         }
@@ -202,7 +218,7 @@ pub(crate) fn receivers(
             (None, _) => free = true,
             (Some(named), Some(asked)) if named != asked => {
                 return Err(Failure::bad_input(format!(
-                    "--reveal-to {}: the ports file gives `{}` to {}; correct the file or the option",
+                    "--reveal-to {}: the file gives `{}` to {}; correct the file or the option",
                     asked.name(),
                     port.name,
                     named.name(),

@@ -18,10 +18,14 @@ const MAX_LOG: u64 = 64 << 10;
 const MAX_BLIF: u64 = 1 << 30;
 
 /// The design, flat, as ANDs, exclusive ors, negations and flip-flops of one edge that start as 0 or 1.
-/// No word of it comes from the user: the design lies in the file that `DESIGN` stands for.
+/// A wire that nothing drives would silently be zero, and a name that was mistyped is such a wire:
+/// both are refused. No word of it comes from the user: the design lies in the file that `DESIGN` stands for.
 const SCRIPT: &str = "\
-read_verilog DESIGN
+read_verilog -noautowire DESIGN
 hierarchy -check -auto-top
+proc
+flatten
+check -assert
 synth -flatten
 async2sync
 dfflegalize -cell $_DFF_P_ 01
@@ -100,6 +104,14 @@ fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
 /// The error among the messages, with the name of the user's file.
 fn complaint(log: &str, design: &str, file: &str) -> String {
     let line = log.lines().find(|line| line.contains("ERROR: ")).unwrap_or("it gives no reason");
+    let found = |line: &&str| line.starts_with("Warning: ") && line.ends_with('.');
+    let problem = match line.contains("'check -assert'") {
+        true => log.lines().find(found).and_then(|line| line.strip_prefix("Warning: ")),
+        false => None,
+    };
+    if let Some(problem) = problem {
+        return format!("{file}: {}", problem.trim_end_matches('.'));
+    }
     match line.split_once("ERROR: ") {
         Some((place, what)) if place.starts_with(design) => {
             format!("{file}{} {what}", place.trim_start_matches(design).trim_end())
@@ -120,6 +132,9 @@ mod tests {
         assert_eq!(said, "dir/a.v:2: syntax error, unexpected ';'");
         let said = complaint("ERROR: Module `\\x' is not part of the design.", "design.v", "a.v");
         assert_eq!(said, "a.v: yosys: Module `\\x' is not part of the design.");
+        let log = "Warning: Wire m.\\x is used but has no driver.\nERROR: Found 1 problems in 'check -assert'.\n";
+        let said = complaint(log, "design.v", "a.v");
+        assert_eq!(said, "a.v: Wire m.\\x is used but has no driver");
         assert_eq!(complaint("", "design.v", "a.v"), "a.v: yosys failed: it gives no reason");
     }
 }

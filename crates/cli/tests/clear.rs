@@ -359,6 +359,16 @@ fn verilog_is_read_by_yosys() {
     let broken = write(dir.path(), "broken.v", "module m(input a);\n assign b = ;\nendmodule\n");
     let said = run(&format!("circuit info {}", broken.display()));
     assert!(said.error(2).contains("broken.v:2: syntax error"), "{said:?}");
+    // What is mistyped or left open would be zero.
+    for (body, message) in [
+        ("assign z = a & c;", "open.v:1: Identifier `\\c' is implicitly declared"),
+        ("wire [3:0] c; assign z = a & c;", "open.v: Wire m.\\c [3] is used but has no driver"),
+    ] {
+        let text = format!("module m(input [3:0] a, b, output [3:0] z); {body} endmodule\n");
+        let open = write(dir.path(), "open.v", &text);
+        let said = run(&format!("circuit info {}", open.display()));
+        assert!(said.error(2).contains(message), "{said:?}");
+    }
     // A word of the file is no word of a script.
     let name = write(
         dir.path(),

@@ -83,8 +83,16 @@ fn values_are_refused_by_name_row_and_range() {
         (INPUTS.replace(",0x10", ""), "`x`: 3 values are needed, 2 were given"),
         (INPUTS.replace("rate=-1.5", "rate=much"), "`rate`: `much` is no fixed.4 b12"),
         (INPUTS.replace("y=", "z="), "no input `z` to give; inputs: x, y, rate, bonus"),
-        (INPUTS.replace("--input bonus=true", ""), "takes 4 values, 3 were given"),
+        (
+            INPUTS.replace("--input bonus=true", ""),
+            "takes 4 values, 3 were given; add --input bonus=..",
+        ),
         (format!("{INPUTS} --input x=1,2,3"), "given twice"),
+        (format!("{INPUTS} --input 1"), "takes 4 values, 5 were given; leave the last ones out"),
+        (
+            INPUTS.replace("x=1200,-3,0x10", "12,3"),
+            "position 3; a value without a name is one hexadecimal number: write --input x=VALUE",
+        ),
     ] {
         let got = run(&format!("program eval {} {wrong}", file.display()));
         assert!(got.error(2).contains(said), "{wrong}: {got:?}");
@@ -111,6 +119,13 @@ fn files_that_are_no_programs_are_bad_input_with_their_place() {
     assert!(run(&format!("program info {}", cut.display())).error(2).contains("byte "));
     let adder = write(dir.path(), "adder.txt", ADDER).display().to_string();
     assert!(run(&format!("program info {adder}")).error(2).contains("cenote circuit"));
+    let directory = format!("program info {}", dir.path().display());
+    assert!(run(&directory).error(2).contains("this is a directory"));
+    let source = write(dir.path(), "f.garble.rs", "pub fn main(x: u8, y: u8) -> u8 { x ^ y }");
+    for command in ["program cost", "program info", "run"] {
+        let said = run(&format!("{command} {}", source.display()));
+        assert!(said.error(2).contains("compile it first: cenote program build"), "{said:?}");
+    }
 }
 
 #[test]

@@ -261,7 +261,7 @@ fn refusals_name_the_place() {
         ),
         (
             "const N: usize = A::N;\npub fn main(x: [u8; N], y: u8) -> u8 { y }",
-            "a.garble.rs:1:17: The constant A::N was declared in the program but never provided",
+            "a.garble.rs:1:17: the constant A::N needs a value of type usize; add --const A::N=VALUE",
         ),
         ("pub fn main(x: (), y: ()) -> bool { true }", "a.garble.rs:1:1: `main` has no inputs"),
     ];
@@ -273,7 +273,7 @@ fn refusals_name_the_place() {
         ..Options::default()
     };
     let source = "const N: usize = A::N;\npub fn main(x: [u8; N], y: u8) -> u8 { y }";
-    let unknown = "a.garble.rs: the program asks for no constant `A::M`, like PARTY_0::ROWS";
+    let unknown = "a.garble.rs: the program asks for A::N, not for `A::M`";
     assert_eq!(refused(source, &constant("A::M", "3")), unknown);
     let wrong = "a.garble.rs: the constant `A::N` is of type usize, which `true` is not";
     assert_eq!(refused(source, &constant("A::N", "true")), wrong);

@@ -106,8 +106,12 @@ impl Listener {
 }
 
 pub(crate) fn connect(address: &str, patience: Duration) -> Result<TcpStream, Fault> {
-    let failed =
-        |error: io::Error| Fault::Transport(format!("cannot connect to {address}: {error}"));
+    let failed = |error: io::Error| {
+        let limit = (patience.as_secs_f64() * 10.0).round() / 10.0;
+        Fault::Transport(format!(
+            "nobody at {address} within {limit} s: {error}; start the peer that listens there, or correct the address"
+        ))
+    };
     let started = Instant::now();
     let candidates = resolve(address)?;
     loop {

@@ -356,7 +356,16 @@ impl Reader<'_> {
             return Err(self.error(format!("a file has at most {MAX_FILE_BYTES} bytes")));
         }
         if !self.bytes.starts_with(MAGIC) {
-            return Err(self.error("this is no program of Cenote, or one of another version"));
+            let same = self.bytes.starts_with(&MAGIC[..MAGIC.len() - 1]);
+            let version = self.bytes.get(MAGIC.len() - 1).filter(|_| same);
+            return Err(self.error(match (version, MAGIC.last()) {
+                (Some(theirs), Some(ours)) => {
+                    format!(
+                        "this is a program of version {theirs}; this reader knows version {ours}"
+                    )
+                }
+                _ => "this is no program of Cenote".to_owned(),
+            }));
         }
         self.at = MAGIC.len();
         let (name, about) = (self.text()?, self.text()?);

@@ -761,17 +761,22 @@ fn check_name(name: &str) -> Result<(), BuildError> {
 }
 
 fn check_shape(shape: Shape) -> Result<(), BuildError> {
-    ensure(shape.is_valid(), || format!("{shape} is empty or too large"))
+    match shape.flaw() {
+        Some(flaw) => Err(BuildError(format!("{shape} is {flaw}"))),
+        None => Ok(()),
+    }
 }
 
 fn check_port(name: &str, kind: Kind, shape: Shape) -> Result<(), BuildError> {
     check_shape(shape)?;
-    let fits = match kind {
-        Kind::Bool => shape.width == 1,
-        Kind::Fixed { fraction } => fraction < shape.width,
-        Kind::Bits | Kind::UInt | Kind::Int => true,
+    let (fits, rule) = match kind {
+        Kind::Bool => (shape.width == 1, "is one bit".to_owned()),
+        Kind::Fixed { fraction } => {
+            (fraction < shape.width, format!("has more than {fraction} bits"))
+        }
+        Kind::Bits | Kind::UInt | Kind::Int => return Ok(()),
     };
-    ensure(fits, || format!("port `{name}`: {shape} is no {kind}"))
+    ensure(fits, || format!("port `{name}`: {shape} is no {kind}, which {rule}"))
 }
 
 fn too_many() -> String {

@@ -25,10 +25,8 @@ pub(crate) fn infer(op: WordOp, attrs: &[u32], args: &[Shape]) -> Result<Vec<Sha
         return Err(format!("`{}` takes the attributes [{takes}], {given} were given", rule.name));
     }
     let shapes = results(op, attrs, args).map_err(|why| format!("`{}`: {why}", rule.name))?;
-    match shapes.iter().find(|shape| !shape.is_valid()) {
-        Some(shape) => {
-            Err(format!("`{}` would give {shape}, which is empty or too large", rule.name))
-        }
+    match shapes.iter().find_map(|shape| shape.flaw().map(|flaw| (shape, flaw))) {
+        Some((shape, flaw)) => Err(format!("`{}` would give {shape}, which is {flaw}", rule.name)),
         None => Ok(shapes),
     }
 }

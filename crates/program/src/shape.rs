@@ -34,10 +34,17 @@ impl Shape {
         self.lanes as usize * self.width as usize
     }
 
-    /// Whether a value may have this shape.
-    pub(crate) fn is_valid(self) -> bool {
+    /// Why no value may have this shape, if none may.
+    pub(crate) fn flaw(self) -> Option<String> {
         let bits = u64::from(self.lanes) * u64::from(self.width);
-        self.lanes > 0 && self.width > 0 && self.width <= MAX_WIDTH && bits <= MAX_VALUE_BITS
+        if self.lanes == 0 || self.width == 0 {
+            return Some("empty".to_owned());
+        }
+        (self.width > MAX_WIDTH || bits > MAX_VALUE_BITS).then(|| {
+            format!(
+                "too large: a word has at most {MAX_WIDTH} bits and a value {MAX_VALUE_BITS}; go through it in parts, in a loop"
+            )
+        })
     }
 }
 

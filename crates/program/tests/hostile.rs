@@ -121,11 +121,14 @@ fn giant_shapes_are_refused_before_they_are_executed() {
     };
     assert_eq!(
         refusal(&product(1)),
-        "5:6: `matmul` would give 16777216xb16, which is empty or too large"
+        "5:6: `matmul` would give 16777216xb16, which is too large: a word has at most 16777216 bits and a value 67108864; go through it in parts, in a loop"
     );
     assert_eq!(stats(&product(16)).unwrap_err(), REFUSED);
     let large = "cenote 1\nprogram large \"\"\ninput x: garbler bits 67108864xb2\n{\n}\n";
-    assert_eq!(refusal(large), "3:7: 67108864xb2 is empty or too large");
+    assert_eq!(
+        refusal(large),
+        "3:7: 67108864xb2 is too large: a word has at most 16777216 bits and a value 67108864; go through it in parts, in a loop"
+    );
     let circuit = "cenote 1\nprogram large \"\"\ncircuit c (4294967295xb4294967295, 4294967295xb4294967295) -> (b1) {\nyield 0\n}\n{\n}\n";
     assert!(refusal(circuit).starts_with("3:9: "), "{}", refusal(circuit));
 }

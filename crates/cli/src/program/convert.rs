@@ -34,7 +34,7 @@ pub(super) fn build(
     output: &Path,
     force: bool,
 ) -> Result<Reply, Failure> {
-    if file.to_string_lossy().ends_with(".garble.rs") {
+    if file.to_string_lossy().ends_with(computation::GARBLE) {
         let module = garble(file, source)?;
         refuse_file(output, force)?;
         return written(&module, output, Form::Binary);
@@ -55,8 +55,11 @@ pub(super) fn build(
 
 fn garble(file: &Path, source: Source) -> Result<Module, Failure> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let bytes =
+        std::fs::read(file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::bad_input(format!("{name}: this is no text in UTF-8; give a Garble program"))
+    })?;
     let function = source.function.unwrap_or_else(|| "main".to_owned());
     let options = cenote_frontend::garble::Options { function, constants: source.constants };
     cenote_frontend::garble::compile(&name, &text, &options)

@@ -92,6 +92,11 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         (&port.name, format!("{} {} {}", receiver(port.receiver), port.kind, port.shape))
     })));
     words["counts"] = json["stats"].clone();
+    if let Some(counts) = words["counts"].as_object_mut()
+        && stats.muxes.is_empty()
+    {
+        counts.remove("muxes");
+    }
     Ok(Reply::table(words).with_json(json))
 }
 

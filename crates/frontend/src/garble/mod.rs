@@ -6,7 +6,7 @@
 
 mod ports;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
 use cenote_program::{Builder, Kind, Module, Shape};
@@ -62,6 +62,19 @@ pub fn compile(file: &str, source: &str, options: &Options) -> Result<Module, So
     })
 }
 
+/// The constants that a program asks for, with types and places, in the order of the source.
+fn asked(program: &TypedProgram) -> Vec<(String, &Type, MetaInfo)> {
+    let mut asked: Vec<_> = program
+        .const_deps
+        .iter()
+        .flat_map(|(party, names)| {
+            names.iter().map(move |(name, (ty, place))| (format!("{party}::{name}"), ty, *place))
+        })
+        .collect();
+    asked.sort_by(|a, b| (a.2.start, &a.0).cmp(&(b.2.start, &b.0)));
+    asked
+}
+
 struct Compiler<'c> {
     file: &'c str,
     source: &'c str,
@@ -76,8 +89,11 @@ impl Compiler<'_> {
         if !program.fn_defs.contains_key(name) {
             let mut names: Vec<&str> = program.fn_defs.keys().map(String::as_str).collect();
             names.sort_unstable();
-            let names = names.join(", ");
-            return Err(self.whole(format!("there is no function `{name}`; there are: {names}")));
+            let there = match names.join(", ") {
+                names if names.is_empty() => "no function at all".to_owned(),
+                names => names,
+            };
+            return Err(self.whole(format!("there is no function `{name}`; there are: {there}")));
         }
         let compiled = program.compile_with_constants(name, consts);
         let (circuit, function, sizes) = compiled.map_err(|errors| self.refused(&errors.into()))?;
@@ -124,7 +140,12 @@ impl Compiler<'_> {
                 Some((party, constant, ty))
             });
             let (party, constant, ty) = known.ok_or_else(|| {
-                self.whole(format!("the program asks for no constant `{name}`, like PARTY_0::ROWS"))
+                let asked: Vec<String> =
+                    asked(program).into_iter().map(|(asked, ..)| asked).collect();
+                self.whole(match asked.is_empty() {
+                    true => format!("the program asks for no constants; leave `{name}` out"),
+                    false => format!("the program asks for {}, not for `{name}`", asked.join(", ")),
+                })
             })?;
             let literal = Literal::parse(program, ty, text);
             let literal = literal.map_err(|_| {
@@ -132,7 +153,15 @@ impl Compiler<'_> {
             })?;
             constants.entry(party.to_owned()).or_default().insert(constant.to_owned(), literal);
         }
-        Ok(constants)
+        let given: HashSet<&str> =
+            self.options.constants.iter().map(|(name, _)| name.as_str()).collect();
+        match asked(program).into_iter().find(|(name, ..)| !given.contains(name.as_str())) {
+            None => Ok(constants),
+            Some((name, ty, place)) => Err(self.at(
+                place,
+                format!("the constant {name} needs a value of type {ty}; add --const {name}=VALUE"),
+            )),
+        }
     }
 
     fn module(
