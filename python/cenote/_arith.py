@@ -34,7 +34,7 @@ def _pair(x: Secret, y: Secret) -> tuple[tuple[int, ...], W, W]:
 def _watch(operation: str, elem: Scalar, exact: Any) -> None:
     """In a clear run, looks for results that do not fit; ``exact`` gives them."""
     target: Clear = current()  # type: ignore[assignment]
-    target.watch(operation, exact(), elem.low, elem.high)
+    target.watch(operation, exact(), elem)
 
 
 def _numbers(x: W, elem: Scalar) -> list[int]:

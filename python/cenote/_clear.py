@@ -14,6 +14,7 @@ from typing import Any
 from . import _native
 from ._errors import InternalError, place
 from ._packing import pack, unpack
+from ._types import Scalar
 from ._words import Affine, Target, W
 
 Lanes = list[int]
@@ -63,13 +64,15 @@ class Clear(Target):
     def reveal(self, x: W) -> Any:
         return x.ref
 
-    def watch(self, operation: str, exact: Sequence[int], low: int, high: int) -> None:
-        """Notes those results of an operation that lie outside of ``low .. high``."""
+    def watch(self, operation: str, exact: Sequence[int], elem: Scalar) -> None:
+        """Notes those results of an operation that do not fit the type; of fixed point they are in its last places."""
         for lane, number in enumerate(exact):
-            if low <= number <= high:
+            if elem.low <= number <= elem.high:
                 continue
             where = place()
             shown = str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
+            if elem.frac and number.bit_length() <= 128:
+                shown = f"{number / (1 << elem.frac):.15g}"
             note = self.overflows.setdefault((operation, where), Overflow(operation, where, f"with {shown} in lane {lane}"))
             note.count += 1
 

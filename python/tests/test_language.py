@@ -342,6 +342,13 @@ def test_overflow_is_reported_with_its_line():
     assert found.operation == "+"
     assert found.place.startswith(__file__)
     assert "with 256 in lane 0" in repr(found)
+
+    @cn.program
+    def product(x: cn.Garbler[cn.Fixed[8, 8]]):
+        return x * x
+
+    (found,) = product.simulate(x=127.5).overflow
+    assert "with 16256.25 in lane 0" in repr(found)
     assert wraps.simulate(x=3).overflow == []
 
 
