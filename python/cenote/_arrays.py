@@ -6,60 +6,25 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from . import _axes as axes
 from . import _words as words
 from ._arith import public_number
+from ._axes import Part
 from ._convert import as_secret, full
 from ._errors import compile_error
 from ._types import Shape, lanes_of
 from ._values import Index, Secret
-from ._words import Affine, LoopVariable, W
+from ._words import W
 
 
 class _Place:
-    """What an index stands for: lanes at ``base + offset`` for each offset, as an array of ``shape``."""
+    """What an index stands for: places of each axis, as an array of ``shape``."""
 
-    __slots__ = ("offsets", "shape", "start", "terms")
+    __slots__ = ("parts", "shape")
 
     def __init__(self) -> None:
-        self.start = 0
-        self.terms: dict[LoopVariable, int] = {}
+        self.parts: list[Part] = []
         self.shape: list[int] = []
-        self.offsets: Sequence[int] = (0,)
-
-    def fixed(self, at: int | Index, step: int) -> None:
-        """Moves the start by ``at`` places of an axis whose items are ``step`` lanes apart."""
-        if isinstance(at, Index):
-            self.start += at.constant * step
-            for variable, factor in at.terms:
-                self.terms[variable] = self.terms.get(variable, 0) + factor * step
-        else:
-            self.start += at * step
-
-    def several(self, places: Sequence[int], step: int) -> None:
-        """Adds an axis."""
-        self.shape.append(len(places))
-        if len(self.offsets) == 1 and isinstance(places, range):
-            first = self.offsets[0] + places.start * step
-            self.offsets = range(first, first + len(places) * places.step * step, places.step * step)
-            return
-        if _continues(self.offsets, places, step):
-            # The present offsets are evenly spaced by the whole length of this axis.
-            self.offsets = range(self.offsets[0], self.offsets[0] + len(self.offsets) * len(places) * step, step)
-            return
-        self.offsets = [offset + place * step for offset in self.offsets for place in places]
-
-    def affine(self, more: int = 0) -> Affine:
-        return self.start + more, tuple((v, f) for v, f in self.terms.items() if f)
-
-
-def _continues(offsets: Sequence[int], places: Sequence[int], step: int) -> bool:
-    return (
-        isinstance(offsets, range)
-        and isinstance(places, range)
-        and places.start == 0
-        and places.step == 1
-        and offsets.step == len(places) * step
-    )
 
 
 def _inside(at: int | Index, size: int, axis: int) -> int | Index:
@@ -103,34 +68,38 @@ def _place(shape: Shape, key: Any) -> _Place:
         keys.append(Ellipsis)
     spot = [k is Ellipsis for k in keys].index(True)
     keys[spot : spot + 1] = [slice(None)] * (len(shape) - named)
-    place, axis, step = _Place(), 0, lanes_of(shape)
+    place = _Place()
     for part in keys:
         if part is None:
             place.shape.append(1)
             continue
-        size = shape[axis]
-        step //= size
-        _step(place, part, size, axis, step)
-        axis += 1
+        axis = len(place.parts)
+        chosen = _part(part, shape[axis], axis)
+        place.parts.append(chosen)
+        if isinstance(part, slice) or hasattr(part, "__len__"):
+            place.shape.append(chosen.number)
     return place
 
 
-def _step(place: _Place, part: Any, size: int, axis: int, step: int) -> None:
+def _part(part: Any, size: int, axis: int) -> Part:
     if isinstance(part, slice):
         start, places = _bounds(part, size, axis)
         if not len(places):
             raise compile_error(f"the slice of axis {axis} is empty: arrays have at least one item")
-        place.fixed(start, step)
-        place.several(places, step)
-    elif isinstance(part, Index):
-        place.fixed(_inside(part, size, axis), step)
-    elif isinstance(part, Secret):
+        first = places[0]
+        return Part(size, start + first, range(0, places[-1] - first + (1 if places.step > 0 else -1), places.step))
+    if isinstance(part, Index):
+        return Part(size, _inside(part, size, axis), range(1))
+    if isinstance(part, Secret):
         raise compile_error("a secret index picks along the first axis, alone: array[secret]")
-    elif hasattr(part, "__len__"):
+    if hasattr(part, "__len__"):
         chosen = [_inside(public_number(k, "an index"), size, axis) for k in part]
-        place.several([k for k in chosen if isinstance(k, int)], step)
-    else:
-        place.fixed(_inside(public_number(part, "an index"), size, axis), step)
+        listed = [k for k in chosen if isinstance(k, int)]
+        if not listed:
+            raise compile_error(f"the list of places of axis {axis} is empty: arrays have at least one item")
+        steps = words.progression(listed)
+        return Part(size, 0, listed) if steps is None else Part(size, steps[0], range(0, len(listed) * steps[1], steps[1]))
+    return Part(size, _inside(public_number(part, "an index"), size, axis), range(1))
 
 
 def get_item(x: Secret, key: Any) -> Secret:
@@ -140,19 +109,21 @@ def get_item(x: Secret, key: Any) -> Secret:
     if isinstance(key, Secret):
         return lookup(x, key)
     place = _place(x.shape, key)
-    return Secret(x.elem, tuple(place.shape), _read(x.w, place))
+    return Secret(x.elem, tuple(place.shape), _read(x.w, place.parts))
 
 
-def _read(w: W, place: _Place) -> W:
-    offsets = place.offsets
-    steps = words.progression(offsets)
-    if steps is not None and (len(offsets) == 1 or not place.terms or steps[1] > 0):
-        return words.take(w, place.affine(steps[0]), len(offsets), steps[1])
-    if not place.terms:
-        return words.gather(w, [place.start + offset for offset in offsets])
-    low, high = min(offsets), max(offsets)
-    window = words.take(w, place.affine(low), high - low + 1)
-    return words.gather(window, [offset - low for offset in offsets])
+def _read(w: W, parts: list[Part]) -> W:
+    flat = axes.flat(parts)
+    if flat is not None:
+        return words.take(w, *flat)
+    few = axes.few(parts)
+    if few is not None:
+        return words.gather(w, few)
+    outer = 1
+    for part in parts:
+        w = axes.taken(w, outer, part)
+        outer *= part.number
+    return w
 
 
 def set_item(x: Secret, key: Any, value: Any) -> W:
@@ -165,23 +136,10 @@ def set_item(x: Secret, key: Any, value: Any) -> W:
     new = full(as_secret(value, x.elem, "assignment"), tuple(place.shape))
     if new.lanes != lanes_of(tuple(place.shape)):
         raise compile_error(f"{new.lanes} items for {lanes_of(tuple(place.shape))} places of shape {tuple(place.shape)}")
-    offsets = place.offsets
-    steps = words.progression(offsets)
-    if steps is not None and (len(offsets) == 1 or steps[1] == 1):
-        return words.put(x.w, place.affine(steps[0]), new)
-    if not place.terms:
-        return _scatter(x.w, [place.start + offset for offset in offsets], new)
-    low, high = min(offsets), max(offsets)
-    window = words.take(x.w, place.affine(low), high - low + 1)
-    return words.put(x.w, place.affine(low), _scatter(window, [offset - low for offset in offsets], new))
-
-
-def _scatter(w: W, places: Sequence[int], new: W) -> W:
-    """``w`` with the lanes ``places`` replaced."""
-    source = list(range(w.lanes))
-    for k, lane in enumerate(places):
-        source[lane] = w.lanes + k
-    return words.gather(words.join([w, new]), source)
+    flat = axes.flat(place.parts)
+    if flat is not None and flat[2] == 1:
+        return words.put(x.w, flat[0], new)
+    return axes.written(x.w, 1, place.parts, new)
 
 
 # ---- secret places ----------------------------------------------------------------------------------------------------------------
@@ -241,19 +199,13 @@ def reshape(x: Secret, *shape: Any) -> Secret:
     return Secret(x.elem, tuple(sizes), x.w)
 
 
-def transpose(x: Secret, axes: Sequence[int] | None = None) -> Secret:
+def transpose(x: Secret, wanted: Sequence[int] | None = None) -> Secret:
     """The axes in another order, reversed if none is given."""
-    order = list(range(x.ndim))[::-1] if axes is None else [axis % x.ndim for axis in axes]
+    order = list(range(x.ndim))[::-1] if wanted is None else [axis % x.ndim for axis in wanted]
     if sorted(order) != list(range(x.ndim)):
-        raise compile_error(f"axes {tuple(axes or ())} are no order of the {x.ndim} axes")
+        raise compile_error(f"axes {tuple(wanted or ())} are no order of the {x.ndim} axes")
     shape = tuple(x.shape[axis] for axis in order)
-    if x.ndim == 2 and order == [1, 0]:
-        return Secret(x.elem, shape, words.one("transpose", (x.shape[0],), (x.w,), x.w.lanes, x.elem.width))
-    steps = [lanes_of(x.shape[axis + 1 :]) for axis in range(x.ndim)]
-    place = _Place()
-    for axis in order:
-        place.several(range(x.shape[axis]), steps[axis])
-    return Secret(x.elem, shape, words.gather(x.w, place.offsets))
+    return Secret(x.elem, shape, axes.transposed(x.w, x.shape, order))
 
 
 def axis_number(x: Secret, axis: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -238,25 +238,6 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-def positions(shape: Shape, wide: Shape) -> Iterator[int]:
-    """For each place of ``wide``, the lane of an array of ``shape`` that is broadcast there."""
-    steps, step = [], 1
-    padded = (1,) * (len(wide) - len(shape)) + shape
-    for size in reversed(padded):
-        steps.append(0 if size == 1 else step)
-        step *= size
-    steps.reverse()
-
-    def walk(axis: int, at: int) -> Iterator[int]:
-        if axis == len(wide):
-            yield at
-            return
-        for k in range(wide[axis]):
-            yield from walk(axis + 1, at + k * steps[axis])
-
-    return walk(0, 0)
-
-
 def spread(x: Secret, shape: Shape) -> W:
     """The words of ``x`` for an elementwise operation of this shape: as they are, one lane, or repeated."""
     if x.shape == shape or x.w.lanes == 1:
@@ -272,24 +253,9 @@ def full(x: Secret, shape: Shape) -> W:
 
 
 def _expand(w: W, shape: Shape, wide: Shape) -> W:
-    lanes, wanted = lanes_of(shape), lanes_of(wide)
-    if lanes == wanted:
-        return w
-    kept = shape
-    while kept and kept[0] == 1:
-        kept = kept[1:]
-    if wide[len(wide) - len(kept) :] == kept:
-        return words.tile(w, wanted // lanes)
-    ones = len(kept) - len(tuple(_without_ones(kept)))
-    if len(shape) == len(wide) and shape[: len(shape) - ones] == wide[: len(wide) - ones]:
-        return words.repeat(w, wanted // lanes)
-    return words.gather(w, list(positions(shape, wide)))
+    from ._axes import expanded
 
-
-def _without_ones(shape: Shape) -> Shape:
-    while shape and shape[-1] == 1:
-        shape = shape[:-1]
-    return shape
+    return expanded(w, shape, wide)
 
 
 def as_secret(value: Any, of: Scalar, what: str) -> Secret:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
@@ -20,33 +20,38 @@ class Recorder(Target):
         #: Functions by what they were made from, with what is known of their results.
         self.functions: dict[Any, Any] = {}
         self.function_names: set[str] = set()
-        self._constants: dict[Scope, dict[Any, int]] = {}
+        #: Constants and places of arrays that a block has written already: naming them again gives the same value.
+        self._known: dict[Scope, dict[Any, Any]] = {}
+
+    def _once(self, key: Any, write: Callable[[], Any]) -> Any:
+        known = self._known.setdefault(self.scope, {})
+        if key not in known:
+            try:
+                known[key] = write()
+            except _native.BuildError as refusal:
+                raise compile_error(str(refusal)) from None
+        return known[key]
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
+        attrs, refs = list(attrs), [x.ref for x in args]
+        if op == "gather":
+            return [self._once((op, refs[0], *attrs), lambda: self.builder.gather(refs[0], attrs))]
+        if op in ("reshape", "transpose"):
+            found: Sequence[Any] = self._once((op, refs[0], *attrs), lambda: self.builder.word(op, attrs, refs))
+            return found
         try:
-            if op == "gather":
-                return [self.builder.gather(args[0].ref, list(attrs))]
-            return self.builder.word(op, list(attrs), [x.ref for x in args])
+            return self.builder.word(op, attrs, refs)
         except _native.BuildError as refusal:
             raise compile_error(str(refusal)) from None
 
     def constant(self, numbers: Sequence[int], width: int) -> Any:
         data = pack(numbers, width)
-        known = self._constants.setdefault(self.scope, {})
-        key = (width, data)
-        if key not in known:
-            try:
-                known[key] = self.builder.constant(len(numbers), width, data)
-            except _native.BuildError as refusal:
-                raise compile_error(str(refusal)) from None
-        return known[key]
+        return self._once((width, data), lambda: self.builder.constant(len(numbers), width, data))
 
     def lanes(self, at: Affine, count: int, stride: int, x: W) -> Any:
         constant, terms = _native_affine(at)
-        try:
-            return self.builder.lanes(x.ref, constant, terms, count, stride)
-        except _native.BuildError as refusal:
-            raise compile_error(str(refusal)) from None
+        key = ("lanes", x.ref, constant, tuple(terms), count, stride)
+        return self._once(key, lambda: self.builder.lanes(x.ref, constant, terms, count, stride))
 
     def put(self, at: Affine, x: W, y: W) -> Any:
         constant, terms = _native_affine(at)

@@ -31,10 +31,12 @@ class W:
     ``public`` words are known to both parties while the program runs: constants, what was revealed, and what follows.
     """
 
-    __slots__ = ("lanes", "public", "ref", "scope", "width")
+    __slots__ = ("lanes", "origin", "public", "ref", "scope", "width")
 
     def __init__(self, ref: Any, lanes: int, width: int, scope: Scope, public: bool = False) -> None:
         self.ref, self.lanes, self.width, self.scope, self.public = ref, lanes, width, scope, public
+        #: What has the same bits in other words, if this was made by ``reshape``.
+        self.origin: W | None = None
 
 
 class LoopVariable:
@@ -339,7 +341,15 @@ def repeat(x: W, times: int) -> W:
 
 def reshape(x: W, lanes: int, width: int) -> W:
     """The same bits cut into other words."""
-    return one("reshape", (lanes, width), (x,), lanes, width) if width != x.width else x
+    if width == x.width:
+        return x
+    _usable(x)
+    source = x if x.origin is None else x.origin
+    if width == source.width:
+        return source
+    made = one("reshape", (lanes, width), (source,), lanes, width)
+    made.origin = source
+    return made
 
 
 def over(op: str, attrs: Sequence[int], x: W, groups: int, width: int) -> W:

@@ -95,11 +95,21 @@ def test_loops_stay_loops():
         ("edit_distance", {"n": 64, "strip": 8}, {"n": 1024, "strip": 32}),
         ("stable_matching", {"n": 3, "bits": 2}, {"n": 12, "bits": 4}),
         ("kaplan_meier", {"days": 20, "every": 2}, {"days": 1232, "every": 28}),
+        ("log_rank", {"days": 20}, {"days": 1232}),
     ):
-        name = "survival" if program == "kaplan_meier" else program
+        name = "survival" if program in ("kaplan_meier", "log_rank") else program
         one, two = (function(name, program).compile(**sizes) for sizes in (small, large))
         assert len(one.show().splitlines()) == len(two.show().splitlines()) < 120
         assert one.cost()["ands"] < two.cost()["ands"]
+
+
+@pytest.mark.parametrize(("program", "most"), [("shared_total", 3000), ("shared_by_quarter", 4500), ("top_shared", 3000)])
+def test_layers_of_a_network_are_a_few_statements_each(program, most):
+    """The text grows with the layers of the merging network, never with their exchanges."""
+    sizes = [len(function("shared_customers", program).compile(n=n).to_bytes()) for n in (1024, 2048, 4096)]
+    assert sizes[2] < most
+    assert 0 < sizes[2] - sizes[1] < 400
+    assert 0 < sizes[1] - sizes[0] < 400
 
 
 def test_sizes_that_do_not_fit_are_refused():
