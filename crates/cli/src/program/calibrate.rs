@@ -59,7 +59,7 @@ impl Probe {
         };
         match self {
             Probe::Start => repeated(1, 1, "and %3, %4"),
-            Probe::Moved => repeated(500, 8192, "rotl{by=1} %3"),
+            Probe::Moved => repeated(64, 1 << 16, "rotl{by=1} %3"),
             Probe::Statement => repeated(100_000, 1, "concat %3"),
             Probe::Linear => repeated(500, 8192, "xor %3, %4"),
             Probe::LinearBatch => repeated(500, 4096, "not %3"),
@@ -77,15 +77,19 @@ impl Probe {
     }
 }
 
-/// A loop around an operation on a word of `width` bits.
-fn repeated(trips: u32, width: u32, body: &str) -> String {
+/// A loop around an operation on `bits` bits, in words of at most 4,096.
+fn repeated(trips: u32, bits: u32, body: &str) -> String {
+    let width = bits.min(4096);
+    let lanes = bits / width;
     format!(
         "cenote 1\nprogram probe \"measures this machine\"\n\
          input a: garbler bits b1\ninput b: evaluator bits b1\n{{\n\
-         %x = tile{{times={width}}} %0\n%y = tile{{times={width}}} %1\n\
-         %p = reshape{{lanes=1, width={width}}} %x\n%q = reshape{{lanes=1, width={width}}} %y\n\
+         %x = tile{{times={bits}}} %0\n%y = tile{{times={bits}}} %1\n\
+         %p = reshape{{lanes={lanes}, width={width}}} %x\n\
+         %q = reshape{{lanes={lanes}, width={width}}} %y\n\
          %r = for {trips} (%p) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\n\
-         %c = slice{{lo=0, width=1}} %r\n}}\noutput c: both bits %c\n"
+         %l = lanes{{at=0, count=1, stride=1}} %r\n\
+         %c = slice{{lo=0, width=1}} %l\n}}\noutput c: both bits %c\n"
     )
 }
 
@@ -178,8 +182,9 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
 /// Seconds of counting a gate of a program.
 fn counting() -> Result<f64, Failure> {
     let text = "cenote 1\nprogram probe \"measures this machine\"\ninput a: garbler bits 1024xb32\n\
-                {\n%1, %2 = divrem %0, %0\n%3 = sum{width=32, groups=1} %1\n\
-                %4 = rxor{groups=1} %2\n}\noutput c: both bits %3\noutput d: both bits %4\n";
+                {\n%1, %2 = divrem %0, %0\n%3 = reshape{lanes=32768, width=1} %1\n\
+                %4 = sum{width=16, groups=1} %3\n%5 = rxor{groups=1} %2\n}\n\
+                output c: both bits %4\noutput d: both bits %5\n";
     let module = Module::parse_text(text).map_err(|e| Failure::internal(e.to_string()))?;
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {
