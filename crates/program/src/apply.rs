@@ -151,8 +151,11 @@ fn sum<G: Gates>(
     }
     let mut out = Vec::with_capacity(groups * width);
     for group in bits.chunks(bits.len() / groups) {
-        let operands: Vec<&[G::Wire]> = group.chunks(operand).collect();
-        out.extend(gadgets::sum(g, &operands, width)?);
+        out.extend(if operand == 1 {
+            gadgets::sum_bits(g, group, width)?
+        } else {
+            gadgets::sum(g, &group.chunks(operand).collect::<Vec<_>>(), width)?
+        });
     }
     Ok(out)
 }

@@ -35,6 +35,13 @@ impl<W: Clone> Columns<W> {
         self.add(std::slice::from_ref(bit), at);
     }
 
+    /// Adds bits that all have the weight 2^`at`.
+    pub(super) fn add_column(&mut self, bits: &[W], at: usize) {
+        if let Some(column) = self.bits.get_mut(at) {
+            column.extend_from_slice(bits);
+        }
+    }
+
     /// Adds `times` times 2^`at`.
     pub(super) fn add_constant(&mut self, times: i64, at: usize) {
         if let Some(constant) = self.constant.get_mut(at) {
@@ -114,35 +121,61 @@ fn compress<G: Gates>(g: &mut G, mut columns: Vec<Bits<G>>) -> Result<Bits<G>, G
 }
 
 /// One layer of full adders on every triple of every column; nothing carries out of the last.
+///
+/// A column that fills batches by itself is added in place, the others together in one batch.
 fn full_adder_layer<G: Gates>(g: &mut G, columns: Vec<Bits<G>>) -> Result<Vec<Bits<G>>, G::Error> {
     let width = columns.len();
     let (mut a, mut b, mut c, mut place) = (vec![], vec![], vec![], vec![]);
-    let mut rest = Vec::with_capacity(width);
-    for (i, column) in columns.into_iter().enumerate() {
-        let mut bits = column.into_iter();
-        while bits.len() > 2 {
-            a.extend(bits.next());
-            b.extend(bits.next());
-            c.extend(bits.next());
-            place.push(i);
-        }
-        rest.push(bits);
-    }
-    let b_c = g.xor_many(&b, &c)?;
-    let sums = g.xor_many(&a, &b_c)?;
-    let carrying = place.iter().take_while(|place| **place + 1 < width).count();
-    let a_c = g.xor_many(&a[..carrying], &c[..carrying])?;
-    let carries = g.and_many(&a_c, &b_c[..carrying])?;
-    let carries = g.xor_many(&carries, &c[..carrying])?;
     let mut next = vec![Vec::new(); width];
+    for (i, column) in columns.into_iter().enumerate() {
+        let triples = column.len() / 3;
+        if triples < ALONE {
+            let mut bits = column.into_iter();
+            while bits.len() > 2 {
+                a.extend(bits.next());
+                b.extend(bits.next());
+                c.extend(bits.next());
+                place.push(i);
+            }
+            next[i].extend(bits);
+            continue;
+        }
+        let (a, rest) = column.split_at(triples);
+        let (b, rest) = rest.split_at(triples);
+        let (c, rest) = rest.split_at(triples);
+        let carrying = if i + 1 < width { triples } else { 0 };
+        let (sums, carries) = full_adders(g, a, b, c, carrying)?;
+        next[i].extend(sums);
+        next[i].extend_from_slice(rest);
+        if let Some(above) = next.get_mut(i + 1) {
+            above.extend(carries);
+        }
+    }
+    let carrying = place.iter().take_while(|place| **place + 1 < width).count();
+    let (sums, carries) = full_adders(g, &a, &b, &c, carrying)?;
     for (sum, place) in sums.into_iter().zip(&place) {
         next[*place].push(sum);
-    }
-    for (column, rest) in next.iter_mut().zip(rest) {
-        column.extend(rest);
     }
     for (carry, place) in carries.into_iter().zip(&place) {
         next[*place + 1].push(carry);
     }
     Ok(next)
+}
+
+/// Full adders of one column that need no others to fill a batch.
+const ALONE: usize = 512;
+
+/// The sums of triples, and the carries of the first `carrying` of them.
+fn full_adders<G: Gates>(
+    g: &mut G,
+    a: &[G::Wire],
+    b: &[G::Wire],
+    c: &[G::Wire],
+    carrying: usize,
+) -> Result<(Bits<G>, Bits<G>), G::Error> {
+    let b_c = g.xor_many(b, c)?;
+    let sums = g.xor_many(a, &b_c)?;
+    let a_c = g.xor_many(&a[..carrying], &c[..carrying])?;
+    let carries = g.and_many(&a_c, &b_c[..carrying])?;
+    Ok((sums, g.xor_many(&carries, &c[..carrying])?))
 }

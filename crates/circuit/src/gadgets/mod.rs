@@ -53,7 +53,7 @@ pub use overflow::{
     mul_signed_overflow, mul_signed_saturating, sub_saturating, sub_signed_overflow,
     sub_signed_saturating,
 };
-pub use popcount::{hamming, hamming_many, popcount, popcount_many};
+pub use popcount::{hamming, hamming_many, popcount, popcount_many, sum_bits};
 pub use prefix::{leading_zeros, prefix_and, prefix_or, trailing_zeros};
 pub use select::{
     abs, max, max_many, max_signed, min, min_many, min_signed, mux, mux_each, swap_if,

@@ -7,8 +7,13 @@ use crate::lanes::{map_lanes, zip_lanes};
 
 /// How many of `n` bits are set, as floor(log2 n) + 1 bits: n - (ones of n in binary) ANDs.
 pub fn popcount<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::Error> {
-    let mut columns = Columns::new(bits.len().checked_ilog2().map_or(0, |log| log as usize + 1));
-    bits.iter().for_each(|bit| columns.add_bit(bit, 0));
+    sum_bits(g, bits, bits.len().checked_ilog2().map_or(0, |log| log as usize + 1))
+}
+
+/// How many of `bits` are set, modulo 2^`width`: at most an AND for each bit.
+pub fn sum_bits<G: Gates>(g: &mut G, bits: &[G::Wire], width: usize) -> Result<Bits<G>, G::Error> {
+    let mut columns = Columns::new(width);
+    columns.add_column(bits, 0);
     columns.total(g)
 }
 
