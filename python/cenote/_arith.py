@@ -116,7 +116,7 @@ def floor_divide(x: Secret, other: Any) -> tuple[Secret, Secret]:
     if elem.signed:
         quotient, remainder = _round_down(quotient, remainder, b)
     if current().clear:
-        _watch("//", elem, lambda: [p // q if q else elem.high + 1 for p, q in _pairs(a, b, elem)])
+        _watch("//", elem, lambda: [p // q if q else None for p, q in _pairs(a, b, elem)])
     return values.Secret(elem, shape, quotient), values.Secret(elem, shape, remainder)
 
 
@@ -159,13 +159,13 @@ def true_divide(x: Secret, y: Secret) -> Secret:
     if target.checked:
         words.flag_overflow(words.compare("eq", b, words.constant([0], b.width)))
     if target.clear:
-        _watch("/", elem, lambda: [_toward_zero(p << elem.frac, q, elem) for p, q in _pairs(a, b, elem)])
+        _watch("/", elem, lambda: [_toward_zero(p << elem.frac, q) for p, q in _pairs(a, b, elem)])
     return values.Secret(elem, shape, w)
 
 
-def _toward_zero(p: int, q: int, elem: Scalar) -> int:
+def _toward_zero(p: int, q: int) -> int | None:
     if q == 0:
-        return elem.high + 1
+        return None
     return abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
 
 

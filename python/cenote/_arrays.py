@@ -91,7 +91,10 @@ def _part(part: Any, size: int, axis: int) -> Part:
     if isinstance(part, Index):
         return Part(size, _inside(part, size, axis), range(1))
     if isinstance(part, Secret):
-        raise compile_error("a secret index picks along the first axis, alone: array[secret]")
+        raise compile_error(
+            "a secret index picks along the first axis, alone: take the row first, as in array[secret][1], or bring the axis to the "
+            "front, as in array.T[secret]"
+        )
     if hasattr(part, "__len__"):
         chosen = [_inside(public_number(k, "an index"), size, axis) for k in part]
         listed = [k for k in chosen if isinstance(k, int)]

@@ -40,13 +40,15 @@ def _column(value: Any, elem: Scalar, shape: Shape, what: str, column: str) -> l
 
 
 def _described(bad: BadValue, what: str, column: str) -> str:
-    where = column if column != what else what
+    tail = [f"[{k}]" for k in bad.index]
     if bad.index and column != what:
-        where = f"{column}, row {bad.index[0]}"
-        rest = bad.index[1:]
-    else:
-        rest = bad.index
-    return f"{where}{''.join(f'[{k}]' for k in rest)}: {bad.private()}"
+        return f"{column}, {_row(bad.index[0], ''.join(tail[1:]))}: {bad.private()}"
+    return f"{column}{''.join(tail)}: {bad.private()}"
+
+
+def _row(index: int, inside: str = "") -> str:
+    """How messages name a row, and a place inside of it: as people count, and the command."""
+    return f"row {index + 1}{inside} (the first is row 1)"
 
 
 def _plain(value: Any) -> Any:
@@ -143,7 +145,7 @@ def _transposed(value: Any, of: ArrayType, name: str) -> tuple[dict[str, list[An
     columns: dict[str, list[Any]] = {path: [] for path, _, _ in leaves(record)}
     for number, row in enumerate(items):
         for path, column in columns.items():
-            column.append(_cell(row, path, f"input `{name}`, row {number}"))
+            column.append(_cell(row, path, f"input `{name}`, {_row(number)}"))
     return columns, list(columns)
 
 

@@ -23,15 +23,15 @@ Lanes = list[int]
 class Overflow:
     """A place of the program where results did not fit their type, and how often."""
 
-    __slots__ = ("count", "first", "operation", "place")
+    __slots__ = ("count", "first", "operation", "place", "problem")
 
-    def __init__(self, operation: str, where: str, first: str) -> None:
-        self.operation, self.place, self.first = operation, where, first
+    def __init__(self, operation: str, problem: str, where: str, first: str) -> None:
+        self.operation, self.problem, self.place, self.first = operation, problem, where, first
         self.count = 0
 
     def __repr__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
-        return f"{self.operation} does not fit {times} at {self.place}, first {self.first}"
+        return f"{self.operation} {self.problem} {times} at {self.place}, first {self.first}"
 
 
 class Clear(Target):
@@ -41,7 +41,7 @@ class Clear(Target):
 
     def __init__(self) -> None:
         super().__init__("clear run")
-        self.overflows: dict[tuple[str, str], Overflow] = {}
+        self.overflows: dict[tuple[str, str, str], Overflow] = {}
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
         results: list[Lanes] = _OPS[op](attrs, args, shapes)
@@ -64,17 +64,26 @@ class Clear(Target):
     def reveal(self, x: W) -> Any:
         return x.ref
 
-    def watch(self, operation: str, exact: Sequence[int], elem: Scalar) -> None:
-        """Notes those results of an operation that do not fit the type; of fixed point they are in its last places."""
+    def watch(self, operation: str, exact: Sequence[int | None], elem: Scalar) -> None:
+        """Notes those results of an operation that do not fit the type; of fixed point they are in its last places.
+
+        ``None`` stands for a division by zero.
+        """
         for lane, number in enumerate(exact):
+            if number is None:
+                self._note(operation, "divides by zero", f"in lane {lane}")
+                continue
             if elem.low <= number <= elem.high:
                 continue
-            where = place()
             shown = str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
             if elem.frac and number.bit_length() <= 128:
                 shown = f"{number / (1 << elem.frac):.15g}"
-            note = self.overflows.setdefault((operation, where), Overflow(operation, where, f"with {shown} in lane {lane}"))
-            note.count += 1
+            self._note(operation, "does not fit", f"with {shown} in lane {lane}")
+
+    def _note(self, operation: str, problem: str, first: str) -> None:
+        where = place()
+        note = self.overflows.setdefault((operation, problem, where), Overflow(operation, problem, where, first))
+        note.count += 1
 
 
 def signed(word: int, width: int) -> int:

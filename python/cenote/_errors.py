@@ -96,6 +96,23 @@ def located(message: str, filename: str, line: int) -> str:
     return f"{message}\n  at {filename}:{line}" + (f"\n    {text}" if text else "")
 
 
+def endless(error: RecursionError) -> CompileError:
+    """A function of secrets that calls itself until Python gives up, with its line."""
+    filename, line, trace = "", 0, error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+            filename, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    return CompileError(
+        located(
+            "a function calls itself without end: whether to go on must depend on public values, such as the length of an array, as a "
+            "secret cannot steer it; write a loop of cn.range, or cn.fold",
+            filename,
+            line,
+        )
+    )
+
+
 def plain_name(name: str) -> str:
     """A Python name as the program format takes it: a lambda has none of its own."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_") or "program"

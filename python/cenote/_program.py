@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError, of_fault, plain_name
+from ._errors import CompileError, Error, InputError, InternalError, endless, located, of_fault, plain_name
 from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
@@ -325,7 +326,7 @@ class ProgramFunction:
                         try:
                             ref = builder.input(port, ported.party, elem.kind, elem.frac, lanes, elem.width)
                         except _native.BuildError as refusal:
-                            raise CompileError(f"{self.__name__}: input `{port}`: {refusal}") from None
+                            raise self._refused_input(name, port, refusal) from None
                         leaves.append(Secret(elem, shape, W(ref, lanes, elem.width, target.scope)))
                     args[name] = build(ported.type, iter(leaves))
                 outputs = self._finished(self._called(args), statics, target)
@@ -339,6 +340,19 @@ class ProgramFunction:
                 words.close(target)
         return native, outputs
 
+    def _refused_input(self, name: str, port: str, refusal: Exception) -> CompileError:
+        """What is wrong with the type of a parameter, and where that stands."""
+        code = self._function.__code__
+        try:
+            lines, first = inspect.getsourcelines(code)
+        except OSError:
+            lines, first = [], code.co_firstlineno
+        line = next((k for k, text in enumerate(lines) if re.search(rf"\b{name}\s*:", text)), 0)
+        problem = (
+            f"{self.__name__}: input `{port}`: {refusal}; a value has at least one item and at most 2^26 bits: split it into several inputs"
+        )
+        return CompileError(located(problem, code.co_filename, first + line))
+
     def _called(self, args: Mapping[str, Any]) -> Any:
         positional, named = [], {}
         for name, parameter in self._signature.parameters.items():
@@ -346,7 +360,10 @@ class ProgramFunction:
                 positional.append(args[name])
             else:
                 named[name] = args[name]
-        return self._body()(*positional, **named)
+        try:
+            return self._body()(*positional, **named)
+        except RecursionError as error:
+            raise endless(error) from None
 
     def _finished(self, result: Any, statics: Mapping[str, Any], target: Target) -> Outputs:
         annotation = self._signature.return_annotation

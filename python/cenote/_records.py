@@ -9,7 +9,7 @@ from typing import Any
 
 from ._errors import CompileError, compile_error
 from ._types import ArrayType, Deferred, Scalar, Shape, is_type, resolve, type_name
-from ._values import Secret
+from ._values import Secret, _unhashable
 
 
 class RecordMeta(type):
@@ -212,7 +212,7 @@ class RecordValue:
     def __ne__(self, other: object) -> Any:
         return ~(self == other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = _unhashable
 
     def __bool__(self) -> bool:
         raise compile_error("a record of secrets has no truth value")

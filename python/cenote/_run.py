@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import importlib.util
 import json
 import os
 import queue
@@ -231,7 +232,11 @@ def _shown(progress: ProgressOption, total: int) -> Iterator[Callable[[int], Non
         yield lambda done: None
         return
     try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+        # Notebooks have a bar of their own, which needs another package; text does everywhere.
+        if _in_notebook() and importlib.util.find_spec("ipywidgets"):
+            from tqdm.notebook import tqdm  # type: ignore[import-untyped,unused-ignore]
+        else:
+            from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         yield lambda done: None
         return

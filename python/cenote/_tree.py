@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._errors import CompileError
 from ._records import RecordValue
 from ._values import Index, Secret
 
@@ -69,7 +70,7 @@ def key(value: Any) -> Any:
             return ("index", id(leaf))
         try:
             hash(leaf)
-        except TypeError:
+        except (TypeError, CompileError):
             return ("object", id(leaf))
         return ("plain", type(leaf), leaf)
 

@@ -209,7 +209,7 @@ class _ArrayMaker(_Maker):
         item, sizes = arguments[0], arguments[1:]
         if len(sizes) == 1 and isinstance(sizes[0], tuple):
             sizes = sizes[0]
-        shape = tuple(_size(size, "a size of Array", 0, 1 << 40) for size in sizes)
+        shape = tuple(_size(size, "a size of Array", 1, 1 << 26) for size in sizes)
         if isinstance(item, ArrayType):
             return ArrayType(item.item, shape + item.shape)
         if not is_type(item):

@@ -18,6 +18,35 @@ _FUNCTIONS = {
     *("max", "min", "sort", "stack", "sum", "transpose", "where"),
 }
 
+#: NumPy's operators of two operands, and the methods that do the same: from the left and from the right.
+_UFUNCS = {
+    **{name: (f"__{name}__", f"__r{name}__") for name in ("add", "matmul")},
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "floor_divide": ("__floordiv__", "__rfloordiv__"),
+    "remainder": ("__mod__", "__rmod__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+    "power": ("__pow__", "__rpow__"),
+    "bitwise_and": ("__and__", "__rand__"),
+    "bitwise_or": ("__or__", "__ror__"),
+    "bitwise_xor": ("__xor__", "__rxor__"),
+    "left_shift": ("__lshift__", "__rlshift__"),
+    "right_shift": ("__rshift__", "__rrshift__"),
+    "equal": ("__eq__", "__eq__"),
+    "not_equal": ("__ne__", "__ne__"),
+    "less": ("__lt__", "__gt__"),
+    "less_equal": ("__le__", "__ge__"),
+    "greater": ("__gt__", "__lt__"),
+    "greater_equal": ("__ge__", "__le__"),
+}
+
+
+def _unhashable(self: Any) -> NoReturn:
+    raise compile_error(
+        "what is secret, or a counter of cn.range, cannot be in a set or be a key of a dict, whose places depend on values: keep it in "
+        "a list or an array, and look for a value with cn.any(array == x)"
+    )
+
 
 class Index:
     """A public number that depends on loop variables, for places in arrays: ``i``, ``i + 1``, ``2 * i + j``."""
@@ -111,7 +140,7 @@ class Index:
     def __ge__(self, other: Any) -> Any:
         return self._bit(other, ">=")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = _unhashable
 
     def _unknown(self, *_: Any) -> Any:
         raise compile_error(
@@ -133,7 +162,6 @@ class Secret:
     """
 
     __slots__ = ("elem", "home", "shape", "w")
-    __array_ufunc__ = None
 
     def __init__(self, elem: Scalar, shape: Shape, w: W) -> None:
         #: The type of its words.
@@ -281,7 +309,7 @@ class Secret:
     def __ge__(self, other: Any) -> Secret:
         return arith.compare("le", as_other(other, self, ">="), self)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = _unhashable
 
     # ---- arrays -------------------------------------------------------------------------------------------------------------
 
@@ -338,6 +366,14 @@ class Secret:
         self.w = set_item(self, key, value)
 
     # ---- what secrets are not -----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's operators, as in ``array + secret``."""
+        operators = _UFUNCS.get(function.__name__)
+        if operators is None or method != "__call__" or options or len(inputs) != 2:
+            return self.__array_function__(function)
+        one, two = inputs
+        return getattr(one, operators[0])(two) if isinstance(one, Secret) else getattr(two, operators[1])(one)
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         name = function.__name__

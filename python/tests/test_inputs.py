@@ -54,15 +54,15 @@ def test_tables_in_every_form(form, table):
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("customer", [1, 70000, 1], "column `customer`, row 1: the value does not fit UInt[16] (0 .. 65535)"),
-        ("customer", [1, 2, -1], "column `customer`, row 2: the value does not fit UInt[16]"),
-        ("customer", [1, None, 1], "column `customer`, row 1: a missing value"),
-        ("customer", ["1", "2", "3"], "column `customer`, row 0: the value (str) is not a number for UInt[16]"),
-        ("customer", [1.0, 2.5, 1.0], "column `customer`, row 1: the value has a fraction"),
-        ("amount", [1.5, None, 2.0], "column `amount`, row 1: a missing value"),
-        ("amount", [1.5, 1e9, 2.0], "column `amount`, row 1: the value does not fit Fixed[16, 8]"),
-        ("refund", [False, None, True], "column `refund`, row 1: a missing value"),
-        ("refund", [0, 1, 2], "column `refund`, row 2: the value does not fit Bit"),
+        ("customer", [1, 70000, 1], "column `customer`, row 2 (the first is row 1): the value does not fit UInt[16] (0 .. 65535)"),
+        ("customer", [1, 2, -1], "column `customer`, row 3 (the first is row 1): the value does not fit UInt[16]"),
+        ("customer", [1, None, 1], "column `customer`, row 2 (the first is row 1): a missing value"),
+        ("customer", ["1", "2", "3"], "column `customer`, row 1 (the first is row 1): the value (str) is not a number for UInt[16]"),
+        ("customer", [1.0, 2.5, 1.0], "column `customer`, row 2 (the first is row 1): the value has a fraction"),
+        ("amount", [1.5, None, 2.0], "column `amount`, row 2 (the first is row 1): a missing value"),
+        ("amount", [1.5, 1e9, 2.0], "column `amount`, row 2 (the first is row 1): the value does not fit Fixed[16, 8]"),
+        ("refund", [False, None, True], "column `refund`, row 2 (the first is row 1): a missing value"),
+        ("refund", [0, 1, 2], "column `refund`, row 3 (the first is row 1): the value does not fit Bit"),
     ],
 )
 def test_bad_cells_are_refused_in_every_form(column, values, message, monkeypatch):
@@ -87,7 +87,7 @@ def test_tables_of_another_length_and_without_columns_are_refused(form, monkeypa
         wrong = dict(tables({name: [*column, column[0]][:rows] for name, column in COLUMNS.items()}))
         refused(wrong[form], f"has {rows} rows, the program takes 3", monkeypatch)
     lacking = dict(tables({name: column for name, column in COLUMNS.items() if name != "amount"}))
-    refused(lacking[form], "row 0 has no `amount`" if form == "rows" else "has no column `amount`", monkeypatch)
+    refused(lacking[form], "row 1 (the first is row 1) has no `amount`" if form == "rows" else "has no column `amount`", monkeypatch)
 
 
 DATE = datetime.datetime(2026, 1, 1)
@@ -96,31 +96,67 @@ DATE = datetime.datetime(2026, 1, 1)
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({**COLUMNS, "customer": [DATE] * 3}), "column `customer`, row 0: the value (Timestamp) is not a number"),
-        (pd.DataFrame({**COLUMNS, "amount": [DATE] * 3}), "column `amount`, row 0: the value is not a number for Fixed"),
-        (pd.DataFrame({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 0: the value is a truth value"),
-        (pd.DataFrame({**COLUMNS, "customer": [1, 2, float("inf")]}), "column `customer`, row 2: the value is infinite"),
-        (pd.DataFrame({**COLUMNS, "customer": [1, pd.NaT, 2]}, dtype=object), "column `customer`, row 1: a missing value"),
-        (pd.DataFrame({**COLUMNS, "customer": pd.array([1, None, 2], "Int64")}), "column `customer`, row 1: a missing value"),
-        (pd.DataFrame({**COLUMNS, "refund": pd.array([True, None, True], "boolean")}), "column `refund`, row 1: a missing value"),
-        (pd.DataFrame({**COLUMNS, "customer": pd.Categorical(["a", "b", "a"])}), "column `customer`, row 0: the value (str)"),
+        (
+            pd.DataFrame({**COLUMNS, "customer": [DATE] * 3}),
+            "column `customer`, row 1 (the first is row 1): the value (Timestamp) is not a number",
+        ),
+        (
+            pd.DataFrame({**COLUMNS, "amount": [DATE] * 3}),
+            "column `amount`, row 1 (the first is row 1): the value is not a number for Fixed",
+        ),
+        (pd.DataFrame({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 1 (the first is row 1): the value is a truth value"),
+        (
+            pd.DataFrame({**COLUMNS, "customer": [1, 2, float("inf")]}),
+            "column `customer`, row 3 (the first is row 1): the value is infinite",
+        ),
+        (
+            pd.DataFrame({**COLUMNS, "customer": [1, pd.NaT, 2]}, dtype=object),
+            "column `customer`, row 2 (the first is row 1): a missing value",
+        ),
+        (
+            pd.DataFrame({**COLUMNS, "customer": pd.array([1, None, 2], "Int64")}),
+            "column `customer`, row 2 (the first is row 1): a missing value",
+        ),
+        (
+            pd.DataFrame({**COLUMNS, "refund": pd.array([True, None, True], "boolean")}),
+            "column `refund`, row 2 (the first is row 1): a missing value",
+        ),
+        (
+            pd.DataFrame({**COLUMNS, "customer": pd.Categorical(["a", "b", "a"])}),
+            "column `customer`, row 1 (the first is row 1): the value (str)",
+        ),
         (pd.concat([pd.DataFrame(COLUMNS)] * 2, axis=1), "has two columns `customer`"),
-        (pl.DataFrame({**COLUMNS, "customer": [DATE.date()] * 3}), "column `customer`, row 0: the value (date) is not a number"),
-        (pl.DataFrame({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 0: the value is a truth value"),
-        (pl.DataFrame({**COLUMNS, "amount": [1.0, float("nan"), 2.0]}), "column `amount`, row 1: a missing value (NaN)"),
-        (pl.DataFrame({**COLUMNS, "customer": [[1], [2], [3]]}), "column `customer`, row 0: a list, where one UInt[16] is expected"),
+        (
+            pl.DataFrame({**COLUMNS, "customer": [DATE.date()] * 3}),
+            "column `customer`, row 1 (the first is row 1): the value (date) is not a number",
+        ),
+        (pl.DataFrame({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 1 (the first is row 1): the value is a truth value"),
+        (
+            pl.DataFrame({**COLUMNS, "amount": [1.0, float("nan"), 2.0]}),
+            "column `amount`, row 2 (the first is row 1): a missing value (NaN)",
+        ),
+        (
+            pl.DataFrame({**COLUMNS, "customer": [[1], [2], [3]]}),
+            "column `customer`, row 1 (the first is row 1): a list, where one UInt[16] is expected",
+        ),
         (
             pl.DataFrame(COLUMNS).with_columns(pl.lit("a").cast(pl.Categorical).alias("customer")),
-            "column `customer`, row 0: the value (str)",
+            "column `customer`, row 1 (the first is row 1): the value (str)",
         ),
         (pl.LazyFrame(COLUMNS), "is LazyFrame, which is not computed yet: give what its collect() returns"),
-        (pa.table({**COLUMNS, "customer": [DATE.date()] * 3}), "column `customer`, row 0: the value (date) is not a number"),
-        (pa.table({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 0: the value is a truth value"),
-        (pa.table({**COLUMNS, "customer": pa.nulls(3)}), "column `customer`, row 0: a missing value"),
+        (
+            pa.table({**COLUMNS, "customer": [DATE.date()] * 3}),
+            "column `customer`, row 1 (the first is row 1): the value (date) is not a number",
+        ),
+        (pa.table({**COLUMNS, "amount": [True] * 3}), "column `amount`, row 1 (the first is row 1): the value is a truth value"),
+        (pa.table({**COLUMNS, "customer": pa.nulls(3)}), "column `customer`, row 1 (the first is row 1): a missing value"),
         (pa.table([pa.array(c) for c in [*COLUMNS.values(), [1, 2, 3]]], names=[*COLUMNS, "customer"]), "has two columns `customer`"),
-        (pa.table({**COLUMNS, "refund": ["yes", "no", "no"]}), "column `refund`, row 0: the value (str) is not a number for Bit"),
-        ({**COLUMNS, "customer": [Decimal("sNaN")] * 3}, "column `customer`, row 0: a missing value (NaN)"),
-        ({**COLUMNS, "amount": [Decimal("NaN")] * 3}, "column `amount`, row 0: a missing value (NaN)"),
+        (
+            pa.table({**COLUMNS, "refund": ["yes", "no", "no"]}),
+            "column `refund`, row 1 (the first is row 1): the value (str) is not a number for Bit",
+        ),
+        ({**COLUMNS, "customer": [Decimal("sNaN")] * 3}, "column `customer`, row 1 (the first is row 1): a missing value (NaN)"),
+        ({**COLUMNS, "amount": [Decimal("NaN")] * 3}, "column `amount`, row 1 (the first is row 1): a missing value (NaN)"),
     ],
 )
 def test_what_only_some_forms_can_hold(table, message, monkeypatch):
@@ -142,10 +178,10 @@ def panels(rows: cn.Garbler[cn.Array[Panel, 2]]):
 @pytest.mark.parametrize(
     ("readings", "message"),
     [
-        ([[1, 2], [3, 44]], "column `readings`, row 1[1]: the value does not fit UInt[4]"),
-        ([[1, 2], [3]], "column `readings`, row 1: 1 items, where 2 are expected"),
-        ([[1, 2], None], "column `readings`, row 1: a missing value"),
-        ([[1, 2], [None, 3]], "column `readings`, row 1[0]: a missing value"),
+        ([[1, 2], [3, 44]], "column `readings`, row 2[1] (the first is row 1): the value does not fit UInt[4]"),
+        ([[1, 2], [3]], "column `readings`, row 2 (the first is row 1): 1 items, where 2 are expected"),
+        ([[1, 2], None], "column `readings`, row 2 (the first is row 1): a missing value"),
+        ([[1, 2], [None, 3]], "column `readings`, row 2[0] (the first is row 1): a missing value"),
     ],
 )
 def test_columns_of_lists(readings, message):
@@ -193,7 +229,7 @@ def test_masked_arrays_have_missing_values():
             "no column `refund`; Purchase takes customer, amount, refund, it has customer, amount",
         ),
         ([{"customer": 1}] * 2, "has 2 rows, the program takes 3"),
-        ([{"customer": 1, "amount": 2}] * 3, "row 0 has no `refund`"),
+        ([{"customer": 1, "amount": 2}] * 3, "row 1 (the first is row 1) has no `refund`"),
         (7, "is int: give a data frame, a mapping of columns or a list of rows"),
     ],
 )

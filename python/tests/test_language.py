@@ -5,6 +5,7 @@ import re
 import time
 from typing import NamedTuple
 
+import numpy
 import pytest
 from ways import three_ways
 
@@ -529,6 +530,26 @@ def _sealed(x, y):
     return inner(x)
 
 
+def _hashed(x, y):
+    return {x: 1}[y]
+
+
+def _root(x, y):
+    return numpy.sqrt(x)
+
+
+def _inner_place(x, y):
+    table = cn.stack([cn.stack([x, y]), cn.stack([y, x])])
+    return table[x, 1]
+
+
+def _endless(x, y):
+    def again(v):
+        return again(v) + 1
+
+    return again(x)
+
+
 def _plain(x, y):
     return {"x": x, "n": 3}
 
@@ -569,6 +590,10 @@ def _iterate(x, y):
         (_collect_in_if, "the list `kept` is changed inside of an `if` on a revealed bit", "if cn.reveal(x > y):"),
         (_grow, "another structure after a round of the loop than before, a list of 1 and then a list of 2", "for _i in cn.range(3):"),
         (_sealed, "pass it as an argument", "return v + y"),
+        (_hashed, "cannot be in a set or be a key of a dict", "return {x: 1}[y]"),
+        (_root, "NumPy's sqrt takes no secrets", "return numpy.sqrt(x)"),
+        (_inner_place, "take the row first, as in array[secret][1]", "return table[x, 1]"),
+        (_endless, "a function calls itself without end", "return again(v) + 1"),
         (_plain, "output n is the plain value 3", None),
         (_iterate, "for i in cn.range", "return [x for _ in cn.range(3)]"),
     ],
@@ -589,6 +614,40 @@ def test_errors_say_what_to_write_instead(body, message, line):
         assert first < int(place[1]) < first + 8
 
 
+def test_sizes_of_inputs_are_refused_where_they_are_written():
+    @cn.program
+    def large(
+        few: cn.Garbler[cn.UInt[8]],
+        many: cn.Evaluator[cn.Array[cn.UInt[4096], "n"]],
+        n: int,
+    ):
+        return few
+
+    with pytest.raises(cn.CompileError, match="at most 2\\^26 bits: split it") as caught:
+        large.compile(n=20_000)
+    assert 'many: cn.Evaluator[cn.Array[cn.UInt[4096], "n"]],' in str(caught.value)
+
+
+def test_divisions_by_zero_are_told_from_overflow():
+    @cn.program
+    def quotients(x: cn.Garbler[cn.Array[cn.Int[8], 3]], y: cn.Evaluator[cn.Array[cn.Int[8], 3]]):
+        return x // y
+
+    zero, wide = quotients.simulate(x=[1, 2, -128], y=[0, 0, -1]).overflow
+    assert repr(zero).startswith("// divides by zero 2 times at ")
+    assert repr(wide).startswith("// does not fit once at ")
+
+
+def test_operators_of_numpy_take_secrets():
+    left = numpy.array([200, 7, 9], dtype=numpy.uint8)
+
+    @cn.program
+    def both(x: cn.Garbler[cn.Array[cn.UInt[8], 3]]):
+        return left - x, numpy.multiply(x, left), numpy.uint8(9) // x, left >= x, left @ x
+
+    assert both(x=[3, 7, 2]) == ([197, 0, 7], [88, 49, 18], [3, 1, 4], [True, True, True], (600 + 49 + 18) % 256)
+
+
 def test_signatures_are_checked():
     def compiled(text, body="return x"):
         scope = {"cn": cn}
@@ -598,7 +657,7 @@ def test_signatures_are_checked():
     for text, message in [
         ("x", "`x` has no secret type"),
         ("x: cn.UInt[8]", "`x` belongs to nobody: write x: cn.Garbler[UInt[8]] or x: cn.Evaluator[UInt[8]]"),
-        ("x: cn.Garbler[cn.Array[cn.UInt[8], 0]]", "input `x`: 0xb8 is empty"),
+        ("x: cn.Garbler[cn.Array[cn.UInt[8], 0]]", "a size of Array is 0: choose from 1"),
         ("x: int", "its value is fixed when the program is compiled"),
         ("x: cn.Both[cn.Bit]", "belongs to one party"),
         ('x: cn.Garbler[cn.UInt["n"]]', "cannot be computed from the parameters"),
