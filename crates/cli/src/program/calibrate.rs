@@ -247,10 +247,11 @@ impl Lessons {
             }
             Probe::Batch => speed.batch_s = each(stats.batches as f64),
             Probe::Input(owner) => {
-                // What is prepared for inputs is not in `made`, or dearer than other items are.
-                let prepared = (trial.preprocess_s - made).max(0.0);
+                // Reading inputs and what is prepared for them comes before they are brought in.
+                let explained = speed.setup_s + made + speed.online(plan, demand);
+                let rest = (trial.wall_s - explained).max(0.0);
                 let bits = stats.garbler_input_bits + stats.evaluator_input_bits;
-                speed.input_s[owner as usize] = (rest + prepared) / bits.max(1) as f64;
+                speed.input_s[owner as usize] = rest / bits.max(1) as f64;
             }
         }
     }
