@@ -13,8 +13,9 @@ PAGE = FOLDER.parent / "docs/gallery.md"
 #: ANDs in millions that the paper on pools gives in table 5.
 PAPER = {"sort": 10.2, "hamming": 2.1, "edit_distance": 73.3}
 
-#: Programs whose text is shown, where that is not the first of the folder.
-SHOWN = {"shared_customers": ["shared_total", "median_spend"], "credit_scoring": ["scorecard", "tree"]}
+#: The backends whose prices are shown, and the line that seconds are for.
+BACKENDS = ("yao", "wrk")
+LINE = {"rtt_ms": 0.5, "mbit": 10_000.0}
 
 HEAD = """\
 # Gallery
@@ -32,7 +33,11 @@ their examples, and tests keep both it and the results true. Each program is a f
 
 With the package installed ([python.md](python.md)), `python -m programs.NAME` in the root of the repository runs the example between two
 parties on this machine and compares the result with the reference: on the backend `plain`, which is fast and not secure, or on another with
-`--backend wrk`. Programs cost ANDs; exclusive ors are free, and bytes and time follow from the ANDs.
+`--backend wrk`.
+
+Programs cost ANDs; exclusive ors are free. Bytes, of both directions, and seconds are what `price` predicts ([cost.md](cost.md)) for
+one run over a new session: with `yao`, which is semi-honest, and with `wrk`, which is malicious and here makes all its material on the
+way. Seconds are those of a typical server core on a line of 0.5 ms and 10 Gbit/s; `cenote program cost` has those of your machine and line.
 
 """
 
@@ -53,34 +58,27 @@ def example(program):
     return next(one for name in NAMES for one in examples(name) if one.name == program)
 
 
-def names_of(node):
-    """What a statement of a module defines."""
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+def sources(name):
+    """The program's files without their descriptions, which the page has above them."""
+    for path in [FOLDER / name / "program.py", *sorted(FOLDER.glob(f"{name}/sbox.py"))]:
+        text = path.read_text()
+        first = ast.parse(text).body[0]
+        yield path.name, "\n".join(text.splitlines()[first.end_lineno :]).strip("\n")
 
 
-def source(name, programs):
-    """Some programs of a folder with the types and helpers that they use, as they stand in the file."""
-    lines = (FOLDER / name / "program.py").read_text().splitlines()
-    definitions = [(node, names_of(node)) for node in ast.parse("\n".join(lines)).body]
-    wanted, queue = set(), list(programs)
-    while queue:
-        current = queue.pop()
-        if current not in wanted:
-            wanted.add(current)
-            used = [part for node, names in definitions if current in names for part in ast.walk(node)]
-            queue += [part.id for part in used if isinstance(part, ast.Name)]
-    text = ""
-    for node, names in definitions:
-        if wanted & set(names):
-            first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-            while lines[first - 2].startswith("#"):
-                first -= 1
-            gap = 3 if not isinstance(node, ast.Assign) else 1 if lines[first - 2] else 2
-            text += "\n" * gap + "\n".join(lines[first - 1 : node.end_lineno])
-    return text.strip("\n")
+def size(number):
+    """Bytes with three digits that count."""
+    power = 0
+    while number >= 999.5:
+        number, power = number / 1000, power + 1
+    digits = 0 if number >= 99.95 or power == 0 else 1 if number >= 9.995 else 2
+    return f"{number:.{digits}f} {['B', 'kB', 'MB', 'GB', 'TB'][power]}"
+
+
+def price(example, backend):
+    """Bytes and seconds on a backend."""
+    predicted = example.compiled().price(backend, **LINE)
+    return f"{size(predicted['garbler_bytes_sent'] + predicted['evaluator_bytes_sent'])}, {predicted['seconds']:.2g} s"
 
 
 def section(name):
@@ -92,11 +90,14 @@ def section(name):
     if story:
         yield f"{story}\n"
     yield f"[programs/{name}](../programs/{name}): {inspect.getdoc(module(name, 'example'))}\n"
-    yield f"```python\n{source(name, SHOWN.get(name, programs[:1]))}\n```\n"
-    yield "| program | ANDs | result on the example |\n|---|---|---|"
+    for file, text in sources(name):
+        yield f"<details><summary>{file}</summary>\n\n```python\n{text}\n```\n\n</details>\n"
+    backends = " | ".join(f"`{backend}`" for backend in BACKENDS)
+    yield f"| program | ANDs | {backends} | result on the example |\n|---|---|{'---|' * len(BACKENDS)}---|"
     for one in examples(name):
         paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
-        yield f"| `{one.name}` | {one.ands:,}{paper} | {'<br>'.join(one.tell(one.expected))} |"
+        prices = " | ".join(price(one, backend) for backend in BACKENDS)
+        yield f"| `{one.name}` | {one.ands:,}{paper} | {prices} | {'<br>'.join(one.tell(one.expected))} |"
     if (FOLDER.parent / f"docs/gallery/{name}.svg").exists():
         yield f"\n![{name.replace('_', ' ')}](gallery/{name}.svg)"
     yield "\nWhat repeated runs give away:\n"

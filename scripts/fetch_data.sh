@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the data of two shipped programs into target/data. They come in Debian packages under the GPL and LGPL, so this repository
+# Fetches the data of three shipped programs into target/data. They come in Debian packages under the GPL and LGPL, so this repository
 # does not carry them. Nothing is installed; does nothing where the files are there already.
 #
 #   genotypes   bio-eagle-examples     379 people of the 1000 Genomes Project at 2,000 places of chromosome 21

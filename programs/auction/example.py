@@ -1,17 +1,24 @@
-"""Sixteen made-up bids."""
+"""Eight customers of each of two card issuers bid what they spent in all. The amounts are real purchases, but nobody bid them."""
 
 from ..common import Example
+from ..shared_customers.data import issuer
 from .program import auction
 from .reference import auction as reference
 
+BIDDERS = 8
+
+
+def bids(name):
+    """In cents, of the first customers by number."""
+    return [sum(quarters) for _, quarters in issuer(name)[:BIDDERS]]
+
 
 def examples():
-    mine = [12_000, 18_500, 9_900, 21_000, 15_250, 8_000, 19_999, 17_000]
-    yours = [14_000, 20_500, 22_750, 11_000, 16_100, 22_500, 7_500, 13_333]
+    mine, yours = bids("a"), bids("b")
     yield Example(auction, [mine, yours], reference(mine, yours), tell)
 
 
 def tell(result):
     winner, price = result
-    house, number = ("first", winner + 1) if winner < 8 else ("second", winner - 7)
-    yield f"bidder {number} of the {house} house wins and pays {price:,}"
+    house, number = ("first", winner + 1) if winner < BIDDERS else ("second", winner - BIDDERS + 1)
+    yield f"bidder {number} of the {house} house wins and pays ${price / 100:,.2f}"

@@ -9,7 +9,7 @@ def hamming(
     mine: Garbler[Array[Bit, "n"]],
     yours: Evaluator[Array[Bit, "n"]],
     *,
-    n: int = 1_000_000,
+    n: int = 2**20,
 ) -> Both[UInt["n.bit_length()"]]:
     """The number of places. The comparison is an exclusive or and free, counting costs less than one AND a bit."""
     return cn.sum(mine ^ yours)

@@ -1,16 +1,42 @@
-"""Eight students and eight hospitals with made-up wishes."""
-
-import random
+"""Eight people who asked a German bank for a loan, and eight lenders. The loans are real; that there are eight lenders is made up."""
 
 from ..common import Example
+from ..credit_scoring import reference as scoring
+from ..credit_scoring import train
+from ..credit_scoring.data import CATEGORIES, NUMBERS, applicant, split
 from .program import stable_matching
 from .reference import ranks_of, unstable_pairs
 from .reference import stable_matching as reference
 
+AMOUNT, PURPOSE = NUMBERS.index("amount"), CATEGORIES.index("purpose")
+
+
+def average(loans):
+    return sum(loan[0][AMOUNT] for loan in loans) / max(len(loans), 1)
+
+
+def wishes_and_lists(loans, applicants, n=8):
+    """The lenders in the order of each applicant, the applicants in the order of each lender.
+
+    Each lender has an n-th of the loans. Applicants want one that lends, for the same purpose, on average about what they ask for;
+    lenders want applicants with many points on the scorecard that they learned from their own loans.
+    """
+    lenders = [loans[number::n] for number in range(n)]
+
+    def distance(loan, lender):
+        numbers, categories, _ = loan
+        alike = [other for other in lenders[lender] if other[1][PURPOSE] == categories[PURPOSE]]
+        return abs(average(alike) - numbers[AMOUNT])
+
+    wishes = [sorted(range(n), key=lambda lender: distance(loan, lender)) for loan in applicants]
+    cards = [train.scorecard(own, 0) for own in lenders]
+    points = [[scoring.scorecard(card, applicant(loan))[0] for loan in applicants] for card in cards]
+    return wishes, [sorted(range(n), key=lambda one: -scores[one]) for scores in points]
+
 
 def examples():
-    draw = random.Random(3)
-    wishes, lists = ([draw.sample(range(8), 8) for _ in range(8)] for _ in range(2))
+    loans, unseen = split()
+    wishes, lists = wishes_and_lists(loans, unseen[:8])
     ranks = ranks_of(lists)
     expected = reference(wishes, ranks)
     if unstable_pairs(wishes, ranks, expected):
@@ -19,4 +45,4 @@ def examples():
 
 
 def tell(result):
-    yield ", ".join(f"hospital {hospital} takes student {student}" for hospital, student in enumerate(result))
+    yield ", ".join(f"lender {lender} takes applicant {applicant}" for lender, applicant in enumerate(result))

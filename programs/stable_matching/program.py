@@ -1,6 +1,6 @@
-"""Stable matching of students and hospitals (Gale and Shapley 1962), from wishes that stay secret.
+"""Stable matching of applicants and lenders (Gale and Shapley 1962), from wishes that stay secret.
 
-One side holds what the students want, the other what the hospitals want. Nothing but the matching is revealed: not how many
+One side holds what the applicants want, the other what the lenders want. Nothing but the matching is revealed: not how many
 proposals were made, nor who was refused.
 """
 
@@ -16,27 +16,27 @@ def stable_matching(
     n: int = 8,
     bits: int = 4,
 ) -> Both[Array[UInt["bits"], "n"]]:
-    """The student of each hospital. Of all stable matchings it is the one that is best for the students.
+    """The applicant of each lender. Of all stable matchings it is the one that is best for the applicants.
 
-    ``wishes[s]`` lists the hospitals as student s prefers them, ``ranks[h][s]`` is the place of student s on hospital h's list.
-    There is always one student who proposes: the one who was refused last or, after an acceptance, the next who has not yet begun.
+    ``wishes[a]`` lists the lenders as applicant a prefers them, ``ranks[l][a]`` is the place of applicant a on lender l's list.
+    There is always one applicant who proposes: the one who was refused last or, after an acceptance, the next who has not yet begun.
     """
     nobody = n
     asked = cn.zeros(UInt[bits], n)
-    student = UInt[bits]([nobody] * n)
+    applicant = UInt[bits]([nobody] * n)
     rank = UInt[bits]([n] * n)
     proposer, begun = UInt[bits](0), UInt[bits](1)
     for _ in cn.range(n * n - n + 1):
         active = proposer != nobody
-        hospital = wishes[proposer][asked[proposer]]
+        lender = wishes[proposer][asked[proposer]]
         asked = cn.store(asked, proposer, asked[proposer] + 1, active)
-        rival, rival_rank = student[hospital], rank[hospital]
-        own_rank = ranks[hospital][proposer]
+        rival, rival_rank = applicant[lender], rank[lender]
+        own_rank = ranks[lender][proposer]
         accepted = active & (own_rank < rival_rank)
-        student = cn.store(student, hospital, proposer, accepted)
-        rank = cn.store(rank, hospital, own_rank, accepted)
+        applicant = cn.store(applicant, lender, proposer, accepted)
+        rank = cn.store(rank, lender, own_rank, accepted)
         refused = cn.where(accepted, rival, proposer)
         next_begins = active & (refused == nobody)
         proposer = cn.where(next_begins, begun, refused)
         begun = begun + UInt[bits](next_begins & (begun != nobody))
-    return student
+    return applicant

@@ -3,37 +3,37 @@
 
 def stable_matching(wishes, ranks):
     n = len(wishes)
-    student = [None] * n
+    applicant = [None] * n
     asked = [0] * n
     free = list(range(n))
     while free:
         proposer = free.pop()
-        hospital = wishes[proposer][asked[proposer]]
+        lender = wishes[proposer][asked[proposer]]
         asked[proposer] += 1
-        rival = student[hospital]
-        if rival is None or ranks[hospital][proposer] < ranks[hospital][rival]:
-            student[hospital] = proposer
+        rival = applicant[lender]
+        if rival is None or ranks[lender][proposer] < ranks[lender][rival]:
+            applicant[lender] = proposer
             if rival is not None:
                 free.append(rival)
         else:
             free.append(proposer)
-    return student
+    return applicant
 
 
-def unstable_pairs(wishes, ranks, student):
+def unstable_pairs(wishes, ranks, applicant):
     """Pairs that would both rather have each other: none in a stable matching."""
-    hospital = {s: h for h, s in enumerate(student)}
+    lender = {one: other for other, one in enumerate(applicant)}
     return [
-        (s, h)
-        for s in range(len(wishes))
-        for h in range(len(wishes))
-        if wishes[s].index(h) < wishes[s].index(hospital[s]) and ranks[h][s] < ranks[h][student[h]]
+        (one, other)
+        for one in range(len(wishes))
+        for other in range(len(wishes))
+        if wishes[one].index(other) < wishes[one].index(lender[one]) and ranks[other][one] < ranks[other][applicant[other]]
     ]
 
 
 def ranks_of(lists):
-    """The place of each student on each hospital's list."""
-    return [[wanted.index(s) for s in range(len(wanted))] for wanted in lists]
+    """The place of each applicant on each lender's list."""
+    return [[wanted.index(one) for one in range(len(wanted))] for wanted in lists]
 
 
 def cases():
@@ -48,7 +48,7 @@ def cases():
         [[1, 0, 2, 3], [3, 1, 0, 2], [1, 3, 2, 0], [1, 2, 0, 3]],
         [[0, 1, 2, 3], [2, 3, 1, 0], [0, 2, 1, 3], [3, 1, 0, 2]],
     )
-    # All students want the same hospitals, and those want the last student most.
+    # All applicants want the same lenders, and those want the last applicant most.
     yield case("boundary", [[0, 1, 2, 3]] * 4, [[3, 2, 1, 0]] * 4)
     # As many proposals as there can be.
     yield case(

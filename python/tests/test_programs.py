@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -87,6 +88,25 @@ def test_costs_of_the_paper_are_kept():
         assert ands[program] <= millions * 1e6
     # Four for the cell and one for the letters, and a strip starts and ends 31 columns outside of the table.
     assert ands["edit_distance"] < 5.2 * 1024 * 1055
+
+
+def test_examples_of_the_paper_have_its_sizes_and_real_data():
+    from programs.shared_customers.data import issuer
+    from programs.similar_patients.data import genotypes
+    from programs.similar_patients.reference import bits
+
+    made = {program: gallery.example(program) for program in gallery.PAPER}
+    ports = {program: [port.type for port in example.compiled().inputs.values()] for program, example in made.items()}
+    assert ports["sort"] == [cenote.Array[cenote.UInt[32], 2048]] * 2
+    assert ports["hamming"] == [cenote.Array[cenote.Bit, 2**20]] * 2
+    assert len(made["edit_distance"].inputs[0]) == len(made["edit_distance"].inputs[1]) == 1024
+    for numbers, name in zip(made["sort"].inputs, "ab"):
+        assert numbers == [sum(quarters) for _, quarters in issuer(name)][:2048]
+    # Whole people stand beside each other in the two strings, and nobody beside himself.
+    _, people = genotypes()
+    here, there = ([string[at : at + 4000] for at in range(0, 2**20 - 4000, 4000)] for string in made["hamming"].inputs)
+    assert here == [bits(copies) for copies in people[:262]]
+    assert there == [bits(copies) for copies in people[116:378]]
 
 
 def test_loops_stay_loops():
@@ -177,6 +197,10 @@ def test_matchings_are_stable():
     for vector in shipped.stored_vectors("stable_matching")["stable_matching"]:
         wishes, ranks = vector["inputs"]
         assert not unstable_pairs(wishes, ranks, vector["outputs"])
+    # In the example not everybody wants the same, and no two lists are alike.
+    (example,) = gallery.examples("stable_matching")
+    assert len({tuple(wished) for wished in example.inputs[0]}) == 7
+    assert len({tuple(ranks) for ranks in example.inputs[1]}) == 8
     # A wrong matching is noticed.
     wishes, ranks = shipped.stored_vectors("stable_matching")["stable_matching"][1]["inputs"]
     assert unstable_pairs(wishes, ranks, stable_matching(wishes, ranks)[::-1])
@@ -210,6 +234,26 @@ def test_the_gallery_is_current():
     assert gallery.PAGE.read_text() == gallery.page(), "run make gallery"
 
 
+def test_the_gallery_shows_all_sources_and_prices():
+    page = gallery.PAGE.read_text()
+    for name in shipped.NAMES:
+        folder = shipped.FOLDER / name
+        own = (folder / "program.py").read_text()
+        for line in own.split('"""', 2)[2].splitlines():
+            assert line in page
+        # What a program takes from beside it is shown as well.
+        for part in re.findall(r"^from \.(\w+) import", own, re.M):
+            assert f"<summary>{part}.py</summary>" in page
+    for backend, least in (("yao", 32), ("wrk", 150)):
+        price = gallery.example("sort").compiled().price(backend)
+        moved = price["garbler_bytes_sent"] + price["evaluator_bytes_sent"]
+        assert moved > least * gallery.example("sort").ands
+        assert f"| {gallery.size(moved)}, " in page
+    assert [gallery.size(number) for number in (7, 999, 999.5, 12_345, 999_600, 8.91e9)] == [
+        *("7 B", "999 B", "1.00 kB", "12.3 kB", "1.00 MB", "8.91 GB")
+    ]
+
+
 def test_the_figures_are_current(tmp_path):
     plots.draw(tmp_path)
     for name in plots.FIGURES:
@@ -237,4 +281,4 @@ def test_programs_print_their_results(capsys):
     from programs.common import main
 
     main(example.examples(), [])
-    assert capsys.readouterr().out == "auction (2,502 ANDs, backend plain)\n  bidder 3 of the second house wins and pays 22,500\n"
+    assert capsys.readouterr().out == "auction (2,502 ANDs, backend plain)\n  bidder 4 of the second house wins and pays $385.61\n"
