@@ -36,12 +36,13 @@ python: setup ## build the Python package as a wheel, in target/wheels
 	test -x target/venv/bin/maturin || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r python/requirements-dev.txt)
 	cd python && ../target/venv/bin/maturin build --release --locked --out ../target/wheels
 
-gallery: setup ## docs/gallery.md and its figures, from the shipped programs
+gallery: setup ## docs/gallery.md, its figures and the notebooks, from the shipped programs
 	test -x target/venv/bin/pip || python3 -m venv target/venv
 	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
 	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --locked --quiet
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
+	target/venv/bin/python -m programs.notebooks
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json

@@ -34,6 +34,11 @@ class Example:
         """What the program costs."""
         return self.compiled().cost()["ands"]
 
+    def simulate(self):
+        """The result of the compiled program, run in the clear in this process."""
+        compiled = self.compiled()
+        return compiled.simulate(dict(zip(compiled.inputs, self.inputs)), overflow=False).value
+
     def run_local(self, backend="plain"):
         """The result of two parties on this machine."""
         compiled = self.compiled()

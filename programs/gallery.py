@@ -29,6 +29,7 @@ their examples, and tests keep both it and the results true. Each program is a f
 | `program.toml` | its manifest: who brings what, who receives what, what repeated runs give away |
 | `reference.py` | the same in ordinary Python |
 | `example.py`, `data.py` | real inputs; where the data come from says [data](../data) |
+| `NAME.ipynb` | program and example as a notebook |
 | `vectors.json` | smallest, typical and boundary values with their results |
 
 With the package installed ([python.md](python.md)), `python -m programs.NAME` in the root of the repository runs the example between two
@@ -58,12 +59,16 @@ def example(program):
     return next(one for name in NAMES for one in examples(name) if one.name == program)
 
 
+def after_description(path):
+    """The source in a file without the description at its head, which pages have above it."""
+    text = path.read_text()
+    return "\n".join(text.splitlines()[ast.parse(text).body[0].end_lineno :]).strip("\n")
+
+
 def sources(name):
-    """The program's files without their descriptions, which the page has above them."""
+    """The program's files."""
     for path in [FOLDER / name / "program.py", *sorted(FOLDER.glob(f"{name}/sbox.py"))]:
-        text = path.read_text()
-        first = ast.parse(text).body[0]
-        yield path.name, "\n".join(text.splitlines()[first.end_lineno :]).strip("\n")
+        yield path.name, after_description(path)
 
 
 def size(number):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import sys
@@ -16,7 +17,7 @@ pytest.importorskip("tomllib")
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from programs import gallery, plots, shipped, vectors  # noqa: E402
+from programs import gallery, notebooks, plots, shipped, vectors  # noqa: E402
 from programs.common import close  # noqa: E402
 
 #: How far the fixed-point results of the vectors may be from floating point.
@@ -260,6 +261,18 @@ def test_the_figures_are_current(tmp_path):
         made, stored = ((folder / f"{name}.svg").read_text() for folder in (tmp_path, plots.FOLDER))
         assert plots.texts(made) == plots.texts(stored) != []
         assert len(stored) < 60_000
+
+
+@pytest.mark.parametrize("name", shipped.NAMES)
+def test_notebooks_are_current(name):
+    stored = (shipped.FOLDER / name / f"{name}.ipynb").read_text()
+    assert stored == notebooks.notebook(name), "run make gallery"
+    # They run alone: nothing is imported from the folder that they are in, and each program is defined once, in a cell of its own.
+    code = ["".join(cell["source"]) for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"]
+    assert not any(re.search(r"^from \.", text, re.M) for text in code)
+    assert [text.count("@cn.program") for text in code[1 : len(shipped.stored_vectors(name)) + 1]] == [1] * len(
+        shipped.stored_vectors(name)
+    )
 
 
 @pytest.mark.parametrize("path", sorted(shipped.FOLDER.glob("*/*.ipynb")), ids=lambda path: path.stem)
