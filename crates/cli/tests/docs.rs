@@ -1,0 +1,251 @@
+//! The commands that README.md, docs/cli.md and docs/cost.md show: they run as they stand there.
+//!
+//! Words in capitals stand for something ([`STANDS_FOR`]). `[..]` is left out once, then taken alone; `x|y` in it is each of them. A line
+//! that names several commands at once (`circuit info|eval`) says that they exist. Lines marked `(long)` or `(two machines)`, at
+//! their end or at the head of their block, are not run, but their options must exist. JSON under a line is what it prints.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use common::{cenote, write};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MARKS: [&str; 2] = ["(long)", "(two machines)"];
+
+/// What the words in capitals stand for; those that depend on the command are in [`Scene::words`].
+const STANDS_FOR: [(&str, &str); 6] = [
+    ("FILE.garble.rs", "richer.garble.rs"),
+    ("CIRCUIT", "data/circuits/max32.txt"),
+    ("HEX", "3e8"),
+    ("DIR", "own"),
+    ("PEER-CERT", "bob.crt.pem"),
+    ("N", "1000"),
+];
+
+const MILLIONAIRES: &str = "cenote 1
+program millionaires \"who is richer\"
+input a: garbler uint b32
+input b: evaluator uint b32
+{
+  %2 = lt %1, %0
+}
+output richer: both bool %2
+";
+
+const SALARIES: &str = "cenote 1
+program salaries \"a total\"
+input x: garbler int 2xb16
+input rate: evaluator fixed.8 b12
+{
+  %2 = sums{width=20, groups=1} %0
+}
+output total: both int %2
+";
+
+const GARBLE: &str = "pub fn main(a: u32, b: u32) -> bool {\n    a > b\n}\n";
+
+/// A command of a page, with what is printed below it.
+struct Shown {
+    place: String,
+    line: String,
+    marked: bool,
+    json: Option<Value>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn is_marked(comment: &str) -> bool {
+    MARKS.iter().any(|mark| comment.contains(mark))
+}
+
+/// The commands in the indented blocks of a page.
+fn commands(page: &str) -> Vec<Shown> {
+    let text = fs::read_to_string(root().join(page)).expect("the page is there");
+    let mut found: Vec<Shown> = Vec::new();
+    let (mut block_marked, mut below) = (false, String::new());
+    let finish = |found: &mut Vec<Shown>, below: &mut String| {
+        if let Some(last) = found.last_mut().filter(|last| last.line.contains("--json")) {
+            last.json = last.json.take().or_else(|| serde_json::from_str(below).ok());
+        }
+        below.clear();
+    };
+    for (number, line) in text.lines().enumerate() {
+        let Some(code) = line.strip_prefix("    ") else {
+            finish(&mut found, &mut below);
+            block_marked = false;
+            continue;
+        };
+        let (code, comment) = code.split_once('#').unwrap_or((code, ""));
+        if code.starts_with("cenote ") {
+            finish(&mut found, &mut below);
+            let place = format!("{page}:{}", number + 1);
+            let marked = block_marked || is_marked(comment);
+            found.push(Shown { place, line: code.trim().to_owned(), marked, json: None });
+        } else {
+            block_marked |= code.is_empty() && is_marked(comment);
+            below.push_str(code);
+        }
+    }
+    finish(&mut found, &mut below);
+    found
+}
+
+/// The line without what is in brackets, and with each choice of each bracket alone.
+fn ways(line: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut bare = String::new();
+    for piece in line.split('[') {
+        let (inside, rest) = piece.split_once(']').unwrap_or(("", piece));
+        if !inside.is_empty() {
+            parts.push((bare.len(), inside));
+        }
+        bare.push_str(rest);
+    }
+    let mut ways = vec![bare.clone()];
+    for (at, inside) in parts {
+        let (option, choices) = inside.split_once(' ').unwrap_or((inside, ""));
+        for choice in choices.split('|') {
+            let (head, tail) = bare.split_at(at);
+            ways.push(format!("{head} {option} {choice} {tail}"));
+        }
+    }
+    ways
+}
+
+/// A directory with what the pages speak of, and how many files were made there.
+struct Scene {
+    dir: TempDir,
+    made: u32,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let scene = Scene { dir: TempDir::new().expect("a directory"), made: 0 };
+        let path = scene.dir.path();
+        for (name, text) in [
+            ("millionaires.cenote", MILLIONAIRES),
+            ("edit.cenote", MILLIONAIRES),
+            ("salaries.txt", SALARIES),
+            ("richer.garble.rs", GARBLE),
+            ("column.txt", "7\n"),
+        ] {
+            write(path, name, text);
+        }
+        symlink(root().join("data"), path.join("data")).expect("a link");
+        for peer in ["bob", "other"] {
+            let (code, said) = scene.run(&["init", peer, "--name", peer].map(str::to_owned));
+            assert_eq!(code, 0, "{said}");
+            let from = path.join(peer).join("identity.crt.pem");
+            fs::copy(from, path.join(format!("{peer}.crt.pem"))).expect("a certificate");
+        }
+        fs::rename(path.join("other.crt.pem"), path.join("other.pem")).expect("writable");
+        scene
+    }
+
+    /// Runs the command there, with a home of its own.
+    fn run(&self, words: &[String]) -> (i32, String) {
+        let home = self.dir.path();
+        let output = cenote(words)
+            .current_dir(home)
+            .env("HOME", home)
+            .env_remove("XDG_CACHE_HOME")
+            .output()
+            .expect("the command starts");
+        let [out, err] =
+            [output.stdout, output.stderr].map(|x| String::from_utf8_lossy(&x).into_owned());
+        (output.status.code().unwrap_or(-1), if out.is_empty() { err } else { out })
+    }
+
+    /// The words of a line, with something in place of those that stand for it.
+    fn words(&mut self, line: &str) -> Vec<String> {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let file = match words.first() {
+            Some(&"circuit") => "data/circuits/add64.txt",
+            _ => "millionaires.cenote",
+        };
+        let mut filled = Vec::new();
+        for word in words {
+            let fixed = STANDS_FOR.iter().find(|(name, _)| *name == word).map(|(_, is)| *is);
+            filled.push(match (word, fixed) {
+                ("FILE", _) => file.to_owned(),
+                ("OUT", _) => {
+                    self.made += 1;
+                    format!("out-{}", self.made)
+                }
+                (_, Some(is)) => is.to_owned(),
+                _ => word.replace('~', &self.dir.path().display().to_string()),
+            });
+        }
+        filled
+    }
+}
+
+/// Whether all that the page shows was printed; `..` at the end of a text leaves the rest open, numbers have the digits that are shown.
+fn shows(shown: &Value, printed: &Value) -> bool {
+    match (shown, printed) {
+        (Value::Object(shown), _) => {
+            shown.iter().all(|(name, value)| printed.get(name).is_some_and(|p| shows(value, p)))
+        }
+        (Value::Array(shown), Value::Array(printed)) => {
+            shown.len() == printed.len() && shown.iter().zip(printed).all(|(s, p)| shows(s, p))
+        }
+        (Value::String(shown), Value::String(printed)) => match shown.strip_suffix("...") {
+            Some(head) => printed.starts_with(head),
+            None => shown == printed,
+        },
+        (Value::Number(shown), Value::Number(printed)) => {
+            let [shown, printed] = [shown, printed].map(|x| x.as_f64().unwrap_or(f64::NAN));
+            (shown - printed).abs() <= 1e-5
+        }
+        _ => shown == printed,
+    }
+}
+
+#[test]
+fn commands_on_the_pages_run() {
+    let mut scene = Scene::new();
+    let (mut ran, mut compared) = (0, 0);
+    for page in ["README.md", "docs/cli.md", "docs/cost.md"] {
+        for Shown { place, line, marked, json } in commands(page) {
+            let names: Vec<&str> = line.split_whitespace().take(3).collect();
+            if let [_, name, choices] = names[..]
+                && choices.contains('|')
+            {
+                for choice in choices.split('|') {
+                    let (code, said) = scene.run(&[name, choice, "--help"].map(str::to_owned));
+                    assert_eq!(code, 0, "{place}: cenote {name} {choice}: {said}");
+                }
+                continue;
+            }
+            for way in ways(&line) {
+                let mut words = scene.words(&way);
+                words.extend(marked.then(|| "--help".to_owned()));
+                let (code, said) = scene.run(&words);
+                assert_eq!(code, 0, "{place}: cenote {}: {said}", words.join(" "));
+                ran += usize::from(!marked);
+                if let Some(shown) = &json {
+                    let printed = serde_json::from_str(&said).expect("one object");
+                    assert!(shows(shown, &printed), "{place}: {shown} is shown, {printed} is said");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(ran > 30 && compared > 1, "{ran} commands ran, {compared} were compared");
+}
+
+#[test]
+fn brackets_are_taken_one_by_one() {
+    let made = ways("cenote x FILE [-o OUT] [--to a|b]");
+    let spaced: Vec<Vec<&str>> = made.iter().map(|way| way.split_whitespace().collect()).collect();
+    assert_eq!(spaced.len(), 4);
+    assert_eq!(spaced[0], ["cenote", "x", "FILE"]);
+    assert_eq!(spaced[1], ["cenote", "x", "FILE", "-o", "OUT"]);
+    assert_eq!(spaced[3], ["cenote", "x", "FILE", "--to", "b"]);
+}
