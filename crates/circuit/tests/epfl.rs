@@ -1,5 +1,6 @@
 //! Circuits of the EPFL benchmarks in AIGER and BLIF: the same functions, and those of arithmetic.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use cenote_circuit::formats::aiger::{write_aiger_ascii, write_aiger_binary};
@@ -19,7 +20,8 @@ fn both(name: &str) -> Option<[Circuit; 2]> {
     let paths = ["aig", "blif"].map(|kind| path(&format!("{name}.{kind}")));
     if let Some(missing) = paths.iter().find(|path| !path.exists()) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "{} is missing", missing.display());
-        println!("skipped: {} is missing", missing.display());
+        // The harness swallows what passing tests print.
+        let _ = writeln!(std::io::stderr(), "skipped: {} is missing", missing.display());
         return None;
     }
     Some(paths.map(|path| read_circuit(&path).unwrap()))

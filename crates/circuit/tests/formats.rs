@@ -97,6 +97,42 @@ fn shdl_in_other_spacing() {
 }
 
 #[test]
+fn shdl_tables_in_both_orders() {
+    // x and not y; a multiplexer, once written for each order.
+    let text = |table: &str| {
+        format!(
+            "0 input\n1 input\n2 input\n3 output gate arity 2 table [{table}] inputs [0 1]\n\
+             4 output gate arity 3 table [ 0 0 1 1 0 1 0 1 ] inputs [ 0 1 2 ]\n"
+        )
+    };
+    let read = |table: &str, ports: &str| {
+        let ports = Ports::parse("x.ports.toml", ports.as_bytes()).unwrap();
+        let beside = Beside { ports: Some(&ports), fmt: None };
+        parse("x.circuit", text(table).as_bytes(), beside).unwrap().combinational("x").unwrap()
+    };
+    for value in 0..8u128 {
+        let (x, y, z) = (value & 1, value >> 1 & 1, value >> 2);
+        // Fairplay counts with the first input in ones: entry 1 is x = 1, y = 0.
+        let (least, least_mux) = (x & (1 - y), if z == 1 { x } else { y });
+        let (most, most_mux) = (x & (1 - y), if x == 1 { z } else { y });
+        let fairplay = [least | least_mux << 1];
+        assert_eq!(eval(&read("0100", "version = 1"), &[value]), fairplay);
+        assert_eq!(
+            eval(&read("0100", "version = 1\ntables = \"first-least\""), &[value]),
+            fairplay
+        );
+        let other = read("0010", "version = 1\ntables = \"first-most\"");
+        assert_eq!(eval(&other, &[value]), [most | most_mux << 1]);
+    }
+    let wrong = Ports::parse("x.ports.toml", b"version = 1\ntables = \"most\"").unwrap_err();
+    assert!(wrong.to_string().starts_with("x.ports.toml:2:10: "), "{wrong}");
+    let ports = Ports::parse("x.ports.toml", b"version = 1\n tables = \"first-most\"").unwrap();
+    let error = parse_with_ports("x", b"0 4\n2 3 1\n1 4\n", Some(&ports)).unwrap_err();
+    let said = "x.ports.toml:2:11: only SHDL circuits have tables; leave out `tables`";
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
 fn fmt_files_share_and_split_outputs() {
     let fmt = "Alice input integer \"Enter a: \" [ 2 3 ] Bob input integer \"b=\" [0 1]\n\
                // what both learn\n\
@@ -182,7 +218,7 @@ fn latches_make_cycles() {
     let graph = graph.unroll(7, Shown::Every, 1 << 20).unwrap();
     assert_eq!(eval(&graph, &[enables]), [all.0, all.1]);
     let error = parse_any("x", COUNTER.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("(2 bits of state); unroll it first"), "{error}");
+    assert!(error.contains("(2 bits of state); say for how many cycles"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The public circuits in Bristol Fashion, against arithmetic and the standards.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use cenote_circuit::gadgets::{divide, divide_signed};
@@ -15,7 +16,8 @@ fn public(name: &str) -> Option<Circuit> {
     let path = data.join("bristol-fashion").join(name);
     if !path.exists() {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "{} is missing", path.display());
-        println!("skipped: {} is missing", path.display());
+        // The harness swallows what passing tests print.
+        let _ = writeln!(std::io::stderr(), "skipped: {} is missing", path.display());
         return None;
     }
     Some(read_circuit(&path).unwrap())

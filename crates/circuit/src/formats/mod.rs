@@ -24,7 +24,7 @@ pub use file::{
     ReadError, parse_beside, ports_path, read_bytes, read_circuit, read_file, read_ports,
     read_start,
 };
-pub use ports::{BitOrder, PortSpec, Ports};
+pub use ports::{BitOrder, PortSpec, Ports, TableOrder};
 
 use crate::circuit::Circuit;
 use crate::program::{Program, Signature};
@@ -65,13 +65,19 @@ pub struct Beside<'a> {
 /// more than a small multiple of the input, whatever the bytes.
 pub fn parse(name: &str, bytes: &[u8], beside: Beside<'_>) -> Result<Parsed, ParseError> {
     let text = |what: &str| Source::new(name, bytes, &format!("give a circuit in {what}"));
-    let parts = match detect(name, bytes)? {
+    let format = detect(name, bytes)?;
+    if format != Format::Shdl {
+        beside.ports.map_or(Ok(()), Ports::without_tables)?;
+    }
+    let parts = match format {
         Format::OldBristol | Format::BristolFashion => {
             bristol::read(Source::new(name, bytes, BRISTOL)?)?
         }
         Format::Shdl => {
             let fmt = beside.fmt.map(|(name, bytes)| Source::new(name, bytes, "give a .fmt file"));
-            shdl::read(text("SHDL")?, fmt.transpose()?)?
+            let tables = beside.ports.and_then(|ports| ports.tables);
+            let order = tables.map_or(TableOrder::default(), |(order, _)| order);
+            shdl::read(text("SHDL")?, fmt.transpose()?, order)?
         }
         Format::Blif => blif::read(text("BLIF")?)?,
         Format::AigerAscii => aiger::read(name, bytes, false)?,
@@ -106,7 +112,8 @@ impl Parsed {
             Self::Sequential(sequential) => {
                 let bits = sequential.initial().len();
                 let message = format!("the circuit has latches ({bits} bits of state)");
-                let remedy = "unroll it first: `cenote circuit convert --cycles N`";
+                let remedy = "say for how many cycles it shall run with --cycles N: `program \
+                              from-circuit` makes a loop of them, `circuit convert` one circuit";
                 Err(Source { name: file, text: "" }.error_at(0, message, remedy))
             }
         }

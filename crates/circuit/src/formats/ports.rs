@@ -38,6 +38,17 @@ impl BitOrder {
     }
 }
 
+/// Which of the inputs of an SHDL gate counts the places of its table in ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableOrder {
+    /// The first: the order of Fairplay, and the default.
+    #[default]
+    FirstLeast,
+    /// The last, as in a truth table on paper.
+    FirstMost,
+}
+
 /// One port as a ports file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec<P> {
@@ -61,6 +72,8 @@ pub struct PortSpec<P> {
 pub struct Ports {
     /// The name of the ports file, for errors.
     pub file: String,
+    /// The order of the tables of an SHDL circuit, if the file names one, and where.
+    pub tables: Option<(TableOrder, Place)>,
     /// The input ports.
     pub inputs: Vec<PortSpec<Owner>>,
     /// The output ports.
@@ -71,6 +84,7 @@ pub struct Ports {
 #[serde(deny_unknown_fields)]
 struct File {
     version: Spanned<u32>,
+    tables: Option<Spanned<TableOrder>>,
     #[serde(default)]
     input: Vec<InputEntry>,
     #[serde(default)]
@@ -155,8 +169,9 @@ impl Ports {
             party: entry.receiver,
             order: entry.order,
         });
-        let ports =
-            Self { file: file.to_owned(), inputs: inputs.collect(), outputs: outputs.collect() };
+        let (inputs, outputs) = (inputs.collect(), outputs.collect());
+        let tables = parsed.tables.map(|order| (*order.get_ref(), place_at(order.span().start)));
+        let ports = Self { file: file.to_owned(), tables, inputs, outputs };
         let names = (ports.inputs.iter().map(|spec| (spec.place, &spec.name)))
             .chain(ports.outputs.iter().map(|spec| (spec.place, &spec.name)));
         for (place, name) in names {
@@ -166,6 +181,18 @@ impl Ports {
             }
         }
         Ok(ports)
+    }
+
+    /// Refuses an order of tables beside a format without any.
+    pub(super) fn without_tables(&self) -> Result<(), ParseError> {
+        self.tables.map_or(Ok(()), |(_, place)| {
+            Err(ParseError {
+                file: self.file.clone(),
+                place,
+                message: "only SHDL circuits have tables".to_owned(),
+                remedy: "leave out `tables`".to_owned(),
+            })
+        })
     }
 
     /// Names the ports of a circuit and brings their wires into least-significant-first order. Inputs

@@ -5,17 +5,21 @@ mod fmt;
 mod ports;
 mod words;
 
-use super::ParseError;
 use super::error::{Source, shown};
 use super::frame::Frame;
 use super::netlist::{Driver, Net, Netlist};
 use super::parts::Parts;
 use super::table::MAX_TABLE;
+use super::{ParseError, TableOrder};
 use words::Words;
 
-/// Reads a circuit, and the `.fmt` file beside it if there is one.
-pub(super) fn read(source: Source<'_>, fmt: Option<Source<'_>>) -> Result<Parts, ParseError> {
-    let mut file = File::new(source);
+/// Reads a circuit with tables of this order, and the `.fmt` file beside it if there is one.
+pub(super) fn read(
+    source: Source<'_>,
+    fmt: Option<Source<'_>>,
+    order: TableOrder,
+) -> Result<Parts, ParseError> {
+    let mut file = File::new(source, order);
     while file.statement()? {}
     let (inputs, outputs, wires) = match fmt {
         Some(fmt) => ports::of_fmt(fmt, &file)?,
@@ -42,6 +46,7 @@ struct Io<'a> {
 /// What the statements say.
 struct File<'a> {
     words: Words<'a>,
+    order: TableOrder,
     netlist: Netlist<'a>,
     inputs: Vec<Io<'a>>,
     outputs: Vec<Io<'a>>,
@@ -50,9 +55,9 @@ struct File<'a> {
 const GATE: &str = "write NUMBER [output] gate arity N table [ 2^N BITS ] inputs [ N NUMBERS ]";
 
 impl<'a> File<'a> {
-    fn new(source: Source<'a>) -> Self {
-        let netlist = Netlist::new(source);
-        Self { words: Words::new(source), netlist, inputs: Vec::new(), outputs: Vec::new() }
+    fn new(source: Source<'a>, order: TableOrder) -> Self {
+        let (words, netlist) = (Words::new(source), Netlist::new(source));
+        Self { words, order, netlist, inputs: Vec::new(), outputs: Vec::new() }
     }
 
     /// One input or gate; `false` at the end of the file.
@@ -100,6 +105,9 @@ impl<'a> File<'a> {
         for operand in &mut operands[..arity] {
             let word = self.words.expected("the number of a wire", GATE)?;
             *operand = self.wire(word)?;
+        }
+        if self.order == TableOrder::FirstMost {
+            operands[..arity].reverse();
         }
         let operands = self.netlist.operands(&operands[..arity]);
         Ok(Driver::Table { operands, truth })
