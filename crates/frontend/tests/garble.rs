@@ -240,10 +240,10 @@ fn refused(source: &str, options: &Options) -> String {
 fn refusals_name_the_place() {
     let main = Options::default();
     let cases = [
-        ("pub fn main(x: u8, y: u8) -> u8 { x + }", "a.garble.rs:1:38: Expected an expression"),
+        ("pub fn main(x: u8, y: u8) -> u8 { x + }", "a.garble.rs:1:39: Expected an expression"),
         (
             "pub fn main(x: u8, y: u16) -> u8 { x + y }",
-            "a.garble.rs:1:35: The arguments have incompatible types; u8 vs u16",
+            "a.garble.rs:1:36: The arguments have incompatible types; u8 vs u16",
         ),
         ("pub fn main(x: u8, y: u8) -> u8 { x $ y }", "a.garble.rs:1:37: Unexpected character"),
         ("pub fn main(x: u8, y: u8) -> u8 {\n  z }", "a.garble.rs:2:3: Unknown identifier 'z'"),
@@ -261,7 +261,20 @@ fn refusals_name_the_place() {
         ),
         (
             "const N: usize = A::N;\npub fn main(x: [u8; N], y: u8) -> u8 { y }",
-            "a.garble.rs:1:17: the constant A::N needs a value of type usize; add --const A::N=VALUE",
+            "a.garble.rs:1:18: the constant A::N needs a value of type usize; add --const A::N=VALUE",
+        ),
+        // The end of the text has a place too, and so have the starts of lines.
+        (
+            "pub fn main(x: u8, y: u8) -> u8 {\n  let a = x;\n  a + y\n\n",
+            "a.garble.rs:3:8: Expected ';'",
+        ),
+        ("pub fn main(x: u8, y: u8) -> u8 {\nz\n}", "a.garble.rs:2:1: Unknown identifier 'z'"),
+        ("pub fn main(x: u8, y: u8) -> u8 {\n// é\n$ x }", "a.garble.rs:3:1: Unexpected character"),
+        ("$", "a.garble.rs:1:1: Unexpected character"),
+        ("", "a.garble.rs: there is no function `main`; there are: no function at all"),
+        (
+            "pub fn main(x: u8, y: u8) -> u8 { /* // */ /* /* */ x }",
+            "a.garble.rs:1:44: this comment has no end; close it with */",
         ),
         ("pub fn main(x: (), y: ()) -> bool { true }", "a.garble.rs:1:1: `main` has no inputs"),
     ];
@@ -279,4 +292,46 @@ fn refusals_name_the_place() {
     assert_eq!(refused(source, &constant("A::N", "true")), wrong);
     let large = "a.garble.rs: a Garble program has at most 1048576 bytes";
     assert_eq!(refused(&" ".repeat(2 << 20), &main), large);
+}
+
+#[test]
+fn nesting_has_an_end() {
+    let body = |expression: String| format!("pub fn main(x: u8, y: u8) -> u8 {{ {expression} }}");
+    let many = |open: &str, times: usize, close: &str| {
+        body(format!("{}x{}", open.repeat(times), close.repeat(times)))
+    };
+    let chains = |times: usize| {
+        [
+            many("(", times, ")"),
+            many("!", times, ""),
+            many("x ^ ", times / 2, ""),
+            many("", times / 2, " as u8"),
+            many("if x < y { y } else ", times / 12, "").replace("else x", "else { x }"),
+            many("{ ", times, " }"),
+            format!(
+                "pub fn main(x: {}u8{}, y: u8) -> u8 {{ y }}",
+                "(".repeat(times),
+                ",)".repeat(times)
+            ),
+        ]
+    };
+    // What is allowed does not overflow the stack.
+    for source in chains(3900) {
+        if let Err(error) = compile("a.garble.rs", &source, &Options::default()) {
+            assert!(!error.what.contains("within each other"), "{error}");
+            assert!(!error.what.contains("failed on"), "{error}");
+        }
+    }
+    for source in chains(300_000) {
+        let said = refused(&source[..source.len().min(1 << 20)], &Options::default());
+        let what = "too much stands within each other here; give parts names with `let`";
+        assert!(said.starts_with("a.garble.rs:1:") && said.ends_with(what), "{said}");
+    }
+    // Long is not deep.
+    let lines =
+        "let z = x ^ y; for i in 0..2 { let w = z; } if x == y { let u = z; }\n".repeat(2000);
+    assert!(compile("a.garble.rs", &body(format!("{lines}x")), &Options::default()).is_ok());
+    let elements = "x, ".repeat(20_000);
+    let source = body(format!("let all = [{elements}]; all[1]"));
+    assert!(compile("a.garble.rs", &source, &Options::default()).is_ok());
 }

@@ -4,6 +4,7 @@
 //! ports get their types from the signature of the compiled function: its first parameter is the
 //! garbler's, the second the evaluator's, and both learn the result.
 
+mod depth;
 mod ports;
 
 use std::collections::{HashMap, HashSet};
@@ -36,28 +37,52 @@ impl Default for Options {
 }
 
 /// Bytes of a source text, at most.
-const MAX_SOURCE: usize = 1 << 20;
+pub const MAX_SOURCE: usize = 1 << 20;
 /// Stack of the compiler, which follows the nesting of the source.
 const STACK: usize = 256 << 20;
 
 /// Compiles a function of the Garble text `source`, which was read from `file`.
 ///
+/// Garble unrolls loops and arrays as far as the text says: a text of a stranger can take any time, and
+/// so much memory that the process is aborted. `cenote program build` therefore compiles in a process of
+/// its own; whoever calls this should do the same.
+///
 /// # Errors
 /// Anything that Garble's compiler refuses, a function that is not one of one or two parties, types
 /// without bits, more bits or gates than a module takes.
 pub fn compile(file: &str, source: &str, options: &Options) -> Result<Module, SourceError> {
-    let whole = |what: String| SourceError { file: file.to_owned(), place: None, what };
-    if source.len() > MAX_SOURCE {
-        return Err(whole(format!("a Garble program has at most {MAX_SOURCE} bytes")));
+    on_large_stack(Compiler { file, source, options }, |compiler| compiler.run())
+}
+
+/// What [`compile`] does before it makes a circuit: in time and memory by the length of the text.
+///
+/// # Errors
+/// What Garble's parser and type checker refuse.
+pub fn check(file: &str, source: &str) -> Result<(), SourceError> {
+    let options = &Options::default();
+    on_large_stack(Compiler { file, source, options }, |compiler| compiler.checked().map(drop))
+}
+
+fn on_large_stack<T: Send>(
+    compiler: Compiler<'_>,
+    work: impl FnOnce(&Compiler<'_>) -> Result<T, SourceError> + Send,
+) -> Result<T, SourceError> {
+    if compiler.source.len() > MAX_SOURCE {
+        let what = format!("a Garble program has at most {MAX_SOURCE} bytes");
+        return Err(compiler.whole(what));
     }
     // The compiler goes as deep as the source is nested, and panics on what its checks overlook.
     std::thread::scope(|scope| {
-        let compiler = std::thread::Builder::new().stack_size(STACK);
-        let running = compiler.spawn_scoped(scope, || Compiler { file, source, options }.run());
+        let large = std::thread::Builder::new().stack_size(STACK);
+        let running = large.spawn_scoped(scope, || work(&compiler));
         match running.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(whole("the Garble compiler failed on this program".to_owned())),
-            Err(error) => Err(whole(format!("the Garble compiler does not start: {error}"))),
+            Ok(Err(_)) => {
+                Err(compiler.whole("the Garble compiler failed on this program".to_owned()))
+            }
+            Err(error) => {
+                Err(compiler.whole(format!("the Garble compiler does not start: {error}")))
+            }
         }
     })
 }
@@ -83,7 +108,7 @@ struct Compiler<'c> {
 
 impl Compiler<'_> {
     fn run(&self) -> Result<Module, SourceError> {
-        let program = garble_lang::check(self.source).map_err(|error| self.refused(&error))?;
+        let program = self.checked()?;
         let consts = self.constants(&program)?;
         let name = &self.options.function;
         if !program.fn_defs.contains_key(name) {
@@ -101,29 +126,55 @@ impl Compiler<'_> {
         self.module(&layout, function, &circuit)
     }
 
+    /// The program with its types.
+    fn checked(&self) -> Result<TypedProgram, SourceError> {
+        if let Some(offset) = depth::open_comment(self.source) {
+            let what = "this comment has no end; close it with */".to_owned();
+            return Err(self.at_offset(offset, what));
+        }
+        if let Ok(tokens) = garble_lang::scan::scan(self.source)
+            && let Some(token) = depth::too_deep(&tokens.0)
+        {
+            let what = "too much stands within each other here; give parts names with `let`";
+            return Err(self.at(token_place(&token.1), what.to_owned()));
+        }
+        garble_lang::check(self.source).map_err(|error| self.refused(&error))
+    }
+
     fn whole(&self, what: String) -> SourceError {
         SourceError { file: self.file.to_owned(), place: None, what }
     }
 
-    fn at(&self, meta: MetaInfo, what: String) -> SourceError {
-        let (line, column) = meta.start;
-        let place = Some((line + 1, column + 1));
-        SourceError { file: self.file.to_owned(), place, what }
+    /// At the token after the blanks at `place`.
+    fn at(&self, place: Place, what: String) -> SourceError {
+        let (line, column) = place;
+        let before: usize = self.source.split_inclusive('\n').take(line).map(str::len).sum();
+        let rest = &self.source[before..];
+        let at = rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at);
+        let offset = before + at + blanks(&rest[at..]);
+        self.at_offset(offset.min(self.source.trim_end().len()), what)
+    }
+
+    fn at_offset(&self, offset: usize, what: String) -> SourceError {
+        let before = self.source.get(..offset).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        SourceError { file: self.file.to_owned(), place: Some((line, column)), what }
     }
 
     /// The first of the compiler's errors, and how many more there are.
     fn refused(&self, error: &Error) -> SourceError {
-        let found: Vec<(Option<MetaInfo>, String)> = match error {
+        let found: Vec<(Option<Place>, String)> = match error {
             Error::CompileTimeError(error) => listed(error),
             other => vec![(None, other.prettify(self.source))],
         };
         let more = found.len().saturating_sub(1);
-        let (meta, mut what) = found.into_iter().next().unwrap_or_default();
+        let (place, mut what) = found.into_iter().next().unwrap_or_default();
         if more > 0 {
             what = format!("{what} (and {more} more)");
         }
-        match meta {
-            Some(meta) => self.at(meta, what),
+        match place {
+            Some(place) => self.at(place, what),
             None => self.whole(what),
         }
     }
@@ -158,7 +209,7 @@ impl Compiler<'_> {
         match asked(program).into_iter().find(|(name, ..)| !given.contains(name.as_str())) {
             None => Ok(constants),
             Some((name, ty, place)) => Err(self.at(
-                place,
+                token_place(&place),
                 format!("the constant {name} needs a value of type {ty}; add --const {name}=VALUE"),
             )),
         }
@@ -170,7 +221,7 @@ impl Compiler<'_> {
         function: &TypedFnDef,
         circuit: &GarbleCircuit,
     ) -> Result<Module, SourceError> {
-        let place = |what: String| self.at(function.meta, what);
+        let place = |what: String| self.at(token_place(&function.meta), what);
         let (mut inputs, mut owners) = (Vec::new(), Vec::new());
         let mut bits = 0;
         for (owner, name, ty) in parties(layout, function).map_err(place)? {
@@ -213,20 +264,48 @@ impl Compiler<'_> {
     }
 }
 
-fn listed(error: &CompileTimeError) -> Vec<(Option<MetaInfo>, String)> {
+/// Bytes of blanks and comments to the end of a line at the start of `text`.
+fn blanks(text: &str) -> usize {
+    let mut rest = text.trim_start();
+    while rest.starts_with("//") {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    }
+    text.len() - rest.len()
+}
+
+/// Line and column, counted from 0.
+type Place = (usize, usize);
+
+/// Where a token and the blanks before it begin. Garble counts the columns of the first line from -1, but
+/// for the first token, and has no place for the end of the text.
+fn token_place(meta: &MetaInfo) -> Place {
+    match (meta.start, meta.end) {
+        ((0, 0), (0, 0)) => (usize::MAX, 0),
+        ((0, column), _) if column > 0 => (0, column + 1),
+        (start, _) => start,
+    }
+}
+
+/// Where a sign is that begins no token. Garble counts the columns of later lines from 1.
+fn sign_place(meta: &MetaInfo) -> Place {
+    let (line, column) = meta.start;
+    (line, if line > 0 { column.saturating_sub(1) } else { column })
+}
+
+fn listed(error: &CompileTimeError) -> Vec<(Option<Place>, String)> {
     match error {
         CompileTimeError::ScanErrors(errors) => {
-            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+            errors.iter().map(|e| (Some(sign_place(&e.1)), e.0.to_string())).collect()
         }
         CompileTimeError::ParseError(errors) => {
-            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+            errors.iter().map(|e| (Some(token_place(&e.1)), e.0.to_string())).collect()
         }
         CompileTimeError::TypeError(errors) => {
-            errors.iter().map(|e| (Some(e.1), e.0.to_string())).collect()
+            errors.iter().map(|e| (Some(token_place(&e.1)), e.0.to_string())).collect()
         }
         CompileTimeError::CompilerError(errors) => {
             let place = |error: &CompilerError| match error {
-                CompilerError::MissingConstant(_, _, meta) => Some(*meta),
+                CompilerError::MissingConstant(_, _, meta) => Some(token_place(meta)),
                 _ => None,
             };
             errors.iter().map(|error| (place(error), error.to_string())).collect()
