@@ -12,8 +12,10 @@ mod demo;
 mod derived;
 mod evidence;
 mod exit;
+mod garble;
 mod identity;
 mod interrupt;
+mod limited;
 mod link;
 mod output;
 mod params;
@@ -36,6 +38,10 @@ use output::{Format, Reply};
 const WORKER: &str = "worker";
 /// First argument of one server of `demo`, started by it.
 const DEMO_SERVER: &str = "demo-server";
+/// First argument of a process that runs a program of others within limits.
+const LIMITED: &str = "limited";
+/// First argument of the process that compiles Garble.
+const GARBLE: &str = "garble";
 
 fn main() -> ExitCode {
     if let Some(work) = part() {
@@ -59,9 +65,13 @@ fn main() -> ExitCode {
 /// them and no message suggests them.
 fn part() -> Option<fn() -> Result<Reply, Failure>> {
     let name = std::env::args_os().nth(1)?;
-    [(WORKER, workers::child::command as fn() -> _), (DEMO_SERVER, demo::server::command)]
-        .into_iter()
-        .find_map(|(part, work)| (name == part).then_some(work))
+    let parts = [
+        (WORKER, workers::child::command as fn() -> _),
+        (DEMO_SERVER, demo::server::command),
+        (LIMITED, limited::command),
+        (GARBLE, garble::command),
+    ];
+    parts.into_iter().find_map(|(part, work)| (name == part).then_some(work))
 }
 
 fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {

@@ -1,18 +1,16 @@
 //! Verilog, which yosys turns into BLIF.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::exit::Failure;
+use crate::limited::{self, End};
 
-/// How long yosys may take.
+/// How long yosys may take, and how much memory each of its processes has.
 const LIMIT: Duration = Duration::from_secs(600);
-/// How often its end is looked for.
-const TICK: Duration = Duration::from_millis(10);
+const MEMORY: u64 = 8 << 30;
 /// Most bytes of its messages that are read, and of its result: as many as a circuit file may have.
 const MAX_LOG: u64 = 64 << 10;
 const MAX_BLIF: u64 = 1 << 30;
@@ -48,51 +46,31 @@ pub(crate) fn to_blif(file: &Path, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         if system { ("design.sv", "-sv design.sv") } else { ("design.v", "design.v") };
     fs::write(dir.path().join(design), bytes).map_err(io)?;
     fs::write(dir.path().join("script.ys"), SCRIPT.replace("DESIGN", words)).map_err(io)?;
-    let child = start(dir.path()).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::bad_input(format!(
-            "{shown}: this is Verilog, and yosys, which reads it, is not there; install yosys"
-        )),
-        _ => io(error),
-    })?;
-    let status = wait(child).map_err(io)?;
-    let Some(status) = status else {
-        let seconds = LIMIT.as_secs();
-        return Err(Failure::bad_input(format!(
-            "{shown}: yosys took more than {seconds} seconds; simplify the design, or give its BLIF"
-        )));
+    let mut yosys = limited::program("yosys", MEMORY).map_err(io)?;
+    let log = dir.path().join("log");
+    yosys.args(["-q", "-s", "script.ys"]).current_dir(dir.path());
+    yosys.stderr(File::create(&log).map_err(io)?);
+    let status = match limited::run(yosys, b"\n", LIMIT).map_err(io)? {
+        End::Done(status, _) => status,
+        End::Late => {
+            let seconds = LIMIT.as_secs();
+            return Err(Failure::bad_input(format!(
+                "{shown}: yosys took more than {seconds} seconds; simplify the design, or give its BLIF"
+            )));
+        }
     };
+    if limited::not_there(status) {
+        return Err(Failure::bad_input(format!(
+            "{shown}: this is Verilog, and yosys, which reads it, is not there; install yosys"
+        )));
+    }
     if !status.success() {
-        let log = read(&dir.path().join("log"), MAX_LOG).map_err(io)?;
-        let said = complaint(&String::from_utf8_lossy(&log), design, &shown.to_string());
-        return Err(Failure::bad_input(format!("{said}; correct the Verilog")));
+        let log = read(&log, MAX_LOG).map_err(io)?;
+        let text = String::from_utf8_lossy(bytes);
+        let said = complaint(&String::from_utf8_lossy(&log), design, &shown.to_string(), &text);
+        return Err(Failure::bad_input(said));
     }
     read(&dir.path().join("circuit.blif"), MAX_BLIF).map_err(io)
-}
-
-fn start(dir: &Path) -> std::io::Result<Child> {
-    Command::new("yosys")
-        .args(["-q", "-s", "script.ys"])
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(File::create(dir.join("log"))?)
-        .spawn()
-}
-
-/// Its end, or nothing if it took too long and was stopped.
-fn wait(mut child: Child) -> std::io::Result<Option<ExitStatus>> {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() > LIMIT {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(TICK);
-    }
 }
 
 fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
@@ -101,24 +79,45 @@ fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error among the messages, with the name of the user's file.
-fn complaint(log: &str, design: &str, file: &str) -> String {
-    let line = log.lines().find(|line| line.contains("ERROR: ")).unwrap_or("it gives no reason");
-    let found = |line: &&str| line.starts_with("Warning: ") && line.ends_with('.');
-    let problem = match line.contains("'check -assert'") {
-        true => log.lines().find(found).and_then(|line| line.strip_prefix("Warning: ")),
-        false => None,
+/// The error among the messages, with the name of the user's file and what to do.
+fn complaint(log: &str, design: &str, file: &str, text: &str) -> String {
+    let Some((place, what)) = log.lines().find_map(|line| line.split_once("ERROR: ")) else {
+        let most = MEMORY >> 30;
+        return format!(
+            "{file}: yosys died, as it does when it needs more than {most} GiB; simplify the design, or \
+             give its BLIF"
+        );
     };
-    if let Some(problem) = problem {
-        return format!("{file}: {}", problem.trim_end_matches('.'));
+    let problem = |line: &str| line.strip_prefix("Warning: ")?.strip_suffix('.').map(str::to_owned);
+    if what.contains("'check -assert'")
+        && let Some(problem) = log.lines().find_map(problem)
+    {
+        return format!("{file}: {problem}; correct the Verilog");
     }
-    match line.split_once("ERROR: ") {
-        Some((place, what)) if place.starts_with(design) => {
-            format!("{file}{} {what}", place.trim_start_matches(design).trim_end())
-        }
-        Some((_, what)) => format!("{file}: yosys: {what}"),
-        None => format!("{file}: yosys failed: {line}"),
+    let line = place.strip_prefix(design).and_then(|place| place.strip_prefix(':'));
+    let line = line.map(|line| line.trim_end().trim_end_matches(':'));
+    match line {
+        Some(line) => match column(text, line, what) {
+            Some(column) => format!("{file}:{line}:{column}: {what}; correct the Verilog"),
+            None => format!("{file}:{line}: {what}; correct the Verilog"),
+        },
+        None => format!("{file}: yosys: {what}; correct the Verilog"),
     }
+}
+
+/// The column of the sign or word that a message quotes, which yosys leaves out: where the line has it
+/// once.
+fn column(text: &str, line: &str, what: &str) -> Option<usize> {
+    let line = text.lines().nth(line.parse::<usize>().ok()?.checked_sub(1)?)?;
+    let quoted = what.split_once(['\'', '`'])?.1.split('\'').next()?.trim_start_matches('\\');
+    let in_word = |sign: Option<char>| sign.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let is_word = in_word(quoted.chars().next());
+    let mut found = line.match_indices(quoted).map(|(at, _)| at).filter(|at| {
+        let (before, after) = (&line[..*at], &line[at + quoted.len()..]);
+        !is_word || !(in_word(before.chars().next_back()) || in_word(after.chars().next()))
+    });
+    let at = found.next().filter(|_| !quoted.is_empty())?;
+    found.next().is_none().then(|| line[..at].chars().count() + 1)
 }
 
 #[cfg(test)]
@@ -127,14 +126,23 @@ mod tests {
 
     #[test]
     fn errors_name_the_file_of_the_user() {
-        let log = "Warning: x\ndesign.v:2: ERROR: syntax error, unexpected ';'\n";
-        let said = complaint(log, "design.v", "dir/a.v");
-        assert_eq!(said, "dir/a.v:2: syntax error, unexpected ';'");
-        let said = complaint("ERROR: Module `\\x' is not part of the design.", "design.v", "a.v");
-        assert_eq!(said, "a.v: yosys: Module `\\x' is not part of the design.");
+        let complaint = |log: &str| {
+            complaint(log, "design.v", "dir/a.v", "module m(input a);\n  assign b = ;\n f(b, b)\n")
+        };
+        let said = complaint("Warning: x\ndesign.v:2: ERROR: syntax error, unexpected ';'\n");
+        assert_eq!(said, "dir/a.v:2:14: syntax error, unexpected ';'; correct the Verilog");
+        // No column is better than a wrong one.
+        let said = complaint("design.v:3: ERROR: Identifier `\\b' is twice there.");
+        assert_eq!(said, "dir/a.v:3: Identifier `\\b' is twice there.; correct the Verilog");
+        let said = complaint("design.v:9: ERROR: syntax error, unexpected TOK_ID");
+        assert_eq!(said, "dir/a.v:9: syntax error, unexpected TOK_ID; correct the Verilog");
+        let said = complaint("ERROR: Module `\\x' is not there.");
+        assert_eq!(said, "dir/a.v: yosys: Module `\\x' is not there.; correct the Verilog");
         let log = "Warning: Wire m.\\x is used but has no driver.\nERROR: Found 1 problems in 'check -assert'.\n";
-        let said = complaint(log, "design.v", "a.v");
-        assert_eq!(said, "a.v: Wire m.\\x is used but has no driver");
-        assert_eq!(complaint("", "design.v", "a.v"), "a.v: yosys failed: it gives no reason");
+        let said = complaint(log);
+        assert_eq!(said, "dir/a.v: Wire m.\\x is used but has no driver; correct the Verilog");
+        let said = complaint("design.v:1: ERROR: Identifier `\\m' is there.");
+        assert_eq!(said, "dir/a.v:1:8: Identifier `\\m' is there.; correct the Verilog");
+        assert!(complaint("terminate called").contains("more than 8 GiB"));
     }
 }
