@@ -269,3 +269,52 @@ fn costs_are_predicted_for_programs_and_circuits_and_checked_by_a_run() {
     let missing = Path::new("/nonexistent/machine.json").display().to_string();
     run(&format!("program cost {file} --machine {missing}")).error(2);
 }
+
+#[test]
+fn circuits_with_latches_become_loops() {
+    let dir = TempDir::new().expect("a directory");
+    let text = ".inputs x\n.outputs q\n.names x q n\n10 1\n01 1\n.latch n q 1\n";
+    let file = write(dir.path(), "parity.blif", text).display().to_string();
+    let out = at(&dir, "parity.txt");
+    let said = run(&format!("program from-circuit {file} -o {out}"));
+    assert!(said.error(2).contains("--cycles N: `program from-circuit` makes a loop"), "{said:?}");
+    for cycles in ["0", "67108865", "99999999999"] {
+        let said = run(&format!("program from-circuit {file} --cycles {cycles} -o {out}"));
+        assert!(said.error(2).contains("this circuit can run for 1 to 67108864"), "{said:?}");
+    }
+    run(&format!("program from-circuit {file} --cycles 4 --every -o {out}"));
+    let program = std::fs::read_to_string(&out).expect("written");
+    assert!(program.contains("for 4 ("), "{program}");
+    let said = run(&format!("program eval {out} --input 5"));
+    // Starts at 1 and flips after cycles 0 and 2.
+    assert_eq!(said.outputs(), [Some("9")]);
+}
+
+#[test]
+fn garble_cannot_exhaust_the_command() {
+    let dir = TempDir::new().expect("a directory");
+    let build = |source: &str| {
+        let file = write(dir.path(), "a.garble.rs", source).display().to_string();
+        let said = run(&format!("program build {file} -o {} --force", at(&dir, "a.cenote")));
+        (file, said)
+    };
+    let (_, said) = build("pub fn main(x: u8, y: u8) -> u8 { x ^ y }");
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = run(&format!("program eval {} --input x=5 --input y=3", at(&dir, "a.cenote")));
+    assert_eq!(said.json["values"]["result"], 6, "{said:?}");
+    for body in
+        ["let mut s = x; for i in 0u32..1000000000u32 { s = s ^ y; } s", "[x; 10000000000][0]"]
+    {
+        let (file, said) = build(&format!("pub fn main(x: u8, y: u8) -> u8 {{ {body} }}"));
+        let died =
+            format!("{file}: Garble's compiler died, as it does when it needs more than 4 GiB");
+        assert!(said.error(2).starts_with(&died), "{said:?}");
+    }
+    let nested = format!("pub fn main(x: u8, y: u8) -> u8 {{ {}x", "(".repeat(480_000));
+    let (file, said) = build(&nested);
+    assert!(said.error(2).starts_with(&format!("{file}:1:")), "{said:?}");
+    assert!(said.error(2).contains("too much stands within each other"), "{said:?}");
+    std::fs::write(dir.path().join("a.garble.rs"), b"// \xc3\xa9\n x \xff").expect("writable");
+    let said = run(&format!("program build {file} -o {}", at(&dir, "b")));
+    assert!(said.error(2).starts_with(&format!("{file}:2:4: the text is not UTF-8")), "{said:?}");
+}

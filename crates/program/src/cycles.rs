@@ -3,6 +3,7 @@
 use cenote_circuit::{Program as _, Receiver, Sequential, Shown};
 
 use crate::builder::{BuildError, Builder};
+use crate::limits::MAX_VALUE_BITS;
 use crate::module::Module;
 use crate::op::{Affine, ValueId};
 use crate::shape::{Kind, Shape};
@@ -15,7 +16,8 @@ impl Module {
     /// a receiver go to both.
     ///
     /// # Errors
-    /// An input without an owner; ports without bits, names that a module does not take; no cycle.
+    /// An input without an owner; ports without bits, names that a module does not take; no cycle, or
+    /// more than fit a value.
     pub fn from_cycles(
         name: &str,
         sequential: &Sequential,
@@ -25,6 +27,13 @@ impl Module {
         let mut b = Builder::new(name, "a circuit with a state, cycle by cycle")?;
         let circuit = sequential.circuit();
         let (ports, whole) = (sequential.signature(), circuit.signature());
+        let widths = ports.inputs.iter().map(|port| port.bits);
+        let widest = widths.chain(ports.outputs.iter().map(|port| port.bits)).max().unwrap_or(1);
+        let most = MAX_VALUE_BITS / (widest.max(1) as u64);
+        if cycles == 0 || u64::from(cycles) > most {
+            let what = format!("{cycles} cycles: this circuit can run for 1 to {most}");
+            return Err(BuildError::new(what));
+        }
         let word = |bits: usize| Shape::word(u32::try_from(bits).unwrap_or(u32::MAX));
         let params: Vec<Shape> = whole.inputs.iter().map(|port| word(port.bits)).collect();
         let results: Vec<Shape> = whole.outputs.iter().map(|port| word(port.bits)).collect();

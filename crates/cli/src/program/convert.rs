@@ -16,6 +16,7 @@ use crate::args::CyclesArgs;
 use crate::circuit::{self, refuse_existing, write};
 use crate::computation::{self, Form};
 use crate::exit::Failure;
+use crate::garble;
 use crate::output::Reply;
 use crate::values;
 
@@ -35,7 +36,7 @@ pub(super) fn build(
     force: bool,
 ) -> Result<Reply, Failure> {
     if file.to_string_lossy().ends_with(computation::GARBLE) {
-        let module = garble(file, source)?;
+        let module = garble::compiled(file, source.function, source.constants)?;
         refuse_file(output, force)?;
         return written(&module, output, Form::Binary);
     }
@@ -51,19 +52,6 @@ pub(super) fn build(
         Form::Binary => Form::Text,
     };
     written(&module, output, to)
-}
-
-fn garble(file: &Path, source: Source) -> Result<Module, Failure> {
-    let name = file.display().to_string();
-    let bytes =
-        std::fs::read(file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        Failure::bad_input(format!("{name}: this is no text in UTF-8; give a Garble program"))
-    })?;
-    let function = source.function.unwrap_or_else(|| "main".to_owned());
-    let options = cenote_frontend::garble::Options { function, constants: source.constants };
-    cenote_frontend::garble::compile(&name, &text, &options)
-        .map_err(|error| Failure::bad_input(error.to_string()))
 }
 
 pub(super) fn optimise(
@@ -250,7 +238,8 @@ fn looped(
         .map_err(|error| bad_input(error.to_string()))?;
     let owned = Sequential::new(circuit, sequential.initial().to_vec())
         .map_err(|error| bad_input(error.to_string()))?;
-    let count = u32::try_from(cycles).map_err(|_| bad_input(format!("{cycles} cycles")))?;
+    // More than any circuit can run for is refused with the number that it can.
+    let count = u32::try_from(cycles).unwrap_or(u32::MAX);
     Module::from_cycles(&wish.name_for(file), &owned, count, wish.cycles.shown())
         .map_err(|error| bad_input(error.to_string()))
 }
