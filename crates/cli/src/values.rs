@@ -70,25 +70,45 @@ fn content(text: &str, most: u64, holds: &str) -> Result<String, Failure> {
     let read = file.take(most + 1).read_to_string(&mut content);
     match read {
         Ok(n) if n as u64 > most => Err(failed("the file is too long".to_owned())),
-        Ok(_) => Ok(content.trim().to_owned()),
+        Ok(_) => Ok(content),
         Err(error) => Err(failed(error.to_string())),
     }
 }
 
 /// The bits of a hexadecimal value for one port.
 fn hex_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
-    let digits = content(text, MAX_VALUE_FILE, "one hexadecimal number")?;
-    value_from_hex(&port.name, port.bits, &digits).map_err(|error| {
-        let remedy = match (&error, &port.typed) {
-            (HexError::Digit { .. }, None) => "; it is one number of the digits 0 to 9 and a to f".into(),
-            (HexError::Digit { .. }, Some(_)) => format!(
-                "; a value without a name is one hexadecimal number: write --input {}=VALUE for its kind",
-                port.name
-            ),
-            _ => String::new(),
+    let content = content(text, MAX_VALUE_FILE, "one hexadecimal number")?;
+    let file = text.strip_prefix('@');
+    let digits = if file.is_some() { content.trim() } else { &content };
+    value_from_hex(&port.name, port.bits, digits).map_err(|error| {
+        let HexError::Digit { position, .. } = &error else {
+            let place = file.map_or(String::new(), |file| format!("{file}: "));
+            return Failure::bad_input(format!("{place}--input: {error}"));
         };
-        Failure::bad_input(format!("--input: {error}{remedy}"))
+        let name = &port.name;
+        let remedy = match port.typed {
+            None => "it is one number of the digits 0 to 9 and a to f".to_owned(),
+            Some(_) => format!(
+                "a value without a name is one hexadecimal number: write --input {name}=VALUE for its kind"
+            ),
+        };
+        let Some(file) = file else {
+            return Failure::bad_input(format!("--input: {error}; {remedy}"));
+        };
+        let (line, column) = place(&content, digits, *position);
+        Failure::bad_input(format!(
+            "{file}:{line}:{column}: --input: the value for `{name}` has no hexadecimal digit here; {remedy}"
+        ))
     })
+}
+
+/// Line and column of byte `position` of `part`, counted from 1, which begins after the blanks of `text`.
+fn place(text: &str, part: &str, position: usize) -> (usize, usize) {
+    let blanks = text.len() - text.trim_start().len();
+    let before = &text.as_bytes()[..(blanks + position.min(part.len() + 1)).saturating_sub(1)];
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
 /// The bits of a value that was given by the port's name: numbers of its kind, or hexadecimal where it
@@ -97,12 +117,18 @@ fn named_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
     let Some(typed) = &port.typed else { return hex_bits(port, text) };
     let shape = typed.shape;
     let most = u64::from(shape.lanes) * (u64::from(shape.width) + ROW);
+    let file = text.strip_prefix('@');
     let content = content(text, most, "one value a line")?;
-    typed.parse(&content).map_err(|error| match (text.strip_prefix('@'), error) {
+    let value = if file.is_some() { content.trim() } else { &content };
+    typed.parse(value).map_err(|error| match (file, error) {
         (Some(file), ValueError { port, row: Some(row), what }) => {
+            // The first row is the first line that is not blank.
+            let blank = content.len() - content.trim_start().len();
+            let row = row + content[..blank].matches('\n').count();
             Failure::bad_input(format!("{file}:{row}:1: --input `{port}`: {what}"))
         }
-        (_, error) => Failure::bad_input(format!("--input {error}")),
+        (Some(file), error) => Failure::bad_input(format!("{file}: --input {error}")),
+        (None, error) => Failure::bad_input(format!("--input {error}")),
     })
 }
 
@@ -263,6 +289,32 @@ mod tests {
             assert!(!format!("{value:?}").contains("c0ffee"));
         }
         assert!(Given::parse("=1").is_err());
+    }
+
+    #[test]
+    fn files_are_named_with_line_and_column() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("value");
+        let text = format!("@{}", file.display());
+        let port = Port { name: "x".to_owned(), bits: 16, typed: None };
+        for (content, said) in [
+            ("\n  12g4\n", ":2:5: --input: the value for `x` has no hexadecimal digit here"),
+            ("12\n34\n", ":1:3: --input: the value for `x` has no hexadecimal digit here"),
+            ("12\r\n", ""),
+            (" 0x1é", ":1:5: --input: the value for `x` has no hexadecimal digit here"),
+            ("\n", ": --input: the value for `x` is empty; write 0 for zero"),
+            ("12345", ": --input: the value for `x` needs 17 bits, the port has 16"),
+        ] {
+            fs::write(&file, content).expect("writable");
+            match hex_bits(&port, &text) {
+                Ok(bits) => assert_eq!((bits.len(), said), (16, "")),
+                Err(failure) => {
+                    let expected = format!("{}{said}", file.display());
+                    assert!(!said.is_empty(), "{}", failure.message);
+                    assert!(failure.message.starts_with(&expected), "{}", failure.message);
+                }
+            }
+        }
     }
 
     #[test]
