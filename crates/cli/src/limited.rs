@@ -97,7 +97,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // After a wait, the number may be another's.
-        if matches!(self.has_ended(), Ok(_)) {
+        if self.has_ended().is_ok() {
             let _ = self.end();
         }
     }
