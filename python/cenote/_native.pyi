@@ -1,9 +1,10 @@
 """The native half of the package: see crates/py."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, final
 
-__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "price", "run_party"]
+__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "check_limits", "price", "run_party"]
 
 __version__: str
 
@@ -81,4 +82,13 @@ def run_party(
     progress: Progress,
     connection: Connection,
 ) -> dict[str, Any]: ...
-def price(program: Program, backend: str, pool: int | None, rho: int, rtt_ms: float, mbit: float | None) -> dict[str, Any]: ...
+def price(
+    program: Program,
+    backend: str,
+    pool: int | None,
+    rho: int,
+    rtt_ms: float,
+    mbit: float | None,
+    machine: str | os.PathLike[str] | None,
+) -> dict[str, Any]: ...
+def check_limits(program: Program, backend: str, pool: int | None, rho: int, changed: dict[str, float]) -> None: ...

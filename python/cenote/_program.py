@@ -102,15 +102,29 @@ class Program:
             raise CompileError(str(error)) from None
 
     def price(
-        self, backend: str = "wrk", *, pool: int | None = None, rho: int = 40, rtt_ms: float = 0.0, mbit: float | None = None
+        self,
+        backend: str = "wrk",
+        *,
+        pool: int | None = None,
+        rho: int = 40,
+        rtt_ms: float = 0.0,
+        mbit: float | None = None,
+        machine: str | os.PathLike[str] | None = None,
     ) -> dict[str, Any]:
         """What a session that runs the program once will take: bytes each way, rounds, memory and seconds.
 
-        Bytes follow from the formulas that the tests of the protocols assert, seconds from what a typical server was measured
-        to do, on a line of this round trip and rate; the command ``cenote program cost`` prices for a measured machine.
+        Bytes follow from the formulas that the tests of the protocols assert, seconds from what a machine was measured to do, on a
+        line of this round trip and rate: the machine of the file ``machine`` that ``cenote program calibrate --output`` wrote, else
+        this one if that command ran on it, else a typical server. ``machine`` of the result is the file, or ``None``.
         """
         try:
-            return _native.price(self._native, backend, _pool(backend, pool), rho, rtt_ms, mbit)
+            return _native.price(self._native, backend, _pool(backend, pool), rho, rtt_ms, mbit, machine)
+        except _native.Fault as fault:
+            raise of_fault(*fault.args) from None
+
+    def _check_limits(self, backend: str, pool: int | None, rho: int, limits: Mapping[str, float] | None) -> None:
+        try:
+            _native.check_limits(self._native, backend, pool, rho, dict(limits or {}))
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
@@ -131,14 +145,26 @@ class Program:
                     packed.append(pack(numbers, elem.width))
         return packed
 
-    def simulate(self, inputs: Mapping[str, Any] | None = None, /, *, overflow: bool = True, **more: Any) -> _run.Run:
+    def simulate(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        overflow: bool = True,
+        limits: Mapping[str, float] | None = None,
+        **more: Any,
+    ) -> _run.Run:
         """Runs the compiled program in the clear, in this process.
 
         Where the Python source is at hand it runs beside it on Python integers: the results must agree, and
         :attr:`Run.overflow` lists the lines whose numbers did not fit their type. ``overflow=False`` leaves that out, which is
         faster.
+
+        A program that is predicted to take more than this machine should give raises :class:`LimitError` before it runs: see
+        :meth:`run_local` for ``limits``.
         """
         encoded = self._encoded({**(inputs or {}), **more})
+        self._check_limits("plain", None, 40, limits)
         found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
         found_overflow: list[Overflow] | None = None
         if self._source is not None and overflow:
@@ -161,6 +187,7 @@ class Program:
         rho: int = 40,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
+        limits: Mapping[str, float] | None = None,
         **more: Any,
     ) -> _run.Run:
         """Runs both parties on this machine, as two processes that talk over a pair of sockets of their own.
@@ -168,10 +195,16 @@ class Program:
         Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
         ``"plain"``; ``pool`` the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
         statistical security in bits: 40, 64 or 80.
+
+        A program that is predicted to take more than a limit raises :class:`LimitError` before it runs. The limits are those of
+        the command: ``ands``, ``bytes``, ``seconds``, ``memory``, ``live_bits``, ``statements``, ``moved_bits``; ``limits`` has
+        others for some of them, and ``math.inf`` lifts one.
         """
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
-        options = {"backend": backend, "pool": _pool(backend, pool), "rho": rho}
+        kept = _pool(backend, pool)
+        options = {"backend": backend, "pool": kept, "rho": rho}
+        self._check_limits(backend, kept, rho, limits)
         total = int(self.cost()["ands"])
         reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
@@ -413,10 +446,10 @@ class ProgramFunction:
         }
         return self.compile(**statics), {n: v for n, v in given.items() if n not in statics}
 
-    def simulate(self, **values: Any) -> _run.Run:
+    def simulate(self, *, limits: Mapping[str, float] | None = None, **values: Any) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and simulates with the others."""
         made, inputs = self._with_inputs(values)
-        return made.simulate(inputs)
+        return made.simulate(inputs, limits=limits)
 
     def run_local(
         self,
@@ -426,11 +459,12 @@ class ProgramFunction:
         rho: int = 40,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
+        limits: Mapping[str, float] | None = None,
         **values: Any,
     ) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and runs both parties with the others."""
         made, inputs = self._with_inputs(values)
-        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, progress=progress, timeout=timeout)
+        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, progress=progress, timeout=timeout, limits=limits)
 
     def __repr__(self) -> str:
         return f"<program function {self.__name__}>"

@@ -1,5 +1,6 @@
 """Compiled programs: files, costs, secure runs in two processes."""
 
+import json
 import os
 import queue
 import random
@@ -18,6 +19,8 @@ import cenote as cn
 from cenote import _errors, _native, _run
 
 HERE = Path(__file__).parent
+#: The version of the figures of a machine, see crates/engine/src/cost/machine.rs.
+MACHINE = 2
 
 
 @cn.program
@@ -146,6 +149,74 @@ def test_prices_are_what_runs_take(backend):
     assert 0 < price["seconds"] < mixed.compile().price(backend, rtt_ms=50, mbit=10)["seconds"]
     with pytest.raises(cn.PolicyError, match="too small"):
         mixed.compile().price("wrk", pool=10)
+
+
+ENDLESS = """cenote 1
+program endless "two loops of 2^30 rounds each"
+input x: garbler uint b8
+input y: evaluator uint b8
+{
+  %2 = for 1073741824 (%0) { |%3|
+    %4 = for 1073741824 (%3) { |%5| %6 = mul %5, %1 yield %6 }
+    yield %4
+  }
+}
+output z: both uint %2
+"""
+
+
+def test_programs_of_strangers_are_refused_before_they_run(tmp_path):
+    (tmp_path / "endless.txt").write_text(ENDLESS)
+    made = cn.load(tmp_path / "endless.txt")
+    for run in (made.simulate, lambda **values: made.run_local(**values, backend="yao")):
+        with pytest.raises(
+            cn.LimitError, match=r"ANDs predicted, more than the limit of 100000000000 \(ands\).*limits={.ands.: ..} raises"
+        ):
+            run(x=1, y=2)
+        with pytest.raises(cn.LimitError, match=r"statements predicted"):
+            run(x=1, y=2, limits=dict.fromkeys(("ands", "bytes", "memory"), float("inf")))
+
+
+@pytest.mark.parametrize(("name", "least"), [("ands", 1), ("statements", 1), ("seconds", 1e-9), ("memory", 1000), ("live_bits", 8)])
+def test_limits_can_be_set_and_lifted(name, least):
+    values = {"x": 3, "y": 5, "n": 30}
+    with pytest.raises(cn.LimitError, match=rf"limit of .* \({name}\)"):
+        long.run_local(**values, backend="yao", limits={name: least})
+    with pytest.raises(cn.LimitError, match=rf"\({name}\)"):
+        long.simulate(**values, limits={name: least})
+    assert long.simulate(**values, limits={name: float("inf")}).value == long(**values)
+    with pytest.raises(cn.InputError, match="there is no limit `rounds`; there are ands, bytes"):
+        long.simulate(**values, limits={"rounds": 3})
+
+
+def test_prices_are_those_of_the_measured_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = long.compile(n=1000)
+    typical = made.price("wrk")
+    assert typical["machine"] is None
+
+    speed = {"setup_s": 1.0, "made_s": 0.0, "evaluated_s": 0.0, "batch_s": 0.0, "linear_s": 0.0, "linear_batch_s": 0.0}
+    speed |= {"moved_s": 0.0, "statement_s": 0.0, "input_s": [0.0, 0.0]}
+    figures = {"version": MACHINE, **dict.fromkeys(("plain", "yao", "wrk", "jimu"), speed), "counted_s": 0.0, "process_bytes": 0}
+    kept = tmp_path / "cache" / "cenote" / "machine.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps(figures))
+    measured = made.price("wrk")
+    assert (measured["machine"], measured["seconds"]) == (str(kept), 1.0)
+    assert {k: measured[k] for k in ("garbler_bytes_sent", "rounds")} == {k: typical[k] for k in ("garbler_bytes_sent", "rounds")}
+
+    figures["wrk"] = {**speed, "setup_s": 7.0}
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(figures))
+    assert made.price("wrk", machine=other)["seconds"] == 7.0
+    # What is kept and cannot be read is passed over, with a word; what is named is refused.
+    other.write_text("{\n]")
+    kept.write_text("{\n]")
+    with pytest.warns(UserWarning, match=r"machine\.json:2:1: .*cenote program calibrate"):
+        assert made.price("wrk")["seconds"] == typical["seconds"]
+    with pytest.raises(cn.InputError, match=r"other\.json:2:1: "):
+        made.price("wrk", machine=other)
 
 
 def test_results_as_numpy():

@@ -78,7 +78,10 @@ fn values_are_refused_by_name_row_and_range() {
     let file = salaries(&dir);
     let column = write(dir.path(), "column.txt", "1200\n40000\n16\n").display().to_string();
     for (wrong, said) in [
-        (INPUTS.replace("x=1200", "x=40000"), "`x`, row 1: 40000 is out of range: int b16"),
+        (
+            INPUTS.replace("x=1200", "x=40000"),
+            "`x`, row 1 (the first is row 1): 40000 is out of range: int b16",
+        ),
         (INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}")), "column.txt:2:1: --input `x`"),
         (INPUTS.replace(",0x10", ""), "`x`: 3 values are needed, 2 were given"),
         (INPUTS.replace("rate=-1.5", "rate=much"), "`rate`: `much` is no fixed.4 b12"),

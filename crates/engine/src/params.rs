@@ -126,7 +126,7 @@ impl WrkParams {
 /// winning it is caught with probability 1 - 2^-B at least, so all batches together give it at most
 /// 1 / (1 - 2^-B) times the bound of one.
 fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
-    let mut best: Option<(u64, u64, u64)> = None;
+    let mut best: Option<(u128, u64, u64)> = None;
     for bucket in 3..=9 {
         let each = epsilon_log2 + (1.0 - (-f64::from(bucket)).exp2()).log2();
         let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
@@ -137,7 +137,8 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
         if triples * bucket > MAX_ONE_SHOT {
             continue;
         }
-        let cost = batches * triples * bucket;
+        // A stranger's program may ask for more than there are numbers.
+        let cost = u128::from(batches) * u128::from(triples * bucket);
         if best.is_none_or(|(least, ..)| cost < least) {
             best = Some((cost, bucket, triples));
         }
@@ -164,6 +165,14 @@ mod tests {
                     assert!(reached.expect("in range").error_log2 <= p.epsilon_log2);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_request_is_too_large_for_a_choice() {
+        for ands in [1 << 60, u64::MAX] {
+            let p = WrkParams::derive(PoolChoice::OneShot(ands), Rho::Bits40).expect("sound");
+            assert!(16 * p.batch <= cenote_net::MAX_FRAME);
         }
     }
 

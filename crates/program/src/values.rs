@@ -23,7 +23,7 @@ impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.port)?;
         if let Some(row) = self.row {
-            write!(f, ", row {row}")?;
+            write!(f, ", row {row} (the first is row 1)")?;
         }
         write!(f, ": {}", self.what)
     }
@@ -272,7 +272,10 @@ mod tests {
         }
         let rows = port(Kind::UInt, 3, 8);
         let wrong = rows.parse("1, 2, x").expect_err("no number");
-        assert_eq!(wrong.to_string(), "`x`, row 3: `x` is no uint b8: 0 to 255");
+        assert_eq!(
+            wrong.to_string(),
+            "`x`, row 3 (the first is row 1): `x` is no uint b8: 0 to 255"
+        );
         let long = "9".repeat(1 << 20);
         assert!(parsed(Kind::UInt, 8, &long).is_err_and(|said| said.len() < 200));
     }

@@ -39,5 +39,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<party::Progress>()?;
     module.add_function(wrap_pyfunction!(party::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(price::price, module)?)?;
+    module.add_function(wrap_pyfunction!(price::check_limits, module)?)?;
     Ok(())
 }

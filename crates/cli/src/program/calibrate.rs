@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cenote_engine::cost::{Demand, MACHINE_VERSION, Machine, Plan, Speed};
+use cenote_engine::cost::{Demand, Machine, Plan, Speed};
 use cenote_engine::{Backend, Role};
 use cenote_program::Module;
-use etcetera::{BaseStrategy, choose_base_strategy};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -94,7 +93,7 @@ fn repeated(trips: u32, bits: u32, body: &str) -> String {
 }
 
 pub(super) fn command(output: Option<PathBuf>, format: Format) -> Result<Reply, Failure> {
-    let file = output.map_or_else(kept, Ok)?;
+    let file = output.map_or_else(|| Machine::kept().map_err(homeless), Ok)?;
     let interrupt = Interrupt::install(format)?;
     let machine = measure(&interrupt)?;
     if let Some(parent) = file.parent() {
@@ -112,19 +111,16 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
     Failure::bad_input(format!("{file}: {error}; name another place with --output"))
 }
 
-/// Where the figures of this machine are kept.
-fn kept() -> Result<PathBuf, Failure> {
-    let strategy = choose_base_strategy()
-        .map_err(|error| Failure::bad_input(format!("{error}; name a file with --output")))?;
-    Ok(strategy.cache_dir().join("cenote").join("machine.json"))
+#[allow(clippy::needless_pass_by_value)]
+fn homeless(what: String) -> Failure {
+    Failure::bad_input(format!("{what}; name a file with --output"))
 }
 
 /// The figures of this machine and where they are from.
 pub(super) fn figures(file: Option<&Path>) -> Result<(Machine, Value), Failure> {
     if let Some(file) = file {
-        let name = file.display();
-        let machine = read(file).map_err(|what| Failure::bad_input(format!("{name}: {what}")))?;
-        return Ok((machine, json!(name.to_string())));
+        let machine = Machine::read(file).map_err(Failure::bad_input)?;
+        return Ok((machine, json!(file.display().to_string())));
     }
     Ok(usual())
 }
@@ -132,29 +128,17 @@ pub(super) fn figures(file: Option<&Path>) -> Result<(Machine, Value), Failure> 
 /// Those that are kept, or else typical ones.
 pub(crate) fn usual() -> (Machine, Value) {
     let typical = (Machine::TYPICAL, Value::Null);
-    let Ok(file) = kept() else { return typical };
+    let Ok(file) = Machine::kept() else { return typical };
     if !file.exists() {
         return typical;
     }
-    match read(&file) {
+    match Machine::read(&file) {
         Ok(machine) => (machine, json!(file.display().to_string())),
         Err(what) => {
-            let file = file.display();
-            output::note(&format!(
-                "note: {file}: {what}; `cenote program calibrate` makes it anew"
-            ));
+            output::note(&format!("note: {what}; `cenote program calibrate` makes it anew"));
             typical
         }
     }
-}
-
-fn read(file: &Path) -> Result<Machine, String> {
-    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    if value["version"] != MACHINE_VERSION {
-        return Err(format!("these figures are not of version {MACHINE_VERSION}"));
-    }
-    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
@@ -304,17 +288,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn figures_of_another_version_are_not_used() {
-        let dir = TempDir::new().expect("a directory");
-        let file = dir.path().join("machine.json");
-        let mut value = serde_json::to_value(Machine::TYPICAL).expect("JSON");
-        fs::write(&file, value.to_string()).expect("writable");
-        assert_eq!(read(&file), Ok(Machine::TYPICAL));
-        value["version"] = json!(MACHINE_VERSION + 1);
-        fs::write(&file, value.to_string()).expect("writable");
-        assert!(read(&file).is_err_and(|what| what.contains("version")));
     }
 }

@@ -9,6 +9,7 @@
 mod demand;
 mod flow;
 mod jimu;
+mod kept;
 mod limits;
 mod machine;
 mod wrk;
