@@ -74,6 +74,52 @@ pub trait Gates {
     }
 }
 
+impl<G: Gates + ?Sized> Gates for &mut G {
+    type Wire = G::Wire;
+    type Error = G::Error;
+
+    fn constant(&mut self, bit: bool) -> Result<G::Wire, G::Error> {
+        (**self).constant(bit)
+    }
+
+    fn xor(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
+        (**self).xor(a, b)
+    }
+
+    fn not(&mut self, a: &G::Wire) -> Result<G::Wire, G::Error> {
+        (**self).not(a)
+    }
+
+    fn and(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
+        (**self).and(a, b)
+    }
+
+    fn xor_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
+        (**self).xor_many(a, b)
+    }
+
+    fn and_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
+        (**self).and_many(a, b)
+    }
+
+    fn and_groups(
+        &mut self,
+        selects: &[G::Wire],
+        bits: &[G::Wire],
+    ) -> Result<Vec<G::Wire>, G::Error> {
+        (**self).and_groups(selects, bits)
+    }
+
+    fn mux_many(
+        &mut self,
+        select: &G::Wire,
+        on_true: &[G::Wire],
+        on_false: &[G::Wire],
+    ) -> Result<Vec<G::Wire>, G::Error> {
+        (**self).mux_many(select, on_true, on_false)
+    }
+}
+
 /// The operands of [`Gates::and_groups`] run by run.
 ///
 /// # Panics

@@ -243,6 +243,38 @@ fn what_is_above_a_limit_is_refused_on_both_sides_before_anything_runs() {
     assert!(said.error(2).contains("typo.toml:2:1"), "{said:?}");
 }
 
+#[test]
+fn what_would_not_run_is_not_evaluated_or_checked_either() {
+    let dir = TempDir::new().expect("a directory");
+    let nested = "cenote 1\nprogram nested \"two loops\"\ninput x: garbler uint b8\n{\n\
+                  %z = for 1073741824 (%0) { |%a|\n%c = for 1073741824 (%a) { |%b|\n%d = add %b, %0\nyield %d\n}\n\
+                  yield %c\n}\n}\noutput z: both uint %z\n";
+    let nested = write(dir.path(), "nested.txt", nested).display().to_string();
+    let eval = format!("program eval {nested} --input x=1");
+    let check = format!("program cost {nested} --backend yao --check");
+    for line in [&eval, &check] {
+        let said = run(line).error(3).to_owned();
+        assert!(said.contains("ANDs predicted") && said.contains("limit"), "{said}");
+    }
+    run(&format!("program cost {nested} --backend yao"));
+    // Options lift and lower limits, and a file does.
+    let said = run(&format!("{eval} --max-ands {}", u64::MAX)).error(3).to_owned();
+    assert!(!said.contains("ANDs"), "{said}");
+    let file = salaries(&dir).display().to_string();
+    let limits = write(dir.path(), "limits.toml", "statements = 2\n").display().to_string();
+    for (limit, named) in
+        [("--max-ands 3".to_owned(), "ANDs"), (format!("--limits {limits}"), "statements")]
+    {
+        for line in [
+            format!("program eval {file} {INPUTS} {limit}"),
+            format!("program cost {file} --backend plain --check {limit}"),
+        ] {
+            let said = run(&line).error(3).to_owned();
+            assert!(said.contains(named) && said.contains("limit of"), "{line}: {said}");
+        }
+    }
+}
+
 /// How far a prediction is from what was measured.
 fn off(result: &serde_json::Value, field: &str, party: &str) -> f64 {
     let number = |value: &serde_json::Value| value[field][party].as_f64().expect("a number");

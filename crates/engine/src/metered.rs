@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Access, Gates, Memory};
 use cenote_net::{Fault, Role};
 
 use crate::party::{Party, Receivers};
@@ -112,6 +112,22 @@ impl<P: Party> Party for Counting<'_, P> {
         wires: &[P::Wire],
     ) -> Result<Option<Vec<bool>>, Fault> {
         self.party.open(proof, to, wires)
+    }
+
+    fn init_ram(&mut self, rows: Vec<Vec<P::Wire>>) -> Result<Memory<P::Wire>, Fault> {
+        self.party.init_ram(rows)
+    }
+
+    /// Counts what predictions do: a scan.
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<P::Wire>,
+        index: &[P::Wire],
+        access: Access<'_, P::Wire>,
+    ) -> Result<Vec<P::Wire>, Fault> {
+        let word = self.party.access_ram(memory, index, access)?;
+        self.done.fetch_add(memory.scan_ands(index.len(), access), Ordering::Relaxed);
+        Ok(word)
     }
 
     fn reveal(&mut self, to: Receivers, wires: &[P::Wire]) -> Result<Option<Vec<bool>>, Fault> {

@@ -1,6 +1,6 @@
 //! A structured program with inputs from their owners and outputs to their receivers.
 
-use cenote_circuit::{Gates, Signature};
+use cenote_circuit::{Access, Gates, Memory, Signature};
 use cenote_net::{Fault, Role};
 use cenote_program::{EXECUTION, Host, Module};
 
@@ -113,5 +113,18 @@ impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
         let bits = self.0.reveal(Receivers::Both, wires)?;
         bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
+    }
+
+    fn init_ram(&mut self, rows: Vec<Vec<P::Wire>>) -> Result<Memory<P::Wire>, Fault> {
+        self.0.init_ram(rows)
+    }
+
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<P::Wire>,
+        index: &[P::Wire],
+        access: Access<'_, P::Wire>,
+    ) -> Result<Vec<P::Wire>, Fault> {
+        self.0.access_ram(memory, index, access)
     }
 }

@@ -1,6 +1,6 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Gates, Program, Receiver};
+use cenote_circuit::{Access, Gates, Memory, Program, Receiver};
 use cenote_net::{Fault, Role};
 
 /// Who receives an output.
@@ -97,6 +97,34 @@ pub trait Party: Gates<Error = Fault> {
         self.open(proof, to, wires)
     }
 
+    /// A memory of these rows. A backend may keep it in any way, as long as it gives the same.
+    ///
+    /// # Errors
+    /// `Misuse` for no rows, or rows of different widths; faults of the protocol.
+    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Fault> {
+        Memory::new(rows).ok_or_else(|| {
+            Fault::Misuse("a memory has at least one row, and all of one width".into())
+        })
+    }
+
+    /// Reads or writes the row of a memory at the unsigned secret `index`; gives the row that is read.
+    /// The provided method looks at all rows.
+    ///
+    /// # Errors
+    /// `Misuse` when a word is not as wide as a row; faults of the protocol.
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<Self::Wire>,
+        index: &[Self::Wire],
+        access: Access<'_, Self::Wire>,
+    ) -> Result<Vec<Self::Wire>, Fault>
+    where
+        Self: Sized,
+    {
+        expect_word(memory, access)?;
+        memory.scan(self, index, access)
+    }
+
     /// Runs a program on wires, one list per input port; returns one list per output port.
     ///
     /// # Errors
@@ -112,6 +140,17 @@ pub trait Party: Gates<Error = Fault> {
         let fits = program.signature().check_inputs(inputs);
         fits.map_err(|error| Fault::Misuse(error.to_string()))?;
         program.run(self, inputs)
+    }
+}
+
+/// Checks the arguments of [`Party::access_ram`].
+fn expect_word<W: Clone>(memory: &Memory<W>, access: Access<'_, W>) -> Result<(), Fault> {
+    match access {
+        Access::Write { word, .. } if word.len() != memory.width() => {
+            let (given, width) = (word.len(), memory.width());
+            Err(Fault::Misuse(format!("a row of the memory has {width} bits, the word {given}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
-use cenote_circuit::Gates;
 use cenote_circuit::gadgets::{self, Order};
+use cenote_circuit::{Access, Gates};
 
 use crate::division::divide;
 use crate::each_lane::{each_lane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
+use crate::run::memory_of;
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 use crate::wiring::{Operand, broadcast, wire};
@@ -282,15 +283,17 @@ fn mat_mul<G: Gates>(
 const MAT_MUL_BITS: usize = 1 << 20;
 
 fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let table = words(args[0]);
+    let mut memory = memory_of(words(args[0]));
     let mut out = Vec::new();
     for index in words(args[1]) {
-        out.extend(gadgets::lookup(g, &table, &index)?);
+        out.extend(memory.scan(g, &index, Access::Read)?);
     }
     Ok(out)
 }
 
 fn store<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let table = words(args[0]);
-    Ok(gadgets::store(g, &table, args[1].1, args[2].1, &args[3].1[0])?.concat())
+    let mut memory = memory_of(words(args[0]));
+    let access = Access::Write { word: args[2].1, enable: &args[3].1[0] };
+    memory.scan(g, args[1].1, access)?;
+    Ok(memory.into_rows().concat())
 }

@@ -11,7 +11,7 @@ pub const MAX_LIVE_BITS: u64 = 1 << 28;
 /// Bits of all constants of a module.
 pub const MAX_CONSTANT_BITS: u64 = 1 << 28;
 /// Statements of a module, and values of all its functions.
-pub const MAX_STATEMENTS: usize = 1 << 22;
+pub const MAX_STATEMENTS: usize = 1 << 20;
 /// Functions of a module.
 pub const MAX_FUNCTIONS: usize = 1 << 12;
 /// Ports of either kind.

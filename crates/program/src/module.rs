@@ -97,6 +97,15 @@ impl Block {
     }
 }
 
+impl Block {
+    /// The numbers of its values, those of the blocks in it included.
+    pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
+        let params = self.first_param + self.params;
+        let end = self.statements.last().map_or(params, |last| last.first_result + last.results);
+        self.first_param as usize..end as usize
+    }
+}
+
 /// One operation on values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
@@ -112,6 +121,24 @@ pub struct Statement {
 impl Statement {
     pub(crate) fn results(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
         (self.first_result..self.first_result + self.results).map(ValueId)
+    }
+}
+
+impl Statement {
+    /// Whether it uses its operand at this position up: nothing reads the value afterwards, and
+    /// nothing else of this statement does.
+    #[must_use]
+    pub fn uses_up(&self, position: usize) -> bool {
+        let id = self.args[position];
+        let once = self.args.iter().filter(|arg| **arg == id).count() == 1;
+        let captured = match &self.op {
+            Op::For { body, .. } | Op::Map { body, .. } => body.captured.contains(&id),
+            Op::If { then, otherwise } => {
+                then.captured.contains(&id) || otherwise.captured.contains(&id)
+            }
+            _ => false,
+        };
+        once && !captured && self.dead.binary_search(&id).is_ok()
     }
 }
 

@@ -4,8 +4,9 @@
 //! the other, and a value goes after its last use.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Signature};
+use cenote_circuit::{Access, Bundle, Circuit, Clear, Gates, Lanes, Memory, Program, Signature};
 
 use crate::apply::{apply, work};
 use crate::fold::{Fold, Folded};
@@ -25,6 +26,34 @@ pub trait Host: Gates {
     /// # Errors
     /// Those of the machine.
     fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
+
+    /// A memory of these rows: the table of a `lookup` or a `store` of wires alone.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Self::Error> {
+        Ok(memory_of(rows))
+    }
+
+    /// Reads or writes a memory; the provided method looks at all rows.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<Self::Wire>,
+        index: &[Self::Wire],
+        access: Access<'_, Self::Wire>,
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        let mut machine = self;
+        memory.scan(&mut machine, index, access)
+    }
+}
+
+/// The rows of a table as a memory that is scanned.
+pub(crate) fn memory_of<W: Clone>(rows: Vec<Vec<W>>) -> Memory<W> {
+    // A value has one lane at least, and all of its lanes have one width.
+    Memory::new(rows).unwrap_or_else(|| unreachable!("a table has rows of one width"))
 }
 
 impl Host for Clear {
@@ -213,14 +242,32 @@ pub(crate) trait Machine: Gates + Sized {
         Ok(())
     }
 
-    /// Takes note of work that no gate shows.
-    fn work(&mut self, amount: u64) -> Result<(), Self::Error> {
+    /// Does what takes about `amount` steps, whether gates show it or not.
+    fn working<T>(
+        &mut self,
+        amount: u64,
+        run: impl FnOnce(&mut Self) -> Result<T, Self::Error>,
+    ) -> Result<T, Self::Error> {
         let _ = amount;
-        Ok(())
+        run(self)
     }
 
     /// Opens a value to both parties.
     fn reveal(&mut self, value: Value<Self::Wire>) -> Result<Value<Self::Wire>, Self::Error>;
+
+    /// The memory that holds a table.
+    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Self::Error> {
+        Ok(memory_of(rows))
+    }
+
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<Self::Wire>,
+        index: &[Self::Wire],
+        access: Access<'_, Self::Wire>,
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        memory.scan(self, index, access)
+    }
 
     fn run_for(
         &mut self,
@@ -289,6 +336,19 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
     fn reveal(&mut self, value: Value<W>) -> Result<Value<W>, E> {
         let wires = wires(self, value)?;
         Ok(Value::known(self.0.reveal(&wires)?))
+    }
+
+    fn init_ram(&mut self, rows: Vec<Vec<W>>) -> Result<Memory<W>, E> {
+        self.0.init_ram(rows)
+    }
+
+    fn access_ram(
+        &mut self,
+        memory: &mut Memory<W>,
+        index: &[W],
+        access: Access<'_, W>,
+    ) -> Result<Vec<W>, E> {
+        self.0.access_ram(memory, index, access)
     }
 
     fn run_map(
@@ -365,37 +425,50 @@ impl<W: Clone, E> SideBySide for Wide<'_, '_, '_, W, E> {
     }
 }
 
-/// The values of one run of a body.
+/// The values of one run of a body, or of one iteration of a map.
 pub(crate) struct Env<'b, W> {
     shapes: &'b [Shape],
+    /// What an iteration sees of the blocks around it; their numbers are below `first`.
+    captured: BTreeMap<ValueId, Value<W>>,
+    first: usize,
+    /// The values from `first` on.
     values: Vec<Option<Value<W>>>,
     /// Counters of the loops around the statement, outermost first.
     pub(crate) counters: Vec<u32>,
 }
 
 impl<'b, W: Clone> Env<'b, W> {
-    fn new(shapes: &'b [Shape]) -> Env<'b, W> {
-        Env { shapes, values: vec![None; shapes.len()], counters: Vec::new() }
+    /// Room for the values that have these numbers.
+    fn new(shapes: &'b [Shape], numbers: Range<usize>) -> Env<'b, W> {
+        let (first, values) = (numbers.start, vec![None; numbers.len()]);
+        Env { shapes, captured: BTreeMap::new(), first, values, counters: Vec::new() }
     }
 
     /// What one iteration of a map sees: the captured values, as wires of its machine.
     pub(crate) fn inner<V: Clone>(&self, body: &Block, wire: impl Fn(&W) -> V) -> Env<'b, V> {
-        let mut inner = Env::new(self.shapes);
+        let mut inner = Env::new(self.shapes, body.numbers());
         inner.counters.clone_from(&self.counters);
-        for id in &body.captured {
-            inner.put(*id, self.get(*id).map(&wire));
-        }
+        let captured = body.captured.iter().map(|id| (*id, self.get(*id).map(&wire)));
+        inner.captured = captured.collect();
         inner
     }
 
-    /// Values of the function, in sight or not.
+    /// Values that there is room for.
     pub(crate) fn size(&self) -> usize {
-        self.values.len()
+        self.values.len() + self.captured.len()
     }
 
     pub(crate) fn get(&self, id: ValueId) -> &Value<W> {
+        let value = match id.index().checked_sub(self.first) {
+            Some(own) => self.values[own].as_ref(),
+            None => self.captured.get(&id),
+        };
         // Definition before use and liveness are the builder's promises.
-        self.values[id.index()].as_ref().unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+        value.unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+    }
+
+    fn remove(&mut self, id: ValueId) -> Option<Value<W>> {
+        self.values[id.index() - self.first].take()
     }
 
     /// The operands of a statement that takes them over: each moved out at its last use.
@@ -418,8 +491,7 @@ impl<'b, W: Clone> Env<'b, W> {
                 Some(first) => values[*first].clone(),
                 None if moves(id) => {
                     moved.insert(*id, values.len());
-                    let value = self.values[id.index()].take();
-                    value.unwrap_or_else(|| unreachable!("value {} is alive", id.0))
+                    self.remove(*id).unwrap_or_else(|| unreachable!("value {} is alive", id.0))
                 }
                 None => self.get(*id).clone(),
             };
@@ -429,7 +501,8 @@ impl<'b, W: Clone> Env<'b, W> {
     }
 
     fn put(&mut self, id: ValueId, value: Value<W>) {
-        self.values[id.index()] = Some(value);
+        let place = id.index() - self.first;
+        self.values[place] = Some(value);
     }
 
     /// The results of a block: its own are moved out, those of enclosing blocks copied.
@@ -446,8 +519,8 @@ pub(crate) fn call<M: Machine>(
     args: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
     // Room for all values is made at once.
-    machine.work(body.shapes.len() as u64)?;
-    let mut env = Env::new(&body.shapes);
+    machine.working(body.shapes.len() as u64, |_| Ok(()))?;
+    let mut env = Env::new(&body.shapes, 0..body.shapes.len());
     run_block(module, machine, &mut env, &body.block, args)
 }
 
@@ -467,13 +540,13 @@ pub(crate) fn run_block<M: Machine>(
             env.put(id, value);
         }
         for id in &statement.dead {
-            env.values[id.index()] = None;
+            drop(env.remove(*id));
         }
     }
     let results = env.results(block);
     // What the block did not read would stay until its next run, or for good.
     for id in block.params() {
-        env.values[id.index()] = None;
+        drop(env.remove(id));
     }
     Ok(results)
 }
@@ -489,6 +562,9 @@ fn run_statement<M: Machine>(
     machine.step(statement.results().map(|id| shape(id).bits()).sum())?;
     let value = match &statement.op {
         Op::Const(constant) => Value::known((0..constant.shape.bits()).map(|i| constant.bit(i))),
+        Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
+            return run_table(machine, env, statement, *op);
+        }
         Op::Word(op, attrs) => return run_word(machine, env, *op, attrs, args),
         Op::Lanes { at, count, stride } => {
             let (width, first) = (shape(args[0]).width as usize, at.position(&env.counters));
@@ -535,9 +611,9 @@ fn gates<M: Machine>(
     circuit: &Circuit,
     args: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
-    machine.work(circuit.wires() as u64)?;
     let args: Vec<_> = args.into_iter().map(Value::into_bits).collect();
-    let results = circuit.run(&mut Fold::new(machine), &args)?;
+    let results = machine
+        .working(circuit.wires() as u64, |machine| circuit.run(&mut Fold::new(machine), &args))?;
     Ok(results.into_iter().map(Value::of).collect())
 }
 
@@ -550,9 +626,45 @@ fn run_word<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     let shape = |id: ValueId| env.shapes[id.index()];
     let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
-    machine.work(work(op, attrs, &shapes))?;
     let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
-    apply(machine, op, attrs, &operands)
+    machine.working(work(op, attrs, &shapes), |machine| apply(machine, op, attrs, &operands))
+}
+
+/// `lookup` and `store` of wires alone, on a memory. Where something is public, folding costs less.
+fn run_table<M: Machine>(
+    machine: &mut M,
+    env: &mut Env<'_, M::Wire>,
+    statement: &Statement,
+    op: WordOp,
+) -> Result<Values<M::Wire>, M::Error> {
+    let args = &statement.args;
+    let wires = |id: &ValueId| env.get(*id).secret().map(<[_]>::to_vec);
+    let others: Option<Vec<Vec<M::Wire>>> = args[1..].iter().map(wires).collect();
+    let (Some(others), Some(_)) = (others, env.get(args[0]).secret()) else {
+        return run_word(machine, env, op, &[], args);
+    };
+    let shapes: Vec<Shape> = args.iter().map(|id| env.shapes[id.index()]).collect();
+    // A table that is used up becomes the memory; of any other, a copy does.
+    let table = env.move_out(&args[..1], |_| statement.uses_up(0)).remove(0);
+    let width = shapes[0].width as usize;
+    let rows = table.secret().into_iter().flat_map(|wires| wires.chunks(width));
+    let rows = rows.map(<[_]>::to_vec).collect();
+    drop(table);
+    machine.working(work(op, &[], &shapes), |machine| {
+        let mut memory = machine.init_ram(rows)?;
+        let bits = if op == WordOp::Lookup {
+            let mut words = Vec::new();
+            for index in others[0].chunks(shapes[1].width as usize) {
+                words.extend(machine.access_ram(&mut memory, index, Access::Read)?);
+            }
+            words
+        } else {
+            let access = Access::Write { word: &others[1], enable: &others[2][0] };
+            machine.access_ram(&mut memory, &others[0], access)?;
+            memory.into_rows().concat()
+        };
+        Ok(vec![Value::Secret(bits)])
+    })
 }
 
 pub(crate) fn wires<M: Machine>(

@@ -55,8 +55,13 @@ pub struct Stats {
 #[error("the bodies of the program have more than {0} gates to look at; write it with loops")]
 pub struct StatsError(u64);
 
-/// Gates, and steps of work that needs no gate, that are looked at before a module is refused.
-const MAX_COUNTED: u64 = 1 << 30;
+/// Gates, and steps of work that needs no gate, that are looked at before a module is refused: about a
+/// second.
+const MAX_COUNTED: u64 = 1 << 28;
+/// What a batch takes besides its gates, in gates of a batch.
+const BATCH: usize = 8;
+/// What a gate outside of batches takes besides, in the same.
+const SINGLE: usize = 2;
 /// What a statement takes besides its bits, in gates.
 const STATEMENT: usize = 64;
 
@@ -202,16 +207,19 @@ impl Gates for Tally {
     }
 
     fn xor(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
+        self.look(SINGLE)?;
         self.linear(1)?;
         Ok(*a.max(b))
     }
 
     fn xor_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.look(BATCH)?;
         self.linear(a.len().min(b.len()))?;
         Ok(a.iter().zip(b).map(|(a, b)| *a.max(b)).collect())
     }
 
     fn not(&mut self, a: &u64) -> Result<u64, StatsError> {
+        self.look(SINGLE)?;
         self.look(1)?;
         add(&mut self.stats.nots, self.weight, 1);
         // Batches know no negations: each lane of a map has its own.
@@ -220,18 +228,21 @@ impl Gates for Tally {
     }
 
     fn and(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
+        self.look(SINGLE)?;
         self.conjunctions(1)?;
         self.batch(1);
         Ok(self.deeper(*a, *b))
     }
 
     fn and_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.look(BATCH)?;
         self.conjunctions(a.len().min(b.len()))?;
         self.batch(a.len().min(b.len()));
         Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
     }
 
     fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, StatsError> {
+        self.look(BATCH)?;
         self.conjunctions(bits.len())?;
         self.batch(bits.len());
         let mut out = Vec::with_capacity(bits.len());
@@ -250,6 +261,7 @@ impl Gates for Tally {
         on_false: &[u64],
     ) -> Result<Vec<u64>, StatsError> {
         let count = on_true.len().min(on_false.len());
+        self.look(BATCH)?;
         self.conjunctions(count)?;
         self.batch(count);
         self.linear(count)?;
@@ -268,8 +280,19 @@ impl Machine for Tally {
         self.look(STATEMENT + bits)
     }
 
-    fn work(&mut self, amount: u64) -> Result<(), StatsError> {
-        self.look(usize::try_from(amount).unwrap_or(usize::MAX))
+    /// Of the steps announced and the gates looked at, the more count.
+    fn working<T>(
+        &mut self,
+        amount: u64,
+        run: impl FnOnce(&mut Tally) -> Result<T, StatsError>,
+    ) -> Result<T, StatsError> {
+        let announced = self.looked_at.saturating_add(amount);
+        if announced > self.limit {
+            return Err(StatsError(self.limit));
+        }
+        let result = run(self)?;
+        self.looked_at = self.looked_at.max(announced);
+        Ok(result)
     }
 
     fn reveal(&mut self, value: Value<u64>) -> Result<Value<u64>, StatsError> {
@@ -316,8 +339,8 @@ impl Machine for Tally {
             let deepest = |bit: usize| value.iter().skip(bit).step_by(bits).max().copied();
             args.push(Value::Secret((0..bits).map(|bit| deepest(bit).unwrap_or(0)).collect()));
         }
-        self.look(env.size())?;
         let mut inner = env.inner(body, Clone::clone);
+        self.look(inner.size())?;
         let groups = trips.div_ceil(map_group(trips, body.lane_bits));
         let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {
             let values = run_block(module, tally, &mut inner, body, args)?;

@@ -161,3 +161,37 @@ fn long_lines() {
     let text = format!("cenote 1 program line \"\" {{ # {}", "%".repeat(1 << 20));
     assert!(refusal(&text).starts_with("2:1: "));
 }
+
+/// Few lines that ask for much: the limit that everybody has refuses them in a short time.
+#[test]
+fn short_texts_that_take_long_to_count() {
+    let text = |width: u32, lanes: u32, line: &str| {
+        let lines: String = (0..4).map(|i| format!("%a{i}, %b{i} = {line}\n")).collect();
+        let text = format!(
+            "cenote 1\nprogram near \"\"\ninput x: garbler uint b{width}\n{{\n%t = tile{{times={lanes}}} %0\n\
+             {lines}}}\noutput z: both uint %0\n"
+        );
+        module(&text).stats()
+    };
+    let refused = text(4096, 9, "divrem %t, %0").unwrap_err().to_string();
+    assert!(refused.contains("more than 268435456 gates"), "{refused}");
+    assert!(text(64, 9, "divrem %t, %0").is_ok());
+}
+
+/// A map makes room for what is in it, not for all values of its function.
+#[test]
+fn maps_among_many_values() {
+    let mut text = "cenote 1\nprogram maps \"\"\ninput x: garbler uint 2xb1\n{\n".to_owned();
+    let (mut from, count) = ("%0".to_owned(), 20_000);
+    for i in 0..count {
+        let _ =
+            writeln!(text, "%a{i} = map 2 ({from}) {{ |%p{i}| %q{i} = not %p{i}\nyield %q{i} }}");
+        from = format!("%a{i}");
+    }
+    let _ = write!(text, "}}\noutput z: both uint {from}\n");
+    let module = module(&text);
+    // 4 * 10^8 places of all values would be refused.
+    let stats = module.stats_within(1 << 24).unwrap();
+    assert_eq!((stats.nots, stats.statements), (2 * count, 2 * count + count));
+    assert_eq!(module.evaluate(&[vec![true, false]]), [[true, false]]);
+}

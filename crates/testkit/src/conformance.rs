@@ -2,13 +2,13 @@
 //!
 //! Each function panics when the backend fails it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cenote_circuit::{Clear, bits_of};
+use cenote_circuit::{Access, Clear, bits_of, value_of};
 use cenote_engine::{
-    Backend, Fault, Job, ModuleJob, Party, PoolChoice, Receivers, Role, Session, SessionConfig,
-    tags,
+    Backend, Fault, Job, Metered, ModuleJob, Party, PoolChoice, Receivers, Role, Session,
+    SessionConfig, tags,
 };
 use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
 use cenote_program::Module;
@@ -35,6 +35,7 @@ macro_rules! conformance {
             gate_limits_without_ands,
             long_streams_with_chunks_in_flight,
             reactive_programs,
+            memories,
             structured_programs,
             no_reveal_at_all,
             cancelled_in_each_phase,
@@ -172,6 +173,54 @@ pub fn reactive_programs(backend: Backend) {
         });
         assert_eq!((garbler, evaluator), (Ok(secret), Ok(secret)));
     }
+}
+
+/// Writes and reads a memory of the garbler's at places of the evaluator's.
+struct Swaps(Role);
+
+const ROWS: [u128; 5] = [3, 14, 1, 5, 9];
+
+impl Job for Swaps {
+    type Output = Vec<u128>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "memory".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Vec<u128>, Fault> {
+        let own = |owner: Role, bits: Vec<bool>| (self.0 == owner).then_some(bits);
+        let rows = own(Role::Garbler, ROWS.iter().flat_map(|row| bits_of(*row, 4)).collect());
+        let rows = party.input(Role::Garbler, 20, rows.as_deref())?;
+        let places = own(Role::Evaluator, [4, 1, 6].iter().flat_map(|i| bits_of(*i, 3)).collect());
+        let places = party.input(Role::Evaluator, 9, places.as_deref())?;
+        assert!(matches!(party.init_ram(vec![]), Err(Fault::Misuse(_))));
+        let mut memory = party.init_ram(rows.chunks(4).map(<[_]>::to_vec).collect())?;
+        let wide = Access::Write { word: &rows[..5], enable: &rows[0] };
+        assert!(matches!(party.access_ram(&mut memory, &places, wide), Err(Fault::Misuse(_))));
+        let mut read = Vec::new();
+        for (i, place) in places.chunks(3).enumerate() {
+            read.extend(party.access_ram(&mut memory, place, Access::Read)?);
+            let (word, enable) = (&rows[4 * (i + 2)..4 * (i + 3)], &rows[0]);
+            party.access_ram(&mut memory, place, Access::Write { word, enable })?;
+        }
+        read.extend(memory.into_rows().concat());
+        let bits = party.reveal(Receivers::Both, &read)?.unwrap_or_default();
+        Ok(bits.chunks(4).map(value_of).collect())
+    }
+}
+
+/// A memory is read and written at secret places, and its conjunctions are counted.
+pub fn memories(backend: Backend) {
+    let outcome = sessions(&roomy(backend), 8, |session, role| {
+        let done = AtomicU64::new(0);
+        let outcome = session.run(&Metered { job: Swaps(role), done: &done })?;
+        // Reads of 5 rows; ways to 2, 4 and 5 rows, and the rows.
+        assert_eq!(done.load(Ordering::Relaxed), 3 * (4 * 4 + 1 + 2 + 3 + 5 * 4));
+        Ok(outcome.output)
+    });
+    // Beyond the end: the last row is read, none is written.
+    let expected = vec![9, 14, 1, 3, 5, 1, 5, 1];
+    assert_eq!(outcome, (Ok(expected.clone()), Ok(expected)));
 }
 
 /// A module with every kind of block: a loop that moves along a vector, a map, calls of both kinds of

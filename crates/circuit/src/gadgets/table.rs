@@ -3,6 +3,7 @@
 use super::Bits;
 use super::logic::{any_set, or_bits, same_width};
 use crate::gates::Gates;
+use crate::lanes::repeat;
 
 /// `table[index]` for an unsigned secret `index`, and the last row beyond the end.
 ///
@@ -68,16 +69,19 @@ pub fn store<G: Gates>(
     value: &[G::Wire],
     enable: &G::Wire,
 ) -> Result<Vec<Bits<G>>, G::Error> {
-    let selects = decode(g, index, enable, table.len())?;
-    let mut differences = Vec::with_capacity(table.len() * value.len());
+    let width = value.len();
     for row in table {
         same_width(row, value);
-        differences.extend(g.xor_many(row, value)?);
     }
+    let selects = decode(g, index, enable, table.len())?;
+    if width == 0 {
+        return Ok(table.to_vec());
+    }
+    // All rows in each batch.
+    let rows = table.concat();
+    let differences = g.xor_many(&rows, &repeat(value, table.len()))?;
     let changes = g.and_groups(&selects, &differences)?;
-    let changes = changes.chunks(value.len().max(1));
-    let Some(_) = value.first() else { return Ok(table.to_vec()) };
-    table.iter().zip(changes).map(|(row, change)| g.xor_many(row, change)).collect()
+    Ok(g.xor_many(&rows, &changes)?.chunks(width).map(<[_]>::to_vec).collect())
 }
 
 /// Bit i of the first `rows` is `enable` where `index` is i: about one AND for each row that the index has

@@ -60,6 +60,8 @@ pub(crate) enum ProgramCommand {
         /// between commas, or @FILE with one a line. Without a name, hexadecimal in port order.
         #[arg(long = "input", value_name = "NAME=VALUE|HEX", value_parser = Given::parse)]
         inputs: Vec<Given>,
+        #[command(flatten)]
+        limits: LimitArgs,
     },
     /// Predict bytes, rounds, pool items, memory and time on each backend.
     Cost(CostArgs),
@@ -124,9 +126,11 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
     /// Run it as well, on inputs that are all zero and over a line like this, and show what is measured
-    /// beside what is predicted.
+    /// beside what is predicted; within the limits below.
     #[arg(long)]
     pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 /// The most that a computation may be predicted to take.

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use cenote_engine::cost::{Demand, Link, Machine, Plan};
-use cenote_engine::{Backend, Receivers};
+use cenote_engine::{Backend, Receivers, Role};
 use serde_json::{Map, Value, json};
 
 use super::args::CostArgs;
 use super::run::{Trial, security};
-use super::{calibrate, counts};
+use super::{calibrate, counts, limits};
 use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -25,6 +25,7 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         named => named.to_vec(),
     };
     Security::check_options(&backends, args.pool, &args.refine)?;
+    let most = args.limits.chosen()?;
     let (machine, source) = calibrate::figures(args.machine.as_deref())?;
     let interrupt = args.check.then(|| Interrupt::install(format)).transpose()?;
     let mut results = Vec::with_capacity(backends.len());
@@ -36,6 +37,9 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
         let mut result = predicted(backend, &plan, &demand, &machine, args.link);
         if let Some(interrupt) = &interrupt {
+            for role in [Role::Garbler, Role::Evaluator] {
+                limits::refuse(&most, &config, &demand, &machine, role)?;
+            }
             let trial = Trial::run(&args.file, &signature, security, Some(args.link), interrupt)?;
             result.insert("measured".to_owned(), measured(&trial));
         }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cenote_engine::cost::{Demand, Excess, Limits, Link, Machine, Plan};
-use cenote_engine::{Role, SessionConfig};
+use cenote_engine::{Fault, Role, SessionConfig};
 
 use super::args::LimitArgs;
 use crate::exit::Failure;
@@ -35,6 +35,18 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     (line, before.lines().last().filter(|_| !before.ends_with('\n')).map_or(0, str::len) + 1)
+}
+
+/// Refuses what `role` may not compute in a session by `config`, as a session would.
+pub(super) fn refuse(
+    limits: &Limits,
+    config: &SessionConfig,
+    demand: &Demand,
+    machine: &Machine,
+    role: Role,
+) -> Result<(), Failure> {
+    let checked = check(limits, config, demand, machine, role)?;
+    checked.map_err(|excess| Fault::Policy(format!("the program takes too much: {excess}")).into())
 }
 
 /// Whether `role` may compute `demand` in a session by `config`.

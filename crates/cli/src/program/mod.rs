@@ -9,11 +9,13 @@ mod run;
 
 use std::path::Path;
 
-use args::ProgramCommand;
+use args::{LimitArgs, ProgramCommand};
 use cenote_circuit::Clear;
+use cenote_engine::{Backend, Role};
 use cenote_program::Stats;
 use serde_json::{Map, Value, json};
 
+use crate::args::RefineArgs;
 use crate::computation::{self, Computation, hex_outputs};
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
@@ -30,7 +32,7 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
         ProgramCommand::Optimise { file, output, report, force } => {
             convert::optimise(&file, &output, report, force)
         }
-        ProgramCommand::Eval { file, inputs } => eval(&file, &inputs),
+        ProgramCommand::Eval { file, inputs, limits } => eval(&file, &inputs, &limits),
         ProgramCommand::Cost(args) => cost::command(&args, format),
         ProgramCommand::Flatten { file, output, force } => convert::flatten(&file, &output, force),
         ProgramCommand::FromCircuit { file, output, name, owners, reveal_to, cycles, force } => {
@@ -134,8 +136,9 @@ fn show(file: &Path) -> Result<Reply, Failure> {
     Ok(Reply::new(json!({ "name": module.name(), "text": text }), text))
 }
 
-fn eval(file: &Path, inputs: &[Given]) -> Result<Reply, Failure> {
+fn eval(file: &Path, inputs: &[Given], limits: &LimitArgs) -> Result<Reply, Failure> {
     let computation = Computation::read(file)?;
+    within(&computation, limits)?;
     let bits = values::all_bits(&computation.ports(), inputs, "the program")?;
     let outputs = match &computation {
         Computation::Circuit(circuit) => hex_outputs(&Clear::eval(circuit, &bits)),
@@ -146,4 +149,13 @@ fn eval(file: &Path, inputs: &[Given]) -> Result<Reply, Failure> {
         json["values"] = Value::Object(typed);
     }
     Ok(Reply::new(json, computation.outputs_text(&outputs)))
+}
+
+/// Refuses to evaluate what `run --backend plain` refuses.
+fn within(computation: &Computation, limits: &LimitArgs) -> Result<(), Failure> {
+    let config = run::security(Backend::Plain, None, RefineArgs::default())?;
+    let config = config.config(computation.ands())?;
+    let demand = computation.demand(&computation.signature());
+    let (machine, _) = calibrate::usual();
+    limits::refuse(&limits.chosen()?, &config, &demand, &machine, Role::Garbler)
 }
