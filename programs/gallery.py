@@ -13,9 +13,8 @@ PAGE = FOLDER.parent / "docs/gallery.md"
 #: ANDs in millions that the paper on pools gives in table 5.
 PAPER = {"sort": 10.2, "hamming": 2.1, "edit_distance": 73.3}
 
-#: The backends whose prices are shown, and the line that seconds are for.
+#: The backends whose prices are shown. Bytes alone: seconds are those of a machine, and the page is the same on all.
 BACKENDS = ("yao", "wrk")
-LINE = {"rtt_ms": 0.5, "mbit": 10_000.0}
 
 HEAD = """\
 # Gallery
@@ -36,9 +35,9 @@ With the package installed ([python.md](python.md)), `python -m programs.NAME` i
 parties on this machine and compares the result with the reference: on the backend `plain`, which is fast and not secure, or on another with
 `--backend wrk`.
 
-Programs cost ANDs; exclusive ors are free. Bytes, of both directions, and seconds are what `price` predicts ([cost.md](cost.md)) for
-one run over a new session: with `yao`, which is semi-honest, and with `wrk`, which is malicious and here makes all its material on the
-way. Seconds are those of a typical server core on a line of 0.5 ms and 10 Gbit/s; `cenote program cost` has those of your machine and line.
+Programs cost ANDs; exclusive ors are free. Bytes, of both directions, are what `price` predicts ([cost.md](cost.md)) for one run over a
+new session: with `yao`, which is semi-honest, and with `wrk`, which is malicious and here makes all its material on the way. For seconds on
+your machine and line ask `cenote program cost`.
 
 """
 
@@ -81,9 +80,9 @@ def size(number):
 
 
 def price(example, backend):
-    """Bytes and seconds on a backend."""
-    predicted = example.compiled().price(backend, **LINE)
-    return f"{size(predicted['garbler_bytes_sent'] + predicted['evaluator_bytes_sent'])}, {predicted['seconds']:.2g} s"
+    """Bytes on a backend."""
+    predicted = example.compiled().price(backend)
+    return size(predicted["garbler_bytes_sent"] + predicted["evaluator_bytes_sent"])
 
 
 def section(name):
