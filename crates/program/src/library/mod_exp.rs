@@ -349,7 +349,7 @@ fn distance(b: &mut Builder, x: ValueId, half: u32) -> Result<(ValueId, ValueId)
 
 #[cfg(test)]
 mod tests {
-    use cenote_circuit::{Counter, Depth, bits_of, gadgets, value_of};
+    use cenote_circuit::{Counter, Depth, bits_of, gadgets, value_from_hex, value_of};
 
     use super::*;
 
@@ -386,6 +386,17 @@ mod tests {
                 assert_eq!(value_of(&module.evaluate(&inputs)[0]), expected, "{what}");
             }
         }
+    }
+
+    /// The exponent has all 64 windows, the modulus its highest bit; the power is that of another library.
+    #[test]
+    fn a_power_of_256_bits_is_right() {
+        let word = |hex: &str| value_from_hex("word", 256, hex).unwrap();
+        let exponent = word("fdabe929c4a334bfc6cd75e9bb049a79d7a7a3cc8c3d5f169293de8fc88b2875");
+        let modulus = word("f3f49249dc28ff90a5aec7978306d03bf38b2ffc80a4df5a51c9bc701e7ea419");
+        let base = word("6bad6be28e7aa6e99f19950499dd251de512148239292d22e255accb1a466884");
+        let power = word("c7f1dd952c70b665d994d3962f15cf8bfa22794be84c1037844e0b4ef67cc6a0");
+        assert_eq!(mod_exp(256).unwrap().evaluate(&[exponent, modulus, base]), [power]);
     }
 
     #[test]
