@@ -232,6 +232,13 @@ impl Writer {
     }
 }
 
+/// The gates of a circuit as they stand in a file.
+pub(crate) fn circuit_bytes(circuit: &Circuit) -> Vec<u8> {
+    let mut writer = Writer(Vec::new());
+    writer.circuit(circuit);
+    writer.0
+}
+
 mod tag {
     pub(super) const CONST: u8 = 0;
     pub(super) const WORD: u8 = 1;

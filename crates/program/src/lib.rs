@@ -22,6 +22,7 @@ mod liveness;
 mod module;
 mod op;
 mod optimise;
+mod outline;
 mod rebuild;
 mod run;
 mod run_value;

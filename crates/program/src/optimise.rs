@@ -1,35 +1,41 @@
-//! Fewer ANDs: statements that repeat or that nothing reads go, and functions and loop bodies pass
-//! through the gate-level optimiser, each once, however often it runs.
+//! Fewer ANDs: statements that repeat, that nothing reads or that give constants go, and functions of
+//! gates and pieces of all blocks pass through the gate-level optimiser, each once, however often it runs.
 //!
-//! A function of gates, or one without loops, branches and opened values, is optimised as a circuit, once
-//! for all its calls. The outcome is kept where the whole module then has fewer ANDs, or as many with
-//! fewer other gates in a function of gates: what constants save at a call may be lost in a circuit.
+//! A piece becomes a circuit only if that saves ANDs enough for what it adds to the file; what works lane
+//! by lane becomes the circuit of one lane in a map. The whole module decides in the end: what constants
+//! save where it runs may be lost in a circuit.
 
-use cenote_circuit::optimise::{self, Options};
-use cenote_circuit::{Circuit, Gate, Gates, Program, Signature};
+use cenote_circuit::optimise::{self, Options, PassReport, Report};
+use cenote_circuit::{Circuit, Gate, Program as _};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::plain_circuit;
-use crate::module::{Block, Body, Code, Module};
-use crate::op::Op;
-use crate::run::run_function;
+use crate::module::{Code, Function, Module};
+use crate::outline::{Piece, Planner};
+use crate::stats::Stats;
 
-/// What became of the functions of a module.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What became of a module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimiseReport {
     /// ANDs of the module before.
     pub ands_before: u64,
     /// ANDs of the module after.
     pub ands_after: u64,
-    /// The functions that were replaced.
+    /// What each pass leaves of the gates and ANDs of the whole module, in the order in which they ran:
+    /// `start`, `words` for statements that went, `recorded` for pieces that became gates, the passes of the
+    /// gate-level optimiser, and `end` with what constants save in circuits where these run.
+    pub passes: Vec<PassReport>,
+    /// The functions that were replaced, and those that were made.
     pub functions: Vec<FunctionReport>,
 }
 
-/// What became of a function.
+/// What became of a function, or of statements that are one now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionReport {
     /// Its name.
     pub name: String,
+    /// How often it runs.
+    pub times: u64,
     /// ANDs of one call before.
     pub ands_before: u64,
     /// ANDs of one call after.
@@ -42,136 +48,206 @@ pub struct FunctionReport {
 
 /// Gates that are looked at to count a module; larger ones stay as they are.
 const COUNTED: u64 = 1 << 28;
-/// Gates and work of a function, at most, that is made a circuit.
-const MAX_GATES: u64 = 1 << 22;
 
 impl Module {
-    /// The same function with no more ANDs, and what was done.
+    /// The same function with no more ANDs, and what was done. With [`Options::depth`], circuits are
+    /// shallow where that takes no more ANDs.
     #[must_use]
     pub fn optimised(&self, options: &Options) -> (Module, OptimiseReport) {
+        let Ok(start) = self.stats_within(COUNTED) else {
+            return (self.clone(), OptimiseReport::default());
+        };
         let tidy = self.tidied().unwrap_or_else(|_| self.clone());
-        let (mut best, mut report) = tidy.with_better_functions(options);
-        let bodies = tidy.outlined().map(|outlined| outlined.with_better_functions(options));
-        if let Ok((module, with_bodies)) = bodies
-            && with_bodies.ands_after < report.ands_after
-        {
-            (best, report) = (module, with_bodies);
-        }
-        report.ands_before = self.stats_within(COUNTED).map_or(report.ands_before, |s| s.ands);
+        let (tidy, stats) = match tidy.stats_within(COUNTED) {
+            Ok(stats) if stats.ands <= start.ands => (tidy, stats),
+            _ => (self.clone(), start.clone()),
+        };
+        let mut passes = Passes::new(&start, &stats);
+        let mut functions = Vec::new();
+        let (better, stats) =
+            tidy.with_better_functions(options, stats, &mut passes, &mut functions);
+        let (best, stats) = better.with_circuits(options, stats, &mut passes, &mut functions);
+        passes.add("end", gates(&stats), stats.ands);
+        let passes = passes.finish();
+        let report =
+            OptimiseReport { ands_before: start.ands, ands_after: stats.ands, passes, functions };
         (best, report)
     }
 
-    /// Functions replaced where that lowers the ANDs of the module.
-    fn with_better_functions(&self, options: &Options) -> (Module, OptimiseReport) {
+    /// Functions of gates replaced where the module has no more ANDs then.
+    fn with_better_functions(
+        &self,
+        options: &Options,
+        mut stats: Stats,
+        passes: &mut Passes,
+        functions: &mut Vec<FunctionReport>,
+    ) -> (Module, Stats) {
         let mut best = self.clone();
-        let Ok(stats) = self.stats_within(COUNTED) else {
-            return (best, OptimiseReport::default());
-        };
-        let mut report = OptimiseReport {
-            ands_before: stats.ands,
-            ands_after: stats.ands,
-            functions: Vec::new(),
-        };
-        let mut straights = Vec::with_capacity(self.functions.len());
-        for index in 0..self.functions.len() {
-            let straight = match &best.functions[index].code {
-                Code::Body(body) => is_straight(&body.block, &straights),
-                Code::Gates(_) => true,
-            };
-            straights.push(straight);
-            if !straight {
-                continue;
-            }
-            let Some((circuit, outcome)) = best.replacement(index, options) else { continue };
+        for (index, times) in self.calls().into_iter().enumerate() {
+            let function = &self.functions[index];
+            let Some((circuit, report)) = replacement(function, options) else { continue };
             let mut next = best.clone();
+            let done = report_of(&function.name, times, function, &circuit);
             next.functions[index].code = Code::Gates(Box::new(circuit));
             // What is alive at calls of the function is another now: reading finds it anew.
             let Ok(next) = Module::from_bytes(&next.to_bytes()) else { continue };
-            let Ok(stats) = next.stats_within(COUNTED) else { continue };
-            let was_gates = matches!(self.functions[index].code, Code::Gates(_));
-            if stats.ands < report.ands_after || (was_gates && stats.ands == report.ands_after) {
-                report.ands_after = stats.ands;
-                report.functions.push(outcome);
-                best = next;
+            let Ok(found) = next.stats_within(COUNTED) else { continue };
+            if found.ands <= stats.ands {
+                passes.take(&report, times);
+                functions.extend(done);
+                (best, stats) = (next, found);
             }
         }
-        (best, report)
+        (best, stats)
     }
 
-    /// A circuit for a function that is smaller than what it is now.
-    fn replacement(&self, index: usize, options: &Options) -> Option<(Circuit, FunctionReport)> {
-        let function = &self.functions[index];
-        let before = match &function.code {
-            Code::Gates(circuit) => circuit.as_ref().clone(),
-            Code::Body(body) => {
-                // Whatever calls it, a function may be far too large to be a circuit.
-                self.body_stats(body, &function.params, MAX_GATES).ok()?;
-                Circuit::from_program(&Single { module: self, body, index }).ok()?
+    /// Pieces of all blocks replaced by circuits, as far as they keep what they promise.
+    fn with_circuits(
+        &self,
+        options: &Options,
+        stats: Stats,
+        passes: &mut Passes,
+        functions: &mut Vec<FunctionReport>,
+    ) -> (Module, Stats) {
+        let mut planner = Planner::new(options, self.to_bytes().len());
+        if self.plan(&mut planner).is_err() {
+            return (self.clone(), stats);
+        }
+        let mut pieces = planner.chosen();
+        while !pieces.is_empty() {
+            let module = self.with_pieces(&pieces).and_then(|module| module.tidied());
+            let found = module.as_ref().ok().and_then(|module| module.stats_within(COUNTED).ok());
+            let (Ok(module), Some(found)) = (module, found) else { break };
+            // What is known where a piece runs may make it cheaper than it looks by itself.
+            let saved: u64 = pieces.iter().map(Piece::saved).sum();
+            let kept = found.ands.saturating_add(saved / 2) <= stats.ands;
+            if kept && (saved > 0 || found.depth < stats.depth) {
+                for piece in &pieces {
+                    passes.take(&piece.report, piece.times);
+                }
+                functions.extend(reports_of(&module, &pieces));
+                return (module, found);
             }
-        };
-        let (after, _) = optimise::circuit(&before, options);
-        let (gates, wires) = (after.gates().to_vec(), after.output_wires().to_vec());
-        let after = plain_circuit(&function.params, &function.results, gates, wires).ok()?;
-        let report = FunctionReport {
-            name: function.name.clone(),
-            ands_before: ands(&before),
-            ands_after: ands(&after),
-            gates_before: before.gates().len() as u64,
-            gates_after: after.gates().len() as u64,
-        };
-        let body = matches!(function.code, Code::Body(_));
-        let fewer = report.ands_after < report.ands_before
-            || (!body && report.gates_after < report.gates_before);
-        fewer.then_some((after, report))
+            pieces.truncate(pieces.len() / 2);
+        }
+        (self.clone(), stats)
     }
 }
 
-/// Whether statements run one after the other, each once, given which functions called are of that kind.
-fn is_straight(block: &Block, functions: &[bool]) -> bool {
-    block.statements.iter().all(|statement| match &statement.op {
-        Op::For { .. } | Op::Map { .. } | Op::If { .. } | Op::Reveal => false,
-        Op::Call(callee) => functions.get(callee.0 as usize).copied().unwrap_or(false),
-        _ => true,
+/// A circuit for a function of gates that is smaller than what it is now.
+fn replacement(function: &Function, options: &Options) -> Option<(Circuit, Report)> {
+    let Code::Gates(before) = &function.code else { return None };
+    let (after, report) = optimise::circuit(before, options);
+    let size = |circuit: &Circuit| {
+        let depth = if options.depth { circuit.stats().and_depth } else { 0 };
+        (ands(circuit), depth, circuit.gates().len())
+    };
+    if size(&after) >= size(before) {
+        return None;
+    }
+    let (gates, wires) = (after.gates().to_vec(), after.output_wires().to_vec());
+    let circuit = plain_circuit(&function.params, &function.results, gates, wires).ok()?;
+    Some((circuit, report))
+}
+
+fn report_of(name: &str, times: u64, was: &Function, is: &Circuit) -> Option<FunctionReport> {
+    let Code::Gates(was) = &was.code else { return None };
+    Some(FunctionReport {
+        name: name.to_owned(),
+        times,
+        ands_before: ands(was),
+        ands_after: ands(is),
+        gates_before: was.gates().len() as u64,
+        gates_after: is.gates().len() as u64,
     })
+}
+
+/// The functions that pieces became, in the order of the module.
+fn reports_of(module: &Module, pieces: &[Piece]) -> Vec<FunctionReport> {
+    let report = |function: &Function| {
+        let Code::Gates(circuit) = &function.code else { return None };
+        let same = |piece: &&Piece| {
+            piece.circuit.gates() == circuit.gates()
+                && piece.circuit.output_wires() == circuit.output_wires()
+                && piece.circuit.signature() == circuit.signature()
+        };
+        let [ands_before, gates_before] = pieces.iter().find(same)?.before;
+        Some(FunctionReport {
+            name: function.name.clone(),
+            times: pieces.iter().filter(same).map(|piece| piece.times).sum(),
+            ands_before,
+            ands_after: ands(circuit),
+            gates_before,
+            gates_after: circuit.gates().len() as u64,
+        })
+    };
+    module.functions.iter().filter_map(report).collect()
 }
 
 fn ands(circuit: &Circuit) -> u64 {
     circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
 }
 
-/// One function of a module, as a program of gates.
-struct Single<'m> {
-    module: &'m Module,
-    body: &'m Body,
-    index: usize,
+pub(crate) fn gates(stats: &Stats) -> u64 {
+    stats.ands.saturating_add(stats.xors).saturating_add(stats.nots)
 }
 
-impl Program for Single<'_> {
-    fn name(&self) -> String {
-        self.module.functions[self.index].name.clone()
+/// The pass that makes gates of words.
+pub(crate) const RECORDED: &str = "recorded";
+
+/// What passes leave of a module: what they take of its circuits, as often as these run, comes off.
+struct Passes {
+    rows: Vec<PassReport>,
+    /// Gates and ANDs when the words were tidy.
+    words: [u64; 2],
+}
+
+impl Passes {
+    fn new(start: &Stats, words: &Stats) -> Passes {
+        let words = [gates(words), words.ands];
+        let mut passes = Passes { rows: Vec::new(), words };
+        passes.add("start", gates(start), start.ands);
+        passes.add("words", words[0], words[1]);
+        passes.add(RECORDED, words[0], words[1]);
+        passes
     }
 
-    fn signature(&self) -> Signature {
-        let function = &self.module.functions[self.index];
-        let mut signature = Signature::new();
-        for (i, shape) in function.params.iter().enumerate() {
-            signature = signature.input(&format!("in{i}"), shape.bits(), None);
+    fn add(&mut self, name: &str, gates: u64, ands: u64) {
+        let name = name.to_owned();
+        self.rows.push(PassReport { name, gates, ands, gates_left: 1.0, ands_left: 1.0 });
+    }
+
+    /// Takes off what the passes of a circuit took that runs so many times.
+    fn take(&mut self, report: &Report, times: u64) {
+        let start = report.start();
+        for pass in report.passes.iter().skip(1) {
+            let place = self.rows.iter().position(|row| row.name == pass.name);
+            let place = place.unwrap_or_else(|| self.copy_of_words(&pass.name));
+            let less = |from: u64, start: u64, left: u64| {
+                let (gone, more) = (start.saturating_sub(left), left.saturating_sub(start));
+                from.saturating_sub(times.saturating_mul(gone))
+                    .saturating_add(times.saturating_mul(more))
+            };
+            let row = &mut self.rows[place];
+            row.gates = less(row.gates, start.gates, pass.gates);
+            row.ands = less(row.ands, start.ands, pass.ands);
         }
-        for (i, shape) in function.results.iter().enumerate() {
-            signature = signature.output(&format!("out{i}"), shape.bits(), None);
+    }
+
+    /// The place of another pass, from which nothing was taken so far.
+    fn copy_of_words(&mut self, name: &str) -> usize {
+        let words = self.words;
+        self.add(name, words[0], words[1]);
+        self.rows.len() - 1
+    }
+
+    fn finish(mut self) -> Vec<PassReport> {
+        let start = self.rows.first().cloned().unwrap_or_default();
+        let fraction = |part: u64, of: u64| if of == 0 { 1.0 } else { part as f64 / of as f64 };
+        for pass in &mut self.rows {
+            pass.gates_left = fraction(pass.gates, start.gates);
+            pass.ands_left = fraction(pass.ands, start.ands);
         }
-        signature
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        self.module.digest()
-    }
-
-    fn run<G: Gates>(
-        &self,
-        g: &mut G,
-        inputs: &[Vec<G::Wire>],
-    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-        run_function(self.module, self.body, g, inputs)
+        self.rows
     }
 }

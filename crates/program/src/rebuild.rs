@@ -1,12 +1,13 @@
 //! A module built again statement by statement: what was computed before or is never read goes, what
-//! constants give becomes a constant, and stretches of loop bodies become functions, so that the gate-level optimiser sees each body once.
+//! constants give becomes a constant, and pieces that are smaller as circuits become calls.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::builder::{BuildError, Builder};
 use crate::constants;
 use crate::module::{Block, Body, Code, Module, Statement};
 use crate::op::{Constant, FunctionId, Op, ValueId};
+use crate::outline::{Piece, Planner, Stretch};
 use crate::shape::Shape;
 
 impl Module {
@@ -14,10 +15,10 @@ impl Module {
     /// constant operands.
     pub(crate) fn tidied(&self) -> Result<Module, BuildError> {
         let mut work = constants::MAX_WORK;
-        let mut tidy = self.rebuilt(false, &mut work)?;
+        let mut tidy = self.rebuilt(Pieces::None, &mut work)?;
         // What only a dead statement read is dead in the next round.
         loop {
-            let next = tidy.rebuilt(false, &mut work)?;
+            let next = tidy.rebuilt(Pieces::None, &mut work)?;
             if next == tidy {
                 return Ok(tidy);
             }
@@ -25,32 +26,83 @@ impl Module {
         }
     }
 
-    /// The same module with the stretches of its loop bodies that need no counter as functions.
-    pub(crate) fn outlined(&self) -> Result<Module, BuildError> {
-        self.rebuilt(true, &mut 0)
+    /// Shows a planner all stretches.
+    pub(crate) fn plan(&self, planner: &mut Planner<'_>) -> Result<(), BuildError> {
+        self.rebuilt(Pieces::Plan(planner), &mut 0).map(|_| ())
+    }
+
+    /// The same module with calls of circuits in place of these pieces.
+    pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> Result<Module, BuildError> {
+        self.rebuilt(Pieces::Replace(pieces), &mut 0)
     }
 
     /// Constants are computed as long as there is `work` left.
-    fn rebuilt(&self, outline: bool, work: &mut u64) -> Result<Module, BuildError> {
-        let names = self.functions.iter().map(|function| function.name.clone()).collect();
-        let builder = Builder::new(&self.name, &self.about)?;
-        let functions = Vec::new();
-        let rebuild =
-            Rebuild { module: self, b: builder, functions, names, outline, made: 0, work };
+    fn rebuilt(&self, pieces: Pieces<'_, '_>, work: &mut u64) -> Result<Module, BuildError> {
+        let rebuild = Rebuild {
+            module: self,
+            b: Builder::new(&self.name, &self.about)?,
+            functions: Vec::new(),
+            names: self.functions.iter().map(|function| function.name.clone()).collect(),
+            circuits: HashMap::new(),
+            pieces,
+            stretches: 0,
+            work,
+        };
         rebuild.run()
+    }
+
+    /// How often each function runs.
+    pub(crate) fn calls(&self) -> Vec<u64> {
+        let mut calls = vec![0; self.functions.len()];
+        count_calls(&self.main.block, 1, &mut calls);
+        for index in (0..self.functions.len()).rev() {
+            if let Code::Body(body) = &self.functions[index].code {
+                count_calls(&body.block, calls[index], &mut calls);
+            }
+        }
+        calls
     }
 }
 
-struct Rebuild<'m> {
+fn count_calls(block: &Block, times: u64, calls: &mut [u64]) {
+    for statement in &block.statements {
+        match &statement.op {
+            Op::For { trips, body } | Op::Map { trips, body } => {
+                count_calls(body, times.saturating_mul(u64::from(*trips)), calls);
+            }
+            Op::If { then, otherwise } => {
+                count_calls(then, times, calls);
+                count_calls(otherwise, times, calls);
+            }
+            Op::Call(callee) => {
+                let calls = &mut calls[callee.0 as usize];
+                *calls = calls.saturating_add(times);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What becomes of stretches of statements.
+enum Pieces<'p, 'o> {
+    None,
+    Plan(&'p mut Planner<'o>),
+    Replace(&'p [Piece]),
+}
+
+struct Rebuild<'m, 'p, 'o> {
     module: &'m Module,
     b: Builder,
     /// The new number of each function.
     functions: Vec<FunctionId>,
     names: HashSet<String>,
-    outline: bool,
-    made: usize,
+    /// Functions that were made of pieces, by their keys.
+    circuits: HashMap<&'p [u8], FunctionId>,
+    pieces: Pieces<'p, 'o>,
+    /// Stretches so far.
+    stretches: usize,
     /// What may still be spent on constants.
-    work: &'m mut u64,
+    work: &'p mut u64,
 }
 
 /// The new values of a body, and what statements in sight compute.
@@ -60,14 +112,15 @@ struct Scope<'b> {
     known: Vec<HashMap<String, Vec<ValueId>>>,
     /// New values that are constants.
     constants: HashMap<ValueId, Constant>,
-    loops: usize,
+    /// How often the statements run.
+    times: u64,
 }
 
 impl<'b> Scope<'b> {
-    fn new(body: &'b Body) -> Scope<'b> {
+    fn new(body: &'b Body, times: u64) -> Scope<'b> {
         let values = vec![None; body.shapes.len()];
         let (known, constants) = (vec![HashMap::new()], HashMap::new());
-        Scope { shapes: &body.shapes, values, known, constants, loops: 0 }
+        Scope { shapes: &body.shapes, values, known, constants, times }
     }
 
     fn get(&self, id: ValueId) -> ValueId {
@@ -86,10 +139,10 @@ impl<'b> Scope<'b> {
     }
 }
 
-impl Rebuild<'_> {
+impl<'m, 'p> Rebuild<'m, 'p, '_> {
     fn run(mut self) -> Result<Module, BuildError> {
         let module = self.module;
-        for function in &module.functions {
+        for (function, times) in module.functions.iter().zip(module.calls()) {
             let id = match &function.code {
                 Code::Gates(circuit) => {
                     let circuit = circuit.as_ref().clone();
@@ -97,7 +150,7 @@ impl Rebuild<'_> {
                 }
                 Code::Body(body) => {
                     let params = self.b.begin_function(&function.name, &function.params)?;
-                    let mut scope = Scope::new(body);
+                    let mut scope = Scope::new(body, times);
                     scope.define(body.block.params(), &params);
                     self.statements(&mut scope, &body.block)?;
                     self.b.end_function(&scope.all(&body.block.results))?
@@ -105,7 +158,7 @@ impl Rebuild<'_> {
             };
             self.functions.push(id);
         }
-        let mut scope = Scope::new(&module.main);
+        let mut scope = Scope::new(&module.main, 1);
         for (port, id) in module.inputs.iter().zip(module.main.block.params()) {
             let new = self.b.input(&port.name, port.owner, port.kind, port.shape)?;
             scope.define([id].into_iter(), &[new]);
@@ -117,23 +170,116 @@ impl Rebuild<'_> {
         self.b.finish()
     }
 
-    fn block(&mut self, scope: &mut Scope<'_>, block: &Block) -> Result<Vec<ValueId>, BuildError> {
+    fn block(
+        &mut self,
+        scope: &mut Scope<'m>,
+        block: &'m Block,
+    ) -> Result<Vec<ValueId>, BuildError> {
         scope.known.push(HashMap::new());
         self.statements(scope, block)?;
         scope.known.pop();
         Ok(scope.all(&block.results))
     }
 
-    fn statements(&mut self, scope: &mut Scope<'_>, block: &Block) -> Result<(), BuildError> {
+    fn statements(&mut self, scope: &mut Scope<'m>, block: &'m Block) -> Result<(), BuildError> {
         let mut rest = block.statements.as_slice();
         while !rest.is_empty() {
             let straight = rest.iter().take_while(|statement| self.is_straight(statement)).count();
             let (stretch, after) = rest.split_at(straight.max(1));
             rest = after;
-            if !(self.outline && scope.loops > 0 && self.outlined(scope, stretch)?) {
-                stretch.iter().try_for_each(|statement| self.statement(scope, statement))?;
+            let number = self.stretches;
+            self.stretches += 1;
+            match self.pieces {
+                Pieces::Replace(pieces) if pieces.iter().any(|piece| piece.stretch == number) => {
+                    self.replace(scope, stretch, number, pieces)?;
+                }
+                _ => stretch.iter().try_for_each(|statement| self.statement(scope, statement))?,
+            }
+            if straight > 0 {
+                self.show(scope, stretch, number)?;
             }
         }
+        Ok(())
+    }
+
+    /// Shows the planner, if there is one, a stretch that was built.
+    fn show(
+        &mut self,
+        scope: &Scope<'m>,
+        statements: &'m [Statement],
+        number: usize,
+    ) -> Result<(), BuildError> {
+        let Pieces::Plan(planner) = &mut self.pieces else { return Ok(()) };
+        let (mut public, mut constants) = (HashSet::new(), HashMap::new());
+        let results = statements.iter().flat_map(Statement::results);
+        for id in statements.iter().flat_map(|s| s.args.iter().copied()).chain(results) {
+            // A statement that nothing reads has no new value.
+            let Some(new) = scope.values[id.index()] else { continue };
+            if self.b.is_public(new)? {
+                public.insert(id);
+            }
+            if let Some(constant) = scope.constants.get(&new) {
+                constants.insert(id, constant.clone());
+            }
+        }
+        let (module, shapes, times) = (self.module, scope.shapes, scope.times);
+        planner.stretch(&Stretch { number, module, shapes, statements, public, constants, times });
+        Ok(())
+    }
+
+    /// Builds a stretch with its pieces, each where its last statement was.
+    fn replace(
+        &mut self,
+        scope: &mut Scope<'m>,
+        stretch: &'m [Statement],
+        number: usize,
+        pieces: &'p [Piece],
+    ) -> Result<(), BuildError> {
+        let mut part = HashMap::new();
+        for piece in pieces.iter().filter(|piece| piece.stretch == number) {
+            part.extend(piece.items.iter().map(|item| (*item, piece)));
+        }
+        for (place, statement) in stretch.iter().enumerate() {
+            match part.get(&place) {
+                None => self.statement(scope, statement)?,
+                Some(piece) if piece.items.last() == Some(&place) => self.piece(scope, piece)?,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A call in place of a piece, in a map if it is that of one lane.
+    fn piece(&mut self, scope: &mut Scope<'m>, piece: &'p Piece) -> Result<(), BuildError> {
+        let shape = |id: &ValueId| {
+            let shape = scope.shapes[id.index()];
+            if piece.lanes.is_some() { Shape::word(shape.width) } else { shape }
+        };
+        let function = match self.circuits.get(piece.key.as_slice()) {
+            Some(function) => *function,
+            None => {
+                let name = self.fresh_name();
+                let params: Vec<Shape> = piece.params.iter().map(shape).collect();
+                let results: Vec<Shape> = piece.results.iter().map(shape).collect();
+                self.b.circuit(&name, piece.circuit.clone(), &params, &results)?
+            }
+        };
+        self.circuits.insert(&piece.key, function);
+        let mut args = scope.all(&piece.params);
+        let results = match piece.lanes {
+            None => self.b.call(function, &args)?,
+            Some(lanes) => {
+                let mapped = |id: &ValueId| scope.shapes[id.index()].lanes > 1;
+                let ids = piece.params.iter().zip(&args).filter(|(id, _)| mapped(id));
+                let split: Vec<ValueId> = ids.map(|(_, arg)| *arg).collect();
+                let mut parts = self.b.begin_map(lanes, &split)?.into_iter();
+                let params = piece.params.iter().zip(&mut args).filter(|(id, _)| mapped(id));
+                params.zip(&mut parts).for_each(|((_, arg), part)| *arg = part);
+                let results = self.b.call(function, &args)?;
+                self.b.end_map(&results)?
+            }
+        };
+        scope.define(piece.results.iter().copied(), &results);
         Ok(())
     }
 
@@ -149,46 +295,11 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Makes a stretch a function and calls it; false if it is not worth one.
-    fn outlined(
-        &mut self,
-        scope: &mut Scope<'_>,
-        stretch: &[Statement],
-    ) -> Result<bool, BuildError> {
-        let computes = |statement: &Statement| matches!(statement.op, Op::Word(..) | Op::Call(_));
-        if stretch.iter().filter(|statement| computes(statement)).count() < 2 {
-            return Ok(false);
-        }
-        let own: HashSet<ValueId> = stretch.iter().flat_map(Statement::results).collect();
-        let dead: HashSet<ValueId> =
-            stretch.iter().flat_map(|statement| statement.dead.iter().copied()).collect();
-        let used = stretch.iter().flat_map(|statement| &statement.args);
-        let params: BTreeMap<ValueId, Shape> =
-            used.filter(|id| !own.contains(id)).map(|id| (*id, scope.shapes[id.index()])).collect();
-        let mut results: Vec<ValueId> = own.difference(&dead).copied().collect();
-        results.sort_unstable();
-        if params.is_empty() || results.is_empty() {
-            return Ok(false);
-        }
-        let name = self.fresh_name();
-        let shapes: Vec<Shape> = params.values().copied().collect();
-        let inside = self.b.begin_function(&name, &shapes)?;
-        let values = vec![None; scope.values.len()];
-        let (known, constants) = (vec![HashMap::new()], HashMap::new());
-        let mut inner = Scope { shapes: scope.shapes, values, known, constants, loops: 0 };
-        inner.define(params.keys().copied(), &inside);
-        stretch.iter().try_for_each(|statement| self.statement(&mut inner, statement))?;
-        let function = self.b.end_function(&inner.all(&results))?;
-        let args: Vec<ValueId> = params.keys().map(|id| scope.get(*id)).collect();
-        let outside = self.b.call(function, &args)?;
-        scope.define(results.into_iter(), &outside);
-        Ok(true)
-    }
-
     fn fresh_name(&mut self) -> String {
+        let mut number = self.circuits.len();
         loop {
-            self.made += 1;
-            let name = format!("body.{}", self.made);
+            number += 1;
+            let name = format!("gates.{number}");
             if self.names.insert(name.clone()) {
                 return name;
             }
@@ -197,8 +308,8 @@ impl Rebuild<'_> {
 
     fn statement(
         &mut self,
-        scope: &mut Scope<'_>,
-        statement: &Statement,
+        scope: &mut Scope<'m>,
+        statement: &'m Statement,
     ) -> Result<(), BuildError> {
         let args = scope.all(&statement.args);
         let pure = matches!(
@@ -250,7 +361,7 @@ impl Rebuild<'_> {
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let results = self.pure(op, args)?;
+        let results = pure(&mut self.b, op, args)?;
         if let Op::Const(constant) = op {
             scope.constants.insert(results[0], constant.clone());
         }
@@ -260,34 +371,21 @@ impl Rebuild<'_> {
         Ok(results)
     }
 
-    fn pure(&mut self, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {
-        match op {
-            Op::Const(constant) => self.b.packed_constant(constant.clone()).map(|id| vec![id]),
-            Op::Word(op, attrs) => self.b.word(*op, attrs, args),
-            Op::Lanes { at, count, stride } => {
-                self.b.lanes(args[0], at.clone(), *count, *stride).map(|id| vec![id])
-            }
-            Op::Put(at) => self.b.put(args[0], at.clone(), args[1]).map(|id| vec![id]),
-            Op::Gather(indices) => self.b.gather(args[0], indices).map(|id| vec![id]),
-            _ => unreachable!("only operations without blocks and effects come here"),
-        }
-    }
-
     fn control(
         &mut self,
-        scope: &mut Scope<'_>,
-        statement: &Statement,
+        scope: &mut Scope<'m>,
+        statement: &'m Statement,
         args: &[ValueId],
     ) -> Result<Vec<ValueId>, BuildError> {
         match &statement.op {
             Op::For { trips, body } => {
                 let (_, params) = self.b.begin_for(*trips, args)?;
-                let results = self.inner_block(scope, body, &params)?;
+                let results = self.inner_block(scope, *trips, body, &params)?;
                 self.b.end_for(&results)
             }
             Op::Map { trips, body } => {
                 let params = self.b.begin_map(*trips, args)?;
-                let results = self.inner_block(scope, body, &params)?;
+                let results = self.inner_block(scope, *trips, body, &params)?;
                 self.b.end_map(&results)
             }
             Op::If { then, otherwise } => {
@@ -299,21 +397,37 @@ impl Rebuild<'_> {
             }
             Op::Reveal => self.b.reveal(args[0]).map(|id| vec![id]),
             Op::Call(callee) => self.b.call(self.functions[callee.0 as usize], args),
-            _ => self.pure(&statement.op, args),
+            _ => pure(&mut self.b, &statement.op, args),
         }
     }
 
     /// The body of a loop or a map.
     fn inner_block(
         &mut self,
-        scope: &mut Scope<'_>,
-        body: &Block,
+        scope: &mut Scope<'m>,
+        trips: u32,
+        body: &'m Block,
         params: &[ValueId],
     ) -> Result<Vec<ValueId>, BuildError> {
         scope.define(body.params(), params);
-        scope.loops += 1;
+        let before = scope.times;
+        scope.times = before.saturating_mul(u64::from(trips));
         let results = self.block(scope, body)?;
-        scope.loops -= 1;
+        scope.times = before;
         Ok(results)
+    }
+}
+
+/// A statement that depends on its operands alone, but for calls.
+pub(crate) fn pure(b: &mut Builder, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {
+    match op {
+        Op::Const(constant) => b.packed_constant(constant.clone()).map(|id| vec![id]),
+        Op::Word(op, attrs) => b.word(*op, attrs, args),
+        Op::Lanes { at, count, stride } => {
+            b.lanes(args[0], at.clone(), *count, *stride).map(|id| vec![id])
+        }
+        Op::Put(at) => b.put(args[0], at.clone(), args[1]).map(|id| vec![id]),
+        Op::Gather(indices) => b.gather(args[0], indices).map(|id| vec![id]),
+        _ => unreachable!("only operations without blocks and effects come here"),
     }
 }

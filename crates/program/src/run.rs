@@ -150,16 +150,6 @@ impl Program for Stream<'_> {
     }
 }
 
-/// Runs a function that reveals nothing on secret operands.
-pub(crate) fn run_function<G: Gates>(
-    module: &Module,
-    body: &Body,
-    g: &mut G,
-    args: &[Vec<G::Wire>],
-) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-    module.run_body(body, &mut Silent(g), args.to_vec())
-}
-
 /// A machine for modules that reveal nothing.
 struct Silent<'g, G>(&'g mut G);
 

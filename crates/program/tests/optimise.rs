@@ -161,20 +161,22 @@ program repeats \"\"
 input x: garbler uint b8
 input y: evaluator uint b8
 {
-  %p = mul %0, %1
-  %q = mul %0, %1
+  %p = add %0, %1
+  %q = add %0, %1
   %unread = mul %p, %q
   %of_unread = add %unread, %0
-  %z = add %p, %q
+  %z = join %p, %q
 }
 output z: both uint %z
 ";
     let module = Module::parse_text(text).unwrap();
-    let (optimised, _) = module.optimised(&Options::default());
+    let (optimised, report) = module.optimised(&Options::default());
     let expected = text
-        .replace("  %q = mul %0, %1\n  %unread = mul %p, %q\n  %of_unread = add %unread, %0\n", "")
+        .replace("  %q = add %0, %1\n  %unread = mul %p, %q\n  %of_unread = add %unread, %0\n", "")
         .replace("%p, %q", "%p, %p");
     assert_eq!(optimised, Module::parse_text(&expected).unwrap());
+    let left: Vec<_> = report.passes.iter().map(|pass| (pass.name.as_str(), pass.ands)).collect();
+    assert_eq!(left, [("start", report.ands_before), ("words", 7), ("recorded", 7), ("end", 7)]);
 }
 
 /// What constants give is a constant, as far as it is small and no loop counts in it.
@@ -195,12 +197,12 @@ input x: garbler uint b8
   %put = put{at=1} %swapped, %last
   %all = sum{width=8, groups=1} %put
   %wide = tile{times=1000} %a
-  %y = add %0, %product
+  %y = xor %0, %product
   %z = for 4 (%y) { |%so_far|
     %more = add %all, %q
     %lane = lanes{at=0 + 1*i0, count=1, stride=1} %a
-    %step = mul %lane, %more
-    %next = add %so_far, %step
+    %step = xor %lane, %more
+    %next = xor %so_far, %step
     yield %next
   }
 }
@@ -219,12 +221,12 @@ input x: garbler uint b8
   %product = const b8 0x14
   %r = const b8 0x00
   %wide = tile{times=1000} %a
-  %y = add %0, %product
+  %y = xor %0, %product
   %z = for 4 (%y) { |%so_far|
     %more = const b8 0x08
     %lane = lanes{at=0 + 1*i0, count=1, stride=1} %a
-    %step = mul %lane, %more
-    %next = add %so_far, %step
+    %step = xor %lane, %more
+    %next = xor %so_far, %step
     yield %next
   }
 }
@@ -236,5 +238,117 @@ output r: both uint %r
     for x in [0u32, 1, 200] {
         let inputs = [(0..8).map(|i| x >> i & 1 == 1).collect()];
         assert_eq!(optimised.evaluate(&inputs), module.evaluate(&inputs));
+    }
+}
+
+/// The majority of three words, written with five ANDs a bit.
+fn majority(shape: &str) -> Module {
+    let text = format!(
+        "\
+cenote 1
+program majority \"\"
+input x: garbler bits {shape}
+input y: evaluator bits {shape}
+input z: evaluator bits {shape}
+{{
+  %xy = and %0, %1
+  %xz = and %0, %2
+  %yz = and %1, %2
+  %either = or %xy, %xz
+  %most = or %either, %yz
+}}
+output most: both bits %most
+"
+    );
+    Module::parse_text(&text).unwrap()
+}
+
+fn agree_on_random_inputs(one: &Module, other: &Module) {
+    for seed in 0..20 {
+        let mut random = Random(seed);
+        let inputs: Vec<_> =
+            one.inputs().iter().map(|port| random.bits(port.shape.bits())).collect();
+        assert_eq!(one.evaluate(&inputs), other.evaluate(&inputs), "{}", other.to_text());
+    }
+}
+
+#[test]
+fn the_main_block_loses_what_it_needs_not() {
+    let module = majority("b16");
+    let (optimised, report) = module.optimised(&Options::default());
+    assert_eq!((report.ands_before, report.ands_after), (80, 16));
+    agree_on_random_inputs(&module, &optimised);
+    let names: Vec<&str> = report.passes.iter().map(|pass| pass.name.as_str()).collect();
+    let passes = ["inverters", "constants", "identities", "redundant", "dead", "ands"];
+    assert_eq!(names, [&["start", "words", "recorded"], &passes[..], &["end"]].concat());
+    let (start, end) = (&report.passes[0], report.passes.last().unwrap());
+    let stats = module.stats().unwrap();
+    assert_eq!((start.gates, start.ands), (stats.ands + stats.xors + stats.nots, 80));
+    assert_eq!((end.ands, end.ands_left), (16, 0.2));
+    assert_eq!(report.passes[report.passes.len() - 2].ands, 16);
+}
+
+/// The circuit is that of one lane, in a map: no larger for many lanes, and its ANDs stay together.
+#[test]
+fn vectors_stay_vectors() {
+    let module = majority("5000xb3");
+    let (optimised, report) = module.optimised(&Options::default());
+    assert_eq!((report.ands_before, report.ands_after), (75_000, 15_000));
+    assert_eq!((report.functions.len(), report.functions[0].times), (1, 5000));
+    assert!(optimised.to_text().contains("map 5000"), "{}", optimised.to_text());
+    assert!(optimised.to_bytes().len() < 500, "{}", optimised.to_bytes().len());
+    let batches = [&module, &optimised].map(|module| module.stats().unwrap().batches);
+    assert!(batches[1] <= batches[0], "{batches:?}");
+    agree_on_random_inputs(&module, &optimised);
+}
+
+/// Products of which half is read, each of another width: each is a circuit of its own.
+#[test]
+fn programs_stay_small() {
+    let mut text = "cenote 1\nprogram products \"\"\n".to_owned();
+    let widths = 24..56;
+    for width in widths.clone() {
+        text += &format!("input x{width}: garbler uint b{width}\n");
+        text += &format!("input y{width}: evaluator uint b{width}\n");
+    }
+    text += "{\n";
+    for (i, width) in widths.clone().enumerate() {
+        text += &format!("  %p{i} = mulfull %{}, %{}\n", 2 * i, 2 * i + 1);
+        text += &format!("  %z{i} = slice{{lo={}, width={width}}} %p{i}\n", width / 4);
+    }
+    text += "}\n";
+    for (i, width) in widths.enumerate() {
+        text += &format!("output z{width}: both uint %z{i}\n");
+    }
+    let module = Module::parse_text(&text).unwrap();
+    let (optimised, report) = module.optimised(&Options::default());
+    let (before, after) = (module.to_bytes().len(), optimised.to_bytes().len());
+    println!("{before} to {after} bytes, {report:?}");
+    assert!(report.ands_after < report.ands_before);
+    assert!(after > before + (1 << 14) && after < before + (1 << 16) + 1024, "{before} {after}");
+    // Not all of them found room.
+    assert!((1..32).contains(&report.functions.len()));
+    agree_on_random_inputs(&module, &optimised);
+}
+
+#[test]
+fn circuits_become_shallow_on_request() {
+    let mut text = "cenote 1\nprogram chain \"\"\ninput x: garbler bits 64xb1\n{\n".to_owned();
+    for bit in 0..64 {
+        text += &format!("  %x{bit} = lanes{{at={bit}, count=1, stride=1}} %0\n");
+    }
+    text += "  %z1 = and %x0, %x1\n";
+    for bit in 2..64 {
+        text += &format!("  %z{bit} = and %z{}, %x{bit}\n", bit - 1);
+    }
+    text += "}\noutput z: both bits %z63\n";
+    let module = Module::parse_text(&text).unwrap();
+    let deep = Options { depth: true, ..Options::default() };
+    for (options, depth) in [(Options::default(), 63), (deep, 6)] {
+        let (optimised, report) = module.optimised(&options);
+        let stats = optimised.stats().unwrap();
+        assert_eq!((stats.ands, report.ands_after, stats.depth), (63, 63, depth));
+        agree_on_random_inputs(&module, &optimised);
+        assert_eq!(optimised.evaluate(&[vec![true; 64]]), [[true]]);
     }
 }
