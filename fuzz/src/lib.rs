@@ -11,9 +11,15 @@ use std::time::Duration;
 use cenote_circuit::formats::aiger::{write_aiger_ascii, write_aiger_binary};
 use cenote_circuit::formats::blif::write_blif;
 use cenote_circuit::formats::bristol::write_bristol_fashion;
-use cenote_circuit::formats::{Beside, Parsed, Place, Ports, parse, parse_any, parse_with_ports};
-use cenote_circuit::{Circuit, Clear, ParseError, Program};
+use cenote_circuit::formats::{
+    Beside, Format, Parsed, Place, Ports, ReadError, detect, parse, parse_any, parse_with_ports,
+};
+use cenote_circuit::optimise::{self, OptimiseError, Options};
+use cenote_circuit::{
+    Circuit, Clear, Owner, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
+};
 use cenote_engine::backends::jimu::{decode_perms, encode_perms};
+use cenote_engine::cost::Limits;
 use cenote_engine::ihash::{
     HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Tag as HashTag, Watch, decode, encode,
     encoded_len,
@@ -29,7 +35,7 @@ use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
 use cenote_pool::params::{Code, hash_codes};
 use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
-use cenote_program::Module;
+use cenote_program::{Input, Kind, Module, Shape, Stats};
 
 /// A target by its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
@@ -39,10 +45,12 @@ pub const TARGETS: &[Target] = &[
     ("aiger", aiger),
     ("blif", blif),
     ("bristol", bristol),
+    ("bristol_stream", bristol_stream),
     ("certificate", certificate),
     ("codec", codec),
     ("handshake", handshake),
     ("ihash", ihash),
+    ("limits", limits),
     ("opening", opening),
     ("ot", ot),
     ("ports", ports),
@@ -50,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     ("program_text", program_text),
     ("shdl", shdl),
     ("tls", tls),
+    ("values", values),
     ("watch", watch),
 ];
 
@@ -67,6 +76,79 @@ pub fn bristol(data: &[u8]) {
             }
         }
         Err(error) => check_error(&error),
+    }
+}
+
+/// Circuit files in both Bristol formats, read gate by gate and optimised in small windows: the reader
+/// takes only what the one in memory takes, and the function stays.
+pub fn bristol_stream(data: &[u8]) {
+    let directory = tempfile::tempdir().expect("a writable directory for temporary files");
+    let [from, to] = ["from.txt", "to.txt"].map(|name| directory.path().join(name));
+    std::fs::write(&from, data).expect("writable");
+    let options = Options { window: 16, depth: data.len() % 2 == 1 };
+    let whole = parse_any("from.txt", data);
+    match optimise::file(&from, &to, &options) {
+        Ok(_) => {
+            let whole = whole.expect("both readers follow the same rules");
+            let again = read_circuit(&to).expect("own output");
+            for bit in [false, true] {
+                assert_eq!(evaluate(&whole, bit), evaluate(&again, bit));
+            }
+            let word = |wire: u32| (u64::from(wire) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let [before, after] = [&from, &to].map(|path| optimise::outputs(path, word));
+            assert_eq!(before.expect("read above"), after.expect("read above"));
+        }
+        Err(OptimiseError::Read(ReadError::Parse(error))) => {
+            check_error(&error);
+            // Circuits in other formats are read in memory only.
+            let bristol =
+                matches!(detect("from.txt", data), Ok(Format::OldBristol | Format::BristolFashion));
+            assert!(!bristol || whole.is_err(), "{error}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Values as users give them: a byte for the kind, one for the width, one for the lanes, the text. What is
+/// read is shown as a text that reads alike.
+pub fn values(data: &[u8]) {
+    let [kind, width, lanes, rest @ ..] = data else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    let (width, lanes) = (u32::from(*width) % 200 + 1, u32::from(*lanes) % 5 + 1);
+    let (kind, width) = match kind % 5 {
+        0 => (Kind::Bits, width),
+        1 => (Kind::Bool, 1),
+        2 => (Kind::UInt, width),
+        3 => (Kind::Int, width),
+        _ => (Kind::Fixed { fraction: width / 2 }, width),
+    };
+    let shape = Shape::vector(lanes, width);
+    let input = Input { name: "x".to_owned(), owner: Owner::Garbler, kind, shape };
+    match input.parse(text) {
+        Ok(bits) => {
+            assert_eq!(bits.len(), shape.bits());
+            let words = bits.chunks(width as usize).map(|word| kind.show_word(word));
+            let shown = words.collect::<Vec<_>>().join(",");
+            assert_eq!(input.parse(&shown), Ok(bits), "{shown}");
+        }
+        Err(error) => assert!(!error.what.is_empty() && !error.to_string().contains('\n')),
+    }
+    if let Ok(bits) = value_from_hex("x", shape.bits(), text) {
+        assert_eq!(value_from_hex("x", bits.len(), &hex_from_bits(&bits)), Ok(bits));
+    }
+}
+
+/// Files of limits: those that are read can be written, and refuse nothing that takes nothing but by
+/// limits below zero or that are no numbers.
+pub fn limits(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match toml::from_str::<Limits>(text) {
+        Ok(limits) => {
+            let nothing = limits.check(&Stats::default(), 0, 0.0, 0);
+            assert_eq!(nothing.is_ok(), limits.seconds >= 0.0);
+            assert!(limits.check(&Stats::default(), u64::MAX, f64::NAN, u64::MAX).is_err());
+        }
+        Err(error) => assert!(!error.message().is_empty()),
     }
 }
 
@@ -234,8 +316,26 @@ pub fn program_binary(data: &[u8]) {
         Ok(module) => {
             assert_eq!(module.to_bytes(), data);
             assert_eq!(Module::parse_text(&module.to_text()).as_ref(), Ok(&module));
+            if let Ok(stats) = module.stats_within(1 << 16) {
+                optimised(&module, &stats);
+            }
         }
         Err(error) => assert!(error.offset <= data.len() && !error.what.is_empty()),
+    }
+}
+
+/// An optimised module has the ports and, where it is short to run, the outputs of the module.
+fn optimised(module: &Module, stats: &Stats) {
+    let (smaller, report) = module.optimised(&Options::default());
+    assert!(report.ands_after <= report.ands_before);
+    assert_eq!(smaller.signature(), module.signature());
+    assert_eq!(Module::from_bytes(&smaller.to_bytes()).as_ref(), Ok(&smaller));
+    if stats.statements.max(stats.ands).max(stats.moved_bits) < 1 << 16 {
+        for bit in [false, true] {
+            let bits = module.inputs().iter().map(|port| vec![bit; port.shape.bits()]);
+            let bits: Vec<Vec<bool>> = bits.collect();
+            assert_eq!(smaller.evaluate(&bits), module.evaluate(&bits));
+        }
     }
 }
 

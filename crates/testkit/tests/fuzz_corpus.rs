@@ -112,10 +112,12 @@ fn every_target_has_a_test_and_a_corpus() {
         "aiger",
         "blif",
         "bristol",
+        "bristol_stream",
         "certificate",
         "codec",
         "handshake",
         "ihash",
+        "limits",
         "opening",
         "ot",
         "ports",
@@ -123,6 +125,7 @@ fn every_target_has_a_test_and_a_corpus() {
         "program_text",
         "shdl",
         "tls",
+        "values",
         "watch",
     ];
     let known: Vec<&str> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
@@ -150,6 +153,11 @@ fn certificate() {
 }
 
 #[test]
+fn bristol_stream() {
+    exercise("bristol_stream");
+}
+
+#[test]
 fn codec() {
     exercise("codec");
 }
@@ -162,6 +170,11 @@ fn handshake() {
 #[test]
 fn ihash() {
     exercise("ihash");
+}
+
+#[test]
+fn limits() {
+    exercise("limits");
 }
 
 #[test]
@@ -197,6 +210,11 @@ fn shdl() {
 #[test]
 fn tls() {
     exercise("tls");
+}
+
+#[test]
+fn values() {
+    exercise("values");
 }
 
 #[test]
