@@ -61,11 +61,15 @@ def test_clear_and_compiled_runs_give_the_vectors(name, program, vector):
     assert not run.overflow
 
 
+@pytest.mark.parametrize("backend", ["yao", "wrk"])
 @pytest.mark.parametrize(("name", "program", "vector"), [v for v in VECTORS if v.values[2]["case"] == "typical"])
-def test_secure_runs_give_the_vectors(name, program, vector):
+def test_secure_runs_give_the_vectors_for_the_price(name, program, vector, backend):
     made, inputs = compiled(name, program, vector)
-    run = made.run_local(inputs, backend="wrk")
+    price = made.price(backend)
+    run = made.run_local(inputs, backend=backend)
     assert close(run.value, vector["outputs"], TOLERANCE.get(program, 0))
+    for role in ("garbler", "evaluator"):
+        assert price[f"{role}_bytes_sent"] == pytest.approx(run.reports[role]["bytes_sent"], rel=0.1)
 
 
 @pytest.mark.parametrize("name", shipped.NAMES)
