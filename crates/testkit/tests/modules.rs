@@ -3,6 +3,7 @@
 #[path = "../../program/tests/random/mod.rs"]
 mod random;
 
+use cenote_circuit::optimise::Options;
 use cenote_circuit::{Owner, Receiver};
 use cenote_engine::{Backend, Fault, ModuleJob, Role, Session, role_of};
 use cenote_program::{Module, library};
@@ -58,6 +59,33 @@ fn samples(count: usize, ands: u64) -> Vec<(Module, Vec<Vec<bool>>)> {
         Some((sample.module, inputs))
     });
     cheap.take(count).collect()
+}
+
+/// What the optimiser makes of samples, as far as it replaced functions in them: the same inputs and outputs.
+fn optimised(samples: Vec<(Module, Vec<Vec<bool>>)>) -> Vec<(Module, Vec<Vec<bool>>)> {
+    let all = samples.len();
+    let replaced = samples.into_iter().filter_map(|(module, inputs)| {
+        let (optimised, report) = module.optimised(&Options::default());
+        assert_eq!(optimised.evaluate(&inputs), module.evaluate(&inputs));
+        (!report.functions.is_empty()).then_some((optimised, inputs))
+    });
+    let replaced: Vec<_> = replaced.collect();
+    assert!(
+        replaced.len() * 4 > all,
+        "the optimiser replaced something in {} only",
+        replaced.len()
+    );
+    replaced
+}
+
+#[test]
+fn optimised_modules_by_yao() {
+    agree(Backend::Yao, &optimised(samples(60, 3000)));
+}
+
+#[test]
+fn optimised_modules_by_wrk() {
+    agree(Backend::Wrk, &optimised(samples(30, 1500)));
 }
 
 #[test]
