@@ -20,6 +20,7 @@ fn programs_run_on_every_backend() {
             assert_eq!(result["verified"], true, "{result}");
             assert!(number(&result["gates"]) > number(&result["non_xor"]), "{result}");
             assert!(number(&result["job_s"]) > 0.0, "{result}");
+            assert_eq!(result["ands"], result["non_xor"], "{result}");
         }
         let counts: Vec<&Value> = results.iter().map(|result| &result["non_xor"]).collect();
         assert!(counts.iter().all(|count| *count == counts[0]), "{work}: {counts:?}");
@@ -54,5 +55,9 @@ fn what_the_papers_compile_is_small() {
     assert_eq!(rsa["digest"].as_str().map(str::len), Some(64));
     for said in [edit, rsa] {
         assert!(number(&said["compile_s"]) > 0.0 && said["verified"] == true, "{said}");
+        assert!(number(&said["evaluate_s"]) > 0.0, "{said}");
     }
+    // Too large to be evaluated for its own sake, and it says so.
+    let wide = run("bench compile-rsa --bits 1024").json;
+    assert_eq!((&wide["verified"], &wide["evaluate_s"]), (&false.into(), &Value::Null), "{wide}");
 }

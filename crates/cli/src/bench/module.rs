@@ -1,10 +1,11 @@
 //! `cenote bench hamming`, `sort` and `edit`: programs of the library through a backend.
 
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
-use cenote_engine::{ModuleJob, Role, Session};
+use cenote_engine::{ModuleJob, Role, Session, role_of};
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use cenote_program::{Module, Stats, library};
+use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -16,13 +17,14 @@ use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
 
-/// A program of the library and its size.
+/// A program of the library and its size; `Rsa` is compiled and evaluated, not run.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Work {
     Hamming { bits: u32 },
     Sort { n: u32, width: u32 },
     Edit { rows: u32, columns: u32, bits: u32 },
+    Rsa { bits: u32 },
 }
 
 pub(super) fn hamming(args: &BenchHammingArgs, format: Format) -> Result<Reply, Failure> {
@@ -68,6 +70,7 @@ fn command(
     })?;
     let results = securities.iter().zip(runs).map(|(security, runs)| {
         let mut result = summary::security(*security, stats.ands)?;
+        result.insert("ands".into(), json!(stats.ands));
         result.extend(work.fields());
         result.extend(compile::gates(&stats));
         let figures = runs.iter().map(|both| figures(both, &stats, whole.as_ref())).collect();
@@ -108,11 +111,9 @@ pub(crate) fn party(
     if security.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
-    let own = match (role, work.inputs()) {
-        (Role::Garbler, [x, _]) => x,
-        (Role::Evaluator, [_, y]) => y,
-    };
-    let job = ModuleJob::new(&module, role, vec![own])?;
+    let ports = module.inputs().iter().zip(work.inputs());
+    let own = ports.filter(|(port, _)| role_of(port.owner) == role).map(|(_, bits)| bits).collect();
+    let job = ModuleJob::new(&module, role, own)?;
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
     report.session(&mut session);
@@ -121,11 +122,12 @@ pub(crate) fn party(
 }
 
 impl Work {
-    fn module(self) -> Result<Module, Failure> {
+    pub(super) fn module(self) -> Result<Module, Failure> {
         let module = match self {
             Work::Hamming { bits } => library::hamming(bits),
             Work::Sort { n, width } => library::sort(n, width),
             Work::Edit { rows, columns, bits } => library::edit_distance(rows, columns, bits),
+            Work::Rsa { bits } => library::mod_exp(bits),
         };
         module.map_err(|error| Failure::bad_input(error.to_string()))
     }
@@ -137,37 +139,47 @@ impl Work {
             Work::Edit { rows, columns, bits } => {
                 vec![("n", columns), ("rows", rows), ("bits", bits)]
             }
+            Work::Rsa { bits } => vec![("bits", bits)],
         };
         fields.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
     }
 
-    /// Input bits of the garbler and of the evaluator, fixed so that everybody can check the result.
-    fn inputs(self) -> [Vec<bool>; 2] {
+    /// Bits of each input, fixed so that everybody can check the result: those of the garbler, that of the
+    /// evaluator.
+    pub(super) fn inputs(self) -> Vec<Vec<bool>> {
         let counts = match self {
-            Work::Hamming { bits } => [bits, bits],
-            Work::Sort { n, width } => [n.div_ceil(2) * width, n / 2 * width],
-            Work::Edit { rows, columns, bits } => [rows * bits, columns * bits],
+            Work::Hamming { bits } => vec![bits, bits],
+            Work::Sort { n, width } => vec![n.div_ceil(2) * width, n / 2 * width],
+            Work::Edit { rows, columns, bits } => vec![rows * bits, columns * bits],
+            Work::Rsa { bits } => vec![bits; 3],
         };
         let mut prg = Prg::new(Block::new(3));
-        counts.map(|count| {
+        let mut word = |count: u32| {
             let count = count as usize;
             let blocks = (0..count.div_ceil(128)).map(|_| prg.block().to_u128());
             let mut bits: Vec<bool> = blocks.flat_map(|block| bits_of(block, 128)).collect();
             bits.truncate(count);
             bits
-        })
+        };
+        let mut inputs: Vec<Vec<bool>> = counts.into_iter().map(&mut word).collect();
+        if let (Work::Rsa { .. }, [_, modulus, _]) = (self, inputs.as_mut_slice()) {
+            // A modulus is odd.
+            modulus[0] = true;
+        }
+        inputs
     }
 
     /// The output, computed in the clear by means of its own.
-    fn expected(self) -> Vec<bool> {
-        let [x, y] = self.inputs();
+    pub(super) fn expected(self) -> Vec<bool> {
+        let inputs = self.inputs();
+        let (x, y) = (&inputs[0], &inputs[1]);
         match self {
             Work::Hamming { bits } => {
-                let distance = x.iter().zip(&y).filter(|(x, y)| x != y).count();
+                let distance = x.iter().zip(y).filter(|(x, y)| x != y).count();
                 number(distance as u128, u64::from(bits))
             }
             Work::Sort { width, .. } => {
-                let words = [x, y].concat();
+                let words = inputs.concat();
                 let mut words: Vec<u128> = words.chunks(width as usize).map(value_of).collect();
                 words.sort_unstable();
                 words.into_iter().flat_map(|word| bits_of(word, width as usize)).collect()
@@ -175,11 +187,21 @@ impl Work {
             Work::Edit { rows, columns, bits } => {
                 let symbols =
                     |bits_of: &[bool]| bits_of.chunks(bits as usize).map(value_of).collect();
-                let distance = levenshtein(symbols(&x), symbols(&y));
+                let distance = levenshtein(symbols(x), symbols(y));
                 number(distance.into(), u64::from(rows) + u64::from(columns))
+            }
+            Work::Rsa { bits } => {
+                let [exponent, modulus, base] = [0, 1, 2].map(|input| integer(&inputs[input]));
+                let power = base.modpow(&exponent, &modulus);
+                (0..u64::from(bits)).map(|bit| power.bit(bit)).collect()
             }
         }
     }
+}
+
+fn integer(bits: &[bool]) -> BigUint {
+    let bytes = bits.chunks(8).map(|bits| value_of(bits) as u8);
+    BigUint::from_bytes_le(&bytes.collect::<Vec<u8>>())
 }
 
 /// A number as wide as the largest possible one.
@@ -215,6 +237,8 @@ mod tests {
             Work::Sort { n: 33, width: 8 },
             Work::Edit { rows: 20, columns: 50, bits: 1 },
             Work::Edit { rows: 64, columns: 64, bits: 2 },
+            Work::Rsa { bits: 8 },
+            Work::Rsa { bits: 37 },
         ] {
             let module = work.module().unwrap();
             let inputs = work.inputs();
