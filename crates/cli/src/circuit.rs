@@ -270,7 +270,7 @@ fn optimised(
         output.display()
     );
     if report {
-        words.push_str(&passes(&done.report));
+        words.push_str(&passes(&done.report.passes));
         let passes = serde_json::to_value(&done.report.passes);
         json["report"] = passes.map_err(|error| Failure::internal(error.to_string()))?;
     }
@@ -348,9 +348,9 @@ fn whole(
 }
 
 /// What each pass leaves, for people.
-fn passes(report: &Report) -> String {
+pub(crate) fn passes(passes: &[PassReport]) -> String {
     let mut text = format!("{:12}{:>14}{:>9}{:>14}{:>9}\n", "after", "gates", "", "ANDs", "");
-    for PassReport { name, gates, ands, gates_left, ands_left } in &report.passes {
+    for PassReport { name, gates, ands, gates_left, ands_left } in passes {
         let line = format!("{name:12}{gates:>14}{gates_left:>9.4}{ands:>14}{ands_left:>9.4}\n");
         text.push_str(&line);
     }

@@ -353,3 +353,37 @@ fn garble_cannot_exhaust_the_command() {
     let said = run(&format!("program build {file} -o {}", at(&dir, "b")));
     assert!(said.error(2).starts_with(&format!("{file}:2:4: the text is not UTF-8")), "{said:?}");
 }
+
+#[test]
+fn optimised_programs_are_reported_pass_by_pass() {
+    let dir = TempDir::new().unwrap();
+    let text = "cenote 1
+program majority \"\"
+input x: garbler bits b16
+input y: evaluator bits b16
+input z: evaluator bits b16
+{
+  %3 = and %0, %1
+  %4 = and %0, %2
+  %5 = and %1, %2
+  %6 = or %3, %4
+  %7 = or %6, %5
+}
+output most: both bits %7
+";
+    let (file, out) = (write(dir.path(), "majority.txt", text), at(&dir, "out.cenote"));
+    let command = format!("program optimise {} -o {out} --depth --report", file.display());
+    let said = run(&command).json;
+    assert_eq!((&said["ands_before"], &said["ands_after"]), (&80.into(), &16.into()), "{said}");
+    let passes = said["report"].as_array().unwrap();
+    let names: Vec<_> = passes.iter().map(|pass| pass["name"].as_str().unwrap()).collect();
+    let all = "start words recorded inverters constants identities redundant dead ands depth end";
+    assert_eq!(names.join(" "), all);
+    assert_eq!((&passes[0]["ands_left"], &passes[10]["ands_left"]), (&1.0.into(), &0.2.into()));
+    assert_eq!(said["functions"][0]["times"], 1);
+    for file in [file.display().to_string(), out] {
+        let said =
+            run(&format!("program eval {file} --input x=0xff00 --input y=0xf0f0 --input z=0xcccc"));
+        assert!(said.json.to_string().contains("fcc0"), "{said:?}");
+    }
+}

@@ -45,7 +45,10 @@ pub(crate) enum ProgramCommand {
         /// File to write.
         #[arg(long, short, value_name = "OUT")]
         output: PathBuf,
-        /// Name every function that became smaller.
+        /// Balance trees, for fewer ANDs on the longest path.
+        #[arg(long)]
+        depth: bool,
+        /// Say what each pass leaves, and name every function that became smaller.
         #[arg(long)]
         report: bool,
         /// Write over an existing OUT.

@@ -57,33 +57,42 @@ pub(super) fn build(
 pub(super) fn optimise(
     file: &Path,
     output: &Path,
+    options: &Options,
     report: bool,
     force: bool,
 ) -> Result<Reply, Failure> {
     let (module, _) = computation::read_module(file)?;
     refuse_file(output, force)?;
-    let (module, done) = module.optimised(&Options::default());
+    let (module, done) = module.optimised(options);
     let bytes = module.to_bytes();
     write(output, &bytes)?;
     let (shown, digest) = (output.display().to_string(), hex(&module.digest()));
     let mut words = format!(
-        "{} of {} ANDs left, written to {shown}\ndigest {digest}",
-        done.ands_after, done.ands_before
+        "{} of {} ANDs left, {} bytes written to {shown}\ndigest {digest}\n",
+        done.ands_after,
+        done.ands_before,
+        bytes.len()
     );
-    for function in done.functions.iter().filter(|_| report) {
-        words.push_str(&format!(
-            "\n{}: {} of {} ANDs, {} of {} gates",
-            function.name,
-            function.ands_after,
-            function.ands_before,
-            function.gates_after,
-            function.gates_before
-        ));
-    }
-    let json = json!({
+    let mut json = json!({
         "file": shown, "bytes": bytes.len(), "digest": digest, "ands_before": done.ands_before,
         "ands_after": done.ands_after, "functions": done.functions,
     });
+    if report {
+        words.push_str(&circuit::passes(&done.passes));
+        for function in &done.functions {
+            words.push_str(&format!(
+                "{}: {} of {} ANDs, {} of {} gates, {} times\n",
+                function.name,
+                function.ands_after,
+                function.ands_before,
+                function.gates_after,
+                function.gates_before,
+                function.times
+            ));
+        }
+        let passes = serde_json::to_value(&done.passes);
+        json["report"] = passes.map_err(|error| Failure::internal(error.to_string()))?;
+    }
     Ok(Reply::new(json, words))
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use args::{LimitArgs, ProgramCommand};
 use cenote_circuit::Clear;
+use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Role};
 use cenote_program::Stats;
 use serde_json::{Map, Value, json};
@@ -29,8 +30,9 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
             let source = convert::Source { function, constants };
             convert::build(&file, source, &output, force)
         }
-        ProgramCommand::Optimise { file, output, report, force } => {
-            convert::optimise(&file, &output, report, force)
+        ProgramCommand::Optimise { file, output, depth, report, force } => {
+            let options = Options { depth, ..Options::default() };
+            convert::optimise(&file, &output, &options, report, force)
         }
         ProgramCommand::Eval { file, inputs, limits } => eval(&file, &inputs, &limits),
         ProgramCommand::Cost(args) => cost::command(&args, format),
