@@ -17,7 +17,8 @@ use tempfile::TempDir;
 const MARKS: [&str; 2] = ["(long)", "(two machines)"];
 
 /// What the words in capitals stand for; those that depend on the command are in [`Scene::words`].
-const STANDS_FOR: [(&str, &str); 6] = [
+const STANDS_FOR: [(&str, &str); 7] = [
+    ("FILE.blif", "toggle.blif"),
     ("FILE.garble.rs", "richer.garble.rs"),
     ("CIRCUIT", "data/circuits/max32.txt"),
     ("HEX", "3e8"),
@@ -47,6 +48,17 @@ output total: both int %2
 ";
 
 const GARBLE: &str = "pub fn main(a: u32, b: u32) -> bool {\n    a > b\n}\n";
+
+/// A circuit with a latch.
+const TOGGLE: &str = ".model toggle
+.inputs flip
+.outputs state
+.latch next state 0
+.names flip state next
+10 1
+01 1
+.end
+";
 
 /// A command of a page, with what is printed below it.
 struct Shown {
@@ -133,6 +145,7 @@ impl Scene {
             ("edit.cenote", MILLIONAIRES),
             ("salaries.txt", SALARIES),
             ("richer.garble.rs", GARBLE),
+            ("toggle.blif", TOGGLE),
             ("column.txt", "7\n"),
         ] {
             write(path, name, text);
