@@ -65,11 +65,7 @@ pub(crate) fn each_lane<G: Gates>(
     args: &[(Shape, &Value<G::Wire>)],
 ) -> Result<Values<G::Wire>, G::Error> {
     let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
-    if lanes == 1 {
-        let words: Vec<_> = args.iter().map(|(_, value)| value.bits().into_owned()).collect();
-        return Ok(number(&mut Fold::new(g), op, &words)?.into_iter().map(Value::of).collect());
-    }
-    let group = group(args[0].0.width);
+    let group = if lanes < FEW { 1 } else { group(args[0].0.width) };
     let mut results: Values<G::Wire> = Vec::new();
     for first in (0..lanes).step_by(group) {
         let part = Part { first, count: group.min(lanes - first) };
@@ -81,6 +77,9 @@ pub(crate) fn each_lane<G: Gates>(
     }
     Ok(results)
 }
+
+/// Lanes that are too few to be worth putting side by side.
+const FEW: usize = 4;
 
 /// Lanes that run side by side.
 struct Part {
@@ -97,6 +96,11 @@ impl Part {
         op: WordOp,
         args: &[(Shape, &Value<G::Wire>)],
     ) -> Result<Values<G::Wire>, G::Error> {
+        if self.count == 1 {
+            let words: Vec<_> =
+                args.iter().map(|(s, value)| self.words(*s, value).folded()).collect();
+            return Ok(number(&mut Fold::new(g), op, &words)?.into_iter().map(Value::of).collect());
+        }
         let alike = args.iter().map(|(shape, value)| self.alike(*shape, value));
         if let Some(words) = alike.collect::<Option<Vec<_>>>() {
             let results = number(&mut Fold::new(&mut Lanes::new(g, self.count)), op, &words)?;
@@ -158,6 +162,15 @@ struct Words<'v, W> {
     bits: Bits<'v, W>,
 }
 
+impl<W: Clone> Words<'_, W> {
+    fn folded(&self) -> Vec<Folded<W>> {
+        match self.bits {
+            Bits::Wires(wires) => wires.iter().cloned().map(Folded::Wire).collect(),
+            Bits::Folded(bits) => bits.to_vec(),
+        }
+    }
+}
+
 enum Bits<'v, W> {
     Wires(&'v [W]),
     Folded(&'v [Folded<W>]),
@@ -173,17 +186,17 @@ fn every<T: Clone>(count: usize, width: usize, bit: usize, bits: &[T]) -> Vec<T>
 
 /// For each bit of a word, that of all lanes.
 fn pack<W: Clone>(count: usize, words: Words<'_, W>) -> Vec<Bundle<Folded<W>>> {
-    let bits: Vec<Folded<W>> = match words.bits {
-        Bits::Wires(wires) => wires.iter().cloned().map(Folded::Wire).collect(),
-        Bits::Folded(bits) => bits.to_vec(),
-    };
+    let bits = words.folded();
     (0..words.width).map(|bit| every(count, words.width, bit, &bits).into()).collect()
 }
 
 /// The words of all lanes one after the other.
 fn unpack<T: Clone>(count: usize, bundles: &[Bundle<T>]) -> Vec<T> {
-    let lane = |lane: usize| bundles.iter().map(move |bundle| bundle[lane].clone());
-    (0..count).flat_map(lane).collect()
+    let mut out = Vec::with_capacity(count * bundles.len());
+    for lane in 0..count {
+        out.extend(bundles.iter().map(|bundle| bundle[lane].clone()));
+    }
+    out
 }
 
 /// The wrapped result and whether it differs from the true one.

@@ -20,66 +20,80 @@ pub(crate) fn wire<T: Clone>(
     let (shape, bits) = *args.first()?;
     let width = shape.width as usize;
     let attr = |i: usize| attrs.get(i).copied().unwrap_or(0) as usize;
-    let words = |f: &dyn Fn(&[T]) -> Vec<T>| Some(bits.chunks(width).flat_map(f).collect());
+    let words = |wide: usize, f: &dyn Fn(&[T], &mut Vec<T>)| {
+        let mut out = Vec::with_capacity(shape.lanes as usize * wide);
+        bits.chunks(width).for_each(|word| f(word, &mut out));
+        Some(out)
+    };
     match op {
         Slice => {
-            let part = |word: &[T]| word[attr(0)..attr(0) + attr(1)].to_vec();
-            match (shape.lanes, attr(1)) {
-                (1, _) => Some(part(bits)),
-                (_, 1) => Some(bits.iter().skip(attr(0)).step_by(width).cloned().collect()),
-                _ => words(&part),
-            }
+            let part = attr(0)..attr(0) + attr(1);
+            words(attr(1), &|word, out| out.extend_from_slice(&word[part.clone()]))
         }
         Zext => {
             let zero = zero?;
-            words(&|word| extended(word, attr(0), zero))
+            words(attr(0), &|word, out| extend(out, word, attr(0), zero))
         }
-        Sext => words(&|word| extended(word, attr(0), &word[width - 1])),
+        Sext => words(attr(0), &|word, out| extend(out, word, attr(0), &word[width - 1])),
         Shl => {
             let (by, zero) = (attr(0).min(width), zero?);
-            words(&|word| {
-                let mut out = vec![zero.clone(); by];
+            words(width, &|word, out| {
+                out.resize(out.len() + by, zero.clone());
                 out.extend_from_slice(&word[..width - by]);
-                out
             })
         }
         Shr => {
             let zero = zero?;
-            words(&|word| extended(&word[attr(0).min(width)..], width, zero))
+            words(width, &|word, out| extend(out, &word[attr(0).min(width)..], width, zero))
         }
-        Sar => words(&|word| extended(&word[attr(0).min(width)..], width, &word[width - 1])),
-        Rotl => words(&|word| {
-            let mut out = word.to_vec();
-            out.rotate_right(attr(0) % width);
-            out
+        Sar => words(width, &|word, out| {
+            extend(out, &word[attr(0).min(width)..], width, &word[width - 1]);
+        }),
+        Rotl => words(width, &|word, out| {
+            let (low, high) = word.split_at(width - attr(0) % width);
+            out.extend_from_slice(high);
+            out.extend_from_slice(low);
         }),
         Concat => Some(concat(args)),
         Join => Some(args.iter().map(|(_, bits)| *bits).collect::<Vec<_>>().concat()),
-        Tile => Some((0..attr(0)).flat_map(|_| bits.iter().cloned()).collect()),
-        Repeat => words(&|word| (0..attr(0)).flat_map(|_| word.iter().cloned()).collect()),
+        Tile => Some(repeated(bits, attr(0))),
+        Repeat => words(width * attr(0), &|word, out| {
+            (0..attr(0)).for_each(|_| out.extend_from_slice(word));
+        }),
         Reshape => Some(bits.to_vec()),
         Transpose => {
             let (rows, columns) = (attr(0), shape.lanes as usize / attr(0));
-            let lane = |row: usize, column: usize| {
-                let start = (row * columns + column) * width;
-                bits[start..start + width].iter().cloned()
-            };
-            let lanes = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
-            Some(lanes.flat_map(|(row, column)| lane(row, column)).collect())
+            let mut out = Vec::with_capacity(bits.len());
+            for column in 0..columns {
+                for row in 0..rows {
+                    let start = (row * columns + column) * width;
+                    out.extend_from_slice(&bits[start..start + width]);
+                }
+            }
+            Some(out)
         }
         _ => None,
     }
 }
 
-fn extended<T: Clone>(word: &[T], width: usize, filler: &T) -> Vec<T> {
-    let mut out = word.to_vec();
-    out.resize(width, filler.clone());
+/// Puts a word behind `out`, with fillers up to `width` bits.
+fn extend<T: Clone>(out: &mut Vec<T>, word: &[T], width: usize, filler: &T) {
+    let end = out.len() + width;
+    out.extend_from_slice(word);
+    out.resize(end, filler.clone());
+}
+
+/// The same bits several times.
+fn repeated<T: Clone>(bits: &[T], times: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(bits.len() * times);
+    (0..times).for_each(|_| out.extend_from_slice(bits));
     out
 }
 
 fn concat<T: Clone>(args: &[Operand<'_, T>]) -> Vec<T> {
     let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
-    let mut out = Vec::new();
+    let width: usize = args.iter().map(|(shape, _)| shape.width as usize).sum();
+    let mut out = Vec::with_capacity(lanes * width);
     for lane in 0..lanes {
         for (shape, bits) in args {
             out.extend_from_slice(word(*shape, bits, lane));
@@ -99,5 +113,5 @@ pub(crate) fn broadcast<T: Clone>(shape: Shape, bits: &[T], lanes: u32) -> Cow<'
     if shape.lanes == lanes {
         return bits.into();
     }
-    (0..lanes).flat_map(|_| bits.iter().cloned()).collect()
+    repeated(bits, lanes as usize).into()
 }
