@@ -30,6 +30,7 @@ mod workers;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
+use cenote_prim::keep_freed_memory;
 use clap::Parser;
 use exit::Failure;
 use output::{Format, Reply};
@@ -44,6 +45,7 @@ const LIMITED: &str = "limited";
 const GARBLE: &str = "garble";
 
 fn main() -> ExitCode {
+    keep_freed_memory();
     if let Some(work) = part() {
         return match work() {
             Ok(reply) => output::reply(&reply, Format::Human),

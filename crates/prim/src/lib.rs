@@ -34,7 +34,7 @@ pub mod simd;
 pub mod transpose;
 
 pub use block::Block;
-pub use memory::prefer_large_pages;
+pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};

@@ -46,6 +46,8 @@ pub struct Stats {
     pub statements: u64,
     /// Bits that all statements together give: what is moved about in memory.
     pub moved_bits: u64,
+    /// Those of them in values of more than 2^14 bits, which leave the caches.
+    pub wide_bits: u64,
     /// Gates, statements and bits that were looked at to count the others: what counting takes.
     pub counted: u64,
 }
@@ -62,6 +64,8 @@ const MAX_COUNTED: u64 = 1 << 28;
 const BATCH: usize = 8;
 /// What a gate outside of batches takes besides, in the same.
 const SINGLE: usize = 2;
+/// Bits of a value of which a backend no longer keeps all wires in the caches.
+const WIDE: usize = 1 << 14;
 /// What a statement takes besides its bits, in gates.
 const STATEMENT: usize = 64;
 
@@ -136,6 +140,7 @@ impl Stats {
         raise(&mut self.revealed_bits, other.revealed_bits);
         raise(&mut self.statements, other.statements);
         raise(&mut self.moved_bits, other.moved_bits);
+        raise(&mut self.wide_bits, other.wide_bits);
     }
 }
 
@@ -277,6 +282,9 @@ impl Machine for Tally {
     fn step(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.statements, self.weight, 1);
         add(&mut self.stats.moved_bits, self.weight, bits as u64);
+        if bits > WIDE {
+            add(&mut self.stats.wide_bits, self.weight, bits as u64);
+        }
         self.look(STATEMENT + bits)
     }
 

@@ -11,7 +11,7 @@ use cenote_engine::{
     SessionConfig, role_of,
 };
 use cenote_net::{Channel, Phase, unix_channel};
-use cenote_prim::Prg;
+use cenote_prim::{Prg, keep_freed_memory};
 use cenote_program::Module;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -59,6 +59,8 @@ impl Connection {
     /// The end that this process was started with as its standard input.
     #[staticmethod]
     fn standard_input() -> PyResult<Connection> {
+        // Only processes that are one party and nothing else begin here.
+        keep_freed_memory();
         let end = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Connection::new(end.into()))
     }

@@ -22,6 +22,7 @@ use crate::progress;
 enum Probe {
     Start,
     Moved,
+    Wide,
     Statement,
     Linear,
     LinearBatch,
@@ -31,9 +32,10 @@ enum Probe {
 }
 
 impl Probe {
-    const ALL: [Probe; 9] = [
+    const ALL: [Probe; 10] = [
         Probe::Start,
         Probe::Moved,
+        Probe::Wide,
         Probe::Statement,
         Probe::Linear,
         Probe::LinearBatch,
@@ -58,7 +60,8 @@ impl Probe {
         };
         match self {
             Probe::Start => repeated(1, 1, "and %3, %4"),
-            Probe::Moved => repeated(64, 1 << 16, "rotl{by=1} %3"),
+            Probe::Moved => repeated(500, 8192, "rotl{by=1} %3"),
+            Probe::Wide => repeated(32, 1 << 17, "transpose{rows=2} %3"),
             Probe::Statement => repeated(100_000, 1, "concat %3"),
             Probe::Linear => repeated(500, 8192, "xor %3, %4"),
             Probe::LinearBatch => repeated(500, 4096, "not %3"),
@@ -76,9 +79,9 @@ impl Probe {
     }
 }
 
-/// A loop around an operation on `bits` bits, in words of at most 4,096.
+/// A loop around an operation on `bits` bits: in words of 4,096 if they are few, of 16 if many.
 fn repeated(trips: u32, bits: u32, body: &str) -> String {
-    let width = bits.min(4096);
+    let width = if bits > 1 << 16 { 16 } else { bits.min(4096) };
     let lanes = bits / width;
     format!(
         "cenote 1\nprogram probe \"measures this machine\"\n\
@@ -165,10 +168,11 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
 
 /// Seconds of counting a gate of a program.
 fn counting() -> Result<f64, Failure> {
-    let text = "cenote 1\nprogram probe \"measures this machine\"\ninput a: garbler bits 1024xb32\n\
-                {\n%1, %2 = divrem %0, %0\n%3 = reshape{lanes=32768, width=1} %1\n\
-                %4 = sum{width=16, groups=1} %3\n%5 = rxor{groups=1} %2\n}\n\
-                output c: both bits %4\noutput d: both bits %5\n";
+    let text = "cenote 1\nprogram probe \"measures this machine\"\ninput a: garbler bits 8192xb16\n\
+                {\n%1 = transpose{rows=2} %0\n%2 = lt %0, %1\n%3 = mux %2, %0, %1\n\
+                %4 = add %3, %1\n%5 = sum{width=16, groups=1} %4\n\
+                %6 = sum{width=14, groups=1} %2\n}\n\
+                output c: both bits %5\noutput d: both bits %6\n";
     let module = Module::parse_text(text).map_err(|e| Failure::internal(e.to_string()))?;
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {
@@ -220,6 +224,7 @@ impl Lessons {
                 speed.setup_s = (trial.wall_s - trial.preprocess_s).max(0.0);
             }
             Probe::Moved => speed.moved_s = each(stats.moved_bits as f64),
+            Probe::Wide => speed.wide_s = each(stats.wide_bits as f64),
             Probe::Statement => speed.statement_s = each(stats.statements as f64),
             Probe::Linear => speed.linear_s = each((stats.xors + stats.nots) as f64),
             Probe::LinearBatch => speed.linear_batch_s = each(stats.linear_batches as f64),
@@ -269,7 +274,13 @@ mod tests {
                 let linear = stats.xors + stats.nots;
                 match probe {
                     Probe::Start => assert_eq!((stats.ands, linear), (1, 0)),
-                    Probe::Moved => assert!(stats.ands + linear == 0 && stats.moved_bits > 1 << 20),
+                    Probe::Moved => {
+                        assert!(stats.ands + linear + stats.wide_bits == 0);
+                        assert!(stats.moved_bits > 1 << 20);
+                    }
+                    Probe::Wide => {
+                        assert!(stats.ands + linear == 0 && stats.wide_bits > 1 << 20);
+                    }
                     Probe::Statement => assert!(stats.statements >= 100_000),
                     Probe::Linear => {
                         assert!(stats.ands == 0 && linear > 1000 * stats.linear_batches);

@@ -47,6 +47,8 @@ pub struct Speed {
     pub linear_batch_s: f64,
     /// A bit that a statement gives.
     pub moved_s: f64,
+    /// What a bit of a value takes besides that if the value leaves the caches.
+    pub wide_s: f64,
     /// A statement.
     pub statement_s: f64,
     /// An input bit of the garbler and one of the evaluator.
@@ -64,6 +66,7 @@ impl Speed {
             + (stats.xors as f64 + stats.nots as f64) * self.linear_s
             + stats.linear_batches as f64 * self.linear_batch_s
             + stats.moved_bits as f64 * self.moved_s
+            + stats.wide_bits as f64 * self.wide_s
             + stats.statements as f64 * self.statement_s
             + inputs.iter().zip(self.input_s).map(|(bits, each)| *bits as f64 * each).sum::<f64>()
     }
@@ -81,6 +84,7 @@ impl Machine {
             linear_s: 5e-9,
             linear_batch_s: 3e-8,
             moved_s: 3e-9,
+            wide_s: 3e-9,
             statement_s: 2e-7,
             input_s: [1e-7; 2],
         },
@@ -92,6 +96,7 @@ impl Machine {
             linear_s: 1e-8,
             linear_batch_s: 3e-8,
             moved_s: 1e-8,
+            wide_s: 3e-9,
             statement_s: 3e-7,
             input_s: [1e-7; 2],
         },
@@ -103,6 +108,7 @@ impl Machine {
             linear_s: 4e-8,
             linear_batch_s: 3e-8,
             moved_s: 2e-8,
+            wide_s: 3e-9,
             statement_s: 3e-7,
             input_s: [1e-7; 2],
         },
@@ -114,6 +120,7 @@ impl Machine {
             linear_s: 4e-8,
             linear_batch_s: 3e-8,
             moved_s: 2e-8,
+            wide_s: 3e-9,
             statement_s: 3e-7,
             input_s: [1e-7; 2],
         },
