@@ -61,19 +61,22 @@ pub(crate) fn wire<T: Clone>(
             (0..attr(0)).for_each(|_| out.extend_from_slice(word));
         }),
         Reshape => Some(bits.to_vec()),
-        Transpose => {
-            let (rows, columns) = (attr(0), shape.lanes as usize / attr(0));
-            let mut out = Vec::with_capacity(bits.len());
-            for column in 0..columns {
-                for row in 0..rows {
-                    let start = (row * columns + column) * width;
-                    out.extend_from_slice(&bits[start..start + width]);
-                }
-            }
-            Some(out)
-        }
+        Transpose => Some(transposed(bits, width, attr(0))),
         _ => None,
     }
+}
+
+/// A matrix of words by rows, column by column.
+fn transposed<T: Clone>(bits: &[T], width: usize, rows: usize) -> Vec<T> {
+    let columns = bits.len() / width / rows;
+    let mut out = Vec::with_capacity(bits.len());
+    for column in 0..columns {
+        for row in 0..rows {
+            let start = (row * columns + column) * width;
+            out.extend_from_slice(&bits[start..start + width]);
+        }
+    }
+    out
 }
 
 /// Puts a word behind `out`, with fillers up to `width` bits.

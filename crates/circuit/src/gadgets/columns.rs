@@ -126,7 +126,12 @@ fn compress<G: Gates>(g: &mut G, mut columns: Vec<Bits<G>>) -> Result<Bits<G>, G
 fn full_adder_layer<G: Gates>(g: &mut G, columns: Vec<Bits<G>>) -> Result<Vec<Bits<G>>, G::Error> {
     let width = columns.len();
     let (mut a, mut b, mut c, mut place) = (vec![], vec![], vec![], vec![]);
-    let mut next = vec![Vec::new(); width];
+    // Sums, what is left over, and the carries from below.
+    let room = |i: usize| {
+        let below = i.checked_sub(1).map_or(0, |below| columns[below].len() / 3);
+        Vec::with_capacity(columns[i].len() / 3 + columns[i].len() % 3 + below)
+    };
+    let mut next: Vec<Bits<G>> = (0..width).map(room).collect();
     for (i, column) in columns.into_iter().enumerate() {
         let triples = column.len() / 3;
         if triples < ALONE {

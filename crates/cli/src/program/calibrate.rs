@@ -22,12 +22,12 @@ use crate::progress;
 enum Probe {
     Start,
     Moved,
-    Wide,
     Statement,
     Linear,
     LinearBatch,
     Evaluated,
     Batch,
+    Wide,
     Input(Role),
 }
 
@@ -35,12 +35,12 @@ impl Probe {
     const ALL: [Probe; 10] = [
         Probe::Start,
         Probe::Moved,
-        Probe::Wide,
         Probe::Statement,
         Probe::Linear,
         Probe::LinearBatch,
         Probe::Evaluated,
         Probe::Batch,
+        Probe::Wide,
         Probe::Input(Role::Garbler),
         Probe::Input(Role::Evaluator),
     ];
@@ -61,12 +61,13 @@ impl Probe {
         match self {
             Probe::Start => repeated(1, 1, "and %3, %4"),
             Probe::Moved => repeated(500, 8192, "rotl{by=1} %3"),
-            Probe::Wide => repeated(32, 1 << 17, "transpose{rows=2} %3"),
             Probe::Statement => repeated(100_000, 1, "concat %3"),
             Probe::Linear => repeated(500, 8192, "xor %3, %4"),
             Probe::LinearBatch => repeated(500, 4096, "not %3"),
             Probe::Evaluated => repeated(slow(24), 8192, "and %3, %4"),
             Probe::Batch => repeated(slow(48), 4096, "neg %3"),
+            // Elementwise operations read and write several times what they give.
+            Probe::Wide => repeated(slow(8).max(2), 1 << 17, "mux %s, %3, %4"),
             Probe::Input(owner) => {
                 let owner = owner.name();
                 format!(
@@ -88,7 +89,7 @@ fn repeated(trips: u32, bits: u32, body: &str) -> String {
          input a: garbler bits b1\ninput b: evaluator bits b1\n{{\n\
          %x = tile{{times={bits}}} %0\n%y = tile{{times={bits}}} %1\n\
          %p = reshape{{lanes={lanes}, width={width}}} %x\n\
-         %q = reshape{{lanes={lanes}, width={width}}} %y\n\
+         %q = reshape{{lanes={lanes}, width={width}}} %y\n%s = slice{{lo=0, width=1}} %p\n\
          %r = for {trips} (%p) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\n\
          %l = lanes{{at=0, count=1, stride=1}} %r\n\
          %c = slice{{lo=0, width=1}} %l\n}}\noutput c: both bits %c\n"
@@ -278,9 +279,7 @@ mod tests {
                         assert!(stats.ands + linear + stats.wide_bits == 0);
                         assert!(stats.moved_bits > 1 << 20);
                     }
-                    Probe::Wide => {
-                        assert!(stats.ands + linear == 0 && stats.wide_bits > 1 << 20);
-                    }
+                    Probe::Wide => assert!(stats.wide_bits >= 1 << 18),
                     Probe::Statement => assert!(stats.statements >= 100_000),
                     Probe::Linear => {
                         assert!(stats.ands == 0 && linear > 1000 * stats.linear_batches);
