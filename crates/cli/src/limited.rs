@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_current_process_group,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_current_process_group,
     kill_process_group, setrlimit, waitid,
 };
 
@@ -107,6 +107,8 @@ impl Drop for Group {
 /// end with standard input, from which the first line is returned.
 pub(crate) fn confine(memory: u64) -> io::Result<String> {
     for (resource, most) in [(Resource::As, memory), (Resource::Core, 0)] {
+        // A limit that is lower already stays.
+        let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     let mut line = String::new();

@@ -17,9 +17,9 @@ const MAX_BLIF: u64 = 1 << 30;
 
 /// The design, flat, as ANDs, exclusive ors, negations and flip-flops of one edge that start as 0 or 1.
 /// A wire that nothing drives would silently be zero, and a name that was mistyped is such a wire:
-/// both are refused. No word of it comes from the user: the design lies in the file that `DESIGN` stands for.
+/// both are refused. Functions of the system's libraries (DPI) are not called. No word of it comes from the user: the design lies in the file that `DESIGN` stands for.
 const SCRIPT: &str = "\
-read_verilog -noautowire DESIGN
+read_verilog -nodpi -noautowire DESIGN
 hierarchy -check -auto-top
 proc
 flatten
@@ -40,6 +40,11 @@ pub(crate) fn to_blif(file: &Path, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     let shown = file.display();
     let failed = |what: &str| Failure::internal(format!("{shown}: giving it to yosys: {what}"));
     let io = |error: std::io::Error| failed(&error.to_string());
+    if let Some(word) = reads_files(bytes) {
+        return Err(Failure::bad_input(format!(
+            "{shown}: `{word}`: a design must be complete in itself; put what it reads into the file"
+        )));
+    }
     let dir = tempfile::tempdir().map_err(io)?;
     let system = file.extension().is_some_and(|extension| extension == "sv");
     let (design, words) =
@@ -71,6 +76,14 @@ pub(crate) fn to_blif(file: &Path, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         return Err(Failure::bad_input(said));
     }
     read(&dir.path().join("circuit.blif"), MAX_BLIF).map_err(io)
+}
+
+/// A word by which the design could read other files of this machine. Words may be pasted together from
+/// parts, so that pasting is one as well.
+fn reads_files(bytes: &[u8]) -> Option<&'static str> {
+    let words = ["include", "readmem", "$fopen", "``"];
+    let has = |word: &&str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    words.into_iter().find(has)
 }
 
 fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {

@@ -371,6 +371,22 @@ fn verilog_is_read_by_yosys() {
         let said = run(&format!("circuit info {}", open.display()));
         assert!(said.error(2).contains(message), "{said:?}");
     }
+    // Nor does a design call functions of the system, or read other files.
+    let foreign = "import \"DPI-C\" function integer getpid();\nlocalparam integer p = getpid();\n";
+    let text = format!(
+        "module m(input [31:0] a, output [31:0] z);\n{foreign}assign z = a ^ p;\nendmodule\n"
+    );
+    let calls = write(dir.path(), "calls.v", &text);
+    let said = run(&format!("circuit info {}", calls.display()));
+    assert!(said.error(2).contains("DPI function"), "{said:?}");
+    for reading in
+        ["`include \"/etc/hostname\"", "initial $readmemh(\"/etc/hostname\", k);", "a``b"]
+    {
+        let text = format!("module m(input a, output z);\n{reading}\nassign z = a;\nendmodule\n");
+        let reads = write(dir.path(), "reads.v", &text);
+        let said = run(&format!("circuit info {}", reads.display()));
+        assert!(said.error(2).contains("complete in itself"), "{said:?}");
+    }
     // What yosys cannot do within its limits is bad input as well.
     let wide = "module m(input [99999999:0] a, output [99999999:0] z); assign z = ~a; endmodule\n";
     let wide = write(dir.path(), "wide.v", wide);

@@ -119,7 +119,7 @@ impl Module {
             let found = module.as_ref().ok().and_then(|module| module.stats_within(COUNTED).ok());
             let (Ok(module), Some(found)) = (module, found) else { break };
             // What is known where a piece runs may make it cheaper than it looks by itself.
-            let saved: u64 = pieces.iter().map(Piece::saved).sum();
+            let saved: u64 = pieces.iter().map(Piece::saved).fold(0, u64::saturating_add);
             let kept = found.ands.saturating_add(saved / 2) <= stats.ands;
             if kept && (saved > 0 || found.depth < stats.depth) {
                 for piece in &pieces {
@@ -174,7 +174,7 @@ fn reports_of(module: &Module, pieces: &[Piece]) -> Vec<FunctionReport> {
         let [ands_before, gates_before] = pieces.iter().find(same)?.before;
         Some(FunctionReport {
             name: function.name.clone(),
-            times: pieces.iter().filter(same).map(|piece| piece.times).sum(),
+            times: pieces.iter().filter(same).fold(0, |sum, piece| sum.saturating_add(piece.times)),
             ands_before,
             ands_after: ands(circuit),
             gates_before,

@@ -128,7 +128,7 @@ impl<'o> Planner<'o> {
         let (left, right) = items.split_at(view.middle(items));
         let mut halves = self.pieces(view, left);
         halves.extend(self.pieces(view, right));
-        let parts: u64 = halves.iter().map(|piece| piece.gain).sum();
+        let parts: u64 = halves.iter().fold(0, |sum, piece| sum.saturating_add(piece.gain));
         match whole {
             // Depths of parts do not add up to that of the whole.
             Some(whole) if self.options.depth && whole.gain > parts => vec![whole],
