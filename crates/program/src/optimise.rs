@@ -83,7 +83,12 @@ impl Module {
         functions: &mut Vec<FunctionReport>,
     ) -> (Module, Stats) {
         let mut best = self.clone();
+        // Counting the module again for each function is what takes time.
+        let mut work = COUNTED;
         for (index, times) in self.calls().into_iter().enumerate() {
+            if times == 0 || work == 0 {
+                continue;
+            }
             let function = &self.functions[index];
             let Some((circuit, report)) = replacement(function, options) else { continue };
             let mut next = best.clone();
@@ -92,6 +97,7 @@ impl Module {
             // What is alive at calls of the function is another now: reading finds it anew.
             let Ok(next) = Module::from_bytes(&next.to_bytes()) else { continue };
             let Ok(found) = next.stats_within(COUNTED) else { continue };
+            work = work.saturating_sub(found.counted.max(COUNTED >> 10));
             if found.ands <= stats.ands {
                 passes.take(&report, times);
                 functions.extend(done);

@@ -25,6 +25,8 @@ const WORTH: u64 = 100;
 const MAX_GATES: u64 = 1 << 17;
 /// Gates of all circuits that are tried for one module: it may be a stranger's.
 const MAX_WORK: u64 = 1 << 24;
+/// What a statement of a piece takes to be built, in gates.
+const STATEMENT: u64 = 64;
 /// Statements that are tried together.
 const TOGETHER: usize = 64;
 
@@ -140,7 +142,12 @@ impl<'o> Planner<'o> {
     fn piece(&mut self, view: &View<'_, '_>, items: &[usize]) -> Option<Piece> {
         let class = view.class(*items.first()?);
         let lanes = items.iter().all(|item| view.class(*item) == class).then_some(class).flatten();
+        if self.work == 0 {
+            return None;
+        }
         let draft = view.draft(items, lanes)?;
+        // Building the piece is work as well, whatever comes of it.
+        self.work = self.work.saturating_sub(STATEMENT * draft.statements.len() as u64);
         let module = view.single(&draft).ok()?;
         let Ok(stats) = module.stats_within(self.work.min(MAX_GATES)) else {
             self.work = self.work.saturating_sub(MAX_GATES);

@@ -10,20 +10,25 @@ use crate::op::{Constant, FunctionId, Op, ValueId};
 use crate::outline::{Piece, Planner, Stretch};
 use crate::shape::Shape;
 
+/// Rounds in which statements that nothing reads go.
+const MAX_ROUNDS: usize = 32;
+
 impl Module {
     /// The same module without statements that nothing reads, that repeat an earlier one or that have
     /// constant operands.
     pub(crate) fn tidied(&self) -> Result<Module, BuildError> {
         let mut work = constants::MAX_WORK;
         let mut tidy = self.rebuilt(Pieces::None, &mut work)?;
-        // What only a dead statement read is dead in the next round.
-        loop {
+        // What only a dead statement read is dead in the next round. Long chains of such are left as they
+        // are: they cost nothing that matters, and rounds take time.
+        for _ in 0..MAX_ROUNDS {
             let next = tidy.rebuilt(Pieces::None, &mut work)?;
             if next == tidy {
                 return Ok(tidy);
             }
             tidy = next;
         }
+        Ok(tidy)
     }
 
     /// Shows a planner all stretches.

@@ -352,3 +352,16 @@ fn circuits_become_shallow_on_request() {
         assert_eq!(optimised.evaluate(&[vec![true; 64]]), [[true]]);
     }
 }
+
+/// Each round finds one statement of such a chain; there are not as many rounds as statements.
+#[test]
+fn long_chains_that_nothing_reads_take_no_time() {
+    let mut text = String::from("cenote 1\nprogram chain \"\"\ninput x: garbler bits b8\n{\n");
+    let chain = |i: usize| format!("  %{} = xor %{i}, %0\n", i + 1);
+    text.extend((0..20_000).map(chain));
+    text.push_str("}\noutput y: both bits %0\n");
+    let module = Module::parse_text(&text).unwrap();
+    let (better, _) = module.optimised(&Options::default());
+    let input = [vec![true, false, true, true, false, false, true, false]];
+    assert_eq!(better.evaluate(&input), module.evaluate(&input));
+}
