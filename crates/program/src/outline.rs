@@ -140,11 +140,8 @@ impl<'o> Planner<'o> {
     }
 
     fn piece(&mut self, view: &View<'_, '_>, items: &[usize]) -> Option<Piece> {
-        let class = view.class(*items.first()?);
+        let class = view.class(*items.first().filter(|_| self.work > 0)?);
         let lanes = items.iter().all(|item| view.class(*item) == class).then_some(class).flatten();
-        if self.work == 0 {
-            return None;
-        }
         let draft = view.draft(items, lanes)?;
         // Building the piece is work as well, whatever comes of it.
         self.work = self.work.saturating_sub(STATEMENT * draft.statements.len() as u64);

@@ -237,7 +237,7 @@ mod tests {
             Work::Sort { n: 33, width: 8 },
             Work::Edit { rows: 20, columns: 50, bits: 1 },
             Work::Edit { rows: 64, columns: 64, bits: 2 },
-            Work::Rsa { bits: 8 },
+            Work::Rsa { bits: 12 },
             Work::Rsa { bits: 37 },
         ] {
             let module = work.module().unwrap();
