@@ -66,8 +66,7 @@ impl Probe {
             Probe::LinearBatch => repeated(500, 4096, "not %3"),
             Probe::Evaluated => repeated(slow(24), 8192, "and %3, %4"),
             Probe::Batch => repeated(slow(48), 4096, "neg %3"),
-            // Elementwise operations read and write several times what they give.
-            Probe::Wide => repeated(slow(8).max(2), 1 << 17, "mux %s, %3, %4"),
+            Probe::Wide => merging(slow(4).max(2)),
             Probe::Input(owner) => {
                 let owner = owner.name();
                 format!(
@@ -80,19 +79,38 @@ impl Probe {
     }
 }
 
-/// A loop around an operation on `bits` bits: in words of 4,096 if they are few, of 16 if many.
+/// A loop around an operation on `bits` bits, in words of at most 4,096.
 fn repeated(trips: u32, bits: u32, body: &str) -> String {
-    let width = if bits > 1 << 16 { 16 } else { bits.min(4096) };
+    let width = bits.min(4096);
     let lanes = bits / width;
     format!(
         "cenote 1\nprogram probe \"measures this machine\"\n\
          input a: garbler bits b1\ninput b: evaluator bits b1\n{{\n\
          %x = tile{{times={bits}}} %0\n%y = tile{{times={bits}}} %1\n\
          %p = reshape{{lanes={lanes}, width={width}}} %x\n\
-         %q = reshape{{lanes={lanes}, width={width}}} %y\n%s = slice{{lo=0, width=1}} %p\n\
+         %q = reshape{{lanes={lanes}, width={width}}} %y\n\
          %r = for {trips} (%p) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\n\
          %l = lanes{{at=0, count=1, stride=1}} %r\n\
          %c = slice{{lo=0, width=1}} %l\n}}\noutput c: both bits %c\n"
+    )
+}
+
+/// Layers of a network that merges tables: what programs mostly do with large values.
+fn merging(layers: u32) -> String {
+    format!(
+        "cenote 1\nprogram probe \"measures this machine\"\n\
+         input a: garbler bits b17\ninput b: evaluator bits b17\n{{\n\
+         %x = tile{{times=4096}} %0\n%y = tile{{times=4096}} %1\n%t = join %x, %y\n\
+         %z = const b17 0x00000\n\
+         %r = for {layers} (%t) {{ |%u|\n\
+         %v = reshape{{lanes=8, width=17408}} %u\n\
+         %c = lanes{{at=1, count=4, stride=2}} %v\n%d = reshape{{lanes=4096, width=17}} %c\n\
+         %e = lanes{{at=0, count=4, stride=2}} %v\n%f = reshape{{lanes=4096, width=17}} %e\n\
+         %g = lt %d, %f\n%h = xor %f, %d\n%i = mux %g, %h, %z\n\
+         %j = xor %f, %i\n%k = xor %d, %i\n%l = join %j, %k\n\
+         %m = reshape{{lanes=8, width=17408}} %l\n%n = transpose{{rows=2}} %m\n\
+         %o = reshape{{lanes=8192, width=17}} %n\nyield %o }}\n\
+         %s = lanes{{at=0, count=1, stride=1}} %r\n}}\noutput c: both bits %s\n"
     )
 }
 
