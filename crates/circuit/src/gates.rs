@@ -74,50 +74,59 @@ pub trait Gates {
     }
 }
 
+/// The operations of [`Gates`] for a machine that hands each of them to the one that `$inner` gives: what an
+/// implementation holds beside its two types. Batches stay whole.
+#[macro_export]
+macro_rules! hand_down {
+    ($self:ident => $inner:expr) => {
+        fn constant(&mut $self, bit: bool) -> Result<Self::Wire, Self::Error> {
+            $inner.constant(bit)
+        }
+        fn xor(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.xor(a, b)
+        }
+        fn not(&mut $self, a: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.not(a)
+        }
+        fn and(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
+            $inner.and(a, b)
+        }
+        fn xor_many(
+            &mut $self,
+            a: &[Self::Wire],
+            b: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.xor_many(a, b)
+        }
+        fn and_many(
+            &mut $self,
+            a: &[Self::Wire],
+            b: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.and_many(a, b)
+        }
+        fn and_groups(
+            &mut $self,
+            selects: &[Self::Wire],
+            bits: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.and_groups(selects, bits)
+        }
+        fn mux_many(
+            &mut $self,
+            select: &Self::Wire,
+            on_true: &[Self::Wire],
+            on_false: &[Self::Wire],
+        ) -> Result<Vec<Self::Wire>, Self::Error> {
+            $inner.mux_many(select, on_true, on_false)
+        }
+    };
+}
+
 impl<G: Gates + ?Sized> Gates for &mut G {
     type Wire = G::Wire;
     type Error = G::Error;
-
-    fn constant(&mut self, bit: bool) -> Result<G::Wire, G::Error> {
-        (**self).constant(bit)
-    }
-
-    fn xor(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
-        (**self).xor(a, b)
-    }
-
-    fn not(&mut self, a: &G::Wire) -> Result<G::Wire, G::Error> {
-        (**self).not(a)
-    }
-
-    fn and(&mut self, a: &G::Wire, b: &G::Wire) -> Result<G::Wire, G::Error> {
-        (**self).and(a, b)
-    }
-
-    fn xor_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
-        (**self).xor_many(a, b)
-    }
-
-    fn and_many(&mut self, a: &[G::Wire], b: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
-        (**self).and_many(a, b)
-    }
-
-    fn and_groups(
-        &mut self,
-        selects: &[G::Wire],
-        bits: &[G::Wire],
-    ) -> Result<Vec<G::Wire>, G::Error> {
-        (**self).and_groups(selects, bits)
-    }
-
-    fn mux_many(
-        &mut self,
-        select: &G::Wire,
-        on_true: &[G::Wire],
-        on_false: &[G::Wire],
-    ) -> Result<Vec<G::Wire>, G::Error> {
-        (**self).mux_many(select, on_true, on_false)
-    }
+    crate::hand_down!(self => (**self));
 }
 
 /// The operands of [`Gates::and_groups`] run by run.

@@ -70,43 +70,7 @@ struct OnParty<'p, P>(&'p mut P);
 impl<P: Party> Gates for OnParty<'_, P> {
     type Wire = P::Wire;
     type Error = Fault;
-
-    fn constant(&mut self, bit: bool) -> Result<P::Wire, Fault> {
-        self.0.constant(bit)
-    }
-
-    fn xor(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
-        self.0.xor(a, b)
-    }
-
-    fn not(&mut self, a: &P::Wire) -> Result<P::Wire, Fault> {
-        self.0.not(a)
-    }
-
-    fn and(&mut self, a: &P::Wire, b: &P::Wire) -> Result<P::Wire, Fault> {
-        self.0.and(a, b)
-    }
-
-    fn xor_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.0.xor_many(a, b)
-    }
-
-    fn and_many(&mut self, a: &[P::Wire], b: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.0.and_many(a, b)
-    }
-
-    fn and_groups(&mut self, selects: &[P::Wire], bits: &[P::Wire]) -> Result<Vec<P::Wire>, Fault> {
-        self.0.and_groups(selects, bits)
-    }
-
-    fn mux_many(
-        &mut self,
-        select: &P::Wire,
-        on_true: &[P::Wire],
-        on_false: &[P::Wire],
-    ) -> Result<Vec<P::Wire>, Fault> {
-        self.0.mux_many(select, on_true, on_false)
-    }
+    cenote_circuit::hand_down!(self => self.0);
 }
 
 impl<P: Party> Host for OnParty<'_, P> {

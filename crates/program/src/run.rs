@@ -159,57 +159,10 @@ impl<G: Gates> Host for Silent<'_, G> {
     }
 }
 
-/// Hands every operation of [`Gates`] to the machine that `$inner` gives.
-macro_rules! hand_down {
-    ($self:ident => $inner:expr) => {
-        fn constant(&mut $self, bit: bool) -> Result<Self::Wire, Self::Error> {
-            $inner.constant(bit)
-        }
-        fn xor(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
-            $inner.xor(a, b)
-        }
-        fn not(&mut $self, a: &Self::Wire) -> Result<Self::Wire, Self::Error> {
-            $inner.not(a)
-        }
-        fn and(&mut $self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error> {
-            $inner.and(a, b)
-        }
-        fn xor_many(
-            &mut $self,
-            a: &[Self::Wire],
-            b: &[Self::Wire],
-        ) -> Result<Vec<Self::Wire>, Self::Error> {
-            $inner.xor_many(a, b)
-        }
-        fn and_many(
-            &mut $self,
-            a: &[Self::Wire],
-            b: &[Self::Wire],
-        ) -> Result<Vec<Self::Wire>, Self::Error> {
-            $inner.and_many(a, b)
-        }
-        fn and_groups(
-            &mut $self,
-            selects: &[Self::Wire],
-            bits: &[Self::Wire],
-        ) -> Result<Vec<Self::Wire>, Self::Error> {
-            $inner.and_groups(selects, bits)
-        }
-        fn mux_many(
-            &mut $self,
-            select: &Self::Wire,
-            on_true: &[Self::Wire],
-            on_false: &[Self::Wire],
-        ) -> Result<Vec<Self::Wire>, Self::Error> {
-            $inner.mux_many(select, on_true, on_false)
-        }
-    };
-}
-
 impl<G: Gates> Gates for Silent<'_, G> {
     type Wire = G::Wire;
     type Error = G::Error;
-    hand_down!(self => self.0);
+    cenote_circuit::hand_down!(self => self.0);
 }
 
 /// The machine that a module was given.
@@ -218,7 +171,7 @@ struct Base<'h, 'd, W, E>(&'h mut (dyn Host<Wire = W, Error = E> + 'd));
 impl<W: Clone, E> Gates for Base<'_, '_, W, E> {
     type Wire = W;
     type Error = E;
-    hand_down!(self => self.0);
+    cenote_circuit::hand_down!(self => self.0);
 }
 
 /// Many iterations side by side on the machine that the module was given.
