@@ -48,6 +48,12 @@ impl<W: Clone> Memory<W> {
         self.rows[0].len()
     }
 
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// What it holds in the end.
     #[must_use]
     pub fn into_rows(self) -> Vec<Vec<W>> {

@@ -1,5 +1,6 @@
 //! A job that counts its conjunctions while it runs, for a bar of progress.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_circuit::{Access, Gates, Memory};
@@ -24,13 +25,15 @@ impl<J: Job> Job for Metered<'_, J> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
-        self.job.run(&mut Counting { party, done: self.done })
+        self.job.run(&mut Counting { party, done: self.done, scans: HashMap::new() })
     }
 }
 
 struct Counting<'p, P> {
     party: &'p mut P,
     done: &'p AtomicU64,
+    /// What scans of memories take, by rows, width, bits of the index, and whether they write.
+    scans: HashMap<(usize, usize, usize, bool), u64>,
 }
 
 impl<P> Counting<'_, P> {
@@ -126,7 +129,10 @@ impl<P: Party> Party for Counting<'_, P> {
         access: Access<'_, P::Wire>,
     ) -> Result<Vec<P::Wire>, Fault> {
         let word = self.party.access_ram(memory, index, access)?;
-        self.done.fetch_add(memory.scan_ands(index.len(), access), Ordering::Relaxed);
+        let write = matches!(access, Access::Write { .. });
+        let scan = (memory.rows(), memory.width(), index.len(), write);
+        let ands = self.scans.entry(scan).or_insert_with(|| memory.scan_ands(index.len(), access));
+        self.done.fetch_add(*ands, Ordering::Relaxed);
         Ok(word)
     }
 
