@@ -48,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     ("bristol_stream", bristol_stream),
     ("certificate", certificate),
     ("codec", codec),
+    ("garble", garble),
     ("handshake", handshake),
     ("ihash", ihash),
     ("limits", limits),
@@ -135,6 +136,20 @@ pub fn values(data: &[u8]) {
     }
     if let Ok(bits) = value_from_hex("x", shape.bits(), text) {
         assert_eq!(value_from_hex("x", bits.len(), &hex_from_bits(&bits)), Ok(bits));
+    }
+}
+
+/// Garble texts as far as no loop is unrolled: what is wrong has a place in the text, but for what makes
+/// Garble's own compiler panic.
+pub fn garble(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Err(error) = cenote_frontend::garble::check("fuzz.garble.rs", text) {
+        let lines = text.matches('\n').count() + 1;
+        assert!(
+            error.place.is_none_or(|(line, column)| (1..=lines).contains(&line) && column >= 1)
+        );
+        let failed = error.what == "the Garble compiler failed on this program";
+        assert!(!error.what.is_empty() && (failed || error.place.is_some()), "{error}");
     }
 }
 

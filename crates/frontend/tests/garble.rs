@@ -266,7 +266,16 @@ fn refusals_name_the_place() {
         // The end of the text has a place too, and so have the starts of lines.
         (
             "pub fn main(x: u8, y: u8) -> u8 {\n  let a = x;\n  a + y\n\n",
-            "a.garble.rs:3:8: Expected ';'",
+            "a.garble.rs:1:33: this bracket has no end",
+        ),
+        // Garble's own parser has no end where a clause of a match is wrong.
+        (
+            "pub fn main(x: u8, y: u8) -> u8 {\n  match x {\n    0 => { y }\n    1 - { x }\n  }\n}",
+            "a.garble.rs:4:7: Expected '=>'",
+        ),
+        (
+            "pub fn main(x: u8, y: u8) -> u8 { match x { 0 => { y } _ => { x }",
+            "a.garble.rs:1:43: this bracket has no end",
         ),
         ("pub fn main(x: u8, y: u8) -> u8 {\nz\n}", "a.garble.rs:2:1: Unknown identifier 'z'"),
         ("pub fn main(x: u8, y: u8) -> u8 {\n// é\n$ x }", "a.garble.rs:3:1: Unexpected character"),
@@ -322,11 +331,21 @@ fn nesting_has_an_end() {
             assert!(!error.what.contains("failed on"), "{error}");
         }
     }
-    for source in chains(300_000) {
+    let too_much = |source: &str| {
         let said = refused(&source[..source.len().min(1 << 20)], &Options::default());
-        let what = "too much stands within each other here; give parts names with `let`";
-        assert!(said.starts_with("a.garble.rs:1:") && said.ends_with(what), "{said}");
+        said.starts_with("a.garble.rs:1:") && said.contains("too much stands within each other")
+    };
+    for source in chains(300_000) {
+        assert!(too_much(&source));
     }
+    // Nor do functions that call each other.
+    let calls = |functions: usize| {
+        let one = |at| format!("fn f{at}(x: u8) -> u8 {{ f{}(x) }} ", at + 1);
+        let chain: String = (0..functions).map(one).collect();
+        format!("{chain}fn f{functions}(x: u8) -> u8 {{ x }} {}", body("f0(x ^ y)".to_owned()))
+    };
+    assert!(compile("a.garble.rs", &calls(4000), &Options::default()).is_ok());
+    assert!(too_much(&calls(25_000)));
     // Long is not deep.
     let lines =
         "let z = x ^ y; for i in 0..2 { let w = z; } if x == y { let u = z; }\n".repeat(2000);

@@ -115,6 +115,7 @@ fn every_target_has_a_test_and_a_corpus() {
         "bristol_stream",
         "certificate",
         "codec",
+        "garble",
         "handshake",
         "ihash",
         "limits",
@@ -160,6 +161,11 @@ fn bristol_stream() {
 #[test]
 fn codec() {
     exercise("codec");
+}
+
+#[test]
+fn garble() {
+    exercise("garble");
 }
 
 #[test]

@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ot", &["prim", "net"]),
     ("pool", &["prim"]),
     ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
-    ("testkit", &["prim", "net", "circuit", "program", "ot", "pool", "engine"]),
+    ("testkit", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
     ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
     ("py", &["prim", "net", "circuit", "program", "engine"]),
     ("xtask", &[]),

@@ -4,8 +4,8 @@
 //! ports get their types from the signature of the compiled function: its first parameter is the
 //! garbler's, the second the evaluator's, and both learn the result.
 
-mod depth;
 mod ports;
+mod syntax;
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,8 @@ use garble_lang::ast::Type;
 use garble_lang::circuit::{Circuit as GarbleCircuit, Gate as GarbleGate};
 use garble_lang::compile::CompilerError;
 use garble_lang::literal::Literal;
-use garble_lang::token::MetaInfo;
+use garble_lang::parse::ParseError;
+use garble_lang::token::{MetaInfo, Token};
 use garble_lang::{CompileTimeError, Error, TypedFnDef, TypedProgram};
 
 use crate::error::SourceError;
@@ -39,7 +40,7 @@ impl Default for Options {
 /// Bytes of a source text, at most.
 pub const MAX_SOURCE: usize = 1 << 20;
 /// Stack of the compiler, which follows the nesting of the source.
-const STACK: usize = 256 << 20;
+const STACK: usize = 1 << 30;
 
 /// Compiles a function of the Garble text `source`, which was read from `file`.
 ///
@@ -54,10 +55,10 @@ pub fn compile(file: &str, source: &str, options: &Options) -> Result<Module, So
     on_large_stack(Compiler { file, source, options }, |compiler| compiler.run())
 }
 
-/// What [`compile`] does before it makes a circuit: in time and memory by the length of the text.
+/// What [`compile`] does before it makes a circuit: Garble's parser and type checker, which unroll nothing.
 ///
 /// # Errors
-/// What Garble's parser and type checker refuse.
+/// What they refuse.
 pub fn check(file: &str, source: &str) -> Result<(), SourceError> {
     let options = &Options::default();
     on_large_stack(Compiler { file, source, options }, |compiler| compiler.checked().map(drop))
@@ -128,17 +129,31 @@ impl Compiler<'_> {
 
     /// The program with its types.
     fn checked(&self) -> Result<TypedProgram, SourceError> {
-        if let Some(offset) = depth::open_comment(self.source) {
+        if let Some(offset) = syntax::open_comment(self.source) {
             let what = "this comment has no end; close it with */".to_owned();
             return Err(self.at_offset(offset, what));
         }
-        if let Ok(tokens) = garble_lang::scan::scan(self.source)
-            && let Some(token) = depth::too_deep(&tokens.0)
-        {
-            let what = "too much stands within each other here; give parts names with `let`";
-            return Err(self.at(token_place(&token.1), what.to_owned()));
+        // What the scanner refuses is said below.
+        if let Ok(tokens) = garble_lang::scan::scan(self.source) {
+            self.syntax(&tokens.0)?;
         }
         garble_lang::check(self.source).map_err(|error| self.refused(&error))
+    }
+
+    fn syntax(&self, tokens: &[Token]) -> Result<(), SourceError> {
+        let place = |token: &Token| token_place(&token.1);
+        if let Some(token) = syntax::too_deep(tokens) {
+            let what = "too much stands within each other here, or in functions that may call each \
+                        other; give parts names with `let`, or write fewer functions";
+            return Err(self.at(place(token), what.to_owned()));
+        }
+        if let Some(ParseError(what, token)) = syntax::first_error(tokens) {
+            return Err(self.at(token_place(&token), what.to_string()));
+        }
+        if let Some(token) = syntax::unclosed(tokens) {
+            return Err(self.at(place(token), "this bracket has no end".to_owned()));
+        }
+        Ok(())
     }
 
     fn whole(&self, what: String) -> SourceError {
