@@ -268,15 +268,6 @@ fn refusals_name_the_place() {
             "pub fn main(x: u8, y: u8) -> u8 {\n  let a = x;\n  a + y\n\n",
             "a.garble.rs:1:33: this bracket has no end",
         ),
-        // Garble's own parser has no end where a clause of a match is wrong.
-        (
-            "pub fn main(x: u8, y: u8) -> u8 {\n  match x {\n    0 => { y }\n    1 - { x }\n  }\n}",
-            "a.garble.rs:4:7: Expected '=>'",
-        ),
-        (
-            "pub fn main(x: u8, y: u8) -> u8 { match x { 0 => { y } _ => { x }",
-            "a.garble.rs:1:43: this bracket has no end",
-        ),
         ("pub fn main(x: u8, y: u8) -> u8 {\nz\n}", "a.garble.rs:2:1: Unknown identifier 'z'"),
         ("pub fn main(x: u8, y: u8) -> u8 {\n// é\n$ x }", "a.garble.rs:3:1: Unexpected character"),
         ("$", "a.garble.rs:1:1: Unexpected character"),
@@ -301,6 +292,24 @@ fn refusals_name_the_place() {
     assert_eq!(refused(source, &constant("A::N", "true")), wrong);
     let large = "a.garble.rs: a Garble program has at most 1048576 bytes";
     assert_eq!(refused(&" ".repeat(2 << 20), &main), large);
+}
+
+#[test]
+fn a_wrong_clause_of_a_match_has_a_place() {
+    // Garble's own parser has no end there.
+    let cases = [
+        (
+            "pub fn main(x: u8, y: u8) -> u8 {\n  match x {\n    0 => { y }\n    1 - { x }\n  }\n}",
+            "a.garble.rs:4:7: Expected '=>'",
+        ),
+        (
+            "pub fn main(x: u8, y: u8) -> u8 { match x { 0 => { y } _ => { x }",
+            "a.garble.rs:1:43: this bracket has no end",
+        ),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(refused(source, &Options::default()), expected, "{source}");
+    }
 }
 
 #[test]
