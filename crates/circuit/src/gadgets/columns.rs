@@ -7,7 +7,9 @@ use crate::gates::Gates;
 
 /// A sum modulo 2^columns: bits in the column of their weight, and a public number.
 pub(super) struct Columns<W> {
-    bits: Vec<Vec<W>>,
+    bits: Vec<W>,
+    /// The column of each bit.
+    places: Vec<u32>,
     /// What is added besides, column by column; any sign, any size.
     constant: Vec<i64>,
 }
@@ -15,19 +17,19 @@ pub(super) struct Columns<W> {
 impl<W: Clone> Columns<W> {
     /// An empty sum modulo 2^`width`.
     pub(super) fn new(width: usize) -> Self {
-        Self { bits: vec![Vec::new(); width], constant: vec![0; width] }
+        Self { bits: Vec::new(), places: Vec::new(), constant: vec![0; width] }
     }
 
     /// The number of columns.
     pub(super) fn width(&self) -> usize {
-        self.bits.len()
+        self.constant.len()
     }
 
     /// Adds `bits` times 2^`from`.
     pub(super) fn add(&mut self, bits: &[W], from: usize) {
-        for (column, bit) in self.bits.iter_mut().skip(from).zip(bits) {
-            column.push(bit.clone());
-        }
+        let count = self.width().saturating_sub(from).min(bits.len());
+        self.bits.extend_from_slice(&bits[..count]);
+        self.places.extend((from..from + count).map(|place| place as u32));
     }
 
     /// Adds one bit times 2^`at`.
@@ -37,8 +39,9 @@ impl<W: Clone> Columns<W> {
 
     /// Adds bits that all have the weight 2^`at`.
     pub(super) fn add_column(&mut self, bits: &[W], at: usize) {
-        if let Some(column) = self.bits.get_mut(at) {
-            column.extend_from_slice(bits);
+        if at < self.width() {
+            self.bits.extend_from_slice(bits);
+            self.places.resize(self.bits.len(), at as u32);
         }
     }
 
@@ -66,24 +69,63 @@ impl<W: Clone> Columns<W> {
     /// The sum: half an AND for each bit of each column, its carries in included, rounded down. A set
     /// bit of the public number counts as a bit, except in the last column, which costs nothing.
     pub(super) fn total<G: Gates<Wire = W>>(mut self, g: &mut G) -> Result<Bits<G>, G::Error> {
-        let width = self.bits.len();
+        let width = self.width();
         let mut carry = 0;
         let mut odd_top = false;
-        for (i, constant) in self.constant.iter().enumerate() {
-            let value = constant + carry;
+        for i in 0..width {
+            let value = self.constant[i] + carry;
             carry = value.div_euclid(2);
             if value.rem_euclid(2) == 1 {
-                odd_top = i + 1 == width && !self.bits[i].is_empty();
+                odd_top = i + 1 == width && self.places.contains(&(i as u32));
                 if !odd_top {
-                    self.bits[i].push(g.constant(true)?);
+                    self.add_bit(&g.constant(true)?, i);
                 }
             }
         }
-        let mut total = compress(g, self.bits)?;
+        let mut total = compress(g, self.sorted())?;
         if odd_top && let Some(top) = total.pop() {
             total.push(g.not(&top)?);
         }
         Ok(total)
+    }
+
+    /// The bits, column by column, each in the order in which they came.
+    fn sorted(self) -> Layer<W> {
+        // Where the bits of each column go; in the end, where they end.
+        let mut ends = vec![0; self.width() + 1];
+        for place in &self.places {
+            ends[*place as usize + 1] += 1;
+        }
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
+        }
+        if self.places.is_sorted() {
+            ends.remove(0);
+            return Layer { bits: self.bits, ends };
+        }
+        let mut order = vec![0; self.bits.len()];
+        for (at, place) in self.places.iter().enumerate() {
+            let next = &mut ends[*place as usize];
+            order[*next] = at as u32;
+            *next += 1;
+        }
+        ends.pop();
+        let bits = order.iter().map(|at| self.bits[*at as usize].clone()).collect();
+        Layer { bits, ends }
+    }
+}
+
+/// Bits of columns, one column after the other.
+struct Layer<W> {
+    bits: Vec<W>,
+    /// Where the bits of each column end.
+    ends: Vec<usize>,
+}
+
+impl<W> Layer<W> {
+    fn columns(&self) -> impl Iterator<Item = &[W]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bits[start..*end])
     }
 }
 
@@ -92,15 +134,15 @@ impl<W: Clone> Columns<W> {
 /// Full adders run in layers while any column holds three bits; half adders come only in the final
 /// ripple, because they cost an AND without removing a bit. Counting n bits this way takes
 /// n - (ones of n in binary) ANDs, which is the least possible.
-fn compress<G: Gates>(g: &mut G, mut columns: Vec<Bits<G>>) -> Result<Bits<G>, G::Error> {
-    while columns.iter().any(|column| column.len() > 2) {
-        columns = full_adder_layer(g, columns)?;
+fn compress<G: Gates>(g: &mut G, mut layer: Layer<G::Wire>) -> Result<Bits<G>, G::Error> {
+    while layer.columns().any(|column| column.len() > 2) {
+        layer = full_adder_layer(g, &layer)?;
     }
-    let width = columns.len();
+    let width = layer.ends.len();
     let mut out = Vec::with_capacity(width);
     let mut carry: Option<G::Wire> = None;
-    for (i, column) in columns.into_iter().enumerate() {
-        let mut bits = column.into_iter().chain(carry.take());
+    for (i, column) in layer.columns().enumerate() {
+        let mut bits = column.iter().cloned().chain(carry.take());
         let last = i + 1 == width;
         let bit = match (bits.next(), bits.next(), bits.next()) {
             (None, ..) => g.constant(false)?,
@@ -123,52 +165,67 @@ fn compress<G: Gates>(g: &mut G, mut columns: Vec<Bits<G>>) -> Result<Bits<G>, G
 /// One layer of full adders on every triple of every column; nothing carries out of the last.
 ///
 /// A column that fills batches by itself is added in place, the others together in one batch.
-fn full_adder_layer<G: Gates>(g: &mut G, columns: Vec<Bits<G>>) -> Result<Vec<Bits<G>>, G::Error> {
-    let width = columns.len();
-    let (mut a, mut b, mut c, mut place) = (vec![], vec![], vec![], vec![]);
-    // Sums, what is left over, and the carries from below.
-    let room = |i: usize| {
-        let below = i.checked_sub(1).map_or(0, |below| columns[below].len() / 3);
-        Vec::with_capacity(columns[i].len() / 3 + columns[i].len() % 3 + below)
-    };
-    let mut next: Vec<Bits<G>> = (0..width).map(room).collect();
-    for (i, column) in columns.into_iter().enumerate() {
+fn full_adder_layer<G: Gates>(
+    g: &mut G,
+    layer: &Layer<G::Wire>,
+) -> Result<Layer<G::Wire>, G::Error> {
+    let width = layer.ends.len();
+    let (mut a, mut b, mut c) = (vec![], vec![], vec![]);
+    let mut carrying = 0;
+    // Sums and carries of the columns that are added in place.
+    let mut alone = vec![];
+    for (i, column) in layer.columns().enumerate() {
         let triples = column.len() / 3;
         if triples < ALONE {
-            let mut bits = column.into_iter();
-            while bits.len() > 2 {
-                a.extend(bits.next());
-                b.extend(bits.next());
-                c.extend(bits.next());
-                place.push(i);
+            for triple in column.chunks_exact(3) {
+                a.push(triple[0].clone());
+                b.push(triple[1].clone());
+                c.push(triple[2].clone());
             }
-            next[i].extend(bits);
+            carrying = if i + 1 < width { a.len() } else { carrying };
             continue;
         }
         let (a, rest) = column.split_at(triples);
-        let (b, rest) = rest.split_at(triples);
-        let (c, rest) = rest.split_at(triples);
+        let (b, c) = rest.split_at(triples);
         let carrying = if i + 1 < width { triples } else { 0 };
-        let (sums, carries) = full_adders(g, a, b, c, carrying)?;
-        next[i].extend(sums);
-        next[i].extend_from_slice(rest);
-        if let Some(above) = next.get_mut(i + 1) {
-            above.extend(carries);
+        alone.push(full_adders(g, a, b, &c[..triples], carrying)?);
+    }
+    let together = full_adders(g, &a, &b, &c, carrying)?;
+    Ok(next_layer(layer, alone, together))
+}
+
+/// What full adders leave of a layer: of each column the sums, what is left over, and the carries from
+/// below.
+fn next_layer<W: Clone>(layer: &Layer<W>, alone: Vec<Added<W>>, together: Added<W>) -> Layer<W> {
+    let mut bits = Vec::with_capacity(layer.bits.len() * 2 / 3 + layer.ends.len());
+    let mut ends = Vec::with_capacity(layer.ends.len());
+    let [mut sums, mut carries] = [together.0, together.1].map(Vec::into_iter);
+    let mut alone = alone.into_iter();
+    let mut below: (usize, Vec<W>) = Default::default();
+    for column in layer.columns() {
+        let (triples, rest) = (column.len() / 3, &column[column.len() / 3 * 3..]);
+        bits.append(&mut below.1);
+        let mut carried = (triples, Vec::new());
+        if triples < ALONE {
+            bits.extend_from_slice(rest);
+            bits.extend(sums.by_ref().take(triples));
+        } else if let Some((mut sums, carries)) = alone.next() {
+            bits.append(&mut sums);
+            bits.extend_from_slice(rest);
+            carried = (0, carries);
         }
+        bits.extend(carries.by_ref().take(below.0));
+        ends.push(bits.len());
+        below = carried;
     }
-    let carrying = place.iter().take_while(|place| **place + 1 < width).count();
-    let (sums, carries) = full_adders(g, &a, &b, &c, carrying)?;
-    for (sum, place) in sums.into_iter().zip(&place) {
-        next[*place].push(sum);
-    }
-    for (carry, place) in carries.into_iter().zip(&place) {
-        next[*place + 1].push(carry);
-    }
-    Ok(next)
+    Layer { bits, ends }
 }
 
 /// Full adders of one column that need no others to fill a batch.
 const ALONE: usize = 512;
+
+/// Sums and carries.
+type Added<W> = (Vec<W>, Vec<W>);
 
 /// The sums of triples, and the carries of the first `carrying` of them.
 fn full_adders<G: Gates>(
@@ -177,7 +234,7 @@ fn full_adders<G: Gates>(
     b: &[G::Wire],
     c: &[G::Wire],
     carrying: usize,
-) -> Result<(Bits<G>, Bits<G>), G::Error> {
+) -> Result<Added<G::Wire>, G::Error> {
     let b_c = g.xor_many(b, c)?;
     let sums = g.xor_many(a, &b_c)?;
     let a_c = g.xor_many(&a[..carrying], &c[..carrying])?;
