@@ -17,6 +17,10 @@ from ._values import Index, Secret
 from ._words import W
 
 
+#: Places apart from each other that are written one by one: each changes the array where it is.
+_FEW_PUTS = 8
+
+
 class _Place:
     """What an index stands for: places of each axis, as an array of ``shape``."""
 
@@ -140,9 +144,15 @@ def set_item(x: Secret, key: Any, value: Any) -> W:
     if new.lanes != lanes_of(tuple(place.shape)):
         raise compile_error(f"{new.lanes} items for {lanes_of(tuple(place.shape))} places of shape {tuple(place.shape)}")
     flat = axes.flat(place.parts)
-    if flat is not None and flat[2] == 1:
-        return words.put(x.w, flat[0], new)
-    return axes.written(x.w, 1, place.parts, new)
+    if flat is None or (flat[2] != 1 and flat[1] > _FEW_PUTS):
+        return axes.written(x.w, 1, place.parts, new)
+    (start, terms), count, stride = flat
+    if stride == 1:
+        return words.put(x.w, (start, terms), new)
+    w = x.w
+    for k in range(count):
+        w = words.put(w, (start + k * stride, terms), words.take(new, (k, ()), 1))
+    return w
 
 
 # ---- secret places ----------------------------------------------------------------------------------------------------------------

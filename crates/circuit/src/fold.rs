@@ -80,12 +80,14 @@ impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
         a: &[Self::Wire],
         b: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let wires =
-            |bits: &[Self::Wire]| bits.iter().map(Folded::wire).collect::<Option<Vec<G::Wire>>>();
         if let (Some(a), Some(b)) = (wires(a), wires(b)) {
             return Ok(self.0.xor_many(&a, &b)?.into_iter().map(Wire).collect());
         }
-        a.iter().zip(b).map(|(a, b)| self.xor(a, b)).collect()
+        let mut out = Vec::with_capacity(a.len().min(b.len()));
+        for (a, b) in a.iter().zip(b) {
+            out.push(self.xor(a, b)?);
+        }
+        Ok(out)
     }
 
     fn and_many(
@@ -106,11 +108,15 @@ impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
             _ => self.0.and_many(&left, &right)?,
         }
         .into_iter();
-        let product = |(a, b): (&Self::Wire, &Self::Wire)| match (a, b) {
+        if left.len() == count {
+            return Ok(products.map(Wire).collect());
+        }
+        let mut out = Vec::with_capacity(count);
+        out.extend(a.iter().zip(b).filter_map(|(a, b)| match (a, b) {
             (Wire(_), Wire(_)) => products.next().map(Wire),
             _ => Some(known_and(a, b)),
-        };
-        Ok(a.iter().zip(b).filter_map(product).collect())
+        }));
+        Ok(out)
     }
 
     fn and_groups(
@@ -118,8 +124,6 @@ impl<G: Gates + ?Sized> Gates for Folding<'_, G> {
         selects: &[Self::Wire],
         bits: &[Self::Wire],
     ) -> Result<Vec<Self::Wire>, G::Error> {
-        let wires =
-            |bits: &[Self::Wire]| bits.iter().map(Folded::wire).collect::<Option<Vec<G::Wire>>>();
         if let (Some(selects), Some(bits)) = (wires(selects), wires(bits)) {
             return Ok(self.0.and_groups(&selects, &bits)?.into_iter().map(Wire).collect());
         }
@@ -189,6 +193,15 @@ impl<G: Gates + ?Sized> Folding<'_, G> {
         let chosen = self.and(select, &difference)?;
         self.xor(&chosen, b)
     }
+}
+
+/// The wires of bits of which none is known.
+fn wires<W: Clone>(bits: &[Folded<W>]) -> Option<Vec<W>> {
+    let mut wires = Vec::with_capacity(bits.len());
+    for bit in bits {
+        wires.push(bit.wire()?);
+    }
+    Some(wires)
 }
 
 /// A conjunction of which at least one operand is known.

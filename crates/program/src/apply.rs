@@ -6,7 +6,7 @@ use cenote_circuit::gadgets::{self, Order};
 use cenote_circuit::{Access, Gates};
 
 use crate::division::divide;
-use crate::each_lane::{each_lane, is_each_lane};
+use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
@@ -17,7 +17,7 @@ use crate::wiring::{Operand, broadcast, wire};
 
 /// Executes `op`; operands and results are the bits of a value, lane by lane. Wires alone go to the
 /// machine as they are; what is known is folded in between.
-pub(crate) fn apply<G: Gates>(
+pub(crate) fn apply<G: EachLane>(
     g: &mut G,
     op: WordOp,
     attrs: &[u32],
@@ -34,7 +34,7 @@ pub(crate) fn apply<G: Gates>(
         return divide(g, op, args);
     }
     if is_each_lane(op) {
-        return each_lane(g, op, args);
+        return g.each_lane(op, args);
     }
     if op == MatMul {
         return mat_mul(g, attrs, args).map(|product| vec![product]);
@@ -246,7 +246,7 @@ fn sort<G: Gates>(
 }
 
 /// Products side by side, then their sums, a group of sums at a time.
-fn mat_mul<G: Gates>(
+fn mat_mul<G: EachLane>(
     g: &mut G,
     attrs: &[u32],
     args: &[(Shape, &Value<G::Wire>)],
@@ -268,7 +268,7 @@ fn mat_mul<G: Gates>(
         let left = a.1.gather(wide as usize, &left);
         let right = b.1.gather(wide as usize, &right);
         let shape = Shape::vector(products, wide);
-        let full = each_lane(g, op, &[(shape, &left), (shape, &right)])?;
+        let full = g.each_lane(op, &[(shape, &left), (shape, &right)])?;
         let sums = [width, places.len() as u32];
         let shape = Shape::vector(products, 2 * wide);
         for full in full {

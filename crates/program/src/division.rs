@@ -1,8 +1,6 @@
 //! Division of words whose upper bits are known to be zeros.
 
-use cenote_circuit::Gates;
-
-use crate::each_lane::each_lane;
+use crate::each_lane::EachLane;
 use crate::fold::Folded;
 use crate::op::WordOp;
 use crate::run_value::{Value, Values};
@@ -10,7 +8,7 @@ use crate::shape::Shape;
 
 /// Executes a division without the upper bits of its operands that are known to be zeros. One of a dividend
 /// stays, because a quotient by zero has ones there, and one of a signed divisor, which is its sign.
-pub(crate) fn divide<G: Gates>(
+pub(crate) fn divide<G: EachLane>(
     g: &mut G,
     op: WordOp,
     args: &[(Shape, &Value<G::Wire>)],
@@ -21,12 +19,12 @@ pub(crate) fn divide<G: Gates>(
     let narrow = (used_bits(dividend) + 1).min(width);
     let divisor_width = (used_bits(divisor) + signed).clamp(1, width);
     if narrow.min(divisor_width) == width {
-        return each_lane(g, op, args);
+        return g.each_lane(op, args);
     }
     let (a, b) = (low(dividend, narrow), low(divisor, divisor_width));
     let shape = |shape: Shape, width: u32| Shape { width, ..shape };
     let operands = [(shape(dividend.0, narrow), &a), (shape(divisor.0, divisor_width), &b)];
-    let results = each_lane(g, op, &operands)?;
+    let results = g.each_lane(op, &operands)?;
     // Above its bits a quotient has its last bit again and again, a remainder zeros.
     let widen = |(i, result): (usize, Value<G::Wire>)| {
         let widened = |word: &[Folded<G::Wire>]| {

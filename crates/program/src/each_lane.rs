@@ -1,7 +1,7 @@
 //! Operations that treat every lane alike, on many lanes side by side.
 
 use cenote_circuit::gadgets;
-use cenote_circuit::{Bundle, Gates, Lanes};
+use cenote_circuit::{Bundle, Clear, Gates, Lanes};
 
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
@@ -58,13 +58,33 @@ fn group(width: u32) -> usize {
 /// Bits of an operand that run side by side.
 const GROUP_BITS: usize = 4096;
 
-/// Executes `op` lane by lane; operands with one lane go with each.
+/// A machine that executes these operations; one that only counts need not look at every lane.
+pub(crate) trait EachLane: Gates + Sized {
+    /// Executes `op` lane by lane; operands with one lane go with each.
+    fn each_lane(
+        &mut self,
+        op: WordOp,
+        args: &[(Shape, &Value<Self::Wire>)],
+    ) -> Result<Values<Self::Wire>, Self::Error> {
+        each_lane(self, op, args)
+    }
+}
+
+impl EachLane for Clear {}
+
+/// Lanes of an operation, and in how many groups they run.
+pub(crate) fn groups<W>(args: &[(Shape, &Value<W>)]) -> (usize, usize) {
+    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
+    (lanes, lanes.div_ceil(if lanes < FEW { 1 } else { group(args[0].0.width) }))
+}
+
+/// Executes `op` group by group.
 pub(crate) fn each_lane<G: Gates>(
     g: &mut G,
     op: WordOp,
     args: &[(Shape, &Value<G::Wire>)],
 ) -> Result<Values<G::Wire>, G::Error> {
-    let lanes = args.iter().map(|(shape, _)| shape.lanes).max().unwrap_or(1) as usize;
+    let (lanes, _) = groups(args);
     let group = if lanes < FEW { 1 } else { group(args[0].0.width) };
     let mut results: Values<G::Wire> = Vec::new();
     for first in (0..lanes).step_by(group) {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use cenote_circuit::{Access, Bundle, Circuit, Clear, Gates, Lanes, Memory, Program, Signature};
 
 use crate::apply::{apply, work};
+use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::module::{Block, Body, Code, Module, Statement};
 use crate::op::{Affine, Op, ValueId, WordOp};
@@ -178,7 +179,7 @@ impl<W: Clone, E> Gates for Base<'_, '_, W, E> {
 type Wide<'l, 'h, 'd, W, E> = Lanes<'l, Base<'h, 'd, W, E>>;
 
 /// A machine on which blocks run: one that executes, or one that counts.
-pub(crate) trait Machine: Gates + Sized {
+pub(crate) trait Machine: EachLane {
     /// Takes note of a statement that gives `bits` bits.
     fn step(&mut self, bits: usize) -> Result<(), Self::Error> {
         let _ = bits;
@@ -275,6 +276,8 @@ trait SideBySide: Machine {
     ) -> T;
 }
 
+impl<W: Clone, E> EachLane for Base<'_, '_, W, E> {}
+
 impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
     fn reveal(&mut self, value: Value<W>) -> Result<Value<W>, E> {
         let wires = wires(self, value)?;
@@ -325,6 +328,8 @@ impl<W: Clone, E> SideBySide for Base<'_, '_, W, E> {
         run(&mut Lanes::new(self, trips))
     }
 }
+
+impl<W: Clone, E> EachLane for Wide<'_, '_, '_, W, E> {}
 
 impl<W: Clone, E> Machine for Wide<'_, '_, '_, W, E> {
     fn reveal(&mut self, _: Value<Bundle<W>>) -> Result<Value<Bundle<W>>, E> {
@@ -502,7 +507,11 @@ fn run_statement<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     let args = &statement.args;
     let shape = |id: ValueId| env.shapes[id.index()];
-    machine.step(statement.results().map(|id| shape(id).bits()).sum())?;
+    machine.step(match &statement.op {
+        // What is used up is changed where it is.
+        Op::Put(_) if statement.uses_up(0) => shape(args[1]).bits(),
+        _ => statement.results().map(|id| shape(id).bits()).sum(),
+    })?;
     let value = match &statement.op {
         Op::Const(constant) => Value::known((0..constant.shape.bits()).map(|i| constant.bit(i))),
         Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
@@ -570,6 +579,10 @@ fn run_word<M: Machine>(
     let shape = |id: ValueId| env.shapes[id.index()];
     let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
     let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
+    if is_each_lane(op) {
+        // The machine tells itself how many lanes it looks at.
+        return apply(machine, op, attrs, &operands);
+    }
     machine.working(work(op, attrs, &shapes), |machine| apply(machine, op, attrs, &operands))
 }
 

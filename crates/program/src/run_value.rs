@@ -93,6 +93,14 @@ impl<W: Clone> Value<W> {
         }
     }
 
+    /// Its bits, `times` times over.
+    pub(crate) fn repeated(&self, times: usize) -> Value<W> {
+        match self {
+            Value::Secret(wires) => Value::Secret(repeated(wires, times)),
+            Value::Mixed(bits) => Value::Mixed(repeated(bits, times)),
+        }
+    }
+
     /// Puts the bits of `more` behind its own.
     pub(crate) fn append(&mut self, more: Value<W>) {
         match (&mut *self, more) {
@@ -143,6 +151,14 @@ impl Words {
         }
         out
     }
+}
+
+fn repeated<T: Clone>(bits: &[T], times: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(bits.len() * times);
+    for _ in 0..times {
+        out.extend_from_slice(bits);
+    }
+    out
 }
 
 fn gather<T: Clone>(bits: &[T], width: usize, indices: &[u32]) -> Vec<T> {

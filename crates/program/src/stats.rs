@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use cenote_circuit::{Gates, Owner, Receiver, runs};
 use serde::{Deserialize, Serialize};
 
+use crate::apply::work;
+use crate::each_lane::{EachLane, each_lane, groups};
+use crate::fold::Folded;
 use crate::module::{Block, Body, Module, Statement};
+use crate::op::WordOp;
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
@@ -44,9 +48,9 @@ pub struct Stats {
     pub revealed_bits: u64,
     /// Statements that are executed.
     pub statements: u64,
-    /// Bits that all statements together give: what is moved about in memory.
+    /// Bits that all statements together give or change: what is moved about in memory.
     pub moved_bits: u64,
-    /// Those of them in values of more than 2^14 bits, which leave the caches.
+    /// Those of them in values of more than 2^16 bits, which leave the caches.
     pub wide_bits: u64,
     /// Gates, statements and bits that were looked at to count the others: what counting takes.
     pub counted: u64,
@@ -65,7 +69,7 @@ const BATCH: usize = 8;
 /// What a gate outside of batches takes besides, in the same.
 const SINGLE: usize = 2;
 /// Bits of a value of which a backend no longer keeps all wires in the caches.
-const WIDE: usize = 1 << 14;
+const WIDE: usize = 1 << 16;
 /// What a statement takes besides its bits, in gates.
 const STATEMENT: usize = 64;
 
@@ -278,6 +282,58 @@ impl Gates for Tally {
     }
 }
 
+impl EachLane for Tally {
+    /// One lane counts for all of them, if it is known of all lanes alike what is known.
+    fn each_lane(
+        &mut self,
+        op: WordOp,
+        args: &[(Shape, &Value<u64>)],
+    ) -> Result<Values<u64>, StatsError> {
+        let (lanes, groups) = groups(args);
+        let typical: Option<Vec<_>> = args.iter().map(|arg| typical(*arg)).collect();
+        let Some(typical) = typical.filter(|_| lanes > 1) else {
+            let shapes: Vec<Shape> = args.iter().map(|(shape, _)| *shape).collect();
+            return self.working(work(op, &[], &shapes), |tally| each_lane(tally, op, args));
+        };
+        let words: Vec<_> = typical.iter().map(|(shape, value)| (*shape, value)).collect();
+        let results = self.weighted(lanes as u64, groups as u64, |tally| {
+            EachLane::each_lane(tally, op, &words)
+        })?;
+        let bits: usize = results.iter().map(Value::len).sum();
+        self.look(lanes * bits)?;
+        Ok(results.into_iter().map(|result| result.repeated(lanes)).collect())
+    }
+}
+
+/// One lane for all lanes: each bit as deep as the deepest of them, or known. None if it is known in some
+/// lanes only, or differs.
+fn typical((shape, value): (Shape, &Value<u64>)) -> Option<(Shape, Value<u64>)> {
+    let width = shape.width as usize;
+    let word = match value {
+        Value::Secret(depths) => {
+            let mut deepest = depths[..width].to_vec();
+            for lane in depths.chunks(width).skip(1) {
+                deepest.iter_mut().zip(lane).for_each(|(most, depth)| *most = *depth.max(most));
+            }
+            Value::Secret(deepest)
+        }
+        Value::Mixed(bits) => {
+            let mut word = bits[..width].to_vec();
+            for lane in bits.chunks(width).skip(1) {
+                for (most, bit) in word.iter_mut().zip(lane) {
+                    match (most, bit) {
+                        (Folded::Wire(most), Folded::Wire(depth)) => *most = *depth.max(most),
+                        (most, bit) if most == bit => {}
+                        _ => return None,
+                    }
+                }
+            }
+            Value::of(word)
+        }
+    };
+    Some((Shape::word(shape.width), word))
+}
+
 impl Machine for Tally {
     fn step(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.statements, self.weight, 1);
@@ -354,7 +410,7 @@ impl Machine for Tally {
             let values = run_block(module, tally, &mut inner, body, args)?;
             values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         })?;
-        let whole = |value: Vec<u64>| Value::Secret(value.repeat(trips as usize));
+        let whole = |value: Vec<u64>| Value::Secret(value).repeated(trips as usize);
         Ok(results.into_iter().map(whole).collect())
     }
 

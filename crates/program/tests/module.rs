@@ -26,6 +26,36 @@ fn counts_are_those_of_the_stream() {
     assert!(stats.depth >= u64::from(counts.and_depth));
 }
 
+#[test]
+fn counts_of_many_lanes_are_those_of_the_stream() {
+    let text = "cenote 1\nprogram p \"\"\ninput a: garbler uint 300xb9\ninput b: evaluator uint b9\n\
+        input c: garbler uint 300xb1\n{\n\
+        %3 = mul %0, %1\n\
+        %4 = zext{width=20} %3\n\
+        %5 = zext{width=20} %0\n\
+        %6, %7 = divrem %4, %5\n\
+        %8 = const 300xb20 all 0x00fff\n\
+        %9 = mulfulls %6, %8\n\
+        %10 = const b40 0x0000000123\n\
+        %11 = put{at=7} %9, %10\n\
+        %12 = mux %2, %11, %9\n\
+        %13 = lts %12, %11\n\
+        %14 = isqrt %9\n\
+        %15 = for 5 (%14) { |%16| %17 = lanes{at=0 + 3*i0, count=1, stride=1} %9 %18 = put{at=0 + 2*i0} %16, %17 yield %18 }\n\
+        }\noutput x: both uint %13\noutput y: both uint %15\n";
+    let module = Module::parse_text(text).unwrap();
+    let stats = module.stats().unwrap();
+    let counts = Counter::count(&module.stream().unwrap());
+    assert_eq!((stats.ands, stats.xors, stats.nots), (counts.and, counts.xor, counts.not));
+    assert_eq!(stats.batches, counts.and_batches);
+    assert!(stats.depth >= u64::from(counts.and_depth));
+    // One lane is looked at of those that are alike.
+    assert!(stats.counted < 2 * stats.ands, "{} for {}", stats.counted, stats.ands);
+    // A put into what is used up moves no more than it puts.
+    let whole = 9 + 5 * 20 + 5 * 40 + 1;
+    assert_eq!(stats.moved_bits, 300 * whole + 40 + 5 * (40 + 40));
+}
+
 /// Squares, side by side, of numbers of 4 bits, plus a number both know and one they do not.
 fn squares() -> Module {
     let mut b = Builder::new("squares", "").unwrap();

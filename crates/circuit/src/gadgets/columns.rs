@@ -25,6 +25,12 @@ impl<W: Clone> Columns<W> {
         self.constant.len()
     }
 
+    /// Makes room for `bits` more bits.
+    pub(super) fn reserve(&mut self, bits: usize) {
+        self.bits.reserve(bits);
+        self.places.reserve(bits);
+    }
+
     /// Adds `bits` times 2^`from`.
     pub(super) fn add(&mut self, bits: &[W], from: usize) {
         let count = self.width().saturating_sub(from).min(bits.len());
@@ -170,7 +176,8 @@ fn full_adder_layer<G: Gates>(
     layer: &Layer<G::Wire>,
 ) -> Result<Layer<G::Wire>, G::Error> {
     let width = layer.ends.len();
-    let (mut a, mut b, mut c) = (vec![], vec![], vec![]);
+    let room = || Vec::with_capacity(layer.bits.len().min(ALONE * width) / 3);
+    let (mut a, mut b, mut c) = (room(), room(), room());
     let mut carrying = 0;
     // Sums and carries of the columns that are added in place.
     let mut alone = vec![];

@@ -162,6 +162,7 @@ fn agreements<G: Gates>(
     b: &[G::Wire],
     below: usize,
 ) -> Result<(), G::Error> {
+    columns.reserve((a.len() + 2) * (b.len() + 2));
     for (j, b) in not_bits(g, b)?.iter().enumerate() {
         let row = &a[usize::from(j == 0)..a.len().min(below.saturating_sub(j))];
         columns.add(&g.xor_many(row, &vec![b.clone(); row.len()])?, j.saturating_sub(1));
