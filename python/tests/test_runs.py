@@ -196,7 +196,7 @@ def test_prices_are_those_of_the_measured_machine(tmp_path, monkeypatch):
     typical = made.price("wrk")
     assert typical["machine"] is None
 
-    speed = {"setup_s": 1.0, "made_s": 0.0, "evaluated_s": 0.0, "batch_s": 0.0, "linear_s": 0.0, "linear_batch_s": 0.0}
+    speed = {"setup_s": 1.0, "made_s": 0.0, "evaluated_s": 0.0, "batch_s": 0.0, "linear_s": 0.0, "linear_batch_s": 0.0, "call_s": 0.0}
     speed |= {"moved_s": 0.0, "wide_s": 0.0, "statement_s": 0.0, "input_s": [0.0, 0.0]}
     figures = {"version": MACHINE, **dict.fromkeys(("plain", "yao", "wrk", "jimu"), speed), "counted_s": 0.0, "process_bytes": 0}
     kept = tmp_path / "cache" / "cenote" / "machine.json"

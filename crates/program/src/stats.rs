@@ -30,6 +30,8 @@ pub struct Stats {
     pub batches: u64,
     /// Batches of exclusive ors; each negation is one as well.
     pub linear_batches: u64,
+    /// Batches of either kind that are no gate alone.
+    pub calls: u64,
     /// Multiplexers by their number of bits; their conjunctions are in `ands` as well.
     pub muxes: BTreeMap<u32, u64>,
     /// Bits of values that are alive at once, at most.
@@ -137,6 +139,7 @@ impl Stats {
         raise(&mut self.depth, other.depth);
         raise(&mut self.batches, other.batches);
         raise(&mut self.linear_batches, other.linear_batches);
+        raise(&mut self.calls, other.calls);
         for (width, count) in &other.muxes {
             raise(self.muxes.entry(*width).or_default(), *count);
         }
@@ -167,6 +170,11 @@ impl Tally {
         self.look(count)?;
         add(&mut self.stats.ands, self.weight, count as u64);
         Ok(())
+    }
+
+    fn call(&mut self) -> Result<(), StatsError> {
+        add(&mut self.stats.calls, self.batch_weight, 1);
+        self.look(BATCH)
     }
 
     fn deeper(&mut self, a: u64, b: u64) -> u64 {
@@ -222,7 +230,7 @@ impl Gates for Tally {
     }
 
     fn xor_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
-        self.look(BATCH)?;
+        self.call()?;
         self.linear(a.len().min(b.len()))?;
         Ok(a.iter().zip(b).map(|(a, b)| *a.max(b)).collect())
     }
@@ -244,21 +252,26 @@ impl Gates for Tally {
     }
 
     fn and_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
-        self.look(BATCH)?;
+        self.call()?;
         self.conjunctions(a.len().min(b.len()))?;
         self.batch(a.len().min(b.len()));
         Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
     }
 
     fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, StatsError> {
-        self.look(BATCH)?;
+        self.call()?;
         self.conjunctions(bits.len())?;
         self.batch(bits.len());
+        if let Some(width) = bits.len().checked_div(selects.len()) {
+            let muxes = self.stats.muxes.entry(width as u32).or_default();
+            add(muxes, self.weight, selects.len() as u64);
+        }
         let mut out = Vec::with_capacity(bits.len());
         for (select, run) in runs(selects, bits) {
-            let muxes = self.stats.muxes.entry(run.len() as u32).or_default();
-            add(muxes, self.weight, 1);
-            out.extend(run.iter().map(|bit| self.deeper(*select, *bit)));
+            out.extend(run.iter().map(|bit| *select.max(bit)));
+        }
+        for depth in &mut out {
+            *depth = self.deeper(*depth, *depth);
         }
         Ok(out)
     }
@@ -270,7 +283,7 @@ impl Gates for Tally {
         on_false: &[u64],
     ) -> Result<Vec<u64>, StatsError> {
         let count = on_true.len().min(on_false.len());
-        self.look(BATCH)?;
+        self.call()?;
         self.conjunctions(count)?;
         self.batch(count);
         self.linear(count)?;

@@ -27,12 +27,13 @@ enum Probe {
     LinearBatch,
     Evaluated,
     Batch,
+    Call,
     Wide,
     Input(Role),
 }
 
 impl Probe {
-    const ALL: [Probe; 10] = [
+    const ALL: [Probe; 11] = [
         Probe::Start,
         Probe::Moved,
         Probe::Statement,
@@ -40,6 +41,7 @@ impl Probe {
         Probe::LinearBatch,
         Probe::Evaluated,
         Probe::Batch,
+        Probe::Call,
         Probe::Wide,
         Probe::Input(Role::Garbler),
         Probe::Input(Role::Evaluator),
@@ -54,7 +56,7 @@ impl Probe {
             Backend::Jimu => trips / 8,
         };
         let bits = match backend {
-            Backend::Plain | Backend::Yao => 1 << 18,
+            Backend::Plain | Backend::Yao => 1 << 20,
             Backend::Wrk => 1 << 17,
             Backend::Jimu => 1 << 16,
         };
@@ -64,8 +66,9 @@ impl Probe {
             Probe::Statement => repeated(100_000, 1, "concat %3"),
             Probe::Linear => repeated(500, 8192, "xor %3, %4"),
             Probe::LinearBatch => repeated(500, 4096, "not %3"),
-            Probe::Evaluated => repeated(slow(24), 8192, "and %3, %4"),
+            Probe::Evaluated => repeated(slow(24).max(16), 8192, "and %3, %4"),
             Probe::Batch => repeated(slow(48), 4096, "neg %3"),
+            Probe::Call => repeated(slow(400), 32, "mul %3, %4"),
             Probe::Wide => merging(slow(4).max(2)),
             Probe::Input(owner) => {
                 let owner = owner.name();
@@ -167,7 +170,7 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
     let dir = TempDir::with_prefix("cenote-calibrate-")
         .map_err(|error| Failure::internal(format!("a directory for programs: {error}")))?;
     let bar = progress::bar((Backend::ALL.len() * Probe::ALL.len()) as u64, "measuring");
-    let mut machine = Machine::TYPICAL;
+    let mut machine = Machine { counted_s: counting()?, ..Machine::TYPICAL };
     for backend in Backend::ALL {
         let mut lessons = Lessons::default();
         for probe in Probe::ALL {
@@ -180,26 +183,25 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
         }
         *machine.speed_mut(backend) = lessons.speed;
     }
-    machine.counted_s = counting()?;
     bar.finish_and_clear();
     Ok(machine)
 }
 
-/// Seconds of counting a gate of a program.
+/// Seconds of counting a gate of a program. A process has no memory at first and some later: a mean.
 fn counting() -> Result<f64, Failure> {
-    let text = "cenote 1\nprogram probe \"measures this machine\"\ninput a: garbler bits 8192xb16\n\
-                {\n%1 = transpose{rows=2} %0\n%2 = lt %0, %1\n%3 = mux %2, %0, %1\n\
-                %4 = add %3, %1\n%5 = sum{width=16, groups=1} %4\n\
-                %6 = sum{width=14, groups=1} %2\n}\n\
+    let text = "cenote 1\nprogram probe \"measures this machine\"\n\
+                input a: garbler bits 8192xb16\ninput b: garbler bits 8192xb1\n\
+                {\n%2 = transpose{rows=2} %0\n%3 = mux %1, %0, %2\n%4 = xor %3, %2\n\
+                %5 = sum{width=29, groups=1} %4\n%6 = sum{width=14, groups=1} %1\n}\n\
                 output c: both bits %5\noutput d: both bits %6\n";
     let module = Module::parse_text(text).map_err(|e| Failure::internal(e.to_string()))?;
-    let mut least = f64::INFINITY;
+    let start = Instant::now();
+    let mut counted = 0;
     for _ in 0..RUNS {
-        let start = Instant::now();
         let stats = module.stats().map_err(|error| Failure::internal(error.to_string()))?;
-        least = least.min(start.elapsed().as_secs_f64() / stats.counted as f64);
+        counted += stats.counted;
     }
-    Ok(least)
+    Ok(start.elapsed().as_secs_f64() / counted as f64)
 }
 
 /// What the probes so far told of a backend.
@@ -254,6 +256,7 @@ impl Lessons {
                 }
             }
             Probe::Batch => speed.batch_s = each(stats.batches as f64),
+            Probe::Call => speed.call_s = each(stats.calls as f64),
             Probe::Input(owner) => {
                 // Reading inputs and what is prepared for them comes before they are brought in.
                 let explained = speed.setup_s + made + speed.online(plan, demand);
@@ -308,7 +311,11 @@ mod tests {
                     Probe::Evaluated => {
                         assert!(linear == 0 && stats.ands > 1000 * stats.batches);
                     }
-                    Probe::Batch => assert!(stats.ands > 1 << 13 && stats.ands == stats.batches),
+                    Probe::Batch => {
+                        assert!(stats.ands > 1 << 13 && stats.ands == stats.batches);
+                        assert!(stats.calls < stats.batches / 100);
+                    }
+                    Probe::Call => assert!(stats.calls > 100 && stats.calls > stats.ands / 200),
                     Probe::Input(owner) => {
                         let own = [stats.garbler_input_bits, stats.evaluator_input_bits];
                         assert!(own[owner as usize] > 1000 && own[1 - owner as usize] == 0);

@@ -9,7 +9,7 @@ use super::{Demand, Flow, Plan};
 use crate::session::Backend;
 
 /// Version of the stored form of a [`Machine`]; files of another one are measured again.
-pub const MACHINE_VERSION: u32 = 2;
+pub const MACHINE_VERSION: u32 = 3;
 
 /// What was measured of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub struct Speed {
     pub linear_s: f64,
     /// A batch of those, besides them.
     pub linear_batch_s: f64,
+    /// A batch of either kind that is no gate alone, besides them.
+    pub call_s: f64,
     /// A bit that a statement gives.
     pub moved_s: f64,
     /// What a bit of a value takes besides that if the value leaves the caches.
@@ -65,6 +67,7 @@ impl Speed {
             + stats.batches as f64 * self.batch_s
             + (stats.xors as f64 + stats.nots as f64) * self.linear_s
             + stats.linear_batches as f64 * self.linear_batch_s
+            + stats.calls as f64 * self.call_s
             + stats.moved_bits as f64 * self.moved_s
             + stats.wide_bits as f64 * self.wide_s
             + stats.statements as f64 * self.statement_s
@@ -83,6 +86,7 @@ impl Machine {
             batch_s: 8e-9,
             linear_s: 5e-10,
             linear_batch_s: 1.3e-9,
+            call_s: 2e-8,
             moved_s: 1e-10,
             wide_s: 4e-10,
             statement_s: 8e-8,
@@ -95,6 +99,7 @@ impl Machine {
             batch_s: 1.6e-8,
             linear_s: 2e-10,
             linear_batch_s: 1.5e-9,
+            call_s: 1e-7,
             moved_s: 2e-10,
             wide_s: 2.7e-9,
             statement_s: 8e-8,
@@ -107,6 +112,7 @@ impl Machine {
             batch_s: 6e-8,
             linear_s: 2e-8,
             linear_batch_s: 2.4e-9,
+            call_s: 2e-7,
             moved_s: 5.5e-9,
             wide_s: 5e-9,
             statement_s: 1.7e-7,
@@ -119,6 +125,7 @@ impl Machine {
             batch_s: 5e-8,
             linear_s: 2e-8,
             linear_batch_s: 2e-9,
+            call_s: 2e-7,
             moved_s: 5e-9,
             wide_s: 1e-9,
             statement_s: 1.6e-7,
