@@ -29,11 +29,12 @@ enum Probe {
     Batch,
     Call,
     Wide,
+    Pool,
     Input(Role),
 }
 
 impl Probe {
-    const ALL: [Probe; 11] = [
+    const ALL: [Probe; 12] = [
         Probe::Start,
         Probe::Moved,
         Probe::Statement,
@@ -43,6 +44,7 @@ impl Probe {
         Probe::Batch,
         Probe::Call,
         Probe::Wide,
+        Probe::Pool,
         Probe::Input(Role::Garbler),
         Probe::Input(Role::Evaluator),
     ];
@@ -70,6 +72,8 @@ impl Probe {
             Probe::Batch => repeated(slow(48), 4096, "neg %3"),
             Probe::Call => repeated(slow(400), 32, "mul %3, %4"),
             Probe::Wide => merging(slow(4).max(2)),
+            // One multiplexer has a pool filled for the widest cores.
+            Probe::Pool => repeated(1, 64, "mux %0, %3, %4"),
             Probe::Input(owner) => {
                 let owner = owner.name();
                 format!(
@@ -237,7 +241,7 @@ impl Lessons {
     fn learn(&mut self, probe: Probe, plan: &Plan, demand: &Demand, trial: &Trial) {
         let (speed, stats) = (&mut self.speed, &demand.stats);
         let rest = (trial.online_s - self.start_s - speed.online(plan, demand)).max(0.0);
-        let made = plan.made * speed.made_s;
+        let explained = speed.setup_s + plan.made * speed.made_s + speed.online(plan, demand);
         let each = |count: f64| rest / count.max(1.0);
         match probe {
             Probe::Start => {
@@ -257,9 +261,12 @@ impl Lessons {
             }
             Probe::Batch => speed.batch_s = each(stats.batches as f64),
             Probe::Call => speed.call_s = each(stats.calls as f64),
+            Probe::Pool if plan.pool_bytes == 0 => {}
+            Probe::Pool => {
+                speed.pool_s = (trial.wall_s - explained).max(0.0) / plan.pool_bytes as f64;
+            }
             Probe::Input(owner) => {
                 // Reading inputs and what is prepared for them comes before they are brought in.
-                let explained = speed.setup_s + made + speed.online(plan, demand);
                 let rest = (trial.wall_s - explained).max(0.0);
                 let bits = stats.garbler_input_bits + stats.evaluator_input_bits;
                 speed.input_s[owner as usize] = rest / bits.max(1) as f64;
@@ -301,6 +308,7 @@ mod tests {
                         assert!(stats.moved_bits > 1 << 20);
                     }
                     Probe::Wide => assert!(stats.wide_bits >= 1 << 18),
+                    Probe::Pool => assert_eq!(stats.muxes.get(&64), Some(&1)),
                     Probe::Statement => assert!(stats.statements >= 100_000),
                     Probe::Linear => {
                         assert!(stats.ands == 0 && linear > 1000 * stats.linear_batches);

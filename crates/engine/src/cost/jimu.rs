@@ -151,6 +151,8 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     // The garbler knows an item by its number and makes its parts from a seed when it needs them.
     let row = [NUMBER, costs::row_bytes(item, params) as u64];
     let ready = [NUMBER * pool.bucket as u64, costs::ready_bytes(item, params) as u64];
+    let stored = if params.switches.compact { 8 } else { row[1] };
+    plan.pool_bytes = plan.pool_bytes.saturating_add(stored * pool.capacity as u64);
     for (memory, (row, ready)) in plan.memory.iter_mut().zip(row.into_iter().zip(ready)) {
         let kept = if params.switches.compact { 8 } else { row } * pool.capacity as u64;
         let made = ready * buckets as u64 + row * pool.batch as u64;

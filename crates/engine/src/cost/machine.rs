@@ -53,6 +53,8 @@ pub struct Speed {
     pub wide_s: f64,
     /// A statement.
     pub statement_s: f64,
+    /// A byte of filled pools, besides making it.
+    pub pool_s: f64,
     /// An input bit of the garbler and one of the evaluator.
     pub input_s: [f64; 2],
 }
@@ -71,6 +73,7 @@ impl Speed {
             + stats.moved_bits as f64 * self.moved_s
             + stats.wide_bits as f64 * self.wide_s
             + stats.statements as f64 * self.statement_s
+            + plan.pool_bytes as f64 * self.pool_s
             + inputs.iter().zip(self.input_s).map(|(bits, each)| *bits as f64 * each).sum::<f64>()
     }
 }
@@ -90,6 +93,7 @@ impl Machine {
             moved_s: 1e-10,
             wide_s: 4e-10,
             statement_s: 8e-8,
+            pool_s: 0.0,
             input_s: [2e-9; 2],
         },
         yao: Speed {
@@ -103,6 +107,7 @@ impl Machine {
             moved_s: 2e-10,
             wide_s: 2.7e-9,
             statement_s: 8e-8,
+            pool_s: 0.0,
             input_s: [1.6e-8; 2],
         },
         wrk: Speed {
@@ -116,6 +121,7 @@ impl Machine {
             moved_s: 5.5e-9,
             wide_s: 5e-9,
             statement_s: 1.7e-7,
+            pool_s: 0.0,
             input_s: [1.1e-7; 2],
         },
         jimu: Speed {
@@ -129,6 +135,7 @@ impl Machine {
             moved_s: 5e-9,
             wide_s: 1e-9,
             statement_s: 1.6e-7,
+            pool_s: 1e-10,
             input_s: [7.5e-7; 2],
         },
         counted_s: 1e-9,

@@ -55,6 +55,8 @@ pub struct Plan {
     pub made: f64,
     /// Work of ANDs, in units of the backend: ANDs, or members of buckets.
     pub evaluated: f64,
+    /// Bytes of filled pools, at the party that keeps more: all of them are wiped at the end.
+    pub pool_bytes: u64,
     /// Bytes of memory that the garbler and the evaluator need beside what any process has.
     pub memory: [u64; 2],
 }
