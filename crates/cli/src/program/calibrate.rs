@@ -55,7 +55,7 @@ impl Probe {
         let slow = |trips: u32| match backend {
             Backend::Plain | Backend::Yao => 8 * trips,
             Backend::Wrk => trips,
-            Backend::Jimu => trips / 8,
+            Backend::Jimu => trips / 2,
         };
         let bits = match backend {
             Backend::Plain | Backend::Yao => 1 << 20,
