@@ -16,7 +16,6 @@ from ._types import Shape, lanes_of
 from ._values import Index, Secret
 from ._words import W
 
-
 #: Places apart from each other that are written one by one: each changes the array where it is.
 _FEW_PUTS = 8
 

@@ -94,6 +94,13 @@ class Program:
         else:
             Path(path).write_bytes(self.to_bytes())
 
+    def optimised(self, *, depth: bool = False) -> Program:
+        """A program of the same function with no more ANDs: another one, with a digest of its own, that both owners must have.
+
+        ``depth=True`` balances for fewer ANDs one after the other, where that takes no more of them.
+        """
+        return Program(self._native.optimised(depth), self._inputs, self._outputs, self._source)
+
     def cost(self) -> dict[str, Any]:
         """What the program costs on any backend: gates, depth, bits in and out. Loops are counted, not run."""
         try:

@@ -40,6 +40,21 @@ def compiled(name, program, vector):
     return made, dict(zip(made.inputs, vector["inputs"]))
 
 
+@pytest.mark.parametrize(("program", "most"), [("logistic", 13_977), ("tree", 1_231)])
+def test_optimised_programs_need_fewer_conjunctions(program, most):
+    (example,) = (one for one in gallery.examples("credit_scoring") if one.name == program)
+    made = example.compiled()
+    smaller = made.optimised()
+    assert smaller.cost()["ands"] <= most < made.cost()["ands"]
+    assert made.optimised(depth=True).cost()["depth"] <= made.cost()["depth"]
+    assert (smaller.name, smaller.outputs) == (made.name, made.outputs)
+    assert smaller.digest != made.digest
+    typical = shipped.stored_vectors("credit_scoring")[program][0]
+    made, inputs = compiled("credit_scoring", program, typical)
+    # A simulation compares with the Python source too.
+    assert made.optimised().simulate(inputs).value == made.simulate(inputs).value
+
+
 def test_every_folder_is_listed():
     assert sorted(shipped.NAMES) == sorted(path.parent.name for path in shipped.FOLDER.glob("*/program.py"))
 

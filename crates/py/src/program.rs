@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cenote_circuit::Owner;
+use cenote_circuit::optimise::Options;
 use cenote_program::Module;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -119,6 +120,12 @@ impl Program {
         }
         dict.set_item("muxes", stats.muxes)?;
         Ok(dict)
+    }
+
+    /// The same function with no more ANDs; `depth` asks for shallow circuits.
+    fn optimised(&self, py: Python<'_>, depth: bool) -> Program {
+        let options = Options { depth, ..Options::default() };
+        Program::new(py.detach(|| self.module.optimised(&options).0))
     }
 
     /// Outputs for inputs, each as the bytes of its words.
