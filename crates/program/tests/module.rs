@@ -86,3 +86,16 @@ fn maps_run_side_by_side() {
     assert_eq!((stats.ands, stats.xors, stats.nots), (counts.and, counts.xor, counts.not));
     assert_eq!(Module::parse_text(&module.to_text()).unwrap(), module);
 }
+
+#[test]
+fn a_missing_attribute_is_named() {
+    let said = |body: &str| {
+        let text = format!(
+            "cenote 1\nprogram p \"\"\ninput a: garbler uint 4xb8\n{{\n%1 = {body}\n}}\noutput x: both uint %1\n"
+        );
+        Module::parse_text(&text).unwrap_err().to_string()
+    };
+    assert_eq!(said("zext %0"), "5:11: expected `{`: `zext{width=..}`, found `%0`");
+    let sum = "5:17: expected `,`: `sum{width=.., groups=..}`, found `}`";
+    assert_eq!(said("sum{width=9} %0"), sum);
+}

@@ -122,6 +122,7 @@ fn table(json: &Value) -> String {
         if result["measured"].is_object() {
             line(&mut text, "  measured", &result["measured"]);
         }
+        made(&mut text, &result["items"]);
     }
     if json["machine"].is_null() {
         text.push_str(
@@ -129,6 +130,29 @@ fn table(json: &Value) -> String {
         );
     }
     text
+}
+
+/// What is made ahead, and how to do with less of it.
+fn made(text: &mut String, items: &Value) {
+    let items = items.as_array().map_or(&[][..], Vec::as_slice);
+    let words = |item: &Value| {
+        let (what, width) = (item["what"].as_str().unwrap_or_default(), &item["width"]);
+        let lanes = if *width == 1 { String::new() } else { format!(" of {width} ANDs") };
+        let pool = match &item["pool"] {
+            pool if *pool == 0 => String::new(),
+            pool => format!(" (pool: {pool})"),
+        };
+        format!("{} {what}{lanes}{pool}", item["made"])
+    };
+    if !items.is_empty() {
+        let all: Vec<String> = items.iter().map(words).collect();
+        let _ = writeln!(text, "  makes {}", all.join(", "));
+    }
+    if items.iter().any(|item| item["width"] != 1) {
+        text.push_str(
+            "  --no-muxcore makes none of the wide ones, --pool sets the size of the pools\n",
+        );
+    }
 }
 
 fn line(text: &mut String, name: &str, figures: &Value) {

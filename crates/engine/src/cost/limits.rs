@@ -84,8 +84,9 @@ impl Limits {
         if seconds <= self.seconds {
             return Ok(());
         }
+        let digits = if seconds < 1.0 { 4 } else { 1 };
         Err(Excess {
-            figure: format!("{seconds:.1} seconds predicted"),
+            figure: format!("{seconds:.digits$} seconds predicted"),
             limit: format!("{}", self.seconds),
             option: "seconds",
         })

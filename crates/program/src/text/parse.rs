@@ -420,21 +420,31 @@ impl<'t> Parser<'t> {
         let Some(op) = WordOp::by_name(name) else {
             return Err(self.last_expected("an operation"));
         };
-        let mut attrs = Vec::new();
-        if !op.attributes().is_empty() {
-            self.sign('{')?;
-            for (i, attribute) in op.attributes().iter().enumerate() {
-                if i > 0 {
-                    self.sign(',')?;
-                }
-                self.keyword(attribute)?;
-                self.sign('=')?;
-                attrs.push(self.number("a number")?);
-            }
-            self.sign('}')?;
-        }
+        let attrs = self.attributes(op)?;
         let args = self.values(scope)?;
         self.built(start, b.word(op, &attrs, &args))
+    }
+
+    /// The numbers between braces that belong to an operation.
+    fn attributes(&mut self, op: WordOp) -> Parsed<Vec<u32>> {
+        let mut attrs = Vec::new();
+        for (i, attribute) in op.attributes().iter().enumerate() {
+            let sign = if i == 0 { '{' } else { ',' };
+            if !self.is_sign(sign) {
+                let all: Vec<String> =
+                    op.attributes().iter().map(|name| format!("{name}=..")).collect();
+                let all = all.join(", ");
+                return Err(self.expected(&format!("`{sign}`: `{}{{{all}}}`", op.name())));
+            }
+            self.advance();
+            self.keyword(attribute)?;
+            self.sign('=')?;
+            attrs.push(self.number("a number")?);
+        }
+        if !attrs.is_empty() {
+            self.sign('}')?;
+        }
+        Ok(attrs)
     }
 
     fn constant(&mut self, b: &mut Builder) -> Parsed<ValueId> {
