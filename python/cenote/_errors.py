@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import linecache
 import os
 import re
@@ -76,10 +78,15 @@ def of_fault(kind: str, message: str) -> Error:
     return _BY_FAULT.get(kind, InternalError)(message.replace("misuse: ", "", 1) if kind == "misuse" else message)
 
 
+def _of_user(filename: str) -> bool:
+    """Whether a file is the user's: not of this package, nor what Python puts between the two."""
+    return not filename.startswith((_HERE, "<frozen ")) and filename not in (contextlib.__file__, functools.__file__)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame outside this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and not _of_user(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -100,7 +107,7 @@ def endless(error: RecursionError) -> CompileError:
     """A function of secrets that calls itself until Python gives up, with its line."""
     filename, line, trace = "", 0, error.__traceback__
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        if _of_user(trace.tb_frame.f_code.co_filename):
             filename, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return CompileError(

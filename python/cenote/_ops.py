@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _arith as arith
@@ -46,6 +46,15 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 # ---- over an axis -----------------------------------------------------------------------------------------------------------------
 
 
+def _items(x: Any, name: str) -> Secret:
+    """An array, or values of one shape one after the other."""
+    if isinstance(x, Secret):
+        return x
+    if isinstance(x, (str, dict, RecordValue)) or not isinstance(x, Iterable):
+        raise compile_error(f"{name} of {type(x).__name__}: it takes a secret array, or a list of secrets")
+    return arrays.stack(list(x))
+
+
 def _grouped(x: Secret, axis: int | None) -> tuple[Secret, int, tuple[int, ...]]:
     """``x`` with each group of lanes together, the number of groups, the shape of the results."""
     if not x.shape:
@@ -60,8 +69,9 @@ def _grouped(x: Secret, axis: int | None) -> tuple[Secret, int, tuple[int, ...]]
     return moved, groups, shape
 
 
-def sum(x: Secret, axis: int | None = None, width: int | None = None) -> Secret:
+def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     """The sum, wrapping in the width of the items as ``+`` does, or in ``width``. Truth values are counted."""
+    x = _items(x, "sum")
     grouped, groups, shape = _grouped(x, axis)
     each = grouped.size // groups
     if x.elem.kind == "bool":
@@ -88,24 +98,25 @@ def _sums(x: Secret, groups: int) -> list[int]:
     return [builtins.sum(group) for group in _groups(numbers(x.w, x.elem.signed), groups)]
 
 
-def _logical(op: str, x: Secret, axis: int | None) -> Secret:
+def _logical(op: str, x: Any, axis: int | None) -> Secret:
+    x = _items(x, "any, all or parity")
     if x.elem.kind != "bool":
         raise compile_error(f"any, all and parity on {x.elem}: they take Bit, such as array != 0")
     grouped, groups, shape = _grouped(x, axis)
     return Secret(Bit, shape, words.over(op, (groups,), grouped.w, groups, 1))
 
 
-def any(x: Secret, axis: int | None = None) -> Secret:
+def any(x: Any, axis: int | None = None) -> Secret:
     """Whether some bit is set."""
     return _logical("ror", x, axis)
 
 
-def all(x: Secret, axis: int | None = None) -> Secret:
+def all(x: Any, axis: int | None = None) -> Secret:
     """Whether every bit is set."""
     return _logical("rand", x, axis)
 
 
-def parity(x: Secret, axis: int | None = None) -> Secret:
+def parity(x: Any, axis: int | None = None) -> Secret:
     """Whether the number of set bits is odd."""
     return _logical("rxor", x, axis)
 
@@ -127,14 +138,14 @@ def _arg(name: str, x: Secret, axis: int | None) -> tuple[Secret, Secret]:
     return Secret(index, shape, place), Secret(x.elem, shape, value)
 
 
-def argmin(x: Secret, axis: int | None = None) -> Secret:
+def argmin(x: Any, axis: int | None = None) -> Secret:
     """The place of the smallest item, the first of equal ones."""
-    return _arg("argmin", x, axis)[0]
+    return _arg("argmin", _items(x, "argmin"), axis)[0]
 
 
-def argmax(x: Secret, axis: int | None = None) -> Secret:
+def argmax(x: Any, axis: int | None = None) -> Secret:
     """The place of the largest item, the first of equal ones."""
-    return _arg("argmax", x, axis)[0]
+    return _arg("argmax", _items(x, "argmax"), axis)[0]
 
 
 def _extreme(name: str, values: tuple[Any, ...], axis: int | None) -> Secret:
@@ -201,8 +212,9 @@ def _sorted(op: str, first: tuple[int, ...], count: int, keys: Any, others: tupl
         if by is None or others:
             raise compile_error("sort of records takes the field to sort by, as in cn.sort(rows, by='age'), and nothing else")
         return keys.rearranged(by, lambda key, rest: _sorted(op, first, count, key, rest, descending, None))
-    if not isinstance(keys, Secret):
-        raise compile_error(f"sort of {type(keys).__name__}: it takes a secret array")
+    if by is not None:
+        raise compile_error(f"sort of words by {by!r}: only records have fields; leave `by` out")
+    keys = _items(keys, "sort")
     packed, layout = _packed(keys, others)
     attrs = (*first, 0, keys.elem.width, int(keys.elem.signed), int(descending))
     w = words.one(op, attrs, (packed,), count, packed.width)

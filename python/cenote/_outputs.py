@@ -209,6 +209,9 @@ class _Collector:
         if not isinstance(result, Secret):
             if isinstance(result, (RecordValue, dict)):
                 raise self._error(path, f"is a {type(result).__name__}, annotated is {type_name(of)}")
+            if isinstance(result, (tuple, list)) and any(isinstance(part, (Secret, RecordValue)) for part in result):
+                remedy = "make it one array with cn.stack" if shape else "annotate each part, as in -> tuple[cn.Both[..], cn.Garbler[..]]"
+                raise self._error(path, f"is a {type(result).__name__} of {len(result)}, annotated is {type_name(of)}: {remedy}")
             result = constant(result, elem)
             result = Secret(elem, shape, full(result, shape)) if result.shape != shape and not result.shape else result
         if (result.elem, result.shape) != (elem, shape):

@@ -580,6 +580,11 @@ const MALFORMED_AIGER: &[Malformed] = &[
         b"aag 2 2 0 0 0\n2\n2\n",
         "3:1: literal 2 is defined twice; give every variable one definition",
     ),
+    (
+        "a",
+        b"aag 1 1 0 0 0\n2\ni0 fir",
+        "3:1: the last line has no end; fetch the whole file, or end the line",
+    ),
     ("a", b"aag 1 1 0 0 0\n2 2\n", "2:1: this is no input; write the even literal of an input"),
     ("a", b"aag 1 1 0 0 0\nx2\n", "2:1: `x2` is no number; write the even literal of an input"),
     (

@@ -313,6 +313,15 @@ fn a_wrong_clause_of_a_match_has_a_place() {
 }
 
 #[test]
+fn a_cause_comes_before_its_consequence() {
+    let source = "fn due(x: u8) -> u8 { x }\npub fn main(x: u8, y: u8) -> u8 {\n  deu(x) ^ y\n}";
+    let said = refused(source, &Options::default());
+    assert_eq!(said, "a.garble.rs:3:3: Unknown identifier 'deu' (and 1 more)");
+    let said = refused("fn main(x: u8, y: u8) -> u8 { x }", &Options::default());
+    assert!(said.ends_with("never used; write `pub fn` for what is compiled"), "{said}");
+}
+
+#[test]
 fn nesting_has_an_end() {
     let body = |expression: String| format!("pub fn main(x: u8, y: u8) -> u8 {{ {expression} }}");
     let many = |open: &str, times: usize, close: &str| {

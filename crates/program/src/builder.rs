@@ -589,7 +589,7 @@ impl Builder {
     ) -> Result<Vec<ValueId>, BuildError> {
         self.function_name(name)?;
         ensure(self.frames.len() <= MAX_NESTING, || {
-            format!("functions are nested more than {MAX_NESTING} deep")
+            format!("functions are nested more than {MAX_NESTING} deep: does one use itself?")
         })?;
         self.room(params.len())?;
         params.iter().try_for_each(|shape| check_shape(*shape))?;

@@ -250,7 +250,7 @@ fn functions_and_circuits() {
     assert_eq!(open, "blocks of the function are still open");
     let deep =
         refused(|b, _| (0..40).try_for_each(|i| b.begin_function(&format!("f{i}"), &[]).map(drop)));
-    assert_eq!(deep, "functions are nested more than 32 deep");
+    assert_eq!(deep, "functions are nested more than 32 deep: does one use itself?");
     let many = refused(|b, _| {
         (0..5000).try_for_each(|i| {
             b.begin_function(&format!("f{i}"), &[])?;

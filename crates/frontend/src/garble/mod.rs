@@ -101,6 +101,9 @@ fn asked(program: &TypedProgram) -> Vec<(String, &Type, MetaInfo)> {
     asked
 }
 
+/// What Garble says of a function that nothing calls.
+const UNUSED: &str = "is declared but never used";
+
 struct Compiler<'c> {
     file: &'c str,
     source: &'c str,
@@ -184,7 +187,12 @@ impl Compiler<'_> {
             other => vec![(None, other.prettify(self.source))],
         };
         let more = found.len().saturating_sub(1);
-        let (place, mut what) = found.into_iter().next().unwrap_or_default();
+        // A function is not used, in Garble's eyes, if what should call it has an error.
+        let cause = found.iter().position(|(_, what)| !what.contains(UNUSED)).unwrap_or(0);
+        let (place, mut what) = found.into_iter().nth(cause).unwrap_or_default();
+        if what.contains(UNUSED) {
+            what.push_str("; write `pub fn` for what is compiled");
+        }
         if more > 0 {
             what = format!("{what} (and {more} more)");
         }

@@ -16,6 +16,8 @@ pub(super) struct Reader<'a> {
 pub(super) struct Line<'a> {
     pub(super) at: usize,
     pub(super) bytes: &'a [u8],
+    /// Whether it has an end, or the file ends within it.
+    pub(super) ended: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -52,7 +54,7 @@ impl<'a> Reader<'a> {
     pub(super) fn line(&mut self) -> Option<Line<'a>> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-        let line = Line { at: self.at, bytes: &rest[..end] };
+        let line = Line { at: self.at, bytes: &rest[..end], ended: end < rest.len() };
         self.at += (end + 1).min(rest.len());
         Some(line)
     }

@@ -23,6 +23,13 @@ pub(super) fn read(reader: &mut Reader<'_>, header: &Header) -> Result<Names, Pa
         if bytes == b"c" {
             break;
         }
+        if !line.ended {
+            return Err(reader.error(
+                line.at,
+                "the last line has no end",
+                "fetch the whole file, or end the line",
+            ));
+        }
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(reader.error(line.at, "a symbol is not text", SHAPE));
         };
