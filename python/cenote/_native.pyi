@@ -80,6 +80,7 @@ def run_party(
     backend: str,
     pool: int | None,
     rho: int,
+    muxcore: bool,
     progress: Progress,
     connection: Connection,
 ) -> dict[str, Any]: ...
@@ -88,6 +89,7 @@ def price(
     backend: str,
     pool: int | None,
     rho: int,
+    muxcore: bool,
     rtt_ms: float,
     mbit: float | None,
     machine: str | os.PathLike[str] | None,

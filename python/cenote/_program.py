@@ -114,6 +114,7 @@ class Program:
         *,
         pool: int | None = None,
         rho: int = 40,
+        muxcore: bool = True,
         rtt_ms: float = 0.0,
         mbit: float | None = None,
         machine: str | os.PathLike[str] | None = None,
@@ -125,13 +126,13 @@ class Program:
         this one if that command ran on it, else a typical server. ``machine`` of the result is the file, or ``None``.
         """
         try:
-            return _native.price(self._native, backend, _pool(backend, pool), rho, rtt_ms, mbit, machine)
+            return _native.price(self._native, backend, _pool(backend, pool), rho, muxcore, rtt_ms, mbit, machine)
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
-    def _check_limits(self, backend: str, pool: int | None, rho: int, limits: Mapping[str, float] | None) -> None:
+    def _check_limits(self, backend: str, pool: int | None, rho: int, muxcore: bool, limits: Mapping[str, float] | None) -> None:
         try:
-            _native.check_limits(self._native, backend, pool, rho, dict(limits or {}))
+            _native.check_limits(self._native, backend, pool, rho, muxcore, dict(limits or {}))
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
@@ -171,7 +172,7 @@ class Program:
         :meth:`run_local` for ``limits``.
         """
         encoded = self._encoded({**(inputs or {}), **more})
-        self._check_limits("plain", None, 40, limits)
+        self._check_limits("plain", None, 40, True, limits)
         found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
         found_overflow: list[Overflow] | None = None
         if self._source is not None and overflow:
@@ -192,6 +193,7 @@ class Program:
         backend: str = "wrk",
         pool: int | None = None,
         rho: int = 40,
+        muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         limits: Mapping[str, float] | None = None,
@@ -201,7 +203,8 @@ class Program:
 
         Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
         ``"plain"``; ``pool`` the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
-        statistical security in bits: 40, 64 or 80.
+        statistical security in bits: 40, 64 or 80. ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for
+        multiplexers, which take hundreds of megabytes: better for small programs.
 
         A program that is predicted to take more than a limit raises :class:`LimitError` before it runs. The limits are those of
         the command: ``ands``, ``bytes``, ``seconds``, ``memory``, ``live_bits``, ``statements``, ``moved_bits``; ``limits`` has
@@ -210,8 +213,8 @@ class Program:
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
         kept = _pool(backend, pool)
-        options = {"backend": backend, "pool": kept, "rho": rho}
-        self._check_limits(backend, kept, rho, limits)
+        options = {"backend": backend, "pool": kept, "rho": rho, "muxcore": muxcore}
+        self._check_limits(backend, kept, rho, muxcore, limits)
         total = int(self.cost()["ands"])
         reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
@@ -464,6 +467,7 @@ class ProgramFunction:
         backend: str = "wrk",
         pool: int | None = None,
         rho: int = 40,
+        muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         limits: Mapping[str, float] | None = None,
@@ -471,7 +475,7 @@ class ProgramFunction:
     ) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and runs both parties with the others."""
         made, inputs = self._with_inputs(values)
-        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, progress=progress, timeout=timeout, limits=limits)
+        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, muxcore=muxcore, progress=progress, timeout=timeout, limits=limits)
 
     def __repr__(self) -> str:
         return f"<program function {self.__name__}>"

@@ -51,6 +51,7 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
             spec["backend"],
             spec["pool"],
             spec["rho"],
+            spec["muxcore"],
             progress,
             _native.Connection.standard_input(),
         )

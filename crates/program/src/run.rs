@@ -186,6 +186,12 @@ pub(crate) trait Machine: EachLane {
         Ok(())
     }
 
+    /// Takes note of bits that are copied besides.
+    fn copied(&mut self, bits: usize) -> Result<(), Self::Error> {
+        let _ = bits;
+        Ok(())
+    }
+
     /// Does what takes about `amount` steps, whether gates show it or not.
     fn working<T>(
         &mut self,
@@ -491,6 +497,8 @@ pub(crate) fn run_block<M: Machine>(
             drop(env.remove(*id));
         }
     }
+    let copied = |id: &&ValueId| block.captured.binary_search(id).is_ok();
+    machine.copied(block.results.iter().filter(copied).map(|id| env.get(*id).len()).sum())?;
     let results = env.results(block);
     // What the block did not read would stay until its next run, or for good.
     for id in block.params() {
@@ -507,11 +515,7 @@ fn run_statement<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     let args = &statement.args;
     let shape = |id: ValueId| env.shapes[id.index()];
-    machine.step(match &statement.op {
-        // What is used up is changed where it is.
-        Op::Put(_) if statement.uses_up(0) => shape(args[1]).bits(),
-        _ => statement.results().map(|id| shape(id).bits()).sum(),
-    })?;
+    machine.step(touched(statement, shape))?;
     let value = match &statement.op {
         Op::Const(constant) => Value::known((0..constant.shape.bits()).map(|i| constant.bit(i))),
         Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
@@ -529,7 +533,10 @@ fn run_statement<M: Machine>(
             let (Some(value), Some(part)) = (operands.next(), operands.next()) else {
                 unreachable!("the builder takes two operands")
             };
-            opaque_if_moving(machine, at, value.replaced(start, part))?
+            // Wires in wires are replaced where they are.
+            let value = opaque_if_moving(machine, at, value)?;
+            let part = opaque_if_moving(machine, at, part)?;
+            value.replaced(start, part)
         }
         Op::Gather(indices) => env.get(args[0]).gather(shape(args[0]).width as usize, indices),
         Op::Reveal => {
@@ -556,6 +563,24 @@ fn run_statement<M: Machine>(
         }
     };
     Ok(vec![value])
+}
+
+/// Bits that a statement gives, reads as a whole or copies.
+fn touched(statement: &Statement, shape: impl Fn(ValueId) -> Shape) -> usize {
+    let args = &statement.args;
+    let results: usize = statement.results().map(|id| shape(id).bits()).sum();
+    let copied =
+        |place: usize| if statement.uses_up(place) { 0 } else { shape(args[place]).bits() };
+    match &statement.op {
+        // What is used up is changed where it is.
+        Op::Put(_) => shape(args[1]).bits() + copied(0),
+        Op::Word(WordOp::Slice, _) => results,
+        Op::Word(..) => args.iter().map(|id| shape(*id).bits()).fold(results, usize::max),
+        Op::For { .. } | Op::Map { .. } | Op::Call(_) => {
+            (0..args.len()).map(copied).fold(results, usize::saturating_add)
+        }
+        _ => results,
+    }
 }
 
 fn gates<M: Machine>(

@@ -50,7 +50,7 @@ pub struct Stats {
     pub revealed_bits: u64,
     /// Statements that are executed.
     pub statements: u64,
-    /// Bits that all statements together give or change: what is moved about in memory.
+    /// Bits that all statements together give, read or copy: what is moved about in memory.
     pub moved_bits: u64,
     /// Those of them in values of more than 2^16 bits, which leave the caches.
     pub wide_bits: u64,
@@ -350,11 +350,16 @@ fn typical((shape, value): (Shape, &Value<u64>)) -> Option<(Shape, Value<u64>)> 
 impl Machine for Tally {
     fn step(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.statements, self.weight, 1);
+        self.look(STATEMENT)?;
+        self.copied(bits)
+    }
+
+    fn copied(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.moved_bits, self.weight, bits as u64);
         if bits > WIDE {
             add(&mut self.stats.wide_bits, self.weight, bits as u64);
         }
-        self.look(STATEMENT + bits)
+        self.look(bits)
     }
 
     /// Of the steps announced and the gates looked at, the more count.
@@ -409,9 +414,18 @@ impl Machine for Tally {
         trips: u32,
         body: &Block,
     ) -> Result<Values<u64>, StatsError> {
+        // Every iteration gets a copy of what it sees of the blocks around.
+        let captured: usize = body.captured.iter().map(|id| env.get(*id).len()).sum();
+        self.look(captured)?;
+        add(
+            &mut self.stats.moved_bits,
+            self.weight.saturating_mul(u64::from(trips)),
+            captured as u64,
+        );
         let mut args = Vec::with_capacity(mapped.len());
         for value in mapped {
             let value = wires(self, value)?;
+            self.look(value.len())?;
             let bits = value.len() / trips as usize;
             let deepest = |bit: usize| value.iter().skip(bit).step_by(bits).max().copied();
             args.push(Value::Secret((0..bits).map(|bit| deepest(bit).unwrap_or(0)).collect()));

@@ -195,3 +195,39 @@ fn maps_among_many_values() {
     assert_eq!((stats.nots, stats.statements), (2 * count, 2 * count + count));
     assert_eq!(module.evaluate(&[vec![true, false]]), [[true, false]]);
 }
+
+/// Statements that give little and read, copy or see much are counted by that, however many there are.
+#[test]
+fn statements_that_read_much_are_counted_by_what_they_read() {
+    let head = "input x: garbler uint 2xb1\ninput y: evaluator uint 65536xb16\n{\n";
+    let shown = "%d = lanes{at=0, count=1, stride=1}";
+    let cases = [
+        ("", format!("%z = eq %1, %1\n")),
+        (
+            "",
+            format!(
+                "%z = map 2 (%0) {{ |%a| {shown} %1 %q = slice{{lo=0, width=1}} %d yield %q }}\n"
+            ),
+        ),
+        ("", format!("%z = map 2 (%1) {{ |%a| {shown} %a yield %d }}\n")),
+        (
+            "function f (%p: 65536xb16) {\n%d = lanes{at=0, count=1, stride=1} %p\nyield %d\n}\n",
+            "%z = call f (%1)\n".to_owned(),
+        ),
+        ("", "%i = const b16 0x1234\n%z = lookup %1, %i\n".to_owned()),
+        ("", "%z = for 9 (%1) { |%a| yield %1 }\n".to_owned()),
+    ];
+    for (function, body) in cases {
+        let text = |times: usize| {
+            let lines: String = (0..times)
+                .map(|i| body.replace("%z", &format!("%z{i}")).replace("%i", &format!("%i{i}")))
+                .collect();
+            format!(
+                "cenote 1\nprogram p \"\"\n{function}{head}{lines}}}\noutput z: both uint %z0\noutput y: both uint %1\n"
+            )
+        };
+        let one = module(&text(1)).stats().unwrap();
+        assert!(one.moved_bits >= 1 << 20 && one.counted >= 1 << 20, "{body}: {one:?}");
+        assert_eq!(stats(&text(70)).unwrap_err(), REFUSED, "{body}");
+    }
+}

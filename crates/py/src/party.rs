@@ -105,7 +105,7 @@ struct Report {
 
 /// Runs one party to its end; the peer is at the other end of the connection.
 #[pyfunction]
-#[pyo3(signature = (program, role, inputs, backend, pool, rho, progress, connection))]
+#[pyo3(signature = (program, role, inputs, backend, pool, rho, muxcore, progress, connection))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn run_party<'py>(
     py: Python<'py>,
@@ -115,6 +115,7 @@ pub(crate) fn run_party<'py>(
     backend: &str,
     pool: Option<u64>,
     rho: u32,
+    muxcore: bool,
     progress: &Progress,
     connection: &Connection,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -123,7 +124,7 @@ pub(crate) fn run_party<'py>(
         let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
         let own = own_bits(&module, role, &inputs)?;
         let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
-        let config = config(backend, pool, rho, ands)?;
+        let config = config(backend, pool, rho, muxcore, ands)?;
         let end = connection.end().take().ok_or_else(taken)?;
         let channel = unix_channel(end)?;
         run(&module, role, own, channel, &config, &done)
@@ -166,6 +167,7 @@ pub(crate) fn config(
     backend: &str,
     pool: Option<u64>,
     rho: u32,
+    muxcore: bool,
     ands: u64,
 ) -> Result<SessionConfig, Fault> {
     let rho = match rho {
@@ -181,7 +183,12 @@ pub(crate) fn config(
         (None, Backend::Jimu) => PoolChoice::Kept(JIMU_POOL),
         (None, _) => PoolChoice::OneShot(ands),
     };
-    Ok(SessionConfig { backend, pool, rho, jimu: JimuSwitches::DEFAULT })
+    Ok(SessionConfig {
+        backend,
+        pool,
+        rho,
+        jimu: JimuSwitches { muxcore, ..JimuSwitches::DEFAULT },
+    })
 }
 
 /// The pool of a run with jimu that names none, as of the command: filled in about a second.
