@@ -575,6 +575,10 @@ fn touched(statement: &Statement, shape: impl Fn(ValueId) -> Shape) -> usize {
         // What is used up is changed where it is.
         Op::Put(_) => shape(args[1]).bits() + copied(0),
         Op::Word(WordOp::Slice, _) => results,
+        // Layers of adders, each two thirds of the one before.
+        Op::Word(WordOp::Sum | WordOp::SumS, _) => {
+            results.saturating_add(3 * shape(args[0]).bits())
+        }
         Op::Word(..) => args.iter().map(|id| shape(*id).bits()).fold(results, usize::max),
         Op::For { .. } | Op::Map { .. } | Op::Call(_) => {
             (0..args.len()).map(copied).fold(results, usize::saturating_add)

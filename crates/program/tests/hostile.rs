@@ -202,7 +202,7 @@ fn statements_that_read_much_are_counted_by_what_they_read() {
     let head = "input x: garbler uint 2xb1\ninput y: evaluator uint 65536xb16\n{\n";
     let shown = "%d = lanes{at=0, count=1, stride=1}";
     let cases = [
-        ("", format!("%z = eq %1, %1\n")),
+        ("", "%z = eq %1, %1\n".to_owned()),
         (
             "",
             format!(
