@@ -475,7 +475,9 @@ class ProgramFunction:
     ) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and runs both parties with the others."""
         made, inputs = self._with_inputs(values)
-        return made.run_local(inputs, backend=backend, pool=pool, rho=rho, muxcore=muxcore, progress=progress, timeout=timeout, limits=limits)
+        return made.run_local(
+            inputs, backend=backend, pool=pool, rho=rho, muxcore=muxcore, progress=progress, timeout=timeout, limits=limits
+        )
 
     def __repr__(self) -> str:
         return f"<program function {self.__name__}>"
