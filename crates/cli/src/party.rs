@@ -141,10 +141,9 @@ impl Work {
         role: Role,
         done: &AtomicU64,
     ) -> Result<Report, Failure> {
-        let mut prg = Prg::from_os();
-        self.agree(&mut channel, role, &mut prg).inspect_err(|_| channel.abort())?;
+        self.agree(&mut channel, role).inspect_err(|_| channel.abort())?;
         let config = self.security.config(self.ands)?;
-        let mut session = Session::open(channel, role, &config, prg)?;
+        let mut session = Session::open(channel, role, &config)?;
         let outcome = match &self.computation {
             Computation::Circuit(circuit) => {
                 let bound = Bound { work: self, circuit };
@@ -169,10 +168,10 @@ impl Work {
 
     /// Names everything that the two command lines could differ in, so that one refusal tells all;
     /// what follows binds the same values again.
-    fn agree(&self, channel: &mut Channel, role: Role, prg: &mut Prg) -> Result<(), Fault> {
+    fn agree(&self, channel: &mut Channel, role: Role) -> Result<(), Fault> {
         let Work { computation, signature, to, security, excess, .. } = self;
         let handshake = handshake(computation, signature, *to, *security, excess.as_ref());
-        let agreed = handshake.run(channel, role, prg.bytes32()).map(drop);
+        let agreed = handshake.run(channel, role, Prg::from_os().bytes32()).map(drop);
         let fault = match (agreed, &self.excess) {
             (Err(Fault::Policy(_)) | Ok(()), Some(excess)) => {
                 return Err(Fault::Policy(format!("the program takes too much: {excess}")));

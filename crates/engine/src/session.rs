@@ -110,12 +110,21 @@ enum Inner {
 }
 
 impl Session {
-    /// Agrees with the peer on `config` and sets the backend up. `prg` is this side's randomness.
+    /// Agrees with the peer on `config` and sets the backend up, with fresh randomness of the operating system.
     ///
     /// # Errors
     /// `Policy`, on both sides, when the configurations differ or are unsound; faults of the set-up.
     /// The connection is closed then.
-    pub fn open(
+    pub fn open(channel: Channel, role: Role, config: &SessionConfig) -> Result<Session, Fault> {
+        Session::open_seeded(channel, role, config, Prg::from_os())
+    }
+
+    /// [`Session::open`] with randomness of the caller's, for tests: a seed that is used twice repeats Delta, and
+    /// a peer that saw the first session knows it. `cargo xtask lint` keeps it out of programs.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_seeded(
         mut channel: Channel,
         role: Role,
         config: &SessionConfig,

@@ -11,7 +11,7 @@ use cenote_engine::{
     SessionConfig, role_of,
 };
 use cenote_net::{Channel, Phase, unix_channel};
-use cenote_prim::{Prg, keep_freed_memory};
+use cenote_prim::keep_freed_memory;
 use cenote_program::Module;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -202,7 +202,7 @@ fn run(
     config: &SessionConfig,
     done: &AtomicU64,
 ) -> Result<Report, Fault> {
-    let mut session = Session::open(channel, role, config, Prg::from_os())?;
+    let mut session = Session::open(channel, role, config)?;
     let outcome = session.run(&Metered { job: ModuleJob::new(module, role, own)?, done })?;
     let (counters, claims) = (session.counters(), session.claims());
     session.close();

@@ -407,7 +407,7 @@ pub fn cancelled_while_blocked(backend: Backend) {
     let result = std::thread::scope(|scope| {
         let config = smallest(backend);
         let open = scope.spawn(move || {
-            Session::open(garbler, Role::Garbler, &config, prg_of(Role::Garbler, 1)).err()
+            Session::open_seeded(garbler, Role::Garbler, &config, prg_of(Role::Garbler, 1)).err()
         });
         std::thread::sleep(Duration::from_millis(50));
         canceller.cancel();
@@ -452,7 +452,7 @@ pub fn differing_sessions_are_refused_on_both_sides(backend: Backend) {
     let open = |configs: [SessionConfig; 2], roles: [Role; 2]| {
         run_pair(|channel, side| {
             let i = side as usize;
-            Session::open(channel, roles[i], &configs[i], prg_of(side, 11)).map(|_| ())
+            Session::open_seeded(channel, roles[i], &configs[i], prg_of(side, 11)).map(|_| ())
         })
     };
     let own = smallest(backend);
@@ -544,7 +544,8 @@ pub fn slow_line(backend: Backend) {
 pub fn vanished_peer(backend: Backend) {
     let (garbler, evaluator) = pair_with_limit(Duration::from_secs(30));
     drop(evaluator);
-    let open = Session::open(garbler, Role::Garbler, &smallest(backend), prg_of(Role::Garbler, 1));
+    let open =
+        Session::open_seeded(garbler, Role::Garbler, &smallest(backend), prg_of(Role::Garbler, 1));
     assert!(matches!(open.err(), Some(Fault::Transport(_))));
 }
 
@@ -556,7 +557,7 @@ pub fn nothing_is_held_back(backend: Backend) {
         let finished = AtomicUsize::new(0);
         let (garbler, evaluator) = crate::run_pair_over(pair_with_limit(limit), |channel, role| {
             let config = with_pool(backend, PoolChoice::Kept(1100));
-            let mut session = Session::open(channel, role, &config, prg_of(role, 16))?;
+            let mut session = Session::open_seeded(channel, role, &config, prg_of(role, 16))?;
             if step == 1 {
                 session.fill()?;
             }

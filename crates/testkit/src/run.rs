@@ -60,7 +60,7 @@ pub fn sessions_over<T: Send>(
     party: impl Fn(&mut Session, Role) -> Result<T, Fault> + Sync,
 ) -> (Result<T, Fault>, Result<T, Fault>) {
     run_pair_over(channels, |channel, role| {
-        let mut session = Session::open(channel, role, config, prg_of(role, seed))?;
+        let mut session = Session::open_seeded(channel, role, config, prg_of(role, seed))?;
         let result = party(&mut session, role)?;
         session.close();
         Ok(result)

@@ -106,7 +106,7 @@ fn serve(
     seed: u128,
 ) -> (Vec<Outputs>, Option<Fault>) {
     let mut outputs = Vec::new();
-    let mut session = match Session::open(channel, role, config, prg_of(role, seed)) {
+    let mut session = match Session::open_seeded(channel, role, config, prg_of(role, seed)) {
         Ok(session) => session,
         Err(fault) => return (outputs, Some(fault)),
     };

@@ -144,12 +144,13 @@ fn play(row: &CheatRow, seed: u128) -> (Ending, Result<Vec<bool>, Fault>) {
         if role == row.by {
             return (None, Some(Puppet::play(channel, role, &inputs, row.cheat, seed)));
         }
-        let honest = Session::open(channel, role, &smallest(Backend::Wrk), prg_of(role, seed))
-            .and_then(|mut session| {
-                let output = run_program(&mut session, &program, &inputs, Receivers::Both)?;
-                session.close();
-                Ok(output)
-            });
+        let honest =
+            Session::open_seeded(channel, role, &smallest(Backend::Wrk), prg_of(role, seed))
+                .and_then(|mut session| {
+                    let output = run_program(&mut session, &program, &inputs, Receivers::Both)?;
+                    session.close();
+                    Ok(output)
+                });
         (Some(honest), None)
     });
     let (cheater, honest) =

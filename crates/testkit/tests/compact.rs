@@ -196,7 +196,7 @@ fn every_bit_that_comes_again_is_compared() {
 fn one_side_alone_does_not_store_its_pool() {
     let open = |channel: Channel, role: Role| {
         let config = config(400, Rho::Bits40, role == Role::Garbler);
-        Session::open(channel, role, &config, prg_of(role, 8)).map(drop)
+        Session::open_seeded(channel, role, &config, prg_of(role, 8)).map(drop)
     };
     let (garbler, evaluator) = cenote_testkit::run_pair_over(mem_pair(), open);
     for end in [garbler, evaluator] {

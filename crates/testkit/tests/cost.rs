@@ -79,7 +79,7 @@ output z: both bits %2
 /// A session with one job: its traffic seen from the garbler.
 fn session(config: &SessionConfig, module: &Module) -> Traffic {
     let ends = run_pair_over(patient_pair(), |channel, role| {
-        let mut session = Session::open(channel, role, config, prg_of(role, 7))?;
+        let mut session = Session::open_seeded(channel, role, config, prg_of(role, 7))?;
         let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
         let own = own.map(|port| vec![true; port.shape.bits()]).collect();
         session.run(&ModuleJob::new(module, role, own)?)?;

@@ -178,7 +178,7 @@ fn aborts(cheat: Cheat, by: Role, bit: bool, trials: u64) -> u64 {
                 return Puppet::play(channel, role, &inputs, cheat, seed).map(|_| ());
             }
             let prg = prg_of(role, seed);
-            let mut session = Session::open(channel, role, &smallest(Backend::Wrk), prg)?;
+            let mut session = Session::open_seeded(channel, role, &smallest(Backend::Wrk), prg)?;
             run_program(&mut session, &program, &inputs, Receivers::Both)?;
             session.close();
             Ok::<_, Fault>(())

@@ -77,7 +77,7 @@ fn the_hash_of_higher_bounds_computes_the_same() {
 /// How a session ends that the sides open with these configurations.
 fn open(configs: [SessionConfig; 2]) -> [Result<(), Fault>; 2] {
     let (garbler, evaluator) = run_pair(|channel, role: Role| {
-        Session::open(channel, role, &configs[role as usize], prg_of(role, 11)).map(|_| ())
+        Session::open_seeded(channel, role, &configs[role as usize], prg_of(role, 11)).map(|_| ())
     });
     [garbler, evaluator]
 }

@@ -37,7 +37,7 @@ fn record(
     let (mut garbler, evaluator) = patient_pair();
     let recording = garbler.record();
     let ends = run_pair_over((garbler, evaluator), |channel, role| {
-        let mut session = Session::open(channel, role, &config, prg_of(role, seed))?;
+        let mut session = Session::open_seeded(channel, role, &config, prg_of(role, seed))?;
         for inputs in requests {
             session.run(&program_job(&program, role, inputs, to)?)?;
         }

@@ -194,7 +194,7 @@ impl Scene {
     fn run(&self, channel: Channel, role: Role) -> Result<bool, Fault> {
         let program = TestProgram(Kind::Small);
         let inputs = program.inputs(SEED);
-        let mut session = Session::open(channel, role, &self.config, prg_of(role, SEED))?;
+        let mut session = Session::open_seeded(channel, role, &self.config, prg_of(role, SEED))?;
         let output = run_program(&mut session, &program, &inputs, self.to)?;
         session.close();
         Ok(output == expected(&Clear::eval(&program, &inputs), self.to, role))

@@ -147,7 +147,7 @@ fn recorded(config: &SessionConfig, program: TestProgram, to: Receivers) -> Vec<
     let (mut garbler, evaluator) = patient_pair();
     let recording = garbler.record();
     let ends = run_pair_over((garbler, evaluator), |channel, role| {
-        let mut session = Session::open(channel, role, config, prg_of(role, 3))?;
+        let mut session = Session::open_seeded(channel, role, config, prg_of(role, 3))?;
         run_program(&mut session, &program, &inputs, to)?;
         let traffic = session.counters().total();
         session.close();
@@ -528,7 +528,7 @@ fn digest(backend: Backend) -> TranscriptDigest {
     garbler.enable_transcript();
     let ends = run_pair_over((garbler, evaluator), |channel, role| {
         let prg = prg_of(role, 2026);
-        let mut session = Session::open(channel, role, &smallest(backend), prg)?;
+        let mut session = Session::open_seeded(channel, role, &smallest(backend), prg)?;
         for request in 0..2 {
             run_program(&mut session, &program, &program.inputs(request), Receivers::Both)?;
         }

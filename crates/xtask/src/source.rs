@@ -16,6 +16,10 @@ const MAX_FUNCTION: usize = 60;
 
 /// Crates whose business includes `unsafe` (SIMD).
 const UNSAFE_CRATES: &[&str] = &["prim"];
+/// Crates that may open a session with randomness of the caller's: a seed used twice gives Delta away.
+const SEEDING_CRATES: &[&str] = &["engine", "testkit"];
+/// What opens such sessions.
+const SEEDED: &[&str] = &["open_seeded", "YaoSession", "WrkSession", "JimuSession"];
 /// Crates that are programs and print.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
 const PRINTS: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!"];
@@ -63,6 +67,9 @@ fn check_file(path: &str, text: &str) -> Vec<String> {
         let place = format!("{path}:{}", number + 1);
         if has_word(line, "unsafe") {
             found.extend(check_unsafe(krate, &place, &lines, number));
+        }
+        if !SEEDING_CRATES.contains(&krate) && SEEDED.iter().any(|word| has_word(line, word)) {
+            found.push(format!("{place}: a session without fresh randomness: use Session::open"));
         }
         if is_test || number >= own {
             continue;
@@ -268,6 +275,16 @@ mod tests {
             "fn f() {}\n\n#[cfg(test)]\nmod tests {\n    fn g() {\n        println!();\n    }\n}\n";
         assert_eq!(breaches("crates/net/src/a.rs", in_tests), 0);
         assert_eq!(breaches("crates/net/src/a.rs", "fn f() {\n    x().unwrap();\n}\n"), 1);
+    }
+
+    #[test]
+    fn sessions_of_programs_have_fresh_randomness() {
+        let seeded = "fn f() {\n    Session::open_seeded(channel, role, &config, prg);\n}\n";
+        assert_eq!(breaches("crates/cli/src/bench/a.rs", seeded), 1);
+        assert_eq!(breaches("crates/py/src/a.rs", "use engine::backends::wrk::WrkSession;\n"), 1);
+        assert_eq!(breaches("crates/cli/tests/a.rs", seeded), 1);
+        assert_eq!(breaches("crates/testkit/src/a.rs", seeded), 0);
+        assert_eq!(breaches("crates/cli/src/a.rs", "fn f() {\n    Session::open(c, r);\n}\n"), 0);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use cenote_circuit::gadgets::{Aes128Key, aes128_many};
 use cenote_circuit::{Counter, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session};
 use cenote_net::Channel;
+use cenote_prim::Block;
 use cenote_prim::aes::Aes128;
-use cenote_prim::{Block, Prg};
 use serde_json::{Value, json};
 
 use super::{Setting, measure, securities, summary, wrong};
@@ -161,7 +161,7 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let program = AesBlocks { blocks };
     let ands = Counter::count(&program).and;
-    let mut session = Session::open(channel, role, &security.config(ands)?, Prg::from_os())?;
+    let mut session = Session::open(channel, role, &security.config(ands)?)?;
     let mut report = Report::default();
     let value = match role {
         Role::Garbler => KEY,

@@ -3,7 +3,6 @@
 use cenote_circuit::{Clear, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session};
 use cenote_net::Channel;
-use cenote_prim::Prg;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
@@ -61,7 +60,7 @@ pub(crate) fn party(
     ands: u64,
     security: Security,
 ) -> Result<Report, Failure> {
-    let mut session = Session::open(channel, role, &security.config(ands)?, Prg::from_os())?;
+    let mut session = Session::open(channel, role, &security.config(ands)?)?;
     let mut report = Report::default();
     if security.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);

@@ -106,7 +106,7 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let module = work.module()?;
     let config = security.config(compile::stats(&module)?.ands)?;
-    let mut session = Session::open(channel, role, &config, Prg::from_os())?;
+    let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
     if security.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);

@@ -167,7 +167,7 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let config = security.config(0)?;
     let cores = cores(&jimu_of(&config)?, width);
-    let mut session = Session::open(channel, role, &config, Prg::from_os())?;
+    let mut session = Session::open(channel, role, &config)?;
     let fill = Fill::of(&mut session, |session| {
         cores.into_iter().try_for_each(|core| session.fill_pool(core))?;
         // What inputs and outputs take.

@@ -3,7 +3,6 @@
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::{Role, Session};
 use cenote_net::Channel;
-use cenote_prim::Prg;
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary};
@@ -114,7 +113,7 @@ pub(crate) fn party(
     security: Security,
 ) -> Result<Report, Failure> {
     let items = pool(security, width)?.batch;
-    let mut session = Session::open(channel, role, &security.config(0)?, Prg::from_os())?;
+    let mut session = Session::open(channel, role, &security.config(0)?)?;
     let mut report = Report::default();
     let fill = Fill::of(&mut session, |session| session.fill_pool(width))?;
     report.fill = Some(Fill { stored_bytes: session.stored_bytes(width)?, ..fill });

@@ -19,7 +19,6 @@ use cenote_net::{
     tcp_listen, tls_accept, tls_connect,
 };
 use cenote_pool::Occupancy;
-use cenote_prim::Prg;
 
 use super::jobs::aes::Aes;
 use super::jobs::maximum::{Maximum, best};
@@ -214,7 +213,7 @@ impl Server {
             rho: Rho::Bits40,
             jimu: JimuSwitches::DEFAULT,
         };
-        let mut session = Session::open(channel, self.role, &config, Prg::from_os())?;
+        let mut session = Session::open(channel, self.role, &config)?;
         let claims = session.claims();
         let event = Event::Opened {
             session: hex(&session.id()),

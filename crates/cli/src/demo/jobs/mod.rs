@@ -147,8 +147,7 @@ pub(crate) mod tests {
             jimu: JimuSwitches::DEFAULT,
         };
         let party = |channel, role: Role| {
-            let prg = Prg::new(Block::new(role as u128));
-            let mut session = Session::open(channel, role, &config, prg).expect("opens");
+            let mut session = Session::open(channel, role, &config).expect("opens");
             session.run(&job(role)).map(|outcome| outcome.output)
         };
         let (garbler, evaluator) = mem_pair();
