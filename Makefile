@@ -5,8 +5,10 @@ BENCH ?= and --backend wrk --ands 1000000
 # Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
 FUZZ ?= codec
 FUZZ_SECONDS ?= 60
+# Which mutants `make mutants` plays, by the starts of their ids; all if empty.
+MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz
+.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz mutants
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,3 +52,6 @@ bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 fuzz: ## fuzz one target: make fuzz FUZZ=bristol FUZZ_SECONDS=600
 	mkdir -p fuzz/target/found/$(FUZZ)
 	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) target/found/$(FUZZ) corpus/$(FUZZ) -- -max_total_time=$(FUZZ_SECONDS)
+
+mutants: ## take each security check away in a copy, one at a time: a test must fail; MUTANTS="wrk. ot." for some
+	$(CARGO) --locked xtask mutants $(MUTANTS)

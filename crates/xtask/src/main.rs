@@ -1,10 +1,12 @@
-//! House keeping of the repository: `cargo xtask lint` and `cargo xtask test`.
+//! House keeping of the repository: `cargo xtask lint`, `cargo xtask test`, `cargo xtask mutants`.
 //!
-//! `lint` checks what the compiler cannot: which crate may depend on which, and the house rules
-//! about source files. `test` runs every check there is, in one order, and ends with one line of
-//! counts.
+//! `lint` checks what the compiler cannot: which crate may depend on which, the house rules about
+//! source files, the list of mutants. `test` runs every check there is, in one order, and ends with
+//! one line of counts. `mutants` takes security checks away one by one and demands that a test
+//! fails.
 
 mod edges;
+mod mutants;
 mod python;
 mod source;
 mod suite;
@@ -12,7 +14,8 @@ mod suite;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask lint | test [STEP]...";
+const USAGE: &str =
+    "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +23,7 @@ fn main() -> ExitCode {
     let passed = match arguments.split_first() {
         Some((command, [])) if command == "lint" => report(&lint(&root)),
         Some((command, steps)) if command == "test" => suite::run(&root, steps),
+        Some((command, wanted)) if command == "mutants" => mutants::run(&root, wanted),
         _ => {
             eprintln!("{USAGE}\nsteps: {}", suite::step_names().join(" "));
             return ExitCode::from(2);
@@ -28,10 +32,11 @@ fn main() -> ExitCode {
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// All breaches of the layer and source rules, as printable lines.
+/// All breaches of the layer and source rules and in the list of mutants, as printable lines.
 fn lint(root: &Path) -> Vec<String> {
     let mut breaches = edges::check(root);
     breaches.extend(source::check(root));
+    breaches.extend(mutants::check(root));
     breaches
 }
 

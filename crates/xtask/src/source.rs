@@ -40,14 +40,13 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     found
 }
 
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
+/// Rust files at or below `path`.
+pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if path.is_file() && path.extension().is_some_and(|e| e == "rs") {
+        files.push(path.to_owned());
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        collect(&entry.path(), files);
     }
 }
 

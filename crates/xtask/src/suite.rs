@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
         },
     },
     Step { name: "tests", run: tests },
+    Step { name: "mutants", run: |root, _| super::mutants::run_one(root) },
     Step {
         name: "docs",
         run: |root, _| {
@@ -121,7 +122,7 @@ fn tests(root: &Path, counts: &mut Counts) -> bool {
 
 impl Counts {
     /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
-    fn add(&mut self, line: &str) {
+    pub(crate) fn add(&mut self, line: &str) {
         let Some((_, numbers)) =
             line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
         else {

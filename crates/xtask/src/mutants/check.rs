@@ -1,0 +1,158 @@
+//! What the list of mutants must hold, as far as it can be seen without building.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use super::list::{self, Mutant};
+use super::tree::apply;
+use crate::source;
+
+/// Crates that have checks of their own; each of these checks needs a mutant.
+const CHECKING: &[&str] = &["engine", "ot", "net", "pool"];
+/// Those whose list is complete.
+const COMPLETE: &[&str] = &[];
+
+/// Breaches in `mutants/*.toml`.
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let layers = match list::layers(root) {
+        Ok(layers) => layers,
+        Err(error) => return vec![error],
+    };
+    let rules = layers.iter().flat_map(|layer| layer.rules.keys().cloned()).collect();
+    let mutants: Vec<Mutant> = layers.into_iter().flat_map(|layer| layer.mutants).collect();
+    let mut found = check_ids(&mutants);
+    for mutant in &mutants {
+        let breaches = check_edits(root, mutant).into_iter().chain(check_test(root, &mutant.test));
+        found.extend(breaches.map(|breach| format!("mutants: {}: {breach}", mutant.id)));
+    }
+    let (all, complete) = (checks_of(root, CHECKING), checks_of(root, COMPLETE));
+    found.extend(check_coverage(&mutants, &all, &complete, &rules));
+    found
+}
+
+fn check_ids(mutants: &[Mutant]) -> Vec<String> {
+    let mut times = BTreeMap::new();
+    for mutant in mutants {
+        *times.entry(&mutant.id).or_insert(0) += 1;
+    }
+    let twice = times.into_iter().filter(|(_, times)| *times > 1);
+    twice.map(|(id, times)| format!("mutants: {id}: {times} entries")).collect()
+}
+
+/// Edits that do not fit; several of one file build on each other.
+fn check_edits(root: &Path, mutant: &Mutant) -> Vec<String> {
+    let mut texts = BTreeMap::new();
+    let edits = mutant.edits.iter().filter_map(|edit| {
+        let read = || fs::read_to_string(root.join(&edit.file)).unwrap_or_default();
+        let text = texts.entry(&edit.file).or_insert_with(read);
+        apply(edit, text).map(|changed| *text = changed).err()
+    });
+    edits.collect()
+}
+
+/// What is wrong with the arguments of `cargo test`: they name one target, and a test in it.
+fn check_test(root: &Path, test: &str) -> Option<String> {
+    let words: Vec<&str> = test.split_whitespace().collect();
+    let (target, rest) = match words.as_slice() {
+        ["-p", krate, "--lib", rest @ ..] => (format!("{}/src", krate_folder(krate)), rest),
+        ["-p", krate, "--test", name, rest @ ..] => {
+            (format!("{}/tests/{name}.rs", krate_folder(krate)), rest)
+        }
+        _ => return Some(format!("-p CRATE, --lib or --test NAME, a test; not {test}")),
+    };
+    let Some(filter) = rest.first().filter(|filter| !filter.starts_with('-')) else {
+        return Some(format!("names no test: {test}"));
+    };
+    let name = filter.rsplit("::").next().unwrap_or(filter);
+    let mut files = Vec::new();
+    source::collect(&root.join(&target), &mut files);
+    let here = |path| fs::read_to_string(path).is_ok_and(|text: String| text.contains(name));
+    (!files.iter().any(here)).then(|| format!("no test {name} in {target}"))
+}
+
+fn krate_folder(krate: &str) -> String {
+    format!("crates/{}", krate.trim_start_matches("cenote-"))
+}
+
+/// Ids of checks in the sources: `Misbehaved("id")` and constants whose name ends in CHECK.
+fn checks_of(root: &Path, crates: &[&str]) -> BTreeSet<String> {
+    let mut files = Vec::new();
+    for name in crates {
+        source::collect(&root.join("crates").join(name).join("src"), &mut files);
+    }
+    let texts = files.iter().flat_map(fs::read_to_string);
+    texts.flat_map(|text| checks_in(&text)).collect()
+}
+
+fn checks_in(text: &str) -> Vec<String> {
+    let ids = ["Misbehaved(\"", "_CHECK: &str = \""].map(|marker| {
+        let ids = text.split(marker).skip(1).filter_map(|rest| rest.split('"').next());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    });
+    ids.concat()
+}
+
+/// Checks without a mutant, and mutants of what is neither a check nor a rule.
+fn check_coverage(
+    mutants: &[Mutant],
+    checks: &BTreeSet<String>,
+    complete: &BTreeSet<String>,
+    rules: &BTreeSet<String>,
+) -> Vec<String> {
+    let removed: BTreeSet<String> = mutants.iter().map(|mutant| mutant.check.clone()).collect();
+    let bare = complete.union(rules).filter(|check| !removed.contains(*check));
+    let strange =
+        removed.iter().filter(|check| !checks.contains(*check) && !rules.contains(*check));
+    bare.map(|check| format!("mutants: {check} has no mutant"))
+        .chain(strange.map(|check| format!("mutants: {check} is neither a check nor a rule")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutant(id: &str, check: &str) -> Mutant {
+        let (id, check) = (id.into(), check.into());
+        Mutant { id, check, edits: vec![], test: String::new(), hangs: false }
+    }
+
+    #[test]
+    fn every_check_has_a_mutant_and_every_mutant_a_check() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let (checks, rules) = (names(&["a.b", "c"]), names(&["rule"]));
+        let mutants = [mutant("1", "a.b"), mutant("2", "c"), mutant("3", "rule")];
+        assert!(check_coverage(&mutants, &checks, &checks, &rules).is_empty());
+        assert!(check_ids(&mutants).is_empty());
+        assert_eq!(check_coverage(&mutants[1..], &checks, &checks, &rules).len(), 1);
+        assert_eq!(check_coverage(&mutants[..2], &checks, &checks, &rules).len(), 1);
+        assert_eq!(check_coverage(&mutants, &checks, &checks, &names(&[])).len(), 1);
+        let twice = [mutant("1", "a.b"), mutant("1", "c")];
+        assert_eq!(check_ids(&twice).len(), 1);
+    }
+
+    #[test]
+    fn checks_are_found_in_sources() {
+        let text = "Err(Fault::Misbehaved(\"a.b\")) const OF_CHECK: &str = \"c\"; \"d\"";
+        assert_eq!(checks_in(text), ["a.b", "c"]);
+    }
+
+    #[test]
+    fn tests_are_found_by_target_and_name() {
+        let root = crate::repository_root();
+        let own = "-p cenote-xtask --lib tests_are_found_by_target_and_name";
+        assert_eq!(check_test(&root, own), None);
+        let other = "-p cenote-testkit --test adversary every_check_has_a_row -- --exact";
+        assert_eq!(check_test(&root, other), None);
+        for wrong in [
+            "-p cenote-testkit --test adversary no_such_test",
+            "-p cenote-testkit --test no_such_file every_check_has_a_row",
+            "-p cenote-testkit --test adversary",
+            "-p cenote-testkit --test adversary -- --exact",
+            "-p cenote-testkit every_check_has_a_row",
+        ] {
+            assert!(check_test(&root, wrong).is_some(), "{wrong}");
+        }
+    }
+}

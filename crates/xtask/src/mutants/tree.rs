@@ -1,0 +1,162 @@
+//! The copy of the sources in which mutants are played.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::list::Edit;
+
+/// Folders that are no sources where git cannot say so.
+const NO_SOURCES: &[&str] = &["target", ".git", ".venv"];
+
+/// A copy of the sources of a repository.
+pub(super) struct Tree(PathBuf);
+
+impl Tree {
+    /// Makes the copy at `place`, or brings it up to date. What is the same stays untouched, so
+    /// that it need not be built again.
+    pub(super) fn of(root: &Path, place: &Path) -> Result<Tree, String> {
+        let sources = sources(root);
+        let copied = copy(root, place, &sources).and_then(|()| clear(place, place, &sources));
+        copied.map_err(|error| format!("{}: {error}", place.display()))?;
+        Ok(Tree(place.to_owned()))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Runs `step` while `edits` are made.
+    pub(super) fn with<T>(&self, edits: &[Edit], step: impl FnOnce() -> T) -> Result<T, String> {
+        let mut before = Vec::new();
+        let made = edits.iter().try_for_each(|edit| {
+            let path = self.0.join(&edit.file);
+            let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+            let changed = apply(edit, &text)?;
+            before.push((path.clone(), text));
+            fs::write(&path, changed).map_err(|error| error.to_string())
+        });
+        let result = made.map(|()| step());
+        // In reverse: two edits may be of one file. Writing it anew also tells cargo by its date.
+        for (path, text) in before.iter().rev() {
+            fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        result
+    }
+}
+
+/// The text with the edit made.
+pub(super) fn apply(edit: &Edit, text: &str) -> Result<String, String> {
+    let Edit { file, find, replace } = edit;
+    match text.matches(find).count() {
+        _ if find == replace => Err(format!("{}: replaces a text by itself", file.display())),
+        1 => Ok(text.replacen(find, replace, 1)),
+        times => Err(format!("{}: {times} times, not once: {find}", file.display())),
+    }
+}
+
+/// Paths of the sources: what git tracks or would, else all that is there.
+fn sources(root: &Path) -> BTreeSet<PathBuf> {
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let output = Command::new("git").args(list).current_dir(root).output();
+    let names = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let mut found: BTreeSet<PathBuf> = names
+        .iter()
+        .flat_map(|names| names.split_terminator('\0'))
+        .map(PathBuf::from)
+        .filter(|path| root.join(path).is_file())
+        .collect();
+    // A copy without a repository of its own may lie in another one.
+    if !found.contains(Path::new("Cargo.toml")) {
+        found.clear();
+        walk(root, root, &mut found);
+    }
+    found
+}
+
+fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let skipped = NO_SOURCES.iter().any(|name| entry.file_name() == *name);
+        if path.is_dir() && !skipped {
+            walk(root, &path, found);
+        } else if path.is_file() {
+            found.extend(path.strip_prefix(root).map(Path::to_path_buf));
+        }
+    }
+}
+
+fn copy(root: &Path, place: &Path, sources: &BTreeSet<PathBuf>) -> io::Result<()> {
+    for path in sources {
+        let (from, to) = (root.join(path), place.join(path));
+        let content = fs::read(from)?;
+        if fs::read(&to).is_ok_and(|old| old == content) {
+            continue;
+        }
+        fs::create_dir_all(to.parent().unwrap_or(place))?;
+        fs::write(to, content)?;
+    }
+    Ok(())
+}
+
+/// Removes what is no source any more.
+fn clear(place: &Path, folder: &Path, sources: &BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            clear(place, &path, sources)?;
+        } else if path.strip_prefix(place).is_ok_and(|path| !sources.contains(path)) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(find: &str, replace: &str) -> Edit {
+        Edit { file: "crates/a.rs".into(), find: find.into(), replace: replace.into() }
+    }
+
+    #[test]
+    fn an_edit_fits_once_and_changes_something() {
+        assert_eq!(apply(&edit("b", "x"), "abc").unwrap(), "axc");
+        assert!(apply(&edit("b", "x"), "abcb").unwrap_err().contains("2 times"));
+        assert!(apply(&edit("b", "x"), "ac").unwrap_err().contains("0 times"));
+        assert!(apply(&edit("b", "b"), "abc").is_err());
+    }
+
+    #[test]
+    fn the_copy_follows_and_edits_are_undone() {
+        let root = tempfile::tempdir().unwrap();
+        let source = root.path().join("source");
+        let write = |name: &str, text: &str| {
+            let path = source.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("Cargo.toml", "");
+        write("crates/a.rs", "abc");
+        write("crates/old.rs", "");
+        write("target/big", "");
+        let place = root.path().join("copy");
+        Tree::of(&source, &place).unwrap();
+        fs::remove_file(source.join("crates/old.rs")).unwrap();
+        // As an interrupted run leaves it.
+        fs::write(place.join("crates/a.rs"), "xbc").unwrap();
+        let tree = Tree::of(&source, &place).unwrap();
+        let now = || fs::read_to_string(place.join("crates/a.rs")).unwrap();
+        assert_eq!(now(), "abc");
+        assert!(!place.join("crates/old.rs").exists() && !place.join("target").exists());
+
+        assert_eq!(tree.with(&[edit("a", "x"), edit("xb", "y")], now), Ok("yc".into()));
+        assert_eq!(now(), "abc");
+        assert!(tree.with(&[edit("a", "x"), edit("z", "y")], now).is_err());
+        assert_eq!(now(), "abc");
+        assert_eq!(fs::read_to_string(source.join("crates/a.rs")).unwrap(), "abc");
+    }
+}
