@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::Occupancy;
-use cenote_prim::{Prg, SessionId};
+use cenote_prim::{Prg, SessionId, wipe_stack};
 
 use crate::backends::jimu::{self, JimuParams, JimuSwitches};
 use crate::backends::{plain, wrk, yao};
@@ -95,11 +95,18 @@ pub struct Outcome<T> {
 
 /// One party's end of a session with a peer: serves jobs one after the other. A fault ends it.
 pub struct Session {
+    /// Boxed, so that a session that moves leaves no copy of its keys behind.
     inner: Inner,
     role: Role,
-    prg: Prg,
+    prg: Box<Prg>,
     id: [u8; 32],
     failed: bool,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        wipe_stack();
+    }
 }
 
 enum Inner {
@@ -125,6 +132,19 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_seeded(
+        channel: Channel,
+        role: Role,
+        config: &SessionConfig,
+        prg: Prg,
+    ) -> Result<Session, Fault> {
+        let opened = Session::set_up(channel, role, config, prg);
+        // Setting up moves keys through many frames.
+        wipe_stack();
+        opened
+    }
+
+    #[inline(never)]
+    fn set_up(
         mut channel: Channel,
         role: Role,
         config: &SessionConfig,
@@ -150,7 +170,7 @@ impl Session {
                 Inner::Jimu(Box::new(open))
             }
         };
-        let mut session = Session { inner, role, prg, id, failed: false };
+        let mut session = Session { inner, role, prg: Box::new(prg), id, failed: false };
         session.guarded(|_| Ok(()))?;
         Ok(session)
     }
@@ -349,3 +369,6 @@ fn agree_on_session(
 ) -> Result<Agreed, Fault> {
     session_handshake(config)?.run(channel, role, prg.bytes32())
 }
+
+#[cfg(test)]
+mod remains;

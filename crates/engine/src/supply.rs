@@ -254,8 +254,12 @@ impl Supply {
     ) -> Result<(), Fault> {
         let bucket = self.params.bucket;
         let differences = bucket::differences(members, bucket);
-        let (macs, keys): (Vec<Block>, Vec<Block>) =
-            differences.map(|share| (share.mac, share.key)).unzip();
+        let opened = members.len() / bucket * (bucket - 1);
+        let (mut macs, mut keys) = (secret_room(opened), secret_room(opened));
+        for share in differences {
+            macs.push(share.mac);
+            keys.push(share.key);
+        }
         let own = self.openings.open(&macs);
         channel.send(tags::BUCKET_OPEN, &own)?;
         let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
@@ -296,8 +300,8 @@ impl Supply {
 /// Fresh shares; wiped when dropped.
 #[derive(Default)]
 struct Made {
-    macs: Vec<Block>,
-    keys: Vec<Block>,
+    macs: Secret<Vec<Block>>,
+    keys: Secret<Vec<Block>>,
 }
 
 impl Made {
@@ -318,11 +322,9 @@ impl Made {
     }
 }
 
-impl Drop for Made {
-    fn drop(&mut self) {
-        self.macs.zeroize();
-        self.keys.zeroize();
-    }
+/// Room for `n` secret blocks.
+fn secret_room(n: usize) -> Secret<Vec<Block>> {
+    Secret::new(Vec::with_capacity(n))
 }
 
 /// COT set-up in both directions; the garbler is sender first.

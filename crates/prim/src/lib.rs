@@ -38,7 +38,7 @@ pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};
-pub use secret::Secret;
+pub use secret::{Secret, wipe_stack};
 pub use simd::prefetch;
 
 #[cfg(target_endian = "big")]

@@ -13,6 +13,32 @@ impl<T: Zeroize> Secret<T> {
     }
 }
 
+impl<T: Zeroize + Clone> Secret<Vec<T>> {
+    /// As [`Vec::resize`], but items that move to a larger allocation leave no copy behind.
+    pub fn resize(&mut self, len: usize, value: T) {
+        if len > self.0.capacity() {
+            let mut moved = Vec::with_capacity(len.max(2 * self.0.capacity()));
+            moved.extend_from_slice(&self.0);
+            self.0.zeroize();
+            self.0 = moved;
+        }
+        self.0.resize(len, value);
+    }
+}
+
+impl<T: Zeroize + Default> Default for Secret<T> {
+    fn default() -> Self {
+        Secret(T::default())
+    }
+}
+
+impl<T: Zeroize> FromIterator<T> for Secret<Vec<T>> {
+    /// Collects without growing on the way if the iterator knows its length.
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Secret(items.into_iter().collect())
+    }
+}
+
 impl<T: Zeroize> Deref for Secret<T> {
     type Target = T;
     fn deref(&self) -> &T {
@@ -44,9 +70,30 @@ impl<T: Zeroize> Drop for Secret<T> {
     }
 }
 
+/// Bytes of stack that [`wipe_stack`] overwrites: more than the frames of any protocol.
+const STACK: usize = 256 << 10;
+
+/// Overwrites the stack below its caller, where functions that returned left copies of secrets: moved
+/// values, vectors of a kernel, spilled registers. Needs 256 KiB of stack.
+#[inline(never)]
+pub fn wipe_stack() {
+    std::hint::black_box(&mut [0u8; STACK]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_stay_when_a_secret_grows() {
+        let mut secret = Secret::new(vec![1u8, 2]);
+        for len in 3..100 {
+            secret.resize(len, 7);
+        }
+        assert_eq!((secret.len(), &secret[..3]), (99, &[1, 2, 7][..]));
+        secret.resize(1, 0);
+        assert_eq!(*secret, [1]);
+    }
 
     #[test]
     fn debug_shows_nothing() {

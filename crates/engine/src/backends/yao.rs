@@ -370,10 +370,12 @@ impl Party for YaoParty<'_> {
     ) -> Result<Option<Vec<bool>>, Fault> {
         let mut result = None;
         if to.include(Role::Evaluator) {
-            result = result.or(self.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?);
+            let opened = self.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?;
+            result = result.or(opened);
         }
         if to.include(Role::Garbler) {
-            result = result.or(self.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?);
+            let opened = self.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?;
+            result = result.or(opened);
         }
         Ok(result)
     }

@@ -52,7 +52,7 @@ impl Zeroize for Gate {
 }
 
 /// A label of the evaluator with its public masked value.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Zeroize)]
 pub struct Active {
     /// L_{w,Lambda}.
     pub label: Block,

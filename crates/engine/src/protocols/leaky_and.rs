@@ -67,13 +67,13 @@ pub struct Generator {
 pub struct AfterG<'s> {
     shares: Shares<'s>,
     /// H(K[x]) xor x C xor (z Delta xor K[z] xor M[z]): all of S but what depends on the peer's G.
-    partial: Vec<Block>,
+    partial: Secret<Vec<Block>>,
 }
 
 /// A batch between step 4 and step 5.
 pub struct AfterD<'s> {
     shares: Shares<'s>,
-    s: Vec<Block>,
+    s: Secret<Vec<Block>>,
     own_bits: Vec<u8>,
 }
 
@@ -114,8 +114,8 @@ impl Generator {
         let (y, z) = rest.split_at(n);
         let delta = *self.delta;
         let mut g = Vec::with_capacity(n);
-        let mut partial = Vec::with_capacity(n);
-        let mut room = [Block::ZERO; 2 * GROUP];
+        let mut partial = Secret::new(Vec::with_capacity(n));
+        let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
         let mut others = x.iter().zip(y.iter()).zip(z.iter());
         for keys in x.keys.chunks(GROUP) {
             let hashed = &mut room[..2 * keys.len()];
@@ -130,7 +130,6 @@ impl Generator {
                 partial.push(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
             }
         }
-        room.zeroize();
         Ok((AfterG { shares: Shares { x, y, z }, partial }, g))
     }
 
@@ -147,7 +146,7 @@ impl Generator {
         if peer_g.len() != s.len() {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
-        let mut room = [Block::ZERO; GROUP];
+        let mut room = Secret::new([Block::ZERO; GROUP]);
         let groups = shares.x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
         for ((macs, s), g) in groups {
             let hashed = &mut room[..macs.len()];
@@ -157,7 +156,6 @@ impl Generator {
                 *s ^= *h ^ g.times(mac.lsb());
             }
         }
-        room.zeroize();
         let own_bits = bits::pack(s.iter().map(|s| s.colour()));
         Ok((AfterD { shares, s, own_bits: own_bits.clone() }, own_bits))
     }
@@ -179,7 +177,7 @@ impl Generator {
         let delta = *self.delta;
         let mut items = Vec::with_capacity(s.len());
         let shares = x.iter().zip(y.iter()).zip(z.iter());
-        for (i, (((x, y), z), s)) in shares.zip(&mut s).enumerate() {
+        for (i, (((x, y), z), s)) in shares.zip(s.iter_mut()).enumerate() {
             let d = bits::get(&own_bits, i) ^ bits::get(peer_d, i);
             items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
             *s ^= delta.times(d);
@@ -187,7 +185,6 @@ impl Generator {
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
         let digest = oracle.number(self.batches).blocks(&s).digest();
         self.batches += 1;
-        s.zeroize();
         Ok((items, digest))
     }
 }

@@ -16,7 +16,7 @@
 
 use cenote_net::{Fault, Role};
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::{Block, RandomOracle, SessionId, bits};
+use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
 
 /// The openings of one session: counts those of each direction, so that no oracle query repeats.
 pub struct Openings {
@@ -70,7 +70,7 @@ impl Openings {
         }
         let mut hash = self.hash(self.role.peer(), self.seen, shown);
         self.seen += 1;
-        let mut expected = [Block::ZERO; 512];
+        let mut expected = Secret::new([Block::ZERO; 512]);
         for (part, keys) in keys.chunks(512).enumerate() {
             let expected = &mut expected[..keys.len()];
             for (i, (mac, key)) in expected.iter_mut().zip(keys).enumerate() {

@@ -225,6 +225,31 @@ impl Drop for JimuParty<'_> {
     }
 }
 
+#[cfg(test)]
+impl JimuParty<'_> {
+    /// Shows a test what is secret in the session and at a wire.
+    pub(crate) fn secrets_of(
+        &self,
+        wire: &Wire,
+        show: &mut impl FnMut(&'static str, &cenote_prim::Block),
+    ) {
+        match &self.core.side {
+            Side::Garbler(side) => {
+                let (offset, label) = (side.supply.offset(), side.request.label_of(wire.slot()));
+                show("offset", &offset.0[0]);
+                show("key of the offset", &offset.key());
+                show("label", &label.0[0]);
+                show("key of a label", &label.key());
+            }
+            Side::Evaluator(side) => {
+                let label = side.request.label_of(wire.slot());
+                show("active label", &label.0[0]);
+                show("key of an active label", &label.key());
+            }
+        }
+    }
+}
+
 fn foreign_wire() -> Fault {
     Fault::Misuse("a wire of another request".into())
 }

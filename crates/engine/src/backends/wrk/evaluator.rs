@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::{Block, bits};
-use zeroize::Zeroize;
+use cenote_prim::{Block, Secret, bits};
 
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
@@ -19,7 +18,7 @@ use crate::tags;
 #[derive(Default)]
 pub(super) struct Evaluator {
     /// Label and masked value, as of the last evaluated chunk.
-    pub(super) active: Vec<Active>,
+    pub(super) active: Secret<Vec<Active>>,
     pending: Vec<bool>,
     waiting: Option<Masked>,
     /// What the garbler must answer for each evaluated chunk, oldest first; nothing for a chunk
@@ -92,7 +91,7 @@ impl Evaluator {
         core: &mut Core,
         ready: &Ready,
         tables: &TableMessage,
-    ) -> (Vec<Active>, Vec<Block>) {
+    ) -> (Secret<Vec<Active>>, Secret<Vec<Block>>) {
         let n = ready.gates.len();
         let mut pass = EvaluatePass {
             delta: core.supply.delta(),
@@ -100,9 +99,9 @@ impl Evaluator {
             active: &mut self.active,
             gates: &ready.gates,
             tables,
-            outputs: Vec::with_capacity(n),
-            terms: Vec::with_capacity(n),
-            inputs: Vec::with_capacity(BATCH),
+            outputs: Secret::new(Vec::with_capacity(n)),
+            terms: Secret::new(Vec::with_capacity(n)),
+            inputs: Secret::new(Vec::with_capacity(BATCH)),
             slots: Vec::with_capacity(BATCH),
         };
         walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
@@ -121,7 +120,7 @@ impl Evaluator {
         let seed = core.prg.block();
         let mut report = MaskedReport { masked: &masked, label_hash: Block::ZERO, seed };
         let mut hash = LinearHash::new(report.label_seed(&core.session, number));
-        let labels: Vec<Block> = outputs.iter().map(|active| active.label).collect();
+        let labels: Secret<Vec<Block>> = outputs.iter().map(|active| active.label).collect();
         hash.absorb(&labels);
         report.label_hash = hash.finish();
         core.channel.send(tags::MASKED, &report.encode())?;
@@ -131,21 +130,15 @@ impl Evaluator {
     }
 }
 
-impl Drop for Evaluator {
-    fn drop(&mut self) {
-        self.active.iter_mut().for_each(|active| active.label.zeroize());
-    }
-}
-
 struct EvaluatePass<'a> {
     delta: Block,
     hash: &'a mut GateHash,
     active: &'a mut [Active],
     gates: &'a [Gate],
     tables: &'a TableMessage,
-    outputs: Vec<Active>,
-    terms: Vec<Block>,
-    inputs: Vec<[Active; 2]>,
+    outputs: Secret<Vec<Active>>,
+    terms: Secret<Vec<Block>>,
+    inputs: Secret<Vec<[Active; 2]>>,
     slots: Vec<u32>,
 }
 
@@ -172,13 +165,13 @@ impl Pass for EvaluatePass<'_> {
     fn flush(&mut self) {
         let n = self.slots.len();
         let done = self.outputs.len();
-        let mut out = [Active::default(); BATCH];
+        let mut out = Secret::new([Active::default(); BATCH]);
         let out = &mut out[..n];
         let gates = &self.gates[done..done + n];
         let tables = self.tables.gates(done, n);
         evaluate(self.hash, gates, &self.inputs, tables, (self.tables.colours(), done), out);
         for ((slot, new), (gate, [a, b])) in
-            self.slots.drain(..).zip(&*out).zip(gates.iter().zip(&self.inputs))
+            self.slots.drain(..).zip(out.iter()).zip(gates.iter().zip(self.inputs.iter()))
         {
             self.active[slot as usize] = *new;
             self.terms.push(evaluator_term(gate, a.masked, b.masked, new.masked, self.delta));

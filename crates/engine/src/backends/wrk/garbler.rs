@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use cenote_net::Fault;
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::{Block, bits};
-use zeroize::Zeroize;
+use cenote_prim::{Block, Secret, bits};
 
 use super::masks::{Masked, Ready};
 use super::messages::{MaskedReport, TableMessage};
@@ -19,7 +18,7 @@ use crate::tags;
 #[derive(Default)]
 pub(super) struct Garbler {
     /// L_{w,0}, as of the last garbled chunk.
-    pub(super) labels: Vec<Block>,
+    pub(super) labels: Secret<Vec<Block>>,
     /// Lambda_w, as of the last checked chunk.
     pub(super) masked: Vec<bool>,
     pending: Vec<bool>,
@@ -30,7 +29,7 @@ pub(super) struct Garbler {
 struct Garbled {
     ready: Ready,
     /// L_{c,0} of all ANDs, in program order.
-    outputs: Vec<Block>,
+    outputs: Secret<Vec<Block>>,
     /// Number of the chunk in the session.
     number: u64,
 }
@@ -66,7 +65,7 @@ impl Garbler {
         Ok(())
     }
 
-    fn garble(&mut self, core: &mut Core, ready: &Ready) -> (TableMessage, Vec<Block>) {
+    fn garble(&mut self, core: &mut Core, ready: &Ready) -> (TableMessage, Secret<Vec<Block>>) {
         let n = ready.gates.len();
         let mut pass = GarblePass {
             delta: core.supply.delta(),
@@ -74,8 +73,8 @@ impl Garbler {
             labels: &mut self.labels,
             gates: &ready.gates,
             tables: TableMessage::with_gates(n),
-            outputs: Vec::with_capacity(n),
-            inputs: Vec::with_capacity(BATCH),
+            outputs: Secret::new(Vec::with_capacity(n)),
+            inputs: Secret::new(Vec::with_capacity(BATCH)),
             slots: Vec::with_capacity(BATCH),
         };
         walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
@@ -105,7 +104,7 @@ impl Garbler {
         if !labels.finish().ct_eq(report.label_hash) {
             return Err(Fault::Misbehaved("wrk.labels"));
         }
-        let mut terms = Vec::with_capacity(n);
+        let mut terms = Secret::new(Vec::with_capacity(n));
         self.follow(&garbled.ready, report.masked, |term| terms.push(term));
         let mut answer = LinearHash::new(report.seed);
         answer.absorb(&terms);
@@ -134,26 +133,14 @@ impl Garbler {
     }
 }
 
-impl Drop for Garbled {
-    fn drop(&mut self) {
-        self.outputs.zeroize();
-    }
-}
-
-impl Drop for Garbler {
-    fn drop(&mut self) {
-        self.labels.zeroize();
-    }
-}
-
 struct GarblePass<'a> {
     delta: Block,
     hash: &'a mut GateHash,
     labels: &'a mut [Block],
     gates: &'a [Gate],
     tables: TableMessage,
-    outputs: Vec<Block>,
-    inputs: Vec<[Block; 2]>,
+    outputs: Secret<Vec<Block>>,
+    inputs: Secret<Vec<[Block; 2]>>,
     slots: Vec<u32>,
 }
 
@@ -181,12 +168,12 @@ impl Pass for GarblePass<'_> {
     fn flush(&mut self) {
         let n = self.slots.len();
         let done = self.outputs.len();
-        let mut out = [Block::ZERO; BATCH];
+        let mut out = Secret::new([Block::ZERO; BATCH]);
         let out = &mut out[..n];
         let tables = self.tables.gates_mut(done, n);
         let gates = &self.gates[done..done + n];
         garble(self.hash, self.delta, gates, &self.inputs, tables, out);
-        for (slot, label) in self.slots.drain(..).zip(&*out) {
+        for (slot, label) in self.slots.drain(..).zip(out.iter()) {
             self.labels[slot as usize] = *label;
         }
         self.outputs.extend_from_slice(out);

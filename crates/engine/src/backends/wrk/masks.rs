@@ -1,11 +1,8 @@
 //! The mask pass: authenticated masks of all wires of a chunk, and Beaver's step for its ANDs.
 
-use std::mem::take;
-
 use cenote_net::Role;
 use cenote_pool::Lease;
-use cenote_prim::{Block, bits};
-use zeroize::Zeroize;
+use cenote_prim::{Block, Secret, bits};
 
 use crate::chunk::{Chunk, Kind};
 use crate::protocols::authenticated_half_gates::Gate;
@@ -15,43 +12,23 @@ use crate::protocols::share::Share;
 /// This party's share of the mask of each live wire.
 #[derive(Default)]
 pub(super) struct Masks {
-    pub(super) shares: Vec<Share>,
-}
-
-impl Drop for Masks {
-    fn drop(&mut self) {
-        self.shares.zeroize();
-    }
+    pub(super) shares: Secret<Vec<Share>>,
 }
 
 /// A chunk whose masks are known and whose f and g are being opened.
 pub(super) struct Masked {
     chunk: Chunk,
-    gates: Vec<Gate>,
+    gates: Secret<Vec<Gate>>,
     /// MACs on the own shares of f and g, gate after gate.
-    pub(super) macs: Vec<Block>,
+    pub(super) macs: Secret<Vec<Block>>,
     /// Keys for the peer's.
-    pub(super) keys: Vec<Block>,
+    pub(super) keys: Secret<Vec<Block>>,
 }
 
 /// A chunk ready for garbling and evaluation.
 pub(super) struct Ready {
     pub(super) chunk: Chunk,
-    pub(super) gates: Vec<Gate>,
-}
-
-impl Drop for Masked {
-    fn drop(&mut self) {
-        self.macs.zeroize();
-        self.keys.zeroize();
-        self.gates.zeroize();
-    }
-}
-
-impl Drop for Ready {
-    fn drop(&mut self) {
-        self.gates.zeroize();
-    }
+    pub(super) gates: Secret<Vec<Gate>>,
 }
 
 impl Masks {
@@ -59,9 +36,9 @@ impl Masks {
     pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Masked {
         let n = chunk.ands;
         let mut next = lease.rest().iter();
-        let mut gates = Vec::with_capacity(n);
-        let mut macs = Vec::with_capacity(2 * n);
-        let mut keys = Vec::with_capacity(2 * n);
+        let mut gates = Secret::new(Vec::with_capacity(n));
+        let mut macs = Secret::new(Vec::with_capacity(2 * n));
+        let mut keys = Secret::new(Vec::with_capacity(2 * n));
         let shares = &mut self.shares;
         for gate in &chunk.gates {
             let (a, b) = (shares[gate.a as usize], shares[gate.b as usize]);
@@ -101,7 +78,6 @@ impl Masked {
             let (x, y) = (own_f.xor(gate.a), own_g.xor(gate.b));
             gate.out = gate.out.xor(beaver_correction(x, y, f, g, role, delta));
         }
-        let (chunk, gates) = (take(&mut self.chunk), take(&mut self.gates));
-        Ready { chunk, gates }
+        Ready { chunk: self.chunk, gates: self.gates }
     }
 }

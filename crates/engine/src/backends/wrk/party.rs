@@ -2,7 +2,7 @@
 
 use cenote_circuit::Gates;
 use cenote_net::{Fault, Phase, Role};
-use cenote_prim::{Block, SessionId, bits};
+use cenote_prim::{Block, Secret, SessionId, bits};
 
 use super::Core;
 use super::evaluator::Evaluator;
@@ -158,9 +158,9 @@ impl<'s> WrkParty<'s> {
         match &mut self.side {
             Side::Garbler(garbler) => {
                 let delta = self.core.supply.delta();
-                let mut labels = vec![Block::ZERO; len];
+                let mut labels = Secret::new(vec![Block::ZERO; len]);
                 self.core.prg.fill(&mut labels);
-                for ((wire, label), &masked) in wires.iter().zip(&mut labels).zip(&masked) {
+                for ((wire, label), &masked) in wires.iter().zip(labels.iter_mut()).zip(&masked) {
                     garbler.labels[wire.slot()] = *label;
                     garbler.masked[wire.slot()] = masked;
                     *label ^= delta.times(masked);
@@ -168,12 +168,12 @@ impl<'s> WrkParty<'s> {
                 self.core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))?;
             }
             Side::Evaluator(evaluator) => {
-                let mut labels = vec![Block::ZERO; len];
+                let mut labels = Secret::new(vec![Block::ZERO; len]);
                 self.core
                     .channel
                     .recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
-                for ((wire, label), masked) in wires.iter().zip(labels).zip(masked) {
-                    evaluator.active[wire.slot()] = Active { label, masked };
+                for ((wire, label), masked) in wires.iter().zip(labels.iter()).zip(masked) {
+                    evaluator.active[wire.slot()] = Active { label: *label, masked };
                 }
             }
         }
@@ -189,7 +189,7 @@ impl<'s> WrkParty<'s> {
     ) -> Result<Vec<bool>, Fault> {
         let core = &mut *self.core;
         if owner == core.role {
-            let keys: Vec<Block> = shares.iter().map(|share| share.key).collect();
+            let keys: Secret<Vec<Block>> = shares.iter().map(|share| share.key).collect();
             let peer = core.open_from_peer(tags::INPUT_MASK, &keys)?;
             let masked: Vec<bool> = (bits.iter().zip(shares).enumerate())
                 .map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i))
@@ -197,7 +197,7 @@ impl<'s> WrkParty<'s> {
             core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
             Ok(masked)
         } else {
-            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
             core.open_to_peer(tags::INPUT_MASK, &macs)?;
             let packed = core.channel.recv(tags::INPUT_BITS, bits::packed_len(shares.len()))?;
             if !bits::is_canonical(&packed, shares.len()) {
@@ -209,23 +209,40 @@ impl<'s> WrkParty<'s> {
 
     /// One direction of a reveal: `to` learns the peer's shares of the masks.
     fn open_to(&mut self, to: Role, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
-        let shares: Vec<Share> = slots.iter().map(|&slot| self.masks.shares[slot]).collect();
+        let shares: Secret<Vec<Share>> =
+            slots.iter().map(|&slot| self.masks.shares[slot]).collect();
         if to != self.core.role {
-            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
             self.core.open_to_peer(tags::OUTPUT_MASK, &macs)?;
             self.core.channel.flush()?;
             return Ok(None);
         }
-        let keys: Vec<Block> = shares.iter().map(|share| share.key).collect();
+        let keys: Secret<Vec<Block>> = shares.iter().map(|share| share.key).collect();
         let peer = self.core.open_from_peer(tags::OUTPUT_MASK, &keys)?;
         let masked = |slot: usize| match &self.side {
             Side::Garbler(garbler) => garbler.masked[slot],
             Side::Evaluator(evaluator) => evaluator.active[slot].masked,
         };
-        let outputs = slots.iter().zip(&shares).enumerate();
+        let outputs = slots.iter().zip(shares.iter()).enumerate();
         Ok(Some(
             outputs.map(|(i, (&slot, s))| masked(slot) ^ s.bit() ^ bits::get(&peer, i)).collect(),
         ))
+    }
+}
+
+#[cfg(test)]
+impl WrkParty<'_> {
+    /// Shows a test what is secret at a wire.
+    pub(crate) fn secrets_of(&self, wire: &Wire, show: &mut impl FnMut(&'static str, &Block)) {
+        let share = &self.masks.shares[wire.slot()];
+        show("MAC of a mask", &share.mac);
+        show("key of a mask", &share.key);
+        match &self.side {
+            Side::Garbler(garbler) => show("label", &garbler.labels[wire.slot()]),
+            Side::Evaluator(evaluator) => {
+                show("active label", &evaluator.active[wire.slot()].label)
+            }
+        }
     }
 }
 
@@ -308,7 +325,9 @@ impl Party for WrkParty<'_> {
             let mut result = None;
             for role in [Role::Evaluator, Role::Garbler] {
                 if to.include(role) {
-                    result = result.or(party.open_to(role, &slots)?);
+                    // Every message leaves, whichever of them has this side's output.
+                    let opened = party.open_to(role, &slots)?;
+                    result = result.or(opened);
                 }
             }
             Ok(result)

@@ -55,6 +55,11 @@ struct Tagged {
 }
 
 impl Evaluator {
+    #[cfg(test)]
+    pub(super) fn label_of(&self, slot: usize) -> Label {
+        self.active[slot].label
+    }
+
     pub(super) fn resize(&mut self, slots: usize) {
         if slots > self.active.capacity() {
             // Growing in place would leave a copy of the labels in freed memory.

@@ -28,6 +28,11 @@ pub(super) struct Garbler {
 }
 
 impl Garbler {
+    #[cfg(test)]
+    pub(super) fn label_of(&self, slot: usize) -> Label {
+        self.wires[slot].label
+    }
+
     pub(super) fn resize(&mut self, slots: usize) {
         if slots > self.wires.capacity() {
             // Growing in place would leave a copy of the labels in freed memory.

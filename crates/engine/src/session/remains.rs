@@ -1,0 +1,139 @@
+//! What is left in this process's memory once sessions were dropped: nothing of their secrets.
+//!
+//! A session of each backend runs on two threads that end. Before it is dropped, some of its secrets are noted
+//! in disguise; then all writable memory of the process is searched for them, freed heap and the stacks of ended threads included.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+
+use cenote_net::{Channel, Role, mem_pair};
+use cenote_prim::{Block, Prg};
+
+use super::{Backend, Inner, Session, SessionConfig};
+use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho};
+
+/// A secret under a mask, so that the note itself is no find.
+struct Needle {
+    what: &'static str,
+    disguised: u128,
+}
+
+const DISGUISE: u128 = 0x5bd1_e995_0b74_2ac3_9e37_79b9_7f4a_7c15;
+
+impl Needle {
+    /// Out of line: what the compiler spills here is overwritten by later calls.
+    #[inline(never)]
+    fn new(what: &'static str, secret: &Block) -> Needle {
+        Needle { what, disguised: secret.to_u128() ^ DISGUISE }
+    }
+}
+
+/// The names of all needles that lie in this process's memory, and where; none where the system does not show it.
+fn found(needles: &[Needle]) -> Option<Vec<String>> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let mut memory = File::open("/proc/self/mem").ok()?;
+    let mut room = vec![0; (1 << 20) + 16];
+    let own = room.as_ptr() as u64;
+    let own = own..own + room.len() as u64;
+    let mut found = Vec::new();
+    for line in
+        maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|p| p.starts_with("rw")))
+    {
+        let (from, to) = line.split(' ').next()?.split_once('-')?;
+        let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+        for at in (from..to).step_by(1 << 20) {
+            let len = room.len().min((to - at) as usize);
+            memory.seek(SeekFrom::Start(at)).ok()?;
+            if memory.read_exact(&mut room[..len]).is_err() {
+                continue;
+            }
+            for (i, window) in room[..len].windows(16).enumerate().step_by(4) {
+                let Ok(window) = <[u8; 16]>::try_from(window) else { continue };
+                let here = u128::from_le_bytes(window) ^ DISGUISE;
+                let hit = needles.iter().find(|needle| needle.disguised == here);
+                if let Some(needle) = hit.filter(|_| !own.contains(&(at + i as u64))) {
+                    found.push(format!("{} at {:x} in {line}", needle.what, at + i as u64));
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Runs both parties on threads that end, and asserts that nothing they noted is left.
+fn nothing_is_left(party: impl Fn(Channel, Role) -> Result<Vec<Needle>, Fault> + Sync) {
+    let (garbler, evaluator) = mem_pair();
+    let needles = std::thread::scope(|scope| {
+        let party = &party;
+        let both = [(garbler, Role::Garbler), (evaluator, Role::Evaluator)]
+            .map(|(channel, role)| scope.spawn(move || party(channel, role)));
+        both.map(|thread| thread.join().expect("no panic").expect("a session that ends well"))
+    });
+    let needles: Vec<Needle> = needles.into_iter().flatten().collect();
+    assert!(needles.len() >= 6);
+    // The search finds what is there.
+    let there = Box::new(Prg::from_os().block());
+    let planted = found(&[Needle::new("planted", &there)]);
+    let Some(planted) = planted else {
+        println!("skipped: this system does not show a process its memory");
+        return;
+    };
+    assert!(!planted.is_empty(), "{:?} is not found", std::hint::black_box(there).lsb());
+    assert_eq!(found(&needles), Some(vec![]));
+}
+
+/// Gates in several rounds, with more live wires in each, so that the arrays of a request move.
+fn work<P: Party>(party: &mut P) -> Result<Vec<P::Wire>, Fault> {
+    let role = party.role();
+    let mut input = |owner| party.input(owner, 3, (role == owner).then_some(&[true, false, true]));
+    let (a, b) = (input(Role::Garbler)?, input(Role::Evaluator)?);
+    let mut live = party.and_many(&a, &b)?;
+    for _ in 0..8 {
+        let other = vec![live[live.len() - 1].clone(); live.len()];
+        let more = party.and_many(&live, &other)?;
+        live.extend(more);
+        let _proof = party.check()?;
+    }
+    party.reveal(Receivers::Both, &live[..2])?;
+    Ok(live)
+}
+
+/// Opens a session, works, and notes its keys and what is secret at two wires.
+fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Vec<Needle>, Fault> {
+    let mut session = Session::open(channel, role, config)?;
+    let mut needles = Vec::new();
+    let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
+    match &mut session.inner {
+        Inner::Wrk(wrk) => {
+            note("delta", &wrk.supply().delta());
+            let mut party = wrk.party();
+            let live = work(&mut party)?;
+            for wire in [&live[5], &live[live.len() - 1]] {
+                party.secrets_of(wire, &mut note);
+            }
+        }
+        Inner::Jimu(jimu) => {
+            let mut party = jimu.party(&|_| Ok(()));
+            let live = work(&mut party)?;
+            for wire in [&live[5], &live[live.len() - 1]] {
+                party.secrets_of(wire, &mut note);
+            }
+        }
+        Inner::Plain(_) | Inner::Yao(_) => {}
+    }
+    session.close();
+    Ok(needles)
+}
+
+#[test]
+fn nothing_of_a_session_is_left() {
+    let jimu = JimuSwitches::DEFAULT;
+    for (backend, pool) in [
+        (Backend::Wrk, PoolChoice::OneShot(1)),
+        (Backend::Wrk, PoolChoice::Kept(8_000)),
+        (Backend::Jimu, PoolChoice::Kept(1_000)),
+    ] {
+        let config = SessionConfig { backend, pool, rho: Rho::Bits40, jimu };
+        nothing_is_left(|channel, role| keep_notes(&config, channel, role));
+    }
+}
