@@ -1,8 +1,10 @@
 //! The list of mutants: `mutants/*.toml`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::Deserialize;
 
@@ -17,8 +19,7 @@ pub(super) struct Mutant {
     /// Check id of the sources, or a rule that the list declares.
     pub(super) check: String,
     pub(super) edits: Vec<Edit>,
-    /// Arguments of `cargo test`.
-    pub(super) test: String,
+    pub(super) test: Test,
     /// Whether the test notices by never ending.
     pub(super) hangs: bool,
 }
@@ -30,6 +31,41 @@ pub(super) struct Edit {
     pub(super) file: PathBuf,
     pub(super) find: String,
     pub(super) replace: String,
+}
+
+/// A test, out of the arguments of `cargo test`: `-p CRATE`, `--lib` or `--test NAME`, the start of
+/// the test's name, and what follows for the test itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Test {
+    /// Arguments that name what to build.
+    pub(super) target: Vec<String>,
+    /// Arguments of the test that was built; the first is the name.
+    pub(super) arguments: Vec<String>,
+}
+
+impl FromStr for Test {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Test, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (target, rest) = match words.as_slice() {
+            ["-p", _, "--lib", rest @ ..] => (&words[..3], rest),
+            ["-p", _, "--test", _, rest @ ..] => (&words[..4], rest),
+            _ => return Err(format!("-p CRATE, then --lib or --test NAME; not {text}")),
+        };
+        if rest.first().is_none_or(|name| name.starts_with('-')) {
+            return Err(format!("names no test: {text}"));
+        }
+        let owned = |word: &&str| (*word).to_owned();
+        let arguments = rest.iter().filter(|word| **word != "--").map(owned).collect();
+        Ok(Test { target: target.iter().map(owned).collect(), arguments })
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cargo test {} {}", self.target.join(" "), self.arguments.join(" "))
+    }
 }
 
 /// A mutant as it is written: one edit in place, or several in a list.
@@ -61,6 +97,7 @@ impl TryFrom<Entry> for Mutant {
             (None, None, None, edit) if !edit.is_empty() => edit,
             _ => return Err(format!("{id}: file, find and replace, or a list of edits")),
         };
+        let test = test.parse().map_err(|error| format!("{id}: {error}"))?;
         if why.is_empty() || why.contains('\n') {
             return Err(format!("{id}: why is one line"));
         }
@@ -177,6 +214,9 @@ mod tests {
                 "id = \"a.one\"\nedit = [{file = \"a\", find = \"a\", replace = \"b\"}]",
             ),
             ("file = \"crates/prim/src/a.rs\"", ""),
+            ("--lib pins", "--lib"),
+            ("--lib pins", "--lib -- --exact"),
+            ("--lib pins", "pins"),
         ] {
             assert!(TEXT.contains(old));
             assert!(toml::from_str::<Layer>(&TEXT.replace(old, new)).is_err(), "{new}");

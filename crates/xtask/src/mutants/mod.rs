@@ -6,15 +6,18 @@
 mod check;
 mod list;
 mod play;
+mod seed;
 mod tree;
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 pub(crate) use check::check;
-use list::Mutant;
+use list::{Mutant, Test};
 use play::{Player, Verdict};
 use tree::Tree;
 
@@ -30,7 +33,7 @@ pub(crate) fn run(root: &Path, wanted: &[String]) -> bool {
     match (chosen, options.as_slice()) {
         (Ok(mutants), [option]) if *option == "--list" => {
             for Mutant { id, check, test, .. } in mutants {
-                println!("{id}\t{check}\tcargo test {test}");
+                println!("{id}\t{check}\t{test}");
             }
             true
         }
@@ -82,13 +85,19 @@ fn report(played: Result<Summary, String>) -> bool {
 fn play(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
     list::order(&mut mutants);
     let folder = root.join("target/mutants");
-    let tree = Tree::of(root, &folder.join("tree"))?;
+    let shown = |error| format!("{}: {error}", folder.display());
+    let _alone = lock(&folder).map_err(shown)?;
+    let (copy, build) = (folder.join("tree"), folder.join("build"));
+    if !copy.exists() {
+        renew(&root.join("target"), &build).map_err(shown)?;
+    }
+    let tree = Tree::of(root, &copy)?;
     let player = Player::new(&tree, &folder);
     let limits = limits(&player, &mutants);
     let mut summary = Summary::default();
     for mutant in &mutants {
         let start = Instant::now();
-        let verdict = match limits.get(mutant.test.as_str()) {
+        let verdict = match limits.get(&mutant.test) {
             Some(Ok(limit)) => player.play(mutant, *limit),
             Some(Err(verdict)) => verdict.clone(),
             None => Verdict::Broken("its test was never run".into()),
@@ -103,14 +112,30 @@ fn play(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
     Ok(summary)
 }
 
+/// Waits until no other run uses the copy.
+fn lock(folder: &Path) -> io::Result<File> {
+    fs::create_dir_all(folder)?;
+    let file = File::create(folder.join("lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// A build for a new copy: that of the repository as far as it goes, since most crates are the same.
+fn renew(target: &Path, build: &Path) -> io::Result<()> {
+    if build.exists() {
+        fs::remove_dir_all(build)?;
+    }
+    seed::seed(target, build)
+}
+
 /// Runs each test once as it is: it has to pass, and its time says when it hangs.
 fn limits<'m>(
     player: &Player<'_>,
     mutants: &'m [Mutant],
-) -> BTreeMap<&'m str, Result<Duration, Verdict>> {
+) -> BTreeMap<&'m Test, Result<Duration, Verdict>> {
     let mut limits = BTreeMap::new();
     for Mutant { test, .. } in mutants {
-        limits.entry(test.as_str()).or_insert_with(|| {
+        limits.entry(test).or_insert_with(|| {
             let limit = player.unchanged(test).map(|time| PATIENCE + SLOWER * time);
             limit.map_err(|error| Verdict::Broken(format!("without the mutant: {error}")))
         });

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
-use super::list::Mutant;
+use super::list::{Mutant, Test};
 use super::tree::Tree;
 use crate::suite::Counts;
 
@@ -43,27 +43,32 @@ enum End {
     Void(&'static str),
 }
 
+/// Chosen along with every test, which neither has: dependencies then have the features that they
+/// have in the whole workspace, and all tests share one build of them with `make test`.
+const PROGRAMS: &[&str] = &["-p", "cenote-cli", "-p", "cenote-py"];
+
 /// Plays mutants in a tree, with a build folder of their own.
 pub(super) struct Player<'t> {
     tree: &'t Tree,
     build: PathBuf,
     log: PathBuf,
+    along: &'static [&'static str],
 }
 
 impl<'t> Player<'t> {
     /// Builds go to `folder`.
     pub(super) fn new(tree: &'t Tree, folder: &Path) -> Player<'t> {
-        Player { tree, build: folder.join("build"), log: folder.join("log") }
+        Player { tree, build: folder.join("build"), log: folder.join("log"), along: PROGRAMS }
     }
 
     /// The time that `test` takes as the sources are.
     ///
     /// # Errors
     /// Why it cannot tell one mutant from another.
-    pub(super) fn unchanged(&self, test: &str) -> Result<Duration, String> {
-        self.compile(test)?;
+    pub(super) fn unchanged(&self, test: &Test) -> Result<Duration, String> {
+        let mut command = self.compile(test)?;
         let start = Instant::now();
-        match self.run(test, None)? {
+        match self.run(&mut command, None)? {
             End::Passed => Ok(start.elapsed()),
             End::Failed | End::Hung => Err(format!("the test fails ({})", self.log.display())),
             End::Void(why) => Err(why.into()),
@@ -73,8 +78,8 @@ impl<'t> Player<'t> {
     /// Whether the mutant's test fails within `limit`.
     pub(super) fn play(&self, mutant: &Mutant, limit: Duration) -> Verdict {
         let played = self.tree.with(&mutant.edits, || {
-            self.compile(&mutant.test)?;
-            self.run(&mutant.test, Some(limit))
+            let mut command = self.compile(&mutant.test)?;
+            self.run(&mut command, Some(limit))
         });
         match played.and_then(|end| end) {
             Ok(End::Passed) => Verdict::Survived,
@@ -86,39 +91,53 @@ impl<'t> Player<'t> {
         }
     }
 
-    fn compile(&self, test: &str) -> Result<(), String> {
-        match self.cargo(&["--no-run"], test, None)? {
-            Some(status) if status.success() => Ok(()),
-            _ => Err(format!("does not compile ({})", self.log.display())),
+    /// Builds a test. The command that runs it is not cargo's, so that it can be ended.
+    fn compile(&self, test: &Test) -> Result<Command, String> {
+        let built = Command::new(env!("CARGO"))
+            .args(["test", "--quiet", "--locked", "--no-run"])
+            .arg("--message-format=json-render-diagnostics")
+            .args(&test.target)
+            .args(self.along)
+            .env("CARGO_TARGET_DIR", &self.build)
+            .current_dir(self.tree.path())
+            .output()
+            .map_err(|error| format!("cargo: {error}"))?;
+        fs::write(&self.log, &built.stderr).map_err(|error| error.to_string())?;
+        if !built.status.success() {
+            return Err(format!("does not compile ({})", self.log.display()));
         }
+        let program = String::from_utf8_lossy(&built.stdout)
+            .lines()
+            .find_map(|line| test_program(line, &test.target[1]));
+        let (program, folder) = program.ok_or("cargo built no test")?;
+        let mut command = Command::new(program);
+        // The folder as cargo has it, and the same cases each time.
+        command.args(&test.arguments).current_dir(folder).env("PROPTEST_RNG_SEED", "2017");
+        Ok(command)
     }
 
-    fn run(&self, test: &str, limit: Option<Duration>) -> Result<End, String> {
-        let status = self.cargo(&[], test, limit)?;
-        let log = fs::read(&self.log).map_err(|error| error.to_string())?;
+    /// Runs a test, its output in the log, for `limit` at most.
+    fn run(&self, command: &mut Command, limit: Option<Duration>) -> Result<End, String> {
+        let mut run = || {
+            let log = File::create(&self.log)?;
+            command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+            let status = wait(command.spawn()?, limit)?;
+            Ok((status, fs::read(&self.log)?))
+        };
+        let (status, log) = run().map_err(|error: io::Error| error.to_string())?;
         let mut counts = Counts::default();
         String::from_utf8_lossy(&log).lines().for_each(|line| counts.add(line));
         Ok(end(status, &counts))
     }
+}
 
-    /// The status of `cargo test`, its output in the log; `None` after `limit`.
-    fn cargo(
-        &self,
-        options: &[&str],
-        test: &str,
-        limit: Option<Duration>,
-    ) -> Result<Option<ExitStatus>, String> {
-        let mut command = Command::new(env!("CARGO"));
-        command
-            .args(["test", "--quiet", "--locked"])
-            .args(options)
-            .args(test.split_whitespace())
-            .env("CARGO_TARGET_DIR", &self.build)
-            // The same cases each time.
-            .env("PROPTEST_RNG_SEED", "2017")
-            .current_dir(self.tree.path());
-        run_for(&mut command, &self.log, limit).map_err(|error| format!("cargo: {error}"))
-    }
+/// The test of a package that a line of cargo's messages tells of, and the folder of the package.
+fn test_program(line: &str, package: &str) -> Option<(PathBuf, PathBuf)> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let program = message["executable"].as_str().filter(|_| message["profile"]["test"] == true)?;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let named = folder.file_name()?.to_str()? == package.trim_start_matches("cenote-");
+    named.then(|| (program.into(), folder.into()))
 }
 
 /// A test fails by saying so: a process that dies, or runs no test, has shown nothing.
@@ -132,22 +151,15 @@ fn end(status: Option<ExitStatus>, counts: &Counts) -> End {
     }
 }
 
-/// Runs a command and all that it starts, for `limit` at most; `None` if it was ended.
-fn run_for(
-    command: &mut Command,
-    log: &Path,
-    limit: Option<Duration>,
-) -> std::io::Result<Option<ExitStatus>> {
-    let output = File::create(log)?;
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-    let mut child = command.spawn()?;
+/// Waits for a process, for `limit` at most; `None` if it had to be ended.
+fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
         if limit.is_some_and(|limit| start.elapsed() > limit) {
-            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
+            child.kill()?;
             child.wait()?;
             return Ok(None);
         }
@@ -163,10 +175,11 @@ mod tests {
     /// A package with one check and its test.
     fn package(folder: &Path) -> Tree {
         let files = [
-            ("Cargo.toml", "[package]\nname = \"tiny\"\nedition = \"2024\"\n\n[workspace]\n"),
+            ("crates/tiny/Cargo.toml", "[package]\nname = \"tiny\"\nedition = \"2024\"\n"),
+            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n"),
             ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.0.0\"\n"),
             (
-                "src/lib.rs",
+                "crates/tiny/src/lib.rs",
                 "pub fn checked(n: u8) -> bool {\n    n < 7\n}\n\n#[cfg(test)]\nmod tests {\n    \
                  #[test]\n    fn checks() {\n        assert!(!super::checked(9));\n    }\n\n    \
                  #[test]\n    fn waits() {\n        while super::checked(9) {}\n    }\n}\n",
@@ -180,13 +193,17 @@ mod tests {
         Tree::of(&folder.join("source"), &folder.join("tree")).unwrap()
     }
 
+    fn test_of(name: &str) -> Test {
+        format!("-p tiny --lib {name}").parse().unwrap()
+    }
+
     fn mutant(find: &str, replace: &str, test: &str) -> Mutant {
         let (find, replace) = (find.into(), replace.into());
         Mutant {
             id: "tiny".into(),
             check: "tiny".into(),
-            edits: vec![Edit { file: "src/lib.rs".into(), find, replace }],
-            test: format!("-p tiny --lib {test}"),
+            edits: vec![Edit { file: "crates/tiny/src/lib.rs".into(), find, replace }],
+            test: test_of(test),
             hangs: test == "waits",
         }
     }
@@ -195,14 +212,14 @@ mod tests {
     fn only_a_test_that_fails_has_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let tree = package(folder.path());
-        let player = Player::new(&tree, folder.path());
+        let player = Player { along: &[], ..Player::new(&tree, folder.path()) };
         let play = |mutant: &Mutant| player.play(mutant, Duration::from_secs(30));
         let broken = |mutant: &Mutant| match play(mutant) {
             Verdict::Broken(why) => why,
             verdict => panic!("{verdict}"),
         };
-        assert!(player.unchanged("-p tiny --lib checks").is_ok());
-        assert!(player.unchanged("-p tiny --lib chekcs").unwrap_err().contains("no test"));
+        assert!(player.unchanged(&test_of("checks")).is_ok());
+        assert!(player.unchanged(&test_of("chekcs")).unwrap_err().contains("no test"));
 
         assert_eq!(play(&mutant("n < 7", "true", "checks")), Verdict::Noticed);
         assert_eq!(play(&mutant("n < 7", "n < 8", "checks")), Verdict::Survived);
@@ -219,7 +236,7 @@ mod tests {
     fn a_test_that_hangs_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let tree = package(folder.path());
-        let player = Player::new(&tree, folder.path());
+        let player = Player { along: &[], ..Player::new(&tree, folder.path()) };
         let mut hangs = mutant("n < 7", "true", "waits");
         assert_eq!(player.play(&hangs, Duration::from_secs(2)), Verdict::Noticed);
         hangs.hangs = false;

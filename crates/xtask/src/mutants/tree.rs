@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::list::Edit;
+use super::seed;
 
 /// Folders that are no sources where git cannot say so.
 const NO_SOURCES: &[&str] = &["target", ".git", ".venv"];
@@ -16,10 +17,11 @@ pub(super) struct Tree(PathBuf);
 
 impl Tree {
     /// Makes the copy at `place`, or brings it up to date. What is the same stays untouched, so
-    /// that it need not be built again.
+    /// that it need not be built again; in a new copy, files have the dates of the sources.
     pub(super) fn of(root: &Path, place: &Path) -> Result<Tree, String> {
-        let sources = sources(root);
-        let copied = copy(root, place, &sources).and_then(|()| clear(place, place, &sources));
+        let (sources, new) = (sources(root), !place.exists());
+        let copied =
+            copy_sources(root, place, &sources, new).and_then(|()| clear(place, place, &sources));
         copied.map_err(|error| format!("{}: {error}", place.display()))?;
         Ok(Tree(place.to_owned()))
     }
@@ -88,15 +90,22 @@ fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-fn copy(root: &Path, place: &Path, sources: &BTreeSet<PathBuf>) -> io::Result<()> {
+fn copy_sources(
+    root: &Path,
+    place: &Path,
+    sources: &BTreeSet<PathBuf>,
+    new: bool,
+) -> io::Result<()> {
     for path in sources {
         let (from, to) = (root.join(path), place.join(path));
-        let content = fs::read(from)?;
-        if fs::read(&to).is_ok_and(|old| old == content) {
-            continue;
-        }
         fs::create_dir_all(to.parent().unwrap_or(place))?;
-        fs::write(to, content)?;
+        let content = fs::read(&from)?;
+        if new {
+            seed::copy(&from, &to)?;
+        } else if fs::read(&to).ok().is_none_or(|old| old != content) {
+            // Dated now: what was built of the copy may be newer than the source.
+            fs::write(to, content)?;
+        }
     }
     Ok(())
 }
