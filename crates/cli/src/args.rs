@@ -201,9 +201,12 @@ pub(crate) struct PartyArgs {
     /// Seconds to wait for the peer to come.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
     pub(crate) wait: u64,
-    /// Seconds that the peer may stay silent.
+    /// Seconds that the peer may stay silent: its machine or the line is dead then.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
     pub(crate) idle_limit: u64,
+    /// Seconds that the peer may compute between two messages, saying only that it is there.
+    #[arg(long, value_name = "SECONDS", default_value_t = 86400, value_parser = seconds)]
+    pub(crate) work_limit: u64,
 }
 
 #[derive(Subcommand, Debug)]

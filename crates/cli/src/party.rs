@@ -25,7 +25,8 @@ use crate::workers::{JobReport, Report, Security};
 use crate::{evidence, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
-    let (role, limit) = (args.role, Duration::from_secs(args.idle_limit));
+    let role = args.role;
+    let [idle_limit, work_limit] = [args.idle_limit, args.work_limit].map(Duration::from_secs);
     let work = prepare(&args)?;
     let protection = protection(&args)?;
     let interrupt = Interrupt::install(format)?;
@@ -41,7 +42,8 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
     let started = Instant::now();
     let patience = Duration::from_secs(args.wait);
     let mut channel = link::open(&end, &protection, patience, None)?;
-    channel.set_idle_limit(limit);
+    channel.set_idle_limit(idle_limit);
+    channel.set_work_limit(work_limit);
     let canceller = channel.canceller();
     interrupt.on_signal(move || canceller.cancel());
     let meter = Meter::start(work.ands, "ANDs");

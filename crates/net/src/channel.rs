@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::alive::AliveLink;
 use crate::frame::{HEADER_LEN, MAX_FRAME, decode_frame_header, encode_header};
 use crate::inbox::Inbox;
 use crate::link::{Canceller, Interest, Io, Link, Waker};
@@ -33,6 +34,11 @@ const SPIN: Duration = Duration::from_micros(50);
 
 /// How long a peer may stay silent unless [`Channel::set_idle_limit`] says otherwise.
 pub const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// How long a peer may say no more than that it is there unless [`Channel::set_work_limit`] says
+/// otherwise: longer than any computation between two messages should take.
+pub const DEFAULT_WORK_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Most keep-alives before a frame; an honest side sends one a second.
+const MOST_KEEP_ALIVES: u32 = 1 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -48,7 +54,7 @@ enum State {
 /// reading: a send that has to wait reads what the peer sent meanwhile into a bounded buffer.
 /// The first fault ends the channel; then only [`abort`](Self::abort) and [`close`](Self::close) are left.
 pub struct Channel {
-    link: Box<dyn Link>,
+    link: AliveLink,
     state: State,
     inbox: Inbox,
     /// Whole frames, except that the last may be a header whose payload `write_out` was given.
@@ -59,6 +65,7 @@ pub struct Channel {
     torn: bool,
     cancelled: Arc<AtomicBool>,
     idle_limit: Duration,
+    work_limit: Duration,
     phase: Phase,
     /// When the running phase was entered or last read.
     phase_since: Instant,
@@ -81,7 +88,7 @@ impl std::fmt::Debug for Channel {
 impl Channel {
     pub(crate) fn over(link: Box<dyn Link>) -> Channel {
         Channel {
-            link,
+            link: AliveLink::new(link, DEFAULT_IDLE_LIMIT),
             state: State::Open,
             inbox: Inbox::default(),
             outbox: Vec::new(),
@@ -89,6 +96,7 @@ impl Channel {
             torn: false,
             cancelled: Arc::default(),
             idle_limit: DEFAULT_IDLE_LIMIT,
+            work_limit: DEFAULT_WORK_LIMIT,
             phase: Phase::Setup,
             phase_since: Instant::now(),
             counters: Counters::default(),
@@ -100,8 +108,7 @@ impl Channel {
 
     /// Puts a layer between this channel and its link.
     pub(crate) fn wrap_link(&mut self, layer: impl FnOnce(Box<dyn Link>) -> Box<dyn Link>) {
-        let inner = std::mem::replace(&mut self.link, Box::new(NoLink));
-        self.link = layer(inner);
+        self.link.wrap(layer);
     }
 
     /// Sends one frame. Small frames are buffered until a flush, a receive or a full buffer.
@@ -172,10 +179,18 @@ impl Channel {
         counters
     }
 
-    /// How long the peer may stay silent, or take nothing, before a blocked call fails. A frame of
-    /// n bytes may take a further second for each 16 KiB.
+    /// How long the peer may stay silent, or take nothing, before a blocked call fails: its machine or
+    /// the line is dead. A frame of n bytes may take a further second for each 16 KiB. This side, while
+    /// it sends nothing else, says every quarter of this limit, and every second at least, that it is
+    /// there.
     pub fn set_idle_limit(&mut self, limit: Duration) {
         self.idle_limit = limit;
+        self.link.set_idle_limit(limit);
+    }
+
+    /// How long the peer may do no more than say that it is there before a blocked call fails.
+    pub fn set_work_limit(&mut self, limit: Duration) {
+        self.work_limit = limit;
     }
 
     /// A handle that cancels this channel from another thread.
@@ -202,7 +217,7 @@ impl Channel {
     pub fn close(&mut self) {
         if self.state == State::Faulted {
             self.state = State::Closed;
-            self.link = Box::new(NoLink);
+            self.link.cut();
         }
         self.end(Tag::BYE);
     }
@@ -219,7 +234,6 @@ impl Channel {
             let _ = self.write_out(&[]);
         }
         self.link.finish(LINGER);
-        self.link = Box::new(NoLink);
         self.inbox = Inbox::default();
         self.outbox = Vec::new();
     }
@@ -255,38 +269,48 @@ impl Channel {
     }
 
     pub(crate) fn recv_frame_into(&mut self, tag: Tag, out: &mut [u8]) -> Result<(), Fault> {
-        self.start_receive()?;
-        let len = out.len();
-        let mut closed = false;
-        let result = self.fill(&mut [0; HEADER_LEN], out, &mut |head| {
-            closed = head[0] == Tag::BYE.id;
-            if check_header(head, tag)? == len { Ok(()) } else { Err(WRONG_LENGTH) }
-        });
-        self.peer_closed |= closed;
-        result?;
+        if self.next_frame(tag)? != out.len() {
+            return Err(WRONG_LENGTH);
+        }
+        self.fill(out, &mut self.patience(out.len()))?;
         self.received(tag, out);
         Ok(())
     }
 
     pub(crate) fn recv_frame_bounded(&mut self, tag: Tag, max: usize) -> Result<Vec<u8>, Fault> {
-        self.start_receive()?;
-        let mut len = 0;
-        let mut closed = false;
-        let first = self.counters.total().messages_received == 0;
-        let result = self.fill(&mut [0; HEADER_LEN], &mut [], &mut |head| {
-            closed = head[0] == Tag::BYE.id;
-            if first && tag == Tag::HELLO && !STARTS.contains(&head[0]) {
-                return Err(Fault::Transport(OTHER_PROTOCOL.into()));
-            }
-            len = check_header(head, tag)?;
-            if len <= max { Ok(()) } else { Err(WRONG_LENGTH) }
-        });
-        self.peer_closed |= closed;
-        result?;
+        let len = self.next_frame(tag)?;
+        if len > max {
+            return Err(WRONG_LENGTH);
+        }
         let mut payload = vec![0; len];
-        self.fill(&mut [0; 0], &mut payload, &mut |_| Ok(()))?;
+        self.fill(&mut payload, &mut self.patience(len))?;
         self.received(tag, &payload);
         Ok(payload)
+    }
+
+    /// The payload length of the next frame that is no keep-alive; it must have this tag.
+    fn next_frame(&mut self, tag: Tag) -> Result<usize, Fault> {
+        self.start_receive()?;
+        let first = tag == Tag::HELLO && self.counters.total().messages_received == 0;
+        let mut patience = self.patience(HEADER_LEN);
+        let mut head = [0; HEADER_LEN];
+        loop {
+            self.fill(&mut head, &mut patience)?;
+            if first && !STARTS.contains(&head[0]) {
+                return Err(Fault::Transport(OTHER_PROTOCOL.into()));
+            }
+            let header = decode_frame_header(&head)?;
+            self.peer_closed |= header.tag == Tag::BYE.id;
+            match header.tag {
+                id if id == tag.id => return Ok(header.len),
+                id if id == Tag::ALIVE.id => patience.keep_alive()?,
+                id if id == Tag::ABORT.id => return Err(Fault::PeerAborted),
+                id if id == Tag::BYE.id => {
+                    return Err(Fault::Transport("the peer ended the session".into()));
+                }
+                _ => return Err(Fault::Misbehaved("frame: wrong tag")),
+            }
+        }
     }
 
     fn start_receive(&mut self) -> Result<(), Fault> {
@@ -340,7 +364,8 @@ impl Channel {
             match self.link.read(&mut [IoSliceMut::new(room)])? {
                 Io::Moved(n) => {
                     self.inbox.commit(n);
-                    patience.progress();
+                    // Perhaps keep-alives, of a peer that computes and takes nothing.
+                    patience.alive();
                 }
                 Io::Blocked => break,
                 Io::Gone => return Err(self.gone()),
@@ -369,33 +394,17 @@ impl Channel {
         Fault::Transport("the peer closed the connection".into())
     }
 
-    /// Receives `head` and then `body`. `check` sees the head as soon as it is complete, so a bad one
-    /// is refused without waiting for a body that may never come.
-    fn fill(
-        &mut self,
-        head: &mut [u8],
-        body: &mut [u8],
-        check: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let (head_len, total) = (head.len(), head.len() + body.len());
-        let mut done = self.inbox.take(head);
-        let mut checked = done == head_len;
-        if checked {
-            check(head)?;
-            done += self.inbox.take(body);
-        }
-        let mut patience = self.patience(total);
-        while done < total {
+    /// Fills `out` with what comes next, and reads ahead.
+    fn fill(&mut self, out: &mut [u8], patience: &mut Patience) -> Result<(), Fault> {
+        let mut done = self.inbox.take(out);
+        while done < out.len() {
             self.check_cancelled()?;
             let room = &mut self.inbox.room(READ_AHEAD)[..READ_AHEAD];
-            let io = self.link.read(&mut [
-                IoSliceMut::new(&mut head[done.min(head_len)..]),
-                IoSliceMut::new(&mut body[done.saturating_sub(head_len)..]),
-                IoSliceMut::new(room),
-            ])?;
-            match io {
+            let rest = &mut out[done..];
+            let wanted = rest.len();
+            match self.link.read(&mut [IoSliceMut::new(rest), IoSliceMut::new(room)])? {
                 Io::Moved(n) => {
-                    let used = n.min(total - done);
+                    let used = n.min(wanted);
                     done += used;
                     self.inbox.commit(n - used);
                     patience.progress();
@@ -409,10 +418,6 @@ impl Channel {
                     }
                 }
                 Io::Gone => return Err(Fault::Transport("the peer closed the connection".into())),
-            }
-            if !checked && done >= head_len {
-                check(head)?;
-                checked = true;
             }
         }
         Ok(())
@@ -437,14 +442,17 @@ impl Channel {
     pub(crate) fn settle<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         if result.is_err() && self.state == State::Open {
             self.state = State::Faulted;
+            self.link.hush();
         }
         result
     }
 
     fn patience(&self, bytes: usize) -> Patience {
         match self.state {
-            State::Open => Patience::new(self.idle_limit, bytes),
-            State::Faulted | State::Closed => Patience::new(ABORT_LIMIT.min(self.idle_limit), 0),
+            State::Open => Patience::new(self.idle_limit, self.work_limit, bytes),
+            State::Faulted | State::Closed => {
+                Patience::new(ABORT_LIMIT.min(self.idle_limit), ABORT_LIMIT, 0)
+            }
         }
     }
 
@@ -466,7 +474,7 @@ impl Channel {
 }
 
 /// Tags that a peer's first frame may have.
-const STARTS: [u8; 3] = [Tag::HELLO.id, Tag::ABORT.id, Tag::BYE.id];
+const STARTS: [u8; 4] = [Tag::HELLO.id, Tag::ABORT.id, Tag::BYE.id, Tag::ALIVE.id];
 /// A set-up that is wrong, such as TLS on one side alone, and no attack.
 const OTHER_PROTOCOL: &str =
     "the peer does not speak Cenote's protocol; does one side use TLS and the other not?";
@@ -483,45 +491,55 @@ fn check_tag(tag: Tag) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The payload length of a frame that must have this tag.
-fn check_header(head: &[u8], tag: Tag) -> Result<usize, Fault> {
-    let head = head.try_into().map_err(|_| Fault::Internal("frame header length".into()))?;
-    let header = decode_frame_header(head)?;
-    if header.tag == tag.id {
-        return Ok(header.len);
-    }
-    Err(match header.tag {
-        id if id == Tag::ABORT.id => Fault::PeerAborted,
-        id if id == Tag::BYE.id => Fault::Transport("the peer ended the session".into()),
-        _ => Fault::Misbehaved("frame: wrong tag"),
-    })
-}
-
 /// The time limits of one blocked call. Reads the clock only when the call has to wait.
 struct Patience {
     idle_limit: Duration,
-    /// Limit of the whole call, against a peer that trickles.
-    total_limit: Duration,
-    started: Option<Instant>,
+    /// Limit from one sign of life to the next, against a peer that trickles.
+    frame_limit: Duration,
+    /// Limit of the whole call, against a peer that is there and does nothing.
+    work_limit: Duration,
+    began: Option<Instant>,
+    /// The last sign of life.
+    heard: Option<Instant>,
+    /// When bytes moved.
     last: Option<Instant>,
     waited: Duration,
+    keep_alives: u32,
 }
 
 impl Patience {
-    fn new(idle_limit: Duration, bytes: usize) -> Patience {
+    fn new(idle_limit: Duration, work_limit: Duration, bytes: usize) -> Patience {
         let transfer = Duration::from_secs(bytes as u64 / SLOWEST_BYTES_PER_S);
         Patience {
             idle_limit,
-            total_limit: idle_limit.saturating_add(transfer),
-            started: None,
+            frame_limit: idle_limit.saturating_add(transfer),
+            work_limit: work_limit.saturating_add(transfer),
+            began: None,
+            heard: None,
             last: None,
             waited: Duration::ZERO,
+            keep_alives: 0,
         }
     }
 
     /// Bytes moved: the idle limit starts anew.
     fn progress(&mut self) {
         self.last = None;
+    }
+
+    /// The peer is there: all limits but that of the whole call start anew.
+    fn alive(&mut self) {
+        (self.last, self.heard) = (None, None);
+    }
+
+    /// A keep-alive came.
+    fn keep_alive(&mut self) -> Result<(), Fault> {
+        self.alive();
+        self.keep_alives += 1;
+        if self.keep_alives > MOST_KEEP_ALIVES {
+            return Err(Fault::Misbehaved("frame: keep-alives without end"));
+        }
+        Ok(())
     }
 
     /// Whether the wait, at the last [`left`](Self::left), was still too short to sleep.
@@ -532,39 +550,21 @@ impl Patience {
     /// How long the call may still wait for the next bytes.
     fn left(&mut self) -> Result<Duration, Fault> {
         let now = Instant::now();
-        let started = *self.started.get_or_insert(now);
-        let last = *self.last.get_or_insert(now);
-        self.waited = now.duration_since(last);
+        let since = |time: &mut Option<Instant>| now.duration_since(*time.get_or_insert(now));
+        self.waited = since(&mut self.last);
         let idle = self.idle_limit.saturating_sub(self.waited);
-        let total = self.total_limit.saturating_sub(now.duration_since(started));
-        let left = idle.min(total);
+        let frame = self.frame_limit.saturating_sub(since(&mut self.heard));
+        let work = self.work_limit.saturating_sub(since(&mut self.began));
+        let left = idle.min(frame).min(work);
         if left.is_zero() {
-            let limit = self.idle_limit.as_secs_f32();
-            return Err(Fault::Transport(format!("the peer was silent for {limit} s")));
+            let (what, limit) = if work.is_zero() && !idle.min(frame).is_zero() {
+                ("did not go on", self.work_limit)
+            } else {
+                ("was silent", self.idle_limit)
+            };
+            let limit = limit.as_secs_f32();
+            return Err(Fault::Transport(format!("the peer {what} for {limit} s")));
         }
         Ok(left)
     }
-}
-
-/// What a closed channel holds.
-struct NoLink;
-
-impl Link for NoLink {
-    fn write(&mut self, _: &[u8], _: &[u8]) -> Result<Io, Fault> {
-        Ok(Io::Gone)
-    }
-
-    fn read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
-        Ok(Io::Gone)
-    }
-
-    fn wait(&mut self, _: Interest, _: Duration) -> Result<(), Fault> {
-        Err(Fault::Transport("the channel is closed".into()))
-    }
-
-    fn waker(&self) -> Waker {
-        Arc::new(|| ())
-    }
-
-    fn finish(&mut self, _: Duration) {}
 }

@@ -28,6 +28,8 @@ impl Tag {
     pub const BYE: Tag = Tag { id: 1, name: "bye" };
     /// One party's side of a handshake (`handshake.rs`).
     pub const HELLO: Tag = Tag { id: 2, name: "hello" };
+    /// Nothing but that this side is there (`alive.rs`); its payload is empty.
+    pub const ALIVE: Tag = Tag { id: 3, name: "alive" };
 
     /// A protocol's tag, for use in a `const`.
     ///
@@ -52,14 +54,14 @@ pub struct FrameHeader {
 /// Decodes a frame header.
 ///
 /// # Errors
-/// `Misbehaved` when the length is over [`MAX_FRAME`], or when an abort or bye frame has a payload.
+/// `Misbehaved` when the length is over [`MAX_FRAME`], or when an abort, bye or alive frame has a payload.
 pub fn decode_frame_header(bytes: &[u8; HEADER_LEN]) -> Result<FrameHeader, Fault> {
     let [tag, a, b, c, d] = *bytes;
     let len = u32::from_le_bytes([a, b, c, d]) as usize;
     if len > MAX_FRAME {
         return Err(Fault::Misbehaved("frame: length over the limit"));
     }
-    if len != 0 && (tag == Tag::ABORT.id || tag == Tag::BYE.id) {
+    if len != 0 && [Tag::ABORT.id, Tag::BYE.id, Tag::ALIVE.id].contains(&tag) {
         return Err(Fault::Misbehaved("frame: control frame with a payload"));
     }
     Ok(FrameHeader { tag, len })
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn control_frames_are_empty() {
-        for tag in [Tag::ABORT, Tag::BYE] {
+        for tag in [Tag::ABORT, Tag::BYE, Tag::ALIVE] {
             assert!(decode_frame_header(&[tag.id, 0, 0, 0, 0]).is_ok());
             assert!(decode_frame_header(&[tag.id, 1, 0, 0, 0]).is_err());
         }

@@ -6,6 +6,7 @@
 //! peer sends makes it panic, hang for longer than the idle limit, or allocate beyond its limits.
 #![deny(missing_docs)]
 
+mod alive;
 mod channel;
 mod counters;
 mod fault;
@@ -21,7 +22,7 @@ mod tap;
 mod tcp;
 mod tls;
 
-pub use channel::{Channel, DEFAULT_IDLE_LIMIT};
+pub use channel::{Channel, DEFAULT_IDLE_LIMIT, DEFAULT_WORK_LIMIT};
 pub use counters::{Counters, Phase, Traffic};
 pub use fault::Fault;
 pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};

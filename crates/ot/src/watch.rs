@@ -496,7 +496,7 @@ mod tests {
     fn changed(tag: Tag, deviation: &Deviation) -> (Option<Fault>, Option<Fault>) {
         let (mut ca, mut cb) = mem_pair();
         for ch in [&mut ca, &mut cb] {
-            ch.set_idle_limit(Duration::from_millis(300));
+            ch.set_work_limit(Duration::from_millis(300));
         }
         let by_sender = tag == WATCH_COMMIT || tag == tags::MASKED;
         let ch = if by_sender { &mut ca } else { &mut cb };

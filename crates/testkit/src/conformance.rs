@@ -517,7 +517,7 @@ pub fn slow_line(backend: Backend) {
     let shape = Shape { rtt: Duration::from_millis(20), mbit_per_s: Some(200.0) };
     let shaped = |mut channel: Channel| {
         channel.shape(shape).expect("a fresh channel");
-        channel.set_idle_limit(Duration::from_secs(30));
+        channel.set_work_limit(Duration::from_secs(30));
         channel
     };
     let (garbler, evaluator) = mem_pair();

@@ -1,11 +1,13 @@
 //! Both parties of a protocol in one process, on two threads.
 
-use cenote_net::{Channel, Role, mem_pair};
+use cenote_net::{Channel, Role};
+
+use crate::run::patient_pair;
 
 /// Runs `party` once for each role over an in-memory connection; returns what the garbler's and the
 /// evaluator's runs returned. A panic of either thread is passed on.
 pub fn run_pair<T: Send>(party: impl Fn(Channel, Role) -> T + Sync) -> (T, T) {
-    run_pair_over(mem_pair(), party)
+    run_pair_over(patient_pair(), party)
 }
 
 /// As [`run_pair`] over the two ends of any connection, the garbler's first.

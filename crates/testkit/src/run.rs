@@ -82,12 +82,14 @@ pub fn patient_pair() -> (Channel, Channel) {
     pair_with_limit(Duration::from_secs(30))
 }
 
-/// A connection with this idle limit at both ends.
+/// A connection whose ends wait for each other's messages no longer than this.
 #[must_use]
 pub fn pair_with_limit(limit: Duration) -> (Channel, Channel) {
     let (mut a, mut b) = mem_pair();
-    a.set_idle_limit(limit);
-    b.set_idle_limit(limit);
+    for channel in [&mut a, &mut b] {
+        channel.set_idle_limit(limit);
+        channel.set_work_limit(limit);
+    }
     (a, b)
 }
 

@@ -29,7 +29,7 @@ fn supplies<G: Send, E>(
     let prg = |role: Role| Prg::new(Block::new(seed << 1 | role as u128));
     std::thread::scope(|scope| {
         let garbler = scope.spawn(move || {
-            own.set_idle_limit(Duration::from_secs(60));
+            own.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Garbler));
             let mut supply = garbler::Supply::setup(&mut own, session, params.clone(), prg)?;
             let result = garble(&mut own, &mut supply);
@@ -37,7 +37,7 @@ fn supplies<G: Send, E>(
             result
         });
         let run = || {
-            other.set_idle_limit(Duration::from_secs(60));
+            other.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Evaluator));
             let mut supply = evaluator::Supply::setup(&mut other, session, params.clone(), prg)?;
             evaluate(&mut other, &mut supply)

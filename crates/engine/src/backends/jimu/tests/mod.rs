@@ -49,7 +49,7 @@ fn supplies<G: Send, E: Send>(
 fn channels() -> (Channel, Channel) {
     let (mut a, mut b) = mem_pair();
     for channel in [&mut a, &mut b] {
-        channel.set_idle_limit(Duration::from_secs(60));
+        channel.set_work_limit(Duration::from_secs(60));
     }
     (a, b)
 }
