@@ -62,6 +62,7 @@ def test_secure_runs_give_what_the_clear_gives(backend, seed):
     assert run.evaluator == (total, None, bit)
     report = run.reports["garbler"]
     assert report["adversary"] == {"plain": "none", "yao": "semi-honest", "wrk": "malicious"}[backend]
+    assert report["peer"] == "not authenticated"  # A pair of sockets, which nobody else can reach.
     assert report["bytes_sent"] > 0
     if backend == "wrk":
         assert report["epsilon_log2"] <= -40

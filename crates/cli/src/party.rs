@@ -268,6 +268,7 @@ fn reply(work: &Work, role: Role, report: &Report) -> Reply {
         "backend": work.security.backend().name(),
         "ands": work.ands,
         "adversary": report.adversary,
+        "peer": report.peer,
         "kappa": report.kappa,
         "epsilon_log2": report.epsilon_log2,
         "evidence": report.evidence,

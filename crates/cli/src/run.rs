@@ -89,6 +89,7 @@ fn reply(computation: &Computation, security: Security, both: &Both) -> Result<R
         "backend": security.backend().name(),
         "ands": computation.ands(),
         "adversary": garbler.adversary,
+        "peer": garbler.peer,
         "kappa": garbler.kappa,
         "epsilon_log2": garbler.epsilon_log2,
         "evidence": evaluator.evidence.as_ref().or(garbler.evidence.as_ref()),

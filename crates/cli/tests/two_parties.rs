@@ -42,6 +42,7 @@ fn two_commands_compute_over_plain_tcp() {
     assert_eq!(garbler.outputs(), [Some("4"), Some("1")]);
     assert_eq!(evaluator.outputs(), garbler.outputs());
     assert_eq!(garbler.json["epsilon_log2"], -40.0);
+    assert_eq!(garbler.json["peer"], "not authenticated");
 
     let line = format!("{line} --backend yao --reveal-to garbler --owners e,e");
     let (garbler, evaluator) = parties(&line, &format!("{line} --input 3 --input 2"));
@@ -66,6 +67,9 @@ fn tls_takes_the_paired_peer_and_no_other() {
     let (one, two) = parties(&garbler, &evaluator("b"));
     assert_eq!(one.outputs(), [Some("4"), Some("0")]);
     assert_eq!(two.outputs(), one.outputs());
+    for side in [&one, &two] {
+        assert_eq!(side.json["peer"], "pinned certificate");
+    }
 
     // A port scan does not end the wait for the peer.
     let mut listening = start(&format!("party --role garbler --listen 127.0.0.1:0 {garbler}"));

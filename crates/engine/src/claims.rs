@@ -1,5 +1,7 @@
 //! What a backend promises, as data: policy compares it, results carry it, documents print it.
 
+use cenote_net::Channel;
+
 /// What the peer may do without breaking the promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adversary {
@@ -23,6 +25,34 @@ impl Adversary {
     }
 }
 
+/// How the session knows who its peer is. A promise to an owner is worth as much as this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeerIs {
+    /// The owner of the certificate that this side was given, at the other end of this very connection.
+    Pinned,
+    /// Whoever is at the other end: nothing but the connection itself says who that is.
+    NotAuthenticated,
+}
+
+impl PeerIs {
+    /// The peer of a channel.
+    pub(crate) fn of(channel: &Channel) -> PeerIs {
+        match channel.peer() {
+            Some(_) => PeerIs::Pinned,
+            None => PeerIs::NotAuthenticated,
+        }
+    }
+
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            PeerIs::Pinned => "pinned certificate",
+            PeerIs::NotAuthenticated => "not authenticated",
+        }
+    }
+}
+
 /// The promise of one backend with its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claims {
@@ -30,6 +60,8 @@ pub struct Claims {
     pub backend: &'static str,
     /// What the peer may do.
     pub adversary: Adversary,
+    /// How the peer is known.
+    pub peer: PeerIs,
     /// Computational security in bits; 0 where nothing is hidden.
     pub kappa: u32,
     /// Base-2 logarithm of the probability, over the whole life of the session and its pool, that a

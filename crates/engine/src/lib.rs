@@ -19,7 +19,7 @@ mod wires;
 
 pub use backends::jimu::{JimuParams, JimuSwitches};
 pub use cenote_net::{Fault, Role};
-pub use claims::{Adversary, Claims, Evidence};
+pub use claims::{Adversary, Claims, Evidence, PeerIs};
 pub use metered::Metered;
 pub use module_job::ModuleJob;
 pub use params::{PoolChoice, Rho, WrkParams};

@@ -8,7 +8,7 @@ use cenote_prim::{Prg, SessionId, wipe_stack};
 
 use crate::backends::jimu::{self, JimuParams, JimuSwitches};
 use crate::backends::{plain, wrk, yao};
-use crate::claims::Claims;
+use crate::claims::{Claims, PeerIs};
 use crate::params::{PoolChoice, Rho, WrkParams};
 use crate::party::Party;
 
@@ -100,6 +100,7 @@ pub struct Session {
     role: Role,
     prg: Box<Prg>,
     id: [u8; 32],
+    peer: PeerIs,
     failed: bool,
 }
 
@@ -152,7 +153,7 @@ impl Session {
     ) -> Result<Session, Fault> {
         let agreed = agree_on_session(&mut channel, role, config, &mut prg)
             .inspect_err(|_| channel.abort())?;
-        let id = agreed.session_id;
+        let (id, peer) = (agreed.session_id, PeerIs::of(&channel));
         let session = SessionId(id);
         let inner = match config.backend {
             Backend::Plain => Inner::Plain(Box::new(plain::PlainSession::open(channel, role))),
@@ -170,7 +171,8 @@ impl Session {
                 Inner::Jimu(Box::new(open))
             }
         };
-        let mut session = Session { inner, role, prg: Box::new(prg), id, failed: false };
+        let prg = Box::new(prg);
+        let mut session = Session { inner, role, prg, id, peer, failed: false };
         session.guarded(|_| Ok(()))?;
         Ok(session)
     }
@@ -276,12 +278,13 @@ impl Session {
     /// What the session promises.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        match &self.inner {
+        let claims = match &self.inner {
             Inner::Plain(_) => plain::claims(),
             Inner::Yao(_) => yao::claims(),
             Inner::Wrk(wrk) => wrk.claims(),
             Inner::Jimu(jimu) => jimu.claims(),
-        }
+        };
+        Claims { peer: self.peer, ..claims }
     }
 
     /// Levels of the pool and its stock, for a backend that has them.

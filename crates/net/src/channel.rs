@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::alive::AliveLink;
+use crate::binding::Binding;
 use crate::frame::{HEADER_LEN, MAX_FRAME, decode_frame_header, encode_header};
 use crate::inbox::Inbox;
 use crate::link::{Canceller, Interest, Io, Link, Waker};
 use crate::tap::{Direction, Tap};
-use crate::{Counters, Fault, Phase, Tag};
+use crate::{Counters, Fault, Fingerprint, Phase, Tag};
 
 /// Payloads from this length on are written from where they lie instead of being copied first.
 const DIRECT: usize = 32 << 10;
@@ -72,6 +73,8 @@ pub struct Channel {
     counters: Counters,
     sent_since_receive: bool,
     peer_closed: bool,
+    /// What handshakes over this channel are bound to; none where nobody authenticated the peer.
+    pub(crate) binding: Option<Binding>,
     /// Layers for tests; boxed so that their absence is one comparison.
     pub(crate) tap: Option<Box<Tap>>,
 }
@@ -102,6 +105,7 @@ impl Channel {
             counters: Counters::default(),
             sent_since_receive: false,
             peer_closed: false,
+            binding: None,
             tap: None,
         }
     }
@@ -198,6 +202,12 @@ impl Channel {
     pub fn canceller(&self) -> Canceller {
         let waker: Waker = self.link.waker();
         Canceller { flag: self.cancelled.clone(), waker }
+    }
+
+    /// The certificate that the peer proved to have; none over anything but TLS.
+    #[must_use]
+    pub fn peer(&self) -> Option<Fingerprint> {
+        self.binding.as_ref().map(|binding| binding.peer)
     }
 
     /// Whether the peer ended the session in order, as opposed to a cut connection.

@@ -2,10 +2,11 @@
 //!
 //! Each side sends one hello: the protocol version, what is being opened (a session or a job), its
 //! role, a fresh nonce and named fields. Every field must be equal on both sides and the roles must be
-//! complementary. Otherwise both sides learn, from the same two hellos, which fields differ.
+//! complementary. Otherwise both sides learn, from the same two hellos, which fields differ. Over TLS
+//! the hellos must also be of the two ends of one connection.
 //! The bytes are in docs/formats/wire.md.
 
-use crate::{Channel, Fault, Role, Tag};
+use crate::{Channel, Fault, Role, Tag, binding};
 
 /// The version of the wire protocol: framing, handshake and all messages of the shipped protocols.
 pub const PROTOCOL_VERSION: u8 = 1;
@@ -13,6 +14,10 @@ pub const PROTOCOL_VERSION: u8 = 1;
 /// Most bytes of an encoded hello.
 pub const MAX_HELLO: usize = 32 << 10;
 
+/// The field that holds what a hello shows of its connection.
+const CHANNEL: &str = "channel";
+const RELAYED: &str = "channel: the two sides are not the ends of one TLS connection: somebody between \
+                       them passes messages on; find out whose certificates the two were given";
 /// Most fields of a hello.
 const MAX_FIELDS: usize = 64;
 /// Most bytes of a name.
@@ -28,7 +33,8 @@ const SHOWN_CHARS: usize = 64;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Agreed {
-    /// BLAKE3 over both hellos: every field, both roles and both nonces. Equal on both sides.
+    /// BLAKE3 over both hellos (every field, both roles, both nonces) and, over TLS, the connection and
+    /// both certificates. Equal on both sides.
     pub session_id: [u8; 32],
     /// This side's role.
     pub role: Role,
@@ -61,14 +67,15 @@ impl Handshake {
         Handshake { kind: kind.to_owned(), fields: Vec::new() }
     }
 
-    /// Adds a value that must be equal on both sides. Values are public: they appear in refusals.
+    /// Adds a value that must be equal on both sides. Values are public: they appear in refusals. The
+    /// name `channel` is taken.
     #[must_use]
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Handshake {
         self.fields.push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// Bytes of the hello that each side sends.
+    /// Bytes of the hello that each side sends, without what ties it to a TLS connection.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         // Version, kind, role, nonce, number of fields.
@@ -93,7 +100,10 @@ impl Handshake {
         role: Role,
         nonce: [u8; 32],
     ) -> Result<Agreed, Fault> {
-        let ours = Hello { kind: self.kind.clone(), role, nonce, fields: self.fields.clone() };
+        let binding = channel.binding.as_ref().map(|binding| binding.of_run(role));
+        let mut fields = self.fields.clone();
+        fields.extend(binding.map(|it| (CHANNEL.to_owned(), binding::shown(&it).to_vec())));
+        let ours = Hello { kind: self.kind.clone(), role, nonce, fields };
         let our_bytes = encode_hello(&ours)?;
         channel.send_frame(Tag::HELLO, &our_bytes)?;
         let their_bytes = channel.recv_frame_bounded(Tag::HELLO, MAX_HELLO)?;
@@ -106,12 +116,21 @@ impl Handshake {
             Role::Garbler => (&our_bytes, &their_bytes),
             Role::Evaluator => (&their_bytes, &our_bytes),
         };
-        let mut hasher = blake3::Hasher::new_derive_key("cenote-net 2025 handshake: session id");
-        for hello in [garbler, evaluator] {
-            hasher.update(&(hello.len() as u64).to_le_bytes()).update(hello);
-        }
-        Ok(Agreed { session_id: *hasher.finalize().as_bytes(), role })
+        Ok(Agreed { session_id: session_id([garbler, evaluator], binding), role })
     }
+}
+
+/// The identity of a run, from the garbler's hello, the evaluator's and what this side itself knows of
+/// the connection.
+fn session_id(hellos: [&[u8]; 2], binding: Option<[u8; 32]>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("cenote-net 2025 handshake: session id");
+    for hello in hellos {
+        hasher.update(&(hello.len() as u64).to_le_bytes()).update(hello);
+    }
+    if let Some(binding) = binding {
+        hasher.update(&binding);
+    }
+    *hasher.finalize().as_bytes()
 }
 
 /// Encodes a hello.
@@ -235,12 +254,19 @@ fn compare(ours: &Hello, theirs: &Hello) -> Result<(), Fault> {
     };
     let only_theirs = theirs.fields.iter().filter(|(name, _)| value(ours, name).is_none());
     for (name, _) in ours.fields.iter().chain(only_theirs) {
+        if name == CHANNEL {
+            continue;
+        }
         let (here, there) = (value(ours, name), value(theirs, name));
         if here != there {
             let text =
                 |value: Option<Vec<u8>>| value.map_or("nothing".into(), |value| show(&value));
             note(name, &text(here), &text(there));
         }
+    }
+    // Last, because it also depends on the roles and says nothing to a person.
+    if differences.is_empty() && value(ours, CHANNEL) != value(theirs, CHANNEL) {
+        return Err(Fault::Policy(RELAYED.into()));
     }
     // The order is part of the hello, though no honest release can differ in it alone.
     let order =
@@ -271,5 +297,87 @@ fn show(value: &[u8]) -> String {
     match text.get(..SHOWN_CHARS) {
         Some(start) if text.len() > SHOWN_CHARS => format!("\"{start}...\""),
         _ => format!("\"{text}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::binding::Binding;
+    use crate::{Fingerprint, mem_pair};
+
+    fn binding(exported: u8, own: u8, peer: u8) -> Option<Binding> {
+        let exported = Zeroizing::new([exported; 32]);
+        Some(Binding { exported, own: Fingerprint([own; 32]), peer: Fingerprint([peer; 32]) })
+    }
+
+    /// What garbler and evaluator make of each other over channels that are bound like this.
+    fn meet(garbler: Option<Binding>, evaluator: Option<Binding>) -> [Result<Agreed, Fault>; 2] {
+        let (mut a, mut b) = mem_pair();
+        (a.binding, b.binding) = (garbler, evaluator);
+        let list = Handshake::new("job").field("program", "p");
+        std::thread::scope(|scope| {
+            let a = scope.spawn(|| list.run(&mut a, Role::Garbler, [1; 32]));
+            let b = list.run(&mut b, Role::Evaluator, [2; 32]);
+            [a.join().expect("thread"), b]
+        })
+    }
+
+    #[test]
+    fn a_run_is_of_the_two_ends_of_one_connection() {
+        let id = |garbler, evaluator| match meet(garbler, evaluator) {
+            [Ok(a), Ok(b)] if a.session_id == b.session_id => a.session_id,
+            other => panic!("no agreement: {other:?}"),
+        };
+        let honest = id(binding(1, 2, 3), binding(1, 3, 2));
+        for other in [
+            id(None, None),
+            id(binding(9, 2, 3), binding(9, 3, 2)),
+            id(binding(1, 9, 3), binding(1, 3, 9)),
+            id(binding(1, 2, 9), binding(1, 9, 2)),
+        ] {
+            assert_ne!(other, honest);
+        }
+    }
+
+    #[test]
+    fn ends_of_two_connections_are_refused() {
+        for (garbler, evaluator) in [
+            (binding(1, 2, 3), binding(9, 3, 2)),
+            // What TLS exports is the same: either certificate alone is another.
+            (binding(1, 9, 3), binding(1, 3, 2)),
+            (binding(1, 2, 9), binding(1, 3, 2)),
+            (binding(1, 2, 3), binding(1, 2, 3)),
+            (binding(1, 2, 3), None),
+            (None, binding(1, 3, 2)),
+        ] {
+            for outcome in meet(garbler, evaluator) {
+                assert_eq!(outcome, Err(Fault::Policy(RELAYED.into())));
+            }
+        }
+    }
+
+    #[test]
+    fn equal_roles_are_named_over_tls_too() {
+        let (mut a, mut b) = mem_pair();
+        (a.binding, b.binding) = (binding(1, 2, 3), binding(1, 3, 2));
+        let list = Handshake::new("job");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| list.run(&mut b, Role::Garbler, [2; 32]));
+            for outcome in [list.run(&mut a, Role::Garbler, [1; 32]), other.join().expect("thread")]
+            {
+                let text = "role: here garbler, the peer has garbler";
+                assert_eq!(outcome, Err(Fault::Policy(text.into())));
+            }
+        });
+    }
+
+    #[test]
+    fn the_session_id_depends_on_the_binding_itself() {
+        // The hellos say no more than what the peer wants to be heard.
+        let ids = [None, Some([0; 32]), Some([1; 32])].map(|it| session_id([b"a", b"b"], it));
+        assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2]);
     }
 }

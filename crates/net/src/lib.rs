@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod alive;
+mod binding;
 mod channel;
 mod counters;
 mod fault;

@@ -20,7 +20,9 @@ use rustls::{
     SignatureScheme,
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use zeroize::Zeroizing;
 
+use crate::binding::Binding;
 use crate::identity::{CERTIFICATE_FILE, Fingerprint, Identity, PeerCertificate};
 use crate::inbox::Inbox;
 use crate::link::{Interest, Io, Link, Waker, read_each};
@@ -29,6 +31,8 @@ use crate::{Channel, Fault};
 
 /// Spoken inside TLS; a peer that speaks something else is refused by the TLS handshake.
 const ALPN: &[u8] = b"cenote/1";
+/// Label of the keying material that a channel is bound to.
+const EXPORTER: &[u8] = b"EXPORTER-Cenote-Channel-Binding";
 /// Encrypted bytes that a link holds back before it takes no more.
 const OUTGOING: usize = 512 << 10;
 /// Encrypted bytes read at once.
@@ -53,7 +57,7 @@ pub fn tls_accept(
     let stream = listener.accept(limit)?;
     let conn = Connection::Server(ServerConnection::new(config).map_err(internal)?);
     // A silent caller must not outlast the wait either.
-    open(stream, conn, HANDSHAKE_LIMIT.min(limit.saturating_sub(started.elapsed())))
+    open(stream, conn, identity, HANDSHAKE_LIMIT.min(limit.saturating_sub(started.elapsed())))
 }
 
 /// Connects to `address` (`host:port`), trying again for up to `patience`, and demands proof that the
@@ -73,7 +77,7 @@ pub fn tls_connect(
     let name =
         ServerName::try_from("cenote.invalid").map_err(|e| Fault::Internal(e.to_string()))?;
     let conn = Connection::Client(ClientConnection::new(config, name).map_err(internal)?);
-    open(stream, conn, HANDSHAKE_LIMIT)
+    open(stream, conn, identity, HANDSHAKE_LIMIT)
 }
 
 fn internal(error: Error) -> Fault {
@@ -83,10 +87,15 @@ fn internal(error: Error) -> Fault {
 /// Time limit of the TLS handshake: a caller who says nothing must not keep others waiting.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-fn open(stream: TcpStream, conn: Connection, limit: Duration) -> Result<Channel, Fault> {
+fn open(
+    stream: TcpStream,
+    conn: Connection,
+    identity: &Identity,
+    limit: Duration,
+) -> Result<Channel, Fault> {
     let mut link = TlsLink::new(stream, conn)?;
     match link.greet(limit) {
-        Ok(()) => Ok(Channel::over(Box::new(link))),
+        Ok(()) => link.into_channel(identity),
         Err(fault) => {
             // Lets the alert that says why reach the peer.
             link.finish(Duration::from_secs(1));
@@ -264,6 +273,20 @@ impl TlsLink {
         }
     }
 
+    /// The channel over a completed handshake.
+    fn into_channel(self, identity: &Identity) -> Result<Channel, Fault> {
+        let exported = self.conn.export_keying_material(Zeroizing::new([0; 32]), EXPORTER, None);
+        let exported = exported.map_err(internal)?;
+        let peer = self.conn.peer_certificates().and_then(|chain| chain.first());
+        let peer =
+            peer.ok_or_else(|| Fault::Internal("TLS without the peer's certificate".into()))?;
+        let binding =
+            Binding { exported, own: identity.fingerprint(), peer: Fingerprint::of(peer) };
+        let mut channel = Channel::over(Box::new(self));
+        channel.binding = Some(binding);
+        Ok(channel)
+    }
+
     /// As much of the handshake as goes without waiting; `Moved` when it is complete.
     fn greet_now(&mut self) -> Result<Io, Fault> {
         while self.conn.is_handshaking() {
@@ -434,18 +457,18 @@ mod tests {
     }
 
     fn meet(server: ServerConfig, client: ClientConfig) -> [Result<Channel, Fault>; 2] {
-        let limit = Duration::from_secs(10);
+        let (own, limit) = (Identity::generate("own").expect("identity"), Duration::from_secs(10));
         let listener = tcp_listen("127.0.0.1:0").expect("listen");
         let address = listener.address().to_string();
         std::thread::scope(|scope| {
             let served = scope.spawn(|| {
                 let conn = ServerConnection::new(Arc::new(server)).expect("server");
-                open(listener.accept(limit)?, Connection::Server(conn), limit)
+                open(listener.accept(limit)?, Connection::Server(conn), &own, limit)
             });
             let name = ServerName::try_from("cenote.invalid").expect("name");
             let conn = ClientConnection::new(Arc::new(client), name).expect("client");
             let stream = connect(&address, limit).expect("connect");
-            let connected = open(stream, Connection::Client(conn), limit);
+            let connected = open(stream, Connection::Client(conn), &own, limit);
             [served.join().expect("thread"), connected]
         })
     }

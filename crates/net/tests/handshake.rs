@@ -2,11 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use cenote_net::{
-    Agreed, Channel, Fate, Fault, Handshake, Hello, MAX_HELLO, Role, Tag, decode_hello,
+    Agreed, Channel, Fate, Fault, Handshake, Hello, MAX_HELLO, Role, Shape, Tag, decode_hello,
     encode_hello, mem_pair,
 };
-use common::{DATA, run, tcp_pair};
+use common::{DATA, run, tcp_pair, tls_pair};
 use proptest::prelude::*;
 
 type Outcome = Result<Agreed, Fault>;
@@ -145,6 +148,38 @@ fn lists_over_the_limits_are_misuse_and_send_nothing() {
         assert!(matches!(outcome, Err(Fault::Misuse(_))), "{outcome:?}");
         assert_eq!(a.counters().total().messages_sent, 0);
     }
+}
+
+#[test]
+fn over_tls_every_hello_shows_its_connection_whatever_lies_on_the_channel() {
+    let shape = Shape { rtt: Duration::from_millis(1), mbit_per_s: None };
+    let shown = |wrapped: bool| {
+        let (mut a, mut b) = tls_pair();
+        if wrapped {
+            a.shape(shape).unwrap();
+            b.shape(shape).unwrap();
+            a.tamper(|_| Fate::Pass);
+        }
+        let (sent, received) = (a.record(), b.record());
+        let (a, b) = run(
+            (a, b),
+            |mut a| [1, 2].map(|n| list().run(&mut a, Role::Garbler, [n; 32]).unwrap()),
+            |mut b| [3, 4].map(|n| list().run(&mut b, Role::Evaluator, [n; 32]).unwrap()),
+        );
+        assert_eq!(a.map(|run| run.session_id), b.map(|run| run.session_id));
+        let hellos = [sent.frames(), received.frames()].concat();
+        let channels: BTreeSet<Vec<u8>> = hellos
+            .iter()
+            .map(|frame| {
+                let hello = decode_hello(&frame.payload).unwrap();
+                let field = hello.fields.into_iter().find(|(name, _)| name == "channel");
+                field.expect("it shows its connection").1
+            })
+            .collect();
+        assert_eq!((hellos.len(), channels.len()), (8, 1));
+        channels
+    };
+    assert_eq!(shown(false).intersection(&shown(true)).count(), 0, "two connections");
 }
 
 fn hello() -> Hello {

@@ -100,7 +100,8 @@ impl Progress {
 struct Report {
     outputs: Vec<Option<Vec<bool>>>,
     figures: Vec<(&'static str, f64)>,
-    adversary: &'static str,
+    /// Claims in words, by name.
+    words: [(&'static str, &'static str); 2],
 }
 
 /// Runs one party to its end; the peer is at the other end of the connection.
@@ -135,7 +136,9 @@ pub(crate) fn run_party<'py>(
     });
     let dict = PyDict::new(py);
     dict.set_item("outputs", words.collect::<Vec<_>>())?;
-    dict.set_item("adversary", report.adversary)?;
+    for (name, words) in report.words {
+        dict.set_item(name, words)?;
+    }
     for (name, figure) in report.figures {
         dict.set_item(name, figure)?;
     }
@@ -218,5 +221,6 @@ fn run(
         ("kappa", f64::from(claims.kappa)),
     ];
     figures.extend(claims.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
-    Ok(Report { outputs: outcome.output, figures, adversary: claims.adversary.name() })
+    let words = [("adversary", claims.adversary.name()), ("peer", claims.peer.name())];
+    Ok(Report { outputs: outcome.output, figures, words })
 }

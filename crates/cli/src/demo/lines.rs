@@ -74,6 +74,7 @@ pub(crate) enum Event {
 pub(crate) struct Promise {
     pub(crate) backend: String,
     pub(crate) adversary: String,
+    pub(crate) peer: String,
     pub(crate) kappa: u32,
     pub(crate) epsilon_log2: Option<f64>,
     pub(crate) audited: bool,

@@ -52,9 +52,10 @@ impl Screen {
             bytes(session.setup_bytes),
         ));
         self.say(&format!(
-            "  backend {}: {} security with abort, kappa {}, epsilon 2^{:.0}, {}audited",
+            "  backend {}: {} security with abort, peer: {}, kappa {}, epsilon 2^{:.0}, {}audited",
             promise.backend,
             promise.adversary,
+            promise.peer,
             promise.kappa,
             promise.epsilon_log2.unwrap_or(0.0),
             if promise.audited { "" } else { "not " },

@@ -222,6 +222,7 @@ impl Server {
             promise: Promise {
                 backend: claims.backend.to_owned(),
                 adversary: claims.adversary.name().to_owned(),
+                peer: claims.peer.name().to_owned(),
                 kappa: claims.kappa,
                 epsilon_log2: claims.epsilon_log2,
                 audited: claims.audited,

@@ -33,6 +33,8 @@ pub(crate) struct Report {
     pub(crate) kappa: u32,
     /// The peer that the session is safe against.
     pub(crate) adversary: String,
+    /// How the peer is known.
+    pub(crate) peer: String,
     /// That the peer was found to have cheated.
     pub(crate) evidence: Option<Found>,
     /// Filling pools before the first job, where that is measured apart.
@@ -155,6 +157,7 @@ impl Report {
         self.epsilon_log2 = claims.epsilon_log2;
         self.kappa = claims.kappa;
         self.adversary = claims.adversary.name().to_owned();
+        self.peer = claims.peer.name().to_owned();
     }
 
     /// Adds what the system knows about this process.

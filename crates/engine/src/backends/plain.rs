@@ -7,7 +7,7 @@ use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_prim::bits;
 
-use crate::claims::{Adversary, Claims};
+use crate::claims::{Adversary, Claims, PeerIs};
 use crate::party::{Party, Receivers, expect_input};
 use crate::tags;
 
@@ -40,12 +40,13 @@ impl PlainSession {
     }
 }
 
-/// The promise of the backend.
+/// The promise of the backend; the session knows its peer.
 #[must_use]
 pub fn claims() -> Claims {
     Claims {
         backend: "plain",
         adversary: Adversary::None,
+        peer: PeerIs::NotAuthenticated,
         kappa: 0,
         epsilon_log2: None,
         adaptive_epsilon_log2: None,

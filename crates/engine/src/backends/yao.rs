@@ -18,7 +18,7 @@ use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
-use crate::claims::{Adversary, Claims};
+use crate::claims::{Adversary, Claims, PeerIs};
 use crate::party::{Party, Receivers, expect_input};
 use crate::protocols::gate_hash::{BATCH, GateHash};
 use crate::protocols::half_gates::{evaluate, evaluate_one, garble, garble_one};
@@ -196,12 +196,13 @@ fn set_up(
     })
 }
 
-/// The promise of the backend.
+/// The promise of the backend; the session knows its peer.
 #[must_use]
 pub fn claims() -> Claims {
     Claims {
         backend: "yao",
         adversary: Adversary::SemiHonest,
+        peer: PeerIs::NotAuthenticated,
         kappa: 128,
         epsilon_log2: None,
         adaptive_epsilon_log2: None,

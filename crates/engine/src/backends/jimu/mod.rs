@@ -76,7 +76,7 @@ pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
 pub use party::{Checked, JimuParty, Rerun};
 
-use crate::claims::{Adversary, Claims, Evidence};
+use crate::claims::{Adversary, Claims, Evidence, PeerIs};
 use crate::protocols::garbled_core::Conflict;
 
 /// Most openings, labels or outputs of one message.
@@ -272,12 +272,13 @@ fn evidence(conflict: &Conflict, session: SessionId) -> Evidence {
     Evidence { session: session.0, wire: conflict.wire, labels }
 }
 
-/// The promise of the backend under `params`.
+/// The promise of the backend under `params`; the session knows its peer.
 #[must_use]
 pub fn claims(params: &JimuParams) -> Claims {
     Claims {
         backend: "jimu",
         adversary: Adversary::Malicious,
+        peer: PeerIs::NotAuthenticated,
         kappa: 128,
         epsilon_log2: Some(params.epsilon_log2),
         adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),

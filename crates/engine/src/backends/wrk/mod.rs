@@ -43,7 +43,7 @@ use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use party::{Checked, WrkParty};
 
-use crate::claims::{Adversary, Claims};
+use crate::claims::{Adversary, Claims, PeerIs};
 use crate::params::WrkParams;
 use crate::protocols::gate_hash::GateHash;
 use crate::protocols::opening;
@@ -153,12 +153,13 @@ impl WrkSession {
     }
 }
 
-/// The promise of the backend under `params`.
+/// The promise of the backend under `params`; the session knows its peer.
 #[must_use]
 pub fn claims(params: &WrkParams) -> Claims {
     Claims {
         backend: "wrk",
         adversary: Adversary::Malicious,
+        peer: PeerIs::NotAuthenticated,
         kappa: 128,
         epsilon_log2: Some(params.epsilon_log2),
         adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
