@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use cenote_net::Fault;
-use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Secret, bits};
 
 use super::masks::{Masked, Ready};
-use super::messages::{MaskedReport, TableMessage};
+use super::messages::{MaskedReport, TableMessage, mac_hash};
 use super::{AHEAD, Core};
 use crate::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::protocols::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
@@ -117,16 +116,11 @@ impl Evaluator {
         terms: &[Block],
     ) -> Result<Block, Fault> {
         let masked = bits::pack(outputs.iter().map(|active| active.masked));
-        let seed = core.prg.block();
-        let mut report = MaskedReport { masked: &masked, label_hash: Block::ZERO, seed };
-        let mut hash = LinearHash::new(report.label_seed(&core.session, number));
         let labels: Secret<Vec<Block>> = outputs.iter().map(|active| active.label).collect();
-        hash.absorb(&labels);
-        report.label_hash = hash.finish();
+        let seed = core.prg.block();
+        let report = MaskedReport::new(&core.session, number, &masked, &labels, seed);
         core.channel.send(tags::MASKED, &report.encode())?;
-        let mut expected = LinearHash::new(seed);
-        expected.absorb(terms);
-        Ok(expected.finish())
+        Ok(mac_hash(seed, terms))
     }
 }
 

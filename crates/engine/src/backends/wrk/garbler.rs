@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use cenote_net::Fault;
-use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Secret, bits};
 
 use super::masks::{Masked, Ready};
@@ -83,7 +82,7 @@ impl Garbler {
         (tables, outputs)
     }
 
-    /// `wrk.labels`, then the answer to it: never the other way round.
+    /// `wrk.labels`, then the answer to it.
     fn check_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
         let Some(mut garbled) = self.unchecked.pop_front() else {
             return Ok(());
@@ -95,20 +94,11 @@ impl Garbler {
         }
         let report = core.channel.recv(tags::MASKED, MaskedReport::len(n))?;
         let report = MaskedReport::decode(&report, n)?;
-        let delta = core.supply.delta();
-        let mut labels = LinearHash::new(report.label_seed(&core.session, garbled.number));
-        for (i, label) in garbled.outputs.iter_mut().enumerate() {
-            *label ^= delta.times(bits::get(report.masked, i));
-        }
-        labels.absorb(&garbled.outputs);
-        if !labels.finish().ct_eq(report.label_hash) {
-            return Err(Fault::Misbehaved("wrk.labels"));
-        }
+        let Garbled { ready, outputs, number } = &mut garbled;
+        let report = report.verify(&core.session, *number, core.supply.delta(), outputs)?;
         let mut terms = Secret::new(Vec::with_capacity(n));
-        self.follow(&garbled.ready, report.masked, |term| terms.push(term));
-        let mut answer = LinearHash::new(report.seed);
-        answer.absorb(&terms);
-        core.channel.send(tags::MAC_HASH, &answer.finish().to_bytes())
+        self.follow(ready, report.masked(), |term| terms.push(term));
+        core.channel.send(tags::MAC_HASH, &report.answer(&terms).to_bytes())
     }
 
     /// Carries the masked values through a chunk; `term` sees the MAC term of each AND.

@@ -1,6 +1,7 @@
 //! The two bulk messages of a chunk.
 
 use cenote_net::Fault;
+use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, RandomOracle, SessionId, bits};
 
 /// Garbler to evaluator: two blocks a gate, then the packed colour bits of the output labels,
@@ -59,14 +60,33 @@ impl TableMessage {
 /// Evaluator to garbler: the masked values of all AND outputs of a chunk, the hash of its labels, and
 /// the seed of the garbler's answer.
 pub(super) struct MaskedReport<'a> {
-    pub(super) masked: &'a [u8],
-    pub(super) label_hash: Block,
-    pub(super) seed: Block,
+    masked: &'a [u8],
+    label_hash: Block,
+    seed: Block,
+}
+
+/// A report that passed `wrk.labels`. Only [`MaskedReport::verify`] makes one, and nothing else tells
+/// the garbler the seed of D_M: an answer before the check does not compile.
+#[must_use = "a verified report is answered"]
+pub(super) struct VerifiedReport<'a> {
+    masked: &'a [u8],
+    seed: Block,
 }
 
 impl<'a> MaskedReport<'a> {
     pub(super) const fn len(gates: usize) -> usize {
         bits::packed_len(gates) + 32
+    }
+
+    /// The report on `labels`, the active labels of a chunk, whose packed masked values are `masked`.
+    pub(super) fn new(
+        session: &SessionId,
+        chunk: u64,
+        masked: &'a [u8],
+        labels: &[Block],
+        seed: Block,
+    ) -> MaskedReport<'a> {
+        MaskedReport { masked, label_hash: label_hash(session, chunk, masked, labels), seed }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -85,10 +105,97 @@ impl<'a> MaskedReport<'a> {
         Ok(MaskedReport { masked, label_hash, seed })
     }
 
-    /// Seed of the coefficients of the label hash: fixed by the reported values, so that a false
-    /// report needs a label the evaluator does not have.
-    pub(super) fn label_seed(&self, session: &SessionId, chunk: u64) -> Block {
-        let oracle = RandomOracle::new("cenote 2026 engine wrk labels v1", session);
-        oracle.number(chunk).bytes(self.masked).block()
+    /// `wrk.labels`: the evaluator has the labels of the values it reports. `labels` are L_{c,0} of the
+    /// chunk and become those.
+    pub(super) fn verify(
+        self,
+        session: &SessionId,
+        chunk: u64,
+        delta: Block,
+        labels: &mut [Block],
+    ) -> Result<VerifiedReport<'a>, Fault> {
+        for (i, label) in labels.iter_mut().enumerate() {
+            *label ^= delta.times(bits::get(self.masked, i));
+        }
+        if !label_hash(session, chunk, self.masked, labels).ct_eq(self.label_hash) {
+            return Err(Fault::Misbehaved("wrk.labels"));
+        }
+        Ok(VerifiedReport { masked: self.masked, seed: self.seed })
+    }
+}
+
+impl<'a> VerifiedReport<'a> {
+    /// The packed masked values, of which each is that of a label the evaluator has.
+    pub(super) fn masked(&self) -> &'a [u8] {
+        self.masked
+    }
+
+    /// D_M: the hash of the MAC terms of all ANDs.
+    pub(super) fn answer(self, terms: &[Block]) -> Block {
+        mac_hash(self.seed, terms)
+    }
+}
+
+/// D_L. Its coefficients are fixed by the reported values, so that a false report needs a label that
+/// the evaluator does not have.
+fn label_hash(session: &SessionId, chunk: u64, masked: &[u8], labels: &[Block]) -> Block {
+    let oracle = RandomOracle::new("cenote 2026 engine wrk labels v1", session);
+    let mut hash = LinearHash::new(oracle.number(chunk).bytes(masked).block());
+    hash.absorb(labels);
+    hash.finish()
+}
+
+/// D_M under the evaluator's seed, which the garbler learns when its tables are sent.
+pub(super) fn mac_hash(seed: Block, terms: &[Block]) -> Block {
+    let mut hash = LinearHash::new(seed);
+    hash.absorb(terms);
+    hash.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::marker::PhantomData;
+
+    use super::*;
+
+    /// Whether a type is [`Clone`]: the inherent constant shadows that of the trait.
+    struct IsClone<T>(PhantomData<T>);
+
+    trait Otherwise {
+        const ANSWER: bool = false;
+    }
+
+    impl<T> Otherwise for IsClone<T> {}
+
+    impl<T: Clone> IsClone<T> {
+        const ANSWER: bool = true;
+    }
+
+    #[test]
+    fn one_verified_report_makes_one_answer() {
+        let found = [IsClone::<Block>::ANSWER, IsClone::<VerifiedReport<'_>>::ANSWER];
+        assert_eq!(found, [true, false]);
+    }
+
+    #[test]
+    fn only_the_labels_of_the_reported_values_in_their_chunk_pass() {
+        let (session, delta) = (SessionId([3; 32]), Block::new(7 << 90 | 3));
+        let zero: Vec<Block> = (1..=11).map(|i| Block::new(i << 40)).collect();
+        let masked = bits::pack((0..11).map(|i| i % 3 == 0));
+        let active: Vec<Block> =
+            (0..11).map(|i| zero[i] ^ delta.times(bits::get(&masked, i))).collect();
+        let verdict = |sent: &[u8], chunk| {
+            let report = MaskedReport::decode(sent, 11).expect("format");
+            report.verify(&session, chunk, delta, &mut zero.clone()).map(|report| report.seed)
+        };
+        let seed = Block::new(5);
+        let sent = MaskedReport::new(&session, 6, &masked, &active, seed).encode();
+        assert_eq!(verdict(&sent, 6), Ok(seed));
+        assert_eq!(verdict(&sent, 7), Err(Fault::Misbehaved("wrk.labels")));
+        for bit in (0..11).chain(16..16 + 128) {
+            let mut lie = sent.clone();
+            lie[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(verdict(&lie, 6), Err(Fault::Misbehaved("wrk.labels")), "bit {bit}");
+        }
     }
 }
