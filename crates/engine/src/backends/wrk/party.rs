@@ -317,8 +317,8 @@ impl Party for WrkParty<'_> {
         wires: &[Wire],
     ) -> Result<Option<Vec<bool>>, Fault> {
         self.guarded(|party| {
-            let good = party.recorder.is_empty() && !party.core.in_flight;
-            if !good || proof != party.proof() {
+            // Whatever is recorded or in flight since the proof was counted in `recorded`.
+            if proof != party.proof() {
                 return Err(Fault::Misuse("the proof is of another state than this".into()));
             }
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
