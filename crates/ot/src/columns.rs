@@ -109,3 +109,24 @@ impl Answer {
         difference.ct_eq(Block::ZERO)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn coefficients_are_of_one_transcript_one_chunk_and_one_message() {
+        let chi = |transcript: u8, chunk, corrections: &[u8]| {
+            let mut chi = [Block::ZERO; 5];
+            challenge(&SessionId([transcript; 32]), chunk, corrections, &mut chi);
+            assert_eq!(chi[4], Block::ONE, "the sacrificed block masks the sum");
+            chi[..4].to_vec()
+        };
+        let all = [chi(1, 2, &[3, 4]), chi(9, 2, &[3, 4]), chi(1, 9, &[3, 4]), chi(1, 2, &[3, 5])];
+        let distinct: HashSet<[u8; 16]> = all.concat().iter().map(|c| c.to_bytes()).collect();
+        assert_eq!(distinct.len(), 16);
+        assert_eq!(chi(1, 2, &[3, 4]), all[0]);
+    }
+}

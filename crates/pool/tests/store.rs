@@ -1,10 +1,12 @@
 //! Properties of the pool and the stock: always full, nothing twice, nothing lost, both parties
 //! alike.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use cenote_pool::{Draws, Occupancy, Pool, Stock, StoreError};
 use proptest::prelude::*;
+use zeroize::Zeroize;
 
 /// A fixed sequence of coins (xorshift64*), the same for both parties.
 fn coins(seed: u64) -> impl FnMut() -> u64 {
@@ -181,4 +183,27 @@ fn debug_output_shows_no_item() {
     let lease = stock.reserve(1).expect("level");
     let shown = format!("{pool:?} {stock:?} {lease:?}");
     assert!(!shown.contains("3735928559"), "{shown}");
+}
+
+/// An item that counts how often one like it is wiped.
+#[derive(Clone, Copy)]
+struct Counted<'c>(&'c Cell<usize>);
+
+impl Zeroize for Counted<'_> {
+    fn zeroize(&mut self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[test]
+fn a_stock_keeps_no_copy_of_what_it_hands_out() {
+    let wiped = Cell::new(0);
+    let mut stock = Stock::new();
+    stock.push(&[Counted(&wiped); 5]);
+    let lease = stock.reserve(3).expect("five are there");
+    assert_eq!(wiped.get(), 3, "the places that they were in");
+    drop(lease);
+    assert_eq!(wiped.get(), 6, "the items handed out");
+    drop(stock);
+    assert_eq!(wiped.get(), 8, "the items left");
 }

@@ -434,9 +434,12 @@ pub fn differing_jobs_are_refused_on_both_sides(backend: Backend) {
     let refused = sessions(&smallest(backend), 9, |session, role| {
         let program = if role == Role::Garbler { small } else { one };
         let first = run_program(session, &program, &inputs, Receivers::Both);
-        // The session is over for both.
+        // The session is over for both, whatever is asked of it.
+        let over = Fault::Misuse("the session has failed".into());
         let again = run_program(session, &small, &inputs, Receivers::Both);
-        assert!(again.is_err(), "{role}");
+        assert_eq!(again.err(), Some(over.clone()), "{role}");
+        assert_eq!(session.fill(), Err(over.clone()), "{role}");
+        assert_eq!(session.stock(1), Err(over), "{role}");
         first
     });
     assert_refused(refused, "digest");

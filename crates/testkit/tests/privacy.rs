@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 
 use cenote_circuit::Clear;
-use cenote_engine::{Backend, Receivers, Role, Session, tags};
+use cenote_engine::{Backend, PoolChoice, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Recording, Tag};
 use cenote_prim::bits;
 use cenote_testkit::canary;
 use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{patient_pair, prg_of, program_job, roomy, smallest};
+use cenote_testkit::run::{
+    patient_pair, prg_of, program_job, roomy, run_program, sessions_over, smallest, with_pool,
+};
 use cenote_testkit::run_pair_over;
 
 const HIDING: [Backend; 3] = [Backend::Yao, Backend::Wrk, Backend::Jimu];
@@ -216,4 +218,54 @@ fn the_balance_test_finds_inputs_in_the_clear() {
         leaning.iter().filter(|(place, _)| place == name).count()
     };
     assert_eq!((of(Role::Garbler), of(Role::Evaluator)), (16, 16));
+}
+
+/// The parts of a frame of `wrk` that are drawn for it alone, in blocks.
+fn drawn_for_it_alone(frame: &RecordedFrame) -> Vec<&[u8]> {
+    let payload = &frame.payload[..];
+    let parts = match frame.tag {
+        tag if tag == tags::COIN_COMMIT.id => payload,
+        tag if tag == tags::COIN_REPLY.id => &payload[..16],
+        // Without the digest in the middle: the nonce hides coin and digest until then.
+        tag if tag == tags::COIN_OPEN.id => {
+            return [&payload[..16], &payload[48..64], &payload[64..]].to_vec();
+        }
+        tag if tag == tags::INPUT_LABELS.id => payload,
+        tag if tag == tags::MASKED.id => &payload[payload.len() - 16..],
+        _ => &[],
+    };
+    parts.chunks(16).collect()
+}
+
+/// A coin, nonce, label or seed that comes twice, in a session or in two, was no secret the second
+/// time: who knows it can choose its own coin by it, read a commitment, unmask Delta, or forge D_M.
+#[test]
+fn what_is_drawn_for_one_message_comes_in_no_other() {
+    let mut seen = BTreeMap::new();
+    for seed in 1..3 {
+        let (mut garbler, evaluator) = patient_pair();
+        let recording = garbler.record();
+        let config = with_pool(Backend::Wrk, PoolChoice::Kept(5_000));
+        let program = TestProgram(Kind::Ands(300));
+        let ends = sessions_over((garbler, evaluator), &config, seed, |session, _| {
+            (0..3).try_for_each(|i| {
+                run_program(session, &program, &program.inputs(i), Receivers::Both).map(drop)
+            })
+        });
+        assert_eq!(ends, (Ok(()), Ok(())));
+        for frame in recording.frames() {
+            for block in drawn_for_it_alone(&frame) {
+                let other = seen.insert(block.to_vec(), (seed, name_of(&frame)));
+                assert_eq!(other, None, "again in {}", name_of(&frame));
+            }
+        }
+    }
+    let count = |tag: Tag| {
+        let of = |(_, name): &&(u128, String)| name.starts_with(tag.name);
+        seen.values().filter(of).count()
+    };
+    let counts =
+        [tags::COIN_COMMIT, tags::COIN_REPLY, tags::COIN_OPEN, tags::INPUT_LABELS, tags::MASKED];
+    // Two sessions with a toss for the set-up and four batches, three requests of 128 inputs.
+    assert_eq!(counts.map(count), [20, 10, 30, 768, 6]);
 }
