@@ -9,8 +9,8 @@ use cenote_engine::{Backend, JimuSwitches, Role, SessionConfig, tags};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use crate::puppet::Cheat;
 use crate::puppet::jimu::{self, Code, Flaw, Which};
+use crate::puppet::{Cheat, Setting};
 use crate::run::smallest;
 
 /// How a session must end at the honest side.
@@ -63,11 +63,26 @@ impl FrameRow {
     }
 }
 
-/// One cheat of an active cheater; see [`crate::puppet`].
+/// One cheat of an active cheater against `wrk`; see [`crate::puppet`].
 #[derive(Clone, Copy, Debug)]
-pub struct CheatRow<C = Cheat> {
+pub struct CheatRow {
+    /// What the session is like.
+    pub setting: Setting,
     /// The cheat.
-    pub cheat: C,
+    pub cheat: Cheat,
+    /// At which of its occasions, counted from 0.
+    pub at: usize,
+    /// Who cheats.
+    pub by: Role,
+    /// How the session ends for the other.
+    pub end: End,
+}
+
+/// One cheat of an active cheater against `jimu`; see [`jimu`].
+#[derive(Clone, Copy, Debug)]
+pub struct JimuRow {
+    /// The cheat.
+    pub cheat: jimu::Cheat,
     /// Who cheats.
     pub by: Role,
     /// How the session ends for the other.
@@ -109,7 +124,7 @@ const fn jimu(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
 }
 
 /// A message of `jimu` that has `index` others with its tag before it.
-const fn at(index: usize, tag: Tag, from: Role, flip: End) -> FrameRow {
+const fn nth(index: usize, tag: Tag, from: Role, flip: End) -> FrameRow {
     FrameRow { index, ..once(Backend::Jimu, tag, from, flip) }
 }
 
@@ -133,6 +148,12 @@ const OUTER: End = End::Caught("jimu.outer");
 const PERM: End = End::Caught("jimu.output.perm");
 const LABEL: End = End::Caught("jimu.input.label");
 const MERKLE: End = End::Caught("jimu.merkle");
+const LENGTH: End = End::Caught("leaky-and.length");
+const INPUT: End = End::Caught("wrk.input.format");
+const LABELS: End = End::Caught("wrk.labels");
+const MASKED: End = End::Caught("wrk.masked");
+const REPORT: End = End::Caught("wrk.masked.format");
+const TABLES: End = End::Caught("wrk.tables.format");
 
 /// Every message that a session of any backend sends, from each side that sends it.
 pub const FRAMES: &[FrameRow] = &[
@@ -193,44 +214,44 @@ pub const FRAMES: &[FrameRow] = &[
     // A pair is a seed and a share, of which one is read.
     jimu(ot::MASKED, A, End::NoticedOrRight, End::Noticed),
     jimu(ot::WATCH_COMMIT, A, SHARE, SHARE),
-    at(1, ot::WATCH_COMMIT, A, SHARE),
+    nth(1, ot::WATCH_COMMIT, A, SHARE),
     jimu(ot::WATCH_SECRET, B, SECRET, SECRET),
-    at(1, ot::WATCH_SECRET, B, SECRET),
+    nth(1, ot::WATCH_SECRET, B, SECRET),
     // Corrections are read where they are watched.
-    at(0, tags::JIMU_OFFSET, A, End::NoticedOrRight),
+    nth(0, tags::JIMU_OFFSET, A, End::NoticedOrRight),
     jimu(tags::COIN_COMMIT, A, COIN, COIN),
     // Two coins: the answer is for other coefficients.
     jimu(tags::COIN_REPLY, B, End::Noticed, End::Noticed),
     jimu(tags::COIN_OPEN, A, COIN, COIN),
-    at(3, tags::COIN_COMMIT, A, COIN),
-    at(3, tags::COIN_OPEN, A, COIN),
+    nth(3, tags::COIN_COMMIT, A, COIN),
+    nth(3, tags::COIN_OPEN, A, COIN),
     // Gadgets, further gadgets, their wires, inputs, ANDs: tables are read where masked values
     // are one, and a bad AND is dropped.
     jimu(tags::JIMU_STRIP, A, End::NoticedOrRight, End::Noticed),
-    at(3, tags::JIMU_STRIP, A, End::NoticedOrRight),
-    at(5, tags::JIMU_STRIP, A, End::NoticedOrRight),
-    at(7, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    nth(3, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    nth(5, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    nth(7, tags::JIMU_STRIP, A, End::NoticedOrRight),
     jimu(tags::JIMU_CLOSE, A, End::NoticedOrRight, CODEWORD),
     jimu(tags::JIMU_ANSWER, A, CODEWORD, CODEWORD),
-    at(4, tags::JIMU_ANSWER, A, CODEWORD),
+    nth(4, tags::JIMU_ANSWER, A, CODEWORD),
     jimu(tags::JIMU_CHECK, A, End::Caught("jimu.check"), End::Noticed),
-    at(4, tags::JIMU_CHECK, A, End::Caught("jimu.check")),
-    at(0, tags::JIMU_INNER, A, End::Caught("jimu.inner")),
-    at(0, tags::JIMU_ESCROW, A, End::Caught("jimu.escrow")),
-    at(0, tags::JIMU_SUM, B, End::Caught("jimu.input.sum")),
-    at(0, tags::JIMU_PROOF, A, End::Caught("jimu.input.proof")),
+    nth(4, tags::JIMU_CHECK, A, End::Caught("jimu.check")),
+    nth(0, tags::JIMU_INNER, A, End::Caught("jimu.inner")),
+    nth(0, tags::JIMU_ESCROW, A, End::Caught("jimu.escrow")),
+    nth(0, tags::JIMU_SUM, B, End::Caught("jimu.input.sum")),
+    nth(0, tags::JIMU_PROOF, A, End::Caught("jimu.input.proof")),
     jimu(tags::JIMU_LABELS, A, LABEL, LABEL),
     // Another input, as far as the garbler can see: its solders do not fit the evaluator's tags.
     // Replayed, five bits are the same too often.
-    at(0, tags::JIMU_CHOICES, B, End::Noticed),
+    nth(0, tags::JIMU_CHOICES, B, End::Noticed),
     jimu(tags::JIMU_OUTER, A, OUTER, OUTER),
-    at(1, tags::JIMU_OUTER, A, OUTER),
+    nth(1, tags::JIMU_OUTER, A, OUTER),
     jimu(tags::JIMU_PERMS, A, PERM, PERM),
-    at(1, tags::JIMU_PERMS, A, PERM),
-    at(0, tags::JIMU_BOND, A, End::Caught("jimu.output.bond")),
+    nth(1, tags::JIMU_PERMS, A, PERM),
+    nth(0, tags::JIMU_BOND, A, End::Caught("jimu.output.bond")),
     jimu(tags::JIMU_RESULT, B, RESULT, RESULT),
-    at(1, tags::JIMU_RESULT, B, RESULT),
-    at(2, tags::JIMU_RESULT, B, RESULT),
+    nth(1, tags::JIMU_RESULT, B, RESULT),
+    nth(2, tags::JIMU_RESULT, B, RESULT),
     compact(tags::JIMU_AGAIN, A, MERKLE, End::Noticed),
     compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
     row(Backend::Yao, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
@@ -264,15 +285,15 @@ pub fn cut(tag: Tag) -> End {
     }
 }
 
-const fn both(cheat: Cheat, end: End) -> [CheatRow; 2] {
-    [CheatRow { cheat, by: A, end }, CheatRow { cheat, by: B, end }]
-}
-
 const fn by(by: Role, cheat: Cheat, end: End) -> CheatRow {
-    CheatRow { cheat, by, end }
+    CheatRow { setting: Setting::Small, cheat, at: 0, by, end }
 }
 
-/// Cheats of one side of a `wrk` session that both sides can play.
+const fn both(cheat: Cheat, end: End) -> [CheatRow; 2] {
+    [by(A, cheat, end), by(B, cheat, end)]
+}
+
+/// Cheats of one side of a small session that both sides can play.
 const OF_BOTH: &[[CheatRow; 2]] = &[
     both(Cheat::OtherProgram, End::Refused),
     both(Cheat::BadPoint, End::Caught("ot.base.point")),
@@ -281,32 +302,139 @@ const OF_BOTH: &[[CheatRow; 2]] = &[
     both(Cheat::WrongG(2), End::Chance("equality.digest", 0.75)),
     both(Cheat::WrongDelta, EQUAL),
     both(Cheat::WrongD, EQUAL),
-    both(Cheat::StrayD, End::Caught("leaky-and.length")),
+    both(Cheat::StrayD, LENGTH),
     both(Cheat::WrongDigest, EQUAL),
     both(Cheat::FalseBucketBit, MAC),
     both(Cheat::FalseInputMask, MAC),
     both(Cheat::FalseBeaverBit, MAC),
     both(Cheat::FalseOutputMask, MAC),
-    both(Cheat::ReplayedOpening, MAC),
+    both(Cheat::MisplacedOpening, MAC),
+    both(Cheat::StrayOpening, MAC),
     both(Cheat::OtherCircuit, MAC),
-    both(Cheat::StrayInputBit, End::Caught("wrk.input.format")),
+    both(Cheat::StrayInputBit, INPUT),
 ];
 
 /// Cheats that only one role has occasion for.
 const OF_ONE: &[CheatRow] = &[
-    by(A, Cheat::BiasedCoin(0), COIN),
-    by(A, Cheat::BiasedCoin(1), COIN),
+    by(A, Cheat::BiasedCoin, COIN),
+    at(1, by(A, Cheat::BiasedCoin, COIN)),
     by(A, Cheat::EchoDigest, COIN),
     by(A, Cheat::TableColour(0), End::Chance("wrk.masked", 0.5)),
     by(A, Cheat::TableColour(1), End::Chance("wrk.masked", 0.5)),
     by(A, Cheat::TableBits, End::CaughtOrRight("wrk.masked")),
-    by(A, Cheat::ColourBit, End::Caught("wrk.masked")),
-    by(A, Cheat::StrayColour, End::Caught("wrk.tables.format")),
+    by(A, Cheat::ColourBit, MASKED),
+    by(A, Cheat::StrayColour, TABLES),
     by(A, Cheat::InputLabel, End::CaughtOrRight("wrk.masked")),
-    by(A, Cheat::WrongAnswer, End::Caught("wrk.masked")),
-    by(B, Cheat::FalseMasked, End::Caught("wrk.labels")),
-    by(B, Cheat::FalseLabelHash, End::Caught("wrk.labels")),
-    by(B, Cheat::StrayMasked, End::Caught("wrk.masked.format")),
+    by(A, Cheat::WrongAnswer, MASKED),
+    by(B, Cheat::FalseMasked, LABELS),
+    by(B, Cheat::FalseLabelHash, LABELS),
+    by(B, Cheat::StrayMasked, REPORT),
+];
+
+/// The same row for a later occasion.
+const fn at(at: usize, row: CheatRow) -> CheatRow {
+    CheatRow { at, ..row }
+}
+
+/// A row of a session of this setting: the cheat happens at its occasion with this number.
+const fn long(by: Role, cheat: Cheat, at: usize, end: End) -> CheatRow {
+    CheatRow { setting: Setting::Long, cheat, at, by, end }
+}
+
+const fn pool(by: Role, cheat: Cheat, at: usize, end: End) -> CheatRow {
+    CheatRow { setting: Setting::Pool, ..long(by, cheat, at, end) }
+}
+
+/// Cheats in sessions of three requests, of three chunks (0, 1, 2), one (3) and two (4, 5).
+const LONG: &[CheatRow] = &[
+    // The next chunk is garbled, or evaluated, before the check.
+    long(B, Cheat::FalseMasked, 0, LABELS),
+    long(B, Cheat::FalseMasked, 1, LABELS),
+    long(B, Cheat::FalseMasked, 4, LABELS),
+    long(B, Cheat::FalseLabelHash, 0, LABELS),
+    long(B, Cheat::FalseLabelHash, 4, LABELS),
+    long(B, Cheat::StrayMasked, 1, REPORT),
+    long(A, Cheat::ColourBit, 0, MASKED),
+    long(A, Cheat::ColourBit, 1, MASKED),
+    long(A, Cheat::ColourBit, 4, MASKED),
+    long(A, Cheat::WrongAnswer, 0, MASKED),
+    long(A, Cheat::WrongAnswer, 4, MASKED),
+    long(A, Cheat::StrayColour, 1, TABLES),
+    // The last of a request, and the only one.
+    long(B, Cheat::FalseMasked, 2, LABELS),
+    long(B, Cheat::FalseLabelHash, 3, LABELS),
+    long(A, Cheat::ColourBit, 5, MASKED),
+    long(A, Cheat::WrongAnswer, 3, MASKED),
+    // A report came before.
+    long(A, Cheat::ForeseenSeed, 2, MASKED),
+    long(A, Cheat::ForeseenSeed, 5, MASKED),
+    // Of the last request.
+    long(A, Cheat::InputLabel, 2, MASKED),
+    long(A, Cheat::OtherProgram, 2, End::Refused),
+    long(A, Cheat::FalseInputMask, 2, MAC),
+    long(B, Cheat::FalseInputMask, 2, MAC),
+    long(A, Cheat::StrayInputBit, 2, INPUT),
+    long(B, Cheat::StrayInputBit, 2, INPUT),
+    long(A, Cheat::FalseBeaverBit, 4, MAC),
+    long(B, Cheat::FalseBeaverBit, 4, MAC),
+    long(A, Cheat::OtherCircuit, 0, MAC),
+    long(B, Cheat::OtherCircuit, 4, MAC),
+    long(A, Cheat::FalseOutputMask, 1, MAC),
+    long(B, Cheat::FalseOutputMask, 2, MAC),
+    long(A, Cheat::MisplacedOpening, 5, MAC),
+    long(B, Cheat::MisplacedOpening, 3, MAC),
+];
+
+/// Cheats in sessions with a pool. Batches of leaky ANDs: 0 and 1 fill it, 2 and 3 are for the first
+/// request, 4 for the last. A toss belongs to each, after that of the set-up.
+const POOL: &[CheatRow] = &[
+    pool(A, Cheat::InconsistentChoices, 1, COLUMNS),
+    pool(B, Cheat::InconsistentChoices, 3, COLUMNS),
+    pool(A, Cheat::BiasedCoin, 2, COIN),
+    pool(A, Cheat::BiasedCoin, 5, COIN),
+    pool(A, Cheat::WrongG(64), 1, EQUAL),
+    pool(B, Cheat::WrongG(64), 4, EQUAL),
+    pool(A, Cheat::WrongDelta, 3, EQUAL),
+    pool(B, Cheat::WrongDelta, 1, EQUAL),
+    pool(A, Cheat::WrongD, 1, EQUAL),
+    pool(B, Cheat::WrongD, 3, EQUAL),
+    pool(A, Cheat::WrongDigest, 4, EQUAL),
+    pool(B, Cheat::WrongDigest, 1, EQUAL),
+    pool(A, Cheat::StrayD, 2, LENGTH),
+    pool(B, Cheat::StrayD, 1, LENGTH),
+    pool(A, Cheat::EchoDigest, 1, COIN),
+    pool(A, Cheat::EchoDigest, 4, COIN),
+    pool(A, Cheat::FalseBucketBit, 1, MAC),
+    pool(B, Cheat::FalseBucketBit, 2, MAC),
+    pool(A, Cheat::ColourBit, 2, MASKED),
+    pool(B, Cheat::FalseMasked, 2, LABELS),
+];
+
+/// In which setting each check must have a row, because the code takes another way there.
+pub const MATTERS: &[(Setting, &[&str])] = &[
+    (
+        Setting::Long,
+        &[
+            "opening.mac",
+            "wrk.input.format",
+            "wrk.labels",
+            "wrk.masked",
+            "wrk.masked.format",
+            "wrk.tables.format",
+        ],
+    ),
+    (
+        Setting::Pool,
+        &[
+            "coin.opening",
+            "equality.digest",
+            "leaky-and.length",
+            "opening.mac",
+            cenote_ot::COLUMN_CHECK,
+            "wrk.labels",
+            "wrk.masked",
+        ],
+    ),
 ];
 
 const CHECKED: End = End::Caught("jimu.check");
@@ -316,8 +444,6 @@ const PROOF: End = End::Caught("jimu.input.proof");
 const SUM: End = End::Caught("jimu.input.sum");
 const OFFSET: End = End::Caught("jimu.offset");
 const FORMAT: End = End::Caught("jimu.format");
-
-type JimuRow = CheatRow<jimu::Cheat>;
 
 const fn garbler(cheat: jimu::Cheat, end: End) -> JimuRow {
     JimuRow { cheat, by: A, end }
@@ -408,7 +534,7 @@ pub const JIMU: &[JimuRow] = &[
 
 /// Every row of a cheat against `wrk`.
 pub fn cheats() -> impl Iterator<Item = CheatRow> {
-    OF_BOTH.iter().flatten().chain(OF_ONE).copied()
+    OF_BOTH.iter().flatten().chain(OF_ONE).chain(LONG).chain(POOL).copied()
 }
 
 /// Bytes that are no frame of the protocol, in place of the first frame after the handshakes.

@@ -38,6 +38,9 @@ pub enum Kind {
     Xors(usize),
     /// A hundred ANDs, so many exclusive ors, a hundred ANDs.
     Gap(usize),
+    /// So many chunks: each but the last is full of gates, 143 of them independent ANDs, of whose
+    /// outputs the first is read in the next chunk. The outputs are the sums of their outputs.
+    Chunks(usize),
     /// A stream of so many gates, a quarter of them ANDs, that holds few wires.
     Stream(usize),
     /// The same with one AND in 64 gates.
@@ -104,6 +107,7 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::Small => ((5, 5), &[10]),
         Kind::Products => ((16, 16), &[16]),
         Kind::Ands(_) | Kind::Xors(_) | Kind::Gap(_) | Kind::Stream(_) => ((64, 64), &[2]),
+        Kind::Chunks(_) => ((13, 11), &[143]),
         Kind::Sparse(_) => ((64, 64), &[1]),
         Kind::Mixed => ((128, 128), &[128]),
         Kind::Echo => ((8, 8), &[8, 8]),
@@ -168,6 +172,7 @@ impl Program for TestProgram {
                 let middle = xors_then_and(g, &before, y, n)?;
                 vec![ands(g, &middle, x, 100)?]
             }
+            Kind::Chunks(n) => vec![chunks(g, x, y, n)?],
             Kind::Stream(n) => vec![ands(g, x, y, n / 4)?],
             Kind::Sparse(n) => vec![sparse(g, x, y, n / 64)?],
             Kind::Mixed => {
@@ -229,6 +234,41 @@ fn xors_then_and<G: Gates>(
     }
     let both = g.and(&a, &b)?;
     Ok(vec![a, both])
+}
+
+/// Gates of a full chunk of `wrk` and `yao`.
+const CHUNK_GATES: usize = 128 << 10;
+
+fn chunks<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+    n: usize,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let mut x = x.to_vec();
+    let mut sums: Vec<G::Wire> = Vec::new();
+    for left in (0..n).rev() {
+        let mut products = Vec::new();
+        for (a, b) in x.iter().flat_map(|a| y.iter().map(move |b| (a, b))) {
+            products.push(g.and(a, b)?);
+        }
+        let mut gates = products.len();
+        let mut chain = products[0].clone();
+        if sums.is_empty() {
+            sums = products;
+        } else {
+            sums = g.xor_many(&sums, &products)?;
+            gates += products.len();
+        }
+        if left > 0 {
+            for i in gates..CHUNK_GATES {
+                chain = g.xor(&chain, &y[i % y.len()])?;
+            }
+            x.rotate_left(1);
+            x[0] = chain;
+        }
+    }
+    Ok(sums)
 }
 
 /// `n` ANDs in a chain, each after 62 exclusive ors and before a negation.
@@ -303,6 +343,9 @@ mod tests {
         assert_eq!(Counter::count(&TestProgram(Kind::Linear)).and, 0);
         assert_eq!(Counter::count(&TestProgram(Kind::OneAnd)).and, 1);
         assert_eq!(Counter::count(&TestProgram(Kind::Small)).and, 10);
+        let chunks = Counter::count(&TestProgram(Kind::Chunks(3)));
+        assert_eq!(chunks.and, 3 * 143);
+        assert_eq!(chunks.and + chunks.xor, 2 * CHUNK_GATES as u64 + 2 * 143);
         let stream = Counter::count(&TestProgram(Kind::Stream(400_000)));
         let all = stream.and + stream.xor + stream.not;
         assert_eq!(stream.and, 100_000);

@@ -5,19 +5,21 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use cenote_circuit::Clear;
-use cenote_engine::{Backend, Fault, JimuSwitches, Receivers, Role, Session, SessionConfig, tags};
-use cenote_net::{Deviation, Direction, Fate, Tag, Witness};
-use cenote_prim::{Block, Prg};
+use cenote_engine::backends::wrk::WrkSession;
+use cenote_engine::{
+    Backend, Fault, JimuSwitches, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags,
+};
+use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
+use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
-    self, CheatRow, ELSEWHERE, End, FRAMES, FrameRow, JIMU, RAW, UNUSED,
+    self, CheatRow, ELSEWHERE, End, FRAMES, FrameRow, JIMU, MATTERS, RAW, UNUSED,
 };
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::puppet::{Cheat, Puppet, jimu};
-use cenote_testkit::run::{patient_pair, prg_of, run_program, smallest};
+use cenote_testkit::puppet::{Cheat, Plan, Played, Puppet, Seen, Setting, jimu};
+use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
-use cenote_testkit::tamper::{self, Ending, REQUESTS};
+use cenote_testkit::tamper::{self, Ending};
 
 /// Payload lengths of an honest session by tag, sender and index.
 type Frames = BTreeMap<(u8, bool), Vec<usize>>;
@@ -40,8 +42,8 @@ fn settings() -> Vec<SessionConfig> {
 }
 
 /// Whether a session ended as its row says.
-fn fits_row(end: End, Ending { right, fault, happened, .. }: &Ending) -> bool {
-    let all_right = fault.is_none() && *right == REQUESTS;
+fn fits_row(end: End, Ending { wrong, fault, happened, .. }: &Ending) -> bool {
+    let all_right = fault.is_none() && *wrong == 0;
     let caught_by = |check| *fault == Some(Fault::Misbehaved(check));
     let fits = match end {
         End::Caught(check) => caught_by(check),
@@ -135,84 +137,166 @@ fn bytes_that_are_no_frame_of_the_protocol() {
     }
 }
 
-/// The end at the honest side of a session with a puppet, and what the puppet saw.
-fn play(row: &CheatRow, seed: u128) -> (Ending, Result<Vec<bool>, Fault>) {
-    let program = TestProgram(Kind::Small);
-    let inputs = program.inputs(seed);
-    let channels = patient_pair();
-    let (garbler, evaluator) = run_pair_over(channels, |channel, role| {
-        if role == row.by {
-            return (None, Some(Puppet::play(channel, role, &inputs, row.cheat, seed)));
-        }
-        let honest =
-            Session::open_seeded(channel, role, &smallest(Backend::Wrk), prg_of(role, seed))
-                .and_then(|mut session| {
-                    let output = run_program(&mut session, &program, &inputs, Receivers::Both)?;
-                    session.close();
-                    Ok(output)
-                });
-        (Some(honest), None)
-    });
-    let (cheater, honest) =
-        if row.by == Role::Garbler { (garbler, evaluator) } else { (evaluator, garbler) };
-    let (honest, seen) = (honest.0.expect("one is honest"), cheater.1.expect("one cheats"));
-    let clear: Vec<_> = Clear::eval(&program, &inputs).into_iter().map(Some).collect();
-    let right = if honest.as_ref() == Ok(&clear) { REQUESTS } else { 0 };
-    let wrong = usize::from(honest.is_ok() && right == 0);
-    (Ending { right, wrong, fault: honest.err(), happened: true }, seen)
+/// How the session ended for the honest side.
+fn ending(plan: &Plan, played: &Played) -> Ending {
+    let expected = plan.expected(plan.by.peer());
+    let right = played.honest.iter().zip(&expected).filter(|(got, wanted)| got == wanted).count();
+    let wrong = played.honest.len() - right;
+    let happened = played.seen.cheated_in.is_some();
+    Ending { right, wrong, fault: played.fault.clone(), happened }
 }
 
 #[test]
 fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
-    for by in [Role::Garbler, Role::Evaluator] {
-        for seed in 0..4 {
-            let row = CheatRow { cheat: Cheat::None, by, end: End::NoticedOrRight };
-            let (ending, seen) = play(&row, seed);
-            assert_eq!((ending.right, ending.fault), (REQUESTS, None));
-            let program = TestProgram(Kind::Small);
-            assert_eq!(seen, Ok(Clear::eval(&program, &program.inputs(seed)).concat()));
-        }
-    }
+    let sessions: Vec<(Setting, Role, u128)> = Setting::ALL
+        .into_iter()
+        .flat_map(|setting| [(setting, Role::Garbler), (setting, Role::Evaluator)])
+        .flat_map(|(setting, by)| [(setting, by, 0), (setting, by, 1)])
+        .collect();
+    in_parallel(&sessions, |_, &(setting, by, seed)| {
+        let plan = Plan::new(setting, by, (Cheat::None, 0), seed);
+        let Played { honest, fault, seen, frames } = plan.play();
+        assert_eq!((fault, seen.fault), (None, None), "{setting:?} {by}");
+        assert_eq!(honest, plan.expected(by.peer()), "{setting:?} {by}");
+        assert_eq!(seen.outputs, plan.expected(by), "{setting:?} {by}");
+        // Chunks that follow one whose report has no answer yet; refills between chunks.
+        let found = (without(&frames, tags::MAC_HASH), with(&frames, tags::LEAKY_G));
+        let wanted = match setting {
+            Setting::Small => (0, 0),
+            Setting::Long => (2, 0),
+            Setting::Pool => (0, 1),
+        };
+        assert_eq!(found, wanted, "{setting:?} {by}");
+    });
+}
+
+/// What comes between the tables of two chunks of one request.
+fn between_chunks(frames: &[RecordedFrame]) -> Vec<&[RecordedFrame]> {
+    let requests = frames.split(|frame| frame.tag == Tag::HELLO.id);
+    let inner = requests.flat_map(|frames| {
+        let parts: Vec<_> = frames.split(|frame| frame.tag == tags::TABLES.id).collect();
+        let last = parts.len().max(2) - 1;
+        parts[1.min(last)..last].to_vec()
+    });
+    inner.collect()
+}
+
+fn with(frames: &[RecordedFrame], tag: Tag) -> usize {
+    let has = |part: &&[RecordedFrame]| part.iter().any(|frame| frame.tag == tag.id);
+    between_chunks(frames).into_iter().filter(has).count()
+}
+
+fn without(frames: &[RecordedFrame], tag: Tag) -> usize {
+    between_chunks(frames).len() - with(frames, tag)
 }
 
 /// Sessions for a frequency: enough to tell one half from never and always.
 const TRIALS: u128 = 48;
 
+fn trials(row: &CheatRow) -> u128 {
+    match row.end {
+        End::Chance(..) => TRIALS,
+        End::CaughtOrRight(_) => 8,
+        _ if row.setting == Setting::Small => 2,
+        _ => 1,
+    }
+}
+
 #[test]
 fn every_check_catches_the_cheat_it_exists_for() {
     let rows: Vec<CheatRow> = adversary::cheats().collect();
     in_parallel(&rows, |_, row| {
-        let trials = match row.end {
-            End::Chance(..) => TRIALS,
-            End::CaughtOrRight(_) => 8,
-            _ => 2,
-        };
+        let what =
+            format!("{:?} number {} of the {}, {:?}", row.cheat, row.at, row.by, row.setting);
         let mut caught = 0;
-        for seed in 0..trials {
-            let (ending, seen) = play(row, seed);
-            let what = format!("{:?} of the {}", row.cheat, row.by);
+        for seed in 0..trials(row) {
+            let plan = Plan::new(row.setting, row.by, (row.cheat, row.at), seed);
+            let played = plan.play();
+            let ending = ending(&plan, &played);
             assert_end(&what, row.end, &ending);
-            let Some(fault) = ending.fault else { continue };
-            caught += 1;
-            // The one thing a caught cheater sees, unless it had its output already.
-            match seen {
-                Err(seen) if fault == Fault::PeerAborted => panic!("{what}: {seen}"),
-                Err(Fault::Policy(_)) if row.end == End::Refused => {}
-                Err(seen) => assert_eq!(seen, Fault::PeerAborted, "{what}"),
-                Ok(_) => assert_eq!((row.cheat, row.by), (Cheat::FalseOutputMask, Role::Evaluator)),
+            if ending.fault.is_some() {
+                caught += 1;
+                assert_caught_in_time(&what, row, &ending, &played.seen);
             }
         }
         match row.end {
-            End::Chance(_, odds) => assert!(
-                fits(caught, trials as u64, odds, odds),
-                "{:?} of the {}: caught {caught} of {trials}",
-                row.cheat,
-                row.by
-            ),
-            End::CaughtOrRight(_) => assert!(caught > 0, "{:?} is never caught", row.cheat),
+            End::Chance(_, odds) => {
+                let fits = fits(caught, trials(row) as u64, odds, odds);
+                assert!(fits, "{what}: caught {caught} of {}", trials(row));
+            }
+            End::CaughtOrRight(_) => assert!(caught > 0, "{what}: never caught"),
             _ => {}
         }
     });
+}
+
+/// A cheat is caught in the request it is played in, and the cheater gets nothing for it.
+fn assert_caught_in_time(what: &str, row: &CheatRow, ending: &Ending, seen: &Seen) {
+    assert_eq!(Some(ending.right), seen.cheated_in, "{what}: caught in another request");
+    // The one thing a caught cheater sees, unless it had its output already.
+    let with_output = (row.cheat, row.by) == (Cheat::FalseOutputMask, Role::Evaluator);
+    match (&ending.fault, &seen.fault) {
+        (Some(Fault::PeerAborted), _) => panic!("{what}: {:?}", seen.fault),
+        (_, Some(Fault::Policy(_))) if row.end == End::Refused => {}
+        (_, Some(fault)) => assert_eq!(*fault, Fault::PeerAborted, "{what}"),
+        (_, None) => assert!(with_output, "{what}: not told"),
+    }
+    assert!(seen.outputs.len() == ending.right || with_output, "{what}: an output");
+    if matches!(row.end, End::Caught("wrk.labels" | "wrk.masked.format")) {
+        // D_M of a chunk that was lied about would tell bits of the garbler's masks.
+        assert_eq!(seen.answers, row.at, "{what}: answers, one for each chunk before");
+    }
+}
+
+/// A garbler cheats in a request that the evaluator's application gives up before its check, and goes
+/// on as if nothing were wrong: the session must not.
+#[test]
+fn no_request_follows_one_whose_checks_are_open() {
+    let params = WrkParams::derive(PoolChoice::OneShot(800), Rho::Bits40).expect("sound");
+    let id = SessionId([8; 32]);
+    let program = TestProgram(Kind::Chunks(1));
+    let inputs = program.inputs(1);
+    let ends = run_pair_over(patient_pair(), |channel, role| {
+        let prg = prg_of(role, 8);
+        if role == Role::Garbler {
+            let cheat = (Cheat::ColourBit, 0);
+            let mut puppet = Puppet::set_up(channel, role, id, params, cheat, prg)?;
+            leave_in_flight(&mut puppet, &program, &inputs)?;
+            puppet.abandon()?;
+            let _input = puppet.input(Role::Garbler, 1, Some(&[true]))?;
+            return Ok(());
+        }
+        let mut session = WrkSession::open(channel, id, role, params, prg)?;
+        leave_in_flight(&mut session.party(), &program, &inputs)?;
+        let supply = [session.fill(), session.stock(1)];
+        assert!(supply.iter().all(|end| matches!(end, Err(Fault::Misuse(_)))), "{supply:?}");
+        let next = session.party().input(Role::Garbler, 1, None);
+        assert!(matches!(next, Err(Fault::Misuse(_))), "{next:?}");
+        session.channel().abort();
+        Ok::<_, Fault>(())
+    });
+    // The garbler gets its report and nothing after it.
+    assert_eq!(ends, (Err(Fault::PeerAborted), Ok(())));
+}
+
+/// Runs two chunks and a gate, so that the evaluator reports on the first.
+fn leave_in_flight<P: Party>(
+    party: &mut P,
+    program: &TestProgram,
+    inputs: &[Vec<bool>],
+) -> Result<(), Fault> {
+    let mut wires = Vec::new();
+    for (owner, bits) in [Role::Garbler, Role::Evaluator].into_iter().zip(inputs) {
+        let own = (owner == party.role()).then_some(&bits[..]);
+        wires.push(party.input(owner, bits.len(), own)?);
+    }
+    let outputs = party.exec(program, &wires)?;
+    // No AND is among them: the second chunk needs no message of its own.
+    let mut chain = outputs[0][0].clone();
+    for _ in 0..=2 << 17 {
+        chain = party.xor(&chain, &outputs[0][1])?;
+    }
+    Ok(())
 }
 
 #[test]
@@ -277,6 +361,13 @@ fn every_check_has_a_row() {
     }
     for check in caught {
         assert!(checks.contains(check), "{check} is no check of the sources");
+    }
+    for (setting, checks) in MATTERS {
+        for check in *checks {
+            let row = adversary::cheats()
+                .any(|row| (row.setting, row.end) == (*setting, End::Caught(check)));
+            assert!(row, "the check {check} has no row in {setting:?}");
+        }
     }
     let played: Vec<Cheat> = adversary::cheats().map(|row| row.cheat).collect();
     for cheat in Cheat::ALL {

@@ -1,16 +1,13 @@
 //! How often cheating is caught: measured frequencies against the formulas.
 
+use cenote_engine::Role;
 use cenote_engine::protocols::bucket;
 use cenote_engine::protocols::leaky_and::{Generator, LeakyAnd};
 use cenote_engine::protocols::share::ShareSlice;
-use cenote_engine::{Backend, Fault, Receivers, Role, Session};
 use cenote_pool::{Draws, Pool, params, shuffle};
 use cenote_prim::{Block, SessionId};
 use cenote_testkit::dealer::{Dealer, Half};
-use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::puppet::{Cheat, Puppet};
-use cenote_testkit::run::{patient_pair, prg_of, run_program, smallest};
-use cenote_testkit::run_pair_over;
+use cenote_testkit::puppet::{Cheat, Plan, Setting};
 use cenote_testkit::stats::{fits, in_parallel, same};
 
 /// Both sides of the making of leaky ANDs, in one thread.
@@ -143,6 +140,38 @@ fn attacks_on_a_one_shot_batch_win_no_more_often_than_the_bound() {
     assert!(most > bound / 2.0, "the bound is no use: {most} of {bound}");
 }
 
+#[test]
+fn attacks_on_batch_after_batch_win_no_more_often_than_the_bound_of_a_session() {
+    let (batch, bucket) = (4usize, 2usize);
+    let bound = params::one_shot(batch as u64, bucket as u32, -20.0).expect("in range");
+    let bound = bound.error_log2.exp2() / (1.0 - 0.5f64.powi(bucket as i32));
+    for (bad, alone) in [(2, 1.0 / 7.0), (3, 3.0 / 7.0)] {
+        let (mut lab, trials) = (Lab::new(80 + bad as u128), 3000u64);
+        let won = (0..trials).filter(|_| wins_some_batch(&mut lab, batch, bucket, bad)).count();
+        // An attack that passes is alone in a bucket with these odds; else there is another batch.
+        let pass = 0.5f64.powi(bad as i32);
+        let odds = pass * alone / (1.0 - pass * (1.0 - alone));
+        assert!(odds <= bound, "{bad} attacked: {odds} beats {bound}");
+        assert!(fits(won as u64, trials, odds, odds), "{bad} attacked: {won} of {trials}");
+    }
+}
+
+/// Whether a garbler that attacks `bad` items of each batch wins before it is caught.
+fn wins_some_batch(lab: &mut Lab, batch: usize, bucket: usize, bad: usize) -> bool {
+    loop {
+        let (mut items, passed) = lab.batch(batch * bucket, bad);
+        if !passed {
+            return false;
+        }
+        let attacked: Vec<Block> = items[..bad].iter().map(|item| item.x.mac).collect();
+        shuffle(&mut items, || lab.dealer.word());
+        let mut buckets = items.chunks(bucket);
+        if buckets.any(|members| members.iter().all(|m| attacked.contains(&m.x.mac))) {
+            return true;
+        }
+    }
+}
+
 /// What an attack that passes is worth: the attacked bits of x, hidden as long as one member of the
 /// bucket was not attacked.
 #[test]
@@ -167,24 +196,11 @@ fn one_good_member_hides_the_x_of_a_bucket() {
 
 /// How often the honest side, whose input bits are all `bit`, ends the session.
 fn aborts(cheat: Cheat, by: Role, bit: bool, trials: u64) -> u64 {
-    let program = TestProgram(Kind::Small);
-    let mut inputs = program.inputs(1);
-    inputs[by.peer() as usize] = vec![bit; 5];
     let one = |seed: u64| {
         let seed = u128::from(seed) << 1 | u128::from(bit);
-        let channels = patient_pair();
-        let (g, e) = run_pair_over(channels, |channel, role| {
-            if role == by {
-                return Puppet::play(channel, role, &inputs, cheat, seed).map(|_| ());
-            }
-            let prg = prg_of(role, seed);
-            let mut session = Session::open_seeded(channel, role, &smallest(Backend::Wrk), prg)?;
-            run_program(&mut session, &program, &inputs, Receivers::Both)?;
-            session.close();
-            Ok::<_, Fault>(())
-        });
-        let honest = if by == Role::Garbler { e } else { g };
-        u64::from(honest.is_err())
+        let mut plan = Plan::new(Setting::Small, by, (cheat, 0), seed);
+        plan.inputs[0][by.peer() as usize] = vec![bit; 5];
+        u64::from(plan.play().fault.is_some())
     };
     (0..trials).map(one).sum()
 }

@@ -2,28 +2,29 @@
 //!
 //! It speaks to an honest session of the engine, checks nothing that it receives, and goes on after
 //! its cheat as well as it can: what frames changed on their way cannot show, because the honest
-//! code behind them gives up first. Without a cheat it is a test of the protocol's description.
-//! It runs one request of one program, [`Kind::Small`], whose outputs both parties receive.
+//! code behind them gives up first. Without a cheat it is a test of the protocol's description: with
+//! and without a pool, over several requests, with several chunks in flight.
 
 pub mod jimu;
 mod online;
+mod play;
 mod supply;
 
 use std::collections::VecDeque;
 
-use cenote_circuit::Program;
 use cenote_engine::protocols::share::{Share, conventional_delta};
-use cenote_engine::{Fault, Job, PoolChoice, Receivers, Rho, Role, WrkParams};
-use cenote_net::{Channel, Handshake};
+use cenote_engine::{Fault, Role, WrkParams};
+use cenote_net::Channel;
 use cenote_ot::{CotReceiver, CotSender};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
-use crate::programs::{Kind, TestProgram};
-use crate::run::program_job;
+use online::{Chunk, Gate, Wire};
+pub use play::{Plan, Played, Seen, Setting};
 
-/// What a [`Puppet`] does instead of following the protocol.
+/// What a [`Puppet`] does instead of following the protocol, once: at one of its occasions, counted
+/// from 0 through the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cheat {
     /// Nothing.
@@ -32,53 +33,59 @@ pub enum Cheat {
     OtherProgram,
     /// Sends a first base-OT point that is not one.
     BadPoint,
-    /// Sends corrections of correlated OT that belong to two vectors of choice bits.
+    /// In a message of correlated OT: sends corrections that belong to two vectors of choice bits.
     InconsistentChoices,
-    /// Opens a coin other than the one committed to, in the toss with this number.
-    BiasedCoin(u64),
-    /// Moves this many of its blocks G, each by a random offset.
+    /// Garbler, in a toss: opens a coin other than the one committed to.
+    BiasedCoin,
+    /// In a batch of leaky ANDs: moves this many of its blocks G, each by a random offset.
     WrongG(usize),
-    /// Makes its blocks G under another Delta.
+    /// In a batch: makes its blocks G under another Delta.
     WrongDelta,
-    /// Flips a bit d of a leaky AND.
+    /// In a batch: flips a bit d.
     WrongD,
-    /// Sets a bit after the last bit d.
+    /// In a batch: sets a bit after the last bit d.
     StrayD,
-    /// As [`Cheat::WrongDelta`], then shows the peer's own digest as the one committed to.
+    /// Garbler: as [`Cheat::WrongDelta`], then shows the peer's own digest as the one committed to.
     EchoDigest,
-    /// Claims another digest of the batch.
+    /// In a batch: claims another digest.
     WrongDigest,
-    /// Shows a false bit in the opening of the bucket differences.
+    /// In a refill: shows a false bit in the opening of the bucket differences.
     FalseBucketBit,
-    /// Shows a false bit of its share of a mask of the peer's input.
+    /// In an input of the peer: shows a false bit of its share of a mask.
     FalseInputMask,
-    /// Shows a false bit in Beaver's step.
+    /// In a chunk: shows a false bit in Beaver's step.
     FalseBeaverBit,
     /// Shows a false bit of an output mask.
     FalseOutputMask,
-    /// Shows output masks with a proof made for an earlier opening.
-    ReplayedOpening,
-    /// Sets a bit after the last masked input bit.
+    /// In an opening: shows the bits with a proof made for the place of another opening.
+    MisplacedOpening,
+    /// In an opening: sets a bit after the last one, with a proof that fits.
+    StrayOpening,
+    /// In an input of its own: sets a bit after the last masked bit.
     StrayInputBit,
-    /// Garbler: flips the colour in one block of the table of an AND: the first or the second block.
+    /// Garbler, in a chunk: flips the colour in one block of the table of the last AND, the first or
+    /// the second block.
     TableColour(usize),
-    /// Garbler: flips another bit of every table block.
+    /// Garbler, in a chunk: flips another bit of every table block.
     TableBits,
-    /// Garbler: flips the colour bit of an AND.
+    /// Garbler, in a chunk: flips the colour bit of the last AND.
     ColourBit,
-    /// Garbler: sets a bit after the last colour bit.
+    /// Garbler, in a chunk: flips the colour bits of ANDs that add up to nothing in D_M if its seed is
+    /// the one of the last report.
+    ForeseenSeed,
+    /// Garbler, in a chunk: sets a bit after the last colour bit.
     StrayColour,
     /// Garbler: sends a wrong label for an input of the evaluator.
     InputLabel,
-    /// Garbler: sends a wrong answer to the report.
+    /// Garbler, in a chunk: sends a wrong answer to the report.
     WrongAnswer,
-    /// Runs another circuit than the one agreed on: the second layer reads other wires.
+    /// In a chunk: takes the first wire of the session for an input of the last AND.
     OtherCircuit,
-    /// Evaluator: reports a false masked value, with the hash of the labels it has.
+    /// Evaluator, in a chunk: reports a false masked value, with the hash of the labels it has.
     FalseMasked,
-    /// Evaluator: reports true masked values with a false hash of labels.
+    /// Evaluator, in a chunk: reports true masked values with a false hash of labels.
     FalseLabelHash,
-    /// Evaluator: sets a bit after the last masked value.
+    /// Evaluator, in a chunk: sets a bit after the last masked value.
     StrayMasked,
 }
 
@@ -88,10 +95,10 @@ impl Cheat {
         Cheat::OtherProgram,
         Cheat::BadPoint,
         Cheat::InconsistentChoices,
-        Cheat::BiasedCoin(0),
-        Cheat::BiasedCoin(1),
+        Cheat::BiasedCoin,
         Cheat::WrongG(1),
         Cheat::WrongG(2),
+        Cheat::WrongG(64),
         Cheat::WrongDelta,
         Cheat::WrongD,
         Cheat::StrayD,
@@ -101,12 +108,14 @@ impl Cheat {
         Cheat::FalseInputMask,
         Cheat::FalseBeaverBit,
         Cheat::FalseOutputMask,
-        Cheat::ReplayedOpening,
+        Cheat::MisplacedOpening,
+        Cheat::StrayOpening,
         Cheat::StrayInputBit,
         Cheat::TableColour(0),
         Cheat::TableColour(1),
         Cheat::TableBits,
         Cheat::ColourBit,
+        Cheat::ForeseenSeed,
         Cheat::StrayColour,
         Cheat::InputLabel,
         Cheat::WrongAnswer,
@@ -117,24 +126,42 @@ impl Cheat {
     ];
 }
 
-/// The cheating party.
+/// The cheating party: a [`cenote_engine::Party`] that runs any job.
 pub struct Puppet {
     channel: Channel,
     role: Role,
     session: SessionId,
     params: WrkParams,
     cheat: Cheat,
+    /// Occasions to cheat until it does, and jobs begun when it did.
+    occasions_left: usize,
+    cheated_in: Option<usize>,
+    jobs: usize,
     prg: Prg,
     delta: Block,
     keys: CotSender,
     macs: CotReceiver,
-    start: Block,
     tosses: u64,
-    /// Openings shown to the peer and seen from it.
+    /// Openings shown to the peer.
     shown: u64,
     leaky: [Mitccrh; 2],
+    half_gates: Mitccrh,
+    pool: Vec<supply::Leaky>,
     triples: VecDeque<Triple>,
     shares: VecDeque<Share>,
+    /// Wires so far, and the gates recorded of the next chunk.
+    wires: Vec<Wire>,
+    gates: Vec<Gate>,
+    ands: usize,
+    chunks: u64,
+    /// Chunks garbled and not answered for, or not yet evaluated.
+    waiting: VecDeque<Chunk>,
+    /// Evaluator: for each evaluated chunk, whether an answer to its report is due.
+    unanswered: VecDeque<bool>,
+    /// Evaluator: answers received.
+    answers: usize,
+    /// Garbler: the seed of the last report.
+    last_seed: Block,
 }
 
 /// A ready triple with a spare share for the mask of the gate's output.
@@ -147,49 +174,16 @@ struct Triple {
 }
 
 impl Puppet {
-    /// Plays `role` over `channel` with the inputs of all ports (its own are used) in a session with
-    /// the smallest batches at 2^-40; returns the outputs, right or wrong.
+    /// A session as the engine's `WrkSession` sets it up, in which this side cheats at one occasion.
     ///
     /// # Errors
     /// Whatever ends the session: what the cheater sees.
-    pub fn play(
-        mut channel: Channel,
-        role: Role,
-        inputs: &[Vec<bool>],
-        cheat: Cheat,
-        seed: u128,
-    ) -> Result<Vec<bool>, Fault> {
-        let mut prg = crate::run::prg_of(role, seed);
-        let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
-        let id = open_session(&mut channel, role, &params, prg.bytes32())?;
-        let mut puppet = Puppet::set_up(channel, role, SessionId(id), params, cheat, prg)?;
-        puppet.agree_on_job(inputs)?;
-        let outputs = puppet.request(inputs)?;
-        puppet.channel.close();
-        Ok(outputs)
-    }
-
-    fn agree_on_job(&mut self, inputs: &[Vec<bool>]) -> Result<(), Fault> {
-        let other = self.cheat == Cheat::OtherProgram;
-        let small = TestProgram(Kind::Small);
-        let mut terms = program_job(&small, self.role, inputs, Receivers::Both)?.terms();
-        if other {
-            let digest = TestProgram(Kind::OneAnd).digest();
-            terms[1].1 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        }
-        let mut handshake = Handshake::new("job").field("session", self.session.0);
-        for (name, value) in terms {
-            handshake = handshake.field(name, value);
-        }
-        handshake.run(&mut self.channel, self.role, self.prg.bytes32()).map(|_| ())
-    }
-
-    fn set_up(
+    pub fn set_up(
         mut channel: Channel,
         role: Role,
         session: SessionId,
         params: WrkParams,
-        cheat: Cheat,
+        (cheat, at): (Cheat, usize),
         mut prg: Prg,
     ) -> Result<Puppet, Fault> {
         let delta = conventional_delta(prg.block(), role);
@@ -214,32 +208,64 @@ impl Puppet {
             session,
             params,
             cheat,
+            occasions_left: at,
+            cheated_in: None,
+            jobs: 0,
             prg,
             delta,
             keys,
             macs,
-            start: Block::ZERO,
             tosses: 0,
             shown: 0,
             leaky: [nothing(), nothing()],
+            half_gates: nothing(),
+            pool: Vec::new(),
             triples: VecDeque::new(),
             shares: VecDeque::new(),
+            wires: Vec::new(),
+            gates: Vec::new(),
+            ands: 0,
+            chunks: 0,
+            waiting: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            answers: 0,
+            last_seed: Block::ZERO,
         };
-        puppet.start = puppet.toss([0; 32])?;
+        let start = puppet.toss([0; 32])?;
         puppet.leaky = [role, role.peer()].map(|direction| {
             let oracle = RandomOracle::new("cenote 2026 engine leaky-and start v1", &session);
-            Mitccrh::new(oracle.number(direction as u64).blocks(&[puppet.start]).block())
+            Mitccrh::new(oracle.number(direction as u64).blocks(&[start]).block())
         });
+        let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
+        puppet.half_gates = Mitccrh::new(oracle.blocks(&[start]).block());
         Ok(puppet)
     }
 
+    /// Whether to cheat at this occasion for `cheat`.
+    fn cheats(&mut self, cheat: Cheat) -> bool {
+        self.cheat == cheat && self.is_time()
+    }
+
+    /// Whether this occasion is the one at which the cheat happens.
+    fn is_time(&mut self) -> bool {
+        let now = self.occasions_left == 0 && self.cheated_in.is_none();
+        self.occasions_left = self.occasions_left.saturating_sub(1);
+        if now {
+            self.cheated_in = Some(self.jobs);
+        }
+        now
+    }
+
     /// The message that opens the bits under `macs`; with `lie`, the first bit is false.
-    fn open(&mut self, macs: &[Block], lie: bool) -> Vec<u8> {
+    fn open_bits(&mut self, macs: &[Block], lie: bool) -> Vec<u8> {
         let mut message = bits::pack(macs.iter().map(|mac| mac.lsb()));
         if lie {
             message[0] ^= 1;
         }
-        let place = if self.cheat == Cheat::ReplayedOpening { 0 } else { self.shown };
+        if self.cheats(Cheat::StrayOpening) {
+            set_stray_bit(&mut message, macs.len());
+        }
+        let place = self.shown ^ u64::from(self.cheats(Cheat::MisplacedOpening));
         self.shown += 1;
         let oracle = RandomOracle::new("cenote 2026 engine opening v1", &self.session);
         let seed = oracle.number(self.role as u64).number(place).bytes(&message).block();
@@ -250,17 +276,11 @@ impl Puppet {
     }
 }
 
-fn open_session(
-    channel: &mut Channel,
-    role: Role,
-    params: &WrkParams,
-    nonce: [u8; 32],
-) -> Result<[u8; 32], Fault> {
-    let handshake = Handshake::new("session")
-        .field("backend", "wrk")
-        .field("pool", "none")
-        .field("bucket", params.bucket.to_string())
-        .field("batch", params.batch.to_string())
-        .field("epsilon", format!("2^{}", params.epsilon_log2));
-    handshake.run(channel, role, nonce).map(|agreed| agreed.session_id)
+/// Sets a bit after the last of `n` packed bits.
+///
+/// # Panics
+/// If they fill their bytes: then the puppet has no such cheat.
+fn set_stray_bit(packed: &mut [u8], n: usize) {
+    assert!(!n.is_multiple_of(8), "{n} bits leave no room for a stray one");
+    *packed.last_mut().expect("there are bits") |= 1 << 7;
 }

@@ -1,79 +1,433 @@
-//! The one request of the puppet: inputs, a chunk of ten ANDs, outputs to both.
+//! Requests of the puppet: inputs, gates in chunks of which some are in flight, reveals.
 
+use cenote_circuit::Gates;
 use cenote_engine::protocols::share::Share;
-use cenote_engine::{Fault, Role, tags};
+use cenote_engine::{Fault, Party, Receivers, Role, tags};
 use cenote_prim::gf128::LinearHash;
-use cenote_prim::mitccrh::Mitccrh;
-use cenote_prim::{Block, RandomOracle, bits};
+use cenote_prim::{Block, Prg, RandomOracle, bits};
 
-use super::{Cheat, Puppet};
+use super::{Cheat, Puppet, set_stray_bit};
 
-/// Bits of each input, ANDs of each of the two layers.
-const SIDE: usize = 5;
-/// ANDs of the chunk.
-const ANDS: usize = 2 * SIDE;
+/// ANDs and gates at which a chunk is full.
+const CHUNK_ANDS: usize = 16_384;
+const CHUNK_GATES: usize = 131_072;
 
 /// One wire: label (L_0 at the garbler, the active one at the evaluator), masked value, mask.
 #[derive(Clone, Copy, Default)]
-struct Wire {
+pub(super) struct Wire {
     label: Block,
     masked: bool,
     mask: Share,
 }
 
-/// One AND: inputs, and the mask of the output xor the product of the input masks.
-struct Gate {
-    a: Wire,
-    b: Wire,
-    out: Share,
+/// A gate; its output is the next wire.
+#[derive(Clone, Copy)]
+pub(super) enum Gate {
+    Constant(bool),
+    Xor(usize, usize),
+    Not(usize),
+    And(usize, usize),
+}
+
+/// Gates whose outputs are the wires from `first` on.
+pub(super) struct Chunk {
+    first: usize,
+    gates: Vec<Gate>,
+    number: u64,
+    /// The product of each AND as far as it is known without f and g; then the mask of its output,
+    /// with the product of the input masks added.
+    products: Vec<Share>,
+    /// x xor lambda_a, x, y xor lambda_b and y of each AND.
+    factors: Vec<[Share; 4]>,
+}
+
+impl Chunk {
+    fn ands(&self) -> usize {
+        self.products.len()
+    }
+
+    /// Each gate with its output wire.
+    fn gates(&self) -> impl Iterator<Item = (Gate, usize)> + '_ {
+        self.gates.iter().copied().zip(self.first..)
+    }
 }
 
 impl Puppet {
-    pub(super) fn request(&mut self, inputs: &[Vec<bool>]) -> Result<Vec<bool>, Fault> {
-        let mut wires = self.input(Role::Garbler, &inputs[0])?;
-        wires.extend(self.input(Role::Evaluator, &inputs[1])?);
-        let outputs = self.chunk(&wires)?;
-        let mut result = vec![false; ANDS];
-        for to in [Role::Evaluator, Role::Garbler] {
-            if to != self.role {
-                let macs: Vec<Block> = outputs.iter().map(|wire| wire.mask.mac).collect();
-                let message = self.open(&macs, self.cheat == Cheat::FalseOutputMask);
-                self.channel.send(tags::OUTPUT_MASK, &message)?;
-                self.channel.flush()?;
-                continue;
-            }
-            let peer = self.channel.recv(tags::OUTPUT_MASK, opening_len(ANDS))?;
-            for (i, (bit, wire)) in result.iter_mut().zip(&outputs).enumerate() {
-                *bit = wire.masked ^ wire.mask.bit() ^ bits::get(&peer, i);
-            }
+    fn record(&mut self, gate: Gate) -> Result<usize, Fault> {
+        if self.gates.len() == CHUNK_GATES || self.ands == CHUNK_ANDS {
+            self.flush()?;
         }
-        Ok(result)
+        self.ands += usize::from(matches!(gate, Gate::And(..)));
+        self.gates.push(gate);
+        self.wires.push(Wire::default());
+        Ok(self.wires.len() - 1)
     }
 
-    fn input(&mut self, owner: Role, bits_of_owner: &[bool]) -> Result<Vec<Wire>, Fault> {
-        let shares = self.take_shares(SIDE)?;
-        let stray = if self.cheat == Cheat::StrayInputBit { 1 << 7 } else { 0 };
-        let masked = if owner == self.role {
-            let peer = self.channel.recv(tags::INPUT_MASK, opening_len(SIDE))?;
-            let masked =
-                (0..SIDE).map(|i| bits_of_owner[i] ^ shares[i].bit() ^ bits::get(&peer, i));
-            let mut packed = bits::pack(masked);
-            packed[0] |= stray;
-            self.channel.send(tags::INPUT_BITS, &packed)?;
-            packed
-        } else {
-            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
-            let message = self.open(&macs, self.cheat == Cheat::FalseInputMask);
-            self.channel.send(tags::INPUT_MASK, &message)?;
-            self.channel.recv(tags::INPUT_BITS, bits::packed_len(SIDE))?
+    /// Opens f and g of the recorded chunk, and moves the chunks in flight on by one.
+    fn flush(&mut self) -> Result<(), Fault> {
+        let mut gates = std::mem::take(&mut self.gates);
+        let ands = std::mem::take(&mut self.ands);
+        if self.triples.len() < ands {
+            // Nothing may be in flight while a refill talks.
+            self.settle()?;
+        }
+        if ands > 0 && self.cheats(Cheat::OtherCircuit) {
+            let last = gates.iter_mut().rev().find(|gate| matches!(gate, Gate::And(..)));
+            if let Some(Gate::And(a, _)) = last {
+                *a = 0;
+            }
+        }
+        let chunk = self.mask(gates, ands)?;
+        if ands > 0 {
+            let macs: Vec<Block> =
+                chunk.factors.iter().flat_map(|[f, _, g, _]| [f.mac, g.mac]).collect();
+            let lie = self.cheats(Cheat::FalseBeaverBit);
+            let message = self.open_bits(&macs, lie);
+            self.channel.send(tags::BEAVER_OPEN, &message)?;
+        }
+        match self.role {
+            Role::Garbler => {
+                while self.waiting.len() > 1 {
+                    self.answer()?;
+                }
+                let chunk = self.multiply(chunk)?;
+                self.garble(&chunk)?;
+                self.waiting.push_back(chunk);
+            }
+            Role::Evaluator => {
+                self.channel.flush()?;
+                self.evaluate_waiting()?;
+                self.waiting.push_back(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is in flight.
+    fn settle(&mut self) -> Result<(), Fault> {
+        match self.role {
+            Role::Garbler => {
+                while !self.waiting.is_empty() {
+                    self.answer()?;
+                }
+            }
+            Role::Evaluator => {
+                self.evaluate_waiting()?;
+                while !self.unanswered.is_empty() {
+                    self.take_answer()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), Fault> {
+        if !self.gates.is_empty() {
+            self.flush()?;
+        }
+        self.settle()
+    }
+
+    /// The masks of all wires of a chunk: each AND takes a triple.
+    fn mask(&mut self, gates: Vec<Gate>, ands: usize) -> Result<Chunk, Fault> {
+        let triples = self.take_triples(ands)?;
+        let mut triples = triples.iter();
+        self.chunks += 1;
+        let mut chunk = Chunk {
+            first: self.wires.len() - gates.len(),
+            gates,
+            number: self.chunks,
+            products: Vec::with_capacity(ands),
+            factors: Vec::with_capacity(ands),
         };
-        let mut labels = vec![Block::ZERO; SIDE];
+        for (gate, out) in chunk.gates.iter().zip(chunk.first..) {
+            let mask = |wire: usize| self.wires[wire].mask;
+            self.wires[out].mask = match *gate {
+                Gate::Constant(_) => Share::ZERO,
+                Gate::Xor(a, b) => mask(a).xor(mask(b)),
+                Gate::Not(a) => mask(a),
+                Gate::And(a, b) => {
+                    let triple = triples.next().expect("one for each AND");
+                    let (f, g) = (triple.x.xor(mask(a)), triple.y.xor(mask(b)));
+                    chunk.factors.push([f, triple.x, g, triple.y]);
+                    chunk.products.push(triple.z.xor(triple.mask));
+                    triple.mask
+                }
+            };
+        }
+        Ok(chunk)
+    }
+
+    /// Beaver's step with the peer's shares of f and g.
+    fn multiply(&mut self, mut chunk: Chunk) -> Result<Chunk, Fault> {
+        if chunk.ands() == 0 {
+            return Ok(chunk);
+        }
+        let peer = self.channel.recv(tags::BEAVER_OPEN, opening_len(2 * chunk.ands()))?;
+        for (i, (product, [f, x, g, y])) in
+            chunk.products.iter_mut().zip(&chunk.factors).enumerate()
+        {
+            let f = f.bit() ^ bits::get(&peer, 2 * i);
+            let g = g.bit() ^ bits::get(&peer, 2 * i + 1);
+            *product = product.xor(x.times(g)).xor(y.times(f));
+            *product = product.add_public(f & g, self.role, self.delta);
+        }
+        Ok(chunk)
+    }
+
+    /// Garbler: labels and tables of a chunk.
+    fn garble(&mut self, chunk: &Chunk) -> Result<(), Fault> {
+        let (delta, mut tables, mut colours) = (self.delta, Vec::new(), Vec::new());
+        for (gate, out) in chunk.gates() {
+            let label = |wire: usize| self.wires[wire].label;
+            self.wires[out].label = match gate {
+                Gate::Constant(bit) => delta.times(bit),
+                Gate::Xor(a, b) => label(a) ^ label(b),
+                Gate::Not(a) => label(a) ^ delta,
+                Gate::And(a, b) => {
+                    let (a, b) = (self.wires[a], self.wires[b]);
+                    let mut h = [a.label, a.label ^ delta, b.label, b.label ^ delta];
+                    self.half_gates.pairs(&mut h);
+                    tables.push(h[0] ^ h[1] ^ b.mask.times_delta(delta));
+                    tables.push(h[2] ^ h[3] ^ a.label ^ a.mask.times_delta(delta));
+                    let product = chunk.products[colours.len()];
+                    let label = h[0] ^ h[2] ^ product.times_delta(delta);
+                    colours.push(label.colour());
+                    label
+                }
+            };
+        }
+        if chunk.ands() == 0 {
+            return Ok(());
+        }
+        self.falsify_tables(&mut tables, &mut colours);
+        let mut packed = bits::pack(colours);
+        if self.cheats(Cheat::StrayColour) {
+            set_stray_bit(&mut packed, chunk.ands());
+        }
+        self.channel.send(tags::TABLES, &[Block::as_bytes(&tables), &packed].concat())?;
+        self.channel.flush()
+    }
+
+    /// The cheats with tables. Nothing should read the last AND, so that nothing else goes wrong.
+    fn falsify_tables(&mut self, tables: &mut [Block], colours: &mut [bool]) {
+        let cheat = self.cheat;
+        let of_tables = matches!(cheat, Cheat::TableBits | Cheat::ColourBit | Cheat::ForeseenSeed);
+        if !(of_tables || matches!(cheat, Cheat::TableColour(_))) || !self.is_time() {
+            return;
+        }
+        let last = colours.len() - 1;
+        match cheat {
+            Cheat::TableColour(block) => tables[2 * last + block] ^= Block::new(2),
+            Cheat::TableBits => {
+                tables.iter_mut().for_each(|block| *block ^= Block::new(1 << 77));
+            }
+            Cheat::ColourBit => colours[last] ^= true,
+            _ => {
+                for gate in unseen(self.last_seed, colours.len()) {
+                    colours[gate] ^= true;
+                }
+            }
+        }
+    }
+
+    /// Garbler: gives up a request at which the honest side gave up, once it has the report on the
+    /// oldest chunk in flight. No answer is sent.
+    ///
+    /// # Errors
+    /// Whatever comes in place of the report.
+    pub fn abandon(&mut self) -> Result<(), Fault> {
+        if let Some(chunk) = self.waiting.pop_front() {
+            self.take_report(chunk.ands())?;
+        }
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn take_report(&mut self, ands: usize) -> Result<Vec<u8>, Fault> {
+        match ands {
+            0 => Ok(Vec::new()),
+            n => self.channel.recv(tags::MASKED, bits::packed_len(n) + 32),
+        }
+    }
+
+    /// Garbler: takes the report on the oldest chunk in flight, and answers it.
+    fn answer(&mut self) -> Result<(), Fault> {
+        let Some(chunk) = self.waiting.pop_front() else { return Ok(()) };
+        let n = chunk.ands();
+        let report = self.take_report(n)?;
+        let mut terms = Vec::with_capacity(n);
+        for (gate, out) in chunk.gates() {
+            let masked = |wire: usize| self.wires[wire].masked;
+            self.wires[out].masked = match gate {
+                Gate::Constant(bit) => bit,
+                Gate::Xor(a, b) => masked(a) ^ masked(b),
+                Gate::Not(a) => !masked(a),
+                Gate::And(a, b) => {
+                    let (a, b, i) = (self.wires[a], self.wires[b], terms.len());
+                    let inputs = b.mask.mac.times(a.masked) ^ a.mask.mac.times(b.masked);
+                    terms.push(chunk.products[i].mac ^ inputs);
+                    bits::get(&report, i)
+                }
+            };
+        }
+        if n == 0 {
+            return Ok(());
+        }
+        let mut seed = [0; 16];
+        seed.copy_from_slice(&report[report.len() - 16..]);
+        self.last_seed = Block::from_bytes(seed);
+        let mut answer = LinearHash::new(self.last_seed);
+        answer.absorb(&terms);
+        let mut answer = answer.finish();
+        if self.cheats(Cheat::WrongAnswer) {
+            answer ^= Block::new(1 << 64);
+        }
+        self.channel.send(tags::MAC_HASH, &answer.to_bytes())
+    }
+
+    /// Evaluator: evaluates the chunk whose f and g were opened last, and reports.
+    fn evaluate_waiting(&mut self) -> Result<(), Fault> {
+        let Some(chunk) = self.waiting.pop_front() else { return Ok(()) };
+        let chunk = self.multiply(chunk)?;
+        while self.unanswered.len() > 1 {
+            self.take_answer()?;
+        }
+        let n = chunk.ands();
+        let message = match n {
+            0 => Vec::new(),
+            _ => self.channel.recv(tags::TABLES, 32 * n + bits::packed_len(n))?,
+        };
+        let mut tables = vec![Block::ZERO; 2 * n];
+        Block::as_bytes_mut(&mut tables).copy_from_slice(&message[..32 * n]);
+        let outputs = self.evaluate(&chunk, &tables, &message[32 * n..]);
+        self.unanswered.push_back(n > 0);
+        if n == 0 { Ok(()) } else { self.report(chunk.number, &outputs) }
+    }
+
+    /// The outputs of all ANDs of a chunk.
+    fn evaluate(&mut self, chunk: &Chunk, tables: &[Block], colours: &[u8]) -> Vec<Wire> {
+        let mut outputs = Vec::with_capacity(chunk.ands());
+        for (gate, out) in chunk.gates() {
+            let wire = |wire: usize| self.wires[wire];
+            let (label, masked) = match gate {
+                Gate::Constant(bit) => (Block::ZERO, bit),
+                Gate::Xor(a, b) => (wire(a).label ^ wire(b).label, wire(a).masked ^ wire(b).masked),
+                Gate::Not(a) => (wire(a).label, !wire(a).masked),
+                Gate::And(a, b) => {
+                    let (a, b, i) = (wire(a), wire(b), outputs.len());
+                    let mut h = [a.label, b.label];
+                    self.half_gates.singles(&mut h);
+                    let left = h[0] ^ (tables[2 * i] ^ b.mask.mac).times(a.masked);
+                    let right = h[1] ^ (tables[2 * i + 1] ^ a.mask.mac ^ a.label).times(b.masked);
+                    let label = left ^ right ^ chunk.products[i].mac;
+                    (label, bits::get(colours, i) ^ label.colour())
+                }
+            };
+            let wire = Wire { label, masked, mask: self.wires[out].mask };
+            self.wires[out] = wire;
+            if matches!(gate, Gate::And(..)) {
+                outputs.push(wire);
+            }
+        }
+        outputs
+    }
+
+    fn report(&mut self, chunk: u64, outputs: &[Wire]) -> Result<(), Fault> {
+        let mut masked = bits::pack(outputs.iter().map(|wire| wire.masked));
+        masked[0] ^= u8::from(self.cheats(Cheat::FalseMasked));
+        if self.cheats(Cheat::StrayMasked) {
+            set_stray_bit(&mut masked, outputs.len());
+        }
+        let oracle = RandomOracle::new("cenote 2026 engine wrk labels v1", &self.session);
+        let mut labels = LinearHash::new(oracle.number(chunk).bytes(&masked).block());
+        labels.absorb(&outputs.iter().map(|wire| wire.label).collect::<Vec<Block>>());
+        let mut labels = labels.finish();
+        if self.cheats(Cheat::FalseLabelHash) {
+            labels ^= Block::ONE;
+        }
+        let seed = self.prg.block();
+        let report = [masked.as_slice(), &labels.to_bytes(), &seed.to_bytes()].concat();
+        self.channel.send(tags::MASKED, &report)
+    }
+
+    /// Evaluator: takes the answer to the oldest report without one, and does not look at it.
+    fn take_answer(&mut self) -> Result<(), Fault> {
+        if self.unanswered.pop_front() == Some(true) {
+            self.channel.recv(tags::MAC_HASH, 16)?;
+            self.answers += 1;
+        }
+        Ok(())
+    }
+
+    /// Lambda = x xor lambda of an input, packed: announced by its owner.
+    fn mask_input(&mut self, shares: &[Share], own: Option<&[bool]>) -> Result<Vec<u8>, Fault> {
+        let Some(own) = own else {
+            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            let lie = self.cheats(Cheat::FalseInputMask);
+            let message = self.open_bits(&macs, lie);
+            self.channel.send(tags::INPUT_MASK, &message)?;
+            return self.channel.recv(tags::INPUT_BITS, bits::packed_len(shares.len()));
+        };
+        let peer = self.channel.recv(tags::INPUT_MASK, opening_len(shares.len()))?;
+        let masked = own.iter().zip(shares).enumerate();
+        let masked = masked.map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i));
+        let mut packed = bits::pack(masked);
+        if self.cheats(Cheat::StrayInputBit) {
+            set_stray_bit(&mut packed, shares.len());
+        }
+        self.channel.send(tags::INPUT_BITS, &packed)?;
+        Ok(packed)
+    }
+}
+
+impl Gates for Puppet {
+    type Wire = usize;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<usize, Fault> {
+        self.record(Gate::Constant(bit))
+    }
+
+    fn xor(&mut self, a: &usize, b: &usize) -> Result<usize, Fault> {
+        self.record(Gate::Xor(*a, *b))
+    }
+
+    fn not(&mut self, a: &usize) -> Result<usize, Fault> {
+        self.record(Gate::Not(*a))
+    }
+
+    fn and(&mut self, a: &usize, b: &usize) -> Result<usize, Fault> {
+        self.record(Gate::And(*a, *b))
+    }
+}
+
+impl Party for Puppet {
+    type Checked = ();
+
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        own: Option<&[bool]>,
+    ) -> Result<Vec<usize>, Fault> {
+        self.drain()?;
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        let shares = self.take_shares(len)?;
+        let masked = self.mask_input(&shares, own)?;
+        let mut labels = vec![Block::ZERO; len];
         match self.role {
             Role::Garbler => {
                 self.prg.fill(&mut labels);
                 let active = |i: usize| labels[i] ^ self.delta.times(bits::get(&masked, i));
-                let mut active: Vec<Block> = (0..SIDE).map(active).collect();
-                if self.cheat == Cheat::InputLabel && owner == Role::Evaluator {
+                let mut active: Vec<Block> = (0..len).map(active).collect();
+                if owner == Role::Evaluator && self.cheats(Cheat::InputLabel) {
                     active[0] ^= Block::new(1 << 99);
                 }
                 self.channel.send(tags::INPUT_LABELS, Block::as_bytes(&active))?;
@@ -82,144 +436,66 @@ impl Puppet {
                 self.channel.recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
             }
         }
-        let wire =
-            |i: usize| Wire { label: labels[i], masked: bits::get(&masked, i), mask: shares[i] };
-        Ok((0..SIDE).map(wire).collect())
+        let first = self.wires.len();
+        for (i, (&label, &mask)) in labels.iter().zip(&shares).enumerate() {
+            self.wires.push(Wire { label, masked: bits::get(&masked, i), mask });
+        }
+        Ok((first..first + len).collect())
     }
 
-    /// Inputs of AND `i`: x[i] and y[i], then x[i] y[i] and y[i].
-    fn operands(&self, i: usize) -> (usize, usize) {
-        match i.checked_sub(SIDE) {
-            None => (i, SIDE + i),
-            Some(second) if self.cheat == Cheat::OtherCircuit => (second, SIDE + second),
-            Some(second) => (2 * SIDE + second, SIDE + second),
-        }
+    fn check(&mut self) -> Result<(), Fault> {
+        self.drain()
     }
 
-    /// All ANDs: wires grow by one for each.
-    fn chunk(&mut self, inputs: &[Wire]) -> Result<Vec<Wire>, Fault> {
-        let triples = self.take_triples(ANDS)?;
-        let mut wires = inputs.to_vec();
-        wires.extend(triples.iter().map(|triple| Wire { mask: triple.mask, ..Wire::default() }));
-        let mut differences = Vec::with_capacity(2 * ANDS);
-        for (i, triple) in triples.iter().enumerate() {
-            let (a, b) = self.operands(i);
-            differences.push(triple.x.xor(wires[a].mask));
-            differences.push(triple.y.xor(wires[b].mask));
+    fn open(&mut self, (): (), to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+        let mut result = None;
+        for receiver in [Role::Evaluator, Role::Garbler] {
+            if !to.include(receiver) {
+                continue;
+            }
+            if receiver != self.role {
+                let macs: Vec<Block> = wires.iter().map(|&w| self.wires[w].mask.mac).collect();
+                let lie = self.cheats(Cheat::FalseOutputMask);
+                let message = self.open_bits(&macs, lie);
+                self.channel.send(tags::OUTPUT_MASK, &message)?;
+                self.channel.flush()?;
+                continue;
+            }
+            let peer = self.channel.recv(tags::OUTPUT_MASK, opening_len(wires.len()))?;
+            let value = |(i, &w): (usize, &usize)| {
+                let Wire { masked, mask, .. } = self.wires[w];
+                masked ^ mask.bit() ^ bits::get(&peer, i)
+            };
+            result = Some(wires.iter().enumerate().map(value).collect());
         }
-        let macs: Vec<Block> = differences.iter().map(|share| share.mac).collect();
-        let message = self.open(&macs, self.cheat == Cheat::FalseBeaverBit);
-        self.channel.send(tags::BEAVER_OPEN, &message)?;
-        let peer = self.channel.recv(tags::BEAVER_OPEN, opening_len(2 * ANDS))?;
-        let products: Vec<Share> = (triples.iter().enumerate())
-            .map(|(i, triple)| {
-                let f = differences[2 * i].bit() ^ bits::get(&peer, 2 * i);
-                let g = differences[2 * i + 1].bit() ^ bits::get(&peer, 2 * i + 1);
-                let product = triple.z.xor(triple.x.times(g)).xor(triple.y.times(f));
-                product.add_public(f & g, self.role, self.delta).xor(triple.mask)
-            })
-            .collect();
-        let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &self.session);
-        let mut hash = Mitccrh::new(oracle.blocks(&[self.start]).block());
-        match self.role {
-            Role::Garbler => self.garble(&mut wires, &products, &mut hash)?,
-            Role::Evaluator => self.evaluate(&mut wires, &products, &mut hash)?,
-        }
-        Ok(wires.split_off(2 * SIDE))
+        Ok(result)
     }
+}
 
-    fn garble(
-        &mut self,
-        wires: &mut [Wire],
-        products: &[Share],
-        hash: &mut Mitccrh,
-    ) -> Result<(), Fault> {
-        let (delta, mut tables, mut colours) = (self.delta, Vec::new(), Vec::new());
-        for (i, out) in products.iter().enumerate() {
-            let (a, b) = self.operands(i);
-            let (a, b) = (wires[a], wires[b]);
-            let mut h = [a.label, a.label ^ delta, b.label, b.label ^ delta];
-            hash.pairs(&mut h);
-            tables.push(h[0] ^ h[1] ^ b.mask.times_delta(delta));
-            tables.push(h[2] ^ h[3] ^ a.label ^ a.mask.times_delta(delta));
-            let label = h[0] ^ h[2] ^ out.times_delta(delta);
-            colours.push(label.colour());
-            wires[2 * SIDE + i].label = label;
+/// Gates, of `ands`, whose coefficients in D_M under `seed` add up to zero: among more than 128
+/// coefficients of 128 bits there are such.
+fn unseen(seed: Block, ands: usize) -> Vec<usize> {
+    let mut coefficients = vec![Block::ZERO; ands];
+    Prg::new(seed).fill(&mut coefficients);
+    // Sums of coefficients, each without the leading bits of those before it, and what they are of.
+    let mut basis: Vec<(u128, Vec<bool>)> = Vec::new();
+    for (gate, coefficient) in coefficients.iter().enumerate() {
+        let mut sum = coefficient.to_u128();
+        let mut gates = vec![false; ands];
+        gates[gate] = true;
+        for (other, others) in &basis {
+            if sum ^ other > sum {
+                continue;
+            }
+            sum ^= other;
+            gates.iter_mut().zip(others).for_each(|(gate, other)| *gate ^= other);
         }
-        match self.cheat {
-            // The last AND: nothing reads it, so nothing else goes wrong.
-            Cheat::TableColour(block) => tables[2 * (ANDS - 1) + block] ^= Block::new(2),
-            Cheat::TableBits => tables.iter_mut().for_each(|block| *block ^= Block::new(1 << 77)),
-            Cheat::ColourBit => colours[ANDS - 1] ^= true,
-            Cheat::StrayColour => colours.extend([false, false, false, true]),
-            _ => {}
+        if sum == 0 {
+            return (0..ands).filter(|&gate| gates[gate]).collect();
         }
-        let packed = bits::pack(colours);
-        self.channel.send(tags::TABLES, &[Block::as_bytes(&tables), &packed].concat())?;
-        let report = self.channel.recv(tags::MASKED, bits::packed_len(ANDS) + 32)?;
-        for i in 0..ANDS {
-            wires[2 * SIDE + i].masked = bits::get(&report, i);
-        }
-        let mut seed = [0; 16];
-        seed.copy_from_slice(&report[report.len() - 16..]);
-        let terms: Vec<Block> = (0..ANDS)
-            .map(|i| {
-                let Gate { a, b, out } = self.gate(wires, products, i);
-                out.mac ^ b.mask.mac.times(a.masked) ^ a.mask.mac.times(b.masked)
-            })
-            .collect();
-        let mut answer = LinearHash::new(Block::from_bytes(seed));
-        answer.absorb(&terms);
-        let mut answer = answer.finish();
-        if self.cheat == Cheat::WrongAnswer {
-            answer ^= Block::new(1 << 64);
-        }
-        self.channel.send(tags::MAC_HASH, &answer.to_bytes())
+        basis.push((sum, gates));
     }
-
-    fn gate(&self, wires: &[Wire], products: &[Share], i: usize) -> Gate {
-        let (a, b) = self.operands(i);
-        Gate { a: wires[a], b: wires[b], out: products[i] }
-    }
-
-    fn evaluate(
-        &mut self,
-        wires: &mut [Wire],
-        products: &[Share],
-        hash: &mut Mitccrh,
-    ) -> Result<(), Fault> {
-        let message = self.channel.recv(tags::TABLES, 32 * ANDS + bits::packed_len(ANDS))?;
-        let mut tables = vec![Block::ZERO; 2 * ANDS];
-        Block::as_bytes_mut(&mut tables).copy_from_slice(&message[..32 * ANDS]);
-        for i in 0..ANDS {
-            let Gate { a, b, out } = self.gate(wires, products, i);
-            let mut h = [a.label, b.label];
-            hash.singles(&mut h);
-            let left = h[0] ^ (tables[2 * i] ^ b.mask.mac).times(a.masked);
-            let right = h[1] ^ (tables[2 * i + 1] ^ a.mask.mac ^ a.label).times(b.masked);
-            let wire = &mut wires[2 * SIDE + i];
-            wire.label = left ^ right ^ out.mac;
-            wire.masked = bits::get(&message[32 * ANDS..], i) ^ wire.label.colour();
-        }
-        let outputs = &wires[2 * SIDE..];
-        let mut masked = bits::pack(outputs.iter().map(|wire| wire.masked));
-        match self.cheat {
-            Cheat::FalseMasked => masked[0] ^= 1,
-            Cheat::StrayMasked => masked[1] |= 1 << 7,
-            _ => {}
-        }
-        let oracle = RandomOracle::new("cenote 2026 engine wrk labels v1", &self.session);
-        let mut labels = LinearHash::new(oracle.number(1).bytes(&masked).block());
-        labels.absorb(&outputs.iter().map(|wire| wire.label).collect::<Vec<Block>>());
-        let mut labels = labels.finish();
-        if self.cheat == Cheat::FalseLabelHash {
-            labels ^= Block::ONE;
-        }
-        let seed = self.prg.block();
-        let report = [masked.as_slice(), &labels.to_bytes(), &seed.to_bytes()].concat();
-        self.channel.send(tags::MASKED, &report)?;
-        self.channel.recv(tags::MAC_HASH, 16).map(|_| ())
-    }
+    panic!("{ands} ANDs are too few for coefficients that add up to zero")
 }
 
 /// Bytes of the opening of `n` bits.

@@ -3,14 +3,15 @@
 use cenote_engine::protocols::share::Share;
 use cenote_engine::{Fault, Role, tags};
 use cenote_net::Channel;
+use cenote_pool::Draws;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
-use super::{Cheat, Puppet, Triple};
+use super::{Cheat, Puppet, Triple, set_stray_bit};
 
 /// A leaky AND.
 #[derive(Clone, Copy)]
-struct Leaky {
+pub(super) struct Leaky {
     x: Share,
     y: Share,
     z: Share,
@@ -39,17 +40,17 @@ pub(super) fn send_bad_point(
 }
 
 impl Puppet {
-    /// `n` random shares, by one chunk of correlated OT each way.
+    /// `n` random shares, or the few more that make whole rows, by correlated OT each way.
     fn make_shares(&mut self, n: usize) -> Result<Vec<Share>, Fault> {
         let n = n.next_multiple_of(128);
         let mut macs = vec![Block::ZERO; n];
         let mut keys = vec![Block::ZERO; n];
         let mut message = Vec::new();
-        self.macs.produce(&mut macs, &mut message)?;
-        if self.cheat == Cheat::InconsistentChoices {
-            message[0] ^= 1;
+        for macs in macs.chunks_mut(self.params.ot.chunk()) {
+            self.macs.produce(macs, &mut message)?;
+            message[0] ^= u8::from(self.cheats(Cheat::InconsistentChoices));
+            self.channel.send(cenote_ot::tags::CHUNK, &message)?;
         }
-        self.channel.send(cenote_ot::tags::CHUNK, &message)?;
         self.keys.extend(&mut self.channel, &mut keys)?;
         Ok(macs.into_iter().zip(keys).map(|(mac, key)| Share { mac, key }).collect())
     }
@@ -70,22 +71,41 @@ impl Puppet {
         Ok(self.triples.drain(..n).collect())
     }
 
+    /// Fills the pool, if there is one that is not full.
+    fn fill(&mut self) -> Result<(), Fault> {
+        let capacity = self.params.pool.unwrap_or(0);
+        while self.pool.len() < capacity {
+            let n = self.params.batch.min(capacity - self.pool.len());
+            let shares = self.make_shares(3 * n)?;
+            let (items, digest) = self.leaky_batch(&shares[..3 * n])?;
+            self.toss(digest)?;
+            self.pool.extend(items);
+        }
+        Ok(())
+    }
+
+    /// Buckets of one batch: members that the coin draws from the pool, each replaced at once by the
+    /// next fresh one; without a pool the fresh ones, in the coin's order.
     fn refill(&mut self) -> Result<(), Fault> {
+        self.fill()?;
         let (batch, bucket) = (self.params.batch, self.params.bucket);
         let triples = batch / bucket;
         let shares = self.make_shares(3 * batch + triples)?;
         let (leaky, masks) = shares.split_at(3 * batch);
         let (mut members, digest) = self.leaky_batch(leaky)?;
-        let coin = self.toss(digest)?;
-        let mut coins = Prg::new(coin);
-        let mut half: Option<u64> = None;
-        cenote_pool::shuffle(&mut members, || {
-            half.take().unwrap_or_else(|| {
-                let block = coins.block().to_u128();
-                half = Some((block >> 64) as u64);
-                block as u64
-            })
+        let coins = words(self.toss(digest)?);
+        if self.pool.is_empty() {
+            cenote_pool::shuffle(&mut members, coins);
+            return self.buckets(&members, masks);
+        }
+        let drawn = Draws::new(bucket, self.pool.len()).map(|mut draws| {
+            draws.draw(triples, coins);
+            draws.positions().to_vec()
         });
+        let drawn = drawn.map_err(|error| Fault::Internal(error.to_string()))?;
+        for (place, fresh) in drawn.into_iter().zip(&mut members) {
+            std::mem::swap(&mut self.pool[place as usize], fresh);
+        }
         self.buckets(&members, masks)
     }
 
@@ -95,14 +115,16 @@ impl Puppet {
             .map(|i| Leaky { x: shares[i], y: shares[n + i], z: shares[2 * n + i] })
             .collect();
         let (delta, wrong) = (self.delta, self.prg.block().with_lsb(true));
-        let own_delta =
-            if matches!(self.cheat, Cheat::WrongDelta | Cheat::EchoDigest) { wrong } else { delta };
+        let other = self.cheats(Cheat::WrongDelta) || self.cheats(Cheat::EchoDigest);
+        let own_delta = if other { wrong } else { delta };
         let mut hashed: Vec<Block> =
             items.iter().flat_map(|item| [item.x.key, item.x.key ^ own_delta]).collect();
         self.leaky[0].pairs(&mut hashed);
         let c: Vec<Block> = items.iter().map(|item| item.y.times_both_deltas(delta)).collect();
         let mut g: Vec<Block> = (0..n).map(|i| hashed[2 * i] ^ hashed[2 * i + 1] ^ c[i]).collect();
-        if let Cheat::WrongG(count) = self.cheat {
+        if let Cheat::WrongG(count) = self.cheat
+            && self.is_time()
+        {
             g.iter_mut().take(count).for_each(|g| *g ^= self.prg.block());
         }
         self.channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
@@ -117,9 +139,9 @@ impl Puppet {
             })
             .collect();
         let mut own = bits::pack(s.iter().map(|s| s.colour()));
-        own[0] ^= u8::from(self.cheat == Cheat::WrongD);
-        if let (Cheat::StrayD, Some(last)) = (self.cheat, own.last_mut()) {
-            *last |= 1 << 7;
+        own[0] ^= u8::from(self.cheats(Cheat::WrongD));
+        if self.cheats(Cheat::StrayD) {
+            set_stray_bit(&mut own, n);
         }
         self.channel.send(tags::LEAKY_D, &own)?;
         let peer = self.channel.recv(tags::LEAKY_D, own.len())?;
@@ -130,7 +152,7 @@ impl Puppet {
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
         let mut digest = oracle.number(self.tosses - 1).blocks(&s).digest();
-        digest[7] ^= u8::from(self.cheat == Cheat::WrongDigest);
+        digest[7] ^= u8::from(self.cheats(Cheat::WrongDigest));
         Ok((items, digest))
     }
 
@@ -149,10 +171,8 @@ impl Puppet {
         let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
         self.channel.send(tags::COIN_COMMIT, &commitment.0)?;
         let reply = self.channel.recv(tags::COIN_REPLY, 48)?;
-        if self.cheat == Cheat::BiasedCoin(number) {
-            value[3] ^= 1;
-        }
-        if self.cheat == Cheat::EchoDigest {
+        value[3] ^= u8::from(self.cheats(Cheat::BiasedCoin));
+        if self.cheat == Cheat::EchoDigest && self.cheated_in.is_some() {
             value[16..].copy_from_slice(&reply[16..]);
         }
         self.channel.send(tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
@@ -165,7 +185,8 @@ impl Puppet {
             .chunks(bucket)
             .flat_map(|m| m[1..].iter().map(|other| m[0].y.mac ^ other.y.mac))
             .collect();
-        let own = self.open(&macs, self.cheat == Cheat::FalseBucketBit);
+        let lie = self.cheats(Cheat::FalseBucketBit);
+        let own = self.open_bits(&macs, lie);
         self.channel.send(tags::BUCKET_OPEN, &own)?;
         let peer = self.channel.recv(tags::BUCKET_OPEN, own.len())?;
         for (k, (m, &mask)) in members.chunks(bucket).zip(masks).enumerate() {
@@ -179,6 +200,19 @@ impl Puppet {
             self.triples.push_back(Triple { x, y, z, mask });
         }
         Ok(())
+    }
+}
+
+/// The words of a coin: the lower half of each block of its stream first.
+fn words(coin: Block) -> impl FnMut() -> u64 {
+    let mut stream = Prg::new(coin);
+    let mut upper = None;
+    move || {
+        upper.take().unwrap_or_else(|| {
+            let block = stream.block().to_u128();
+            upper = Some((block >> 64) as u64);
+            block as u64
+        })
     }
 }
 
