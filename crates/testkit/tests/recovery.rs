@@ -8,7 +8,7 @@ use cenote_engine::{Claims, JimuParams, Role, tags};
 use cenote_net::{Direction, RecordedFrame};
 use cenote_testkit::puppet::jimu::{
     Cheat, Flaw, Items, Plan, Played, Talk, WIDTH, expected, play, tiny, tiny_compact, tiny_muxes,
-    weak,
+    weak, weak_escrow,
 };
 use cenote_testkit::stats::in_parallel;
 
@@ -45,10 +45,15 @@ impl Session {
         &self.honest.history.gates
     }
 
+    /// The session with this plan, whatever comes of it.
+    fn play(&self, plan: &Plan) -> Played {
+        play(&self.params, plan, &self.talks, Role::Evaluator, self.seed)
+    }
+
     /// The session with flaws; nobody may notice.
     fn with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Played {
         let plan = Plan::flaws(gates, gadgets);
-        let played = play(&self.params, &plan, &self.talks, Role::Evaluator, self.seed);
+        let played = self.play(&plan);
         assert_eq!((&played.honest.1, &played.cheater.1), (&None, &None), "{plan:?}");
         assert!(played.history.reports.iter().all(|good| *good), "labels that it knows: {plan:?}");
         played
@@ -226,6 +231,99 @@ fn labels_that_have_a_tag_by_luck_are_outvoted_and_give_no_offset() {
             assert!(session.shows(&claims, 6), "{claims:?}");
         }
     });
+}
+
+/// The wires in escrow on which a candidate is tried after the first ANDs: behind those of the five inputs.
+const TRIED: std::ops::Range<usize> = 5..13;
+
+/// A wrong sum of two labels that opens some of the eight wires, because a gadget of each was made for it:
+/// four are not enough. Five are, which the bound counts.
+#[test]
+fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_offset() {
+    let seeds: Vec<u128> = (60..72).collect();
+    let taken = std::sync::Mutex::new(0);
+    in_parallel(&seeds, |_, seed| {
+        let session = Session::of(weak(), talks(*seed), *seed);
+        let gate = (session.gates().buckets[0][*seed as usize % 3], Flaw::NearOther);
+        let tried = &session.honest.history.gadgets.buckets[TRIED];
+        let decoys = |count: usize| {
+            let decoys = tried[..count].iter().map(|bucket| bucket[*seed as usize % 2]).collect();
+            session.play(&Plan { decoys, ..Plan::flaws(vec![gate], vec![]) })
+        };
+        for count in [1, 4] {
+            let played = decoys(count);
+            assert_eq!(played.claims.expect("ended").evidence, None, "{count} of 8, seed {seed}");
+            assert_eq!(played.honest.0, expected(&session.talks, Role::Evaluator));
+            same_to_the_garbler(&session.honest.frames, &played.frames);
+        }
+        // If the evaluator happens to look elsewhere than where the label is wrong.
+        let found = decoys(5).claims.expect("ended").evidence.is_some();
+        *taken.lock().expect("no panic") += u32::from(found);
+    });
+    let taken = taken.into_inner().expect("no panic");
+    assert!(taken > 0 && taken < 12, "{taken} of 12");
+}
+
+/// The offset itself is found as long as it opens five of the eight.
+#[test]
+fn the_offset_is_found_if_it_opens_most_of_the_wires() {
+    for seed in 73..75 {
+        let session = Session::new(seed);
+        let nands: Vec<(u64, Flaw)> =
+            session.gates().buckets[0][1..].iter().map(|bad| (*bad, Flaw::Nand)).collect();
+        let tried = &session.honest.history.gadgets.buckets[TRIED];
+        let claims = session.with(nands.clone(), tried[..3].concat()).claims.expect("ended");
+        assert!(session.shows(&claims, 0), "{claims:?}");
+        let claims = session.with(nands, tried[..4].concat()).claims.expect("ended");
+        assert_eq!(claims.evidence, None);
+    }
+}
+
+/// Permutation messages that have a tag by luck, in half of these sessions: two good gadgets outvote one,
+/// wherever it stands in the bucket.
+#[test]
+fn a_permutation_message_with_a_tag_by_luck_is_outvoted() {
+    let seeds: Vec<u128> = (80..88).collect();
+    let wrong = std::sync::Mutex::new(0);
+    in_parallel(&seeds, |_, seed| {
+        let session = Session::of(weak_escrow(), talks(*seed), *seed);
+        // Most members put out the other label: only recovery is right.
+        let nands: Vec<(u64, Flaw)> =
+            session.gates().buckets[0][..2].iter().map(|bad| (*bad, Flaw::Nand)).collect();
+        let gadgets = &session.honest.history.gadgets.buckets;
+        for place in 0..3 {
+            let bad = gadgets.iter().map(|bucket| bucket[place]).collect();
+            let claims = session.right_with(nands.clone(), bad);
+            assert!(session.shows(&claims, 0), "place {place}, seed {seed}");
+        }
+        // Two of them win, which the bound counts.
+        let bad = gadgets.iter().flat_map(|bucket| &bucket[..2]).copied().collect();
+        let played = session.with(nands, bad);
+        let right = played.honest.0 == expected(&session.talks, Role::Evaluator);
+        *wrong.lock().expect("no panic") += u32::from(!right);
+    });
+    let wrong = wrong.into_inner().expect("no panic");
+    assert!(wrong > 0 && wrong < 8, "{wrong} of 8");
+}
+
+/// Before any gate is evaluated there are wires in escrow on which a candidate can be tried, even where
+/// nothing else needs one.
+#[test]
+fn escrow_is_ready_before_the_first_gate() {
+    let talks: Vec<Talk> = talks(90).into_iter().map(Talk::alone).collect();
+    let session = Session::of(tiny(), talks, 90);
+    assert_eq!(session.honest.history.gadgets.used, 0);
+    let (nands, right) = (
+        session.gates().buckets[0][..2].iter().map(|bad| (*bad, Flaw::Nand)).collect::<Vec<_>>(),
+        expected(&session.talks, Role::Evaluator),
+    );
+    let played = session.with(nands.clone(), vec![]);
+    assert_eq!(played.honest.0, right);
+    assert!(session.shows(&played.claims.expect("ended"), 0));
+    // A garbler that leaves them out sends solders where their batch has to come.
+    let played = session.play(&Plan { hasty: true, ..Plan::flaws(nands, vec![]) });
+    assert_eq!(played.honest.0, right[..0]);
+    assert!(played.honest.1.is_some(), "it went on without");
 }
 
 /// What the bound of the pool is about: nothing of this is noticed.

@@ -317,6 +317,28 @@ mod tests {
         }
     }
 
+    /// One query of the cipher tells about one gadget: who guesses the key of one does not test it against
+    /// all others with the same query.
+    #[test]
+    fn a_gadget_opens_under_its_own_number_alone() {
+        for rho in [Rho::Bits40, Rho::Bits64] {
+            let (mut d, count) = (Dealer::new(rho, 25), 12);
+            let (_, wires, tags) = d.wires(count);
+            let gadgets = Gadgets::new(&mut d, count);
+            let records = gadgets.records(&d, 1, &wires, &tags);
+            let stride = record_blocks(gadgets.blocks);
+            for (i, own) in records.chunks(stride).enumerate() {
+                for (j, number) in gadgets.numbers.iter().enumerate() {
+                    let mut record = own.to_vec();
+                    record[1] = Block::new(u128::from(*number));
+                    let key = d.offset.key();
+                    let found = recover(gadgets.blocks, &d.receiver, key, &record, tags[i].perm);
+                    assert_eq!(found.is_some(), i == j, "gadget {i} under the number of {j}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_checked_gadget_shows_every_fault() {
         for rho in [Rho::Bits40, Rho::Bits80] {

@@ -2,7 +2,7 @@ use cenote_pool::params::{Code as Lengths, HashCodes, hash_codes};
 use cenote_prim::Prg;
 use cenote_prim::field::{Field, Matrix};
 
-use super::code::points;
+use super::code::{Coefficients, points};
 use super::*;
 use crate::Rho;
 use crate::ihash::{
@@ -422,6 +422,101 @@ fn words_half_way_between_two_pass_and_open_as_often_as_the_odds_say() {
         let rest = lengths.parity() + 1 - 2;
         assert!(is_binomial(passed, TRIALS, missed(lengths, 2, 0)), "{passed}");
         assert!(is_binomial(opened, passed, missed(lengths, rest, 2)), "{opened} of {passed}");
+    }
+}
+
+/// The coefficients of the vectors of a batch that are not sacrificed, one row for each combination.
+fn coefficients(code: &Code, seed: Block, vectors: usize, sacrificed: usize) -> Vec<Vec<u8>> {
+    let all = Coefficients::expand(code, seed, vectors, sacrificed);
+    let all = all.of_strip(0, vectors * LANES);
+    // Bits outside the field count for nothing.
+    let fresh =
+        |row: &[u8]| row[..vectors - sacrificed].iter().map(|c| c & code.field.mask()).collect();
+    all.chunks_exact(vectors).map(fresh).collect()
+}
+
+/// How many rows are no sums of multiples of others.
+fn rank(field: Field, mut rows: Vec<Vec<u8>>) -> usize {
+    let mut rank = 0;
+    for column in 0..rows[0].len() {
+        let Some(found) = (rank..rows.len()).find(|row| rows[*row][column] != 0) else { continue };
+        rows.swap(rank, found);
+        let (pivots, rest) = rows.split_at_mut(rank + 1);
+        let pivot = &pivots[rank];
+        for row in rest {
+            let factor = field.mul(row[column], field.inv(pivot[column]));
+            row.iter_mut().zip(pivot).for_each(|(own, other)| *own ^= field.mul(factor, *other));
+        }
+        rank += 1;
+    }
+    rank
+}
+
+/// A batch that is no code passes with |F|^-t only if each of the t combinations has coefficients of its
+/// own, and these take all values.
+#[test]
+fn combinations_are_as_many_and_as_independent_as_the_bound_says() {
+    let mut prg = Prg::new(Block::new(22));
+    for rho in RHOS {
+        let codes = codes(rho);
+        let counts = [codes.label_combinations, codes.perm_combinations];
+        let sacrificed = counts[0].max(counts[1]) as usize;
+        for (code, count) in [Code::labels(&codes), Code::perms(&codes)].iter().zip(counts) {
+            let rows = coefficients(code, prg.block(), 200 + sacrificed, sacrificed);
+            assert_eq!(rank(code.field, rows.clone()), count as usize, "{rho:?}");
+            // No value is more frequent than by chance: 5 standard deviations of a Poisson number.
+            let mut values = vec![0u32; usize::from(code.field.mask()) + 1];
+            rows.iter().flatten().for_each(|value| values[usize::from(*value)] += 1);
+            let mean = 200.0 * f64::from(count) / values.len() as f64;
+            let most = mean + 5.0 * mean.sqrt() + 5.0;
+            assert!(values.iter().all(|count| f64::from(*count) < most), "{rho:?}: {values:?}");
+        }
+    }
+}
+
+/// Whether a batch of one vector with one wrong correction, where the receiver looks, passes with this coin.
+fn passes_with_an_error(codes: &HashCodes, part: usize, coin: u128) -> bool {
+    let (session, code) = (SessionId([5; 32]), [Code::labels(codes), Code::perms(codes)][part]);
+    let mut prg = Prg::new(Block::new(23));
+    let mut draw = || [&codes.labels, &codes.perms].map(|lengths| List::draw(lengths, &mut prg));
+    let looks = |lists: &[List; 2]| lists[part].positions.contains(&(code.k as u8));
+    let lists = std::iter::repeat_with(&mut draw).find(looks).expect("it looks there at times");
+    let mut setup = Setup::of(codes, session, lists, &mut prg);
+    let skip = part * setup.codes()[0].correction_planes() * LANES;
+    let (_, tags) = setup.hash_altered(LANES, |corrections| {
+        alter(&code, &mut corrections[skip..], LANES, 7, 0, 1);
+    });
+    tags.expect("well formed");
+    setup.finish(coin).is_ok()
+}
+
+/// Which combinations have a part of the first vector of such a batch.
+fn met(codes: &HashCodes, part: usize, coin: u128) -> Vec<bool> {
+    let code = [Code::labels(codes), Code::perms(codes)][part];
+    let seed = check_seeds(&SessionId([5; 32]), &code, 0, Block::new(coin));
+    let sacrificed = codes.label_combinations.max(codes.perm_combinations) as usize;
+    let rows = coefficients(&code, seed, 1 + sacrificed, sacrificed);
+    rows.iter().map(|row| row[0] != 0).collect()
+}
+
+/// A cheater that waits for a coin under which its error is in one combination alone is caught by that
+/// one. If it is in none, the cheater passes: so often, the fewer combinations there are.
+#[test]
+fn every_combination_catches_what_is_in_no_other() {
+    for (part, count) in [(0, 2), (1, 3)] {
+        let few = |count| match part {
+            0 => HashCodes { label_combinations: count, perm_combinations: 1, ..short() },
+            _ => HashCodes { label_combinations: 1, perm_combinations: count, ..short() },
+        };
+        let codes = few(count);
+        for alone in 0..count as usize {
+            let only = |met: &[bool]| met.iter().enumerate().all(|(c, met)| *met == (c == alone));
+            let coin = (0..100_000).find(|coin| only(&met(&codes, part, *coin)));
+            let coin = coin.unwrap_or_else(|| panic!("combination {alone} sees nothing alone"));
+            assert!(!passes_with_an_error(&codes, part, coin), "combination {alone}");
+        }
+        let blind = (0..10_000).find(|coin| !met(&few(1), part, *coin)[0]).expect("one in |F|");
+        assert!(passes_with_an_error(&few(1), part, blind));
     }
 }
 

@@ -181,7 +181,7 @@ impl Flaw {
 }
 
 /// The label that is zero at all places but the last of the code of [`super::weak`].
-fn near() -> Label {
+pub(super) fn near() -> Label {
     let points = |range: std::ops::Range<u8>| range.collect::<Vec<u8>>();
     let keys = Matrix::interpolation(Field::Gf256, &points(0..48), &points(48..64));
     let key = keys.col_range(47..48);
@@ -303,18 +303,22 @@ pub struct Plan {
     pub gates: Vec<(u64, Flaw)>,
     /// Escrow gadgets that seal something else.
     pub gadgets: Vec<u64>,
+    /// Escrow gadgets that open for the sum of the offset and [`near`], and not for the offset.
+    pub decoys: Vec<u64>,
+    /// Whether the solders of gates are sent without the wires in escrow that must be ready before.
+    pub hasty: bool,
 }
 
 impl Plan {
     /// A cheat that needs no foresight.
     #[must_use]
     pub const fn of(cheat: Cheat) -> Plan {
-        Plan { cheat, gates: Vec::new(), gadgets: Vec::new() }
+        Plan { cheat, gates: Vec::new(), gadgets: Vec::new(), decoys: Vec::new(), hasty: false }
     }
 
     /// Flaws in `gates` and `gadgets` and nothing else.
     #[must_use]
     pub fn flaws(gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Plan {
-        Plan { cheat: Cheat::None, gates, gadgets }
+        Plan { gates, gadgets, ..Plan::of(Cheat::None) }
     }
 }

@@ -157,7 +157,9 @@ impl Garbler {
         if self.solders.is_empty() {
             return Ok(());
         }
-        self.reserve_escrow(0)?;
+        if !self.plan.hasty {
+            self.reserve_escrow(0)?;
+        }
         if !std::mem::replace(&mut self.flushed, true) {
             let first = &mut self.solders[0];
             match self.plan.cheat {

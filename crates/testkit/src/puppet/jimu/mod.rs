@@ -130,6 +130,17 @@ pub fn weak() -> JimuParams {
     params
 }
 
+/// The same with buckets of three in escrow and a code of permutation messages of two places, of which
+/// the evaluator watches one: in half of all sessions a turned permutation bit has a tag.
+#[must_use]
+pub fn weak_escrow() -> JimuParams {
+    let mut params = tiny();
+    let perms = &mut params.codes.perms;
+    (perms.n, perms.k, perms.w) = (2, 2, 1);
+    params.escrow.bucket = 3;
+    params
+}
+
 /// Most outputs of a message.
 const PIECE: usize = 8192;
 

@@ -11,6 +11,7 @@ use cenote_prim::bits::pack;
 use cenote_prim::field::{Field, Matrix};
 use cenote_prim::{Block, Prg};
 
+use super::cheat::near;
 use super::garbler::{Garbler, first_symbols_vanish, negated, wrong_key};
 use super::input_sums::{Sums, add_multiple};
 use super::{Cheat, Code, Coins, Flaw, Items, Kind, Selection, Which, input_batch};
@@ -178,7 +179,7 @@ impl Garbler {
             }
             None => {
                 escrow::seal(blocks, &numbers, &messages, &mut tables);
-                self.spoil_gadgets(&numbers, &mut tables);
+                self.spoil_gadgets(&numbers, &messages, &mut tables);
             }
         }
         frame.extend_from_slice(Block::as_bytes(&tables));
@@ -238,12 +239,16 @@ impl Garbler {
         }
     }
 
-    fn spoil_gadgets(&self, numbers: &[u64], sealed: &mut [Block]) {
+    fn spoil_gadgets(&self, numbers: &[u64], messages: &[Message], sealed: &mut [Block]) {
         let none = self.history.gadgets.made.is_empty();
         let first = none && self.cheats(Cheat::Gadget(Which::First));
         for (i, (number, sealed)) in numbers.iter().zip(sealed).enumerate() {
             if first && i == 0 || self.plan.gadgets.contains(number) {
                 *sealed ^= Block::ONE;
+            }
+            if self.plan.decoys.contains(number) {
+                let wire = Message { label: messages[i].label ^ near(), ..messages[i] };
+                escrow::seal(1, &[*number], &[wire], std::slice::from_mut(sealed));
             }
         }
     }

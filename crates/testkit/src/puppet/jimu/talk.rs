@@ -17,6 +17,8 @@ pub struct Talk {
     times: usize,
     /// Whether it has a multiplexer.
     muxes: bool,
+    /// Whether only the evaluator has inputs and outputs.
+    alone: bool,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -30,7 +32,7 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs, times: 1, muxes: false }
+        Talk { role, inputs, times: 1, muxes: false, alone: false }
     }
 
     /// With random inputs.
@@ -51,6 +53,13 @@ impl Talk {
     #[must_use]
     pub fn muxed(self) -> Talk {
         Talk { muxes: true, ..self }
+    }
+
+    /// Another job: four products of the evaluator's bits, for the evaluator alone. Nothing of it needs a
+    /// wire in escrow.
+    #[must_use]
+    pub fn alone(self) -> Talk {
+        Talk { alone: true, ..self }
     }
 
     /// Who runs it.
@@ -82,6 +91,13 @@ impl Talk {
         Ok(sum)
     }
 
+    fn products<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
+        let own = (self.role == Role::Evaluator).then_some(&self.inputs[1][..]);
+        let y = party.input(Role::Evaluator, self.inputs[1].len(), own)?;
+        let products = party.and_many(&y[..4], &y[4..])?;
+        Ok(vec![party.reveal(Receivers::Evaluator, &products)?])
+    }
+
     /// Both inputs number `round`.
     fn enter<P: Party>(&self, party: &mut P, round: usize) -> Result<[Vec<P::Wire>; 2], Fault> {
         let first: usize = INPUTS[..round].iter().sum();
@@ -102,6 +118,9 @@ impl Job for Talk {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
+        if self.alone {
+            return self.products(party);
+        }
         let small = TestProgram(Kind::Small);
         let first = self.enter(party, 0)?;
         let ands = party.exec(&small, &first)?.concat();

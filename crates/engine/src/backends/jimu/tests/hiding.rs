@@ -183,17 +183,17 @@ fn no_label_offset_permutation_bit_choice_or_tag_travels() {
 }
 
 /// A column over many wires.
-type Column = Vec<u64>;
+pub(super) type Column = Vec<u64>;
 
 /// Columns, of which sums are found.
 #[derive(Default)]
-struct Span {
+pub(super) struct Span {
     basis: Vec<Column>,
 }
 
 impl Span {
     /// Adds a column; whether it was no sum of those before.
-    fn add(&mut self, mut column: Column) -> bool {
+    pub(super) fn add(&mut self, mut column: Column) -> bool {
         for known in &self.basis {
             let pivot = known.iter().position(|word| *word != 0).expect("not zero");
             if column[pivot] >> known[pivot].trailing_zeros() & 1 == 1 {

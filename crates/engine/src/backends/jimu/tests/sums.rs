@@ -1,0 +1,90 @@
+//! What the sums over the evaluator's input wires tell the garbler: nothing of a wire that is used.
+
+use cenote_net::Recording;
+use cenote_prim::{Block, SessionId};
+
+use super::hiding::Span;
+use super::{channels, params, supplies};
+use crate::backends::jimu::JimuParams;
+use crate::backends::jimu::input_check::{Sums, batch};
+use crate::ihash::{LANES, Label, Message};
+use crate::params::Rho;
+use crate::tags;
+
+/// How often the evaluator has asked for sums.
+fn asked(recording: &Recording) -> usize {
+    recording.frames().iter().filter(|frame| frame.tag == tags::JIMU_SUM.id).count()
+}
+
+/// The coin tossed last before the first sums were asked for.
+fn coin(recording: &Recording) -> Block {
+    let frames = recording.frames();
+    let end = frames.iter().position(|frame| frame.tag == tags::JIMU_SUM.id).expect("sums");
+    let share = |tag: u8| {
+        let frame = frames[..end].iter().rfind(|frame| frame.tag == tag).expect("a toss");
+        Block::from_bytes(frame.payload[..16].try_into().expect("16 bytes"))
+    };
+    share(tags::COIN_REPLY.id) ^ share(tags::COIN_OPEN.id)
+}
+
+/// Takes as many wires as the first batch has, one after the other, which needs a second batch.
+/// How many of them came from the first; the coin of that; the messages of all its wires, and the
+/// labels that the garbler has taken.
+fn take_a_batch(params: &JimuParams) -> (usize, Block, Vec<Message>, Vec<Label>) {
+    let (own, mut other) = channels();
+    let recording = other.record();
+    let total = batch(params, 1);
+    let sacrificed = params.codes.label_combinations.max(params.codes.perm_combinations);
+    let first = (LANES + sacrificed as usize * LANES) as u64;
+    let (garbler, evaluator) = supplies(
+        (own, other),
+        params,
+        60,
+        |channel, supply| {
+            let mut taken = Vec::with_capacity(total);
+            for _ in 0..total {
+                taken.push(supply.take_inputs(channel, 1)?[0]);
+            }
+            Ok((supply.messages(first, total), taken))
+        },
+        |channel, supply| {
+            let mut used = 0;
+            for _ in 0..total {
+                supply.take_inputs(channel, 1)?;
+                used += usize::from(asked(&recording) == 1);
+            }
+            Ok(used)
+        },
+    );
+    let (messages, taken) = garbler.expect("honest");
+    (evaluator.expect("honest"), coin(&recording), messages, taken)
+}
+
+/// The garbler learns 8 bits of each sum of choice bits. For each way to add some of these bits up there
+/// must be a wire in the sum that is used nowhere: its choice bit hides all others.
+#[test]
+fn every_sum_of_what_is_shown_has_a_wire_that_nothing_uses() {
+    for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
+        let params = params(100, rho, false);
+        let (used, coin, messages, taken) = take_a_batch(&params);
+        let sums = Sums::new(SessionId([6; 32]), &params, coin);
+        assert!(sums.message_len() == sums.count() + 32 && used > 0);
+        // By choice bits of which one is set: how it comes into all that is shown.
+        let mut rank = 0;
+        let mut span = Span::default();
+        for wire in used..messages.len() {
+            let mut bits = vec![0u8; messages.len()];
+            bits[wire] = 1;
+            let mut shown = sums.of(&bits);
+            shown.resize(16, 0);
+            let words = shown.as_chunks::<8>().0.iter();
+            rank += usize::from(span.add(words.map(|word| u64::from_le_bytes(*word)).collect()));
+        }
+        assert_eq!(rank, 8 * sums.count(), "{rho:?}: {used} of {} wires are used", messages.len());
+        // The wires that were taken are the first ones, and those of another batch.
+        let same = |a: &Label, b: &Message| a.0.iter().zip(&b.label.0).all(|(a, b)| a.ct_eq(*b));
+        assert!(taken[..used].iter().zip(&messages).all(|(label, wire)| same(label, wire)));
+        let spared = &messages[used..];
+        assert!(!taken.iter().any(|label| spared.iter().any(|wire| same(label, wire))));
+    }
+}
