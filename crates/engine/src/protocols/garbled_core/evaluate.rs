@@ -1,5 +1,6 @@
 //! Evaluation of ready buckets: every member, whatever the others put out.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use cenote_prim::{Block, Secret};
@@ -35,6 +36,8 @@ pub struct Conflict {
     pub labels: [Label; 2],
     /// The number of the wire.
     pub wire: u64,
+    /// Members of its bucket that do not agree with the label that was elected.
+    pub(super) against: usize,
 }
 
 impl Conflict {
@@ -111,8 +114,9 @@ impl Evaluation {
     ///
     /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
     /// have a tag of their wire, it gets the one that most members put out. What members put out
-    /// that cannot both be right is appended to `conflicts`, up to [`MAX_CONFLICTS`]; but for that, the
-    /// time depends on the number of cores only.
+    /// that cannot both be right is added to `conflicts`; but for that, the time depends on the number of
+    /// cores only. At most [`MAX_CONFLICTS`] are kept, those first whose bucket is most divided: a label
+    /// that has a tag by luck in a bucket that outvotes it must not hide what two true ones tell.
     ///
     /// # Panics
     /// If the slices do not describe the same number of cores.
@@ -239,11 +243,16 @@ impl Evaluation {
                         .map(|place| self.scratch.labels[place])
                 };
                 let wire = base.number + o as u64;
+                let of_all = || self.places(core, lane).map(|place| self.scratch.labels[place]);
+                let votes = |label: Label| of_all().filter(|other| same(&label, other)).count();
+                let most = labels(0).chain(labels(1)).map(votes).max().unwrap_or_default();
+                let against = self.bucket - most;
                 let pairs = labels(0).flat_map(|zero| labels(1).map(move |one| [zero, one]));
-                let room = MAX_CONFLICTS.saturating_sub(conflicts.len());
-                conflicts.extend(pairs.take(room).map(|labels| Conflict { labels, wire }));
+                conflicts.extend(pairs.map(|labels| Conflict { labels, wire, against }));
             }
         }
+        conflicts.sort_by_key(|conflict| Reverse(conflict.against));
+        conflicts.truncate(MAX_CONFLICTS);
     }
 }
 

@@ -476,6 +476,30 @@ fn a_label_with_a_tag_by_luck_is_outvoted() {
     }
 }
 
+/// However many such labels there are in buckets that outvote them, two true ones in a bucket of which half
+/// is bad are the first that are tried.
+#[test]
+fn labels_with_a_tag_by_luck_do_not_hide_the_offset() {
+    let (mut d, bucket, buckets) = (Dealer::new(Rho::Bits40, 15), 4, 150);
+    let lucky = label_with_no_tag(&d.receiver);
+    for place in [0, 77, buckets - 1] {
+        let mut cores = Cores::new(&mut d, Shape::AND, bucket * buckets);
+        let (other, offset) = (lucky ^ d.offset, d.offset);
+        for core in (0..buckets).filter(|core| *core != place) {
+            cores.lane(core * bucket + core % bucket, 0)[2] ^= other;
+        }
+        // A tie, whichever comes first.
+        for member in [[0, 1], [2, 3]][place % 2] {
+            cores.lane(place * bucket + member, 0)[2] ^= offset;
+        }
+        let values = d.bits(2 * buckets);
+        let (_, conflict) = evaluate_on(&d, &cores, bucket, &values);
+        let conflict = conflict.expect("both labels");
+        assert!(same_label(&conflict.offset(), &offset), "place {place}");
+        assert_eq!(conflict.wire, cores.numbers[place * bucket] + 2);
+    }
+}
+
 fn same_label(a: &Label, b: &Label) -> bool {
     a.0.iter().zip(&b.0).all(|(a, b)| a.ct_eq(*b))
 }
@@ -494,7 +518,7 @@ fn sizes_are_those_of_the_layout() {
 
 #[test]
 fn debug_shows_nothing() {
-    let conflict = Conflict { labels: [Label::one(); 2], wire: 3 };
+    let conflict = Conflict { labels: [Label::one(); 2], wire: 3, against: 0 };
     assert_eq!(format!("{conflict:?} {:?}", Active::default()), "Conflict(..) Active(..)");
     let evaluation = Evaluation::new(Shape::AND, 3, Block::ONE);
     let shown = format!("{evaluation:?}");
