@@ -548,7 +548,7 @@ const PINNED: [(Backend, &str, &str); 4] = [
     (Backend::Plain, "b03fe30b330e494ac3528431", "027ffdc53ee8608822024c97"),
     (Backend::Yao, "43a8ec77d8a73049797b495d", "5cf36a2fe7a01b468f9f9657"),
     (Backend::Wrk, "72e5ed75eed93d986db9cb3d", "0131a2d5d3564883a4571cc0"),
-    (Backend::Jimu, "c45fd783149bfc278c76b0c9", "d22d624e62c93f527bb445e6"),
+    (Backend::Jimu, "f673c5e308429bb763f1034d", "8ac62ae11e41cd5c514eae71"),
 ];
 
 #[test]

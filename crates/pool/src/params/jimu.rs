@@ -4,7 +4,7 @@
 use std::f64::consts::LN_2;
 
 use super::adaptive;
-use super::recurrence::{LifetimeOdds, draw_log2, sum_log2};
+use super::recurrence::LifetimeOdds;
 use super::{
     MAX_BUCKET, MIN_BUCKET, ParamsError, PoolParams, check_bucket, check_epsilon, check_items,
 };
@@ -13,7 +13,7 @@ use super::{
 const NEAR: f64 = 1.01;
 
 /// Bad items after which the recurrence is no longer followed; see [`smallest_rate`].
-const MAX_BAD_ITEMS: u64 = 1 << 18;
+pub(super) const MAX_BAD_ITEMS: u64 = 1 << 18;
 
 /// The pair of bucket and check rate that keeps `max_b (1 - r_c r_d)^b P_B(pool, b) <=
 /// 2^epsilon_log2` at the least number of garbled gates made per bucket, `B / (1 - r_c)`: the search
@@ -82,32 +82,7 @@ pub fn jimu_adaptive_error_log2(params: &PoolParams, detection: f64) -> Result<f
     Ok(value.max(params.error_log2))
 }
 
-/// `log2` of how many bad items, on average over the life of the pool, come to lie in buckets of
-/// which at least half is bad, for the number of bad items that makes it most.
-///
-/// The members of a bucket vote. A label that the evaluator would accept although it is wrong, which
-/// takes luck with the watched places, matters only in such a bucket; so the chance of that luck
-/// counts as often as this says. `b` bad items meet in at most `b` drawn buckets, and the fewer are
-/// left, the less often two meet.
-///
-/// # Errors
-/// Arguments out of range.
-pub fn jimu_contested_log2(params: &PoolParams, detection: f64) -> Result<f64, ParamsError> {
-    check(params.pool, params.epsilon_log2, detection)?;
-    check_bucket(params.bucket)?;
-    let (half, pass) = (params.bucket.div_ceil(2), 1.0 - params.check_rate * detection);
-    let most =
-        (64.0 / -pass.log2()).ceil().min(MAX_BAD_ITEMS as f64).min(params.pool as f64) as u64;
-    let contested = |bad: u64| {
-        let draw = draw_log2(params.pool, params.bucket, bad);
-        let any = sum_log2(draw[1..].iter().copied());
-        let half = sum_log2(draw[half as usize..].iter().copied());
-        bad as f64 * pass.log2() + ((bad * u64::from(params.bucket)) as f64).log2() + half - any
-    };
-    Ok((1..=most).map(contested).fold(f64::NEG_INFINITY, f64::max))
-}
-
-fn check(pool: u64, epsilon_log2: f64, detection: f64) -> Result<(), ParamsError> {
+pub(super) fn check(pool: u64, epsilon_log2: f64, detection: f64) -> Result<(), ParamsError> {
     check_epsilon(epsilon_log2)?;
     check_items(pool)?;
     if detection > 0.0 && detection <= 1.0 {
@@ -238,21 +213,6 @@ mod tests {
             let gain = adaptive - found.error_log2;
             assert!(gain > 0.1 && gain < 0.3, "n={pool}: {gain}");
         }
-    }
-
-    #[test]
-    fn bad_items_seldom_meet() {
-        let contested = |pool, detection| {
-            let found = jimu(pool, EPSILON, detection).expect("reachable");
-            jimu_contested_log2(&found, detection).expect("in range")
-        };
-        assert!(contested(1 << 20, 0.5) < -7.0);
-        assert!(contested(100_000, 0.5) < -7.0);
-        // In a tiny pool most are bad if any are, and each of them is checked nearly for sure.
-        assert!(contested(64, 0.5) < 4.0);
-        // A bucket of five with three bad ones, b = 1 or 2: never.
-        let five = jimu_with_bucket(100_000, 5, EPSILON, 0.5).expect("reachable");
-        assert!(five.bucket == 5 && jimu_contested_log2(&five, 0.5).expect("in range") < -7.0);
     }
 
     #[test]

@@ -20,6 +20,7 @@
 
 mod adaptive;
 mod code;
+mod guesses;
 mod jimu;
 mod one_shot;
 mod recurrence;
@@ -28,7 +29,8 @@ mod wrk;
 use serde::Serialize;
 
 pub use code::{Code, HashCodes, hash_codes};
-pub use jimu::{jimu, jimu_adaptive_error_log2, jimu_contested_log2, jimu_with_bucket};
+pub use guesses::{Guesses, jimu_decoys_log2, jimu_guesses};
+pub use jimu::{jimu, jimu_adaptive_error_log2, jimu_with_bucket};
 pub use one_shot::{OneShotParams, one_shot, one_shot_bucket, one_shot_minimum_batch};
 pub use wrk::{wrk_adaptive_error_log2, wrk_bucket, wrk_error_log2, wrk_minimum_pool};
 
@@ -115,6 +117,16 @@ pub enum ParamsError {
     Binding(u32),
 }
 
+/// A bound as it is shown: `log2` with this many decimals, and never a better one than it is.
+#[must_use]
+pub fn shown_log2(log2: f64, decimals: u32) -> f64 {
+    let scale = 10f64.powi(decimals as i32);
+    // Of a number of so few digits, the last ones of its product with the scale are noise.
+    let scaled = log2 * scale;
+    let near = scaled.round();
+    if (scaled - near).abs() < 1e-6 { near / scale } else { scaled.ceil() / scale }
+}
+
 /// Refuses bounds for which the searches would be meaningless or endless.
 fn check_epsilon(epsilon_log2: f64) -> Result<(), ParamsError> {
     if (-256.0..=-1.0).contains(&epsilon_log2) {
@@ -158,4 +170,38 @@ fn smallest_sound(low: u64, sound: impl Fn(u64) -> bool) -> Option<u64> {
         if sound(middle) { high = middle } else { low = middle + 1 }
     }
     Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_log2;
+
+    #[test]
+    fn a_bound_is_never_shown_better_than_it_is() {
+        for (log2, decimals, shown) in [
+            (-38.775, 1, "-38.7"),
+            (-78.557, 1, "-78.5"),
+            (-38.7, 1, "-38.7"),
+            (-38.7001, 1, "-38.7"),
+            (-40.0, 1, "-40"),
+            (-40.0, 3, "-40"),
+            (-40.000_01, 0, "-40"),
+            (-39.999, 0, "-39"),
+            (-38.774_9, 3, "-38.774"),
+            (-38.775, 3, "-38.775"),
+        ] {
+            let found = shown_log2(log2, decimals);
+            assert_eq!(found.to_string(), shown, "{log2} with {decimals}");
+        }
+        for step in 0..2000 {
+            let log2 = -40.0 + f64::from(step) * 0.001_37;
+            for decimals in 0..4 {
+                let by = shown_log2(log2, decimals) - log2;
+                assert!(by >= -1e-9 && by < 0.1f64.powi(decimals as i32), "{log2}: {by}");
+                // What was rounded stays.
+                let shown = shown_log2(log2, decimals);
+                assert_eq!(shown_log2(shown, decimals), shown);
+            }
+        }
+    }
 }

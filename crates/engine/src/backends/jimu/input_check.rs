@@ -15,7 +15,7 @@
 //! - `jimu.input.proof` (evaluator): V_t agrees with the sum of the tags and k(V_t) = w_t. Catches a
 //!   wrong correlation, a wrong D_i. No wire of the batch is used before it.
 //!
-//! **Private values.** r: x_t is masked by the sacrificed choice bits. L_i, Delta: V_t is what the
+//! **Private values.** r: the 8 t bits of all x_t are masked by 8 t + rho + 40 sacrificed choice bits. L_i, Delta: V_t is what the
 //! evaluator can compute from w_t and its watched symbols.
 //! **Costs.** 16 bytes a wire beside corrections and COT; combinations x (1 + 48) + 32 bytes a batch.
 
@@ -149,6 +149,12 @@ mod tests {
     use super::*;
     use crate::params::{PoolChoice, Rho};
     use cenote_prim::Prg;
+
+    /// What `JimuParams::input_sacrificed` counts on.
+    #[test]
+    fn a_session_has_less_than_two_to_the_32_batches() {
+        assert!(cenote_ot::Params::MAX_COTS / FEWEST as u64 <= 1 << 32);
+    }
 
     #[test]
     fn sums_are_linear_and_agree_on_keys_and_labels() {

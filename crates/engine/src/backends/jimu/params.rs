@@ -2,8 +2,9 @@
 
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;
-use cenote_pool::params::{self, Code, HashCodes, ParamsError, PoolParams};
+use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams};
 
+use super::ESCROW_RESERVE;
 use crate::chunk::{CORE_WIDTHS, Chunk};
 use crate::params::{PoolChoice, Rho};
 use crate::protocols::garbled_core::Shape;
@@ -42,8 +43,8 @@ pub struct PoolSpec {
     pub batch: usize,
     /// Base-2 logarithm of the error bound over the life of the pool.
     pub error_log2: f64,
-    /// Base-2 logarithm of how many bad items meet in buckets whose vote they do not lose, on average.
-    pub contested_log2: f64,
+    /// Where bad items come to lie that pass for good.
+    pub guesses: Guesses,
     /// Where these come from.
     pub derived: PoolParams,
     /// The chance that checking a bad item shows it.
@@ -78,7 +79,7 @@ impl PoolSpec {
             check_below: check_below as u32,
             batch: 0,
             error_log2: found.error_log2,
-            contested_log2: params::jimu_contested_log2(&found, detection)?,
+            guesses: params::jimu_guesses(&found, detection)?,
             derived: found,
             detection,
         };
@@ -115,7 +116,7 @@ pub struct JimuParams {
     pub switches: JimuSwitches,
     /// The COT extension for the evaluator's inputs.
     pub ot: OtParams,
-    /// Base-2 logarithm of the sum of all error bounds.
+    /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
     pub epsilon_log2: f64,
 }
 
@@ -197,11 +198,20 @@ impl JimuParams {
     }
 
     /// Wires of such a batch that are not kept: their choice bits blind the sums. The coefficients of so
-    /// many fail to span the 8 bits of every sum with probability 2^-(rho + 40), and so in any of 2^32
-    /// batches with 2^-(rho + 8).
+    /// many fail to span the 8 bits of every sum with probability 2^-(rho + 40). Nobody notices, so each
+    /// batch of a session is a try: there are less than 2^32, by the number of its COTs.
     #[must_use]
     pub fn input_sacrificed(&self) -> usize {
         8 * self.input_sums() + self.rho.bits() as usize + 40
+    }
+
+    /// Base-2 logarithm of how many wrong offsets pass the test on the wires in escrow that are kept for it,
+    /// on average, if a label with a tag by luck gives them.
+    fn decoys_log2(&self) -> f64 {
+        let PoolSpec { derived, detection, .. } = &self.escrow;
+        let (tried, needed) = (ESCROW_RESERVE as u32, ESCROW_RESERVE as u32 / 2 + 1);
+        // What was derived is in range.
+        params::jimu_decoys_log2(derived, *detection, tried, needed).unwrap_or(0.0)
     }
 
     /// What both sides must agree on, by name.
@@ -260,16 +270,128 @@ pub(super) const fn row_bytes(shape: Shape) -> usize {
     16 * (shape.table_blocks() + 2 * shape.wires() + 2)
 }
 
-/// Sum of the bounds: the pools by `worst`, both codes, and the linear checks.
+/// Sum of the bounds: the pools by `worst`, an opening, guesses that cost nothing, the linear checks. The
+/// argument is in docs/protocols/jimu.md.
 fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
-    let HashCodes { labels, perms, .. } = params.codes;
-    // Tags by luck: in the pools of cores of labels, in that of escrow of permutation messages.
-    let lucky = |width: usize| labels.binding_log2() + (width as f64).log2();
-    let cores = params.widths().zip(params.specs()).map(|(width, spec)| (spec, lucky(width)));
-    let pools = cores.chain([(&params.escrow, perms.binding_log2())]);
-    let pools = pools.flat_map(|(spec, luck)| [worst(spec), luck + spec.contested_log2]);
+    let [label, perm] = [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
+    // What a label is held against are the tags of both labels of a wire.
+    let either = label + 1.0;
+    let pools = params.specs().chain([&params.escrow]).map(worst);
+    let guesses = [
+        either + guessed(params).log2(),
+        perm + params.escrow.guesses.contested_log2,
+        label + params.decoys_log2(),
+    ];
     // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
     let checks = [params.rho.epsilon_log2() - 8.0; 4];
-    let codes = [labels.binding_log2(), perms.binding_log2()];
-    pools.chain(codes).chain(checks).map(f64::exp2).sum::<f64>().log2()
+    let terms = pools.chain([either.max(perm)]).chain(guesses).chain(checks);
+    params::shown_log2(terms.map(f64::exp2).sum::<f64>().log2(), 3)
+}
+
+/// How many labels of bad cores would matter if they had a tag by luck, on average: those in contested
+/// buckets, and all of them where a bucket is lost.
+fn guessed(params: &JimuParams) -> f64 {
+    let pools: Vec<(f64, Guesses)> =
+        params.widths().map(|width| width as f64).zip(params.specs().map(|s| s.guesses)).collect();
+    let labels = |(width, guesses): &(f64, Guesses)| width * guesses.all_log2.exp2();
+    let all: f64 = pools.iter().map(labels).sum();
+    let of_pool = |pool: &(f64, Guesses)| {
+        let (width, Guesses { contested_log2, lost_log2, hiding_log2, .. }) = pool;
+        let others = (all - labels(pool)).max(0.0);
+        width * (contested_log2.exp2() + hiding_log2.exp2()) + lost_log2.exp2() * others
+    };
+    pools.iter().map(of_pool).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn derive(pool: u64, rho: Rho, muxcore: bool) -> Option<JimuParams> {
+        // Stored as long as that is possible.
+        let compact = pool > (MAX_POOL_BYTES / row_bytes(Shape::AND)) as u64;
+        JimuParams::derive(PoolChoice::Kept(pool), rho, JimuSwitches { muxcore, compact }).ok()
+    }
+
+    fn page(name: &str) -> String {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        std::fs::read_to_string(root.join(name)).expect("the page is there")
+    }
+
+    /// The worst bounds over all sizes of pools: against a garbler that brings all bad items in at once, and
+    /// against one that adapts, which takes long to find and so is found for fewer.
+    fn worst(rho: Rho) -> [String; 2] {
+        let sizes = (10..=60).map(|step| (f64::from(step) / 2.0).exp2() as u64);
+        let few = [1 << 10, 185_363, 31_000_000];
+        let of = |pool: u64| derive(pool, rho, true);
+        let at_once = sizes.filter_map(of).map(|params| params.epsilon_log2);
+        let adaptive = few.into_iter().filter_map(of).map(|params| params.adaptive_epsilon_log2());
+        let shown = |bounds: &mut dyn Iterator<Item = f64>| {
+            let worst = bounds.fold(f64::NEG_INFINITY, f64::max);
+            format!("2^{}", params::shown_log2(worst, 1))
+        };
+        [shown(&mut at_once.into_iter()), shown(&mut adaptive.into_iter())]
+    }
+
+    #[test]
+    fn pages_say_the_bounds_of_sessions() {
+        let [forty, more, most] = [Rho::Bits40, Rho::Bits64, Rho::Bits80].map(worst);
+        let (readme, own) = (page("README.md"), page("docs/protocols/jimu.md"));
+        let once = |i: usize| format!("{}, {} or {}", forty[i], more[i], most[i]);
+        let promised = format!("the bound is {} when 2^-40, 2^-64 or 2^-80 is asked for", once(0));
+        let adaptive = format!("({} against a garbler that adapts)", once(1));
+        assert!(readme.contains(&promised) && readme.contains(&adaptive), "{promised} {adaptive}");
+        let threats = format!("{} when 2^-40 is asked for", forty[0]);
+        assert!(page("docs/threat-model.md").contains(&threats), "{threats}");
+        let [a, b, c] = [&forty[0], &more[0], &most[0]];
+        let sum = format!("{a} or less, {b} and {c} at rho = 64 and 80");
+        let [a, b, c] = [&forty[1], &more[1], &most[1]];
+        let adaptive = format!("its bound is {a}, {b} and {c}");
+        assert!(own.contains(&sum) && own.contains(&adaptive), "{sum} {adaptive}");
+    }
+
+    #[test]
+    fn pages_say_the_bound_of_the_usual_session() {
+        let params = derive(1 << 20, Rho::Bits40, true).expect("sound");
+        let text = |log2: f64, decimals: u32| params::shown_log2(log2, decimals).to_string();
+        let own = page("docs/protocols/jimu.md");
+        let sum = format!("| sum | 2^{} |", text(params.epsilon_log2, 2));
+        assert!(own.contains(&sum), "{sum}");
+        let said = format!(
+            "\"epsilon_log2\": {}, \"adaptive_epsilon_log2\": {}",
+            text(params.epsilon_log2, 3),
+            text(params.adaptive_epsilon_log2(), 3)
+        );
+        assert!(page("docs/cli.md").contains(&said), "{said}");
+        // What guesses come to, with pools of wide cores and without.
+        let either = params.codes.labels.binding_log2() + 1.0;
+        let without = derive(1 << 20, Rho::Bits40, false).expect("sound");
+        let [with, without] = [&params, &without].map(|p| text(either + guessed(p).log2(), 1));
+        let guesses =
+            format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
+        assert!(own.contains(&guesses), "{guesses}");
+        let kappa = format!("and `kappa` is {} in the claims", super::super::claims(&params).kappa);
+        assert!(own.contains(&kappa), "{kappa}");
+    }
+
+    /// The terms one by one, in units of 2^-rho.
+    #[test]
+    fn a_bound_is_the_sum_of_its_terms() {
+        for (rho, pool) in [(Rho::Bits40, 128), (Rho::Bits40, 1 << 20), (Rho::Bits80, 100_000)] {
+            let params = derive(pool, rho, true).expect("sound");
+            let unit = |log2: f64| (log2 - rho.epsilon_log2()).exp2();
+            let [label, perm] =
+                [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
+            // An opening has one try in a session, an input label two tags.
+            let opening = (2.0 * unit(label)).max(unit(perm));
+            let pools = 0.5 + (1.0 + params.muxes.len() as f64) / 16.0;
+            let rest = unit(params.epsilon_log2) - opening - pools - 4.0 / 256.0;
+            let guesses = 2.0 * unit(label) * guessed(&params);
+            let escrow = unit(perm + params.escrow.guesses.contested_log2)
+                + unit(label + params.decoys_log2());
+            let missing = rest - guesses - escrow;
+            assert!(missing > -1e-6 && missing < 0.003, "{rho:?} {pool}: {missing}");
+            assert!(guesses > 0.0 && guesses < 0.2, "{rho:?} {pool}: {guesses}");
+        }
+    }
 }
