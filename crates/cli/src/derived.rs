@@ -2,7 +2,7 @@
 
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::{Backend, JimuParams, SessionConfig, WrkParams};
-use cenote_pool::params::Code;
+use cenote_pool::params::{Code, shown_log2};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Failure;
@@ -55,7 +55,7 @@ fn jimu(params: &JimuParams, rho: u32) -> Value {
         "check_rate": params.ands.check_rate(),
         "batch": params.ands.batch,
         "gates_per_and": made(&params.ands),
-        "error_log2": params.ands.error_log2,
+        "error_log2": shown_log2(params.ands.error_log2, 3),
         "rho": rho,
         "epsilon_log2": params.epsilon_log2,
         "adaptive_epsilon_log2": params.adaptive_epsilon_log2(),
@@ -74,7 +74,7 @@ pub(crate) fn pool(spec: &PoolSpec) -> Value {
         "check_rate": spec.check_rate(),
         "batch": spec.batch,
         "made_per_bucket": made(spec),
-        "error_log2": spec.error_log2,
+        "error_log2": shown_log2(spec.error_log2, 3),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `cenote params`: what a pool size and an error bound ask for.
 
 use cenote_engine::Backend;
-use cenote_pool::params::{PoolParams, jimu, wrk_bucket};
+use cenote_pool::params::{PoolParams, jimu, shown_log2, wrk_bucket};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ParamsArgs, PoolBackend, PoolSize};
@@ -72,6 +72,6 @@ fn costs(params: &PoolParams) -> Value {
         "bucket": params.bucket,
         "check_rate": params.check_rate,
         "gates_per_and": params.gates_per_and,
-        "error_log2": params.error_log2,
+        "error_log2": shown_log2(params.error_log2, 3),
     })
 }

@@ -92,6 +92,7 @@ impl WrkParams {
                 let bucket = params::wrk_bucket(pool, epsilon_log2).map_err(refuse)?.bucket;
                 let adaptive_epsilon_log2 =
                     params::wrk_adaptive_error_log2(pool, bucket, epsilon_log2).map_err(refuse)?;
+                let adaptive_epsilon_log2 = params::shown_log2(adaptive_epsilon_log2, 3);
                 let bucket = u64::from(bucket);
                 let batch = (pool / 4).clamp(MIN_BATCH, MAX_BATCH) / bucket * bucket;
                 Ok(WrkParams {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use cenote_pool::params::shown_log2;
 use indicatif::ProgressBar;
 
 use super::jobs::{Answer, Group};
@@ -52,12 +53,12 @@ impl Screen {
             bytes(session.setup_bytes),
         ));
         self.say(&format!(
-            "  backend {}: {} security with abort, peer: {}, kappa {}, epsilon 2^{:.0}, {}audited",
+            "  backend {}: {} security with abort, peer: {}, kappa {}, epsilon {}, {}audited",
             promise.backend,
             promise.adversary,
             promise.peer,
             promise.kappa,
-            promise.epsilon_log2.unwrap_or(0.0),
+            bound(promise.epsilon_log2.unwrap_or(0.0)),
             if promise.audited { "" } else { "not " },
         ));
     }
@@ -101,7 +102,7 @@ impl Screen {
                 &bytes(act.bytes),
                 &seconds(act.latency_s),
                 &grouped(act.pool_level),
-                &format!("2^{:.0}", act.epsilon_log2),
+                &bound(act.epsilon_log2),
             ],
         ));
         let nothing = || vec!["nothing".to_owned()];
@@ -166,14 +167,19 @@ impl Screen {
         let sum = |of: fn(&Act) -> u64| story.requests.iter().map(of).sum::<u64>();
         format!(
             "{} requests over one session and one pool: {} ANDs, {}, {} in all.\n\
-             Every result equals the clear oracle; the bound 2^{:.0} holds for all of them together.",
+             Every result equals the clear oracle; the bound {} holds for all of them together.",
             story.requests.len(),
             grouped(sum(|act| act.ands)),
             bytes(sum(|act| act.bytes)),
             seconds(story.wall_s),
-            story.session.promise.epsilon_log2.unwrap_or(0.0),
+            bound(story.session.promise.epsilon_log2.unwrap_or(0.0)),
         )
     }
+}
+
+/// A bound on errors, which is never shown better than it is.
+fn bound(log2: f64) -> String {
+    format!("2^{}", shown_log2(log2, 1))
 }
 
 fn row(number: &str, title: &str, columns: [&str; 6]) -> String {

@@ -279,7 +279,8 @@ pub fn claims(params: &JimuParams) -> Claims {
         backend: "jimu",
         adversary: Adversary::Malicious,
         peer: PeerIs::NotAuthenticated,
-        kappa: 128,
+        // Bit 0 of the offset's key is fixed; docs/protocols/jimu.md, (a).
+        kappa: 127,
         epsilon_log2: Some(params.epsilon_log2),
         adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
         assumptions: &[
