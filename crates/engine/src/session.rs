@@ -374,4 +374,4 @@ fn agree_on_session(
 }
 
 #[cfg(test)]
-mod remains;
+mod tests;
