@@ -178,6 +178,7 @@ impl Puppet {
     ///
     /// # Errors
     /// Whatever ends the session: what the cheater sees.
+    // Long: a field a line.
     pub fn set_up(
         mut channel: Channel,
         role: Role,
