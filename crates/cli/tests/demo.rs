@@ -31,7 +31,7 @@ fn six_requests_and_a_caught_cheat() {
     let said = run(&format!("demo --issuer-a {a} --issuer-b {b} --pool 1073 --cheat"));
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.json["all_equal"], true);
-    assert_eq!(said.json["session"]["promise"]["peer"], "pinned certificate");
+    assert_eq!(said.json["session"]["peer"], "pinned certificate");
     let requests = said.json["requests"].as_array().expect("a list");
     assert_eq!(requests.len(), 6);
     for request in requests {
