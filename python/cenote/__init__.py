@@ -17,7 +17,8 @@ Write a function of secrets, run it with a party that may not see your data::
 
 from __future__ import annotations
 
-from ._control import map, range, vmap
+from ._calls import map, vmap
+from ._control import range
 from ._errors import (
     CompileError,
     ConnectionFailed,

@@ -125,7 +125,7 @@ def _power_of_two(x: Secret, divisor: int) -> tuple[Secret, Secret]:
     if divisor > elem.high:
         raise compile_error(f"{divisor} does not fit {elem} ({elem.bounds()})")
     if places == 0:
-        return x, x - x
+        return x.copy(), x - x
     quotient = words.shift("sar" if elem.signed else "shr", x.w, places)
     remainder = words.extend(words.slice_bits(x.w, 0, places), elem.width, False)
     return values.Secret(elem, x.shape, quotient), values.Secret(elem, x.shape, remainder)
@@ -184,7 +184,7 @@ def power(x: Secret, exponent: Any) -> Secret:
         exponent >>= 1
         if not exponent:
             assert result is not None
-            return result
+            return result.copy()
         base = mul(base, base)
 
 
@@ -208,7 +208,7 @@ def absolute(x: Secret) -> Secret:
     elem, target = x.elem, current()
     refuse_bits(elem, "abs")
     if not elem.signed:
-        return x
+        return x.copy()
     w = words.unary("abs", x.w)
     if target.checked:
         words.flag_overflow(words.slice_bits(w, elem.width - 1, 1))

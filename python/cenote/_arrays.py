@@ -13,7 +13,7 @@ from ._axes import Part
 from ._convert import as_secret, full
 from ._errors import compile_error
 from ._types import Shape, lanes_of
-from ._values import Index, Secret
+from ._values import Index, Secret, View
 from ._words import W
 
 #: Places apart from each other that are written one by one: each changes the array where it is.
@@ -23,10 +23,12 @@ _FEW_PUTS = 8
 class _Place:
     """What an index stands for: places of each axis, as an array of ``shape``."""
 
-    __slots__ = ("parts", "shape")
+    __slots__ = ("listed", "parts", "shape")
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
+        #: Whether places are listed one by one: such a part is a copy.
+        self.listed = False
         self.shape: list[int] = []
 
 
@@ -81,6 +83,7 @@ def _place(shape: Shape, key: Any) -> _Place:
         place.parts.append(chosen)
         if isinstance(part, slice) or hasattr(part, "__len__"):
             place.shape.append(chosen.number)
+            place.listed = place.listed or not isinstance(part, slice)
     return place
 
 
@@ -108,14 +111,29 @@ def _part(part: Any, size: int, axis: int) -> Part:
     return Part(size, _inside(public_number(part, "an index"), size, axis), range(1))
 
 
-def get_item(x: Secret, key: Any) -> Secret:
-    """``x[key]``."""
+def get_item(x: Secret, key: Any, row: bool = False) -> Secret:
+    """``x[key]``: a view, as NumPy has it; a single word only if it is a field of a ``row``."""
     if not x.shape:
         raise compile_error(f"{x.elem} is one word: x.bit(i) gives a bit, x.bits() all of them")
     if isinstance(key, Secret):
-        return lookup(x, key)
+        shape = key.shape + x.shape[1:]
+        if key.shape or not (shape or row):
+            return lookup(x, key)
+
+        def put(w: W, new: W) -> W:
+            return store(_like(x, w), key, Secret(x.elem, shape, new)).w
+
+        return View(x, shape, lambda w: lookup(_like(x, w), key).w, put, key)
     place = _place(x.shape, key)
-    return Secret(x.elem, tuple(place.shape), _read(x.w, place.parts))
+    shape = tuple(place.shape)
+    if place.listed or not (shape or row):
+        return Secret(x.elem, shape, _read(x.w, place.parts))
+    return View(x, shape, lambda w: _read(w, place.parts), lambda w, new: _written(w, place.parts, new), key)
+
+
+def _like(x: Secret, w: W) -> Secret:
+    """An array as ``x``, of other words."""
+    return Secret(x.elem, x.shape, w)
 
 
 def _read(w: W, parts: list[Part]) -> W:
@@ -142,13 +160,17 @@ def set_item(x: Secret, key: Any, value: Any) -> W:
     new = full(as_secret(value, x.elem, "assignment"), tuple(place.shape))
     if new.lanes != lanes_of(tuple(place.shape)):
         raise compile_error(f"{new.lanes} items for {lanes_of(tuple(place.shape))} places of shape {tuple(place.shape)}")
-    flat = axes.flat(place.parts)
+    return _written(x.w, place.parts, new)
+
+
+def _written(w: W, parts: list[Part], new: W) -> W:
+    """``w`` with ``new`` in these places."""
+    flat = axes.flat(parts)
     if flat is None or (flat[2] != 1 and flat[1] > _FEW_PUTS):
-        return axes.written(x.w, 1, place.parts, new)
+        return axes.written(w, 1, parts, new)
     (start, terms), count, stride = flat
     if stride == 1:
-        return words.put(x.w, (start, terms), new)
-    w = x.w
+        return words.put(w, (start, terms), new)
     for k in range(count):
         w = words.put(w, (start + k * stride, terms), words.take(new, (k, ()), 1))
     return w
@@ -201,23 +223,29 @@ def store(table: Secret, index: Secret, value: Any, enable: Any = True) -> Secre
 
 
 def reshape(x: Secret, *shape: Any) -> Secret:
-    """The same words in another shape."""
+    """The same words in another shape: a view."""
     sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else list(shape)
     known = math.prod(size for size in sizes if size != -1)
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known
     if any(size < 0 for size in sizes) or math.prod(sizes) != x.size:
         raise compile_error(f"{x.size} items of shape {x.shape} do not make shape {tuple(sizes)}")
-    return Secret(x.elem, tuple(sizes), x.w)
+    return View(x, tuple(sizes), lambda w: w, lambda _, new: new)
 
 
 def transpose(x: Secret, wanted: Sequence[int] | None = None) -> Secret:
-    """The axes in another order, reversed if none is given."""
+    """The axes in another order, reversed if none is given: a view."""
     order = list(range(x.ndim))[::-1] if wanted is None else [axis % x.ndim for axis in wanted]
     if sorted(order) != list(range(x.ndim)):
         raise compile_error(f"axes {tuple(wanted or ())} are no order of the {x.ndim} axes")
     shape = tuple(x.shape[axis] for axis in order)
-    return Secret(x.elem, shape, axes.transposed(x.w, x.shape, order))
+    back = [order.index(axis) for axis in range(x.ndim)]
+    return View(x, shape, lambda w: axes.transposed(w, x.shape, order), lambda _, new: axes.transposed(new, shape, back))
+
+
+def _moved(x: Secret, order: Sequence[int]) -> Secret:
+    """An array of its own with the axes in another order."""
+    return Secret(x.elem, tuple(x.shape[axis] for axis in order), axes.transposed(x.w, x.shape, order))
 
 
 def axis_number(x: Secret, axis: int) -> int:
@@ -232,7 +260,7 @@ def axis_last(x: Secret, axis: int) -> Secret:
     axis = axis_number(x, axis)
     if axis == x.ndim - 1:
         return x
-    return transpose(x, [k for k in range(x.ndim) if k != axis] + [axis])
+    return _moved(x, [k for k in range(x.ndim) if k != axis] + [axis])
 
 
 def axis_first(x: Secret, axis: int) -> Secret:
@@ -240,14 +268,14 @@ def axis_first(x: Secret, axis: int) -> Secret:
     axis = axis_number(x, axis)
     if axis == 0:
         return x
-    return transpose(x, [axis] + [k for k in range(x.ndim) if k != axis])
+    return _moved(x, [axis] + [k for k in range(x.ndim) if k != axis])
 
 
 def axis_back(x: Secret, axis: int) -> Secret:
     """``x`` with its first axis moved to where ``axis`` says."""
     order = list(range(1, x.ndim))
     order.insert(axis, 0)
-    return x if axis == 0 else transpose(x, order)
+    return x if axis == 0 else _moved(x, order)
 
 
 def concatenate(parts: Sequence[Any], axis: int = 0) -> Secret:

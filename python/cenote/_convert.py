@@ -210,7 +210,7 @@ def index_value(index: Index, of: Scalar) -> Secret:
 def cast(x: Secret, of: Scalar) -> Secret:
     """A secret in another type: extended by its own sign, cut to the lowest bits, its point moved."""
     if x.elem == of:
-        return x
+        return x.copy()
     if of.kind == "bool":
         raise compile_error(f"{x.elem} to Bit: write `x != 0`, or `x.bit(0)` for the lowest bit")
     w = x.w

@@ -33,6 +33,10 @@ class CompileError(Error):
     """The program text cannot become a program. Says where, and what to write instead."""
 
 
+class NoAttribute(CompileError, AttributeError):
+    """A secret has no such attribute: Python's ``hasattr`` asks for it as well."""
+
+
 class InputError(Error):
     """A value does not fit the input that it is for. Nothing has run."""
 
@@ -103,21 +107,27 @@ def located(message: str, filename: str, line: int) -> str:
     return f"{message}\n  at {filename}:{line}" + (f"\n    {text}" if text else "")
 
 
-def endless(error: RecursionError) -> CompileError:
-    """A function of secrets that calls itself until Python gives up, with its line."""
+def raised(error: RecursionError | NameError) -> CompileError:
+    """What Python refused, with the line of the user's code: calls without end, a variable without a value."""
     filename, line, trace = "", 0, error.__traceback__
     while trace is not None:
         if _of_user(trace.tb_frame.f_code.co_filename):
             filename, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
-    return CompileError(
-        located(
-            "a function calls itself without end: whether to go on must depend on public values, such as the length of an array, as a "
-            "secret cannot steer it; write a loop of cn.range, or cn.fold",
-            filename,
-            line,
+    if isinstance(error, NameError):
+        named = re.search(r"'(\w+)'", str(error))
+        name = named[1] if named else "a variable"
+        message = (
+            f"`{name}` has no value here: give it one before, as in {name} = cn.zeros(..); what one side of an `if` alone assigns, or "
+            "deletes, has none after it"
         )
-    )
+    else:
+        message = (
+            f"a function calls itself without end, or calls go more than {sys.getrecursionlimit()} deep: whether to go on must depend on "
+            "public values, such as the length of an array, as a secret cannot steer it; write a loop, or cn.fold, or allow more by "
+            "sys.setrecursionlimit"
+        )
+    return CompileError(located(message, filename, line))
 
 
 def plain_name(name: str) -> str:
@@ -125,9 +135,9 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_") or "program"
 
 
-def compile_error(message: str) -> CompileError:
+def compile_error(message: str, kind: type[CompileError] = CompileError) -> CompileError:
     """A :class:`CompileError` that names the line of the user's code that is running."""
     frame = user_frame()
     if frame is None:
-        return CompileError(message)
-    return CompileError(located(message, frame.f_code.co_filename, frame.f_lineno))
+        return kind(message)
+    return kind(located(message, frame.f_code.co_filename, frame.f_lineno))

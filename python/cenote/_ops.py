@@ -26,7 +26,8 @@ def _first_secret(values: tuple[Any, ...], what: str) -> Secret:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """``x`` where the condition holds, else ``y``; item by item for arrays, field by field for records."""
     if isinstance(condition, bool):
-        return x if condition else y
+        chosen = x if condition else y
+        return chosen.copy() if isinstance(chosen, (Secret, RecordValue)) else chosen
     if not isinstance(condition, Secret) or condition.elem != Bit:
         shown = condition.elem if isinstance(condition, Secret) else repr(condition)
         raise compile_error(f"where on {shown}: the condition is a Bit, such as a comparison")
@@ -125,7 +126,7 @@ def _arg(name: str, x: Secret, axis: int | None) -> tuple[Secret, Secret]:
     arith.refuse_bits(x.elem, name)
     grouped, groups, shape = _grouped(x, axis)
     if groups > 1:
-        from ._control import map
+        from ._calls import map
 
         flat = Secret(x.elem, (groups, grouped.size // groups), grouped.w)
         places, values = map(lambda row: _arg(name, row, None), flat)
@@ -166,7 +167,7 @@ def _extreme(name: str, values: tuple[Any, ...], axis: int | None) -> Secret:
         op = name + "s" if first.elem.signed else name
         result = Secret(first.elem, shape, words.binary(op, spread(result, shape), spread(item, shape)))
     assert result is not None
-    return result
+    return result.copy()
 
 
 def min(*values: Any, axis: int | None = None) -> Secret:
@@ -341,12 +342,12 @@ def stack(parts: Any, axis: int = 0) -> Any:
 
 
 def transpose(x: Secret, axes: Any = None) -> Secret:
-    """The axes in another order, reversed if none is given."""
+    """The axes in another order, reversed if none is given: a view."""
     return arrays.transpose(x, axes)
 
 
 def reshape(x: Secret, *shape: Any) -> Secret:
-    """The same words in another shape; one size may be -1."""
+    """The same words in another shape, as a view; one size may be -1."""
     return arrays.reshape(x, *shape)
 
 

@@ -9,12 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError, endless, located, of_fault, plain_name
+from ._errors import CompileError, Error, InputError, InternalError, located, of_fault, plain_name, raised
 from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
@@ -22,6 +22,8 @@ from ._records import build
 from ._types import Array, Deferred, Ported, Scalar, is_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
+
+_T = TypeVar("_T")
 
 
 class _Restart(Exception):
@@ -38,9 +40,7 @@ class checked(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         target = words.current()
         if not target.watches:
-            if not target.clear:
-                raise _Restart
-            target.watches = True
+            raise _Restart
         target.checked += 1
 
     def __exit__(self, *_: object) -> None:
@@ -56,8 +56,9 @@ class Program:
         inputs: dict[str, Ported],
         outputs: Outputs,
         source: Callable[[Target, list[list[list[int]]]], Any] | None,
+        again: Callable[[], None] | None = None,
     ) -> None:
-        self._native, self._inputs, self._outputs, self._source = native, inputs, outputs, source
+        self._native, self._inputs, self._outputs, self._source, self._again = native, inputs, outputs, source, again
 
     @property
     def name(self) -> str:
@@ -99,7 +100,7 @@ class Program:
 
         ``depth=True`` balances for fewer ANDs one after the other, where that takes no more of them.
         """
-        return Program(self._native.optimised(depth), self._inputs, self._outputs, self._source)
+        return Program(self._native.optimised(depth), self._inputs, self._outputs, self._source, self._again)
 
     def cost(self) -> dict[str, Any]:
         """What the program costs on any backend: gates, depth, bits in and out. Loops are counted, not run."""
@@ -180,6 +181,8 @@ class Program:
             reference = self._source(target, encoded)
             found_overflow = list(target.overflows.values())
             if reference != found:
+                if self._again is not None:
+                    self._again()
                 raise InternalError(
                     f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
                 )
@@ -345,15 +348,28 @@ class ProgramFunction:
         return made
 
     def _compiled(self, inputs: dict[str, Ported], statics: dict[str, Any]) -> Program:
-        try:
-            native, outputs = self._written(inputs, statics, watches=self._checked)
-        except _Restart:
-            native, outputs = self._written(inputs, statics, watches=True)
+        def write() -> tuple[_native.Program, Outputs]:
+            return self._watching(lambda watches: self._written(inputs, statics, watches))
 
         def source(target: Target, encoded: list[list[list[int]]]) -> Any:
-            return self._cleared(target, inputs, statics, encoded)[1]
+            return self._watching(lambda watches: self._cleared(target, inputs, statics, encoded, watches))[1]
 
-        return Program(native, inputs, outputs, source)
+        def again() -> None:
+            if write()[0].digest != native.digest:
+                raise self._here(
+                    f"{self.__name__} gives another program each time that it runs: what depends on random numbers, the time or on earlier "
+                    "runs has to be a parameter, as in n: int and compile(n=..)"
+                )
+
+        native, outputs = write()
+        return Program(native, inputs, outputs, source, again)
+
+    def _watching(self, run: Callable[[bool], _T]) -> _T:
+        """Runs the function, and once more if the program turns out to need an overflow bit."""
+        try:
+            return run(self._checked)
+        except _Restart:
+            return run(True)
 
     def _written(self, inputs: dict[str, Ported], statics: dict[str, Any], watches: bool) -> tuple[_native.Program, Outputs]:
         about = " ".join((inspect.getdoc(self._function) or "").strip().split("\n")[0].split())
@@ -374,7 +390,6 @@ class ProgramFunction:
                     args[name] = build(ported.type, iter(leaves))
                 outputs = self._finished(self._called(args), statics, target)
                 for port, elem, receiver, w in outputs.ports():
-                    words._usable(w)
                     builder.output(port, receiver, elem.kind, elem.frac, w.ref)
                 native = builder.finish()
             except _native.BuildError as refusal:
@@ -396,6 +411,11 @@ class ProgramFunction:
         )
         return CompileError(located(problem, code.co_filename, first + line))
 
+    def _here(self, message: str) -> CompileError:
+        """An error with the place of the function, if it has none."""
+        code = self._function.__code__
+        return CompileError(message if "\n  at " in message else located(message, code.co_filename, code.co_firstlineno))
+
     def _called(self, args: Mapping[str, Any]) -> Any:
         positional, named = [], {}
         for name, parameter in self._signature.parameters.items():
@@ -405,22 +425,28 @@ class ProgramFunction:
                 named[name] = args[name]
         try:
             return self._body()(*positional, **named)
-        except RecursionError as error:
-            raise endless(error) from None
+        except (RecursionError, NameError) as error:
+            raise raised(error) from None
 
     def _finished(self, result: Any, statics: Mapping[str, Any], target: Target) -> Outputs:
         annotation = self._signature.return_annotation
         spec = None if annotation is inspect.Signature.empty else self._evaluated(annotation, statics)
-        outputs = _outputs.collect(result, spec, statics, self._to, self.__name__)
+        try:
+            outputs = _outputs.collect(result, spec, statics, self._to, self.__name__)
+        except CompileError as error:
+            raise self._here(str(error)) from None
+        for port, _, _, w in outputs.ports():
+            if w.scope.why_not:
+                raise self._here(f"{self.__name__}: output {port} cannot be used: {w.scope.why_not}")
         if target.watches:
             bit = target.overflow if target.overflow is not None else words.constant([0], 1)
             outputs.watch(self._to, bit)
         return outputs
 
     def _cleared(
-        self, target: Target, inputs: dict[str, Ported], statics: dict[str, Any], encoded: list[list[list[int]]]
+        self, target: Target, inputs: dict[str, Ported], statics: dict[str, Any], encoded: list[list[list[int]]], watches: bool
     ) -> tuple[Outputs, Any]:
-        target.watches, target.checked = self._checked, int(self._checked)
+        target.watches, target.checked = watches, int(self._checked)
         with words.tracing(target):
             args: dict[str, Any] = dict(statics)
             for (name, ported), parts in zip(inputs.items(), encoded):
@@ -445,7 +471,7 @@ class ProgramFunction:
         if missing:
             raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")
         encoded = [_bind.encode(bound.arguments[name], ported.type, name) for name, ported in inputs.items()]
-        outputs, values = self._cleared(Clear(), inputs, statics, encoded)
+        outputs, values = self._watching(lambda watches: self._cleared(Clear(), inputs, statics, encoded, watches))
         return outputs.structured(values)
 
     def _with_inputs(self, given: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
@@ -523,7 +549,7 @@ class _Part:
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from ._control import call
+        from ._calls import call
 
         if self._rewritten is None:
             self._rewritten = _rewrite.rewrite(self._function)

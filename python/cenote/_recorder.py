@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _native
 from ._errors import compile_error
 from ._packing import pack
 from ._words import Affine, LoopVariable, Scope, Target, W
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """Turns refusals of the builder into errors with the user's line."""
+    try:
+        yield
+    except _native.BuildError as refusal:
+        raise compile_error(str(refusal)) from None
 
 
 class Recorder(Target):
@@ -26,10 +36,8 @@ class Recorder(Target):
     def _once(self, key: Any, write: Callable[[], Any]) -> Any:
         known = self._known.setdefault(self.scope, {})
         if key not in known:
-            try:
+            with refusals():
                 known[key] = write()
-            except _native.BuildError as refusal:
-                raise compile_error(str(refusal)) from None
         return known[key]
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:

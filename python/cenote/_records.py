@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from ._errors import CompileError, compile_error
+from ._errors import CompileError, NoAttribute, compile_error
 from ._types import ArrayType, Deferred, Scalar, Shape, is_type, resolve, type_name
 from ._values import Secret, _unhashable
 
@@ -87,20 +87,23 @@ def build(of: Any, words: Any, shape: Shape = ()) -> Any:
 
 
 def _field(value: Any, of: Any, name: str) -> Any:
-    from ._convert import as_secret, constant
+    from ._convert import as_secret
 
     if isinstance(value, RecordValue):
         if value.type is not of:
             raise compile_error(f"field {name} takes {type_name(of)}, not {value.type.__name__}")
-        return value
+        return value.copy()
     elem = of.item if isinstance(of, ArrayType) else of
     if not isinstance(elem, Scalar):
         raise compile_error(f"field {name} takes a {type_name(of)}")
-    return as_secret(value, elem, f"field {name}") if isinstance(value, Secret) else constant(value, elem)
+    return as_secret(value, elem, f"field {name}").copy()
 
 
 class RecordValue:
-    """A record of secrets, or a table: each field then has the table's axes before its own."""
+    """A record of secrets, or a table: each field then has the table's axes before its own.
+
+    Its leaves are its own for good; what is assigned to a field is copied into them, as into a row of an array.
+    """
 
     __slots__ = ("_fields", "type")
 
@@ -114,25 +117,38 @@ class RecordValue:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        field = self._named(name)
+        # A single word is a value, whatever becomes of the record.
+        return field.copy() if isinstance(field, Secret) and not field.shape else field
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self._named(name)
+        if isinstance(field, RecordValue):
+            for mine, other in zip(field.leaves(), _field(value, field.type, name).leaves()):
+                mine.assign(other)
+        else:
+            field.assign(value)
+
+    def _named(self, name: str) -> Any:
         try:
             return self._fields[name]
         except KeyError:
-            raise compile_error(f"{self.type.__name__} has no field {name}; it has {', '.join(self._fields)}") from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        old = self.__getattr__(name)
-        self._fields[name] = _field(value, old.type if isinstance(old, RecordValue) else old.elem, name)
+            raise compile_error(f"{self.type.__name__} has no field {name}; it has {', '.join(self._fields)}", NoAttribute) from None
 
     def fields(self) -> dict[str, Any]:
         """The fields by name."""
         return dict(self._fields)
 
     def replace(self, **fields: Any) -> RecordValue:
-        """The same record with some fields changed."""
-        copy = RecordValue(self.type, dict(self._fields))
+        """A record of its own with some fields changed."""
+        copy = self.copy()
         for name, value in fields.items():
             setattr(copy, name, value)
         return copy
+
+    def copy(self) -> RecordValue:
+        """A record of its own with the same words."""
+        return self.each(Secret.copy)
 
     def each(self, function: Callable[[Any], Any]) -> RecordValue:
         """A record of what a function gives for each leaf."""
@@ -172,7 +188,7 @@ class RecordValue:
 
     def rearranged(self, by: str, function: Callable[[Secret, tuple[Any, ...]], Any]) -> RecordValue:
         """A table whose rows a function puts into another order, given the key and all other leaves."""
-        key = self.__getattr__(by)
+        key = self._named(by)
         if not isinstance(key, Secret):
             raise compile_error(f"field {by} is a record; sort by one of its fields")
         rest = [leaf for leaf in self.leaves() if leaf is not key]
@@ -188,7 +204,9 @@ class RecordValue:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, key: Any) -> RecordValue:
-        return self.each(lambda field: field[key])
+        from ._arrays import get_item
+
+        return self.each(lambda field: get_item(field, key, row=True))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, RecordValue) or value.type is not self.type:

@@ -1,8 +1,9 @@
 """Rewrites decorated functions so that ``for i in cn.range(n):`` becomes a loop of the program.
 
-The body of the loop becomes a function of the loop variable and of the *carried* variables: those that it assigns and that are
-read in a later round or after the loop. A liveness analysis of the function finds them. In functions that mention ``reveal``,
-``if`` becomes a call as well, so that a revealed bit can choose. Line numbers stay those of the source.
+The body of the loop becomes a function of the loop variable. Variables that it assigns, and that are read in a later round or after
+the loop, are ``nonlocal`` there, and their names go to :func:`cenote._control.loop`; a liveness analysis finds them. In functions that
+mention ``reveal``, the two blocks of an ``if`` become functions as well, so that a revealed bit can choose. Line numbers stay those of
+the source.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Union
 
 from . import _control, _ops
 from ._errors import CompileError, located
+from ._heap import names_of
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 _HELPER = "__cn_control"
@@ -45,23 +47,16 @@ def rewrite(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, definition, filename)
 
 
-def _names_of(code: types.CodeType) -> set[str]:
-    names = set(code.co_names) | set(code.co_freevars)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_of(constant)
-    return names
-
-
 def _mentions(function: Any) -> bool:
     """Whether a function has anything to rewrite, as far as its names tell."""
-    names = _names_of(function.__code__)
+    names = names_of(function.__code__)
     values = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    return bool(names & {"range", "reveal"}) or any(values.get(name) is thing for name in names for thing in (_control.range, _ops.reveal))
+    known = (values.get(name) for name in names)
+    return "range" in names or "reveal" in names or any(value is _control.range or value is _ops.reveal for value in known)
 
 
 def _reveals(function: Any) -> bool:
-    names = _names_of(function.__code__)
+    names = names_of(function.__code__)
     return "reveal" in names or any(function.__globals__.get(name) is _ops.reveal for name in names)
 
 
@@ -213,37 +208,51 @@ def _live_loop(s: ast.For | ast.AsyncFor | ast.While, live: set[str]) -> set[str
 
 
 class _Assigned(ast.NodeVisitor):
-    """Names that statements assign or change, in order; nested functions have their own."""
+    """Names that statements assign or change, in order, and whether they assign them; nested functions have their own."""
 
     def __init__(self) -> None:
-        self.names: dict[str, None] = {}
+        self.names: dict[str, bool] = {}
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.names[node.id] = None
+            self.names[node.id] = True
 
     def _changed(self, node: ast.Subscript | ast.Attribute) -> None:
         root = _root(node)
         if isinstance(node.ctx, ast.Store) and root is not None:
-            self.names[root] = None
+            self.names.setdefault(root, False)
         self.generic_visit(node)
 
-    visit_Subscript = _changed
-    visit_Attribute = _changed
+    visit_Subscript = visit_Attribute = _changed
 
-    def _own(self, node: Any) -> None:
-        if hasattr(node, "name"):
-            self.names[node.name] = None
+    def _named(self, node: Any) -> None:
+        if node.name is not None:
+            self.names[node.name] = True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.generic_visit(node)
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _own
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _own
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_ExceptHandler = visit_MatchAs = visit_MatchStar = _named
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.names[(node.asname or node.name).split(".")[0]] = True
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def _comprehension(self, node: ast.expr) -> None:
+        # Its variables are its own, but for those of := in it.
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                self.visit(inner.target)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
 
-def _assigned(statements: Iterable[ast.stmt]) -> list[str]:
+def _assigned(statements: Iterable[ast.stmt]) -> dict[str, bool]:
     visitor = _Assigned()
     for statement in statements:
         visitor.visit(statement)
-    return [name for name in visitor.names if not name.startswith("__cn_")]
+    return {name: bound for name, bound in visitor.names.items() if not name.startswith("__cn_")}
 
 
 class _Leaves(ast.NodeVisitor):
@@ -291,19 +300,43 @@ def _leaving(statements: Iterable[ast.stmt]) -> ast.stmt | None:
 # ---- rewriting --------------------------------------------------------------------------------------------------------------------
 
 
+class _Declarations(ast.NodeTransformer):
+    """Takes the ``global`` and ``nonlocal`` of a function out of its blocks, which become functions themselves."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, type[ast.Global | ast.Nonlocal]] = {}
+
+    def _declare(self, node: ast.Global | ast.Nonlocal) -> ast.stmt:
+        self.found.update((name, type(node)) for name in node.names)
+        return ast.copy_location(ast.Pass(), node)
+
+    visit_Global = visit_Nonlocal = _declare
+
+    def _other(self, node: Any) -> Any:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _other
+
+
 class _Rewriter:
     def __init__(self, names: _Names, filename: str, branches: bool) -> None:
         self._names, self._filename, self._branches = names, filename, branches
         self._count = 0
-        #: Names that nested functions read, at whatever time they are called.
+        #: Names that nested functions read, at whatever time they are called, and those that belong to the module or functions around.
         self._shared: set[str] = set()
+        self._declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}
 
     def function(self, definition: Function) -> None:
-        outer = self._shared
-        inner = [n for s in definition.body for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
-        self._shared = set().union(*(_read(n) for n in inner)) if inner else set()
-        definition.body = self._block(definition.body, set(self._shared))
-        self._shared = outer
+        outer = self._shared, self._declared
+        declarations = _Declarations()
+        statements = [declarations.visit(statement) for statement in definition.body]
+        inner = [n for s in statements for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+        self._declared = declarations.found
+        self._shared = set(self._declared).union(*(_read(n) for n in inner))
+        own = [name for name, bound in _assigned(statements).items() if bound and name not in self._declared]
+        body = self._block(statements, set(self._shared))
+        definition.body = [*self._variables(own, self._declared, definition), *body]
+        self._shared, self._declared = outer
 
     def _block(self, statements: Sequence[ast.stmt], after: set[str]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
@@ -318,10 +351,8 @@ class _Rewriter:
         if isinstance(s, ast.For) and self._is_loop(s.iter):
             return self._loop(s, after)
         if isinstance(s, ast.If):
-            whole = self._branches and _leaving([s]) is None
-            branch = self._branch(s, after) if whole else None
-            if branch is not None:
-                return branch
+            if self._branches and _leaving([s]) is None:
+                return self._branch(s, after)
             s.body, s.orelse = self._block(s.body, after), self._block(s.orelse, after)
         elif isinstance(s, (ast.For, ast.While)):
             around = _live_loop(s, after)
@@ -333,6 +364,9 @@ class _Rewriter:
             s.body, s.orelse, s.finalbody = (self._block(part, around) for part in (s.body, s.orelse, s.finalbody))
             for handler in s.handlers:
                 handler.body = self._block(handler.body, around)
+        elif isinstance(s, ast.Match):
+            for case in s.cases:
+                case.body = self._block(case.body, after)
         elif isinstance(s, ast.FunctionDef):
             self.function(s)
         return [s]
@@ -359,54 +393,58 @@ class _Rewriter:
         around = _live_loop(s, after)
         variable = s.target.id
         carried = [n for n in _assigned(s.body) if n in around and n != variable]
-        body = self._block(s.body, around)
         rounds = self._fresh("rounds")
-        made = self._closure("body", [variable, *carried], body, carried, s)
+        made = self._closure("body", [variable], s.body, around, carried, s)
         lines: list[ast.stmt] = [
             _assign(rounds, s.iter),
             made,
-            self._call("loop", [_name(rounds), _name(made.name)], carried, s),
+            self._call("loop", [_name(rounds), _name(made.name)], carried),
         ]
         if variable in after:
             lines.append(_assign(variable, ast.Call(func=_helper("last"), args=[_name(rounds)], keywords=[])))
         return [_at(line, s) for line in lines]
 
-    def _branch(self, s: ast.If, after: set[str]) -> list[ast.stmt] | None:
-        assigned = [n for n in _assigned([s]) if n in after]
-        if any(isinstance(n, (ast.NamedExpr, ast.Global, ast.Nonlocal, ast.Delete)) for n in ast.walk(s)):
-            return None
+    def _branch(self, s: ast.If, after: set[str]) -> list[ast.stmt]:
+        before = _live(s.body, after) | _live(s.orelse, after)
+        assigned = _assigned([*s.body, *s.orelse])
+        carried, dead = [n for n in assigned if n in after], [n for n in assigned if n in before and n not in after]
         test = self._fresh("test")
-        then = self._closure("then", assigned, self._block(s.body, after), assigned, s)
-        other = self._closure("else", assigned, self._block(s.orelse, after) or [ast.Pass()], assigned, s)
-        lines = [_assign(test, s.test), then, other, self._call("branch", [_name(n) for n in (test, then.name, other.name)], assigned, s)]
-        return [_at(line, s) for line in lines]
+        then = self._closure("then", [], s.body, after, [*carried, *dead], s)
+        other = self._closure("else", [], s.orelse or [ast.copy_location(ast.Pass(), s)], after, [*carried, *dead], s)
+        call = self._call("branch", [_name(n) for n in (test, then.name, other.name)], carried, dead)
+        return [_at(line, s) for line in (_assign(test, s.test), then, other, call)]
 
     def _fresh(self, what: str) -> str:
         self._count += 1
         return f"__cn_{what}_{self._count}"
 
-    def _closure(self, what: str, params: list[str], body: list[ast.stmt], results: list[str], at: ast.stmt) -> ast.FunctionDef:
-        """A function of the parameters that runs the block and returns what it changed."""
-        back = ast.Return(value=ast.Tuple(elts=[_name(n) for n in results], ctx=ast.Load()))
-        last = body[-1] if body else at
+    def _closure(
+        self, what: str, params: list[str], body: Sequence[ast.stmt], after: set[str], outer: list[str], at: ast.stmt
+    ) -> ast.FunctionDef:
+        """A function of the parameters that runs the block; ``outer`` are variables of the function around it."""
+        bound = [n for n, whole in _assigned(body).items() if whole and n not in params]
+        own = [n for n in bound if n not in outer]
         made = ast.FunctionDef(
             name=self._fresh(what),
             args=ast.arguments(posonlyargs=[], args=[ast.arg(arg=n) for n in params], kwonlyargs=[], kw_defaults=[], defaults=[]),
-            body=[*body, ast.copy_location(back, last)],
+            body=[*self._variables(own, [n for n in bound if n in outer], at), *self._block(body, after)],
             decorator_list=[],
         )
         if hasattr(made, "type_params"):
             made.type_params = []
         return ast.copy_location(made, at)
 
-    def _call(self, what: str, args: list[ast.expr], carried: list[str], at: ast.stmt) -> ast.stmt:
-        names = ast.Tuple(elts=[ast.Constant(value=n) for n in carried], ctx=ast.Load())
-        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        getters = ast.Tuple(elts=[ast.Lambda(args=empty, body=_name(n)) for n in carried], ctx=ast.Load())
-        call = ast.Call(func=_helper(what), args=[*args, names, getters], keywords=[])
-        if not carried:
-            return ast.Expr(value=call)
-        return ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=n, ctx=ast.Store()) for n in carried], ctx=ast.Store())], value=call)
+    def _variables(self, own: Iterable[str], outer: Iterable[str], at: ast.AST) -> list[ast.stmt]:
+        """Says whose variables are: assignments to them may stand in functions inside alone. None of it runs."""
+        lines: list[ast.stmt] = [self._declared.get(name, ast.Nonlocal)(names=[name]) for name in outer]
+        for name in own:
+            target = ast.Name(id=name, ctx=ast.Store())
+            lines.append(ast.AnnAssign(target=target, annotation=ast.Constant(value=None), value=None, simple=1))
+        return [ast.copy_location(line, at) for line in lines]
+
+    def _call(self, what: str, args: list[ast.expr], *names: list[str]) -> ast.stmt:
+        texts = [ast.Tuple(elts=[ast.Constant(value=n) for n in some], ctx=ast.Load()) for some in names]
+        return ast.Expr(value=ast.Call(func=_helper(what), args=[*args, *texts], keywords=[]))
 
 
 def _at(made: ast.stmt, source: ast.stmt) -> ast.stmt:

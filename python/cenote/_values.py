@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from . import _arith as arith
 from . import _words as words
-from ._convert import as_secret, cast, constant, nest, plain
-from ._errors import compile_error
+from ._convert import as_secret, cast, constant, full, nest, plain
+from ._errors import NoAttribute, compile_error, place
 from ._types import Scalar, Shape, UInt, lanes_of
-from ._words import Affine, LoopVariable, W
+from ._words import Affine, LoopVariable, Scope, W
 
 #: What NumPy has as methods and functions, and this package as functions of the same name.
 _FUNCTIONS = {
@@ -120,7 +120,7 @@ class Index:
         from ._types import Bit
 
         table = words.constant([int(getattr(k, truth)(0)) for k in range(low, high + 1)], 1)
-        return Secret(Bit, (), words.take(table, (gap.constant - low, gap.terms), 1))
+        return _CounterBit(Bit, (), words.take(table, (gap.constant - low, gap.terms), 1))
 
     def __eq__(self, other: Any) -> Any:
         return self._bit(other, "==")
@@ -150,8 +150,44 @@ class Index:
 
     __bool__ = __int__ = __index__ = __float__ = __floordiv__ = __mod__ = __rfloordiv__ = __rmod__ = _unknown
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise compile_error(f"a loop variable of cn.range has no `{name}`: make it a word, as in cn.UInt[n](i)", NoAttribute)
+
     def __repr__(self) -> str:
         return f"loop variable from {self.low} to {self.high}"
+
+
+def _in_place(operator: Callable[[Any, Any], Secret], sign: str) -> Callable[[Any, Any], Any]:
+    """``x += y`` from ``x + y``: an array changes where it is, a variable with one word gets another one."""
+
+    def change(self: Secret, other: Any) -> Secret:
+        result = operator(self, other)
+        if not self.shape:
+            return result
+        if (result.elem, result.shape) != (self.elem, self.shape):
+            raise compile_error(
+                f"{sign}= changes an array where it is, and the result of {result.elem} and shape {result.shape} does not fit into one of "
+                f"{self.elem} and shape {self.shape}: write x = x {sign} y"
+            )
+        self.write(result.w)
+        return self
+
+    return change
+
+
+class Forgotten(Scope):
+    """Of the words of an array that cannot be used: nobody knows them since another one was changed at a line of the program."""
+
+    __slots__ = ()
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            where,
+            why_not=f"it may be the same array as one that was changed at {where}, as the round of a loop, the side of an `if` or the "
+            "arguments of a call decide: write .copy() where one is assigned to, or passed beside, the other",
+        )
 
 
 class Secret:
@@ -161,14 +197,22 @@ class Secret:
     operand. Arithmetic wraps, see ``checked``. Division and remainder round down, as Python's do. A comparison gives ``Bit``.
     """
 
-    __slots__ = ("elem", "home", "shape", "w")
+    __slots__ = ("elem", "home", "kin", "shape", "w")
+
+    #: The words that it holds now.
+    w: W
 
     def __init__(self, elem: Scalar, shape: Shape, w: W) -> None:
         #: The type of its words.
         self.elem = elem
         #: Sizes of its axes; empty for a single word.
         self.shape = shape
-        self.w, self.home = w, w.scope
+        self.w = w
+        target = words.active()
+        #: The block that made it.
+        self.home = w.scope if target is None else target.scope
+        #: Arrays that may be the same one as this, as a loop or a branch decides: see :meth:`write`.
+        self.kin: tuple[Secret, ...] = ()
 
     @property
     def public(self) -> bool:
@@ -231,7 +275,7 @@ class Secret:
         return arith.negate(self)
 
     def __pos__(self) -> Secret:
-        return self
+        return self.copy()
 
     def __abs__(self) -> Secret:
         return arith.absolute(self)
@@ -288,6 +332,22 @@ class Secret:
 
         width = self.elem.width
         return Secret(Bit, (*self.shape, width), words.reshape(self.w, self.w.lanes * width, 1))
+
+    # ---- in place -----------------------------------------------------------------------------------------------------------
+
+    __iadd__ = _in_place(__add__, "+")
+    __isub__ = _in_place(__sub__, "-")
+    __imul__ = _in_place(__mul__, "*")
+    __ifloordiv__ = _in_place(__floordiv__, "//")
+    __imod__ = _in_place(__mod__, "%")
+    __itruediv__ = _in_place(__truediv__, "/")
+    __ipow__ = _in_place(__pow__, "**")
+    __imatmul__ = _in_place(__matmul__, "@")
+    __iand__ = _in_place(__and__, "&")
+    __ior__ = _in_place(__or__, "|")
+    __ixor__ = _in_place(__xor__, "^")
+    __ilshift__ = _in_place(__lshift__, "<<")
+    __irshift__ = _in_place(__rshift__, ">>")
 
     # ---- comparisons --------------------------------------------------------------------------------------------------------
 
@@ -358,12 +418,38 @@ class Secret:
     def __setitem__(self, key: Any, value: Any) -> None:
         from ._arrays import set_item
 
-        if self.home is not words.current().scope:
-            raise compile_error(
-                "this array was made outside of the loop or function that changes it: assign to the variable in the "
-                "decorated function itself, or return the changed array"
-            )
-        self.w = set_item(self, key, value)
+        if not (isinstance(value, View) and value.base is self and value.key is key):
+            self.write(set_item(self, key, value))
+
+    def copy(self) -> Secret:
+        """An array of its own with the same words."""
+        return Secret(self.elem, self.shape, self.w)
+
+    def assign(self, value: Any) -> None:
+        """Puts a value of this type in every place."""
+        new = full(as_secret(value, self.elem, "assignment"), self.shape)
+        if new.lanes != self.w.lanes:
+            raise compile_error(f"{new.lanes} items for shape {self.shape}")
+        self.write(new)
+
+    def note(self) -> None:
+        """Before a change: an array of the blocks around the present one gets its words back when that ends."""
+        target = words.current()
+        if self.home is not target.scope:
+            target.changed.setdefault(id(self), (self, self.w, self.kin))
+
+    def write(self, w: W) -> None:
+        """Puts other words into this array. What may be the same array, and may be another, cannot be used any more."""
+        words.current().check_changes(self.home)
+        self.note()
+        self.w = w
+        for other in self.kin:
+            other.forget(place())
+
+    def forget(self, where: str) -> None:
+        """Makes the words unusable: which they are depends on what runs."""
+        self.note()
+        self.w = W(None, self.w.lanes, self.w.width, Forgotten(where))
 
     # ---- what secrets are not -----------------------------------------------------------------------------------------------
 
@@ -381,14 +467,15 @@ class Secret:
         raise compile_error(f"NumPy's {name} takes no secrets: use {ours}")
 
     def __getattr__(self, name: str) -> NoReturn:
-        # hasattr asks as well, so it is no CompileError.
-        hint = f": write cn.{name}(x)" if name in _FUNCTIONS else ""
-        raise AttributeError(f"a secret has no `{name}`{hint}", name=name, obj=self)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        hint = f"write cn.{name}(x)" if name in _FUNCTIONS else "it has elem, shape, ndim, size, T, reshape, copy, cast, bit and bits"
+        raise compile_error(f"a secret has no `{name}`: {hint}", NoAttribute)
 
     def __bool__(self) -> bool:
         if self.public:
             raise compile_error(
-                "a public bit is known only while the program runs: `if` on it works in functions decorated with "
+                "a public bit is known only while the program runs: `if` on it works as a statement in functions decorated with "
                 "@cn.program, @cn.function or @cn.inline, without return, break or continue inside"
             )
         raise compile_error(
@@ -409,11 +496,18 @@ class Secret:
     __int__ = __index__ = __float__ = __complex__ = __round__ = __trunc__ = _hidden
 
     def value(self) -> Any:
-        """The plain value, in a clear run alone: for looking while you debug."""
-        if not words.current().clear:
-            raise compile_error("a secret has a value only when the function is called with plain values")
+        """The plain value, in a clear run alone: for looking while you debug.
+
+        Blocks of loops and branches are rehearsed before they run; everything is zero then.
+        """
         from ._clear import numbers
 
+        target = words.current()
+        if isinstance(target, words.Rehearsal) and target.of_clear:
+            return nest([plain(0, self.elem)] * self.size, self.shape)
+        if not target.clear:
+            raise compile_error("a secret has a value only when the function is called with plain values")
+        words._usable(self.w)
         return nest([plain(n, self.elem) for n in numbers(self.w, self.elem.signed)], self.shape)
 
     def __repr__(self) -> str:
@@ -421,6 +515,70 @@ class Secret:
         target = words.active()
         known = f" = {self.value()!r}" if target is not None and target.clear and self.w.ref is not None else ""
         return f"<{self.elem}{shape}{known}>"
+
+
+class _CounterBit(Secret):
+    """A comparison of loop variables."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        raise compile_error(
+            "a loop variable of cn.range has no value while the program is written, so neither has this comparison: choose with "
+            "cn.where(i == 0, .., ..), or unroll the loop with Python's range"
+        )
+
+
+class View(Secret):
+    """A part of another array, or the same in another shape: to change one is to change the other."""
+
+    __slots__ = ("_part", "_put", "_seen", "_take", "base", "key")
+
+    def __init__(self, base: Secret, shape: Shape, take: Callable[[W], W], put: Callable[[W, W], W], key: Any = _unhashable) -> None:
+        self.elem, self.shape, self.base = base.elem, shape, base
+        self.home, self.kin = words.current().scope, ()
+        #: What it was made with, as in ``base[key]``.
+        self.key = key
+        self._take, self._put = take, put
+        self._seen = base.w
+        self._part = take(self._seen)
+
+    @property
+    def w(self) -> W:  # type: ignore[override]
+        """The words, which are those of the base."""
+        now = self.base.w
+        if now is not self._seen or self._part.scope.why_not:
+            self._seen, self._part = now, self._take(now)
+        return self._part
+
+    def write(self, w: W) -> None:
+        """Puts other words into that part of the base."""
+        self.base.write(self._put(self.base.w, w))
+
+
+def root(x: Secret) -> Secret:
+    """The array that a view is a part of; any other array itself."""
+    while isinstance(x, View):
+        x = x.base
+    return x
+
+
+def forgotten(w: W) -> str:
+    """Where an array was changed that may be the same as that of these words; empty if they can be used."""
+    return w.scope.what if isinstance(w.scope, Forgotten) else ""
+
+
+def related(x: Secret, y: Secret) -> bool:
+    """Whether two arrays, which are no views, may be the same one."""
+    return x is y or any(kin is y for kin in x.kin) or any(kin is x for kin in y.kin)
+
+
+def link(x: Secret, y: Secret) -> None:
+    """Notes that two arrays, which are no views, may be the same one."""
+    if x is not y and not any(other is y for other in x.kin):
+        x.note()
+        y.note()
+        x.kin, y.kin = (*x.kin, y), (*y.kin, x)
 
 
 def as_other(value: Any, beside: Secret, what: str) -> Secret:

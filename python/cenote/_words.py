@@ -17,12 +17,14 @@ from ._errors import compile_error
 class Scope:
     """A block of a program. Its values can be used while it is open, and in the blocks inside it."""
 
-    __slots__ = ("what", "why_not")
+    __slots__ = ("parent", "what", "why_fixed", "why_not", "why_silent")
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, parent: Scope | None = None, *, why_not: str = "", why_fixed: str = "", why_silent: str = "") -> None:
+        self.what, self.parent = what, parent
         #: Why values of this block cannot be used now; empty while they can.
-        self.why_not = ""
+        self.why_not = why_not
+        #: Why this block changes no array of the blocks around it, and why it reveals nothing; empty if it may.
+        self.why_fixed, self.why_silent = why_fixed, why_silent
 
 
 class W:
@@ -66,6 +68,8 @@ class Target:
         self.watches = False
         #: One bit per scope that watches overflow: whether any operation under ``checked`` wrapped.
         self.overflow: W | None = None
+        #: Arrays of the blocks around that the present block has changed, and what they were, see :meth:`Secret.remember`.
+        self.changed: dict[int, Any] = {}
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
         """The references of the results, whose lanes and widths are ``shapes``."""
@@ -88,35 +92,42 @@ class Target:
         raise NotImplementedError
 
     @contextmanager
-    def block(self, what: str, *, sealed: bool = False) -> Iterator[Scope]:
-        """Opens a scope inside the present one; a sealed one sees nothing of those around it."""
-        outer = self.scope
-        inner = Scope(what)
-        around: list[Scope] = list(_chain(outer)) if sealed else []
+    def block(self, what: str, *, sealed: bool = False, why_fixed: str = "", why_silent: str = "") -> Iterator[Scope]:
+        """Opens a scope inside the present one; a sealed one sees nothing of those around it.
+
+        What it changes of arrays from around it is undone when it ends.
+        """
+        outer, changed = self.scope, self.changed
+        around: list[Scope] = [scope for scope in _chain(outer) if not scope.why_not] if sealed else []
         for scope in around:
-            scope.why_not = f"it was made outside of {what}, which sees its arguments alone: pass it as an argument"
-        _parents[inner] = outer
-        self.scope = inner
+            why_fixed = scope.why_not = f"it was made outside of {what}, which sees its arguments alone: pass it as an argument"
+        inner = Scope(what, outer, why_fixed=why_fixed, why_silent=why_silent)
+        self.scope, self.changed = inner, {}
         try:
             yield inner
         finally:
             inner.why_not = (
                 f"it was made inside of {what}, which has ended: assign it to a variable that the {_kind(what)} carries out, or return it"
             )
-            self.scope = outer
-            _parents.pop(inner, None)
+            for array, w, kin in self.changed.values():
+                array.w, array.kin = w, kin
+            self.scope, self.changed = outer, changed
             for scope in around:
                 scope.why_not = ""
 
-
-_parents: dict[Scope, Scope] = {}
+    def check_changes(self, home: Scope) -> None:
+        """Refuses changes of an array that was made in ``home``, where a block in between makes none."""
+        for scope in _chain(self.scope):
+            if scope is home:
+                return
+            if scope.why_fixed:
+                raise compile_error(scope.why_fixed)
 
 
 def _chain(scope: Scope | None) -> Iterator[Scope]:
     while scope is not None:
-        if not scope.why_not:
-            yield scope
-        scope = _parents.get(scope)
+        yield scope
+        scope = scope.parent
 
 
 def _kind(what: str) -> str:
@@ -128,6 +139,9 @@ class Rehearsal(Target):
 
     def __init__(self, around: Target) -> None:
         super().__init__("rehearsal")
+        self.scope.parent = around.scope
+        #: Whether values are known when the block runs.
+        self.of_clear: bool = around.clear or (isinstance(around, Rehearsal) and around.of_clear)
         self.checked, self.overflow = around.checked, around.overflow
         self.watches = around.watches
 
@@ -177,9 +191,10 @@ def tracing(target: Target) -> Iterator[Target]:
         _state.target = outer
 
 
-def _usable(x: W) -> None:
+def _usable(x: W) -> W:
     if x.scope.why_not:
         raise compile_error(f"this value cannot be used here: {x.scope.why_not}")
+    return x
 
 
 def close(target: Target, why: str = "it belongs to a program that is finished") -> None:
@@ -361,6 +376,9 @@ def reveal(x: W) -> W:
     """``x``, known to both parties from here on."""
     target = current()
     _usable(x)
+    for scope in _chain(target.scope):
+        if scope.why_silent:
+            raise compile_error(scope.why_silent)
     return W(target.reveal(x), x.lanes, x.width, target.scope, public=True)
 
 

@@ -467,16 +467,74 @@ def _rounds(x, y):
     return y
 
 
+class _Opaque:
+    __slots__ = ("kept",)
+
+
 def _escape(x, y):
-    kept = x
-
-    def keep(v):
-        nonlocal kept
-        kept = v
-
+    opaque = _Opaque()
     for _i in cn.range(3):
-        keep(x + y)
-    return kept
+        opaque.kept = x + y
+    return opaque.kept
+
+
+def _one_side(x, y):
+    if cn.reveal(x > y):
+        z = x
+    return z
+
+
+def _iterator(x, y):
+    rest = iter([x, y])
+    for _i in cn.range(2):
+        y = y + next(rest)
+    return y
+
+
+def _counter_bit(x, y):
+    for i in cn.range(4):
+        if i == 2:
+            x = y
+    return x
+
+
+def _counter_name(x, y):
+    for i in cn.range(4):
+        y = y + i.bit_length()
+    return y
+
+
+def _no_name(x, y):
+    return x.foo
+
+
+def _most_rounds(x, y):
+    for _i in cn.range(2**32):
+        x = x + y
+    return x
+
+
+def _deep(x, y):
+    def deep(n):
+        return 0 if n == 0 else deep(n - 1)
+
+    return x + deep(100_000)
+
+
+_STEPS = []
+
+
+def _random(x, y):
+    def differs():
+        _STEPS.append(0)
+        return len(_STEPS) % 2
+
+    for _i in cn.range(2):
+        if differs():
+            x = x + 1
+        else:
+            y = y + 1
+    return x + y
 
 
 def _collect(x, y):
@@ -579,16 +637,24 @@ def _iterate(x, y):
         (_last_round, "the index goes from 1 to 2, but axis 0 has 2 items", "x = a[i + 1]"),
         (_type_changes, r"`x` is UInt\[8\] before a round of the loop and UInt\[16\] after it", "for _i in cn.range(3):"),
         (_public_changes, "`k` is a plain value that changes in the loop, from 0 to 1", "for _i in cn.range(3):"),
-        (_unset, "`z` has no value when the loop begins", "z = z + x"),
+        (_unset, "`z` has no value here: give it one before", "z = z + x"),
         (_break, "`break` inside a loop of cn.range", "break"),
         (_round, "has no value while the program is written", "if i:"),
         (_rounds, "the number of rounds must be a public number", "for _i in cn.range(x):"),
         (_escape, "it was made inside of a loop of cn.range, which has ended", None),
+        (_one_side, "`z` has no value here", "return z"),
+        (_iterator, "the iterator `rest` goes on inside of a loop of cn.range", "for _i in cn.range(2):"),
+        (_counter_bit, "so neither has this comparison: choose with cn.where(i == 0", "if i == 2:"),
+        (_counter_name, "a loop variable of cn.range has no `bit_length`", "y = y + i.bit_length()"),
+        (_no_name, "a secret has no `foo`: it has elem", "return x.foo"),
+        (_most_rounds, "at most 2^30 rounds: write one inside of another", "for _i in cn.range(2**32):"),
+        (_deep, "calls go more than", "return 0 if n == 0 else deep(n - 1)"),
+        (_random, "does something else each time that it is gone through", "for _i in cn.range(2):"),
         (_collect, "the list `kept` is changed inside of a loop of cn.range", "for _i in cn.range(3):"),
-        (_collect_elsewhere, "the dict `kept` is changed inside of a loop of cn.range", "for _i in cn.range(3):"),
+        (_collect_elsewhere, "the list `kept['all']` is changed inside of a loop of cn.range", "for _i in cn.range(3):"),
         (_collect_in_map, "the list `kept` is changed inside of the function of cn.map", "return cn.map(keep"),
         (_collect_in_if, "the list `kept` is changed inside of an `if` on a revealed bit", "if cn.reveal(x > y):"),
-        (_grow, "another structure after a round of the loop than before, a list of 1 and then a list of 2", "for _i in cn.range(3):"),
+        (_grow, "`kept` is a list of 1 before a round of the loop and a list of 2 after it", "for _i in cn.range(3):"),
         (_sealed, "pass it as an argument", "return v + y"),
         (_hashed, "cannot be in a set or be a key of a dict", "return {x: 1}[y]"),
         (_root, "NumPy's sqrt takes no secrets", "return numpy.sqrt(x)"),
@@ -646,6 +712,22 @@ def test_operators_of_numpy_take_secrets():
         return left - x, numpy.multiply(x, left), numpy.uint8(9) // x, left >= x, left @ x
 
     assert both(x=[3, 7, 2]) == ([197, 0, 7], [88, 49, 18], [3, 1, 4], [True, True, True], (600 + 49 + 18) % 256)
+
+
+def test_values_can_be_looked_at_in_the_clear(capsys):
+    @cn.program
+    def sums(x: cn.Garbler[cn.Array[cn.UInt[8], 3]]):
+        total = cn.UInt[8](0)
+        for i in cn.range(3):
+            total = total + x[i]
+            print(total.value())
+        return total
+
+    assert sums([1, 2, 4]) == 7
+    # Zero when the body is rehearsed.
+    assert capsys.readouterr().out.split() == ["0", "1", "3", "7"]
+    with pytest.raises(cn.CompileError, match="only when the function is called with plain values"):
+        sums.compile()
 
 
 def test_signatures_are_checked():

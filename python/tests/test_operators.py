@@ -287,14 +287,15 @@ def test_places(data):
     of = cn.Array[cn.UInt[8], shape]
 
     def body(x):
+        before = x[key].copy()
         y = x.reshape(-1).reshape(*shape)
         y[key] = y[key] + 100
-        return x[key], y
+        return before, x, y
 
-    picked, changed = every_way(body, (of,), (array,))
+    picked, base, changed = every_way(body, (of,), (array,))
     assert picked == array[key].tolist()
     array[key] += 100
-    assert changed == array.tolist()
+    assert base == changed == array.tolist()
 
 
 def test_places_from_lists_and_broadcasting():

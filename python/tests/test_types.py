@@ -250,7 +250,7 @@ class Visit(cn.Record):
 def visits(rows: cn.Garbler[cn.Array[Visit, "n"]], other: cn.Evaluator[Visit], n: int):
     """What one does with tables."""
     first = cn.argmax(rows.change)
-    changed = rows[:]
+    changed = rows.copy()
     changed[0] = other
     total = cn.Fixed[12, 2](0)
     for i in cn.range(n):
