@@ -58,3 +58,15 @@ def test_small_programs_do_without_wide_cores():
     assert without < with_cores / 5
     run = program.run_local(a=2**60, b=3, backend="jimu", pool=1000, muxcore=False)
     assert run.value == 3
+
+
+def test_a_function_that_gives_another_program_each_time_is_refused():
+    runs: list[int] = []
+
+    @cn.program
+    def drifts(a: cn.Garbler[Byte]) -> cn.Both[Byte]:
+        runs.append(0)
+        return a + len(runs)
+
+    with pytest.raises(cn.CompileError, match=r"drifts gives another program each time(.|\n)*test_small_slips\.py:\d+\n"):
+        drifts.compile().simulate(a=1)
