@@ -303,7 +303,7 @@ pub struct Plan {
     pub gates: Vec<(u64, Flaw)>,
     /// Escrow gadgets that seal something else.
     pub gadgets: Vec<u64>,
-    /// Escrow gadgets that open for the sum of the offset and [`near`], and not for the offset.
+    /// Escrow gadgets that open for the sum of the offset and `near`, and not for the offset.
     pub decoys: Vec<u64>,
     /// Whether the solders of gates are sent without the wires in escrow that must be ready before.
     pub hasty: bool,
