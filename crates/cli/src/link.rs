@@ -1,6 +1,7 @@
 //! The connection to the peer, as the command line describes it.
 
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use cenote_net::{
     Channel, Fault, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect,
@@ -9,6 +10,9 @@ use cenote_net::{
 
 use crate::exit::Failure;
 use crate::output;
+
+/// Callers who were turned away and of whom a line is said: a flood of them fills no log.
+const MOST_NOTES: u32 = 10;
 
 /// Which end of the connection this side is.
 pub(crate) enum End {
@@ -34,7 +38,9 @@ pub(crate) fn open(
     let mut channel = match (end, protection) {
         (End::Accept(listener), Protection::Plain) => tcp_accept(listener, patience)?,
         (End::Connect(address), Protection::Plain) => tcp_connect(address, patience)?,
-        (End::Accept(listener), Protection::Tls(pins)) => accept_pinned(listener, pins, patience)?,
+        (End::Accept(listener), Protection::Tls(pins)) => {
+            tls_accept(listener, &pins.0, &pins.1, patience, strangers())?
+        }
         (End::Connect(address), Protection::Tls(pins)) => {
             tls_connect(address, &pins.0, &pins.1, patience)?
         }
@@ -45,32 +51,16 @@ pub(crate) fn open(
     Ok(channel)
 }
 
-/// Accepts until a caller speaks TLS or the time is up: a port scan must not end the wait for the
-/// peer. A caller with another certificate ends it, because that is what a wrong set-up looks like.
-fn accept_pinned(
-    listener: &Listener,
-    (identity, peer): &(Identity, PeerCertificate),
-    patience: Duration,
-) -> Result<Channel, Fault> {
-    let deadline = Instant::now() + patience;
-    let mut strangers = 0;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let fault = match tls_accept(listener, identity, peer, left) {
-            Err(fault @ (Fault::Transport(_) | Fault::Misbehaved(_))) => fault,
-            result => return result,
-        };
-        if Instant::now() >= deadline {
-            return Err(if strangers == 0 { fault } else { nobody(listener, patience, strangers) });
+/// Says who was turned away: a port scan, or a peer that was set up with another certificate.
+fn strangers() -> impl FnMut(SocketAddr, &Fault) {
+    let mut left = MOST_NOTES;
+    move |address, fault| {
+        if left > 0 {
+            left -= 1;
+            output::note(&format!("note: turned away {address}: {fault}"));
+            if left == 0 {
+                output::note("note: whoever else is turned away is only counted");
+            }
         }
-        strangers += 1;
-        output::note(&format!("note: turned a caller away: {fault}"));
     }
-}
-
-fn nobody(listener: &Listener, patience: Duration, strangers: u32) -> Fault {
-    let (address, patience) = (listener.address(), patience.as_secs());
-    Fault::Transport(format!(
-        "no peer came to {address} within {patience} s; callers turned away: {strangers}"
-    ))
 }

@@ -36,7 +36,7 @@ fn tls_pair() -> Result<(Channel, Channel), Fault> {
     let address = listener.address().to_string();
     let (pinned, own) = (server.certificate().clone(), client.certificate().clone());
     let connecting = thread::spawn(move || tls_connect(&address, &client, &pinned, limit));
-    let accepted = tls_accept(&listener, &server, &own, limit)?;
+    let accepted = tls_accept(&listener, &server, &own, limit, |_, _| ())?;
     let connected = connecting.join().map_err(|_| Fault::Internal("a thread panicked".into()))?;
     Ok((accepted, connected?))
 }

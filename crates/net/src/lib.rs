@@ -8,6 +8,7 @@
 
 mod alive;
 mod binding;
+mod callers;
 mod channel;
 mod counters;
 mod fault;
@@ -15,6 +16,7 @@ mod frame;
 mod handshake;
 mod identity;
 mod inbox;
+mod limit;
 mod link;
 mod mem;
 mod role;

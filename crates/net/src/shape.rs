@@ -5,11 +5,12 @@
 //! stamps are readings of the machine's monotonic clock, hence the one machine.
 
 use std::io::IoSliceMut;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::link::{Interest, Io, Link, Waker, read_each};
 use crate::{Channel, Fault};
 
@@ -191,15 +192,14 @@ impl Link for ShapedLink {
     }
 
     fn finish(&mut self, limit: Duration) {
-        let started = Instant::now();
+        let limit = Limit::of(limit);
         while let Ok(Io::Blocked) = self.push() {
-            let left = limit.saturating_sub(started.elapsed());
             let interest = Interest { read: false, write: true };
-            if left.is_zero() || self.inner.wait(interest, left).is_err() {
+            if limit.is_over() || self.inner.wait(interest, limit.left()).is_err() {
                 break;
             }
         }
-        self.inner.finish(limit.saturating_sub(started.elapsed()));
+        self.inner.finish(limit.left());
     }
 }
 

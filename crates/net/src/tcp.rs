@@ -6,17 +6,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{ioctl_fionbio, readv};
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown};
 
+use crate::limit::Limit;
 use crate::link::{Interest, Io, Link, Waker};
 use crate::{Channel, Fault};
 
 /// Pause between two attempts to connect.
-const RETRY: Duration = Duration::from_millis(50);
+pub(crate) const RETRY: Duration = Duration::from_millis(50);
 
 /// A listening socket.
 #[derive(Debug)]
@@ -46,12 +47,13 @@ pub fn tcp_listen(address: &str) -> Result<Listener, Fault> {
     Ok(Listener { socket, address })
 }
 
-/// Waits up to `limit` for a peer and opens a plain, unprotected channel to it.
+/// Waits up to `limit` for a peer and opens a plain, unprotected channel to it. The first caller is the
+/// peer, whoever it is: there is nothing to know it by.
 ///
 /// # Errors
 /// `Transport` when nobody came in time or the socket failed.
 pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(SocketLink::tcp(listener.accept(limit)?)?)))
+    Ok(Channel::over(Box::new(SocketLink::tcp(listener.accept(Limit::of(limit))?)?)))
 }
 
 /// Connects to `address` (`host:port`), trying again for up to `patience`, and opens a plain,
@@ -61,7 +63,7 @@ pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault
 /// `Misuse` when it is no address; `Transport`, naming it, when it does not resolve, which is not
 /// tried again, or nobody answered in time.
 pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(SocketLink::tcp(connect(address, patience)?)?)))
+    Ok(Channel::over(Box::new(SocketLink::tcp(connect(address, Limit::of(patience))?)?)))
 }
 
 /// Opens a channel over one end of a pair of connected sockets, for two processes of one machine that
@@ -80,46 +82,53 @@ impl Listener {
         self.address
     }
 
-    pub(crate) fn accept(&self, limit: Duration) -> Result<TcpStream, Fault> {
-        let started = Instant::now();
+    fn accept(&self, limit: Limit) -> Result<TcpStream, Fault> {
+        loop {
+            if let Some((stream, _)) = self.accept_now()? {
+                return Ok(stream);
+            }
+            if limit.is_over() {
+                let address = self.address;
+                return Err(Fault::Transport(format!("no peer came to {address} within {limit}")));
+            }
+            poll_for(&mut [self.poll_fd()], limit.left())?;
+        }
+    }
+
+    /// The next caller, if somebody has come.
+    pub(crate) fn accept_now(&self) -> Result<Option<(TcpStream, SocketAddr)>, Fault> {
+        use io::ErrorKind as Kind;
         loop {
             match self.socket.accept() {
-                Ok((stream, _)) => return Ok(stream),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The peer gave up between connecting and being accepted.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(caller) => return Ok(Some(caller)),
+                Err(error) if error.kind() == Kind::WouldBlock => return Ok(None),
+                // The caller gave up between connecting and being accepted.
+                Err(error) if error.kind() == Kind::ConnectionAborted => {}
+                Err(error) if error.kind() == Kind::Interrupted => {}
                 Err(error) => {
                     return Err(Fault::Transport(format!("accept on {}: {error}", self.address)));
                 }
             }
-            let left = limit.saturating_sub(started.elapsed());
-            if left.is_zero() {
-                let (address, limit) = (self.address, (limit.as_secs_f64() * 10.0).round() / 10.0);
-                return Err(Fault::Transport(format!(
-                    "no peer came to {address} within {limit} s"
-                )));
-            }
-            poll_for(&mut [PollFd::new(&self.socket, PollFlags::IN)], left)?;
         }
+    }
+
+    /// For a wait until somebody comes.
+    pub(crate) fn poll_fd(&self) -> PollFd<'_> {
+        PollFd::new(&self.socket, PollFlags::IN)
     }
 }
 
-pub(crate) fn connect(address: &str, patience: Duration) -> Result<TcpStream, Fault> {
+pub(crate) fn connect(address: &str, patience: Limit) -> Result<TcpStream, Fault> {
     let failed = |error: io::Error| {
-        let limit = (patience.as_secs_f64() * 10.0).round() / 10.0;
         Fault::Transport(format!(
-            "nobody at {address} within {limit} s: {error}; start the peer that listens there, or correct the address"
+            "nobody at {address} within {patience}: {error}; start the peer that listens there, or correct the address"
         ))
     };
-    let started = Instant::now();
     let candidates = resolve(address)?;
     loop {
-        let left = patience.saturating_sub(started.elapsed()).max(RETRY);
-        let attempt = connect_once(&candidates, left);
-        match attempt {
+        match connect_once(&candidates, patience.left().max(RETRY)) {
             Ok(stream) => return Ok(stream),
-            Err(error) if started.elapsed() >= patience => return Err(failed(error)),
+            Err(error) if patience.is_over() => return Err(failed(error)),
             Err(_) => std::thread::sleep(RETRY),
         }
     }
@@ -185,6 +194,33 @@ impl SocketLink {
         let mut control = SendAncillaryBuffer::default();
         Ok(sendmsg(&self.socket, parts, &mut control, SendFlags::NOSIGNAL)?)
     }
+
+    /// For a wait together with others.
+    pub(crate) fn poll_fd(&self, interest: Interest) -> PollFd<'_> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, interest.read);
+        flags.set(PollFlags::OUT, interest.write);
+        PollFd::new(&self.socket, flags)
+    }
+
+    /// Ends the outgoing stream.
+    pub(crate) fn end(&self) -> Result<Io, Fault> {
+        outcome(|| shutdown(&self.socket, Shutdown::Write).map(|()| 1).map_err(io::Error::from))
+    }
+
+    /// Reads and drops what the peer still sends; `Gone` when it has ended, too. Closing a socket with
+    /// unread bytes resets the connection, and a reset can overtake the last frame.
+    pub(crate) fn drain(&mut self) -> Result<Io, Fault> {
+        let mut waste = [0; 16 << 10];
+        // A peer that sends without end does not keep the caller from looking at the clock.
+        for _ in 0..64 {
+            match self.read(&mut [IoSliceMut::new(&mut waste)])? {
+                Io::Moved(_) => {}
+                stop => return Ok(stop),
+            }
+        }
+        Ok(Io::Blocked)
+    }
 }
 
 impl Link for SocketLink {
@@ -198,16 +234,13 @@ impl Link for SocketLink {
 
     fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
         let wake = PollFd::new(&self.woken, PollFlags::IN);
-        let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, interest.read);
-        flags.set(PollFlags::OUT, interest.write);
         // A socket polled for nothing still reports a hang-up, at once and for ever.
-        let woken = if flags.is_empty() {
+        let woken = if interest == (Interest { read: false, write: false }) {
             let mut fds = [wake];
             poll_for(&mut fds, limit)?;
             !fds[0].revents().is_empty()
         } else {
-            let mut fds = [wake, PollFd::new(&self.socket, flags)];
+            let mut fds = [wake, self.poll_fd(interest)];
             poll_for(&mut fds, limit)?;
             !fds[0].revents().is_empty()
         };
@@ -225,26 +258,13 @@ impl Link for SocketLink {
     }
 
     fn finish(&mut self, limit: Duration) {
-        let started = Instant::now();
-        if shutdown(&self.socket, Shutdown::Write).is_err() {
+        let limit = Limit::of(limit);
+        if self.end() != Ok(Io::Moved(1)) {
             return;
         }
-        // Closing a socket with unread bytes resets the connection, and a reset can overtake the
-        // last frame: so what the peer still sends is read and dropped until it ends too.
-        let mut waste = vec![0; 64 << 10];
-        loop {
-            let left = limit.saturating_sub(started.elapsed());
-            if left.is_zero() {
+        while !limit.is_over() && self.drain() == Ok(Io::Blocked) {
+            if self.wait(Interest { read: true, write: false }, limit.left()).is_err() {
                 return;
-            }
-            match self.read(&mut [IoSliceMut::new(&mut waste)]) {
-                Ok(Io::Moved(_)) => {}
-                Ok(Io::Blocked) => {
-                    if self.wait(Interest { read: true, write: false }, left).is_err() {
-                        return;
-                    }
-                }
-                Ok(Io::Gone) | Err(_) => return,
             }
         }
     }
@@ -269,7 +289,8 @@ pub(crate) fn outcome(mut call: impl FnMut() -> io::Result<usize>) -> Result<Io,
     }
 }
 
-fn poll_for(fds: &mut [PollFd<'_>], limit: Duration) -> Result<(), Fault> {
+/// Waits until one of them is ready or time is up.
+pub(crate) fn poll_for(fds: &mut [PollFd<'_>], limit: Duration) -> Result<(), Fault> {
     let limit = Timespec::try_from(limit).ok();
     match poll(fds, limit.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

@@ -4,10 +4,11 @@
 //! the handshake's signature, that it holds the key. Sessions are never resumed.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::event::PollFd;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
@@ -16,8 +17,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection,
-    DigitallySignedStruct, DistinguishedName, Error, OtherError, ServerConfig, ServerConnection,
-    SignatureScheme,
+    DigitallySignedStruct, DistinguishedName, Error, OtherError, ServerConfig, SignatureScheme,
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use zeroize::Zeroizing;
@@ -25,9 +25,10 @@ use zeroize::Zeroizing;
 use crate::binding::Binding;
 use crate::identity::{CERTIFICATE_FILE, Fingerprint, Identity, PeerCertificate};
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::link::{Interest, Io, Link, Waker, read_each};
-use crate::tcp::{Listener, SocketLink, connect, outcome};
-use crate::{Channel, Fault};
+use crate::tcp::{Listener, RETRY, SocketLink, connect, outcome};
+use crate::{Channel, Fault, callers};
 
 /// Spoken inside TLS; a peer that speaks something else is refused by the TLS handshake.
 const ALPN: &[u8] = b"cenote/1";
@@ -40,31 +41,42 @@ const INCOMING: usize = 256 << 10;
 /// Said by the server once it accepted the client, who would otherwise learn of a refusal late.
 const WELCOME: u8 = 1;
 
-/// Waits up to `limit` for a connection, which must prove within 10 s and what is left of the limit
-/// that it is from `peer`.
+/// Time limit of one handshake: a few round trips of a bad line. A caller that says nothing, or too
+/// little, is kept no longer.
+pub(crate) const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+/// How long a peer that was turned away may take to read why.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Waits up to `limit` for `peer`. Whoever else calls is turned away, at the latest after 5 s, and the
+/// wait goes on; up to 32 callers are heard at once. `turned_away` is told where each of them called
+/// from and why it was not let in; there may be very many. Who is there already is heard even if
+/// `limit` is zero.
 ///
 /// # Errors
-/// `Policy` when either side refuses the other's certificate; `Transport` when nobody came in time or
-/// the connection failed; `Internal`.
+/// `Transport` when the peer did not come in time, with the number of callers that were turned away and
+/// the reason of one of them, or when the listener failed; `Internal`.
 pub fn tls_accept(
     listener: &Listener,
     identity: &Identity,
     peer: &PeerCertificate,
     limit: Duration,
+    mut turned_away: impl FnMut(SocketAddr, &Fault),
 ) -> Result<Channel, Fault> {
+    let limit = Limit::of(limit);
     let config = Arc::new(server_config(identity, peer).map_err(internal)?);
-    let started = Instant::now();
-    let stream = listener.accept(limit)?;
-    let conn = Connection::Server(ServerConnection::new(config).map_err(internal)?);
-    // A silent caller must not outlast the wait either.
-    open(stream, conn, identity, HANDSHAKE_LIMIT.min(limit.saturating_sub(started.elapsed())))
+    callers::first_peer(listener, &config, limit, &mut turned_away)?.into_channel(identity)
 }
 
-/// Connects to `address` (`host:port`), trying again for up to `patience`, and demands proof that the
-/// other end is `peer`.
+/// Connects to `address` (`host:port`) and demands proof that the other end is `peer`. For up to
+/// `patience` it tries again when nobody answers, or when the other end closes the connection or falls
+/// silent before it has said who it is and let this side in: it may have to get rid of strangers first.
+/// A certificate that is not the pinned one is no reason to try again, on neither side: this side chose
+/// whom to call.
 ///
 /// # Errors
-/// As [`tls_accept`].
+/// `Policy` when either side refuses the other's certificate; `Misuse` when it is no address;
+/// `Transport` when nobody let this side in in time or the other end does not speak TLS; `Misbehaved`;
+/// `Internal`.
 pub fn tls_connect(
     address: &str,
     identity: &Identity,
@@ -72,36 +84,46 @@ pub fn tls_connect(
     patience: Duration,
 ) -> Result<Channel, Fault> {
     let config = Arc::new(client_config(identity, peer).map_err(internal)?);
-    let stream = connect(address, patience)?;
+    connect_as(address, &config, Limit::of(patience))?.into_channel(identity)
+}
+
+fn connect_as(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    patience: Limit,
+) -> Result<TlsLink, Fault> {
     // The certificate is pinned, so the name says nothing and is not sent.
     let name =
         ServerName::try_from("cenote.invalid").map_err(|e| Fault::Internal(e.to_string()))?;
-    let conn = Connection::Client(ClientConnection::new(config, name).map_err(internal)?);
-    open(stream, conn, identity, HANDSHAKE_LIMIT)
+    loop {
+        let stream = connect(address, patience)?;
+        let conn = ClientConnection::new(Arc::clone(config), name.clone()).map_err(internal)?;
+        let mut link = TlsLink::new(stream, conn.into())?;
+        match link.greet(patience.part(HANDSHAKE_LIMIT)) {
+            Ok(Io::Moved(_)) => return Ok(link),
+            Ok(stop) if patience.is_over() => return Err(unfinished(stop)),
+            Ok(_) => {}
+            Err(fault) => {
+                // Lets the alert that says why reach the peer.
+                link.finish(FAREWELL);
+                return Err(fault);
+            }
+        }
+        drop(link);
+        std::thread::sleep(RETRY);
+    }
 }
 
-fn internal(error: Error) -> Fault {
+pub(crate) fn internal(error: Error) -> Fault {
     Fault::Internal(format!("TLS set-up: {error}"))
 }
 
-/// Time limit of the TLS handshake: a caller who says nothing must not keep others waiting.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-
-fn open(
-    stream: TcpStream,
-    conn: Connection,
-    identity: &Identity,
-    limit: Duration,
-) -> Result<Channel, Fault> {
-    let mut link = TlsLink::new(stream, conn)?;
-    match link.greet(limit) {
-        Ok(()) => link.into_channel(identity),
-        Err(fault) => {
-            // Lets the alert that says why reach the peer.
-            link.finish(Duration::from_secs(1));
-            Err(fault)
-        }
-    }
+/// Why a handshake that stopped so came to nothing.
+pub(crate) fn unfinished(stop: Io) -> Fault {
+    Fault::Transport(match stop {
+        Io::Gone => "the peer closed the connection in the TLS handshake; does it use TLS?".into(),
+        _ => "the TLS handshake took too long".into(),
+    })
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -239,7 +261,7 @@ impl ClientCertVerifier for Pinned {
 }
 
 /// TLS over a TCP link, just as non-blocking.
-struct TlsLink {
+pub(crate) struct TlsLink {
     tcp: SocketLink,
     conn: Connection,
     /// Encrypted bytes that arrived but were not taken in yet.
@@ -247,29 +269,20 @@ struct TlsLink {
 }
 
 impl TlsLink {
-    fn new(stream: TcpStream, mut conn: Connection) -> Result<TlsLink, Fault> {
+    pub(crate) fn new(stream: TcpStream, mut conn: Connection) -> Result<TlsLink, Fault> {
         conn.set_buffer_limit(Some(OUTGOING));
         Ok(TlsLink { tcp: SocketLink::tcp(stream)?, conn, incoming: Inbox::default() })
     }
 
-    /// Completes the handshake, the welcome included, within a limit.
-    fn greet(&mut self, limit: Duration) -> Result<(), Fault> {
-        let started = Instant::now();
+    /// Goes on with the handshake, the welcome included, until it is complete (`Moved`), the peer is gone
+    /// or time is up (`Blocked`).
+    fn greet(&mut self, limit: Limit) -> Result<Io, Fault> {
         loop {
-            match self.greet_now()? {
-                Io::Moved(_) => return Ok(()),
-                Io::Blocked => {}
-                Io::Gone => {
-                    let what =
-                        "the peer closed the connection in the TLS handshake; does it use TLS?";
-                    return Err(Fault::Transport(what.into()));
-                }
+            let io = self.greet_now()?;
+            if io != Io::Blocked || limit.is_over() {
+                return Ok(io);
             }
-            let left = limit.saturating_sub(started.elapsed());
-            if left.is_zero() {
-                return Err(Fault::Transport("the TLS handshake took too long".into()));
-            }
-            self.wait(Interest { read: true, write: false }, left)?;
+            self.wait(Interest { read: true, write: false }, limit.left())?;
         }
     }
 
@@ -288,7 +301,7 @@ impl TlsLink {
     }
 
     /// As much of the handshake as goes without waiting; `Moved` when it is complete.
-    fn greet_now(&mut self) -> Result<Io, Fault> {
+    pub(crate) fn greet_now(&mut self) -> Result<Io, Fault> {
         while self.conn.is_handshaking() {
             // A peer that closed its end may have said why: what it sent is read all the same.
             self.push()?;
@@ -305,6 +318,25 @@ impl TlsLink {
             Io::Moved(_) if welcome != [WELCOME] => Err(Fault::Misbehaved("tls: no welcome")),
             io => Ok(io),
         }
+    }
+
+    /// For a wait together with others.
+    pub(crate) fn poll_fd(&self, interest: Interest) -> PollFd<'_> {
+        self.tcp.poll_fd(self.interest(interest))
+    }
+
+    /// Ends the outgoing stream without waiting; what is left is the connection, from which the peer may
+    /// still read why.
+    pub(crate) fn hang_up(mut self) -> SocketLink {
+        self.conn.send_close_notify();
+        // The peer is told if it can be.
+        let _ = self.push().and_then(|_| self.tcp.end());
+        self.tcp
+    }
+
+    /// What the connection waits for when its user waits for this.
+    fn interest(&self, interest: Interest) -> Interest {
+        Interest { write: interest.write || self.conn.wants_write(), ..interest }
     }
 
     /// Writes encrypted bytes that wait; `Moved` when none are left.
@@ -376,8 +408,7 @@ impl Link for TlsLink {
     }
 
     fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
-        let write = interest.write || self.conn.wants_write();
-        self.tcp.wait(Interest { write, ..interest }, limit)
+        self.tcp.wait(self.interest(interest), limit)
     }
 
     fn waker(&self) -> Waker {
@@ -385,16 +416,15 @@ impl Link for TlsLink {
     }
 
     fn finish(&mut self, limit: Duration) {
-        let started = Instant::now();
+        let limit = Limit::of(limit);
         self.conn.send_close_notify();
         while let Ok(Io::Blocked) = self.push() {
-            let left = limit.saturating_sub(started.elapsed());
             let interest = Interest { read: false, write: true };
-            if left.is_zero() || self.tcp.wait(interest, left).is_err() {
+            if limit.is_over() || self.tcp.wait(interest, limit.left()).is_err() {
                 break;
             }
         }
-        self.tcp.finish(limit.saturating_sub(started.elapsed()));
+        self.tcp.finish(limit.left());
     }
 }
 
@@ -443,76 +473,4 @@ fn tls_fault(error: Error) -> Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use rustls::sign::CertifiedKey;
-
-    use super::*;
-    use crate::tcp_listen;
-
-    /// The certificate of one identity with the key of another, as a thief would present it.
-    fn forged(certificate: &Identity, key: &Identity) -> Arc<SingleCertAndKey> {
-        let key = key.certified_key().expect("key").key;
-        let chain = vec![certificate.certificate().der().clone()];
-        Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, key)))
-    }
-
-    fn meet(server: ServerConfig, client: ClientConfig) -> [Result<Channel, Fault>; 2] {
-        let (own, limit) = (Identity::generate("own").expect("identity"), Duration::from_secs(10));
-        let listener = tcp_listen("127.0.0.1:0").expect("listen");
-        let address = listener.address().to_string();
-        std::thread::scope(|scope| {
-            let served = scope.spawn(|| {
-                let conn = ServerConnection::new(Arc::new(server)).expect("server");
-                open(listener.accept(limit)?, Connection::Server(conn), &own, limit)
-            });
-            let name = ServerName::try_from("cenote.invalid").expect("name");
-            let conn = ClientConnection::new(Arc::new(client), name).expect("client");
-            let stream = connect(&address, limit).expect("connect");
-            let connected = open(stream, Connection::Client(conn), &own, limit);
-            [served.join().expect("thread"), connected]
-        })
-    }
-
-    #[test]
-    fn a_stolen_certificate_without_its_key_is_refused() {
-        let identity = |name| Identity::generate(name).expect("identity");
-        let (real, peer, thief) = (identity("real"), identity("peer"), identity("thief"));
-        let pinned = |result: Result<Channel, Fault>| {
-            assert!(matches!(result, Err(Fault::Policy(_))), "{result:?}");
-        };
-        let mut server = server_config(&real, peer.certificate()).expect("config");
-        server.cert_resolver = forged(&real, &thief);
-        let client = client_config(&peer, real.certificate()).expect("config");
-        meet(server, client).into_iter().for_each(pinned);
-
-        let server = server_config(&peer, real.certificate()).expect("config");
-        let mut client = client_config(&real, peer.certificate()).expect("config");
-        client.client_auth_cert_resolver = forged(&real, &thief);
-        meet(server, client).into_iter().for_each(pinned);
-    }
-
-    #[test]
-    fn a_client_without_a_certificate_is_refused() {
-        let identity = |name| Identity::generate(name).expect("identity");
-        let (server, client) = (identity("server"), identity("client"));
-        let mut config = client_config(&client, server.certificate()).expect("config");
-        config.client_auth_cert_resolver = Arc::new(Nobody);
-        let results = meet(server_config(&server, client.certificate()).expect("config"), config);
-        for result in results {
-            assert!(matches!(result, Err(Fault::Policy(_))), "{result:?}");
-        }
-    }
-
-    #[derive(Debug)]
-    struct Nobody;
-
-    impl rustls::client::ResolvesClientCert for Nobody {
-        fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-            None
-        }
-
-        fn has_certs(&self) -> bool {
-            false
-        }
-    }
-}
+mod tests;

@@ -1,18 +1,13 @@
-//! Identities, their files, and what TLS accepts.
-
-mod common;
+//! Identities and their files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use cenote_net::{
-    CERTIFICATE_FILE, Channel, Fault, Identity, KEY_FILE, PeerCertificate, tcp_connect, tcp_listen,
-    tls_accept, tls_connect,
+    CERTIFICATE_FILE, Fault, Identity, KEY_FILE, PeerCertificate, tcp_connect, tcp_listen,
 };
-use common::{DATA, LIMIT};
 
 fn identity(name: &str) -> Identity {
     Identity::generate(name).unwrap()
@@ -116,74 +111,6 @@ fn keys_that_are_open_foreign_or_malformed_are_refused() {
     let message = refused(&|dir| fs::write(dir.join(KEY_FILE), "x").unwrap());
     assert!(message.contains(":1: "), "{message}");
     refused(&|dir| fs::remove_file(dir.join(KEY_FILE)).unwrap());
-}
-
-type Opened = Result<Channel, Fault>;
-
-/// What each side says when the server expects `client_pin` and the client expects `server_pin`.
-fn open(server_pin: &Identity, client_pin: &Identity, real: &[Identity; 2]) -> (Opened, Opened) {
-    let listener = tcp_listen("127.0.0.1:0").unwrap();
-    let address = listener.address().to_string();
-    thread::scope(|scope| {
-        let accepted =
-            scope.spawn(|| tls_accept(&listener, &real[0], client_pin.certificate(), LIMIT));
-        let connected = tls_connect(&address, &real[1], server_pin.certificate(), LIMIT);
-        (accepted.join().unwrap(), connected)
-    })
-}
-
-#[test]
-fn the_pinned_certificates_are_accepted() {
-    let real = [identity("server"), identity("client")];
-    let (server, client) = open(&real[0], &real[1], &real);
-    let (mut server, mut client) = (server.unwrap(), client.unwrap());
-    client.send(DATA, b"hello").unwrap();
-    client.flush().unwrap();
-    assert_eq!(server.recv(DATA, 5).unwrap(), b"hello");
-}
-
-#[test]
-fn a_wrong_certificate_is_refused_by_name_on_either_side() {
-    let real = [identity("server"), identity("client")];
-    // Same name, another key.
-    let (other_server, other_client) = (identity("server"), identity("client"));
-    let policy = |opened: Opened| match opened {
-        Err(Fault::Policy(text)) => text,
-        other => panic!("not refused: {other:?}"),
-    };
-    let (server, client) = open(&other_server, &real[1], &real);
-    let message = policy(client);
-    assert!(message.contains(&real[0].fingerprint().to_string()), "{message}");
-    assert!(message.contains(&other_server.fingerprint().to_string()), "{message}");
-    assert!(policy(server).contains("refused this side's certificate"));
-
-    let (server, client) = open(&real[0], &other_client, &real);
-    let message = policy(server);
-    assert!(message.contains(&real[1].fingerprint().to_string()), "{message}");
-    assert!(policy(client).contains("refused this side's certificate"));
-}
-
-#[test]
-fn plain_and_tls_do_not_mix_and_nobody_hangs() {
-    let (server, client) = (identity("server"), identity("client"));
-    let listener = tcp_listen("127.0.0.1:0").unwrap();
-    let address = listener.address().to_string();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut plain = tcp_connect(&address, LIMIT).unwrap();
-            plain.send(DATA, &[0; 100]).unwrap();
-            assert!(plain.recv(DATA, 100).is_err());
-        });
-        let fault = tls_accept(&listener, &server, client.certificate(), LIMIT).unwrap_err();
-        assert!(fault.to_string().contains("does the peer use TLS"), "{fault}");
-    });
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut plain = cenote_net::tcp_accept(&listener, LIMIT).unwrap();
-            assert!(matches!(plain.recv(DATA, 100), Err(Fault::Misbehaved(_))));
-        });
-        assert!(tls_connect(&address, &client, server.certificate(), LIMIT).is_err());
-    });
 }
 
 #[test]

@@ -237,8 +237,9 @@ fn between(first: Role, hellos: Hellos) -> ([Result<Outputs, Fault>; 2], [Tags; 
     let ours = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = ours.local_addr().expect("bound").to_string();
     thread::scope(|scope| {
-        let listens =
-            scope.spawn(|| owner(tls_accept(&theirs, &two, p.certificate(), LIMIT), first.peer()));
+        let listens = scope.spawn(|| {
+            owner(tls_accept(&theirs, &two, p.certificate(), LIMIT, |_, _| ()), first.peer())
+        });
         let connects =
             scope.spawn(|| owner(tls_connect(&address, &one, p.certificate(), LIMIT), first));
         let seen = P::new(&p).relay(&ours, theirs.address(), hellos);

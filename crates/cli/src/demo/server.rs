@@ -237,7 +237,9 @@ impl Server {
         let peer = self.peer.as_ref().ok_or_else(unpaired)?;
         match (address, &self.listener) {
             (Some(address), _) => tls_connect(address, &self.identity, peer, PATIENCE),
-            (None, Some(listener)) => tls_accept(listener, &self.identity, peer, PATIENCE),
+            (None, Some(listener)) => {
+                tls_accept(listener, &self.identity, peer, PATIENCE, |_, _| ())
+            }
             (None, None) => Err(unpaired()),
         }
     }

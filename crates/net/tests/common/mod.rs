@@ -26,7 +26,8 @@ pub(crate) fn tls_pair() -> (Channel, Channel) {
     let listener = tcp_listen("127.0.0.1:0").expect("listen");
     let address = listener.address().to_string();
     std::thread::scope(|scope| {
-        let accepted = scope.spawn(|| tls_accept(&listener, &server, client.certificate(), LIMIT));
+        let accepted =
+            scope.spawn(|| tls_accept(&listener, &server, client.certificate(), LIMIT, |_, _| ()));
         let connected = tls_connect(&address, &client, server.certificate(), LIMIT);
         (accepted.join().expect("thread").expect("accept"), connected.expect("connect"))
     })

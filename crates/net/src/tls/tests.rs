@@ -1,0 +1,218 @@
+//! Both ends of a handshake, of which one does what no honest end does.
+
+use std::net::TcpListener;
+use std::thread;
+
+use rustls::sign::CertifiedKey;
+use rustls::{HandshakeKind, ServerConnection, StreamOwned};
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn identity(name: &str) -> Identity {
+    Identity::generate(name).expect("identity")
+}
+
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+    let address = listener.local_addr().expect("bound").to_string();
+    (listener, address)
+}
+
+type Met = Result<TlsLink, Fault>;
+
+fn greeted(stream: TcpStream, conn: Connection) -> Met {
+    let mut link = TlsLink::new(stream, conn)?;
+    match link.greet(Limit::of(LIMIT)) {
+        Ok(Io::Moved(_)) => Ok(link),
+        Ok(stop) => Err(unfinished(stop)),
+        Err(fault) => {
+            link.finish(FAREWELL);
+            Err(fault)
+        }
+    }
+}
+
+/// What the two ends of one connection, the server first, make of each other.
+fn meet(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> [Met; 2] {
+    let (listener, address) = listen();
+    thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            let stream = listener.accept().expect("accept").0;
+            greeted(stream, ServerConnection::new(Arc::clone(server)).expect("server").into())
+        });
+        let connected = connect_as(&address, client, Limit::of(LIMIT));
+        [served.join().expect("thread"), connected]
+    })
+}
+
+#[track_caller]
+fn assert_refused(met: [Met; 2]) {
+    for end in met {
+        let fault = end.err();
+        assert!(matches!(fault, Some(Fault::Policy(_))), "{fault:?}");
+    }
+}
+
+/// Configurations of a server and a client that fit, and whose they are.
+struct Pair {
+    identities: [Identity; 2],
+    server: ServerConfig,
+    client: ClientConfig,
+}
+
+fn pair() -> Pair {
+    let identities = [identity("server"), identity("client")];
+    let server = server_config(&identities[0], identities[1].certificate()).expect("config");
+    let client = client_config(&identities[1], identities[0].certificate()).expect("config");
+    Pair { identities, server, client }
+}
+
+/// These certificates with the key of this identity.
+fn presents(certificates: &[&Identity], key: &Identity) -> Arc<SingleCertAndKey> {
+    let key = key.certified_key().expect("key").key;
+    let chain = certificates.iter().map(|identity| identity.certificate().der().clone());
+    Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain.collect(), key)))
+}
+
+#[test]
+fn what_is_pinned_is_accepted() {
+    let Pair { server, client, .. } = pair();
+    for end in meet(&Arc::new(server), &Arc::new(client)) {
+        assert_eq!(end.err(), None);
+    }
+}
+
+#[test]
+fn a_stolen_certificate_without_its_key_is_refused() {
+    let thief = identity("thief");
+    let Pair { identities, mut server, client } = pair();
+    server.cert_resolver = presents(&[&identities[0]], &thief);
+    assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+
+    let Pair { identities, server, mut client } = pair();
+    client.client_auth_cert_resolver = presents(&[&identities[1]], &thief);
+    assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+}
+
+#[test]
+fn a_chain_of_more_than_the_pinned_certificate_is_refused() {
+    let other = identity("other");
+    let Pair { identities, mut server, client } = pair();
+    server.cert_resolver = presents(&[&identities[0], &other], &identities[0]);
+    assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+
+    let Pair { identities, server, mut client } = pair();
+    client.client_auth_cert_resolver = presents(&[&identities[1], &other], &identities[1]);
+    assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+}
+
+#[test]
+fn a_client_without_a_certificate_is_refused() {
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl rustls::client::ResolvesClientCert for Nobody {
+        fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+            None
+        }
+
+        fn has_certs(&self) -> bool {
+            false
+        }
+    }
+
+    let Pair { server, mut client, .. } = pair();
+    client.client_auth_cert_resolver = Arc::new(Nobody);
+    assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+}
+
+/// A server with the right certificate that does the handshake and then says this.
+fn serve(
+    listener: &TcpListener,
+    config: &Arc<ServerConfig>,
+    says: &[u8],
+) -> StreamOwned<ServerConnection, TcpStream> {
+    let stream = listener.accept().expect("accept").0;
+    let mut conn = ServerConnection::new(Arc::clone(config)).expect("server");
+    let mut stream = stream;
+    conn.complete_io(&mut stream).expect("an honest client");
+    let mut served = StreamOwned::new(conn, stream);
+    served.write_all(says).and_then(|()| served.flush()).expect("sent");
+    served
+}
+
+#[test]
+fn a_server_that_says_something_else_than_welcome_misbehaves() {
+    let Pair { server, client, .. } = pair();
+    let (server, client) = (Arc::new(server), Arc::new(client));
+    for other in [0, WELCOME + 1, 255] {
+        let (listener, address) = listen();
+        thread::scope(|scope| {
+            scope.spawn(|| drop(serve(&listener, &server, &[other])));
+            let fault = connect_as(&address, &client, Limit::of(LIMIT)).err();
+            assert_eq!(fault, Some(Fault::Misbehaved("tls: no welcome")));
+        });
+    }
+}
+
+#[test]
+fn a_client_is_not_in_before_it_was_welcomed() {
+    let Pair { server, client, .. } = pair();
+    let (server, client) = (Arc::new(server), Arc::new(client));
+    let (listener, address) = listen();
+    thread::scope(|scope| {
+        let served = scope.spawn(|| serve(&listener, &server, &[]));
+        let fault = connect_as(&address, &client, Limit::of(Duration::from_millis(300))).err();
+        assert_eq!(fault, Some(unfinished(Io::Blocked)));
+        drop(served.join().expect("thread"));
+    });
+    // One that closes instead may have had no place: the client comes again.
+    thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            drop(serve(&listener, &server, &[]));
+            serve(&listener, &server, &[WELCOME])
+        });
+        assert_eq!(connect_as(&address, &client, Limit::of(LIMIT)).err(), None);
+        drop(served.join().expect("thread"));
+    });
+}
+
+/// Two connections with the same configurations: how the second came about, at both ends.
+fn twice(server: ServerConfig, client: ClientConfig) -> Vec<Option<HandshakeKind>> {
+    let (server, client) = (Arc::new(server), Arc::new(client));
+    let kinds = [(); 2].map(|()| {
+        meet(&server, &client).map(|end| {
+            let mut link = end.expect("they fit");
+            // What the server says besides, such as tickets.
+            let _ = link.read(&mut [IoSliceMut::new(&mut [0])]);
+            link.conn.handshake_kind()
+        })
+    });
+    kinds[1].to_vec()
+}
+
+#[test]
+fn sessions_are_never_resumed() {
+    let resuming = |client: &mut ClientConfig| {
+        client.resumption = Resumption::in_memory_sessions(8);
+    };
+    let handing_out = |server: &mut ServerConfig| {
+        server.session_storage = rustls::server::ServerSessionMemoryCache::new(8);
+        server.send_tls13_tickets = 2;
+    };
+    let full = [Some(HandshakeKind::Full); 2];
+    // A client that would resume, and a server that would let it.
+    let Pair { server, mut client, .. } = pair();
+    resuming(&mut client);
+    assert_eq!(twice(server, client), full);
+    let Pair { mut server, client, .. } = pair();
+    handing_out(&mut server);
+    assert_eq!(twice(server, client), full);
+    // The two together do: it was one of ours that did not.
+    let Pair { mut server, mut client, .. } = pair();
+    resuming(&mut client);
+    handing_out(&mut server);
+    assert_eq!(twice(server, client), [Some(HandshakeKind::Resumed); 2]);
+}
