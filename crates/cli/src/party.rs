@@ -224,7 +224,7 @@ fn owners(signature: &Signature) -> String {
 }
 
 fn digest(text: &str) -> [u8; 32] {
-    RandomOracle::new("cenote 2026 owners of many ports v1", &SessionId([0; 32]))
+    RandomOracle::new("cenote 2026 cli owners of many ports v1", &SessionId([0; 32]))
         .bytes(text.as_bytes())
         .digest()
 }

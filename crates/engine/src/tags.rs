@@ -20,7 +20,7 @@ pub const BEAVER_OPEN: Tag = Tag::new(40, "wrk.beaver");
 /// Tables and colour bits of a chunk.
 pub const TABLES: Tag = Tag::new(41, "wrk.tables");
 /// Masked values of a chunk, label hash and the evaluator's seed.
-pub const MASKED: Tag = Tag::new(42, "wrk.masked");
+pub const REPORT: Tag = Tag::new(42, "wrk.report");
 /// The garbler's hash of the MACs of a chunk.
 pub const MAC_HASH: Tag = Tag::new(43, "wrk.machash");
 /// Opening of the peer's share of an input mask to the owner.
@@ -89,7 +89,7 @@ pub const ALL: &[Tag] = &[
     BUCKET_OPEN,
     BEAVER_OPEN,
     TABLES,
-    MASKED,
+    REPORT,
     MAC_HASH,
     INPUT_MASK,
     INPUT_BITS,

@@ -123,7 +123,7 @@ impl Handshake {
 /// The identity of a run, from the garbler's hello, the evaluator's and what this side itself knows of
 /// the connection.
 fn session_id(hellos: [&[u8]; 2], binding: Option<[u8; 32]>) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("cenote-net 2025 handshake: session id");
+    let mut hasher = blake3::Hasher::new_derive_key("cenote 2026 net session id v1");
     for hello in hellos {
         hasher.update(&(hello.len() as u64).to_le_bytes()).update(hello);
     }

@@ -152,7 +152,7 @@ fn decode(bytes: &[u8; POINT]) -> Result<RistrettoPoint, Fault> {
 
 /// H_side of the paper, for one OT of the batch.
 fn hash_to_group(session: &SessionId, index: usize, side: bool, other: &[u8]) -> RistrettoPoint {
-    let oracle = RandomOracle::new("cenote ot base hash to group", session);
+    let oracle = RandomOracle::new("cenote 2026 ot base hash to group v1", session);
     let mut uniform = [0; 64];
     oracle.number(index as u64).number(u64::from(side)).bytes(other).fill(&mut uniform);
     RistrettoPoint::from_uniform_bytes(&uniform)
@@ -166,7 +166,7 @@ fn key(
     receiver: &[u8; 2 * POINT],
     shared: &RistrettoPoint,
 ) -> Block {
-    let oracle = RandomOracle::new("cenote ot base key", session);
+    let oracle = RandomOracle::new("cenote 2026 ot base key v1", session);
     let oracle = oracle.number(index as u64).number(u64::from(side)).bytes(sender).bytes(receiver);
     oracle.bytes(shared.compress().as_bytes()).block()
 }
@@ -213,7 +213,7 @@ mod tests {
         for pair in pairs.iter() {
             digest = digest.blocks(pair);
         }
-        assert_eq!(digest.block().to_u128(), 327710381154748237958680569228706020431);
+        assert_eq!(digest.block().to_u128(), 155482888385519358335285470333277044983);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Columns {
 /// The coefficients of the universal hash: the random oracle on everything the receiver of the COTs
 /// committed itself to, and one for the sacrificed block, which masks the rest.
 pub(crate) fn challenge(transcript: &SessionId, chunk: u64, corrections: &[u8], chi: &mut [Block]) {
-    let oracle = RandomOracle::new("cenote ot softspoken challenge", transcript);
+    let oracle = RandomOracle::new("cenote 2026 ot softspoken challenge v1", transcript);
     if let Some((last, chi)) = chi.split_last_mut() {
         oracle.number(chunk).bytes(corrections).fill(Block::as_bytes_mut(chi));
         *last = Block::ONE;

@@ -179,7 +179,7 @@ fn expand_leaf(
     leaf: usize,
     node: Block,
 ) -> (Block, [Block; TAG]) {
-    let oracle = RandomOracle::new("cenote ot pprf leaf", session);
+    let oracle = RandomOracle::new("cenote 2026 ot pprf leaf v1", session);
     let oracle = oracle.number(tree as u64).number(leaf as u64).blocks(&[node]);
     let mut out = [Block::ZERO; 1 + TAG];
     oracle.fill(Block::as_bytes_mut(&mut out));
@@ -187,7 +187,7 @@ fn expand_leaf(
 }
 
 fn tag_digest(session: &SessionId, tags: &[Block]) -> [u8; DIGEST] {
-    RandomOracle::new("cenote ot pprf tags", session).blocks(tags).digest()
+    RandomOracle::new("cenote 2026 ot pprf tags v1", session).blocks(tags).digest()
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Course {
     }
 
     fn hash_start(&mut self) -> Block {
-        let oracle = RandomOracle::new("cenote ot hash start", &self.transcript);
+        let oracle = RandomOracle::new("cenote 2026 ot hash start v1", &self.transcript);
         self.starts += 1;
         oracle.number(self.starts).block()
     }
@@ -447,7 +447,7 @@ impl ReceiverSetup {
 
 /// What binds every oracle of the setup to one instance and its parameters.
 fn instance_id(session: &SessionId, instance: u64, params: Params) -> SessionId {
-    let oracle = RandomOracle::new("cenote ot instance", session).number(instance);
+    let oracle = RandomOracle::new("cenote 2026 ot instance v1", session).number(instance);
     let oracle = oracle.number(params.digit_bits() as u64).number(params.chunk() as u64);
     SessionId(oracle.digest())
 }
@@ -455,7 +455,7 @@ fn instance_id(session: &SessionId, instance: u64, params: Params) -> SessionId 
 /// What binds every oracle after the setup to it: a challenge that could be known before the seeds
 /// are fixed would let the receiver pick seeds for it.
 fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> SessionId {
-    let oracle = RandomOracle::new("cenote ot setup transcript", id);
+    let oracle = RandomOracle::new("cenote 2026 ot setup transcript v1", id);
     SessionId(oracle.bytes(point).bytes(points).bytes(trees).digest())
 }
 

@@ -150,7 +150,7 @@ fn commitment(
     watched: usize,
     values: &[Block],
 ) -> [u8; COMMITMENT] {
-    let oracle = RandomOracle::new("cenote ot watch commitment", session);
+    let oracle = RandomOracle::new("cenote 2026 ot watch commitment v1", session);
     oracle.number(instance).number(watched as u64).blocks(values).digest()
 }
 
@@ -562,6 +562,6 @@ mod tests {
             oracle = oracle.number(frame.tag.into()).bytes(&frame.payload);
         }
         let oracle = oracle.bytes(&watch.positions).blocks(&watch.seeds);
-        assert_eq!(oracle.block().to_u128() as u64, 10691434198409041410);
+        assert_eq!(oracle.block().to_u128() as u64, 10697008924585183769);
     }
 }

@@ -152,7 +152,7 @@ const LENGTH: End = End::Caught("leaky-and.length");
 const INPUT: End = End::Caught("wrk.input.format");
 const LABELS: End = End::Caught("wrk.labels");
 const MASKED: End = End::Caught("wrk.masked");
-const REPORT: End = End::Caught("wrk.masked.format");
+const REPORT: End = End::Caught("wrk.report.format");
 const TABLES: End = End::Caught("wrk.tables.format");
 
 /// Every message that a session of any backend sends, from each side that sends it.
@@ -184,7 +184,7 @@ pub const FRAMES: &[FrameRow] = &[
     later(tags::INPUT_MASK, A, MAC),
     later(tags::BEAVER_OPEN, B, MAC),
     later(tags::TABLES, A, End::NoticedOrRight),
-    later(tags::MASKED, B, End::NoticedOrRight),
+    later(tags::REPORT, B, End::NoticedOrRight),
     later(tags::MAC_HASH, A, End::Caught("wrk.masked")),
     later(tags::OUTPUT_MASK, A, MAC),
     later(tags::OUTPUT_MASK, B, MAC),
@@ -195,7 +195,7 @@ pub const FRAMES: &[FrameRow] = &[
     // Table blocks are read where masked values are one.
     wrk(tags::TABLES, A, End::NoticedOrRight, End::Noticed),
     // The last block is the seed of the answer, which the evaluator may choose.
-    wrk(tags::MASKED, B, End::NoticedOrRight, End::Caught("wrk.labels")),
+    wrk(tags::REPORT, B, End::NoticedOrRight, End::Caught("wrk.labels")),
     wrk(tags::MAC_HASH, A, End::Caught("wrk.masked"), End::Caught("wrk.masked")),
     wrk(tags::INPUT_MASK, A, MAC, MAC),
     wrk(tags::INPUT_MASK, B, MAC, MAC),
@@ -419,7 +419,7 @@ pub const MATTERS: &[(Setting, &[&str])] = &[
             "wrk.input.format",
             "wrk.labels",
             "wrk.masked",
-            "wrk.masked.format",
+            "wrk.report.format",
             "wrk.tables.format",
         ],
     ),

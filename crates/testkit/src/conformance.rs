@@ -351,7 +351,7 @@ fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
             (tags::INPUT_MASK, Role::Evaluator),
             (tags::BEAVER_OPEN, Role::Evaluator),
             (tags::TABLES, Role::Garbler),
-            (tags::MASKED, Role::Evaluator),
+            (tags::REPORT, Role::Evaluator),
         ],
         Backend::Jimu => vec![
             (ot::BASE_POINTS, Role::Garbler),

@@ -242,7 +242,7 @@ fn assert_caught_in_time(what: &str, row: &CheatRow, ending: &Ending, seen: &See
         (_, None) => assert!(with_output, "{what}: not told"),
     }
     assert!(seen.outputs.len() == ending.right || with_output, "{what}: an output");
-    if matches!(row.end, End::Caught("wrk.labels" | "wrk.masked.format")) {
+    if matches!(row.end, End::Caught("wrk.labels" | "wrk.report.format")) {
         // D_M of a chunk that was lied about would tell bits of the garbler's masks.
         assert_eq!(seen.answers, row.at, "{what}: answers, one for each chunk before");
     }

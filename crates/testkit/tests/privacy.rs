@@ -145,8 +145,8 @@ fn combinations(frames: &[RecordedFrame]) -> Vec<(String, Vec<u8>)> {
     let pairs = [
         ((tags::INPUT_BITS, sent), (tags::INPUT_MASK, received)),
         ((tags::INPUT_BITS, received), (tags::INPUT_MASK, sent)),
-        ((tags::MASKED, received), (tags::OUTPUT_MASK, sent)),
-        ((tags::MASKED, received), (tags::OUTPUT_MASK, received)),
+        ((tags::REPORT, received), (tags::OUTPUT_MASK, sent)),
+        ((tags::REPORT, received), (tags::OUTPUT_MASK, received)),
         ((tags::YAO_DECODE, sent), (tags::YAO_OUTPUT, received)),
     ];
     let made = pairs.into_iter().filter_map(|(a, b)| {
@@ -231,7 +231,7 @@ fn drawn_for_it_alone(frame: &RecordedFrame) -> Vec<&[u8]> {
             return [&payload[..16], &payload[48..64], &payload[64..]].to_vec();
         }
         tag if tag == tags::INPUT_LABELS.id => payload,
-        tag if tag == tags::MASKED.id => &payload[payload.len() - 16..],
+        tag if tag == tags::REPORT.id => &payload[payload.len() - 16..],
         _ => &[],
     };
     parts.chunks(16).collect()
@@ -265,7 +265,7 @@ fn what_is_drawn_for_one_message_comes_in_no_other() {
         seen.values().filter(of).count()
     };
     let counts =
-        [tags::COIN_COMMIT, tags::COIN_REPLY, tags::COIN_OPEN, tags::INPUT_LABELS, tags::MASKED];
+        [tags::COIN_COMMIT, tags::COIN_REPLY, tags::COIN_OPEN, tags::INPUT_LABELS, tags::REPORT];
     // Two sessions with a toss for the set-up and four batches, three requests of 128 inputs.
     assert_eq!(counts.map(count), [20, 10, 30, 768, 6]);
 }

@@ -112,7 +112,7 @@ impl Formula {
             let n = left.min(CHUNK);
             self.both(tags::BEAVER_OPEN, packed_len(2 * n) + 16);
             self.add(tags::TABLES, Role::Garbler, 32 * n + packed_len(n));
-            self.add(tags::MASKED, Role::Evaluator, packed_len(n) + 32);
+            self.add(tags::REPORT, Role::Evaluator, packed_len(n) + 32);
             self.add(tags::MAC_HASH, Role::Garbler, 16);
             left -= n;
         }
@@ -545,10 +545,10 @@ fn digest(backend: Backend) -> TranscriptDigest {
 ///
 /// [`PROTOCOL_VERSION`]: cenote_net::PROTOCOL_VERSION
 const PINNED: [(Backend, &str, &str); 4] = [
-    (Backend::Plain, "b03fe30b330e494ac3528431", "027ffdc53ee8608822024c97"),
-    (Backend::Yao, "43a8ec77d8a73049797b495d", "5cf36a2fe7a01b468f9f9657"),
-    (Backend::Wrk, "72e5ed75eed93d986db9cb3d", "0131a2d5d3564883a4571cc0"),
-    (Backend::Jimu, "f673c5e308429bb763f1034d", "8ac62ae11e41cd5c514eae71"),
+    (Backend::Plain, "e813725209b8a3c0713348ac", "4bb3507b5237adac28a7e11a"),
+    (Backend::Yao, "23ab6e33d64063892ece1ce8", "3d96a6c802c3738b8669e9fa"),
+    (Backend::Wrk, "cae413435529ea2afb631e67", "a9bfe9bd3a73cef4920e4dea"),
+    (Backend::Jimu, "167bb64bdf61e9311dfa95c3", "35919b1cd86069a7de545d03"),
 ];
 
 #[test]

@@ -1,11 +1,12 @@
 //! House keeping of the repository: `cargo xtask lint`, `cargo xtask test`, `cargo xtask mutants`.
 //!
 //! `lint` checks what the compiler cannot: which crate may depend on which, the house rules about
-//! source files, the list of mutants. `test` runs every check there is, in one order, and ends with
+//! source files, labels of hashes, the list of mutants. `test` runs every check there is, in one order, and ends with
 //! one line of counts. `mutants` takes security checks away one by one and demands that a test
 //! fails.
 
 mod edges;
+mod labels;
 mod mutants;
 mod python;
 mod source;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
 fn lint(root: &Path) -> Vec<String> {
     let mut breaches = edges::check(root);
     breaches.extend(source::check(root));
+    breaches.extend(labels::check(root));
     breaches.extend(mutants::check(root));
     breaches
 }

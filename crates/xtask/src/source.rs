@@ -95,6 +95,13 @@ fn check_unsafe(krate: &str, place: &str, lines: &[&str], number: usize) -> Opti
     (opens_block && !said).then(|| format!("{place}: unsafe without a SAFETY: line above"))
 }
 
+/// The text before the trailing test module.
+pub(crate) fn without_tests(text: &str) -> &str {
+    let lines: Vec<&str> = text.lines().collect();
+    let tests = lines[..lines_without_tests(&lines)].iter().map(|line| line.len() + 1).sum();
+    text.get(..tests).unwrap_or(text)
+}
+
 /// Number of lines before the trailing test module.
 fn lines_without_tests(lines: &[&str]) -> usize {
     let starts_tests = |pair: &[&str]| {

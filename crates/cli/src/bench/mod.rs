@@ -142,6 +142,6 @@ fn wrong(what: &str) -> Failure {
 
 /// The identity of a bench's program: a hash of its name, parameters and version.
 fn digest(label: &str) -> [u8; 32] {
-    let oracle = RandomOracle::new("cenote 2026 bench program v1", &SessionId([0; 32]));
+    let oracle = RandomOracle::new("cenote 2026 cli bench program v1", &SessionId([0; 32]));
     oracle.bytes(label.as_bytes()).digest()
 }

@@ -205,7 +205,7 @@ impl Server {
         self.running.set(Some(channel.canceller()));
         if cheat {
             // Reports a wrong masked value, and so a wrong result, if nobody looked.
-            channel.deviate(tags::MASKED, 0, Deviation::Flip(0));
+            channel.deviate(tags::REPORT, 0, Deviation::Flip(0));
         }
         let config = SessionConfig {
             backend: Backend::Wrk,

@@ -247,7 +247,7 @@ impl Puppet {
     fn take_report(&mut self, ands: usize) -> Result<Vec<u8>, Fault> {
         match ands {
             0 => Ok(Vec::new()),
-            n => self.channel.recv(tags::MASKED, bits::packed_len(n) + 32),
+            n => self.channel.recv(tags::REPORT, bits::packed_len(n) + 32),
         }
     }
 
@@ -348,7 +348,7 @@ impl Puppet {
         }
         let seed = self.prg.block();
         let report = [masked.as_slice(), &labels.to_bytes(), &seed.to_bytes()].concat();
-        self.channel.send(tags::MASKED, &report)
+        self.channel.send(tags::REPORT, &report)
     }
 
     /// Evaluator: takes the answer to the oldest report without one, and does not look at it.

@@ -80,7 +80,7 @@ impl Symbols for Label {
 impl Sums {
     /// The sums that `coin`, tossed after the batch was sent, asks for.
     pub(super) fn new(session: SessionId, params: &JimuParams, coin: Block) -> Sums {
-        let oracle = RandomOracle::new("cenote 2026 jimu input sums v1", &session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu input sums v1", &session);
         let coins = oracle.blocks(&[coin]).block();
         Sums { session, count: params.input_sums(), coins }
     }
@@ -137,7 +137,7 @@ impl Sums {
 
     /// The hash that shows that the keys of all sums are known.
     pub(super) fn digest(&self, keys: &[Block]) -> [u8; 32] {
-        RandomOracle::new("cenote 2026 jimu input keys v1", &self.session)
+        RandomOracle::new("cenote 2026 engine jimu input keys v1", &self.session)
             .blocks(&[self.coins])
             .blocks(keys)
             .digest()

@@ -43,7 +43,7 @@ pub(super) struct ResultHash {
 impl ResultHash {
     /// The hash over the keys of the active labels.
     pub(super) fn of(&self, masked: &[u8], keys: &[Block]) -> Block {
-        let oracle = RandomOracle::new("cenote 2026 jimu output labels v1", &self.session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu output labels v1", &self.session);
         let mut hash = LinearHash::new(oracle.number(self.number).bytes(masked).block());
         hash.absorb(keys);
         hash.finish()

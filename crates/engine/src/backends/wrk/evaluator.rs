@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
-use super::masks::{Masked, Ready};
-use super::messages::{MaskedReport, TableMessage, mac_hash};
+use super::masks::{Beaver, Ready};
+use super::messages::{Report, TableMessage, mac_hash};
 use super::{AHEAD, Core};
 use crate::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::protocols::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
@@ -19,7 +19,7 @@ pub(super) struct Evaluator {
     /// Label and masked value, as of the last evaluated chunk.
     pub(super) active: Secret<Vec<Active>>,
     pending: Vec<bool>,
-    waiting: Option<Masked>,
+    waiting: Option<Beaver>,
     /// What the garbler must answer for each evaluated chunk, oldest first; nothing for a chunk
     /// without ANDs, which still counts.
     unanswered: VecDeque<Option<Block>>,
@@ -32,11 +32,11 @@ impl Evaluator {
     }
 
     /// Takes a chunk whose f and g this side has sent, and evaluates the one before.
-    pub(super) fn step(&mut self, core: &mut Core, masked: Masked) -> Result<(), Fault> {
+    pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
         // Sent before the evaluation, so that the garbler can garble while this side evaluates.
         core.channel.flush()?;
         self.evaluate_waiting(core)?;
-        self.waiting = Some(masked);
+        self.waiting = Some(beaver);
         Ok(())
     }
 
@@ -60,15 +60,15 @@ impl Evaluator {
     }
 
     fn evaluate_waiting(&mut self, core: &mut Core) -> Result<(), Fault> {
-        let Some(masked) = self.waiting.take() else { return Ok(()) };
-        let n = masked.ands();
+        let Some(beaver) = self.waiting.take() else { return Ok(()) };
+        let n = beaver.ands();
         let ready = {
             // The garbler opens f and g when it records a chunk, before it looks at reports.
-            let peer = core.receive_beaver(&masked)?;
+            let peer = core.receive_beaver(&beaver)?;
             while self.unanswered.len() > AHEAD {
                 self.receive_answer(core)?;
             }
-            core.finish_with(masked, &peer)
+            core.finish_with(beaver, &peer)
         };
         let number = core.next_chunk();
         let mut tables = TableMessage::with_gates(n);
@@ -118,8 +118,8 @@ impl Evaluator {
         let masked = bits::pack(outputs.iter().map(|active| active.masked));
         let labels: Secret<Vec<Block>> = outputs.iter().map(|active| active.label).collect();
         let seed = core.prg.block();
-        let report = MaskedReport::new(&core.session, number, &masked, &labels, seed);
-        core.channel.send(tags::MASKED, &report.encode())?;
+        let report = Report::new(&core.session, number, &masked, &labels, seed);
+        core.channel.send(tags::REPORT, &report.encode())?;
         Ok(mac_hash(seed, terms))
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
-use super::masks::{Masked, Ready};
-use super::messages::{MaskedReport, TableMessage};
+use super::masks::{Beaver, Ready};
+use super::messages::{Report, TableMessage};
 use super::{AHEAD, Core};
 use crate::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::protocols::authenticated_half_gates::{Gate, garble, garbler_term};
@@ -41,11 +41,11 @@ impl Garbler {
     }
 
     /// Garbles a chunk whose f and g this side has sent.
-    pub(super) fn step(&mut self, core: &mut Core, masked: Masked) -> Result<(), Fault> {
+    pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
         while self.unchecked.len() > AHEAD {
             self.check_oldest(core)?;
         }
-        let ready = core.finish_masks(masked)?;
+        let ready = core.finish_masks(beaver)?;
         let number = core.next_chunk();
         let (message, outputs) = self.garble(core, &ready);
         if !outputs.is_empty() {
@@ -92,8 +92,8 @@ impl Garbler {
             self.follow(&garbled.ready, &[], |_| ());
             return Ok(());
         }
-        let report = core.channel.recv(tags::MASKED, MaskedReport::len(n))?;
-        let report = MaskedReport::decode(&report, n)?;
+        let report = core.channel.recv(tags::REPORT, Report::len(n))?;
+        let report = Report::decode(&report, n)?;
         let Garbled { ready, outputs, number } = &mut garbled;
         let report = report.verify(&core.session, *number, core.supply.delta(), outputs)?;
         let mut terms = Secret::new(Vec::with_capacity(n));

@@ -16,7 +16,7 @@ pub(super) struct Masks {
 }
 
 /// A chunk whose masks are known and whose f and g are being opened.
-pub(super) struct Masked {
+pub(super) struct Beaver {
     chunk: Chunk,
     gates: Secret<Vec<Gate>>,
     /// MACs on the own shares of f and g, gate after gate.
@@ -33,7 +33,7 @@ pub(super) struct Ready {
 
 impl Masks {
     /// Walks the chunk once: linear gates move masks, each AND takes a triple and a fresh mask.
-    pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Masked {
+    pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Beaver {
         let n = chunk.ands;
         let mut next = lease.rest().iter();
         let mut gates = Secret::new(Vec::with_capacity(n));
@@ -57,11 +57,11 @@ impl Masks {
                 Kind::Core => unreachable!("this backend records no cores"),
             };
         }
-        Masked { chunk, gates, macs, keys }
+        Beaver { chunk, gates, macs, keys }
     }
 }
 
-impl Masked {
+impl Beaver {
     /// ANDs of the chunk.
     pub(super) fn ands(&self) -> usize {
         self.gates.len()

@@ -59,13 +59,13 @@ impl TableMessage {
 
 /// Evaluator to garbler: the masked values of all AND outputs of a chunk, the hash of its labels, and
 /// the seed of the garbler's answer.
-pub(super) struct MaskedReport<'a> {
+pub(super) struct Report<'a> {
     masked: &'a [u8],
     label_hash: Block,
     seed: Block,
 }
 
-/// A report that passed `wrk.labels`. Only [`MaskedReport::verify`] makes one, and nothing else tells
+/// A report that passed `wrk.labels`. Only [`Report::verify`] makes one, and nothing else tells
 /// the garbler the seed of D_M: an answer before the check does not compile.
 #[must_use = "a verified report is answered"]
 pub(super) struct VerifiedReport<'a> {
@@ -73,7 +73,7 @@ pub(super) struct VerifiedReport<'a> {
     seed: Block,
 }
 
-impl<'a> MaskedReport<'a> {
+impl<'a> Report<'a> {
     pub(super) const fn len(gates: usize) -> usize {
         bits::packed_len(gates) + 32
     }
@@ -85,16 +85,16 @@ impl<'a> MaskedReport<'a> {
         masked: &'a [u8],
         labels: &[Block],
         seed: Block,
-    ) -> MaskedReport<'a> {
-        MaskedReport { masked, label_hash: label_hash(session, chunk, masked, labels), seed }
+    ) -> Report<'a> {
+        Report { masked, label_hash: label_hash(session, chunk, masked, labels), seed }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
         [self.masked, &self.label_hash.to_bytes(), &self.seed.to_bytes()].concat()
     }
 
-    pub(super) fn decode(message: &'a [u8], gates: usize) -> Result<MaskedReport<'a>, Fault> {
-        const BAD: Fault = Fault::Misbehaved("wrk.masked.format");
+    pub(super) fn decode(message: &'a [u8], gates: usize) -> Result<Report<'a>, Fault> {
+        const BAD: Fault = Fault::Misbehaved("wrk.report.format");
         let (masked, rest) = message.split_at_checked(bits::packed_len(gates)).ok_or(BAD)?;
         let (hash, seed) = rest.split_first_chunk::<16>().ok_or(BAD)?;
         let seed: [u8; 16] = seed.try_into().map_err(|_| BAD)?;
@@ -102,7 +102,7 @@ impl<'a> MaskedReport<'a> {
             return Err(BAD);
         }
         let (label_hash, seed) = (Block::from_bytes(*hash), Block::from_bytes(seed));
-        Ok(MaskedReport { masked, label_hash, seed })
+        Ok(Report { masked, label_hash, seed })
     }
 
     /// `wrk.labels`: the evaluator has the labels of the values it reports. `labels` are L_{c,0} of the
@@ -185,11 +185,11 @@ mod tests {
         let active: Vec<Block> =
             (0..11).map(|i| zero[i] ^ delta.times(bits::get(&masked, i))).collect();
         let verdict = |sent: &[u8], chunk| {
-            let report = MaskedReport::decode(sent, 11).expect("format");
+            let report = Report::decode(sent, 11).expect("format");
             report.verify(&session, chunk, delta, &mut zero.clone()).map(|report| report.seed)
         };
         let seed = Block::new(5);
-        let sent = MaskedReport::new(&session, 6, &masked, &active, seed).encode();
+        let sent = Report::new(&session, 6, &masked, &active, seed).encode();
         assert_eq!(verdict(&sent, 6), Ok(seed));
         assert_eq!(verdict(&sent, 7), Err(Fault::Misbehaved("wrk.labels")));
         for bit in (0..11).chain(16..16 + 128) {

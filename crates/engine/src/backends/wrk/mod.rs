@@ -23,7 +23,7 @@
 //! - `opening.mac`: every opened bit \[its use\].
 //! - `wrk.labels`: the reported Lambda are those of the labels \[`wrk.masked`'s answer\].
 //! - `wrk.masked`: every Lambda is right \[any reveal\].
-//! - `wrk.tables.format`, `wrk.masked.format`, `wrk.input.format`: canonical packing \[decoding\].
+//! - `wrk.tables.format`, `wrk.report.format`, `wrk.input.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
 //! values: masked alike. Delta_A: offset of labels, one of each pair is shown; Delta_B: keys are never sent.
@@ -49,7 +49,7 @@ use crate::protocols::gate_hash::GateHash;
 use crate::protocols::opening;
 use crate::supply::Supply;
 use crate::tags;
-use masks::{Masked, Ready};
+use masks::{Beaver, Ready};
 
 /// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
 /// sides go by it, as it fixes which answers come before which tables.
@@ -194,31 +194,31 @@ impl Core {
         self.chunks
     }
 
-    fn send_beaver(&mut self, masked: &Masked) -> Result<(), Fault> {
-        if masked.ands() == 0 {
+    fn send_beaver(&mut self, beaver: &Beaver) -> Result<(), Fault> {
+        if beaver.ands() == 0 {
             return Ok(());
         }
-        let opening = self.supply.openings().open(&masked.macs);
+        let opening = self.supply.openings().open(&beaver.macs);
         self.channel.send(tags::BEAVER_OPEN, &opening)
     }
 
-    fn receive_beaver(&mut self, masked: &Masked) -> Result<Vec<u8>, Fault> {
-        if masked.ands() == 0 {
+    fn receive_beaver(&mut self, beaver: &Beaver) -> Result<Vec<u8>, Fault> {
+        if beaver.ands() == 0 {
             return Ok(Vec::new());
         }
-        let len = opening::message_len(masked.keys.len());
+        let len = opening::message_len(beaver.keys.len());
         let message = self.channel.recv(tags::BEAVER_OPEN, len)?;
         let delta = self.supply.delta();
-        self.supply.openings().verify(&message, &masked.keys, delta)
+        self.supply.openings().verify(&message, &beaver.keys, delta)
     }
 
-    fn finish_with(&self, masked: Masked, peer: &[u8]) -> Ready {
-        masked.finish(peer, self.role, self.supply.delta())
+    fn finish_with(&self, beaver: Beaver, peer: &[u8]) -> Ready {
+        beaver.finish(peer, self.role, self.supply.delta())
     }
 
-    fn finish_masks(&mut self, masked: Masked) -> Result<Ready, Fault> {
-        let peer = self.receive_beaver(&masked)?;
-        Ok(self.finish_with(masked, &peer))
+    fn finish_masks(&mut self, beaver: Beaver) -> Result<Ready, Fault> {
+        let peer = self.receive_beaver(&beaver)?;
+        Ok(self.finish_with(beaver, &peer))
     }
 
     /// Opens this side's bits under `macs` to the peer.

@@ -109,11 +109,11 @@ impl<'s> WrkParty<'s> {
         self.resize();
         let triples = self.core.supply.take_triples(&mut self.core.channel, chunk.ands)?;
         self.core.channel.set_phase(Phase::Online);
-        let masked = self.masks.pass(chunk, triples);
-        self.core.send_beaver(&masked)?;
+        let beaver = self.masks.pass(chunk, triples);
+        self.core.send_beaver(&beaver)?;
         match &mut self.side {
-            Side::Garbler(garbler) => garbler.step(self.core, masked),
-            Side::Evaluator(evaluator) => evaluator.step(self.core, masked),
+            Side::Garbler(garbler) => garbler.step(self.core, beaver),
+            Side::Evaluator(evaluator) => evaluator.step(self.core, beaver),
         }
     }
 

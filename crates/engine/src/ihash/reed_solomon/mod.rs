@@ -101,7 +101,7 @@ pub struct Watch<'a> {
 
 /// The seed of the coefficients by which a code is checked.
 fn check_seeds(session: &SessionId, code: &Code, batch: u64, coin: Block) -> Block {
-    let oracle = RandomOracle::new("cenote 2026 jimu hash check v1", session);
+    let oracle = RandomOracle::new("cenote 2026 engine jimu hash check v1", session);
     oracle.number(code.domain).number(batch).blocks(&[coin]).block()
 }
 

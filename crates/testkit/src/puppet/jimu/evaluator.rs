@@ -362,7 +362,7 @@ impl Evaluator {
             Cheat::StrayResult => message[0] |= 1 << 7,
             _ => {}
         }
-        let oracle = RandomOracle::new("cenote 2026 jimu output labels v1", &self.session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu output labels v1", &self.session);
         let mut hash = LinearHash::new(oracle.number(number).bytes(&message).block());
         hash.absorb(&wires.iter().map(|wire| wire.label.key()).collect::<Vec<Block>>());
         let mut proof = hash.finish();

@@ -231,7 +231,7 @@ impl Garbler {
         let (n, key) = (wires.len(), self.offset.key());
         let message = self.channel.recv(tags::JIMU_RESULT, bits::packed_len(n) + 16)?;
         let (masked, proof) = message.split_at(bits::packed_len(n));
-        let oracle = RandomOracle::new("cenote 2026 jimu output labels v1", &self.session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu output labels v1", &self.session);
         let mut hash = LinearHash::new(oracle.number(number).bytes(masked).block());
         let keys = wires.iter().enumerate();
         let keys: Vec<Block> =

@@ -31,7 +31,7 @@ pub(super) fn add_multiple(sum: &mut [u8], factor: u8, term: &[u8]) {
 
 impl Sums {
     pub(super) fn new(session: SessionId, count: usize, coin: Block) -> Sums {
-        let oracle = RandomOracle::new("cenote 2026 jimu input sums v1", &session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu input sums v1", &session);
         Sums { session, coins: oracle.blocks(&[coin]).block(), count }
     }
 
@@ -50,7 +50,7 @@ impl Sums {
 
     /// The hash over the keys of all sums.
     pub(super) fn digest(&self, keys: &[Block]) -> [u8; 32] {
-        let oracle = RandomOracle::new("cenote 2026 jimu input keys v1", &self.session);
+        let oracle = RandomOracle::new("cenote 2026 engine jimu input keys v1", &self.session);
         oracle.blocks(&[self.coins]).blocks(keys).digest()
     }
 }
