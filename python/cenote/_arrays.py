@@ -8,127 +8,37 @@ from typing import Any
 
 from . import _axes as axes
 from . import _words as words
-from ._arith import public_number
-from ._axes import Part
 from ._convert import as_secret, full
 from ._errors import compile_error
-from ._types import Shape, lanes_of
-from ._values import Index, Secret, View
+from ._places import Place, refuse_mask
+from ._types import lanes_of
+from ._values import Secret, View
 from ._words import W
 
-#: Places apart from each other that are written one by one: each changes the array where it is.
-_FEW_PUTS = 8
 
-
-class _Place:
-    """What an index stands for: places of each axis, as an array of ``shape``."""
-
-    __slots__ = ("listed", "parts", "shape")
-
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
-        #: Whether places are listed one by one: such a part is a copy.
-        self.listed = False
-        self.shape: list[int] = []
-
-
-def _inside(at: int | Index, size: int, axis: int) -> int | Index:
-    low, high = (at.low, at.high) if isinstance(at, Index) else (at, at)
-    if not isinstance(at, Index) and -size <= at < 0:
-        return at + size
-    if low < 0 or high >= size:
-        reach = f"goes from {low} to {high}" if isinstance(at, Index) else f"is {at}"
-        raise compile_error(f"the index {reach}, but axis {axis} has {size} items, numbered from 0")
-    return at
-
-
-def _bounds(part: slice, size: int, axis: int) -> tuple[int | Index, range]:
-    """Where a slice starts, and the places relative to that."""
-    if not isinstance(part.start, Index) and not isinstance(part.stop, Index):
-        for end in (part.start, part.stop, part.step):
-            if isinstance(end, Secret):
-                raise compile_error(
-                    "a slice with secret ends would show its length: shift or choose instead, as in cn.where(mask, array, 0)"
-                )
-        return 0, range(*part.indices(size))
-    start = 0 if part.start is None else part.start
-    gap = (size if part.stop is None else part.stop) - start
-    if isinstance(gap, Index):
-        raise compile_error(
-            "a slice whose length changes with the loop variable: take start and stop a public number apart, as in array[i : i + 4]"
-        )
-    places = range(0, gap, part.step or 1)
-    if len(places) and isinstance(start, Index):
-        _inside(start + places[0], size, axis)
-        _inside(start + places[-1], size, axis)
-    return start, places
-
-
-def _place(shape: Shape, key: Any) -> _Place:
-    keys = list(key) if isinstance(key, tuple) else [key]
-    named = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    if named > len(shape):
-        raise compile_error(f"{named} indices for an array of shape {shape}")
-    if not any(k is Ellipsis for k in keys):
-        keys.append(Ellipsis)
-    spot = [k is Ellipsis for k in keys].index(True)
-    keys[spot : spot + 1] = [slice(None)] * (len(shape) - named)
-    place = _Place()
-    for part in keys:
-        if part is None:
-            place.shape.append(1)
-            continue
-        axis = len(place.parts)
-        chosen = _part(part, shape[axis], axis)
-        place.parts.append(chosen)
-        if isinstance(part, slice) or hasattr(part, "__len__"):
-            place.shape.append(chosen.number)
-            place.listed = place.listed or not isinstance(part, slice)
-    return place
-
-
-def _part(part: Any, size: int, axis: int) -> Part:
-    if isinstance(part, slice):
-        start, places = _bounds(part, size, axis)
-        if not len(places):
-            raise compile_error(f"the slice of axis {axis} is empty: arrays have at least one item")
-        first = places[0]
-        return Part(size, start + first, range(0, places[-1] - first + (1 if places.step > 0 else -1), places.step))
-    if isinstance(part, Index):
-        return Part(size, _inside(part, size, axis), range(1))
-    if isinstance(part, Secret):
-        raise compile_error(
-            "a secret index picks along the first axis, alone: take the row first, as in array[secret][1], or bring the axis to the "
-            "front, as in array.T[secret]"
-        )
-    if hasattr(part, "__len__"):
-        chosen = [_inside(public_number(k, "an index"), size, axis) for k in part]
-        listed = [k for k in chosen if isinstance(k, int)]
-        if not listed:
-            raise compile_error(f"the list of places of axis {axis} is empty: arrays have at least one item")
-        steps = words.progression(listed)
-        return Part(size, 0, listed) if steps is None else Part(size, steps[0], range(0, len(listed) * steps[1], steps[1]))
-    return Part(size, _inside(public_number(part, "an index"), size, axis), range(1))
-
-
-def get_item(x: Secret, key: Any, row: bool = False) -> Secret:
-    """``x[key]``: a view, as NumPy has it; a single word only if it is a field of a ``row``."""
-    if not x.shape:
+def get_item(x: Secret, key: Any, row: int | None = None) -> Secret:
+    """``x[key]``: a view, as NumPy has it; a single word only if it is a field of a ``row``, with so many axes of its table."""
+    if not x.shape and row is None:
         raise compile_error(f"{x.elem} is one word: x.bit(i) gives a bit, x.bits() all of them")
     if isinstance(key, Secret):
+        _refuse_mask(key, "choose, as in cn.where(mask, array, 0), count with cn.sum(mask), or order with cn.sort")
         shape = key.shape + x.shape[1:]
-        if key.shape or not (shape or row):
+        if key.shape or not (shape or row is not None):
             return lookup(x, key)
 
         def put(w: W, new: W) -> W:
             return store(_like(x, w), key, Secret(x.elem, shape, new)).w
 
         return View(x, shape, lambda w: lookup(_like(x, w), key).w, put, key)
-    place = _place(x.shape, key)
-    shape = tuple(place.shape)
-    if place.listed or not (shape or row):
-        return Secret(x.elem, shape, _read(x.w, place.parts))
-    return View(x, shape, lambda w: _read(w, place.parts), lambda w, new: _written(w, place.parts, new), key)
+    place = Place(x.shape, key, row)
+    if place.listed or not (place.shape or row is not None):
+        return Secret(x.elem, place.shape, place.read(x.w))
+    return View(x, place.shape, place.read, place.written, key)
+
+
+def _refuse_mask(key: Secret, remedy: str) -> None:
+    if key.elem.kind == "bool":
+        refuse_mask(key, remedy)
 
 
 def _like(x: Secret, w: W) -> Secret:
@@ -136,44 +46,18 @@ def _like(x: Secret, w: W) -> Secret:
     return Secret(x.elem, x.shape, w)
 
 
-def _read(w: W, parts: list[Part]) -> W:
-    flat = axes.flat(parts)
-    if flat is not None:
-        return words.take(w, *flat)
-    few = axes.few(parts)
-    if few is not None:
-        return words.gather(w, few)
-    outer = 1
-    for part in parts:
-        w = axes.taken(w, outer, part)
-        outer *= part.number
-    return w
-
-
-def set_item(x: Secret, key: Any, value: Any) -> W:
+def set_item(x: Secret, key: Any, value: Any, row: int | None = None) -> W:
     """The words of ``x`` after ``x[key] = value``."""
     if not x.shape:
         raise compile_error(f"{x.elem} is one word: assign to the variable instead")
     if isinstance(key, Secret):
+        _refuse_mask(key, "choose, as in array[:] = cn.where(mask, new, array)")
         return store(x, key, value).w
-    place = _place(x.shape, key)
-    new = full(as_secret(value, x.elem, "assignment"), tuple(place.shape))
-    if new.lanes != lanes_of(tuple(place.shape)):
-        raise compile_error(f"{new.lanes} items for {lanes_of(tuple(place.shape))} places of shape {tuple(place.shape)}")
-    return _written(x.w, place.parts, new)
-
-
-def _written(w: W, parts: list[Part], new: W) -> W:
-    """``w`` with ``new`` in these places."""
-    flat = axes.flat(parts)
-    if flat is None or (flat[2] != 1 and flat[1] > _FEW_PUTS):
-        return axes.written(w, 1, parts, new)
-    (start, terms), count, stride = flat
-    if stride == 1:
-        return words.put(w, (start, terms), new)
-    for k in range(count):
-        w = words.put(w, (start + k * stride, terms), words.take(new, (k, ()), 1))
-    return w
+    place = Place(x.shape, key, row)
+    new = full(as_secret(value, x.elem, "assignment"), place.shape)
+    if new.lanes != lanes_of(place.shape):
+        raise compile_error(f"{new.lanes} items for {lanes_of(place.shape)} places of shape {place.shape}")
+    return place.written(x.w, new)
 
 
 # ---- secret places ----------------------------------------------------------------------------------------------------------------

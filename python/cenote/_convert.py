@@ -39,7 +39,7 @@ def number(value: Any, of: Scalar) -> int:
     """One plain value in units of the last place of ``of``; raises :class:`BadValue`."""
     if value is None:
         raise BadValue("a missing value")
-    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+    if is_truth(value):
         if of.kind != "bool":
             raise BadValue(f"is a truth value; {of} takes {'numbers' if of.kind == 'fixed' else 'whole numbers'}", shown=str(value))
         return int(value)
@@ -52,6 +52,11 @@ def number(value: Any, of: Scalar) -> int:
     except (AttributeError, TypeError):
         whole = _whole(value, of)
     return _in_range(whole, value, of)
+
+
+def is_truth(value: Any) -> bool:
+    """Whether it is a truth value of Python or NumPy."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
 
 
 def _is_nan(value: Any) -> bool:
@@ -88,7 +93,8 @@ def _in_range(whole: int, value: Any, of: Scalar) -> int:
     return whole
 
 
-def _is_sequence(value: Any) -> bool:
+def is_sequence(value: Any) -> bool:
+    """Whether it has items, by number: a list, a NumPy array; no text."""
     if isinstance(value, (str, bytes, dict)):
         return False
     return isinstance(value, (Sequence, range)) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
@@ -99,7 +105,7 @@ def shape_of(value: Any) -> Shape:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return shape
-    if not _is_sequence(value):
+    if not is_sequence(value):
         return ()
     return (len(value), *(shape_of(value[0]) if len(value) else ()))
 
@@ -130,7 +136,7 @@ def _fast(value: Any, shape: Shape, of: Scalar) -> list[int] | None:
 
 def _flatten(value: Any, shape: Shape, of: Scalar, add: Callable[[int], None], at: tuple[int, ...]) -> None:
     if not shape:
-        if _is_sequence(value) and shape_of(value) != ():
+        if is_sequence(value) and shape_of(value) != ():
             raise BadValue(f"a list, where one {of} is expected", at)
         try:
             add(number(value, of))
@@ -139,7 +145,7 @@ def _flatten(value: Any, shape: Shape, of: Scalar, add: Callable[[int], None], a
         return
     if value is None:
         raise BadValue("a missing value", at)
-    if not _is_sequence(value):
+    if not is_sequence(value):
         raise BadValue(f"is no list of {shape[0]}", at, repr(value))
     if len(value) != shape[0]:
         raise BadValue(f"{len(value)} items, where {shape[0]} are expected", at)

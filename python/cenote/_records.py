@@ -206,13 +206,25 @@ class RecordValue:
     def __getitem__(self, key: Any) -> RecordValue:
         from ._arrays import get_item
 
-        return self.each(lambda field: get_item(field, key, row=True))
+        axes = self._axes()
+        return self.each(lambda field: get_item(field, key, axes))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, RecordValue) or value.type is not self.type:
             raise compile_error(f"a row of this table is a {self.type.__name__}")
+        from ._arrays import set_item
+
+        axes = self._axes()
         for mine, other in zip(self.leaves(), value.leaves()):
-            mine[key] = other
+            mine.write(set_item(mine, key, other, axes))
+
+    def _axes(self) -> int:
+        """How many axes the table has, before those of its fields."""
+        own = leaves(self.type)[0][2]
+        axes = self.leaves()[0].ndim - len(own)
+        if not axes:
+            raise compile_error(f"this is one {self.type.__name__} and has no rows: it has the fields {', '.join(self._fields)}")
+        return axes
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, RecordValue) or other.type is not self.type:
