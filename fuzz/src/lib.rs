@@ -35,7 +35,7 @@ use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
 use cenote_pool::params::{Code, hash_codes};
 use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
-use cenote_program::{Input, Kind, Module, Shape, Stats};
+use cenote_program::{Column, CsvFile, Input, Kind, Module, Shape, Stats};
 
 /// A target by its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
@@ -114,7 +114,6 @@ pub fn bristol_stream(data: &[u8]) {
 /// read is shown as a text that reads alike.
 pub fn values(data: &[u8]) {
     let [kind, width, lanes, rest @ ..] = data else { return };
-    let Ok(text) = std::str::from_utf8(rest) else { return };
     let (width, lanes) = (u32::from(*width) % 200 + 1, u32::from(*lanes) % 5 + 1);
     let (kind, width) = match kind % 5 {
         0 => (Kind::Bits, width),
@@ -123,6 +122,8 @@ pub fn values(data: &[u8]) {
         3 => (Kind::Int, width),
         _ => (Kind::Fixed { fraction: width / 2 }, width),
     };
+    csv(rest, kind, width);
+    let Ok(text) = std::str::from_utf8(rest) else { return };
     let shape = Shape::vector(lanes, width);
     let input = Input { name: "x".to_owned(), owner: Owner::Garbler, kind, shape };
     match input.parse(text) {
@@ -136,6 +137,20 @@ pub fn values(data: &[u8]) {
     }
     if let Ok(bits) = value_from_hex("x", shape.bits(), text) {
         assert_eq!(value_from_hex("x", bits.len(), &hex_from_bits(&bits)), Ok(bits));
+    }
+}
+
+/// The text as a CSV file with one column: what is wrong is on one of its lines.
+fn csv(text: &[u8], kind: Kind, width: u32) {
+    let column = Column { name: "x".to_owned(), kind, width };
+    let read =
+        CsvFile::read(text).and_then(|file| Ok((file.lines().len(), file.columns(&[column])?)));
+    match read {
+        Ok((rows, columns)) => assert_eq!(columns[0].len(), rows * width as usize),
+        Err(error) => {
+            let lines = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+            assert!((1..=lines).contains(&error.line) && !error.what.is_empty(), "{error}");
+        }
     }
 }
 

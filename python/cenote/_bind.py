@@ -1,4 +1,4 @@
-"""Values that users give for inputs, as words; data frames and Arrow tables as columns of a table of records.
+"""Values that users give for inputs, as words; data frames, Arrow tables and CSV files as columns of a table of records.
 
 Whatever does not fit is refused before anything runs, with the input, the column and the row.
 """
@@ -6,10 +6,13 @@ Whatever does not fit is refused before anything runs, with the input, the colum
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from . import _native
 from ._convert import BadValue, flatten, shape_of
 from ._errors import InputError
+from ._packing import unpack
 from ._records import Record, field_types, leaves
 from ._types import ArrayType, Scalar, Shape, lanes_of, type_name
 
@@ -18,12 +21,33 @@ _MISSING = ("NAType", "NaTType")
 
 def encode(value: Any, of: Any, name: str) -> list[list[int]]:
     """The numbers of each leaf of a type, for the input ``name``."""
+    if isinstance(value, Path):
+        return _file(value, of, name)
     if isinstance(of, ArrayType) and not isinstance(of.item, Scalar):
         return _table(value, of, name)
     if isinstance(of, type) and issubclass(of, Record):
         return _record(value, of, name)
     elem, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
     return [_column(value, elem, shape, f"input `{name}`", f"input `{name}`")]
+
+
+def _file(path: Path, of: Any, name: str) -> list[list[int]]:
+    """A CSV file: a column for each leaf of a record, or one for words."""
+    rows, item = (of.shape, of.item) if isinstance(of, ArrayType) else ((1,), of)
+    fields = [(field or name, elem, shape) for field, elem, shape in leaves(item)]
+    if len(rows) != 1 or any(shape for _, _, shape in fields):
+        raise InputError(f"input `{name}` is {type_name(of)}: a CSV file has one number in each place of a table; read it yourself, and give arrays")
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"input `{name}`: {path}: {error.strerror}") from None
+    try:
+        found, columns = _native.read_csv(text, [(field, elem.kind, elem.frac, elem.width) for field, elem, _ in fields])
+    except ValueError as error:
+        raise InputError(f"input `{name}`: {path}:{error}") from None
+    if found != rows[0]:
+        raise InputError(f"input `{name}`: {path} has {found} rows, the program takes {rows[0]}")
+    return [unpack(column, elem.width, elem.signed) for column, (_, elem, _) in zip(columns, fields)]
 
 
 def _column(value: Any, elem: Scalar, shape: Shape, what: str, column: str) -> list[int]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, final
 
-__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "check_limits", "price", "run_party"]
+__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "check_limits", "price", "read_csv", "run_party"]
 
 __version__: str
 
@@ -95,3 +95,4 @@ def price(
     machine: str | os.PathLike[str] | None,
 ) -> dict[str, Any]: ...
 def check_limits(program: Program, backend: str, pool: int | None, rho: int, muxcore: bool, changed: dict[str, float]) -> None: ...
+def read_csv(text: bytes, columns: Sequence[tuple[str, str, int, int]]) -> tuple[int, list[bytes]]: ...

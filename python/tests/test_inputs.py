@@ -284,3 +284,60 @@ def test_arguments_are_checked():
         twice.compile().simulate(x=[[1, 2], [3, 4]])
     with pytest.raises(cn.InputError, match="has no input z; it takes x, y"):
         twice.compile().simulate(x=0, y=0, z=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pd.DataFrame(COLUMNS).to_csv(index=False),
+        pd.DataFrame({**COLUMNS, "customer": [1.0, 2.0, 1.0]}).to_csv(index=False, lineterminator="\r\n"),
+        pd.DataFrame(COLUMNS)[["refund", "amount", "customer"]].to_csv(index=False, quoting=1),
+        pl.DataFrame(COLUMNS).write_csv(),
+        pl.DataFrame(COLUMNS).write_csv(include_header=False),
+        "\ufeffcustomer,amount,refund\r\n1,1.5,FALSE\r\n2,2,FALSE\r\n1,4.25,FALSE\r\n\r\n",
+        "customer,amount,refund\n1e0,15e-1,0\n2.0,2E+00,0\n0x1,4.25,0\n",
+    ],
+)
+def test_csv_files_are_tables(text, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text(text, encoding="utf-8", newline="")
+    assert spent(file, 1) == 5.75
+    assert spent.simulate(rows=file, who=2).value == 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("customer,amount,refund\n1,1,0\n1,s3cret,0\n1,1,0\n", "rows.csv:3: column 2 (`amount`): no fixed.8 b24"),
+        ("customer,amount,refund\n1,1,0\n1,1\n1,1,0\n", "rows.csv:3: 2 cells, line 1 has 3"),
+        ("customer;amount;refund\n1;1,5;0\n", "rows.csv:1: semicolons between cells"),
+        (pd.DataFrame(COLUMNS).to_csv(), "rows.csv:1: column 1 has no name: leave it out, as pandas does with to_csv(.., index=False)"),
+        ("customer,amount,refund\n1,1,0\n", "rows.csv has 1 rows, the program takes 3"),
+    ],
+)
+def test_csv_files_that_do_not_fit_are_refused(text, message, tmp_path, monkeypatch):
+    file = tmp_path / "rows.csv"
+    file.write_text(text, encoding="utf-8", newline="")
+    with pytest.raises(cn.InputError) as caught:
+        spent(file, 1)
+    assert "s3cret" not in str(caught.value)
+    refused(file, message, monkeypatch)
+
+
+def test_csv_files_of_other_shapes(tmp_path):
+    file = tmp_path / "v.csv"
+    file.write_text("v\n-5\n6.0\n")
+    assert matrix([[1, 2], [3, 4]], file) == ([[1, 2], [3, 4]], [-5, 6])
+    file.write_text("1.27\n")
+    assert twice([[1, 2], [3, 4]], file)[1] == 1.25
+    with pytest.raises(cn.InputError, match="a CSV file has one number in each place of a table"):
+        matrix(file, [1, 2])
+    with pytest.raises(cn.InputError, match=re.escape("input `v`: no.csv: No such file or directory")):
+        matrix([[1, 2], [3, 4]], tmp_path.relative_to(tmp_path) / "no.csv")
+
+
+def test_halves_are_rounded_alike_in_files_and_in_values(tmp_path):
+    file = tmp_path / "y.csv"
+    for y in ("0.03125", "0.09375", "-0.15625", "0.21875", "3e-05"):
+        file.write_text(y)
+        assert twice([[1, 2], [3, 4]], file) == twice([[1, 2], [3, 4]], float(y)) == twice([[1, 2], [3, 4]], Decimal(y))

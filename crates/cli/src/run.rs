@@ -21,7 +21,8 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let computation = Computation::read(&args.file)?;
     let security = args.security.chosen()?;
     let ports = computation.ports();
-    let given = values::in_order(&ports, &args.inputs, "the program")?;
+    let inputs = values::from_files(&ports, &args.inputs)?;
+    let given = values::in_order(&ports, &inputs, "the program")?;
     let named: Vec<Option<Role>> = given.iter().map(|input| input.owner).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
     let owners = signature.owners();

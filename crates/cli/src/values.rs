@@ -6,7 +6,7 @@ use std::io::Read;
 
 use cenote_circuit::{HexError, Owner, Receiver, Signature, value_from_hex};
 use cenote_engine::{Receivers, Role};
-use cenote_program::{Input, ValueError};
+use cenote_program::{Column, CsvFile, Input, Shape};
 
 use crate::exit::Failure;
 
@@ -115,21 +115,64 @@ fn place(text: &str, part: &str, position: usize) -> (usize, usize) {
 /// has none.
 fn named_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
     let Some(typed) = &port.typed else { return hex_bits(port, text) };
-    let shape = typed.shape;
-    let most = u64::from(shape.lanes) * (u64::from(shape.width) + ROW);
-    let file = text.strip_prefix('@');
-    let content = content(text, most, "one value a line")?;
-    let value = if file.is_some() { content.trim() } else { &content };
-    typed.parse(value).map_err(|error| match (file, error) {
-        (Some(file), ValueError { port, row: Some(row), what }) => {
-            // The first row is the first line that is not blank.
-            let blank = content.len() - content.trim_start().len();
-            let row = row + content[..blank].matches('\n').count();
-            Failure::bad_input(format!("{file}:{row}:1: --input `{port}`: {what}"))
+    typed.parse(text).map_err(|error| Failure::bad_input(format!("--input {error}")))
+}
+
+/// The values, with numbers in place of `NAME=@FILE`: the file is a column of the port `NAME`, or a table
+/// with a column for each port `NAME.COLUMN`.
+pub(crate) fn from_files(ports: &[Port], given: &[Given]) -> Result<Vec<Given>, Failure> {
+    let mut values = Vec::new();
+    for value in given {
+        let file = value.text.strip_prefix('@');
+        let columns = value.name.as_deref().map_or(Vec::new(), |name| columns_of(ports, name));
+        match file {
+            Some(file) if !columns.is_empty() => values.extend(from_file(file, &columns)?),
+            _ => values.push(value.clone()),
         }
-        (Some(file), error) => Failure::bad_input(format!("{file}: --input {error}")),
-        (None, error) => Failure::bad_input(format!("--input {error}")),
-    })
+    }
+    Ok(values)
+}
+
+/// The ports with a kind that a name means, each with the name of its column.
+fn columns_of<'p>(ports: &'p [Port], name: &str) -> Vec<(&'p Input, &'p str)> {
+    let column = |port: &'p Input| match port.name.strip_prefix(name)? {
+        "" => Some((port, port.name.as_str())),
+        rest => Some((port, rest.strip_prefix('.')?)),
+    };
+    ports.iter().filter_map(|port| column(port.typed.as_ref()?)).collect()
+}
+
+/// The values of ports from the columns of a file.
+fn from_file(file: &str, columns: &[(&Input, &str)]) -> Result<Vec<Given>, Failure> {
+    let given = |port: &Input, text| Given { owner: None, name: Some(port.name.clone()), text };
+    let cell = |port: &Input| u64::from(port.shape.width) + ROW;
+    let most = columns.iter().map(|(port, _)| cell(port) * (u64::from(port.shape.lanes) + 1)).sum();
+    let text = content(&format!("@{file}"), most, "one value a line, or CSV")?;
+    if let [(port, _)] = columns
+        && port.shape.lanes > 1
+        && !text.trim().contains('\n')
+    {
+        // No column, but a value as it would stand in the arguments.
+        return Ok(vec![given(port, text.trim().to_owned())]);
+    }
+    let wanted = columns.iter().map(|(port, name)| Column {
+        name: (*name).to_owned(),
+        kind: port.kind,
+        width: port.shape.width,
+    });
+    let read = CsvFile::read(text.as_bytes())
+        .and_then(|csv| Ok((csv.columns(&wanted.collect::<Vec<_>>())?, csv.lines().len())));
+    let (found, rows) = read.map_err(|error| Failure::bad_input(format!("{file}:{error}")))?;
+    let value = |((port, _), bits): (&(&Input, &str), Vec<bool>)| {
+        let Shape { lanes, width } = port.shape;
+        if rows != lanes as usize {
+            let what = format!("{file}: `{}` takes {lanes} rows, the file has {rows}", port.name);
+            return Err(Failure::bad_input(what));
+        }
+        let words = bits.chunks(width as usize).map(|word| port.kind.show_word(word));
+        Ok(given(port, words.collect::<Vec<_>>().join(",")))
+    };
+    columns.iter().zip(found).map(value).collect()
 }
 
 /// The value that was given for each of `ports`, by their names or, for the rest, in order.
@@ -191,7 +234,8 @@ pub(crate) fn all_bits(
     given: &[Given],
     who: &str,
 ) -> Result<Vec<Vec<bool>>, Failure> {
-    let placed = in_order(ports, given, who)?;
+    let given = from_files(ports, given)?;
+    let placed = in_order(ports, &given, who)?;
     ports.iter().zip(placed).map(|(port, value)| bits(port, value)).collect()
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use common::{cenote, write};
+use common::{PURCHASES, cenote, write};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -144,6 +144,8 @@ impl Scene {
             ("millionaires.cenote", MILLIONAIRES),
             ("edit.cenote", MILLIONAIRES),
             ("salaries.txt", SALARIES),
+            ("spent.cenote", PURCHASES),
+            ("purchases.csv", "amount,customer\r\n1.5,7.0\r\n3e-05,8\r\n-0.25,7\r\n"),
             ("richer.garble.rs", GARBLE),
             ("toggle.blif", TOGGLE),
             ("column.txt", "7\n"),

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{ADDER, Said, parties, run, write};
+use common::{ADDER, PURCHASES, Said, parties, run, write};
 use tempfile::TempDir;
 
 const SALARIES: &str = "cenote 1
@@ -82,7 +82,10 @@ fn values_are_refused_by_name_row_and_range() {
             INPUTS.replace("x=1200", "x=40000"),
             "`x`, row 1 (the first is row 1): out of range: int b16",
         ),
-        (INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}")), "column.txt:2:1: --input `x`"),
+        (
+            INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}")),
+            "column.txt:2: column 1 (`x`): out of range: int b16",
+        ),
         (INPUTS.replace(",0x10", ""), "`x`: 3 values are needed, 2 were given"),
         (INPUTS.replace("rate=-1.5", "rate=much"), "`rate`: no fixed.4 b12"),
         (INPUTS.replace("y=", "z="), "no input `z` to give; inputs: x, y, rate, bonus"),
@@ -101,8 +104,35 @@ fn values_are_refused_by_name_row_and_range() {
         assert!(got.error(2).contains(said), "{wrong}: {got:?}");
     }
     let good = INPUTS.replace("x=1200,-3,0x10", &format!("x=@{column}"));
-    write(dir.path(), "column.txt", "1200\n-3\n16\n");
-    told(&run(&format!("program eval {} {good}", file.display())));
+    for column in ["1200\n-3\n16\n", "\u{feff}x\r\n1.2e3\r\n-3.0\r\n\"16\"\r\n\r\n", "1200,-3,0x10"]
+    {
+        write(dir.path(), "column.txt", column);
+        told(&run(&format!("program eval {} {good}", file.display())));
+    }
+    write(dir.path(), "column.txt", "x\n1200\n-3\n");
+    let got = run(&format!("program eval {} {good}", file.display()));
+    assert!(got.error(2).contains("column.txt: `x` takes 3 rows, the file has 2"), "{got:?}");
+}
+
+#[test]
+fn a_table_is_one_input() {
+    let dir = TempDir::new().expect("a directory");
+    let program = write(dir.path(), "spent.txt", PURCHASES).display().to_string();
+    let table = |text: &str| {
+        let file = write(dir.path(), "rows.csv", text).display().to_string();
+        run(&format!("run {program} --backend plain --input rows=@{file} --input who=7"))
+    };
+    let said = table("amount,customer\r\n1.5,7.0\r\n3e-05,8\r\n-0.25,7\r\n");
+    assert_eq!(said.json["values"]["spent"], 1.25, "{said:?}");
+    for (text, wrong) in [
+        ("amount,customer\n1,7\n1,70000\n1,7\n", ":3: column 2 (`customer`): out of range"),
+        ("amount\n1\n1\n1\n", ":1: no column `customer`; the columns are customer, amount"),
+        ("7,1\n7,1\n7\n", ":3: 1 cells, line 1 has 2"),
+        ("7,1\n7,1\n", ": `rows.customer` takes 3 rows, the file has 2"),
+    ] {
+        let said = table(text);
+        assert!(said.error(2).contains(&format!("rows.csv{wrong}")), "{said:?}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod apply;
 mod binary;
 mod builder;
 mod constants;
+mod csv_file;
 mod cycles;
 mod division;
 mod each_lane;
@@ -35,6 +36,7 @@ mod wiring;
 
 pub use binary::{BinaryError, MAGIC};
 pub use builder::{BuildError, Builder};
+pub use csv_file::{Column, CsvError, CsvFile};
 pub use module::{Block, Function, Input, Module, Output, Statement};
 pub use op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
 pub use optimise::{FunctionReport, OptimiseReport};

@@ -31,8 +31,8 @@ impl fmt::Display for ValueError {
 
 impl Input {
     /// The bits of a value, lane by lane, least significant first: one number for each lane, between
-    /// commas or on lines of their own. Numbers are decimal, or hexadecimal after `0x`; lanes of one
-    /// bit may also stand as digits side by side.
+    /// commas or on lines of their own. Numbers are decimal, with a point and an exponent if need be, or
+    /// hexadecimal after `0x`; lanes of one bit may also stand as digits side by side.
     ///
     /// # Errors
     /// Another number of rows; a row that is no number or out of range.
@@ -82,11 +82,15 @@ impl Kind {
     /// # Errors
     /// What is wrong with the text, and what is taken; not the text, which may be a secret.
     pub fn parse_word(self, width: u32, text: &str) -> Result<Vec<bool>, String> {
-        let number = match (self, text) {
-            (Kind::Bool, "true" | "1") => Some(BigInt::from(1)),
-            (Kind::Bool, "false" | "0") => Some(BigInt::ZERO),
-            (Kind::Bool, _) => None,
-            (Kind::Fixed { fraction }, _) => fixed(text, fraction, width),
+        let truth = |word: &str| text.eq_ignore_ascii_case(word);
+        if text.is_empty() || truth("nan") {
+            return Err(format!("a missing value: {}", self.taken(width)));
+        }
+        let number = match self {
+            Kind::Bool if truth("true") => Some(BigInt::from(1)),
+            Kind::Bool if truth("false") => Some(BigInt::ZERO),
+            Kind::Bool => whole(text, width).filter(|number| number.magnitude().bits() <= 1),
+            Kind::Fixed { fraction } => fixed(text, fraction, width),
             _ => whole(text, width),
         };
         let number = number.ok_or_else(|| format!("no {}", self.taken(width)))?;
@@ -160,42 +164,66 @@ fn unsigned(bits: &[bool]) -> BigUint {
     BigUint::from_radix_le(&digits, 2).unwrap_or_default()
 }
 
-/// A decimal number, or `0x` and hexadecimal digits.
+/// A decimal number without a fraction, or `0x` and hexadecimal digits.
 fn whole(text: &str, width: u32) -> Option<BigInt> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
+    let (negative, digits) = signed(text);
+    let magnitude = match digits.strip_prefix("0x") {
+        Some(hex) => hexadecimal(hex, width)?,
+        None => {
+            let (dividend, divisor) = ratio(digits)?;
+            (&dividend % &divisor == BigUint::ZERO).then(|| dividend / divisor)?
+        }
     };
-    let (digits, radix) = match digits.strip_prefix("0x") {
-        Some(hex) => (hex, 16),
-        None => (digits, 10),
-    };
-    // Decimal digits take quadratic time; nobody writes wide words so.
-    let most = if radix == 16 { width as usize / 4 + 64 } else { MAX_NUMBER as usize };
-    if digits.len() > most || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return None;
-    }
-    let number = BigInt::parse_bytes(digits.as_bytes(), radix)?;
-    Some(if negative { -number } else { number })
+    Some(with_sign(negative, magnitude))
 }
 
-/// A decimal number with a point, times 2^`fraction`, rounded to the nearest, halves away from zero.
+/// A decimal number times 2^`fraction`, rounded to the nearest whole number, halves to the even one.
 fn fixed(text: &str, fraction: u32, width: u32) -> Option<BigInt> {
-    if text.contains("0x") {
+    let (negative, digits) = signed(text);
+    let (dividend, divisor) = ratio(digits).filter(|_| width <= MAX_NUMBER)?;
+    let dividend = dividend << fraction;
+    let (below, rest) = (&dividend / &divisor, (dividend % &divisor) << 1u32);
+    let up = rest > divisor || (rest == divisor && below.bit(0));
+    Some(with_sign(negative, below + u32::from(up)))
+}
+
+/// Whether a text reads as a number of any kind.
+pub(crate) fn is_number(text: &str) -> bool {
+    let digits = signed(text).1;
+    digits.starts_with("0x") || ratio(digits).is_some()
+}
+
+fn signed(text: &str) -> (bool, &str) {
+    text.strip_prefix('-').map_or((false, text), |digits| (true, digits))
+}
+
+fn with_sign(negative: bool, magnitude: BigUint) -> BigInt {
+    BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
+}
+
+fn hexadecimal(digits: &str, width: u32) -> Option<BigUint> {
+    let short = digits.len() <= width as usize / 4 + 64;
+    (short && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+        .then(|| BigUint::parse_bytes(digits.as_bytes(), 16))
+        .flatten()
+}
+
+/// A decimal number without a sign as dividend and divisor: digits, perhaps a point, perhaps an
+/// exponent, as in `5000000.0`, `3e-05` and `1E+06`.
+fn ratio(text: &str) -> Option<(BigUint, BigUint)> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (before, after) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{before}{after}");
+    // Decimal digits take quadratic time; nobody writes wide words so.
+    if digits.len() > MAX_NUMBER as usize || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    let (before, after) = text.split_once('.').unwrap_or((text, ""));
-    let digits = before.trim_start_matches('-').len() + after.len();
-    let most = MAX_NUMBER as usize;
-    if digits > most || width > MAX_NUMBER || !after.chars().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let number = whole(&format!("{before}{after}"), width)?;
-    let negative = number.sign() == Sign::Minus;
-    let ten = BigUint::from(10u32).pow(after.len() as u32);
-    let scaled: BigUint = (number.magnitude() << (fraction + 1)) / ten;
-    let rounded = BigInt::from((scaled + 1u32) >> 1);
-    Some(if negative { -rounded } else { rounded })
+    let number = BigUint::parse_bytes(digits.as_bytes(), 10)?;
+    let shift: i32 =
+        exponent.parse().ok().filter(|shift: &i32| shift.unsigned_abs() <= MAX_NUMBER)?;
+    let places = shift - after.len() as i32;
+    let power = BigUint::from(10u32).pow(places.unsigned_abs());
+    Some(if places < 0 { (number, power) } else { (number * power, BigUint::from(1u32)) })
 }
 
 /// `number` / 2^`fraction`, exactly.
@@ -237,10 +265,30 @@ mod tests {
             (Kind::Bits, 12, "0xabc", 0xabc),
             (fixed, 8, "1.5", 24),
             (fixed, 8, "-1.5", 256 - 24),
-            (fixed, 8, "-0.03125", 255),
+            (fixed, 8, "-0.04", 255),
+            (fixed, 8, "-0.03125", 0),
             (fixed, 8, "-0.03", 0),
             (fixed, 8, ".5", 8),
             (fixed, 8, "3", 48),
+            // Halves go to the even one, as Python's `round` has it.
+            (fixed, 8, "0.03125", 0),
+            (fixed, 8, "0.09375", 2),
+            (fixed, 8, "0.15625", 2),
+            (fixed, 8, "0.031250000000000000000001", 1),
+            (fixed, 8, "-0.09375", 256 - 2),
+            (fixed, 8, "3e-05", 0),
+            (fixed, 8, "62.5e-3", 1),
+            (fixed, 8, "0.5E+1", 80),
+            (Kind::UInt, 32, "5000000.0", 5_000_000),
+            (Kind::UInt, 32, "5e6", 5_000_000),
+            (Kind::UInt, 32, "1.25E+02", 125),
+            (Kind::UInt, 32, "500e-2", 5),
+            (Kind::UInt, 64, "18446744073709551615.000", u128::from(u64::MAX)),
+            (Kind::Int, 8, "-1.0", 255),
+            (Kind::UInt, 12, "0x1e5", 0x1e5),
+            (Kind::Bool, 1, "TRUE", 1),
+            (Kind::Bool, 1, "False", 0),
+            (Kind::Bool, 1, "1.0", 1),
         ] {
             assert_eq!(parsed(kind, width, text), Ok(value), "{kind} {width} {text}");
         }
@@ -256,6 +304,14 @@ mod tests {
             (Kind::Int, 8, "1.5", "`x`: no int b8: -128 to 127"),
             (Kind::Bool, 1, "2", "`x`: no truth value: use true or false"),
             (fixed, 8, "8", "`x`: out of range: fixed.4 b8: -8 to 7.9375"),
+            (Kind::UInt, 8, "12.5e0", "`x`: no uint b8: 0 to 255"),
+            (Kind::UInt, 8, "1e99", "`x`: out of range: uint b8: 0 to 255"),
+            (Kind::UInt, 8, "1e99999999", "`x`: no uint b8: 0 to 255"),
+            (Kind::UInt, 8, "e5", "`x`: no uint b8: 0 to 255"),
+            (Kind::UInt, 8, "1e", "`x`: no uint b8: 0 to 255"),
+            (Kind::UInt, 8, "1e1.5", "`x`: no uint b8: 0 to 255"),
+            (Kind::UInt, 8, "nan", "`x`: a missing value: uint b8: 0 to 255"),
+            (fixed, 8, "7.96875", "`x`: out of range: fixed.4 b8: -8 to 7.9375"),
             (fixed, 8, "1.-5", "`x`: no fixed.4 b8: -8 to 7.9375"),
             (fixed, 8, "", "`x`: 1 values are needed, 0 were given"),
             (Kind::UInt, 8, "1,2", "`x`: 1 values are needed, 2 were given"),

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 mod builder;
+mod csv;
 mod party;
 mod ports;
 mod price;
@@ -38,6 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<party::Connection>()?;
     module.add_class::<party::Progress>()?;
     module.add_function(wrap_pyfunction!(party::run_party, module)?)?;
+    module.add_function(wrap_pyfunction!(csv::read_csv, module)?)?;
     module.add_function(wrap_pyfunction!(price::price, module)?)?;
     module.add_function(wrap_pyfunction!(price::check_limits, module)?)?;
     Ok(())

@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use cenote_circuit::value_of;
 use cenote_engine::Fault;
+use cenote_program::{Column, CsvError, CsvFile, Kind};
 
+/// The name of the column of customers.
+const CUSTOMER: &str = "customer";
 /// Quarters of a table.
 pub(crate) const QUARTERS: usize = 6;
 /// Bits of a customer number.
@@ -66,41 +70,7 @@ impl Table {
     /// # Errors
     /// As [`Table::load`].
     pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Table, Fault> {
-        let bad = |line: u64, what: String| Fault::Misuse(format!("{name}:{line}: {what}"));
-        let mut reader =
-            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
-        let mut quarters = None;
-        let mut rows: Vec<Row> = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| {
-                let line = error.position().map_or(1, csv::Position::line);
-                bad(line, "not UTF-8 text; save the file as UTF-8".into())
-            })?;
-            let line = record.position().map_or(1, csv::Position::line);
-            if quarters.is_none() {
-                quarters = Some(header(&record).map_err(|what| bad(line, what))?);
-                continue;
-            }
-            let row = row(&record).map_err(|what| bad(line, what))?;
-            if let Some(last) = rows.last().filter(|last| last.customer >= row.customer) {
-                return Err(bad(
-                    line,
-                    format!(
-                        "customer {} follows {}; sort by customer, one row each",
-                        row.customer, last.customer
-                    ),
-                ));
-            }
-            if rows.len() == MAX_ROWS {
-                return Err(bad(line, format!("more than {MAX_ROWS} rows; take fewer")));
-            }
-            rows.push(row);
-        }
-        let quarters = quarters.ok_or_else(|| bad(1, header_remedy("the file is empty")))?;
-        if rows.is_empty() {
-            return Err(bad(2, "no customer; give at least one row".into()));
-        }
-        Ok(Table { quarters, rows })
+        read(text).map_err(|error| Fault::Misuse(format!("{name}:{error}")))
     }
 
     /// A table of rows in ascending order, for tests.
@@ -141,52 +111,69 @@ impl Table {
     }
 }
 
-fn header_remedy(what: &str) -> String {
-    format!("{what}; the first line is `customer` and the names of {QUARTERS} quarters")
-}
-
-fn header(record: &csv::StringRecord) -> Result<Vec<String>, String> {
-    if record.get(0).map(str::trim) != Some("customer") || record.len() != QUARTERS + 1 {
-        return Err(header_remedy("not a header"));
+fn read(text: &[u8]) -> Result<Table, CsvError> {
+    let file = CsvFile::read(text)?;
+    let quarters = quarters(&file).map_err(|what| CsvError::at_line(1, what))?;
+    let lines: Vec<usize> = file.lines().collect();
+    match lines.get(MAX_ROWS) {
+        None if lines.is_empty() => {
+            let what = "no customer; give at least one row".to_owned();
+            return Err(CsvError::at_line(2, what));
+        }
+        None => {}
+        Some(line) => {
+            let what = format!("more than {MAX_ROWS} rows; take fewer");
+            return Err(CsvError::at_line(*line, what));
+        }
     }
-    let names: Vec<String> = record.iter().skip(1).map(|name| name.trim().to_owned()).collect();
-    match names.iter().position(|name| name.is_empty() || name.len() > MAX_NAME) {
-        None => Ok(names),
-        Some(at) => Err(format!("column {}: name the quarter in 1 to {MAX_NAME} bytes", at + 2)),
-    }
-}
-
-fn row(record: &csv::StringRecord) -> Result<Row, String> {
-    let found = record.len();
-    if found != QUARTERS + 1 {
-        return Err(format!("{found} columns instead of {}; complete the line", QUARTERS + 1));
-    }
-    let number = |column: usize, what: &str, max: u64| {
-        let text = record.get(column).unwrap_or_default().trim();
-        let value: Option<u64> =
-            text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-        value.filter(|value| *value <= max).ok_or_else(|| {
-            format!("column {}: {text:?} is not {what}; use a whole number", column + 1)
-        })
+    let column = |name: &str, bits: usize| Column {
+        name: name.to_owned(),
+        kind: Kind::UInt,
+        width: bits as u32,
     };
-    let customer = number(0, "a customer from 1 to 65535", (1 << ID_BITS) - 1)?;
-    if customer == 0 {
-        return Err("column 1: customer 0; number customers from 1".into());
+    let spends = quarters.iter().map(|quarter| column(quarter, QUARTER_BITS));
+    let columns: Vec<Column> = [column(CUSTOMER, ID_BITS)].into_iter().chain(spends).collect();
+    let bits = file.columns(&columns)?;
+    let number = |place: usize, row: usize| {
+        let width = columns[place].width as usize;
+        value_of(&bits[place][row * width..(row + 1) * width]) as u64
+    };
+    let mut rows: Vec<Row> = Vec::with_capacity(lines.len());
+    for (at, line) in lines.into_iter().enumerate() {
+        let cents = std::array::from_fn(|quarter| number(quarter + 1, at));
+        let row = Row { customer: number(0, at) as u32, cents };
+        check(&row, rows.last()).map_err(|what| CsvError::at_line(line, what.to_owned()))?;
+        rows.push(row);
     }
-    let most = (1 << QUARTER_BITS) - 1;
-    let mut cents = [0; QUARTERS];
-    for (quarter, cents) in cents.iter_mut().enumerate() {
-        *cents = number(quarter + 1, &format!("a spend in cents from 0 to {most}"), most)?;
+    Ok(Table { quarters, rows })
+}
+
+/// Names of the quarters, in the order of the columns.
+fn quarters(file: &CsvFile) -> Result<Vec<String>, String> {
+    let mut names = file.names().unwrap_or_default();
+    let customers = names.iter().filter(|name| **name == CUSTOMER).count();
+    if customers != 1 || names.len() != QUARTERS + 1 {
+        return Err(format!("the first line is `{CUSTOMER}` and the names of {QUARTERS} quarters"));
     }
-    let row = Row { customer: customer as u32, cents };
+    names.retain(|name| *name != CUSTOMER);
+    match names.iter().any(|name| name.is_empty() || name.len() > MAX_NAME) {
+        false => Ok(names.into_iter().map(str::to_owned).collect()),
+        true => Err(format!("name each quarter in 1 to {MAX_NAME} bytes")),
+    }
+}
+
+/// What one row may not be, beside its numbers' ranges.
+fn check(row: &Row, last: Option<&Row>) -> Result<(), &'static str> {
+    if row.customer == 0 {
+        return Err("customer 0; number customers from 1");
+    }
+    if last.is_some_and(|last| last.customer >= row.customer) {
+        return Err("the customer is not above the one before; sort by customer, one row each");
+    }
     if row.total() >> SPEND_BITS != 0 {
-        let most = (1u64 << SPEND_BITS) - 1;
-        return Err(format!(
-            "spend of {} cents, more than {most}; split the customer",
-            row.total()
-        ));
+        return Err("a spend of 2097152 cents or more in all quarters; split the customer");
     }
-    Ok(row)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -212,6 +199,8 @@ mod tests {
     fn a_table_is_read_back() {
         let text = format!("{HEADER}3,1,2,3,4,5,6\n65535,1048575,0,0,0,0,1\n");
         let table = Table::parse("x", text.as_bytes()).expect("good");
+        let moved = "a,customer,b,c,d,e,f\r\n1.0,3,2,3,4,5,6\r\n1048575,65535,0,0,0,0,1\r\n";
+        assert_eq!(Table::parse("x", moved.as_bytes()).expect("columns have names"), table);
         assert_eq!(table.quarters()[5], "f");
         assert_eq!(table.rows()[0], Row { customer: 3, cents: [1, 2, 3, 4, 5, 6] });
         assert_eq!(table.rows()[1].total(), 1_048_576);
@@ -225,12 +214,12 @@ mod tests {
         for (text, line, remedy) in [
             (error(""), "x.csv:1: ", "the first line is"),
             (error("a,b\n"), "x.csv:1: ", "the first line is"),
+            (error("1,0,0,0,0,0,1\n"), "x.csv:1: ", "the first line is"),
             (error(HEADER), "x.csv:2: ", "at least one row"),
             (after("2,1"), "x.csv:3: ", "complete the line"),
-            (after("2,0,0,x,0,0,0"), "x.csv:3: column 4", "whole number"),
-            (after("2,0,-1,0,0,0,0"), "x.csv:3: column 3", "whole number"),
-            (after("2,0,+1,0,0,0,0"), "x.csv:3: column 3", "whole number"),
-            (after("2,,0,0,0,0,0"), "x.csv:3: column 2", "whole number"),
+            (after("2,0,0,s3cret,0,0,0"), "x.csv:3: column 4 (`c`)", "no uint b20: 0 to 1048575"),
+            (after("2,0,-1,0,0,0,0"), "x.csv:3: column 3", "out of range"),
+            (after("2,,0,0,0,0,0"), "x.csv:3: column 2", "a missing value"),
             (after("2,0,1048576,0,0,0,0"), "x.csv:3: column 3", "1048575"),
             (after("2,1048575,1048575,2,0,0,0"), "x.csv:3: ", "split"),
             (after("65536,0,0,0,0,0,0"), "x.csv:3: column 1", "65535"),
@@ -239,6 +228,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
             assert!(text.contains(remedy), "{text}");
+            assert!(!text.contains("s3cret"), "a cell is shown: {text}");
         }
         let binary = [HEADER.as_bytes(), b"1,\xff,0,0,0,0,0\n"].concat();
         let text = Table::parse("x.csv", &binary).expect_err("binary").to_string();

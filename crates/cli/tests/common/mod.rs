@@ -30,6 +30,21 @@ pub(crate) const ADDER: &str = "9 13
 1 1 8 12 EQW
 ";
 
+/// A program whose garbler gives a table.
+pub(crate) const PURCHASES: &str = "cenote 1
+program spent \"what one customer spent\"
+input rows.customer: garbler uint 3xb16
+input rows.amount: garbler fixed.8 3xb24
+input who: evaluator uint b16
+{
+  %3 = eq %0, %2
+  %4 = const 3xb24 all 0x0
+  %5 = mux %3, %1, %4
+  %6 = sum{width=24, groups=1} %5
+}
+output spent: both fixed.8 %6
+";
+
 /// Writes `text` to `name` in `dir`.
 pub(crate) fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
