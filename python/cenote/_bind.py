@@ -36,7 +36,9 @@ def _file(path: Path, of: Any, name: str) -> list[list[int]]:
     rows, item = (of.shape, of.item) if isinstance(of, ArrayType) else ((1,), of)
     fields = [(field or name, elem, shape) for field, elem, shape in leaves(item)]
     if len(rows) != 1 or any(shape for _, _, shape in fields):
-        raise InputError(f"input `{name}` is {type_name(of)}: a CSV file has one number in each place of a table; read it yourself, and give arrays")
+        raise InputError(
+            f"input `{name}` is {type_name(of)}: a CSV file has one number in each place of a table; read it yourself, and give arrays"
+        )
     try:
         text = path.read_bytes()
     except OSError as error:

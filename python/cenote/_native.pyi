@@ -4,7 +4,19 @@ import os
 from collections.abc import Sequence
 from typing import Any, final
 
-__all__ = ["BuildError", "Builder", "Connection", "Fault", "Program", "Progress", "__version__", "check_limits", "price", "read_csv", "run_party"]
+__all__ = [
+    "BuildError",
+    "Builder",
+    "Connection",
+    "Fault",
+    "Program",
+    "Progress",
+    "__version__",
+    "check_limits",
+    "price",
+    "read_csv",
+    "run_party",
+]
 
 __version__: str
 
