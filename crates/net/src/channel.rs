@@ -578,3 +578,47 @@ impl Patience {
         Ok(left)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_millis(200);
+    const PAUSE: Duration = Duration::from_millis(10);
+
+    /// A line to a peer that takes a byte now and then, and sends nothing.
+    struct Trickle(Instant);
+
+    impl Link for Trickle {
+        fn write(&mut self, _: &[u8], _: &[u8]) -> Result<Io, Fault> {
+            if self.0.elapsed() < PAUSE {
+                return Ok(Io::Blocked);
+            }
+            self.0 = Instant::now();
+            Ok(Io::Moved(1))
+        }
+
+        fn read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+            Ok(Io::Blocked)
+        }
+
+        fn wait(&mut self, _: Interest, limit: Duration) -> Result<(), Fault> {
+            std::thread::sleep(limit.min(PAUSE));
+            Ok(())
+        }
+
+        fn waker(&self) -> Waker {
+            Arc::new(|| ())
+        }
+
+        fn finish(&mut self, _: Duration) {}
+    }
+
+    #[test]
+    fn a_peer_that_takes_a_byte_now_and_then_is_as_good_as_silent() {
+        let mut channel = Channel::over(Box::new(Trickle(Instant::now())));
+        channel.set_idle_limit(IDLE);
+        let sent = channel.send(Tag::new(100, "data"), &[0; 100]).and_then(|()| channel.flush());
+        assert_eq!(sent, Err(Fault::Transport("the peer was silent for 0.2 s".into())));
+    }
+}

@@ -178,7 +178,7 @@ fn a_peer_that_is_only_there_is_given_up_after_the_work_limit() {
     });
 }
 
-/// Keep-alives do not make a frame that trickles any less bounded.
+/// Its bytes are no signs of life.
 #[test]
 fn a_frame_that_has_begun_comes_in_time() {
     let (mut channel, mut peer) = raw();
@@ -193,6 +193,23 @@ fn a_frame_that_has_begun_comes_in_time() {
     });
     assert_eq!(fault, Fault::Transport("the peer was silent for 0.4 s".into()));
     assert!(started.elapsed() < LIMIT / 3);
+}
+
+/// Nor are those of its header.
+#[test]
+fn a_header_that_has_begun_comes_in_time() {
+    let (mut channel, mut peer) = raw();
+    peer.write_all(&ALIVE.repeat(3)).unwrap();
+    let fault = thread::scope(|scope| {
+        let receiver = scope.spawn(move || channel.recv(DATA, 0));
+        for byte in [DATA.id, 0, 0, 0, 0] {
+            if !receiver.is_finished() && peer.write_all(&[byte]).is_ok() {
+                thread::sleep(IDLE / 2);
+            }
+        }
+        receiver.join().unwrap().unwrap_err()
+    });
+    assert_eq!(fault, Fault::Transport("the peer was silent for 0.4 s".into()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_net::{Channel, Fault, MAX_FRAME, Phase, Tag, mem_pair};
+use cenote_net::{Channel, Fault, Handshake, MAX_FRAME, Phase, Role, Tag, mem_pair};
 use common::{DATA, OTHER, pairs, run, tcp_pair};
 
 #[test]
@@ -43,20 +43,24 @@ fn frames_of_all_sizes_arrive_in_order() {
 #[test]
 fn wrong_tag_and_wrong_length_are_misbehaviour() {
     type Receive = fn(&mut Channel) -> Result<(), Fault>;
-    let wrong: [(&str, Receive); 5] = [
-        ("tag", |c| c.recv(OTHER, 3).map(drop)),
-        ("too short", |c| c.recv(DATA, 4).map(drop)),
-        ("too long", |c| c.recv(DATA, 2).map(drop)),
-        ("nothing", |c| c.recv_into(DATA, &mut [])),
-        ("over the bound", |c| c.recv_bounded(DATA, 2).map(drop)),
+    let (tag, length) = ("frame: wrong tag", "frame: wrong length");
+    let wrong: [(&str, &str, Receive); 6] = [
+        ("tag", tag, |c| c.recv(OTHER, 3).map(drop)),
+        ("tag of a hello", tag, |c| Handshake::new("x").run(c, Role::Garbler, [0; 32]).map(drop)),
+        ("too short", length, |c| c.recv(DATA, 4).map(drop)),
+        ("too long", length, |c| c.recv(DATA, 2).map(drop)),
+        ("nothing", length, |c| c.recv_into(DATA, &mut [])),
+        ("over the bound", length, |c| c.recv_bounded(DATA, 2).map(drop)),
     ];
-    for (what, receive) in wrong {
+    for (what, check, receive) in wrong {
         for (name, (mut a, mut b)) in pairs() {
+            a.send(DATA, &[]).and(a.flush()).unwrap();
+            b.recv(DATA, 0).unwrap();
             a.send(DATA, &[1, 2, 3]).unwrap();
             a.flush().unwrap();
             let started = Instant::now();
             let fault = receive(&mut b).unwrap_err();
-            assert!(matches!(fault, Fault::Misbehaved(_)), "{name}, {what}: {fault:?}");
+            assert_eq!(fault, Fault::Misbehaved(check), "{name}, {what}");
             assert!(started.elapsed() < Duration::from_secs(5), "{name}, {what}: it waited");
             assert!(
                 matches!(b.recv(DATA, 3), Err(Fault::Misuse(_))),
@@ -239,9 +243,36 @@ fn a_hostile_length_is_refused_before_memory_is_allocated() {
     let listener = cenote_net::tcp_listen("127.0.0.1:0").unwrap();
     let mut raw = std::net::TcpStream::connect(listener.address()).unwrap();
     let mut channel = cenote_net::tcp_accept(&listener, common::LIMIT).unwrap();
+    channel.set_idle_limit(Duration::from_secs(1));
     raw.write_all(&[DATA.id, 255, 255, 255, 255]).unwrap();
     let fault = channel.recv_bounded(DATA, usize::MAX);
-    assert!(matches!(fault, Err(Fault::Misbehaved(_))), "{fault:?}");
+    assert_eq!(fault, Err(Fault::Misbehaved("frame: length over the limit")));
+}
+
+/// A peer that sends without end and takes nothing, so that every send here waits and reads.
+#[test]
+fn what_a_peer_sends_unasked_is_kept_up_to_a_limit() {
+    use std::io::Write;
+    let limit = 128 << 20;
+    let listener = cenote_net::tcp_listen("127.0.0.1:0").unwrap();
+    let mut peer = std::net::TcpStream::connect(listener.address()).unwrap();
+    peer.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut channel = cenote_net::tcp_accept(&listener, common::LIMIT).unwrap();
+    channel.set_idle_limit(Duration::from_millis(500));
+    thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let block = vec![0; 1 << 20];
+            (0..100).find_map(|_| channel.send(DATA, &block).err())
+        });
+        let (block, mut sent) = (vec![0xff; 1 << 20], 0);
+        while !sending.is_finished() && sent < 2 * limit {
+            sent += peer.write(&block).unwrap_or(0);
+        }
+        let fault = sending.join().unwrap();
+        assert!(matches!(fault, Some(Fault::Transport(_))), "{fault:?}");
+        // The system's own buffers hold a few MiB.
+        assert!((limit..limit + (32 << 20)).contains(&sent), "{} MiB", sent >> 20);
+    });
 }
 
 #[test]

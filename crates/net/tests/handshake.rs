@@ -99,6 +99,18 @@ fn equal_roles_are_refused_on_both_sides() {
 }
 
 #[test]
+fn fields_in_another_order_are_misbehaviour() {
+    let other = Handshake::new("job")
+        .field("program", [7u8; 32])
+        .field("backend", "wrk")
+        .field("rho", "40");
+    let (a, b) = both(&list(), &other);
+    for outcome in [a, b] {
+        assert_eq!(outcome, Err(Fault::Misbehaved("handshake: fields in another order")));
+    }
+}
+
+#[test]
 fn a_refused_channel_only_aborts_or_closes() {
     let (mut a, mut b) = mem_pair();
     std::thread::scope(|scope| {
@@ -116,7 +128,7 @@ fn a_reflected_hello_is_misbehaviour() {
     std::thread::scope(|scope| {
         scope.spawn(|| drop(list().run(&mut b, Role::Evaluator, [2; 32])));
         let outcome = list().run(&mut a, Role::Garbler, hello().nonce);
-        assert!(matches!(outcome, Err(Fault::Misbehaved(_))), "{outcome:?}");
+        assert_eq!(outcome, Err(Fault::Misbehaved("handshake: our own nonce came back")));
     });
 }
 
@@ -200,6 +212,54 @@ fn every_cut_of_a_hello_is_refused() {
     }
     assert!(decode_hello(&[bytes, vec![0]].concat()).is_err());
     assert!(decode_hello(&vec![1; MAX_HELLO + 1]).is_err());
+}
+
+/// A hello as a peer may send it that keeps to no limit.
+fn raw_hello(kind: &[u8], role: u8, fields: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut bytes =
+        [&[1, kind.len() as u8], kind, &[role], &[9; 32], &[fields.len() as u8]].concat();
+    for (name, value) in fields {
+        let lengths = (value.len() as u16).to_le_bytes();
+        bytes.extend([&[name.len() as u8], *name, &lengths, *value].concat());
+    }
+    bytes
+}
+
+/// Each is well formed but for one thing, and the check of that thing refuses it.
+#[test]
+fn every_malformed_hello_meets_its_check() {
+    let good = encode_hello(&hello()).unwrap();
+    let names: Vec<String> = (0..65).map(|i| format!("f{i}")).collect();
+    let many: Vec<(&[u8], &[u8])> = names.iter().map(|name| (name.as_bytes(), &[][..])).collect();
+    let long: Vec<(&[u8], &[u8])> =
+        many[..40].iter().map(|(name, _)| (*name, &[0; 1024][..])).collect();
+    let cases = [
+        ("handshake: hello cut short", good[..good.len() - 1].to_vec()),
+        ("handshake: hello cut short", good[..5].to_vec()),
+        ("handshake: hello cut short", vec![]),
+        ("handshake: bytes after the end", [&good[..], &[0]].concat()),
+        ("handshake: no such role", raw_hello(b"job", 2, &[])),
+        ("handshake: bad name", raw_hello(b"", 0, &[])),
+        ("handshake: bad name", raw_hello(&[b'x'; 65], 0, &[])),
+        ("handshake: bad name", raw_hello(b"job", 0, &[(b"new\nline", b"")])),
+        ("handshake: too many fields", raw_hello(b"job", 0, &many)),
+        ("handshake: value too long", raw_hello(b"job", 0, &[(b"a", &[0; 1025])])),
+        ("handshake: field named twice", raw_hello(b"job", 0, &[(b"a", b"1"), (b"a", b"1")])),
+        ("handshake: hello too long", raw_hello(b"job", 0, &long)),
+    ];
+    for (check, bytes) in cases {
+        assert_eq!(decode_hello(&bytes), Err(Fault::Misbehaved(check)));
+        // The channel takes none that is too long.
+        let check = if bytes.len() > MAX_HELLO { "frame: wrong length" } else { check };
+        let (mut a, mut b) = mem_pair();
+        b.tamper(move |_| Fate::Replace(bytes.clone()));
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(list().run(&mut b, Role::Evaluator, [2; 32])));
+            let outcome = list().run(&mut a, Role::Garbler, [1; 32]);
+            assert_eq!(outcome, Err(Fault::Misbehaved(check)));
+            a.abort();
+        });
+    }
 }
 
 proptest! {

@@ -148,9 +148,13 @@ fn lines_that_make_no_sense_are_misuse() {
 
 #[test]
 fn one_shaped_side_is_found_out() {
-    let (mut a, mut b) = mem_pair();
-    a.shape(Shape { rtt: MS, mbit_per_s: None }).unwrap();
-    b.send(DATA, &[255; 100]).unwrap();
-    b.flush().unwrap();
-    assert!(matches!(a.recv(DATA, 100), Err(Fault::Misbehaved(_))));
+    // As a shaped line would have it: segments that are too long, and segments of nothing.
+    for byte in [255, 0] {
+        let (mut a, mut b) = mem_pair();
+        a.shape(Shape { rtt: MS, mbit_per_s: None }).unwrap();
+        b.send(DATA, &[byte; 100]).unwrap();
+        b.close();
+        let fault = Fault::Misbehaved("shape: not a shaped line on the other side");
+        assert_eq!(a.recv(DATA, 100), Err(fault));
+    }
 }

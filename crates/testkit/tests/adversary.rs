@@ -12,7 +12,7 @@ use cenote_engine::{
 use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
-    self, CheatRow, ELSEWHERE, End, FRAMES, FrameRow, JIMU, MATTERS, RAW, UNUSED,
+    self, CheatRow, ELSEWHERE, Elsewhere, End, FRAMES, FrameRow, JIMU, MATTERS, RAW, UNUSED,
 };
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::puppet::{Cheat, Plan, Played, Puppet, Seen, Setting, jimu};
@@ -134,6 +134,22 @@ fn bytes_that_are_no_frame_of_the_protocol() {
             assert!(fault.starts_with(row.fault), "{} {}: {fault}", backend.name(), row.what);
             assert_eq!((ending.right, ending.wrong), (0, 0), "{} {}", backend.name(), row.what);
         }
+    }
+}
+
+/// What has two encodings is refused, though nothing is promised.
+#[test]
+fn stray_bits_are_refused_where_cheating_is_not_covered() {
+    for (backend, tag, from, check) in [
+        (Backend::Plain, tags::PLAIN_INPUT, Role::Garbler, "plain.input.format"),
+        (Backend::Plain, tags::PLAIN_INPUT, Role::Evaluator, "plain.input.format"),
+        (Backend::Yao, tags::YAO_DECODE, Role::Garbler, "yao.format"),
+        (Backend::Yao, tags::YAO_OUTPUT, Role::Evaluator, "yao.format"),
+    ] {
+        // The last bit of one byte or two, which hold 5 bits or 10.
+        let (cheat, patience) = (Deviation::Flip(15), Duration::from_secs(30));
+        let ending = tamper::deviate(&smallest(backend), (tag, from, 0), cheat, patience, 5);
+        assert_eq!(ending.fault, Some(Fault::Misbehaved(check)), "{} by the {from}", tag.name);
     }
 }
 
@@ -353,15 +369,15 @@ fn every_check_has_a_row() {
             _ => None,
         })
         .collect();
+    let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|entry| entry.check).collect();
+    assert_eq!(elsewhere.len(), ELSEWHERE.len(), "one entry a check");
+    let covered: BTreeSet<String> = caught.union(&elsewhere).map(|&check| check.into()).collect();
     let checks = checks_of_the_sources();
     assert!(checks.len() > 20, "the search finds no checks: {checks:?}");
-    for check in &checks {
-        let elsewhere = ELSEWHERE.iter().any(|(start, _)| check.starts_with(start));
-        assert!(caught.contains(check.as_str()) || elsewhere, "the check {check} has no row");
-    }
-    for check in caught {
-        assert!(checks.contains(check), "{check} is no check of the sources");
-    }
+    let bare: Vec<_> = checks.difference(&covered).collect();
+    assert!(bare.is_empty(), "no row and no entry: {bare:?}");
+    let strange: Vec<_> = covered.difference(&checks).collect();
+    assert!(strange.is_empty(), "no checks of the sources: {strange:?}");
     for (setting, checks) in MATTERS {
         for check in *checks {
             let row = adversary::cheats()
@@ -375,5 +391,16 @@ fn every_check_has_a_row() {
     }
     for cheat in jimu::Cheat::ALL {
         assert!(JIMU.iter().any(|row| row.cheat == *cheat), "{cheat:?} is never played");
+    }
+}
+
+#[test]
+fn the_tests_of_checks_elsewhere_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for Elsewhere { check, file, test } in ELSEWHERE {
+        let text = fs::read_to_string(root.join(file)).expect("a source file");
+        let found = text.split_once(&format!("fn {test}()"));
+        let found = found.is_some_and(|(before, _)| before.trim_end().ends_with("#[test]"));
+        assert!(found, "{check}: {file} has no test {test}");
     }
 }
