@@ -152,6 +152,7 @@ fn one_shaped_side_is_found_out() {
     for byte in [255, 0] {
         let (mut a, mut b) = mem_pair();
         a.shape(Shape { rtt: MS, mbit_per_s: None }).unwrap();
+        a.set_idle_limit(1000 * MS);
         b.send(DATA, &[byte; 100]).unwrap();
         b.close();
         let fault = Fault::Misbehaved("shape: not a shaped line on the other side");

@@ -215,7 +215,7 @@ fn the_wait_ends_when_it_should_whoever_calls() {
         assert!(matches!(refused, Err(Fault::Policy(_))), "{refused:?}");
         accepted.join().unwrap()
     });
-    assert!((limit..LIMIT).contains(&started.elapsed()), "{:?}", started.elapsed());
+    assert!((limit..LIMIT / 3).contains(&started.elapsed()), "{:?}", started.elapsed());
     let Err(Fault::Transport(text)) = accepted else { panic!("{accepted:?}") };
     let address = owners.address();
     assert!(text.starts_with(&format!("no peer came to {address} within 0.6 s")), "{text}");
