@@ -41,7 +41,7 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
     };
     let started = Instant::now();
     let patience = Duration::from_secs(args.wait);
-    let mut channel = link::open(&end, &protection, patience, None)?;
+    let mut channel = link::open(end, &protection, patience, None)?;
     channel.set_idle_limit(idle_limit);
     channel.set_work_limit(work_limit);
     let canceller = channel.canceller();

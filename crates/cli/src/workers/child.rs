@@ -58,7 +58,7 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
             End::Accept(listener)
         }
     };
-    let channel = link::open(&end, &protection, PATIENCE, spec.line.shape())?;
+    let channel = link::open(end, &protection, PATIENCE, spec.line.shape())?;
     let canceller = channel.canceller();
     interrupt.on_signal(move || canceller.cancel());
     let mut report = perform(spec.task, channel, role)?;
