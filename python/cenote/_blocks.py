@@ -10,7 +10,10 @@ other unusable, so that a program which is accepted does what Python does.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -93,6 +96,18 @@ class _Side(NamedTuple):
     unusable: dict[int, str]
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing that a rehearsed block prints is shown, as it is printed again when the block is written; unless it fails."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            yield
+    except BaseException:
+        sys.stdout.write(said.getvalue())
+        raise
+
+
 class Plan:
     """What the body of a loop, or the two sides of a branch, change; made by rehearsing them."""
 
@@ -138,7 +153,7 @@ class Plan:
         return False
 
     def _gone_through(self, target: Rehearsal, block: Callable[[], object]) -> _Side:
-        with words.tracing(target), target.block(self._what):
+        with words.tracing(target), target.block(self._what), _quiet():
             try:
                 if self._cyclic:
                     self._enter(self._variables.values(), itertools.repeat(None))

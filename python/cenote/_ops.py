@@ -70,6 +70,10 @@ def _grouped(x: Secret, axis: int | None) -> tuple[Secret, int, tuple[int, ...]]
     return moved, groups, shape
 
 
+#: Bits of a sum that is one operation, at most: the gates of more are not counted before a run.
+_SUMMED = 1 << 25
+
+
 def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     """The sum, wrapping in the width of the items as ``+`` does, or in ``width``. Truth values are counted."""
     x = _items(x, "sum")
@@ -82,6 +86,11 @@ def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     exact = x.elem.width + (each - 1).bit_length()
     over = current().checked and elem.width < exact
     wide = exact if over else elem.width
+    if grouped.size * wide > _SUMMED:
+        raise compile_error(
+            f"a sum of {each} words in {wide} bits is too much for one operation: add parts of the array up, as in "
+            "for k in cn.range(100): total += cn.sum(x[k * n : (k + 1) * n])"
+        )
     signed = x.elem.signed
     w = words.over("sums" if signed else "sum", (wide, groups), grouped.w, groups, wide)
     if over:

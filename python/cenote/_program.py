@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import os
 import re
 import sys
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError, located, of_fault, plain_name, raised
+from ._errors import CompileError, Error, InputError, InternalError, compile_error, located, of_fault, plain_name, raised
 from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
@@ -24,6 +25,10 @@ from ._values import Secret
 from ._words import Target, W
 
 _T = TypeVar("_T")
+
+
+#: How often a function is written again to find out whether it gives another program each time.
+_AGAIN = 16
 
 
 class _Restart(Exception):
@@ -126,6 +131,10 @@ class Program:
         line of this round trip and rate: the machine of the file ``machine`` that ``cenote program calibrate --output`` wrote, else
         this one if that command ran on it, else a typical server. ``machine`` of the result is the file, or ``None``.
         """
+        if not 0 <= rtt_ms < math.inf:
+            raise InputError(f"rtt_ms={rtt_ms!r}: a round-trip time is a number of milliseconds, 0 or more")
+        if mbit is not None and not 0 < mbit < math.inf:
+            raise InputError(f"mbit={mbit!r}: a rate is a positive number of Mbit/s; None is a line without a limit")
         try:
             return _native.price(self._native, backend, _pool(backend, pool), rho, muxcore, rtt_ms, mbit, machine)
         except _native.Fault as fault:
@@ -331,9 +340,16 @@ class ProgramFunction:
 
     def compile(self, **statics: Any) -> Program:
         """The program for these values of the parameters that are not secret."""
-        unknown = sorted(set(statics) - set(self._signature.parameters))
+        parameters = self._signature.parameters
+        unknown = sorted(set(statics) - set(parameters))
         if unknown:
-            raise CompileError(f"{self.__name__} has no parameter {', '.join(unknown)}")
+            raise compile_error(f"{self.__name__} has no parameter {', '.join(unknown)}; it has {', '.join(parameters) or 'none'}")
+        secret = next((name for name in statics if _looks_secret(parameters[name].annotation)), None)
+        if secret is not None:
+            raise compile_error(
+                f"{self.__name__}: `{secret}` is an input, given when the program runs, as in prog.run_local({secret}=..); compile(..) is "
+                "for parameters without an owner"
+            )
         inputs, values = self._split(statics)
         try:
             key = tuple(sorted(values.items()))
@@ -355,7 +371,8 @@ class ProgramFunction:
             return self._watching(lambda watches: self._cleared(target, inputs, statics, encoded, watches))[1]
 
         def again() -> None:
-            if write()[0].digest != native.digest:
+            # A coin may fall alike twice.
+            if any(write()[0].digest != native.digest for _ in range(_AGAIN)):
                 raise self._here(
                     f"{self.__name__} gives another program each time that it runs: what depends on random numbers, the time or on earlier "
                     "runs has to be a parameter, as in n: int and compile(n=..)"

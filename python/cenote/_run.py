@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -171,8 +172,15 @@ def _attend(
                 ended |= "report" in message or "failure" in message
                 lines.put((role, message))
     if not ended:
-        failure = {"kind": "internal", "message": f"the process of the {role} ended without a report"}
-        lines.put((role, {"failure": failure}))
+        lines.put((role, {"failure": _end_of(process.wait())}))
+
+
+def _end_of(status: int) -> dict[str, str]:
+    """The failure of a party whose process ended without a report, by its exit status."""
+    if -status in (signal.SIGKILL, signal.SIGTERM):
+        name = signal.Signals(-status).name
+        return {"kind": "exhausted", "message": f"its process was ended by {name} from outside, as the system does when memory runs out"}
+    return {"kind": "internal", "message": f"its process ended without a report, with status {status}"}
 
 
 def _next(lines: queue.Queue[tuple[str, dict[str, Any]]], deadline: float | None) -> tuple[str, dict[str, Any]]:

@@ -724,8 +724,7 @@ def test_values_can_be_looked_at_in_the_clear(capsys):
         return total
 
     assert sums([1, 2, 4]) == 7
-    # Zero when the body is rehearsed.
-    assert capsys.readouterr().out.split() == ["0", "1", "3", "7"]
+    assert capsys.readouterr().out.split() == ["1", "3", "7"]
     with pytest.raises(cn.CompileError, match="only when the function is called with plain values"):
         sums.compile()
 

@@ -405,3 +405,30 @@ def test_the_native_module_refuses_what_does_not_fit():
         made.evaluate([])
     with pytest.raises(_native.BuildError):
         builder.finish()
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_party_that_is_killed_ends_the_run(victim):
+    @cn.program
+    def slow(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.UInt[32]]:
+        for _ in cn.range(10**6):
+            a = a * b + 1
+        return a
+
+    started = []
+    start = _run._start
+
+    def noted(*arguments):
+        started.append(start(*arguments))
+        return started[-1]
+
+    def kill(done, total):
+        started[victim].send_signal(signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_run, "_start", noted)
+        role = ("garbler", "evaluator")[victim]
+        with pytest.raises(cn.LimitError, match=f"^{role}: its process was ended by SIGKILL from outside"):
+            slow.compile().run_local(a=1, b=2, backend="yao", progress=kill, timeout=60)
+    assert started[victim].poll() == -signal.SIGKILL
+    assert None not in [process.poll() for process in started], "a party is left"

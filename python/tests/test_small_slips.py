@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
 import cenote as cn
@@ -70,3 +73,106 @@ def test_a_function_that_gives_another_program_each_time_is_refused():
 
     with pytest.raises(cn.CompileError, match=r"drifts gives another program each time(.|\n)*test_small_slips\.py:\d+\n"):
         drifts.compile().simulate(a=1)
+
+
+def test_a_function_that_draws_coins_is_refused_whatever_they_show():
+    def outcome(coins: random.Random) -> object:
+        @cn.program
+        def either(a: cn.Garbler[Byte]) -> cn.Both[Byte]:
+            return a + 1 if coins.random() < 0.5 else a ^ 2
+
+        try:
+            return either.compile().simulate(a=2).value
+        except cn.Error as error:
+            return type(error)
+
+    # Nothing is wrong as long as the coins fall alike.
+    assert {outcome(random.Random(seed)) for seed in range(20)} == {3, 0, cn.CompileError}
+
+
+def test_compile_takes_what_is_no_input():
+    @cn.program
+    def scaled(a: cn.Garbler[Byte], n: int = 2) -> cn.Both[Byte]:
+        return a * n
+
+    for wrong, what in (
+        ({"a": 5}, r"`a` is an input, given when the program runs, as in prog\.run_local\(a=\.\.\)"),
+        ({"b": 5}, "scaled has no parameter b; it has a, n"),
+    ):
+        with pytest.raises(cn.CompileError, match=rf"{what}(.|\n)*test_small_slips\.py:\d+\n +scaled\.compile\(\*\*wrong\)"):
+            scaled.compile(**wrong)
+    assert scaled.compile(n=3).simulate(a=5).value == 15
+
+
+def test_lines_that_cannot_be_have_no_price():
+    @cn.program
+    def plus(a: cn.Garbler[Byte], b: cn.Evaluator[Byte]) -> cn.Both[Byte]:
+        return a + b
+
+    program = plus.compile()
+    for name, values in (("rtt_ms", (-1, math.nan, math.inf)), ("mbit", (-5.0, 0, math.nan, math.inf))):
+        for value in values:
+            with pytest.raises(cn.InputError, match=f"^{name}={value!r}: "):
+                program.price(**{name: value})
+    assert program.price(rtt_ms=50, mbit=100)["seconds"] > program.price(rtt_ms=0)["seconds"] > 0
+
+
+def test_too_much_for_one_statement_is_named_at_the_line():
+    @cn.program
+    def total(a: cn.Garbler[cn.Array[cn.UInt[64], 10**6]]) -> cn.Both[cn.UInt[64]]:
+        return cn.sum(a)
+
+    @cn.program
+    def parts(a: cn.Garbler[cn.Array[cn.UInt[64], 10**6]]) -> cn.Both[cn.UInt[64]]:
+        total = 0
+        for k in cn.range(100):
+            total += cn.sum(a[k * 10000 : (k + 1) * 10000])
+        return total
+
+    @cn.program
+    def rounds(a: cn.Garbler[Byte]) -> cn.Both[Byte]:
+        for _ in cn.range(2**32):
+            a = a + 1
+        return a
+
+    def down(n: int) -> int:
+        return 0 if n == 0 else down(n - 1)
+
+    @cn.program
+    def deep(a: cn.Garbler[Byte]) -> cn.Both[Byte]:
+        return a + down(10**5)
+
+    for program, what in (
+        (total, r"a sum of 1000000 words in 64 bits is too much for one operation(.|\n)*return cn\.sum\(a\)"),
+        (rounds, r"at most 2\^30 rounds: write one inside of another(.|\n)*in cn\.range\(2\*\*32\)"),
+        (deep, r"allow more by sys\.setrecursionlimit(.|\n)*test_small_slips\.py"),
+    ):
+        with pytest.raises(cn.CompileError, match=what):
+            program.compile()
+    assert parts.compile().cost()["ands"] > 10**7
+
+
+def test_what_a_body_prints_is_printed_once(capsys):
+    @cn.program
+    def talks(a: cn.Garbler[cn.Array[Byte, 4]], b: cn.Evaluator[Byte]) -> cn.Both[Byte]:
+        total = 0
+        for i in cn.range(4):
+            print("outer")
+            for _ in cn.range(2):
+                print("inner")
+                total = total + a[i] * b
+        return total
+
+    talks.compile()
+    assert capsys.readouterr().out == "outer\ninner\n"
+
+    @cn.program
+    def fails(a: cn.Garbler[Byte]) -> cn.Both[Byte]:
+        for _ in cn.range(4):
+            print("so far")
+            a = a + unknown
+        return a
+
+    with pytest.raises(cn.CompileError, match="`unknown` has no value"):
+        fails.compile()
+    assert capsys.readouterr().out == "so far\n"
