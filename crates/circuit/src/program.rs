@@ -143,8 +143,9 @@ impl Signature {
 /// Something that can be computed: by a backend, in the clear, or only counted.
 ///
 /// Running a program twice, on any machine, gives the same stream of gates in the same batches: the
-/// stream depends on the program and its parameters alone, never on the values of the wires.
-pub trait Program {
+/// stream depends on the program and its parameters alone, never on the values of the wires. Two threads
+/// may run it at once.
+pub trait Program: Sync {
     /// A name for people, e.g. `aes-128`.
     fn name(&self) -> String;
 

@@ -65,8 +65,8 @@ pub struct SessionConfig {
 }
 
 /// A computation both parties run: a program with its inputs and receivers, or any function over
-/// [`Party`], reactive ones included.
-pub trait Job {
+/// [`Party`], reactive ones included. A backend may run it on two threads at once.
+pub trait Job: Sync {
     /// What this side obtains.
     type Output;
 
@@ -248,10 +248,7 @@ impl Session {
                 Inner::Plain(plain) => run_and_check(&mut plain.party(), job),
                 Inner::Yao(yao) => run_and_check(&mut yao.party(), job),
                 Inner::Wrk(wrk) => run_and_check(&mut wrk.party(), job),
-                Inner::Jimu(jimu) => {
-                    let rerun = |replay: &mut jimu::Replay| job.run(replay).map(drop);
-                    run_and_check(&mut jimu.party(&rerun), job)
-                }
+                Inner::Jimu(jimu) => jimu.run(job),
             }?;
             let cost = session.counters().since(&before);
             Ok(Outcome { output, cost, job_id: agreed.session_id })
@@ -335,7 +332,8 @@ impl Session {
     }
 }
 
-fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<J::Output, Fault> {
+/// Runs `job` and what checks it leaves.
+pub(crate) fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<J::Output, Fault> {
     let output = job.run(party)?;
     // A job that revealed nothing at its end still has checks outstanding.
     let _proof = party.check()?;

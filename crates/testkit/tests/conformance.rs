@@ -42,14 +42,14 @@ mod jimu {
                 JimuParams::derive(PoolChoice::Kept(100), Rho::Bits40, JimuSwitches::DEFAULT)?;
             let prg = prg_of(role, 1);
             let mut session = JimuSession::open(channel, SessionId([1; 32]), role, params, prg)?;
-            let old = session.party(&|_| Ok(())).constant(true)?;
+            let old = session.party().constant(true)?;
             for (i, use_old) in USES.iter().enumerate() {
-                let mut party = session.party(&|_| Ok(()));
+                let mut party = session.party();
                 let own = party.constant(true)?;
                 let refused = use_old(&mut party, &own, &old);
                 assert!(matches!(refused, Err(Fault::Misuse(_))), "use {i}: {refused:?}");
             }
-            let opened = session.party(&|_| Ok(())).reveal(Receivers::Both, &[old]);
+            let opened = session.party().reveal(Receivers::Both, &[old]);
             assert!(matches!(opened, Err(Fault::Misuse(_))), "{opened:?}");
             session.channel().close();
             Ok::<_, Fault>(())

@@ -165,7 +165,7 @@ mod jimu {
     }
 
     fn member(session: &mut Session) -> Member<'_> {
-        session.party(&|_| Ok(()))
+        session.party()
     }
 
     proofs!();

@@ -78,6 +78,13 @@ impl Perm {
     pub fn bit(&self) -> bool {
         self.0[0].lsb()
     }
+
+    /// The message if `bit`, zero otherwise, in constant time.
+    #[inline(always)]
+    #[must_use]
+    pub fn times(self, bit: bool) -> Perm {
+        Perm(self.0.map(|block| block.times(bit)))
+    }
 }
 
 impl Message {

@@ -7,6 +7,8 @@
 mod message;
 mod reed_solomon;
 
+use std::sync::Arc;
+
 use cenote_net::Fault;
 use cenote_prim::Block;
 
@@ -65,6 +67,16 @@ pub trait HashSender {
     /// # Panics
     /// If the batch was not closed.
     fn answer(&mut self, coin: Block) -> Vec<u8>;
+}
+
+/// What recognises permutation messages by their tags: the part of a [`HashReceiver`] that stays as it is
+/// while more is hashed, and that another thread may use.
+pub trait PermTags: Send + Sync {
+    /// Blocks of a [`Perm`] that are in use, 1 or 2.
+    fn blocks(&self) -> usize;
+
+    /// Whether `perm` is the message that `tag` is the hash of, and in canonical form; constant time.
+    fn agrees(&self, perm: &Perm, tag: Block) -> bool;
 }
 
 /// The evaluator's end.
@@ -130,6 +142,9 @@ pub trait HashReceiver {
     /// # Panics
     /// If the batch was not closed, unless there was an error before.
     fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault>;
+
+    /// What recognises permutation messages.
+    fn perm_tags(&self) -> Arc<dyn PermTags>;
 
     /// Whether `label` is the one that `tag` is the hash of; constant time.
     fn labels_agree(&self, label: &Label, tag: Block) -> bool;

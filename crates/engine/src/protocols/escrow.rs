@@ -19,10 +19,10 @@
 //! solder.
 //! **Difference from the papers.** JIMU leaves open what to do with both labels; this is ours.
 
-use cenote_prim::{Block, keyed};
+use cenote_prim::{Block, Secret, keyed};
 use zeroize::Zeroize;
 
-use crate::ihash::{HashReceiver, Label, Message, Perm, Tag};
+use crate::ihash::{HashReceiver, Label, Message, Perm, PermTags, Tag};
 
 /// Gadgets that are sealed at a time.
 const BATCH: usize = 256;
@@ -157,32 +157,38 @@ pub fn fold(
 
 /// The permutation message of a wire with tag `tag`, from the `records` of its bucket and the key
 /// of the offset: of those that agree with the tag, the one that most gadgets give. `None` if none
-/// agrees.
+/// agrees. Whatever it finds, it does the same work.
 ///
 /// # Panics
 /// If `records` are not whole records.
 pub fn recover(
-    blocks: usize,
-    hash: &impl HashReceiver,
+    tags: &dyn PermTags,
     offset_key: Block,
     records: &[Block],
     tag: Block,
 ) -> Option<Perm> {
+    let blocks = tags.blocks();
     assert!((1..=MAX_BLOCKS).contains(&blocks));
     assert!(records.len().is_multiple_of(record_blocks(blocks)));
-    let bound = [Tag { label: Block::ZERO, perm: tag }];
-    let found: Vec<Perm> = records
-        .chunks(record_blocks(blocks))
-        .map(|record| unseal(blocks, offset_key, record))
-        .filter(|&perm| hash.agree(&[Message { label: Label::ZERO, perm }], &bound))
-        .collect();
-    let votes = |perm: &Perm| found.iter().filter(|other| same(perm, other)).count();
-    // The first among equals.
-    found.iter().rev().max_by_key(|perm| votes(perm)).copied()
+    let records = records.chunks(record_blocks(blocks));
+    let given: Secret<Vec<Perm>> =
+        records.map(|record| unseal(blocks, offset_key, record)).collect();
+    let (mut elected, mut most) = (Perm::ZERO, 0);
+    for perm in &*given {
+        let agreeing = given.iter().map(|other| usize::from(same(perm, other)));
+        let votes = usize::from(tags.agrees(perm, tag)) * agreeing.sum::<usize>();
+        // The first among equals.
+        let pick = votes > most;
+        elected ^= (elected ^ *perm).times(pick);
+        most = votes.max(most);
+    }
+    (most > 0).then_some(elected)
 }
 
 /// What a record gives under the key of the offset.
 fn unseal(blocks: usize, offset_key: Block, record: &[Block]) -> Perm {
+    #[cfg(test)]
+    super::tally::step();
     let mut perm = Perm::ZERO;
     let tweak = tweak(record[1].to_u128() as u64);
     keyed::expand(&[offset_key ^ record[0]], &[tweak], blocks, &mut perm.0[..blocks]);
@@ -252,11 +258,12 @@ mod tests {
         records: &[Block],
         tags: &[Tag],
     ) -> Vec<Option<Perm>> {
-        let key = d.offset.key();
+        let (hash, key) = (d.receiver.perm_tags(), d.offset.key());
+        assert_eq!(hash.blocks(), blocks);
         records
             .chunks(bucket * record_blocks(blocks))
             .zip(tags)
-            .map(|(records, tag)| recover(blocks, &d.receiver, key, records, tag.perm))
+            .map(|(records, tag)| recover(&*hash, key, records, tag.perm))
             .collect()
     }
 
@@ -313,7 +320,7 @@ mod tests {
         let records = Gadgets::new(&mut d, count).records(&d, 1, &wires, &tags);
         let wrong = d.offset.key() ^ Block::ONE;
         for (record, tag) in records.chunks(record_blocks(2)).zip(&tags) {
-            assert!(recover(2, &d.receiver, wrong, record, tag.perm).is_none());
+            assert!(recover(&*d.receiver.perm_tags(), wrong, record, tag.perm).is_none());
         }
     }
 
@@ -326,13 +333,13 @@ mod tests {
             let (_, wires, tags) = d.wires(count);
             let gadgets = Gadgets::new(&mut d, count);
             let records = gadgets.records(&d, 1, &wires, &tags);
-            let stride = record_blocks(gadgets.blocks);
+            let (hash, stride) = (d.receiver.perm_tags(), record_blocks(gadgets.blocks));
             for (i, own) in records.chunks(stride).enumerate() {
                 for (j, number) in gadgets.numbers.iter().enumerate() {
                     let mut record = own.to_vec();
                     record[1] = Block::new(u128::from(*number));
                     let key = d.offset.key();
-                    let found = recover(gadgets.blocks, &d.receiver, key, &record, tags[i].perm);
+                    let found = recover(&*hash, key, &record, tags[i].perm);
                     assert_eq!(found.is_some(), i == j, "gadget {i} under the number of {j}");
                 }
             }

@@ -10,3 +10,5 @@ pub mod half_gates;
 pub mod leaky_and;
 pub mod opening;
 pub mod share;
+#[cfg(test)]
+pub(crate) mod tally;

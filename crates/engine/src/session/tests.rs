@@ -113,7 +113,7 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
             }
         }
         Inner::Jimu(jimu) => {
-            let mut party = jimu.party(&|_| Ok(()));
+            let mut party = jimu.party();
             let live = work(&mut party)?;
             for wire in [&live[5], &live[live.len() - 1]] {
                 party.secrets_of(wire, &mut note);

@@ -25,7 +25,7 @@
 //!
 //! **Leakage and abort.** Security with abort, no fairness: the evaluator learns an output for both
 //! first. Two valid labels of one wire make the evaluator finish in the clear (`evaluator/recovery`):
-//! it sends what an honest run would, but later by the time of the recomputation.
+//! it sends what an honest run would, with the same work but for a thread that runs the job beside it.
 //! **Checks** (what may not happen before them in brackets):
 //! - `jimu.watch.*`, `ot.*`: set-up \[any hash\].
 //! - `jimu.offset`: the offset is not zero \[any label\].
@@ -65,25 +65,32 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::Builder;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_pool::Occupancy;
-use cenote_prim::{Block, Prg, SessionId};
+use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
-pub use evaluator::Replay;
 // For the fuzz targets.
 #[doc(hidden)]
 pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
-pub use party::{Checked, JimuParty, Rerun};
+pub use party::{Checked, JimuParty};
 
 use crate::claims::{Adversary, Claims, Evidence, PeerIs};
 use crate::protocols::garbled_core::Conflict;
+use crate::session::{Job, run_and_check};
+use evaluator::Replay;
 
 /// Most openings, labels or outputs of one message.
 pub(crate) const MAX_PIECE: usize = 1 << 13;
 
 /// Wires in escrow that are always ready: the evaluator tries a candidate for the offset on them.
 const ESCROW_RESERVE: usize = 8;
+
+/// Stack of a replay: a job must not need more there than on a main thread.
+const STACK: usize = 8 << 20;
 
 /// One party's end of a session: serves many requests from one supply, one after the other.
 pub struct JimuSession {
@@ -194,10 +201,33 @@ impl JimuSession {
         })
     }
 
-    /// The party of the next request. `rerun` runs its job again, in the clear, should that become
-    /// necessary; jobs must be deterministic for that.
-    pub fn party<'s>(&'s mut self, rerun: &'s Rerun<'s>) -> JimuParty<'s> {
-        JimuParty::new(&mut self.core, rerun)
+    /// Runs `job` as the next request, and every check that is still outstanding. Should it become
+    /// necessary, the job runs once more beside itself, in the clear.
+    ///
+    /// # Errors
+    /// Faults of the job; `Internal` if it does not run alike in the clear, or there is no thread for that.
+    pub fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+        std::thread::scope(|scope| {
+            let beside = |mut replay: Replay| {
+                let run = move || {
+                    // Whatever ends it, the other run finds that there are no values.
+                    let _ = catch_unwind(AssertUnwindSafe(|| job.run(&mut replay).map(drop)));
+                    drop(replay);
+                    wipe_stack();
+                };
+                let thread = Builder::new().name("cenote replay".into()).stack_size(STACK);
+                let started = thread.spawn_scoped(scope, run).map(drop);
+                started.map_err(|error| Fault::Internal(format!("no thread for a replay: {error}")))
+            };
+            let mut party = JimuParty::new(&mut self.core, &beside);
+            run_and_check(&mut party, job)
+        })
+    }
+
+    /// The party of the next request, of which only this run is possible: nothing to hide a cheat of the
+    /// garbler with, as [`JimuSession::run`] does.
+    pub fn party(&mut self) -> JimuParty<'_> {
+        JimuParty::new(&mut self.core, &no_job)
     }
 
     /// The connection, for handshakes between requests and for its counters.
@@ -224,6 +254,10 @@ impl JimuSession {
         let evidence = conflict.map(|conflict| evidence(conflict, self.core.session));
         Claims { evidence, ..claims(self.core.side.params()) }
     }
+}
+
+fn no_job(_: Replay) -> Result<(), Fault> {
+    Err(Fault::Internal("there is no job to run in the clear".into()))
 }
 
 /// Most buckets kept ready: POOL's buffer.
@@ -289,7 +323,8 @@ pub fn claims(params: &JimuParams) -> Claims {
             "gap computational Diffie-Hellman in ristretto255 (base OT)",
         ],
         leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
-                  messages; by timing, before which reveal a garbler who cheated was found out",
+                  messages; by timing, at which message of the evaluator a garbler who cheated had \
+                  been found out, if at all",
         first_output: "evaluator",
         constant_time: true,
         audited: false,

@@ -3,23 +3,24 @@
 use cenote_circuit::{Gates, runs};
 use cenote_net::{Fault, Phase, Role};
 use cenote_prim::SessionId;
+use zeroize::Zeroizing;
 
 use super::evaluator::Replay;
 use super::messages::ResultHash;
 use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::chunk::{CORE_WIDTHS, Kind, Recorder};
+use crate::ihash::Label;
 use crate::party::{Party, Receivers, expect_input};
 use crate::protocols::garbled_core::Conflict;
 use crate::wires::Wire;
 
-/// Runs the job of a request again in the clear; see [`Replay`]. The fault that stops the replay is
-/// part of it.
-pub type Rerun<'s> = dyn Fn(&mut Replay) -> Result<(), Fault> + 's;
+/// Runs the job of a request again in the clear, beside this run.
+pub(super) type Beside<'s> = dyn Fn(Replay) -> Result<(), Fault> + 's;
 
 /// One party of one request.
 pub struct JimuParty<'s> {
     core: &'s mut Core,
-    rerun: &'s Rerun<'s>,
+    beside: &'s Beside<'s>,
     recorder: Recorder,
     /// A call failed: nothing may follow.
     faulted: bool,
@@ -38,10 +39,10 @@ pub struct Checked {
 }
 
 impl<'s> JimuParty<'s> {
-    pub(super) fn new(core: &'s mut Core, rerun: &'s Rerun<'s>) -> JimuParty<'s> {
+    pub(super) fn new(core: &'s mut Core, beside: &'s Beside<'s>) -> JimuParty<'s> {
         core.channel.set_phase(Phase::Online);
         core.requests += 1;
-        JimuParty { core, rerun, recorder: Recorder::new(), faulted: false, recorded: 0 }
+        JimuParty { core, beside, recorder: Recorder::new(), faulted: false, recorded: 0 }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
@@ -112,9 +113,20 @@ impl<'s> JimuParty<'s> {
                 }
                 channel.set_phase(Phase::Online);
                 request.resize(slots);
-                request.chunk(channel, supply, &chunk, conflict)
+                request.chunk(channel, supply, &chunk, conflict)?;
+                self.recover()
             }
         }
+    }
+
+    /// Starts the replay, if the offset is known. Before the first chunk of a request nothing is wrong.
+    fn recover(&mut self) -> Result<(), Fault> {
+        let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
+        let EvaluatorSide { supply, request, conflict: Some(conflict) } = &mut **side else {
+            return Ok(());
+        };
+        let replay = request.recovery.replay(&conflict.offset(), supply.hash());
+        replay.map_or(Ok(()), self.beside)
     }
 
     /// Brings every wire up to date. All checks are done as messages come: there are none to run.
@@ -179,40 +191,30 @@ impl<'s> JimuParty<'s> {
             }
             Side::Evaluator(side) => {
                 let EvaluatorSide { supply, request, conflict } = &mut **side;
-                let offset = instead.and(conflict.as_ref()).map(Conflict::offset);
-                let perms = if to.include(Role::Evaluator) {
-                    Some(request.learn(channel, supply, slots)?)
+                let offset = conflict.as_ref().map_or(Label::ZERO, Conflict::offset);
+                let perms = Zeroizing::new(if to.include(Role::Evaluator) {
+                    request.learn(channel, supply, slots)?
                 } else {
-                    request.bond(channel, supply, slots, offset.as_ref())?
-                };
+                    request.bond(channel, supply, slots, &offset)?
+                });
                 if to.include(Role::Garbler) {
-                    let known = instead.zip(perms.as_deref()).zip(offset.as_ref());
-                    let known = known.map(|((values, perms), offset)| (values, perms, offset));
-                    request.report(channel, &hash, slots, known)?;
+                    request.report(channel, &hash, slots, instead, (&perms, &offset))?;
                     channel.flush()?;
                 }
-                let values = perms.map(|perms| request.values(slots, &perms));
-                let values = instead.map(<[bool]>::to_vec).or(values);
-                Ok(values.filter(|_| to.include(Role::Evaluator)))
+                let garbled = || request.values(slots, &perms);
+                let values = instead.map_or_else(garbled, <[bool]>::to_vec);
+                Ok(to.include(Role::Evaluator).then_some(values))
             }
         }
     }
 
-    /// An evaluator that knows the offset: the values of the coming reveal, of `wires` wires, in the
-    /// clear.
-    fn replay(&mut self, wires: usize) -> Result<Option<Vec<bool>>, Fault> {
-        let Side::Evaluator(side) = &mut self.core.side else { return Ok(None) };
-        let EvaluatorSide { supply, request, conflict } = &mut **side;
-        let reveal = request.recovery.reveals;
-        request.recovery.reveals += 1;
-        let Some(conflict) = conflict else { return Ok(None) };
-        let offset = conflict.offset();
-        let mut replay = Replay::new(request.recovery.inputs(supply.hash(), &offset), reveal);
-        // It ends with a fault at the reveal that was asked for.
-        let _ = (self.rerun)(&mut replay);
-        let found = replay.found().filter(|found| found.len() == wires);
-        // The garbled values may be wrong: better none.
-        found.map(Some).ok_or_else(|| Fault::Internal("the job does not run alike twice".into()))
+    /// An evaluator that recovers: the values of the coming reveal, of `wires` wires, in the clear.
+    fn in_the_clear(&mut self, wires: usize) -> Result<Option<Zeroizing<Vec<bool>>>, Fault> {
+        let Core { channel, side, .. } = &mut *self.core;
+        match side {
+            Side::Garbler(_) => Ok(None),
+            Side::Evaluator(side) => side.request.recovery.reveal(channel, wires),
+        }
     }
 }
 
@@ -344,7 +346,7 @@ impl Party for JimuParty<'_> {
                 return Err(Fault::Misuse("the proof is of another state than this".into()));
             }
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
-            let clear = party.replay(slots.len())?;
+            let clear = party.in_the_clear(slots.len())?;
             let mut values = to.include(party.core.role).then(Vec::new);
             for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
                 let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);

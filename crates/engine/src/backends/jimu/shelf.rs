@@ -67,6 +67,13 @@ impl Shelf {
         &self.blocks[self.range(self.taken, items.min(self.level()))]
     }
 
+    /// The oldest item that was not taken, for tests to change.
+    #[cfg(test)]
+    pub(super) fn next_mut(&mut self) -> &mut [Block] {
+        let range = self.range(self.taken, 1);
+        &mut self.blocks[range]
+    }
+
     /// Takes the oldest `items`.
     pub(super) fn take(&mut self, items: usize) -> Result<&[Block], Fault> {
         if items > self.level() {

@@ -1,5 +1,7 @@
 //! The evaluator's end.
 
+use std::sync::Arc;
+
 use cenote_net::Fault;
 use cenote_pool::params::HashCodes;
 use cenote_prim::{Block, Prg, SessionId};
@@ -8,9 +10,9 @@ use zeroize::Zeroizing;
 use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
 use super::inputs::Inputs;
 use super::planes::Window;
-use super::watcher::{Watcher, Work, differences};
+use super::watcher::{Opening, Watcher, Work, differences};
 use super::{CODEWORD, FORMAT, Watch, check_seeds};
-use crate::ihash::{HashReceiver, LANES, Label, Message, Tag};
+use crate::ihash::{HashReceiver, LANES, Label, Message, Perm, PermTags, Tag};
 
 /// Messages that are compared at a time.
 const COMPARED: usize = 64;
@@ -116,6 +118,26 @@ impl ReedSolomonReceiver {
     }
 }
 
+/// See [`PermTags`].
+struct Perms {
+    opening: Arc<Opening>,
+    blocks: usize,
+}
+
+impl PermTags for Perms {
+    fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    fn agrees(&self, perm: &Perm, tag: Block) -> bool {
+        let (form, rest) = perm.0.split_at(self.blocks);
+        let mut shown = Zeroizing::new([Block::ZERO]);
+        self.opening.tags_of(form, &mut *shown);
+        let different = differences(rest, &[Block::ZERO; 2]).to_u128() | (shown[0] ^ tag).to_u128();
+        Block::new(different).ct_eq(Block::ZERO)
+    }
+}
+
 impl HashReceiver for ReedSolomonReceiver {
     fn hash(
         &mut self,
@@ -199,6 +221,10 @@ impl HashReceiver for ReedSolomonReceiver {
         self.batch = self.next;
         self.closed = false;
         Ok(())
+    }
+
+    fn perm_tags(&self) -> Arc<dyn PermTags> {
+        Arc::new(Perms { opening: Arc::clone(&self.perms.opening), blocks: self.perm_blocks() })
     }
 
     fn labels_agree(&self, label: &Label, tag: Block) -> bool {

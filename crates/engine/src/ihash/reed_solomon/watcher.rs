@@ -1,5 +1,7 @@
 //! One code, as the receiver has it: some of the streams.
 
+use std::sync::Arc;
+
 use cenote_prim::columns::ColumnMap;
 use cenote_prim::field::{Field, Matrix};
 use cenote_prim::planes::{PlaneMap, combine, to_blocks, unpack6};
@@ -18,13 +20,13 @@ pub(super) struct Watcher {
     bank: SeedBank,
     /// From the watched streams and all corrections to the planes of a tag but its leading one.
     tags: PlaneMap,
-    opening: Opening,
+    pub(super) opening: Arc<Opening>,
     /// The tag planes of all wires since the last check.
     pub(super) batch: Batch,
 }
 
 /// The tag of a form.
-enum Opening {
+pub(super) enum Opening {
     /// A secret matrix times it.
     Compressed(ColumnMap),
     /// What is left of it when a multiple of the one word is subtracted that has zeros wherever
@@ -42,6 +44,25 @@ pub(super) struct Work {
     tags: Planes,
 }
 
+impl Opening {
+    /// Writes the tags of forms, which stand one after the other.
+    pub(super) fn tags_of(&self, forms: &[Block], tags: &mut [Block]) {
+        match self {
+            Opening::Compressed(map) => map.apply_many(forms, tags),
+            Opening::Reduced(multiples) => {
+                assert_eq!(forms.len(), tags.len());
+                for (tag, form) in tags.iter_mut().zip(forms) {
+                    let first = form.to_u128() as u8;
+                    *tag = *form;
+                    for (i, multiple) in multiples.iter().enumerate() {
+                        *tag ^= multiple.times(first >> i & 1 == 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Watcher {
     /// The code with what is watched of it. The compressing matrix comes from `random`.
     pub(super) fn new(code: Code, watch: Watch<'_>, random: &mut Prg) -> Watcher {
@@ -52,7 +73,7 @@ impl Watcher {
         };
         let tags = PlaneMap::new(&tags.mul(&code.selection(watch.positions)));
         let bank = SeedBank::new(watch.seeds);
-        Watcher { code, bank, tags, opening, batch: Batch::default() }
+        Watcher { code, bank, tags, opening: Arc::new(opening), batch: Batch::default() }
     }
 
     /// Planes of a tag.
@@ -62,7 +83,7 @@ impl Watcher {
 
     /// Planes at the head of a tag that are zero always.
     fn leading(&self) -> usize {
-        match self.opening {
+        match *self.opening {
             Opening::Compressed(_) => 0,
             Opening::Reduced(_) => 1,
         }
@@ -174,19 +195,7 @@ impl Watcher {
 
     /// Writes the tags of forms, which stand one after the other.
     pub(super) fn tags_of(&self, forms: &[Block], tags: &mut [Block]) {
-        match &self.opening {
-            Opening::Compressed(map) => map.apply_many(forms, tags),
-            Opening::Reduced(multiples) => {
-                assert_eq!(forms.len(), tags.len());
-                for (tag, form) in tags.iter_mut().zip(forms) {
-                    let first = form.to_u128() as u8;
-                    *tag = *form;
-                    for (i, multiple) in multiples.iter().enumerate() {
-                        *tag ^= multiple.times(first >> i & 1 == 1);
-                    }
-                }
-            }
-        }
+        self.opening.tags_of(forms, tags);
     }
 
     /// Whether the combinations of the batch have the tags of the forms in `answer`.

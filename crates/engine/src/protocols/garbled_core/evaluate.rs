@@ -1,6 +1,5 @@
 //! Evaluation of ready buckets: every member, whatever the others put out.
 
-use std::cmp::Reverse;
 use std::fmt;
 
 use cenote_prim::{Block, Secret};
@@ -36,8 +35,6 @@ pub struct Conflict {
     pub labels: [Label; 2],
     /// The number of the wire.
     pub wire: u64,
-    /// Members of its bucket that do not agree with the label that was elected.
-    pub(super) against: usize,
 }
 
 impl Conflict {
@@ -57,6 +54,57 @@ impl Drop for Conflict {
 impl fmt::Debug for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Conflict(..)")
+    }
+}
+
+/// Two labels of one wire that cannot both be right, if there are any: the ones to try for the offset.
+///
+/// One pair is enough. In a bucket of which half of the members or more disagree with the label that
+/// was taken, and that therefore has as many bad ones, any such pair is worth more than one of a bucket
+/// that is outvoted by good members: there, one of the two may have a tag by luck, which tells nothing,
+/// and the label that was taken is right anyway (docs/protocols/jimu.md, "A hidden offset").
+#[derive(Clone, Copy, Default)]
+pub struct Pair {
+    elected: Active,
+    other: Label,
+    /// The number of the wire.
+    wire: u64,
+    /// 0: there are no such labels; 1: there are; 2: and half of their bucket disagrees.
+    rank: usize,
+}
+
+impl Pair {
+    /// The sum of the two: zero if there are none.
+    #[must_use]
+    pub fn offset(&self) -> Label {
+        self.elected.label ^ self.other
+    }
+
+    /// What the pair proves, given that its sum is the offset if there is a pair.
+    #[must_use]
+    pub fn proven(&self, is_offset: bool) -> Option<Conflict> {
+        let turn = self.offset().times(self.elected.masked);
+        let labels = [self.elected.label ^ turn, self.other ^ turn];
+        (is_offset & (self.rank > 0)).then_some(Conflict { labels, wire: self.wire })
+    }
+
+    /// Takes `other` in place of this if it is of a higher rank, in constant time.
+    #[inline(always)]
+    fn prefer(&mut self, other: &Pair) {
+        let pick = other.rank > self.rank;
+        self.elected.label ^= (self.elected.label ^ other.elected.label).times(pick);
+        self.elected.masked ^= (self.elected.masked ^ other.elected.masked) & pick;
+        self.other ^= (self.other ^ other.other).times(pick);
+        self.wire ^= (self.wire ^ other.wire) & u64::from(pick).wrapping_neg();
+        self.rank = self.rank.max(other.rank);
+    }
+}
+
+impl zeroize::DefaultIsZeroes for Pair {}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pair(..)")
     }
 }
 
@@ -113,10 +161,9 @@ impl Evaluation {
     /// base's input wires; `outputs` gets those of the o of its lanes.
     ///
     /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
-    /// have a tag of their wire, it gets the one that most members put out. What members put out
-    /// that cannot both be right is added to `conflicts`; but for that, the time depends on the number of
-    /// cores only. At most [`MAX_CONFLICTS`] are kept, those first whose bucket is most divided: a label
-    /// that has a tag by luck in a bucket that outvotes it must not hide what two true ones tell.
+    /// have a tag of their wire, it gets the one that most members put out. Labels of one wire that cannot
+    /// both be right take the place of `pair` if they are worth more. The time depends on the number of
+    /// cores only.
     ///
     /// # Panics
     /// If the slices do not describe the same number of cores.
@@ -126,7 +173,7 @@ impl Evaluation {
         ready: &[Block],
         inputs: &[Active],
         outputs: &mut [Active],
-        conflicts: &mut Vec<Conflict>,
+        pair: &mut Pair,
     ) {
         let stride = ready_blocks(self.shape, self.bucket);
         let cores = ready.len() / stride;
@@ -141,9 +188,7 @@ impl Evaluation {
         {
             self.members(ready, inputs);
             self.tags(hash, outputs.len() * self.bucket);
-            if self.select(ready, outputs) {
-                self.conflicts(ready, conflicts);
-            }
+            self.select(ready, outputs, pair);
         }
     }
 
@@ -186,32 +231,31 @@ impl Evaluation {
     }
 
     /// Picks for each wire, of the labels that have one of its tags, the one that most members put
-    /// out. Whether a wire has labels of both masked values.
+    /// out; and of the wires that have labels of both masked values the pair to try.
     ///
     /// Votes decide because a label may have a tag by luck: a garbler who guesses places that are not
     /// watched loses nothing with a label that is dropped, and has many such guesses. A guess that hits
     /// still loses against two good members.
-    fn select(&mut self, ready: &[Block], outputs: &mut [Active]) -> bool {
+    fn select(&mut self, ready: &[Block], outputs: &mut [Active], pair: &mut Pair) {
         let stride = ready_blocks(self.shape, self.bucket);
-        let mut both_seen = false;
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.width()));
         for (core, (ready, outputs)) in cores.enumerate() {
             let tags = &base_tags(self.shape, ready)[self.shape.inputs()..];
+            let base = members(self.shape, ready).next().map_or(0, |base| base.number);
             for (lane, (output, tag)) in outputs.iter_mut().zip(tags).enumerate() {
                 candidates.clear();
                 candidates.extend(self.places(core, lane).map(|place| {
                     let label = self.scratch.labels[place];
                     Candidate { label, is: self.is_label(place, tag.label) }
                 }));
-                *output = elect(&candidates);
-                let any =
-                    |masked: usize| candidates.iter().fold(false, |any, c| any | c.is[masked]);
-                both_seen |= any(0) & any(1);
+                let (elected, votes) = elect(&candidates);
+                *output = elected;
+                let wire = base + self.shape.o(lane) as u64;
+                pair.prefer(&contradiction(&candidates, elected, votes, wire));
             }
         }
         self.scratch.candidates = candidates;
-        both_seen
     }
 
     /// Where the members' labels of a wire are.
@@ -227,37 +271,7 @@ impl Evaluation {
         let tag = self.scratch.tags[place];
         [tag.ct_eq(own), tag.ct_eq(own ^ *self.offset_tag)]
     }
-
-    /// All pairs of labels of different masked values of the wires of a batch.
-    #[cold]
-    fn conflicts(&self, ready: &[Block], conflicts: &mut Vec<Conflict>) {
-        let stride = ready_blocks(self.shape, self.bucket);
-        for (core, ready) in ready.chunks(stride).enumerate() {
-            let Some(base) = members(self.shape, ready).next() else { continue };
-            for lane in 0..self.shape.width() {
-                let o = self.shape.o(lane);
-                let own = base_tags(self.shape, ready)[o].label;
-                let labels = |masked: usize| {
-                    self.places(core, lane)
-                        .filter(move |place| self.is_label(*place, own)[masked])
-                        .map(|place| self.scratch.labels[place])
-                };
-                let wire = base.number + o as u64;
-                let of_all = || self.places(core, lane).map(|place| self.scratch.labels[place]);
-                let votes = |label: Label| of_all().filter(|other| same(&label, other)).count();
-                let most = labels(0).chain(labels(1)).map(votes).max().unwrap_or_default();
-                let against = self.bucket - most;
-                let pairs = labels(0).flat_map(|zero| labels(1).map(move |one| [zero, one]));
-                conflicts.extend(pairs.map(|labels| Conflict { labels, wire, against }));
-            }
-        }
-        conflicts.sort_by_key(|conflict| Reverse(conflict.against));
-        conflicts.truncate(MAX_CONFLICTS);
-    }
 }
-
-/// Most conflicts that are kept at a time; a few are enough.
-pub const MAX_CONFLICTS: usize = 64;
 
 /// What a member puts out for a wire, and of which masked values it has the tag.
 #[derive(Clone, Copy, Default)]
@@ -268,10 +282,10 @@ struct Candidate {
 
 impl zeroize::DefaultIsZeroes for Candidate {}
 
-/// The candidate that has a tag and that most others agree with, in constant time; the first among
-/// equals; zero if none has a tag.
+/// The candidate that has a tag and that most others agree with, and how many do, in constant time; the
+/// first among equals; zero if none has a tag.
 #[inline(always)]
-fn elect(candidates: &[Candidate]) -> Active {
+fn elect(candidates: &[Candidate]) -> (Active, usize) {
     let (mut elected, mut most) = (Active::default(), 0);
     for candidate in candidates {
         let valid = candidate.is[0] | candidate.is[1];
@@ -282,12 +296,28 @@ fn elect(candidates: &[Candidate]) -> Active {
         elected.masked ^= (elected.masked ^ candidate.is[1]) & pick;
         most = votes.max(most);
     }
-    elected
+    (elected, most)
+}
+
+/// What was elected with so many votes, and a candidate that has the tag of the other masked value, in
+/// constant time.
+#[inline(always)]
+fn contradiction(candidates: &[Candidate], elected: Active, votes: usize, wire: u64) -> Pair {
+    let (mut other, mut any) = (Label::ZERO, false);
+    for candidate in candidates {
+        let pick = (candidate.is[0] & elected.masked) | (candidate.is[1] & !elected.masked);
+        other ^= (other ^ candidate.label).times(pick);
+        any |= pick;
+    }
+    let divided = 2 * votes <= candidates.len();
+    Pair { elected, other, wire, rank: usize::from(any) + usize::from(any & divided) }
 }
 
 /// Whether two labels are the same.
 #[inline(always)]
 fn same(a: &Label, b: &Label) -> bool {
+    #[cfg(test)]
+    crate::protocols::tally::step();
     let [x, y, z] = (*a ^ *b).0;
     // Different blocks must not cancel: a bit that is set stays set.
     (x.to_u128() | y.to_u128() | z.to_u128()) == 0

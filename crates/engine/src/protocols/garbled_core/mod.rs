@@ -53,7 +53,7 @@ mod tests;
 
 pub use bucket::{Members, base_tags, fold, inner_len, inner_solders, inner_tags, ready_blocks};
 pub use check::{Checked, check, open_for_check};
-pub use evaluate::{Active, Conflict, Evaluation, MAX_CONFLICTS};
+pub use evaluate::{Active, Conflict, Evaluation, Pair};
 pub use garble::garble;
 pub use solder::{outer_inputs, outer_solder, outer_solders, outer_tags};
 

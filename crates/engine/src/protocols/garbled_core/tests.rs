@@ -88,15 +88,15 @@ fn evaluate_on(
         .collect();
     let buckets = cores.numbers.len() / bucket;
     let mut outputs = vec![Active::default(); buckets * cores.shape.width()];
-    let mut conflicts = Vec::new();
+    let mut pair = Pair::default();
     Evaluation::new(cores.shape, bucket, d.offset_tag).evaluate(
         &d.receiver,
         &ready,
         &inputs,
         &mut outputs,
-        &mut conflicts,
+        &mut pair,
     );
-    (outputs, conflicts.into_iter().next())
+    (outputs, pair.proven(true))
 }
 
 /// The right outputs.
@@ -155,9 +155,9 @@ fn ands_of_live_wires_end_to_end() {
 
             let mut evaluation = Evaluation::new(shape, bucket, d.offset_tag);
             let mut outputs = vec![Active::default(); buckets * width];
-            let mut conflicts = Vec::new();
-            evaluation.evaluate(&d.receiver, &ready, &active, &mut outputs, &mut conflicts);
-            assert!(conflicts.is_empty());
+            let mut pair = Pair::default();
+            evaluation.evaluate(&d.receiver, &ready, &active, &mut outputs, &mut pair);
+            assert!(pair.proven(true).is_none());
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
 
             // One at a time, the same.
@@ -166,7 +166,7 @@ fn ands_of_live_wires_end_to_end() {
                     &ready[k * ready_blocks(shape, bucket)..][..ready_blocks(shape, bucket)];
                 let active = &active[k * shape.inputs()..][..shape.inputs()];
                 let mut alone = vec![Active::default(); width];
-                evaluation.evaluate(&d.receiver, ready, active, &mut alone, &mut conflicts);
+                evaluation.evaluate(&d.receiver, ready, active, &mut alone, &mut pair);
                 assert!(same(&alone, &outputs[k * width..][..width]));
             }
         }
@@ -518,8 +518,9 @@ fn sizes_are_those_of_the_layout() {
 
 #[test]
 fn debug_shows_nothing() {
-    let conflict = Conflict { labels: [Label::one(); 2], wire: 3, against: 0 };
-    assert_eq!(format!("{conflict:?} {:?}", Active::default()), "Conflict(..) Active(..)");
+    let conflict = Conflict { labels: [Label::one(); 2], wire: 3 };
+    let shown = format!("{conflict:?} {:?} {:?}", Active::default(), Pair::default());
+    assert_eq!(shown, "Conflict(..) Active(..) Pair(..)");
     let evaluation = Evaluation::new(Shape::AND, 3, Block::ONE);
     let shown = format!("{evaluation:?}");
     assert!(shown.contains("Hashes(..)") && shown.contains("Secret(..)"));

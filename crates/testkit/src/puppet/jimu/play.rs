@@ -1,6 +1,6 @@
 //! Sessions of a puppet with an honest party.
 
-use cenote_engine::backends::jimu::{JimuParams, JimuSession, Replay};
+use cenote_engine::backends::jimu::{JimuParams, JimuSession};
 use cenote_engine::{Backend, Claims, Fault, Job, Party, Role};
 use cenote_net::{Channel, RecordedFrame};
 use cenote_prim::SessionId;
@@ -104,10 +104,7 @@ fn run_all<P: Party>(party: &mut P, talks: &[Talk]) -> Served {
 fn serve(mut session: JimuSession, talks: &[Talk]) -> End {
     let mut served = (Vec::new(), None);
     for talk in talks {
-        let rerun = |replay: &mut Replay| talk.run(replay).map(drop);
-        let mut party = session.party(&rerun);
-        let output = talk.run(&mut party).and_then(|output| party.check().map(|_| output));
-        drop(party);
+        let output = session.run(talk);
         match output.and_then(|output| session.channel().flush().map(|()| output)) {
             Ok(output) => served.0.push(output),
             Err(fault) => {

@@ -6,7 +6,7 @@ mod stored;
 mod supply;
 
 use cenote_net::{Channel, Fault, Phase};
-use cenote_prim::{Block, bits};
+use cenote_prim::{Block, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::MAX_PIECE;
@@ -16,12 +16,12 @@ use crate::ihash::{
     HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
 };
 use crate::protocols::garbled_core::{
-    Active, Conflict, Evaluation, Shape, base_tags, ready_blocks,
+    Active, Conflict, Evaluation, Pair, Shape, base_tags, ready_blocks,
 };
 use crate::tags;
 
-use recovery::Recovery;
-pub use recovery::Replay;
+pub(super) use recovery::Replay;
+use recovery::{Escrows, Recovery};
 pub(super) use supply::Supply;
 
 /// The check of outputs to this side: their permutation messages are those that were hashed.
@@ -35,12 +35,12 @@ const BATCH: usize = 64;
 /// The evaluator's live wires, by slot: value = masked value + permutation bit + flip.
 #[derive(Default)]
 pub(super) struct Evaluator {
-    active: Vec<Active>,
+    active: Secret<Vec<Active>>,
     tagged: Vec<Tagged>,
     pending: Vec<bool>,
     /// One for each pool of cores.
     evaluations: Vec<Evaluation>,
-    opened: Vec<Message>,
+    opened: Secret<Vec<Message>>,
     expected: Vec<Tag>,
     /// By how much each solder shifts the masked value.
     shifts: Vec<bool>,
@@ -61,13 +61,6 @@ impl Evaluator {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        if slots > self.active.capacity() {
-            // Growing in place would leave a copy of the labels in freed memory.
-            let mut larger = Vec::with_capacity(slots.next_power_of_two());
-            larger.extend_from_slice(&self.active);
-            self.active.zeroize();
-            self.active = larger;
-        }
         self.active.resize(slots, Active::default());
         self.tagged.resize(slots, Tagged::default());
         self.pending.resize(slots, false);
@@ -94,10 +87,12 @@ impl Evaluator {
         self.receive_solders(channel, hash, solders)?;
         let cores = Cores { specs: &specs, rest: taken };
         self.verify(chunk, cores.clone(), hash, offset)?;
-        let mut conflicts = Vec::new();
-        self.evaluate(chunk, cores, hash, &mut conflicts);
-        if conflict.is_none() {
-            *conflict = conflicts.into_iter().find(|both| supply.opens_escrow(&both.offset()));
+        let mut pair = Zeroizing::new(Pair::default());
+        self.evaluate(chunk, cores, hash, &mut pair);
+        if chunk.ands > 0 {
+            // Tried whether or not there is a pair, and although the offset may be known.
+            let found = pair.proven(supply.opens_escrow(&pair.offset()));
+            *conflict = conflict.take().or(found);
         }
         Ok(())
     }
@@ -186,7 +181,7 @@ impl Evaluator {
         chunk: &Chunk,
         cores: Cores<'_>,
         hash: &ReedSolomonReceiver,
-        conflicts: &mut Vec<Conflict>,
+        pair: &mut Pair,
     ) {
         let mut pass = EvaluatePass {
             hash,
@@ -196,7 +191,7 @@ impl Evaluator {
             evaluations: &mut self.evaluations,
             cores,
             outputs: Zeroizing::new(Vec::new()),
-            conflicts,
+            pair,
         };
         walk(&chunk.gates, BATCH, &mut self.pending, &mut pass);
     }
@@ -209,25 +204,26 @@ impl Evaluator {
         slots: &[usize],
     ) -> Result<(), Fault> {
         let offset = supply.offset();
-        let mut tags = Vec::with_capacity(slots.len());
+        let (mut tags, mut escrows) = (Vec::with_capacity(slots.len()), Escrows::default());
         for escrowed in supply.take_escrowed(channel, slots.len())? {
             tags.push(escrowed.tag);
-            self.recovery.input(&escrowed);
+            escrows.push(&escrowed);
         }
         channel.set_phase(Phase::Online);
         let mut labels = vec![Label::ZERO; slots.len()];
         channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
         let mut seen = vec![Block::ZERO; slots.len()];
         supply.hash().tags_of_labels(&labels, &mut seen);
-        let mut good = true;
+        let (mut good, mut all_masked) = (true, Zeroizing::new(Vec::with_capacity(slots.len())));
         for (((&slot, label), tag), seen) in slots.iter().zip(&labels).zip(&tags).zip(seen) {
             let masked = seen.ct_eq(tag.label ^ offset);
             good &= masked | seen.ct_eq(tag.label);
-            self.recovery.masked(masked);
+            all_masked.push(masked);
             self.active[slot] = Active { label: *label, masked };
             self.tagged[slot] = Tagged { tag: *tag, flip: false };
         }
         labels.zeroize();
+        self.recovery.input(escrows, all_masked);
         if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.label")) }
     }
 
@@ -271,17 +267,16 @@ impl Evaluator {
         slots.iter().zip(perms).map(value).collect()
     }
 
-    /// Outputs to the garbler alone: the sums of their permutation messages with escrowed ones. If
-    /// the offset is known, the permutation messages themselves.
+    /// Outputs to the garbler alone: the sums of their permutation messages with escrowed ones. Returns
+    /// the permutation messages themselves, if `offset` is the garbler's.
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
         supply: &mut Supply,
         slots: &[usize],
-        offset: Option<&Label>,
-    ) -> Result<Option<Vec<Perm>>, Fault> {
-        let mut tags = Vec::with_capacity(slots.len());
-        let mut bonds = recovery::Escrows::default();
+        offset: &Label,
+    ) -> Result<Vec<Perm>, Fault> {
+        let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
         for escrowed in supply.take_escrowed(channel, slots.len())? {
             tags.push(escrowed.tag.perm);
             bonds.push(&escrowed);
@@ -289,28 +284,28 @@ impl Evaluator {
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
         let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;
-        Ok(offset.map(|offset| {
-            let escrowed = bonds.perms(supply.hash(), offset);
-            sums.iter().zip(escrowed).map(|(&sum, perm)| sum ^ perm).collect()
-        }))
+        let escrowed = bonds.perms(&*supply.hash().perm_tags(), offset.key());
+        Ok(sums.iter().zip(&*escrowed).map(|(&sum, &perm)| sum ^ perm).collect())
     }
 
-    /// Reports masked values and labels of `slots`. If `instead` are the values an honest run would
-    /// have given, with the permutation messages and the offset, reports those.
+    /// Reports masked values and labels of `slots`; if `instead` are the values that an honest run would
+    /// have given, those that go with these, by the permutation messages and the offset. Both ways take
+    /// the same time.
     pub(super) fn report(
         &self,
         channel: &mut Channel,
         hash: &ResultHash,
         slots: &[usize],
-        instead: Option<(&[bool], &[Perm], &Label)>,
+        instead: Option<&[bool]>,
+        (perms, offset): (&[Perm], &Label),
     ) -> Result<(), Fault> {
         let mut outputs: Vec<Active> = slots.iter().map(|&slot| self.active[slot]).collect();
-        if let Some((values, perms, offset)) = instead {
-            for (i, (output, &slot)) in outputs.iter_mut().zip(slots).enumerate() {
-                let masked = values[i] ^ perms[i].bit() ^ self.tagged[slot].flip;
-                output.label ^= offset.times(masked ^ output.masked);
-                output.masked = masked;
-            }
+        for (i, (output, &slot)) in outputs.iter_mut().zip(slots).enumerate() {
+            let value = instead.is_some_and(|values| values[i]);
+            let masked = value ^ perms[i].bit() ^ self.tagged[slot].flip;
+            let turn = (masked ^ output.masked) & instead.is_some();
+            output.label ^= offset.times(turn);
+            output.masked ^= turn;
         }
         let mut message = bits::pack(outputs.iter().map(|output| output.masked));
         let mut keys: Vec<Block> = outputs.iter().map(|output| output.label.key()).collect();
@@ -319,13 +314,6 @@ impl Evaluator {
         keys.zeroize();
         outputs.zeroize();
         channel.send(tags::JIMU_RESULT, &message)
-    }
-}
-
-impl Drop for Evaluator {
-    fn drop(&mut self) {
-        self.active.zeroize();
-        self.opened.zeroize();
     }
 }
 
@@ -400,7 +388,7 @@ struct EvaluatePass<'a, S> {
     evaluations: &'a mut [Evaluation],
     cores: Cores<'a>,
     outputs: Zeroizing<Vec<Active>>,
-    conflicts: &'a mut Vec<Conflict>,
+    pair: &'a mut Pair,
 }
 
 impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, S> {
@@ -443,7 +431,7 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
                 ready,
                 &waiting.inputs,
                 &mut self.outputs,
-                self.conflicts,
+                self.pair,
             );
             for (slot, output) in waiting.slots.drain(..).zip(self.outputs.iter()) {
                 self.active[slot as usize] = *output;

@@ -2,27 +2,125 @@
 //! inputs, and with those the right outputs. The garbler must not notice.
 //!
 //! The garbled run goes on as if nothing had happened, so that every message has its place and its
-//! length. At each reveal from then on the job runs again from its start, in the clear, up to that
-//! reveal ([`Replay`]): its values are put out, and reported to the garbler, instead of the garbled
-//! ones (protocols A.13, option 4).
+//! length. Beside it, on a thread of its own, the job runs again in the clear, once, from its start
+//! to its end ([`Replay`]): what it gives at a reveal is put out, and reported to the garbler, instead
+//! of the garbled values (protocols A.13, option 4).
+//!
+//! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
+//! garbler's inputs, as they were received; and once the replay runs, each reveal, at which the garbled
+//! run waits for its values. So a replay is never further than the next reveal, and a job that does
+//! not run alike twice is found out instead of waited for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use cenote_circuit::Gates;
-use cenote_net::{Fault, Role};
-use cenote_prim::Block;
+use cenote_net::{Channel, Fault, Role};
+use cenote_prim::{Block, Secret};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::supply::Escrowed;
-use crate::ihash::{HashReceiver, Label, Perm, ReedSolomonReceiver};
+use crate::ihash::{HashReceiver, Label, Perm, PermTags};
 use crate::party::{Party, Receivers, expect_input};
 use crate::protocols::escrow;
 
-/// What one request keeps for a recovery.
-#[derive(Default)]
+/// How often a run that waits for the other looks whether its session was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Values of wires in the clear.
+type Values = Zeroizing<Vec<bool>>;
+
+/// What the garbled run tells the replay.
+enum Event {
+    /// The next inputs of the garbler.
+    Input(Input),
+    /// The next reveal, which waits for its values.
+    Reveal,
+}
+
+/// Inputs of the garbler, as its messages give them: masked, on wires in escrow.
+struct Input {
+    wires: Escrows,
+    masked: Zeroizing<Vec<bool>>,
+}
+
+/// What one request keeps for a recovery, and its end of the log.
 pub(in crate::backends::jimu) struct Recovery {
-    inputs: Escrows,
-    masked: Vec<bool>,
-    /// Reveals so far.
-    pub(in crate::backends::jimu) reveals: usize,
+    log: Sender<Event>,
+    /// The other end, until a replay takes it.
+    unread: Option<Receiver<Event>>,
+    /// Reveals before there was a replay.
+    reveals: usize,
+    /// Values of reveals, from a replay.
+    answers: Option<Receiver<Values>>,
+    /// Tells the replay that nobody waits for it any more.
+    over: Arc<AtomicBool>,
+}
+
+impl Default for Recovery {
+    fn default() -> Recovery {
+        let (log, unread) = mpsc::channel();
+        Recovery { log, unread: Some(unread), reveals: 0, answers: None, over: Arc::default() }
+    }
+}
+
+impl Drop for Recovery {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Recovery {
+    /// Inputs of the garbler entered, `masked`, on wires in escrow.
+    pub(super) fn input(&mut self, wires: Escrows, masked: Zeroizing<Vec<bool>>) {
+        // A replay that has ended is noticed at the next reveal.
+        let _ = self.log.send(Event::Input(Input { wires, masked }));
+    }
+
+    /// The run in the clear, to be started now; `None` if it was given out before.
+    pub(in crate::backends::jimu) fn replay(
+        &mut self,
+        offset: &Label,
+        hash: &impl HashReceiver,
+    ) -> Option<Replay> {
+        let log = self.unread.take()?;
+        let (answers, receiver) = mpsc::channel();
+        self.answers = Some(receiver);
+        let (passed, over) = (self.reveals, Arc::clone(&self.over));
+        let (key, tags) = (Secret::new(offset.key()), hash.perm_tags());
+        Some(Replay { log, answers, passed, key, tags, over })
+    }
+
+    /// The values of the coming reveal, of `wires` wires, if there is a replay: waits until it has come
+    /// so far.
+    pub(in crate::backends::jimu) fn reveal(
+        &mut self,
+        channel: &mut Channel,
+        wires: usize,
+    ) -> Result<Option<Values>, Fault> {
+        let Some(answers) = &self.answers else {
+            self.reveals += 1;
+            return Ok(None);
+        };
+        // A replay that has ended gives no answer.
+        let _ = self.log.send(Event::Reveal);
+        loop {
+            // Nothing that the peer waits for stays behind, and a session that was cancelled ends.
+            channel.flush()?;
+            match answers.recv_timeout(LOOK) {
+                Ok(values) if values.len() == wires => return Ok(Some(values)),
+                Err(RecvTimeoutError::Timeout) => {}
+                // The garbled values may be wrong: better none.
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(not_alike()),
+            }
+        }
+    }
+}
+
+fn not_alike() -> Fault {
+    Fault::Internal("the job does not run alike twice".into())
 }
 
 /// Wires in escrow.
@@ -38,15 +136,15 @@ impl Escrows {
         self.records.extend_from_slice(escrowed.records);
     }
 
-    /// The permutation messages. Where every gadget of a bucket is bad, which the bound of the pool
-    /// allows for, a zero one.
-    pub(super) fn perms(&self, hash: &ReedSolomonReceiver, offset: &Label) -> Vec<Perm> {
-        let blocks = hash.perm_blocks();
+    /// The permutation messages, with the key of the offset. Where every gadget of a bucket is bad, which
+    /// the bound of the pool allows for, a zero one.
+    pub(super) fn perms(&self, tags: &dyn PermTags, offset_key: Block) -> Zeroizing<Vec<Perm>> {
         let each = self.records.len() / self.tags.len().max(1);
         let recover = |(records, &tag): (&[Block], &Block)| {
-            escrow::recover(blocks, hash, offset.key(), records, tag).unwrap_or(Perm::ZERO)
+            escrow::recover(tags, offset_key, records, tag).unwrap_or(Perm::ZERO)
         };
-        self.records.chunks_exact(each.max(1)).zip(&self.tags).map(recover).collect()
+        let wires = self.records.chunks_exact(each.max(1)).zip(&self.tags);
+        Zeroizing::new(wires.map(recover).collect())
     }
 }
 
@@ -56,55 +154,33 @@ impl Drop for Escrows {
     }
 }
 
-impl Drop for Recovery {
-    fn drop(&mut self) {
-        self.masked.zeroize();
-    }
-}
-
-impl Recovery {
-    /// An input of the garbler enters on a wire in escrow.
-    pub(super) fn input(&mut self, escrowed: &Escrowed<'_>) {
-        self.inputs.push(escrowed);
-    }
-
-    /// The masked value of the oldest input that has none.
-    pub(super) fn masked(&mut self, masked: bool) {
-        self.masked.push(masked);
-    }
-
-    /// The garbler's inputs of the request so far.
-    pub(in crate::backends::jimu) fn inputs(
-        &self,
-        hash: &ReedSolomonReceiver,
-        offset: &Label,
-    ) -> Zeroizing<Vec<bool>> {
-        let perms = Zeroizing::new(self.inputs.perms(hash, offset));
-        let inputs = self.masked.iter().zip(&*perms).map(|(masked, perm)| masked ^ perm.bit());
-        Zeroizing::new(inputs.collect())
-    }
-}
-
-/// The evaluator's side of a job in the clear, up to one reveal.
-pub struct Replay {
-    garbler: Zeroizing<Vec<bool>>,
-    /// How many of these were asked for.
-    read: usize,
-    /// Reveals still to pass.
-    left: usize,
-    found: Option<Vec<bool>>,
+/// The evaluator's side of a job in the clear.
+pub(in crate::backends::jimu) struct Replay {
+    log: Receiver<Event>,
+    answers: Sender<Values>,
+    /// Reveals that were served without this and are still to pass.
+    passed: usize,
+    /// Key of the offset.
+    key: Secret<Block>,
+    tags: Arc<dyn PermTags>,
+    over: Arc<AtomicBool>,
 }
 
 impl Replay {
-    /// Runs until reveal number `until`, counted from 0, given the garbler's inputs.
-    pub(in crate::backends::jimu) fn new(garbler: Zeroizing<Vec<bool>>, until: usize) -> Replay {
-        Replay { garbler, read: 0, left: until, found: None }
+    /// `bit`, as long as somebody waits for the end.
+    #[inline]
+    fn go_on(&self, bit: bool) -> Result<bool, Fault> {
+        if self.over.load(Ordering::Relaxed) { Err(over()) } else { Ok(bit) }
     }
 
-    /// The values of the wires of that reveal; `None` if the job did not come so far.
-    pub(in crate::backends::jimu) fn found(self) -> Option<Vec<bool>> {
-        self.found
+    /// What the garbled run says next.
+    fn next(&self) -> Result<Event, Fault> {
+        self.log.recv().map_err(|_| over())
     }
+}
+
+fn over() -> Fault {
+    Fault::Internal("the request is over".into())
 }
 
 impl Gates for Replay {
@@ -112,16 +188,16 @@ impl Gates for Replay {
     type Error = Fault;
 
     fn constant(&mut self, bit: bool) -> Result<bool, Fault> {
-        Ok(bit)
+        self.go_on(bit)
     }
     fn xor(&mut self, a: &bool, b: &bool) -> Result<bool, Fault> {
-        Ok(a ^ b)
+        self.go_on(a ^ b)
     }
     fn not(&mut self, a: &bool) -> Result<bool, Fault> {
-        Ok(!a)
+        self.go_on(!a)
     }
     fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Fault> {
-        Ok(a & b)
+        self.go_on(a & b)
     }
 }
 
@@ -139,14 +215,18 @@ impl Party for Replay {
         bits: Option<&[bool]>,
     ) -> Result<Vec<bool>, Fault> {
         let own = expect_input(Role::Evaluator, owner, len, bits)?;
-        match owner {
-            Role::Evaluator => Ok(own.to_vec()),
-            Role::Garbler => {
-                let from = self.read;
-                self.read = from.saturating_add(len).min(self.garbler.len());
-                Ok(self.garbler[from..self.read].to_vec())
-            }
+        if owner == Role::Evaluator {
+            return Ok(own.to_vec());
         }
+        let mut values = Vec::with_capacity(len);
+        while values.len() < len {
+            let Event::Input(Input { wires, masked }) = self.next()? else {
+                return Err(not_alike());
+            };
+            let perms = wires.perms(&*self.tags, *self.key);
+            values.extend(masked.iter().zip(&*perms).map(|(masked, perm)| masked ^ perm.bit()));
+        }
+        if values.len() == len { Ok(values) } else { Err(not_alike()) }
     }
 
     fn check(&mut self) -> Result<(), Fault> {
@@ -154,11 +234,12 @@ impl Party for Replay {
     }
 
     fn open(&mut self, (): (), to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
-        if self.left == 0 {
-            self.found = Some(wires.to_vec());
-            return Err(Fault::Internal("the replay has come as far as it should".into()));
+        if self.passed > 0 {
+            self.passed -= 1;
+        } else {
+            let Event::Reveal = self.next()? else { return Err(not_alike()) };
+            self.answers.send(Zeroizing::new(wires.to_vec())).map_err(|_| over())?;
         }
-        self.left -= 1;
         Ok(to.include(Role::Evaluator).then(|| wires.to_vec()))
     }
 }

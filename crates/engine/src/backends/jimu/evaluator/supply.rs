@@ -204,13 +204,13 @@ impl Supply {
     /// Whether `offset` is the garbler's: whether it opens most of the wires in escrow that nobody has
     /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
     pub(in crate::backends::jimu) fn opens_escrow(&self, offset: &Label) -> bool {
-        let (stride, blocks) = (self.escrow.ready.stride(), self.hash.perm_blocks());
+        let (stride, tags) = (self.escrow.ready.stride(), self.hash.perm_tags());
         let wires = self.escrow.ready.peek(ESCROW_RESERVE);
-        let opened = wires.chunks_exact(stride).filter(|item| {
+        let opened = wires.chunks_exact(stride).map(|item| {
             let (tag, records) = item.split_at(TAG);
-            escrow::recover(blocks, &self.hash, offset.key(), records, tag[1]).is_some()
+            usize::from(escrow::recover(&*tags, offset.key(), records, tag[1]).is_some())
         });
-        2 * opened.count() > ESCROW_RESERVE
+        2 * opened.sum::<usize>() > ESCROW_RESERVE
     }
 
     /// The next `count` wires for this side's inputs.

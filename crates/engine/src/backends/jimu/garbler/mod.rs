@@ -5,9 +5,9 @@ mod store;
 mod supply;
 
 use cenote_net::{Channel, Fault};
-use cenote_prim::bits;
+use cenote_prim::{Secret, bits};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
@@ -21,9 +21,9 @@ pub(super) use supply::Supply;
 /// The garbler's live wires, by slot: value = masked value + permutation bit + flip.
 #[derive(Default)]
 pub(super) struct Garbler {
-    wires: Vec<Message>,
+    wires: Secret<Vec<Message>>,
     flips: Vec<bool>,
-    solders: Vec<Message>,
+    solders: Secret<Vec<Message>>,
     frame: Vec<u8>,
 }
 
@@ -34,13 +34,6 @@ impl Garbler {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        if slots > self.wires.capacity() {
-            // Growing in place would leave a copy of the labels in freed memory.
-            let mut larger = Vec::with_capacity(slots.next_power_of_two());
-            larger.extend_from_slice(&self.wires);
-            self.wires.zeroize();
-            self.wires = larger;
-        }
         self.wires.resize(slots, Message::ZERO);
         self.flips.resize(slots, false);
     }
@@ -208,13 +201,6 @@ impl Garbler {
             bits::get(masked, i) ^ self.wires[slot].perm.bit() ^ self.flips[slot]
         };
         Ok(slots.iter().enumerate().map(value).collect())
-    }
-}
-
-impl Drop for Garbler {
-    fn drop(&mut self) {
-        self.wires.zeroize();
-        self.solders.zeroize();
     }
 }
 

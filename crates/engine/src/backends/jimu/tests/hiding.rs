@@ -69,7 +69,7 @@ const WIRES: usize = 64;
 
 /// A request with inputs of both, ANDs, a multiplexer, and outputs for one side each.
 fn request(session: &mut JimuSession, role: Role) -> Result<(), Fault> {
-    let mut party = session.party(&|_| Ok(()));
+    let mut party = session.party();
     let bits: Vec<bool> = (0..WIRES).map(|i| i % 3 == 0).collect();
     let own = |owner: Role| (owner == role).then_some(&bits[..]);
     let x = party.input(Role::Garbler, WIRES, own(Role::Garbler))?;

@@ -3,6 +3,7 @@
 mod flips;
 mod hiding;
 mod offset;
+mod recovery;
 mod sums;
 
 use std::time::Duration;

@@ -2,10 +2,25 @@
 
 use cenote_prim::Block;
 
-use super::{Keep, Place, Supply, TAG};
+use super::{CorePool, Keep, Place, Supply, TAG};
 use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
+use crate::ihash::Label;
 
 impl Supply {
+    /// Makes the first members of the next ready AND put out the label of the other value, as a NAND does.
+    pub(in crate::backends::jimu) fn turn(&mut self, members: usize, offset: &Label) {
+        let CorePool { shape, store, ready } = &mut self.pools[0];
+        let (bucket, tags) = (store.spec.bucket, TAG * shape.wires());
+        let item = ready.next_mut();
+        let stride = (item.len() - tags) / bucket;
+        for member in item[tags..].chunks_exact_mut(stride).take(members) {
+            // Behind its head and two other tables.
+            for (block, delta) in member[7..10].iter_mut().zip(offset.0) {
+                *block ^= delta;
+            }
+        }
+    }
+
     /// Flips one bit of the item in `slot` of a full pool, counted modulo those of the location. In
     /// compact storage, where there are no items: of the root.
     pub(in crate::backends::jimu) fn flip(

@@ -1,0 +1,314 @@
+//! The run in the clear beside the garbled one, of sessions in which a bucket puts out the wrong label.
+//!
+//! Both sides are honest; members of a ready bucket are spoiled in the evaluator's memory, as a garbler
+//! could have made them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use cenote_net::{Canceller, Channel, Fault, Role};
+use cenote_prim::{Block, Prg, SessionId};
+
+use super::{channels, params};
+use crate::backends::jimu::{JimuSession, Side};
+use crate::ihash::Label;
+use crate::params::Rho;
+use crate::party::{Party, Receivers};
+use crate::protocols::tally;
+use crate::session::Job;
+
+/// A step of a [`Rounds`] that a test meddles with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Meddle {
+    /// Nothing is changed.
+    None,
+    /// An input of the garbler too many.
+    Input,
+    /// A reveal left out.
+    NoReveal,
+    /// A reveal of one more wire.
+    Wider,
+    /// The job ends.
+    End,
+    /// The job panics.
+    Panic,
+    /// The job goes on for as long as it may.
+    Endless,
+}
+
+/// A job of many reveals, each of which needs the inputs and steers what comes next.
+struct Rounds<'t> {
+    role: Role,
+    rounds: usize,
+    seed: u128,
+    /// Called before each reveal of a run in the clear, and what the run is to do then.
+    in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
+}
+
+type Shown = Vec<Option<Vec<bool>>>;
+
+/// Who receives what a round reveals.
+const RECEIVERS: [Receivers; 3] = [Receivers::Both, Receivers::Garbler, Receivers::Evaluator];
+
+impl Rounds<'_> {
+    fn bit(&self, owner: Role, round: usize) -> bool {
+        let number = self.seed << 32 | (round as u128) << 1 | owner as u128;
+        Prg::new(Block::new(number)).block().lsb()
+    }
+
+    fn enter<P: Party>(&self, party: &mut P, owner: Role, round: usize) -> Result<P::Wire, Fault> {
+        let bits = [self.bit(owner, round)];
+        let mut wires = party.input(owner, 1, (owner == self.role).then_some(&bits))?;
+        Ok(wires.remove(0))
+    }
+
+    /// What the job must give.
+    fn expected(&self) -> Shown {
+        let (mut state, mut shown) = (true, Vec::new());
+        for round in 0..self.rounds {
+            let (x, y) = (self.bit(Role::Garbler, round), self.bit(Role::Evaluator, round));
+            state = (state ^ x) & (state ^ y) ^ x;
+            let to = RECEIVERS[round % 3];
+            shown.push(to.include(self.role).then(|| vec![state, x ^ y]));
+            state ^= to == Receivers::Both && state;
+        }
+        shown
+    }
+}
+
+fn is_in_the_clear() -> bool {
+    std::thread::current().name() == Some("cenote replay")
+}
+
+impl Job for Rounds<'_> {
+    type Output = Shown;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Shown, Fault> {
+        let (mut state, mut shown) = (party.constant(true)?, Vec::new());
+        for round in 0..self.rounds {
+            let x = self.enter(party, Role::Garbler, round)?;
+            let y = self.enter(party, Role::Evaluator, round)?;
+            let (left, right) = (party.xor(&state, &x)?, party.xor(&state, &y)?);
+            let product = party.and(&left, &right)?;
+            state = party.xor(&product, &x)?;
+            let mut wires = vec![state.clone(), party.xor(&x, &y)?];
+            let meddle = if is_in_the_clear() { (self.in_the_clear)(round) } else { Meddle::None };
+            match meddle {
+                Meddle::None => {}
+                Meddle::Input => drop(party.input(Role::Garbler, 1, None)?),
+                Meddle::NoReveal => continue,
+                Meddle::Wider => wires.push(state.clone()),
+                Meddle::End => return Ok(shown),
+                Meddle::Panic => panic!("as the test wants it"),
+                Meddle::Endless => loop {
+                    party.and(&x, &y)?;
+                },
+            }
+            let to = RECEIVERS[round % 3];
+            let bits = party.reveal(to, &wires)?;
+            if to == Receivers::Both && bits.as_ref().is_some_and(|bits| bits[0]) {
+                state = party.constant(false)?;
+            }
+            shown.push(bits);
+        }
+        Ok(shown)
+    }
+}
+
+/// Which members of the first bucket put out the wrong label.
+#[derive(Clone, Copy)]
+enum Spoiled {
+    None,
+    /// The vote is right.
+    One,
+    /// The vote is wrong.
+    AllButOne,
+}
+
+type Ran = Result<Shown, Fault>;
+
+/// A session over `ends` in which both sides run jobs one after the other until one fails: what each run
+/// gave, and whether the evaluator has evidence.
+fn play(
+    ends: (Channel, Channel),
+    spoiled: Spoiled,
+    garblers: &[Rounds<'_>],
+    evaluators: &[Rounds<'_>],
+) -> (Vec<Ran>, Vec<Ran>, bool) {
+    let params = &params(100, Rho::Bits40, false);
+    let open = |channel, role| {
+        let prg = Prg::new(Block::new(role as u128));
+        let mut session =
+            JimuSession::open(channel, SessionId([6; 32]), role, params.clone(), prg)?;
+        session.stock(1)?;
+        Ok::<_, Fault>(session)
+    };
+    let run = |session: &mut JimuSession, jobs: &[Rounds<'_>]| {
+        let mut ran = Vec::new();
+        for job in jobs {
+            let result = session.run(job).and_then(|shown| {
+                session.channel().flush()?;
+                Ok(shown)
+            });
+            let failed = result.is_err();
+            ran.push(result.inspect_err(|_| session.channel().abort()));
+            if failed {
+                break;
+            }
+        }
+        ran
+    };
+    let (offset, of_garbler) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || {
+            let mut session = open(ends.0, Role::Garbler).expect("honest");
+            let Side::Garbler(side) = &session.core.side else { unreachable!() };
+            offset.send(side.supply.offset()).expect("the other side waits");
+            run(&mut session, garblers)
+        });
+        let mut session = open(ends.1, Role::Evaluator).expect("honest");
+        let offset: Label = of_garbler.recv().expect("sent at once");
+        let members = match spoiled {
+            Spoiled::None => 0,
+            Spoiled::One => 1,
+            Spoiled::AllButOne => params.ands.bucket - 1,
+        };
+        let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
+        side.supply.turn(members, &offset);
+        let ran = run(&mut session, evaluators);
+        let evidence = session.claims().evidence.is_some();
+        (garbler.join().expect("no panic"), ran, evidence)
+    })
+}
+
+/// Both sides of a job.
+fn both<'t>(
+    rounds: usize,
+    seed: u128,
+    in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
+) -> [Rounds<'t>; 2] {
+    [Role::Garbler, Role::Evaluator].map(|role| Rounds { role, rounds, seed, in_the_clear })
+}
+
+/// Both sides of two jobs.
+fn two_jobs<'t>(
+    rounds: usize,
+    in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
+) -> [Vec<Rounds<'t>>; 2] {
+    let [[a, b], [c, d]] = [1, 2].map(|seed| both(rounds, seed, in_the_clear));
+    [vec![a, c], vec![b, d]]
+}
+
+fn is_over(fault: &Fault) -> bool {
+    matches!(fault, Fault::PeerAborted | Fault::Transport(_))
+}
+
+/// However many reveals there are, and again for a later request, which is in the clear from its start.
+#[test]
+fn a_job_runs_once_in_the_clear() {
+    const ROUNDS: usize = 30;
+    let replayed = AtomicUsize::new(0);
+    let count = |_: usize| {
+        replayed.fetch_add(1, Ordering::Relaxed);
+        Meddle::None
+    };
+    for (spoiled, passes) in [(Spoiled::None, 0), (Spoiled::One, 2), (Spoiled::AllButOne, 2)] {
+        let [garblers, evaluators] = two_jobs(ROUNDS, &count);
+        let right = |jobs: &[Rounds<'_>]| -> Vec<Ran> {
+            jobs.iter().map(|job| Ok(job.expected())).collect()
+        };
+        let (garbled, ran, evidence) = play(channels(), spoiled, &garblers, &evaluators);
+        assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)));
+        assert_eq!((evidence, replayed.swap(0, Ordering::Relaxed)), (passes > 0, passes * ROUNDS));
+    }
+}
+
+/// The scan for labels that contradict each other, the trial of such a pair, and the reports.
+#[test]
+fn both_labels_of_a_wire_make_no_more_work_and_no_less() {
+    let work = [Spoiled::None, Spoiled::One, Spoiled::AllButOne].map(|spoiled| {
+        // The second job begins with the offset known.
+        let [garblers, evaluators] = two_jobs(9, &|_| Meddle::None);
+        tally::steps();
+        let (_, ran, evidence) = play(channels(), spoiled, &garblers, &evaluators);
+        assert!(ran.iter().all(Result::is_ok));
+        (tally::steps(), evidence)
+    });
+    assert_eq!(work.map(|(_, evidence)| evidence), [false, true, true]);
+    assert!(work[0].0 > 0);
+    assert_eq!(work.map(|(steps, _)| steps), [work[0].0; 3]);
+}
+
+/// Neither side waits for values that never come, and none are put out that may be wrong.
+#[test]
+fn a_job_that_does_not_run_alike_twice_ends_the_session() {
+    for meddle in [Meddle::Input, Meddle::NoReveal, Meddle::Wider, Meddle::End, Meddle::Panic] {
+        let at = |round: usize| if round == 4 { meddle } else { Meddle::None };
+        let [garbler, evaluator] = both(6, 3, &at);
+        let (garbled, ran, _) = play(channels(), Spoiled::AllButOne, &[garbler], &[evaluator]);
+        assert!(matches!(ran[..], [Err(Fault::Internal(_))]), "{meddle:?}: {ran:?}");
+        assert_eq!(garbled, [Err(Fault::PeerAborted)], "{meddle:?}");
+    }
+}
+
+#[test]
+fn a_replay_ends_with_a_session_that_is_cancelled() {
+    let ends = channels();
+    let canceller: Canceller = ends.1.canceller();
+    let cancel = move |round: usize| {
+        if round < 4 {
+            return Meddle::None;
+        }
+        canceller.cancel();
+        Meddle::Endless
+    };
+    let [garbler, evaluator] = both(6, 4, &cancel);
+    let (garbled, ran, _) = play(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
+    assert_eq!(ran, [Err(Fault::Transport("cancelled".into()))]);
+    assert!(garbled[0].as_ref().is_err_and(is_over), "{garbled:?}");
+}
+
+/// A garbler that leaves while its peer waits for the replay, and while the replay waits for it.
+#[test]
+fn a_replay_ends_with_a_session_that_the_peer_leaves() {
+    for rounds in [6, 4] {
+        let ends = channels();
+        let canceller = ends.0.canceller();
+        let leave = move |round: usize| {
+            if rounds == 6 && round == 3 {
+                canceller.cancel();
+            }
+            Meddle::None
+        };
+        let [garbler, _] = both(rounds, 5, &leave);
+        let [_, evaluator] = both(6, 5, &leave);
+        let (garbled, ran, _) = play(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
+        assert_eq!(garbled[0].is_ok(), rounds == 4);
+        assert!(ran[0].as_ref().is_err_and(is_over), "{ran:?}");
+    }
+}
+
+/// The peer's idle limit is shorter than the replay takes.
+#[test]
+fn a_long_replay_keeps_the_session_alive() {
+    let limit = Duration::from_secs(1);
+    let (mut own, mut other) = channels();
+    own.set_idle_limit(limit);
+    other.set_idle_limit(limit);
+    let wait = |round: usize| {
+        if round == 3 {
+            std::thread::sleep(3 * limit);
+        }
+        Meddle::None
+    };
+    let [garbler, evaluator] = both(6, 6, &wait);
+    let right = (Ok(garbler.expected()), Ok(evaluator.expected()));
+    let (garbled, ran, evidence) = play((own, other), Spoiled::AllButOne, &[garbler], &[evaluator]);
+    assert!(evidence);
+    assert_eq!((&garbled[0], &ran[0]), (&right.0, &right.1));
+}
