@@ -35,7 +35,7 @@ use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
 use cenote_pool::params::{Code, hash_codes};
 use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
-use cenote_program::{Column, CsvFile, Input, Kind, Module, Shape, Stats};
+use cenote_program::{Column, CsvFile, Input, Kind, Module, PortPath, Shape, Stats};
 
 /// A target by its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
@@ -125,7 +125,8 @@ pub fn values(data: &[u8]) {
     csv(rest, kind, width);
     let Ok(text) = std::str::from_utf8(rest) else { return };
     let shape = Shape::vector(lanes, width);
-    let input = Input { name: "x".to_owned(), owner: Owner::Garbler, kind, shape };
+    let (name, path) = ("x".to_owned(), PortPath::flat("x", lanes));
+    let input = Input { name, path, owner: Owner::Garbler, kind, shape };
     match input.parse(text) {
         Ok(bits) => {
             assert_eq!(bits.len(), shape.bits());

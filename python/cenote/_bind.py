@@ -5,7 +5,7 @@ Whatever does not fit is refused before anything runs, with the input, the colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from . import _native
 from ._convert import BadValue, flatten, shape_of
 from ._errors import InputError
 from ._packing import unpack
-from ._records import Record, field_types, leaves
-from ._types import ArrayType, Scalar, Shape, lanes_of, type_name
+from ._records import Record, field_types, is_tuple, leaves
+from ._types import ArrayType, Scalar, Shape, type_name
 
 _MISSING = ("NAType", "NaTType")
 
@@ -96,6 +96,7 @@ def _plain(value: Any) -> Any:
 def _record(value: Any, of: Any, name: str) -> list[list[int]]:
     """One record: a mapping, or an object with the fields as attributes."""
     result: list[list[int]] = []
+    value = _fields(value, of, f"input `{name}`")
     for field, field_type in field_types(of).items():
         if isinstance(value, Mapping):
             if field not in value:
@@ -109,6 +110,16 @@ def _record(value: Any, of: Any, name: str) -> list[list[int]]:
             )
         result += encode(item, field_type, f"{name}.{field}")
     return result
+
+
+def _fields(value: Any, of: Any, what: str) -> Any:
+    """A tuple as a mapping, for a type whose fields are numbered."""
+    names = list(field_types(of))
+    if not is_tuple(names) or not isinstance(value, (tuple, list)):
+        return value
+    if len(value) != len(names):
+        raise InputError(f"{what} has {len(value)} parts, the program takes {len(names)}")
+    return dict(zip(names, value))
 
 
 def _columns(value: Any, what: str) -> list[Any] | None:
@@ -181,12 +192,8 @@ def _cell(row: Any, path: str, where: str) -> Any:
             row = row[part]
         elif not isinstance(row, Mapping) and hasattr(row, part):
             row = getattr(row, part)
+        elif isinstance(row, (tuple, list)) and part in map(str, range(len(row))):
+            row = row[int(part)]
         else:
             raise InputError(f"{where} has no `{path}`")
     return row
-
-
-def ports(name: str, of: Any) -> Iterator[tuple[str, Scalar, Shape, int]]:
-    """The ports of an input or output: name, type, shape and number of words of each."""
-    for path, elem, shape in leaves(of):
-        yield f"{name}.{path}" if path else name, elem, shape, lanes_of(shape)

@@ -228,7 +228,7 @@ def _sorting(op: str) -> Callable[..., list[Lanes]]:
         best = ordered[: shapes[0][0]]
         if not ambiguous:
             return [best]
-        found = _by_engine(op, attrs, args[0])
+        found = _by_engine(op, attrs, args[0], len(best))
         if list(map(key, found)) != list(map(key, best)) or collections.Counter(found) - collections.Counter(ordered):
             raise InternalError(f"{op} of the engine gave rows that are no sort of the given ones; please report the program")
         return [found]
@@ -236,11 +236,11 @@ def _sorting(op: str) -> Callable[..., list[Lanes]]:
     return run
 
 
-def _by_engine(op: str, attrs: Sequence[int], rows: W) -> Lanes:
+def _by_engine(op: str, attrs: Sequence[int], rows: W, count: int) -> Lanes:
     """The format leaves the order of different rows with equal keys to who runs it: it is asked for here."""
     builder = _native.Builder(op, "")
-    given = builder.input("rows", "garbler", "bits", 0, rows.lanes, rows.width)
-    builder.output("sorted", "garbler", "bits", 0, builder.word(op, attrs, [given])[0])
+    given = builder.input([("rows", [rows.lanes])], "garbler", "bits", 0, rows.width)
+    builder.output([("sorted", [count])], "garbler", "bits", 0, builder.word(op, attrs, [given])[0])
     return unpack(builder.finish().evaluate([pack(rows.ref, rows.width)])[0], rows.width)
 
 

@@ -7,15 +7,18 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _tree
+from . import _native, _tree
 from ._clear import numbers
 from ._convert import constant, full, nest, plain
 from ._errors import CompileError
 from ._packing import unpack
-from ._records import Record, RecordValue, field_types
-from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, resolve, type_name
+from ._records import Path, Record, RecordValue, dotted, field_types, grouped, is_tuple, leaves
+from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, port_type, resolve, type_name
 from ._values import Secret
 from ._words import W
+
+#: The output that tells whether a number did not fit.
+OVERFLOW = "overflow"
 
 
 class Slot:
@@ -35,27 +38,37 @@ class Outputs:
         self.watched = False
 
     @staticmethod
-    def of_ports(ports: Sequence[tuple[str, str, str, int, int, int]]) -> Outputs:
-        """The outputs of a program that was read from a file: a dictionary, or the one value there is."""
-        slots = []
-        for name, receiver, kind, frac, lanes, width in ports:
-            elem = Scalar("uint" if kind == "bits" else kind, width, frac)
-            slots.append(Slot(name, receiver, elem, () if lanes == 1 else (lanes,), None))
-        structure = slots[0] if len(slots) == 1 else {slot.name: slot for slot in slots}
-        return Outputs(structure, slots)
+    def of_program(native: _native.Program) -> Outputs:
+        """The outputs of a program that was read: parts with names as dictionaries, numbered parts as tuples.
+
+        The result of a function that gave it no name is an output ``result``, and is the value itself; so is the only output of
+        a program of version 1.
+        """
+        parts = []
+        for steps, receiver, kind, frac, width in native.outputs():
+            path = tuple((name, tuple(sizes)) for name, sizes in steps)
+            shape = tuple(size for _, sizes in path for size in sizes)
+            parts.append((path, Slot(dotted(path), receiver, port_type(kind, width, frac), shape, None)))
+        slots = [slot for _, slot in parts]
+        first = native.version == 1
+        watched = not first and bool(slots) and slots[-1].name == OVERFLOW
+        named = _structure(parts[:-1] if watched else parts)
+        alone = list(named) == ["result"] or (first and len(named) == 1)
+        outputs = Outputs(next(iter(named.values())) if alone else named, slots)
+        outputs.watched = watched
+        return outputs
 
     def watch(self, receiver: str, bit: W) -> None:
         """Adds the overflow bit."""
-        if any(slot.name == "overflow" for slot in self._slots):
-            raise CompileError("an output is called `overflow`, which is the name of the bit that cn.checked adds: rename it")
-        self._slots.append(Slot("overflow", receiver, Scalar("bool", 1), (), bit))
+        self._slots.append(Slot(OVERFLOW, receiver, Scalar("bool", 1), (), bit))
         self.watched = True
 
-    def ports(self) -> Iterator[tuple[str, Scalar, str, W]]:
-        """Name, type, receiver and words of each output."""
+    def ports(self) -> Iterator[tuple[Path, Scalar, str, W]]:
+        """Path, type, receiver and words of each output."""
+        paths = dict(_paths(self._structure))
         for slot in self._slots:
             assert slot.w is not None
-            yield slot.name, slot.elem, slot.receiver, slot.w
+            yield paths.get(slot, ((slot.name, ()),)), slot.elem, slot.receiver, slot.w
 
     def described(self) -> dict[str, tuple[str, str]]:
         """Receiver and type of each output, for people."""
@@ -101,6 +114,38 @@ class Outputs:
         return walk(self._structure)
 
 
+def _structure(parts: Sequence[tuple[Path, Slot]]) -> Any:
+    """What has these parts: the slot itself where the path of one ends."""
+    if parts and not parts[0][0]:
+        return parts[0][1]
+    named = {name: _structure([(path[1:], slot) for path, slot in group]) for name, group in grouped(parts)}
+    return tuple(named.values()) if named and is_tuple(named) else named
+
+
+def _paths(node: Any, name: str | None = None, before: Path = (), shape: Shape = ()) -> Iterator[tuple[Slot, Path]]:
+    """Where each slot stands in a result. ``shape`` is that of the tables around."""
+    if name is None and (isinstance(node, (Slot, RecordValue)) or (isinstance(node, (tuple, list)) and not hasattr(node, "_fields"))):
+        name = "result"
+    if isinstance(node, Slot):
+        yield node, (*before, (str(name), node.shape[len(shape) :]))
+        return
+    own: Shape = ()
+    if isinstance(node, RecordValue):
+        # The sizes of a table are those of a leaf that are not of its row.
+        whole, inside = next(iter(_slots(node))).shape, leaves(node.type)[0][2]
+        own = whole[len(shape) : len(whole) - len(inside)]
+    here = before if name is None else (*before, (name, own))
+    for part, value in _tree.parts(node):
+        yield from _paths(value, part, here, shape + own)
+
+
+def _slots(node: Any) -> Iterator[Slot]:
+    if isinstance(node, Slot):
+        yield node
+    for _, part in _tree.parts(node):
+        yield from _slots(part)
+
+
 def _value(slot: Slot, found: list[int] | None) -> Any:
     if found is None:
         return None
@@ -130,6 +175,8 @@ def collect(result: Any, spec: Any, statics: Mapping[str, Any], to: str, program
     structure = _Collector(statics, to, program, slots).part(result, spec, "")
     if not slots:
         raise CompileError(f"{program} returns nothing secret: return what somebody shall learn")
+    if any(slot.name == OVERFLOW for slot in slots):
+        raise CompileError(f"{program}: output {OVERFLOW} has the name of the bit that cn.checked adds: rename it")
     return Outputs(structure, slots)
 
 

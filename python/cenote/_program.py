@@ -19,8 +19,8 @@ from ._errors import CompileError, Error, InputError, InternalError, compile_err
 from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
-from ._records import build
-from ._types import Array, Deferred, Ported, Scalar, is_type, resolve, type_name
+from ._records import build, dotted, grouped, leaves, places, type_at
+from ._types import Deferred, Ported, is_type, lanes_of, port_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -157,9 +157,9 @@ class Program:
 
     def _packed(self, encoded: list[list[list[int]]], role: str | None = None) -> list[bytes]:
         packed = []
-        for (name, ported), parts in zip(self._inputs.items(), encoded):
+        for ported, parts in zip(self._inputs.values(), encoded):
             if role is None or ported.party == role:
-                for (_, elem, _, _), numbers in zip(_bind.ports(name, ported.type), parts):
+                for (_, elem, _), numbers in zip(leaves(ported.type), parts):
                     packed.append(pack(numbers, elem.width))
         return packed
 
@@ -253,24 +253,32 @@ def _pool(backend: str, pool: int | None) -> int | None:
 
 
 def load(path: str | os.PathLike[str]) -> Program:
-    """A program from a file that :meth:`Program.save` wrote, in either form. Its inputs are its ports, one by one."""
+    """A program from a file that :meth:`Program.save` wrote, in either form, or from a circuit file.
+
+    Inputs take what those of the function take: arrays of their shapes, mappings, data frames. The result has the structure of
+    the function's, with dictionaries for all that has names and tuples for lists. Ports of a circuit are words, the first the
+    garbler's and so in turns where no ports file says whose they are; ``cenote program from-circuit`` has more to choose from.
+    """
     data = Path(path).read_bytes()
-    if data[:1] != b"\x89" and data.lstrip()[:1] not in (b"c", b"#"):
-        raise CompileError(
-            f"{os.fspath(path)}: this is no program of Cenote: a text begins with `cenote 1`; of a circuit file make one with "
-            "`cenote program from-circuit`"
-        )
     try:
-        native = _native.Program.from_bytes(data) if data[:1] == b"\x89" else _native.Program.parse_text(data.decode("utf-8"))
+        if data[:7] == b"\x89cenote":
+            native = _native.Program.from_bytes(data)
+        elif re.match(rb"(\s|#.*\n)*cenote\s", data):
+            native = _native.Program.parse_text(data.decode("utf-8"))
+        else:
+            # The reader names the file.
+            native = _native.Program.read_circuit(path)
+    except UnicodeDecodeError as error:
+        raise CompileError(f"{os.fspath(path)}: the text is not UTF-8: {error}") from None
     except ValueError as error:
-        raise CompileError(f"{os.fspath(path)}:{error}") from None
-    inputs = {name: Ported(owner, _port_type(kind, frac, lanes, width)) for name, owner, kind, frac, lanes, width in native.inputs()}
-    return Program(native, inputs, Outputs.of_ports(native.outputs()), None)
-
-
-def _port_type(kind: str, frac: int, lanes: int, width: int) -> Any:
-    elem = Scalar("uint" if kind == "bits" else kind, width, frac)
-    return elem if lanes == 1 else Array[elem, lanes]
+        named = str(error).startswith(os.fspath(path))
+        raise CompileError(str(error) if named else f"{os.fspath(path)}:{error}") from None
+    parts, owners = [], {}
+    for steps, owner, kind, frac, width in native.inputs():
+        parts.append((tuple((name, tuple(sizes)) for name, sizes in steps), port_type(kind, width, frac)))
+        owners[steps[0][0]] = owner
+    inputs = {name: Ported(owners[name], type_at(group)) for name, group in grouped(parts)}
+    return Program(native, inputs, Outputs.of_program(native), None)
 
 
 class ProgramFunction:
@@ -397,17 +405,17 @@ class ProgramFunction:
             args: dict[str, Any] = dict(statics)
             try:
                 for name, ported in inputs.items():
-                    leaves = []
-                    for port, elem, shape, lanes in _bind.ports(name, ported.type):
+                    secrets = []
+                    for path, elem, shape in places(ported.type, name):
                         try:
-                            ref = builder.input(port, ported.party, elem.kind, elem.frac, lanes, elem.width)
+                            ref = builder.input(path, ported.party, elem.kind, elem.frac, elem.width)
                         except _native.BuildError as refusal:
-                            raise self._refused_input(name, port, refusal) from None
-                        leaves.append(Secret(elem, shape, W(ref, lanes, elem.width, target.scope)))
-                    args[name] = build(ported.type, iter(leaves))
+                            raise self._refused_input(name, dotted(path), refusal) from None
+                        secrets.append(Secret(elem, shape, W(ref, lanes_of(shape), elem.width, target.scope)))
+                    args[name] = build(ported.type, iter(secrets))
                 outputs = self._finished(self._called(args), statics, target)
-                for port, elem, receiver, w in outputs.ports():
-                    builder.output(port, receiver, elem.kind, elem.frac, w.ref)
+                for path, elem, receiver, w in outputs.ports():
+                    builder.output(path, receiver, elem.kind, elem.frac, w.ref)
                 native = builder.finish()
             except _native.BuildError as refusal:
                 raise CompileError(f"{self.__name__}: {refusal}") from None
@@ -452,9 +460,9 @@ class ProgramFunction:
             outputs = _outputs.collect(result, spec, statics, self._to, self.__name__)
         except CompileError as error:
             raise self._here(str(error)) from None
-        for port, _, _, w in outputs.ports():
+        for path, _, _, w in outputs.ports():
             if w.scope.why_not:
-                raise self._here(f"{self.__name__}: output {port} cannot be used: {w.scope.why_not}")
+                raise self._here(f"{self.__name__}: output {dotted(path)} cannot be used: {w.scope.why_not}")
         if target.watches:
             bit = target.overflow if target.overflow is not None else words.constant([0], 1)
             outputs.watch(self._to, bit)
@@ -467,10 +475,9 @@ class ProgramFunction:
         with words.tracing(target):
             args: dict[str, Any] = dict(statics)
             for (name, ported), parts in zip(inputs.items(), encoded):
-                leaves = []
-                for (_, elem, shape, _), numbers in zip(_bind.ports(name, ported.type), parts):
-                    leaves.append(Secret(elem, shape, words.constant(numbers, elem.width)))
-                args[name] = build(ported.type, iter(leaves))
+                given = zip(leaves(ported.type), parts)
+                constants = [Secret(elem, shape, words.constant(numbers, elem.width)) for (_, elem, shape), numbers in given]
+                args[name] = build(ported.type, iter(constants))
             outputs = self._finished(self._called(args), statics, target)
             values = outputs.clear_values()
             words.close(target)

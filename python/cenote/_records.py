@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from ._errors import CompileError, NoAttribute, compile_error
 from ._types import ArrayType, Deferred, Scalar, Shape, is_type, resolve, type_name
@@ -75,6 +76,55 @@ def leaves(of: Any, shape: Shape = (), path: str = "") -> list[tuple[str, Scalar
     for name, field in field_types(of).items():
         parts += leaves(field, shape, f"{path}.{name}" if path else name)
     return parts
+
+
+#: Names of the steps to a port, from the input or output itself on, each with the sizes of its array.
+Path = tuple[tuple[str, Shape], ...]
+
+
+def dotted(path: Path) -> str:
+    """The name of a port."""
+    return ".".join(name for name, _ in path)
+
+
+def places(of: Any, name: str, before: Path = (), shape: Shape = ()) -> Iterator[tuple[Path, Scalar, Shape]]:
+    """The leaves of a type as ports: path, type and shape of each, in the order of :func:`leaves`."""
+    of, own = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
+    here, whole = (*before, (name, own)), shape + own
+    if isinstance(of, Scalar):
+        yield here, of, whole
+        return
+    for field, field_type in field_types(of).items():
+        yield from places(field_type, field, here, whole)
+
+
+def type_at(parts: Sequence[tuple[Path, Scalar]]) -> Any:
+    """The type whose leaves are at these paths, which begin with one name; the opposite of :func:`places`."""
+    path, elem = parts[0]
+    (name, sizes), rest = path[0], path[1:]
+    item = record_of(name, {field: type_at(group) for field, group in grouped([(p[1:], e) for p, e in parts])}) if rest else elem
+    return ArrayType(item, sizes) if sizes else item
+
+
+_Leaf = TypeVar("_Leaf")
+
+
+def grouped(parts: Sequence[tuple[Path, _Leaf]]) -> list[tuple[str, list[tuple[Path, _Leaf]]]]:
+    """Leaves by the names that their paths begin with."""
+    groups: dict[str, list[tuple[Path, _Leaf]]] = {}
+    for path, leaf in parts:
+        groups.setdefault(path[0][0], []).append((path, leaf))
+    return list(groups.items())
+
+
+def record_of(name: str, fields: dict[str, Any]) -> Any:
+    """A record type with these fields, which nobody wrote as a class."""
+    return types.new_class(name[:1].upper() + name[1:], (Record,), exec_body=lambda body: body.update(_cenote_fields=dict(fields)))
+
+
+def is_tuple(names: Iterable[str]) -> bool:
+    """Whether parts have the names of those of a tuple: ``0``, ``1``, and so on."""
+    return all(name == str(k) for k, name in enumerate(names))
 
 
 def build(of: Any, words: Any, shape: Shape = ()) -> Any:

@@ -16,13 +16,14 @@ def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Secret):
         yield path, value
         return
-    for name, part in _parts(value):
+    for name, part in parts(value):
         yield from walk(part, f"{path}.{name}" if path else name)
     if is_leaf(value):
         yield path, value
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a structure with their names, those of tuples and lists numbered; none of anything else."""
     if isinstance(value, RecordValue):
         yield from value.fields().items()
     elif isinstance(value, (tuple, list)):
@@ -62,8 +63,8 @@ def rebuild(value: Any, leaf: Callable[[Any], Any], known: dict[int, Any] | None
     elif isinstance(value, dict):
         made = {name: rebuild(part, leaf, known) for name, part in value.items()}
     else:
-        parts = {field.name: rebuild(getattr(value, field.name), leaf, known) for field in dataclasses.fields(value)}
-        made = dataclasses.replace(value, **parts)
+        fields = {field.name: rebuild(getattr(value, field.name), leaf, known) for field in dataclasses.fields(value)}
+        made = dataclasses.replace(value, **fields)
     # Leaves are replaced all the same: the caller counts them.
     return known.setdefault(id(value), made)
 
@@ -73,7 +74,7 @@ def containers(value: Any) -> Iterator[Any]:
     if not isinstance(value, (Secret, RecordValue, tuple)) and not is_leaf(value):
         yield value
     if not isinstance(value, (Secret, RecordValue)):
-        for _, part in _parts(value):
+        for _, part in parts(value):
             yield from containers(part)
 
 
@@ -83,7 +84,7 @@ def arrays(value: Any, path: str = "", row: bool = False) -> Iterator[tuple[str,
         if value.shape or row:
             yield path, value
     else:
-        for name, part in _parts(value):
+        for name, part in parts(value):
             yield from arrays(part, f"{path}.{name}" if path else name, row=isinstance(value, RecordValue))
 
 

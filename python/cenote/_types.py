@@ -224,6 +224,11 @@ Fixed = _FixedMaker("Fixed")
 Array = _ArrayMaker("Array")
 
 
+def port_type(kind: str, width: int, frac: int) -> Scalar:
+    """The type of the words of a port; a string of bits is a number here."""
+    return Scalar("uint" if kind == "bits" else kind, width, frac)
+
+
 def is_type(value: Any) -> bool:
     """Whether ``value`` is a type of secrets."""
     from ._records import Record

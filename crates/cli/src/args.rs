@@ -662,9 +662,10 @@ fn rho(text: &str) -> Result<Rho, String> {
 
 pub(crate) fn role(text: &str) -> Result<Role, String> {
     match text {
-        "garbler" | "g" => Ok(Role::Garbler),
-        "evaluator" | "e" => Ok(Role::Evaluator),
-        _ => Err("use garbler or evaluator".to_owned()),
+        // The owners of a program; which of them garbles is settled here.
+        "garbler" | "g" | "a" => Ok(Role::Garbler),
+        "evaluator" | "e" | "b" => Ok(Role::Evaluator),
+        _ => Err("use garbler or evaluator; of a program, a is the garbler".to_owned()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use cenote_circuit::{Circuit, Gate, Program, Signature, hex_from_bits, value_from_hex};
 use cenote_engine::cost::Demand;
 use cenote_program::limits::MAX_FILE_BYTES;
-use cenote_program::{Kind, MAGIC, Module, Output, Shape, Stats};
+use cenote_program::{Kind, MAGIC, Module, Output, PathStep, Stats};
 use serde_json::{Map, Value, json};
 
 use crate::circuit;
@@ -100,34 +100,70 @@ impl Computation {
         }
     }
 
-    /// Outputs by name as their kinds read, where ports have kinds; of `hex`, one for each port.
-    pub(crate) fn typed(&self, hex: &[Option<String>]) -> Option<Map<String, Value>> {
+    /// The value of each output port as its kind reads, where ports have kinds; of `hex`, one for each.
+    fn values(&self, hex: &[Option<String>]) -> Option<Vec<(&Output, Value)>> {
         let Computation::Module { module, .. } = self else { return None };
-        let ports = module.outputs().iter().zip(hex);
-        let value = |(port, hex): (&Output, &Option<String>)| {
+        let value = |(port, hex)| {
+            let hex: &Option<String> = hex;
+            let port: &Output = port;
             let bits = hex.as_deref().map(|hex| value_from_hex(&port.name, port.shape.bits(), hex));
             let value = match bits {
                 Some(Ok(bits)) => typed_value(port, &bits),
                 _ => Value::Null,
             };
-            (port.name.clone(), value)
+            (port, value)
         };
-        Some(ports.map(value).collect())
+        Some(module.outputs().iter().zip(hex).map(value).collect())
+    }
+
+    /// Outputs by name, as [`Self::values`] has them: records are objects, tuples lists.
+    pub(crate) fn typed(&self, hex: &[Option<String>]) -> Option<Map<String, Value>> {
+        let parts = self.values(hex)?;
+        Some(named(parts.into_iter().map(|(port, value)| (port.path.steps(), value)).collect()))
     }
 
     /// One line for each output port.
     pub(crate) fn outputs_text(&self, hex: &[Option<String>]) -> String {
-        let typed = self.typed(hex);
-        let lines = self.signature().outputs.into_iter().zip(hex).map(|(port, hex)| {
-            let text = match (&typed, hex) {
+        let values = self.values(hex);
+        let lines = self.signature().outputs.into_iter().zip(hex).enumerate();
+        let lines = lines.map(|(i, (port, hex))| {
+            let text = match (&values, hex) {
                 (_, None) => "(not received)".to_owned(),
-                (Some(typed), _) => shown(typed.get(&port.name).unwrap_or(&Value::Null)),
+                (Some(values), _) => shown(&values[i].1),
                 (None, Some(hex)) => hex.clone(),
             };
             format!("{}  {text}\n", port.name)
         });
         lines.collect()
     }
+}
+
+/// A value, and the steps that lead to it.
+type Part<'p> = (&'p [PathStep], Value);
+
+/// What has these parts, which stand together where their first steps are the same.
+fn named(parts: Vec<Part<'_>>) -> Map<String, Value> {
+    let mut groups: Vec<(&str, Vec<Part<'_>>)> = Vec::new();
+    for (steps, value) in parts {
+        let Some((first, rest)) = steps.split_first() else { continue };
+        match groups.last_mut() {
+            Some((name, group)) if *name == first.name => group.push((rest, value)),
+            _ => groups.push((&first.name, vec![(rest, value)])),
+        }
+    }
+    let whole = |mut group: Vec<Part<'_>>| match group.first() {
+        Some(([], _)) => group.swap_remove(0).1,
+        _ => tuple_or_record(named(group)),
+    };
+    groups.into_iter().map(|(name, group)| (name.to_owned(), whole(group))).collect()
+}
+
+/// A list of what is numbered from 0 on.
+fn tuple_or_record(mut named: Map<String, Value>) -> Value {
+    if (0..named.len()).all(|i| named.contains_key(&i.to_string())) {
+        return (0..named.len()).filter_map(|i| named.remove(&i.to_string())).collect();
+    }
+    Value::Object(named)
 }
 
 /// How the names of Garble programs end.
@@ -154,8 +190,8 @@ pub(crate) fn form(file: &Path) -> Result<Option<Form>, Failure> {
     let mut start = Vec::new();
     let opened = File::open(file).map_err(unread)?;
     opened.take(1 << 16).read_to_end(&mut start).map_err(unread)?;
-    // The last byte is the version, which the reader explains.
-    if start.starts_with(&MAGIC[..MAGIC.len() - 1]) {
+    // The version follows, which the reader explains.
+    if start.starts_with(MAGIC) {
         return Ok(Some(Form::Binary));
     }
     let start = String::from_utf8_lossy(&start);
@@ -170,7 +206,7 @@ pub(crate) fn read_module(file: &Path) -> Result<(Module, Form), Failure> {
     let form = form(file)?.ok_or_else(|| {
         let file = file.display();
         Failure::bad_input(format!(
-            "{file}:1:1: this is no structured program: a text begins with `cenote 1`; for a circuit \
+            "{file}:1:1: this is no structured program: a text begins with `cenote 2`; for a circuit \
              file, use `cenote circuit` or `cenote program from-circuit`"
         ))
     })?;
@@ -207,7 +243,7 @@ pub(crate) fn conjunctions(circuit: &Circuit) -> u64 {
     circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
 }
 
-/// A value of an output as JSON: one entry, or a list with one for each lane.
+/// A value of an output as JSON: one entry, or lists in the sizes of its array.
 pub(crate) fn typed_value(port: &Output, bits: &[bool]) -> Value {
     let word = |text: String| match port.kind {
         Kind::Bool => json!(text == "true"),
@@ -220,14 +256,20 @@ pub(crate) fn typed_value(port: &Output, bits: &[bool]) -> Value {
         }
         _ => json!(text),
     };
+    let sizes: Vec<u32> = port.path.sizes().collect();
     let words = port.show(bits);
-    if port.kind == Kind::Bits && port.shape.width == 1 && port.shape.lanes > 1 {
+    if port.kind == Kind::Bits && port.shape.width == 1 && sizes.len() == 1 {
         // Bits side by side, as they are given.
         return json!(words.concat());
     }
-    match port.shape {
-        Shape { lanes: 1, .. } => words.into_iter().next().map_or(Value::Null, word),
-        _ => words.into_iter().map(word).collect(),
+    nested(&sizes, &mut words.into_iter().map(word))
+}
+
+/// Words in the places of an array of these sizes.
+fn nested(sizes: &[u32], words: &mut impl Iterator<Item = Value>) -> Value {
+    match sizes {
+        [] => words.next().unwrap_or_default(),
+        [first, rest @ ..] => (0..*first).map(|_| nested(rest, words)).collect(),
     }
 }
 

@@ -72,6 +72,43 @@ fn both_forms_hold_the_same() {
     assert_eq!(std::fs::read_to_string(&binary).expect("it is there"), SALARIES);
 }
 
+const SHOP: &str = "cenote 2
+program shop \"records, a tuple and a matrix\"
+input rows[3].cents: a uint b8
+input rows[3].tags[2]: a bool b1
+input limit: b int b8
+{
+  %3 = not %0
+}
+output result.0: both int %2
+output result.1.cents[3]: both uint %3
+output result.1.tags[3, 2]: a bool %1
+output one[1]: b int %2
+";
+
+/// Values of records and arrays have their structure; each part is given and shown by its own name.
+#[test]
+fn records_keep_their_structure() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "shop", SHOP).display().to_string();
+    let info = run(&format!("program info {file}")).json;
+    assert_eq!(info["version"], 2);
+    let port = &info["inputs"][1];
+    assert_eq!((&port["name"], &port["path"]), (&"rows.tags".into(), &"rows[3].tags[2]".into()));
+    assert_eq!((&port["owner"], &port["shape"]), (&"a".into(), &"6xb1".into()));
+    assert_eq!(info["outputs"][3]["receiver"], "b");
+    let own = "--input rows.cents=1,2,255 --input rows.tags=110100";
+    let values = run(&format!("program eval {file} {own} --input limit=-5")).json["values"].clone();
+    let tags = [[true, true], [false, true], [false, false]];
+    let rows = serde_json::json!({ "cents": [254, 253, 0], "tags": tags });
+    assert_eq!(values, serde_json::json!({ "result": [-5, rows], "one": [-5] }));
+    let line = format!("{file} --insecure-plaintext --backend plain");
+    let (one, two) = parties(&format!("{line} {own}"), &format!("{line} --input limit=-5"));
+    for (said, tags) in [(one, serde_json::json!(tags)), (two, serde_json::Value::Null)] {
+        assert_eq!(said.json["values"]["result"][1]["tags"], tags, "{said:?}");
+    }
+}
+
 #[test]
 fn values_are_refused_by_name_row_and_range() {
     let dir = TempDir::new().expect("a directory");
@@ -144,9 +181,9 @@ fn files_that_are_no_programs_are_bad_input_with_their_place() {
         let said = run(&format!("{command} {wrong}"));
         assert!(said.error(2).contains(&format!("{wrong}:8:")), "{said:?}");
     }
-    let later = SALARIES.replace("cenote 1", "cenote 2");
+    let later = SALARIES.replace("cenote 1", "cenote 3");
     let later = write(dir.path(), "later.txt", &later).display().to_string();
-    assert!(run(&format!("program info {later}")).error(2).contains("version 1"));
+    assert!(run(&format!("program info {later}")).error(2).contains("version 1 or 2"));
     let cut = dir.path().join("cut");
     std::fs::write(&cut, b"\x89cenote\x01\x05").expect("writable");
     assert!(run(&format!("program info {}", cut.display())).error(2).contains("byte "));
@@ -169,8 +206,8 @@ fn circuits_become_programs_and_programs_circuits() {
     run(&format!("program from-circuit {adder} -o {program} --owners e,g --reveal-to garbler"));
     let info = run(&format!("program info {program}")).json;
     assert_eq!((&info["form"], &info["stats"]["ands"]), (&"binary".into(), &3.into()));
-    assert_eq!(info["inputs"][0]["owner"], "evaluator");
-    assert_eq!(info["outputs"][1]["receiver"], "garbler");
+    assert_eq!(info["inputs"][0]["owner"], "b");
+    assert_eq!(info["outputs"][1]["receiver"], "a");
     let flattened = run(&format!("program flatten {program} -o {flat}"));
     assert_eq!(flattened.json["and"], 3, "{flattened:?}");
     let values = "--input 3 --input 1";

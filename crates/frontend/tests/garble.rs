@@ -74,6 +74,12 @@ fn ports(program: &GarbleProgram, literal: &Literal) -> Vec<Vec<bool>> {
     match literal {
         Literal::Tuple(fields) => fields.iter().flat_map(|f| ports(program, f)).collect(),
         Literal::Struct(_, fields) => fields.iter().flat_map(|(_, f)| ports(program, f)).collect(),
+        // What each item has at one place is one port.
+        Literal::Array(items) => {
+            let items: Vec<Vec<Vec<bool>>> = items.iter().map(|i| ports(program, i)).collect();
+            let count = items.first().map_or(0, Vec::len);
+            (0..count).map(|at| items.iter().flat_map(|i| i[at].clone()).collect()).collect()
+        }
         other => vec![bits(program, other)],
     }
 }
@@ -95,10 +101,6 @@ fn bits(program: &GarbleProgram, literal: &Literal) -> Vec<bool> {
             SignedNumType::I64 => number(*value as u64, 64),
             _ => number(*value as u64, 32),
         },
-        Literal::Array(elements) | Literal::Tuple(elements) => {
-            elements.iter().flat_map(|e| bits(program, e)).collect()
-        }
-        Literal::Struct(_, fields) => fields.iter().flat_map(|(_, f)| bits(program, f)).collect(),
         // The tag is a number, what follows stays in Garble's order.
         Literal::Enum(name, ..) => {
             let count = program.program.enum_defs[name].variants.len();
@@ -116,14 +118,14 @@ fn agree(source: &str) -> usize {
     let program = garble(source).unwrap_or_else(|error| panic!("{}", error.prettify(source)));
     let module = compile("sample.garble.rs", source, &Options::default()).unwrap();
     assert_eq!(Module::from_bytes(&module.to_bytes()).as_ref(), Ok(&module));
-    let panics = module.outputs().first().is_some_and(|port| port.name == "panic");
+    let panics = module.outputs().first().is_some_and(|port| port.name == "panic.happened");
     let mut panicked = 0;
     for seed in 0..60 {
         let mut r = Random(seed * 7919 + 1);
         let args: Vec<Literal> =
             program.main.params.iter().map(|p| random(&program, &p.ty, &mut r)).collect();
         let inputs: Vec<Vec<bool>> = match &args[..] {
-            [Literal::Array(both)] => both.iter().map(|arg| bits(&program, arg)).collect(),
+            [Literal::Array(both)] => both.iter().flat_map(|arg| ports(&program, arg)).collect(),
             args => args.iter().flat_map(|arg| ports(&program, arg)).collect(),
         };
         let outputs = module.evaluate(&inputs);
@@ -195,7 +197,8 @@ pub fn main(offer: Offer, wish: Wish) -> Deal {
     let expected = [
         ("offer.least", garbler, Kind::UInt, Shape::word(16)),
         ("offer.open", garbler, Kind::Bool, Shape::word(1)),
-        ("offer.sizes", garbler, Kind::Bits, Shape::vector(3, 9)),
+        ("offer.sizes.0", garbler, Kind::UInt, Shape::vector(3, 8)),
+        ("offer.sizes.1", garbler, Kind::Bool, Shape::vector(3, 1)),
         ("wish", evaluator, Kind::Bits, Shape::word(18)),
     ];
     assert_eq!(inputs, expected);
@@ -209,6 +212,32 @@ pub fn main(offer: Offer, wish: Wish) -> Deal {
     ];
     assert_eq!(outputs, expected);
     assert!(module.outputs().iter().all(|port| port.receiver == Receiver::Both));
+    let paths: Vec<String> = module.inputs().iter().map(|port| port.path.to_string()).collect();
+    assert_eq!(paths[2..4], ["offer.sizes[3].0", "offer.sizes[3].1"]);
+}
+
+/// Arrays of arrays, of records, and records with arrays in them: a port for each leaf.
+#[test]
+fn arrays_are_columns() {
+    let source = "
+struct Row { id: u16, marks: [[u8; 2]; 3], open: bool }
+pub fn main(rows: [Row; 4], grid: [[i16; 3]; 2]) -> [(u8, [bool; 2]); 4] {
+    let mut out = [(0u8, [false, false]); 4];
+    for i in 0usize..4usize {
+        let row = rows[i];
+        out[i] = (row.marks[1][0] ^ row.marks[2][1], [row.open, grid[1][2] > 5i16]);
+    }
+    out
+}
+";
+    agree(source);
+    let module = compile("rows.garble.rs", source, &Options::default()).unwrap();
+    let inputs: Vec<String> = module.inputs().iter().map(|port| port.path.to_string()).collect();
+    assert_eq!(inputs, ["rows[4].id", "rows[4].marks[3, 2]", "rows[4].open", "grid[2, 3]"]);
+    let outputs = module.outputs().iter().map(|port| port.path.to_string());
+    let outputs: Vec<String> = outputs.filter(|path| path.starts_with("result")).collect();
+    assert_eq!(outputs, ["result[4].0", "result[4].1[2]"]);
+    assert_eq!(Module::parse_text(&module.to_text()).as_ref(), Ok(&module));
 }
 
 #[test]

@@ -1,18 +1,19 @@
 //! The binary form (docs/formats/program.md): what is hashed, stored and agreed on.
 //!
-//! A module has exactly one binary form, and reading goes through [`Builder`], so that what was read
+//! A module has exactly one binary form, that of its version, and reading goes through [`Builder`], so that what was read
 //! is as valid as what was built.
 
 use cenote_circuit::{Circuit, Gate, Owner, Receiver};
 
 use crate::builder::{BuildError, Builder};
-use crate::limits::{MAX_FILE_BYTES, MAX_NESTING, MAX_WIDTH};
-use crate::module::{Block, Code, Module, Statement};
+use crate::limits::{MAX_FILE_BYTES, MAX_NESTING, MAX_STEPS, MAX_WIDTH};
+use crate::module::{Block, Code, Input, Module, Output, Statement};
 use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
+use crate::path::{PathStep, PortPath, Version};
 use crate::shape::{Kind, Shape};
 
-/// The first bytes of the binary form; the last is the version.
-pub const MAGIC: &[u8; 8] = b"\x89cenote\x01";
+/// The first bytes of the binary form; the version follows.
+pub const MAGIC: &[u8; 7] = b"\x89cenote";
 
 /// Why bytes are no module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +30,7 @@ impl Module {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer(MAGIC.to_vec());
+        w.0.push(self.version as u8);
         w.text(&self.name);
         w.text(&self.about);
         w.number(self.functions.len() as u64);
@@ -48,27 +50,10 @@ impl Module {
             }
         }
         w.number(self.inputs.len() as u64);
-        for port in &self.inputs {
-            w.text(&port.name);
-            w.0.push(match port.owner {
-                Owner::Garbler => 0,
-                Owner::Evaluator => 1,
-            });
-            w.kind(port.kind);
-            w.shape(port.shape);
-        }
+        self.inputs.iter().for_each(|port| w.input(self.version, port));
         w.statements(&self.main.block.statements);
         w.number(self.outputs.len() as u64);
-        for port in &self.outputs {
-            w.text(&port.name);
-            w.0.push(match port.receiver {
-                Receiver::Garbler => 0,
-                Receiver::Evaluator => 1,
-                Receiver::Both => 2,
-            });
-            w.kind(port.kind);
-            w.number(u64::from(port.value.0));
-        }
+        self.outputs.iter().for_each(|port| w.output(self.version, port));
         w.0
     }
 
@@ -135,6 +120,43 @@ impl Writer {
         if let Kind::Fixed { fraction } = kind {
             self.number(u64::from(fraction));
         }
+    }
+
+    /// Where a port stands; in version 1 it has a name alone.
+    fn path(&mut self, version: Version, path: &PortPath) {
+        if version == Version::One {
+            return self.text(&path.name());
+        }
+        self.number(path.steps().len() as u64);
+        for step in path.steps() {
+            self.text(&step.name);
+            self.number(step.sizes.len() as u64);
+            step.sizes.iter().for_each(|size| self.number(u64::from(*size)));
+        }
+    }
+
+    fn input(&mut self, version: Version, port: &Input) {
+        self.path(version, &port.path);
+        self.0.push(match port.owner {
+            Owner::Garbler => 0,
+            Owner::Evaluator => 1,
+        });
+        self.kind(port.kind);
+        match version {
+            Version::One => self.shape(port.shape),
+            Version::Two => self.number(u64::from(port.shape.width)),
+        }
+    }
+
+    fn output(&mut self, version: Version, port: &Output) {
+        self.path(version, &port.path);
+        self.0.push(match port.receiver {
+            Receiver::Garbler => 0,
+            Receiver::Evaluator => 1,
+            Receiver::Both => 2,
+        });
+        self.kind(port.kind);
+        self.number(u64::from(port.value.0));
     }
 
     fn ids(&mut self, ids: &[ValueId]) {
@@ -363,25 +385,23 @@ impl Reader<'_> {
             return Err(self.error(format!("a file has at most {MAX_FILE_BYTES} bytes")));
         }
         if !self.bytes.starts_with(MAGIC) {
-            let same = self.bytes.starts_with(&MAGIC[..MAGIC.len() - 1]);
-            let version = self.bytes.get(MAGIC.len() - 1).filter(|_| same);
-            return Err(self.error(match (version, MAGIC.last()) {
-                (Some(theirs), Some(ours)) => {
-                    format!(
-                        "this is a program of version {theirs}; this reader knows version {ours}"
-                    )
-                }
-                _ => "this is no program of Cenote".to_owned(),
-            }));
+            return Err(self.error("this is no program of Cenote"));
         }
         self.at = MAGIC.len();
+        let number = u32::from(self.byte()?);
+        let version = Version::numbered(number).ok_or_else(|| {
+            self.error(format!(
+                "this is a program of version {number}; this reader knows version {}",
+                Version::known()
+            ))
+        })?;
         let (name, about) = (self.text()?, self.text()?);
-        let mut builder = self.built(Builder::new(&name, &about))?;
+        let mut builder = self.built(Builder::of_version(version, &name, &about))?;
         let b = &mut builder;
         self.many(|r| r.function(b))?;
-        self.many(|r| r.input(b))?;
+        self.many(|r| r.input(version, b))?;
         self.statements(b)?;
-        self.many(|r| r.output(b))?;
+        self.many(|r| r.output(version, b))?;
         self.built(builder.finish())
     }
 
@@ -406,20 +426,36 @@ impl Reader<'_> {
         }
     }
 
-    fn input(&mut self, b: &mut Builder) -> Read<()> {
-        let name = self.text()?;
+    /// Where a port stands; in version 1 a name alone.
+    fn path(&mut self, version: Version) -> Read<PortPath> {
+        if version == Version::One {
+            return Ok(PortPath::plain(&self.text()?, 1));
+        }
+        let count = self.count()?;
+        if count > MAX_STEPS {
+            return Err(self.error(format!("a port is named by at most {MAX_STEPS} steps")));
+        }
+        let step = |r: &mut Self| Ok(PathStep { name: r.text()?, sizes: r.many(Self::small)? });
+        Ok(PortPath::new((0..count).map(|_| step(self)).collect::<Read<_>>()?))
+    }
+
+    fn input(&mut self, version: Version, b: &mut Builder) -> Read<()> {
+        let path = self.path(version)?;
         let owner = match self.byte()? {
             0 => Owner::Garbler,
             1 => Owner::Evaluator,
             other => return Err(self.error(format!("{other} is no party"))),
         };
-        let (kind, shape) = (self.kind()?, self.shape()?);
-        let added = b.input(&name, owner, kind, shape);
+        let kind = self.kind()?;
+        let added = match version {
+            Version::One => b.input(&path.name(), owner, kind, self.shape()?),
+            Version::Two => b.input_at(path, owner, kind, self.small()?),
+        };
         self.built(added).map(drop)
     }
 
-    fn output(&mut self, b: &mut Builder) -> Read<()> {
-        let name = self.text()?;
+    fn output(&mut self, version: Version, b: &mut Builder) -> Read<()> {
+        let path = self.path(version)?;
         let receiver = match self.byte()? {
             0 => Receiver::Garbler,
             1 => Receiver::Evaluator,
@@ -427,7 +463,10 @@ impl Reader<'_> {
             other => return Err(self.error(format!("{other} is no receiver"))),
         };
         let (kind, value) = (self.kind()?, ValueId(self.small()?));
-        let added = b.output(&name, receiver, kind, value);
+        let added = match version {
+            Version::One => b.output(&path.name(), receiver, kind, value),
+            Version::Two => b.output_at(path, receiver, kind, value),
+        };
         self.built(added)
     }
 

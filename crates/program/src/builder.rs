@@ -1,18 +1,21 @@
 //! The only way to make a module: every call is checked where it is made.
 
+mod ports;
+
 use std::collections::HashSet;
 
-use cenote_circuit::{Circuit, CircuitError, Gate, Owner, Program as _, Receiver, Signature};
+use cenote_circuit::{Circuit, CircuitError, Gate, Program as _, Signature};
 
 use crate::infer::infer;
 use crate::limits::{
-    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_PORTS,
-    MAX_STATEMENTS, MAX_TRIPS,
+    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_STATEMENTS,
+    MAX_TRIPS,
 };
 use crate::liveness;
 use crate::module::{Block, Body, Code, Function, Input, Module, Output, Statement};
 use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
-use crate::shape::{Kind, Shape};
+use crate::path::{Names, Version};
+use crate::shape::Shape;
 
 /// What is wrong with a call of the builder, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,19 +28,22 @@ impl BuildError {
     }
 }
 
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), BuildError> {
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), BuildError> {
     if holds { Ok(()) } else { Err(BuildError(why())) }
 }
 
 /// Builds a module statement by statement.
 pub struct Builder {
+    version: Version,
     name: String,
     about: String,
     functions: Vec<Function>,
     /// Whether each function opens values.
     reveals: Vec<bool>,
     inputs: Vec<Input>,
+    input_names: Names,
     outputs: Vec<Output>,
+    output_names: Names,
     /// Blocks within blocks of each function, those of what it calls included.
     depths: Vec<usize>,
     frames: Vec<Frame>,
@@ -133,17 +139,29 @@ impl Builder {
     /// A name that is empty, too long or has other signs than letters, digits and `_ - .`; an `about`
     /// that is too long or has line breaks.
     pub fn new(name: &str, about: &str) -> Result<Builder, BuildError> {
+        Builder::of_version(Version::NEW, name, about)
+    }
+
+    /// A module of a version that is read from a file.
+    pub(crate) fn of_version(
+        version: Version,
+        name: &str,
+        about: &str,
+    ) -> Result<Builder, BuildError> {
         check_name(name)?;
         ensure(about.len() <= MAX_ABOUT && !about.chars().any(misleads), || {
             format!("the text about a module is one line of at most {MAX_ABOUT} bytes, all visible")
         })?;
         Ok(Builder {
+            version,
             name: name.to_owned(),
             about: about.to_owned(),
             functions: Vec::new(),
             reveals: Vec::new(),
             inputs: Vec::new(),
+            input_names: Names::default(),
             outputs: Vec::new(),
+            output_names: Names::default(),
             depths: Vec::new(),
             frames: vec![Frame::new(None)],
             statements: 0,
@@ -185,55 +203,6 @@ impl Builder {
     pub fn is_public(&mut self, id: ValueId) -> Result<bool, BuildError> {
         self.shape_of(id)?;
         Ok(self.frame().public[id.index()])
-    }
-
-    /// Declares an input. All inputs come before the first statement.
-    ///
-    /// # Errors
-    /// A bad or repeated name, a bad shape, a kind that the width does not fit, too many ports.
-    pub fn input(
-        &mut self,
-        name: &str,
-        owner: Owner,
-        kind: Kind,
-        shape: Shape,
-    ) -> Result<ValueId, BuildError> {
-        check_name(name)?;
-        ensure(self.inputs.len() < MAX_PORTS, || format!("more than {MAX_PORTS} inputs"))?;
-        ensure(self.inputs.iter().all(|port| port.name != name), || {
-            format!("there are two inputs `{name}`")
-        })?;
-        check_port(name, kind, shape)?;
-        let main = self.frames.len() == 1 && self.frame().open.len() == 1;
-        let fresh = self.frame().shapes.len() == self.inputs.len();
-        ensure(main && fresh, || format!("input `{name}` comes after a statement; move it up"))?;
-        self.inputs.push(Input { name: name.to_owned(), owner, kind, shape });
-        self.frame().top().block.params += 1;
-        Ok(self.frame().define(shape, false))
-    }
-
-    /// Declares an output.
-    ///
-    /// # Errors
-    /// As [`Self::input`]; a value that is not in sight of the main block.
-    pub fn output(
-        &mut self,
-        name: &str,
-        receiver: Receiver,
-        kind: Kind,
-        value: ValueId,
-    ) -> Result<(), BuildError> {
-        check_name(name)?;
-        let main = self.frames.len() == 1 && self.frame().open.len() == 1;
-        ensure(main, || "outputs are values of the main block; end the blocks first".to_owned())?;
-        ensure(self.outputs.len() < MAX_PORTS, || format!("more than {MAX_PORTS} outputs"))?;
-        ensure(self.outputs.iter().all(|port| port.name != name), || {
-            format!("there are two outputs `{name}`")
-        })?;
-        let shape = self.shape_of(value)?;
-        check_port(name, kind, shape)?;
-        self.outputs.push(Output { name: name.to_owned(), receiver, kind, shape, value });
-        Ok(())
     }
 
     fn push(
@@ -717,8 +686,8 @@ impl Builder {
             return Err(BuildError::new("there is no main block"));
         };
         let main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
-        let Builder { name, about, functions, inputs, outputs, .. } = self;
-        Ok(Module { name, about, functions, inputs, outputs, main })
+        let Builder { version, name, about, functions, inputs, outputs, .. } = self;
+        Ok(Module { version, name, about, functions, inputs, outputs, main })
     }
 }
 
@@ -749,7 +718,7 @@ fn misleads(sign: char) -> bool {
         || ('\u{2060}'..='\u{206f}').contains(&sign)
 }
 
-fn check_name(name: &str) -> Result<(), BuildError> {
+pub(crate) fn check_name(name: &str) -> Result<(), BuildError> {
     let sign = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     ensure(starts && name.chars().all(sign) && name.len() <= MAX_NAME, || {
@@ -765,18 +734,6 @@ fn check_shape(shape: Shape) -> Result<(), BuildError> {
         Some(flaw) => Err(BuildError(format!("{shape} is {flaw}"))),
         None => Ok(()),
     }
-}
-
-fn check_port(name: &str, kind: Kind, shape: Shape) -> Result<(), BuildError> {
-    check_shape(shape)?;
-    let (fits, rule) = match kind {
-        Kind::Bool => (shape.width == 1, "is one bit".to_owned()),
-        Kind::Fixed { fraction } => {
-            (fraction < shape.width, format!("has more than {fraction} bits"))
-        }
-        Kind::Bits | Kind::UInt | Kind::Int => return Ok(()),
-    };
-    ensure(fits, || format!("port `{name}`: {shape} is no {kind}, which {rule}"))
 }
 
 fn too_many() -> String {

@@ -10,6 +10,7 @@
 mod apply;
 mod binary;
 mod builder;
+mod circuits;
 mod constants;
 mod csv_file;
 mod cycles;
@@ -24,6 +25,7 @@ mod module;
 mod op;
 mod optimise;
 mod outline;
+mod path;
 mod rebuild;
 mod run;
 mod run_value;
@@ -36,10 +38,12 @@ mod wiring;
 
 pub use binary::{BinaryError, MAGIC};
 pub use builder::{BuildError, Builder};
+pub use circuits::plain_name;
 pub use csv_file::{Column, CsvError, CsvFile};
 pub use module::{Block, Function, Input, Module, Output, Statement};
 pub use op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
 pub use optimise::{FunctionReport, OptimiseReport};
+pub use path::{PathStep, PortPath, Version};
 pub use run::{EXECUTION, Host, Stream};
 pub use shape::{Kind, Shape};
 pub use stats::{Stats, StatsError};

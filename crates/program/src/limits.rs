@@ -16,6 +16,10 @@ pub const MAX_STATEMENTS: usize = 1 << 20;
 pub const MAX_FUNCTIONS: usize = 1 << 12;
 /// Ports of either kind.
 pub const MAX_PORTS: usize = 1 << 12;
+/// Records within records, counting the input or output itself: names of the path of a port.
+pub const MAX_STEPS: usize = 16;
+/// Sizes in the path of a port, those of all its arrays.
+pub const MAX_SIZES: usize = 32;
 /// Blocks within blocks.
 pub const MAX_NESTING: usize = 32;
 /// Blocks within blocks, counting those of functions where they are called.

@@ -3,6 +3,7 @@
 use cenote_circuit::{Circuit, InputPort, OutputPort, Owner, Receiver, Signature};
 
 use crate::op::{Op, ValueId};
+use crate::path::{PortPath, Version};
 use crate::shape::{Kind, Shape};
 
 /// A computation as both owners read, hash, approve and price it.
@@ -11,6 +12,7 @@ use crate::shape::{Kind, Shape};
 /// the binary form. It is never expanded: loops stay loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
+    pub(crate) version: Version,
     pub(crate) name: String,
     pub(crate) about: String,
     pub(crate) functions: Vec<Function>,
@@ -19,11 +21,13 @@ pub struct Module {
     pub(crate) main: Body,
 }
 
-/// An input of a module.
+/// An input of a module, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Its name.
+    /// Its name: that of its path.
     pub name: String,
+    /// Where it stands in the input that it is a part of.
+    pub path: PortPath,
     /// Who provides it.
     pub owner: Owner,
     /// How people read it.
@@ -32,11 +36,13 @@ pub struct Input {
     pub shape: Shape,
 }
 
-/// An output of a module.
+/// An output of a module, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its name.
+    /// Its name: that of its path.
     pub name: String,
+    /// Where it stands in the output that it is a part of.
+    pub path: PortPath,
     /// Who learns it.
     pub receiver: Receiver,
     /// How people read it.
@@ -173,10 +179,21 @@ impl Module {
         &self.functions
     }
 
+    /// The version of the format that it is written in: that of the file it was read from, else the
+    /// newest.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
     /// The identity of the module: a hash of its binary form.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
-        blake3::derive_key("cenote 2026 structured program v1", &self.to_bytes())
+        let context = match self.version {
+            Version::One => "cenote 2026 structured program v1",
+            Version::Two => "cenote 2026 program module v2",
+        };
+        blake3::derive_key(context, &self.to_bytes())
     }
 
     /// The ports as circuits have them: a vector is one port of lanes times width bits.

@@ -1,7 +1,5 @@
 //! The operations of a module.
 
-use cenote_circuit::Receiver;
-
 use crate::module::Block;
 use crate::shape::Shape;
 
@@ -332,14 +330,5 @@ impl WordOp {
     #[must_use]
     pub const fn attributes(self) -> &'static [&'static str] {
         self.rule().attributes
-    }
-}
-
-/// Who learns an output, as text.
-pub(crate) const fn receiver_name(receiver: Receiver) -> &'static str {
-    match receiver {
-        Receiver::Garbler => "garbler",
-        Receiver::Evaluator => "evaluator",
-        Receiver::Both => "both",
     }
 }

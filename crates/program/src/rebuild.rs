@@ -45,7 +45,7 @@ impl Module {
     fn rebuilt(&self, pieces: Pieces<'_, '_>, work: &mut u64) -> Result<Module, BuildError> {
         let rebuild = Rebuild {
             module: self,
-            b: Builder::new(&self.name, &self.about)?,
+            b: Builder::of_version(self.version, &self.name, &self.about)?,
             functions: Vec::new(),
             names: self.functions.iter().map(|function| function.name.clone()).collect(),
             circuits: HashMap::new(),
@@ -165,12 +165,14 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
         }
         let mut scope = Scope::new(&module.main, 1);
         for (port, id) in module.inputs.iter().zip(module.main.block.params()) {
-            let new = self.b.input(&port.name, port.owner, port.kind, port.shape)?;
+            let path = port.path.clone();
+            let new = self.b.input_at(path, port.owner, port.kind, port.shape.width)?;
             scope.define([id].into_iter(), &[new]);
         }
         self.statements(&mut scope, &module.main.block)?;
         for port in &module.outputs {
-            self.b.output(&port.name, port.receiver, port.kind, scope.get(port.value))?;
+            let path = port.path.clone();
+            self.b.output_at(path, port.receiver, port.kind, scope.get(port.value))?;
         }
         self.b.finish()
     }

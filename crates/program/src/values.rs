@@ -244,9 +244,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::path::PortPath;
 
     fn port(kind: Kind, lanes: u32, width: u32) -> Input {
-        Input { name: "x".to_owned(), owner: Owner::Garbler, kind, shape: Shape { lanes, width } }
+        let (name, path) = ("x".to_owned(), PortPath::flat("x", lanes));
+        Input { name, path, owner: Owner::Garbler, kind, shape: Shape { lanes, width } }
     }
 
     fn parsed(kind: Kind, width: u32, text: &str) -> Result<u128, String> {

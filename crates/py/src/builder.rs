@@ -66,22 +66,21 @@ impl Builder {
 
     fn input(
         &mut self,
-        name: &str,
+        path: ports::Path,
         owner: &str,
         kind: &str,
         fraction: u32,
-        lanes: u32,
         width: u32,
     ) -> PyResult<usize> {
         let (owner, kind) = (ports::owner(owner)?, ports::kind(kind, fraction)?);
-        let shape = Shape { lanes, width };
-        let id = self.inner()?.input(name, owner, kind, shape).map_err(refused)?;
+        let added = self.inner()?.input_at(ports::path(path), owner, kind, width);
+        let id = added.map_err(refused)?;
         Ok(self.number(id))
     }
 
     fn output(
         &mut self,
-        name: &str,
+        path: ports::Path,
         receiver: &str,
         kind: &str,
         fraction: u32,
@@ -89,7 +88,7 @@ impl Builder {
     ) -> PyResult<()> {
         let (receiver, kind) = (ports::receiver(receiver)?, ports::kind(kind, fraction)?);
         let value = self.value(value)?;
-        self.inner()?.output(name, receiver, kind, value).map_err(refused)
+        self.inner()?.output_at(ports::path(path), receiver, kind, value).map_err(refused)
     }
 
     fn constant(&mut self, lanes: u32, width: u32, words: &[u8]) -> PyResult<usize> {

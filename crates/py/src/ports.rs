@@ -1,13 +1,24 @@
 //! Names of owners, receivers and kinds, and values as bytes.
 
 use cenote_circuit::{Owner, Receiver};
-use cenote_program::{Kind, Shape};
+use cenote_program::{Kind, PathStep, PortPath, Shape};
 use pyo3::PyErr;
 
 use crate::BuildError;
 
-/// Name, party, kind, fraction bits, lanes, width: a port as Python sees it.
-pub(crate) type Port = (String, &'static str, &'static str, u32, u32, u32);
+/// Names and sizes of the steps to a port.
+pub(crate) type Path = Vec<(String, Vec<u32>)>;
+
+/// Path, party, kind, fraction bits, width: a port as Python sees it.
+pub(crate) type Port = (Path, &'static str, &'static str, u32, u32);
+
+pub(crate) fn path(steps: Path) -> PortPath {
+    PortPath::new(steps.into_iter().map(|(name, sizes)| PathStep { name, sizes }).collect())
+}
+
+pub(crate) fn steps(path: &PortPath) -> Path {
+    path.steps().iter().map(|step| (step.name.clone(), step.sizes.clone())).collect()
+}
 
 pub(crate) fn owner(name: &str) -> Result<Owner, PyErr> {
     match name {

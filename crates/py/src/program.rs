@@ -1,10 +1,12 @@
 //! A finished program: its forms, ports, counts and clear run.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_circuit::Owner;
+use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
-use cenote_program::Module;
+use cenote_circuit::{Owner, Program as _};
+use cenote_program::{Module, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -35,6 +37,24 @@ const fn owner_name(owner: Owner) -> &'static str {
     }
 }
 
+/// A program with the ports of a circuit file.
+fn circuit(path: &Path) -> Result<Module, String> {
+    let shown = path.display();
+    let bytes = read_bytes(path).map_err(|error| error.to_string())?;
+    let format = detect(&path.to_string_lossy(), &bytes).map_err(|error| error.to_string())?;
+    if format == Format::Verilog {
+        return Err(format!(
+            "{shown}: Verilog takes yosys to read: make a program of it with `cenote program from-circuit`"
+        ));
+    }
+    let parsed = parse_beside(path, &bytes).map_err(|error| error.to_string())?;
+    let circuit = parsed.combinational(&path.to_string_lossy()).map_err(|e| e.to_string())?;
+    let stem = path.file_stem().unwrap_or_default();
+    let name = plain_name(&stem.to_string_lossy());
+    let signature = circuit.signature();
+    Module::from_circuit(&name, circuit, &signature).map_err(|error| format!("{shown}: {error}"))
+}
+
 #[pymethods]
 impl Program {
     #[staticmethod]
@@ -49,6 +69,14 @@ impl Program {
         read.map(Program::new).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
+    /// The program that `cenote program from-circuit` makes of a file where nothing else is said.
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value)]
+    fn read_circuit(py: Python<'_>, path: PathBuf) -> PyResult<Program> {
+        let read = py.detach(|| circuit(&path));
+        read.map(Program::new).map_err(PyValueError::new_err)
+    }
+
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.module.to_bytes()))
     }
@@ -60,6 +88,12 @@ impl Program {
     #[getter]
     fn digest(&self) -> String {
         self.module.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The version of the format that it is in.
+    #[getter]
+    fn version(&self) -> u32 {
+        self.module.version().number()
     }
 
     #[getter]
@@ -80,8 +114,7 @@ impl Program {
     fn inputs(&self) -> Vec<Port> {
         let port = |port: &cenote_program::Input| {
             let (kind, fraction) = ports::kind_name(port.kind);
-            let (lanes, width) = (port.shape.lanes, port.shape.width);
-            (port.name.clone(), owner_name(port.owner), kind, fraction, lanes, width)
+            (ports::steps(&port.path), owner_name(port.owner), kind, fraction, port.shape.width)
         };
         self.module.inputs().iter().map(port).collect()
     }
@@ -89,9 +122,8 @@ impl Program {
     fn outputs(&self) -> Vec<Port> {
         let port = |port: &cenote_program::Output| {
             let (kind, fraction) = ports::kind_name(port.kind);
-            let (lanes, width) = (port.shape.lanes, port.shape.width);
             let receiver = ports::receiver_name(port.receiver);
-            (port.name.clone(), receiver, kind, fraction, lanes, width)
+            (ports::steps(&port.path), receiver, kind, fraction, port.shape.width)
         };
         self.module.outputs().iter().map(port).collect()
     }

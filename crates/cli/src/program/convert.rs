@@ -8,7 +8,7 @@ use cenote_circuit::formats::ports_path;
 use cenote_circuit::optimise::Options;
 use cenote_circuit::{Circuit, Program, Receiver, Sequential, Signature};
 use cenote_engine::{Receivers, Role};
-use cenote_program::{Builder, Kind, Module, Shape};
+use cenote_program::{Module, plain_name};
 use serde_json::json;
 
 use super::hex;
@@ -188,40 +188,14 @@ pub(super) fn from_circuit(
         (parsed, None) => {
             let combinational = parsed.combinational(&file.to_string_lossy());
             let circuit = combinational.map_err(|error| Failure::bad_input(error.to_string()))?;
-            wrapped(file, circuit, &wish)?
+            let signature = wish.ports(circuit.signature())?;
+            let module = Module::from_circuit(&wish.name_for(file), circuit, &signature);
+            module.map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?
         }
     };
     refuse_file(output, force)?;
     let text = output.extension().is_some_and(|extension| extension == "txt");
     written(&module, output, if text { Form::Text } else { Form::Binary })
-}
-
-/// A program with the ports of a circuit, whose gates are its one function.
-fn wrapped(file: &Path, circuit: Circuit, wish: &Wish) -> Result<Module, Failure> {
-    let signature = wish.ports(circuit.signature())?;
-    let name = wish.name_for(file);
-    let build = || {
-        let width = |bits: usize| u32::try_from(bits).unwrap_or(u32::MAX);
-        let shapes = |bits: Vec<usize>| -> Vec<Shape> {
-            bits.into_iter().map(|bits| Shape::word(width(bits))).collect()
-        };
-        let params = shapes(signature.inputs.iter().map(|port| port.bits).collect());
-        let results = shapes(signature.outputs.iter().map(|port| port.bits).collect());
-        let mut b = Builder::new(&name, "gates of a circuit file")?;
-        let function = b.circuit("gates", circuit, &params, &results)?;
-        let owners = signature.owners();
-        let mut args = Vec::with_capacity(params.len());
-        for ((port, shape), owner) in signature.inputs.iter().zip(&params).zip(owners) {
-            args.push(b.input(&port.name, owner, Kind::Bits, *shape)?);
-        }
-        let values = b.call(function, &args)?;
-        for (port, value) in signature.outputs.iter().zip(values) {
-            b.output(&port.name, port.receiver.unwrap_or(Receiver::Both), Kind::Bits, value)?;
-        }
-        b.finish()
-    };
-    let built: Result<Module, cenote_program::BuildError> = build();
-    built.map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
 }
 
 /// A program that loops over the cycles of a circuit with latches.
@@ -251,15 +225,4 @@ fn looped(
     let count = u32::try_from(cycles).unwrap_or(u32::MAX);
     Module::from_cycles(&wish.name_for(file), &owned, count, wish.cycles.shown())
         .map_err(|error| bad_input(error.to_string()))
-}
-
-/// A name for a program, from that of a file.
-fn plain_name(stem: &str) -> String {
-    let sign = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
-    let name: String = stem.chars().map(sign).collect();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name
-    } else {
-        format!("_{name}")
-    }
 }

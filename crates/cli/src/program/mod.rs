@@ -13,7 +13,7 @@ use args::{LimitArgs, ProgramCommand};
 use cenote_circuit::Clear;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Role};
-use cenote_program::Stats;
+use cenote_program::{PortPath, Stats};
 use serde_json::{Map, Value, json};
 
 use crate::args::RefineArgs;
@@ -47,13 +47,13 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
 
 fn info(file: &Path) -> Result<Reply, Failure> {
     let (module, form) = computation::read_module(file)?;
-    let stats = computation::stats(file, &module)?;
+    let (stats, version) = (computation::stats(file, &module)?, module.version());
     let inputs: Vec<Value> = module
         .inputs()
         .iter()
         .map(|port| {
             json!({
-                "name": port.name, "owner": owner(port.owner),
+                "name": port.name, "path": port.path.to_string(), "owner": version.owner(port.owner),
                 "kind": port.kind.to_string(), "shape": port.shape.to_string(),
                 "lanes": port.shape.lanes, "width": port.shape.width,
             })
@@ -64,7 +64,8 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         .iter()
         .map(|port| {
             json!({
-                "name": port.name, "receiver": receiver(port.receiver),
+                "name": port.name, "path": port.path.to_string(),
+                "receiver": version.receiver(port.receiver),
                 "kind": port.kind.to_string(), "shape": port.shape.to_string(),
                 "lanes": port.shape.lanes, "width": port.shape.width,
             })
@@ -79,6 +80,7 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         },
         "name": module.name(),
         "about": module.about(),
+        "version": version.number(),
         "digest": hex(&module.digest()),
         "reactive": module.is_reactive(),
     });
@@ -88,12 +90,12 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     json["functions"] = json!(functions);
     json["stats"] = counts(&stats);
     let mut words = head;
-    words["inputs"] =
-        Value::Object(ports(module.inputs().iter().map(|port| {
-            (&port.name, format!("{} {} {}", owner(port.owner), port.kind, port.shape))
-        })));
+    words["inputs"] = Value::Object(ports(module.inputs().iter().map(|port| {
+        (&port.path, format!("{} {} {}", version.owner(port.owner), port.kind, port.shape))
+    })));
     words["outputs"] = Value::Object(ports(module.outputs().iter().map(|port| {
-        (&port.name, format!("{} {} {}", receiver(port.receiver), port.kind, port.shape))
+        let receiver = version.receiver(port.receiver);
+        (&port.path, format!("{receiver} {} {}", port.kind, port.shape))
     })));
     words["counts"] = json["stats"].clone();
     if let Some(counts) = words["counts"].as_object_mut()
@@ -104,28 +106,13 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     Ok(Reply::table(words).with_json(json))
 }
 
-fn ports<'n>(ports: impl Iterator<Item = (&'n String, String)>) -> Map<String, Value> {
-    ports.map(|(name, text)| (name.clone(), json!(text))).collect()
+fn ports<'p>(ports: impl Iterator<Item = (&'p PortPath, String)>) -> Map<String, Value> {
+    ports.map(|(path, text)| (path.to_string(), json!(text))).collect()
 }
 
 fn counts(stats: &Stats) -> Value {
     // A structure of numbers has no reason not to become JSON.
     serde_json::to_value(stats).unwrap_or_default()
-}
-
-const fn owner(owner: cenote_circuit::Owner) -> &'static str {
-    match owner {
-        cenote_circuit::Owner::Garbler => "garbler",
-        cenote_circuit::Owner::Evaluator => "evaluator",
-    }
-}
-
-const fn receiver(receiver: cenote_circuit::Receiver) -> &'static str {
-    match receiver {
-        cenote_circuit::Receiver::Garbler => "garbler",
-        cenote_circuit::Receiver::Evaluator => "evaluator",
-        cenote_circuit::Receiver::Both => "both",
-    }
 }
 
 fn hex(bytes: &[u8]) -> String {

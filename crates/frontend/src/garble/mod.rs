@@ -277,11 +277,11 @@ impl Compiler<'_> {
         let callee = b.circuit(function, gates, &params, &results)?;
         let mut args = Vec::with_capacity(inputs.len());
         for (port, owner) in inputs.iter().zip(owners) {
-            args.push(b.input(&port.name, *owner, port.kind, port.shape)?);
+            args.push(b.input_at(port.path.clone(), *owner, port.kind, port.shape.width)?);
         }
         let values = b.call(callee, &args)?;
         for (port, value) in outputs.iter().zip(values) {
-            b.output(&port.name, Receiver::Both, port.kind, value)?;
+            b.output_at(port.path.clone(), Receiver::Both, port.kind, value)?;
         }
         Ok(b.finish()?)
     }
@@ -345,7 +345,7 @@ fn parties(
     let params: Vec<(String, Type)> = match function.params.as_slice() {
         [only] => match layout.array(&only.ty) {
             Some((element, 2)) => {
-                (0..2).map(|i| (format!("{}.{i}", only.name), element.clone())).collect()
+                (0..2).map(|i| (format!("{}_{i}", only.name), element.clone())).collect()
             }
             Some((_, count)) => {
                 return Err(format!(
@@ -383,18 +383,10 @@ fn results(
     if circuit.output_gates.first() != Some(&inputs) {
         let number = |name: &str, at: usize, width: usize| {
             let last = 1 + (at + 1) * PANIC_BITS;
-            let wires = (last - width..last).rev().collect();
-            Port {
-                name: name.to_owned(),
-                kind: Kind::UInt,
-                shape: Shape::word(width as u32),
-                wires,
-            }
+            Port::word(name, Kind::UInt, (last - width..last).rev().collect())
         };
-        let happened =
-            Port { name: "panic".into(), kind: Kind::Bool, shape: Shape::word(1), wires: vec![0] };
         ports.extend([
-            happened,
+            Port::word("panic.happened", Kind::Bool, vec![0]),
             number("panic.reason", 0, 2),
             number("panic.line", 1, PANIC_BITS),
             number("panic.column", 2, PANIC_BITS),
@@ -429,10 +421,10 @@ fn gates(
     let mut named = Vec::new();
     let mut signature = Signature::new();
     for port in inputs {
-        signature = signature.input(&port.name, port.shape.bits(), None);
+        signature = signature.input(&port.path.name(), port.shape.bits(), None);
     }
     for port in outputs {
-        signature = signature.output(&port.name, port.shape.bits(), None);
+        signature = signature.output(&port.path.name(), port.shape.bits(), None);
         for at in &port.wires {
             let output = circuit.output_gates.get(*at).ok_or("the circuit has too few outputs")?;
             named.push(wire(*output)?);

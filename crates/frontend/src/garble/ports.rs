@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use cenote_program::{Kind, Shape};
+use cenote_program::{Kind, PathStep, PortPath, Shape};
 use garble_lang::TypedProgram;
 use garble_lang::ast::{EnumDef, Type, Variant};
 use garble_lang::token::{SignedNumType, UnsignedNumType};
@@ -12,10 +12,23 @@ use garble_lang::token::{SignedNumType, UnsignedNumType};
 /// A port, and the place in Garble's order of each of its bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Port {
-    pub(super) name: String,
+    pub(super) path: PortPath,
     pub(super) kind: Kind,
     pub(super) shape: Shape,
     pub(super) wires: Vec<usize>,
+}
+
+impl Port {
+    /// A number that is no array.
+    pub(super) fn word(name: &str, kind: Kind, wires: Vec<usize>) -> Port {
+        let shape = Shape::word(small(wires.len()));
+        Port { path: PortPath::flat(name, 1), kind, shape, wires }
+    }
+}
+
+/// A count of a type; more than any module takes where it does not fit.
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// What the sizes of types depend on.
@@ -34,8 +47,8 @@ impl Layout<'_> {
         }
     }
 
-    /// The ports of a value whose bits begin at `start`; gives where they end. A field of a struct
-    /// or tuple is a port of its own, an array of scalars a vector, anything else bits.
+    /// The ports of a value whose bits begin at `start`; gives where they end. Structs and tuples are
+    /// records, an enum is bits.
     pub(super) fn flatten(
         &self,
         name: &str,
@@ -43,31 +56,49 @@ impl Layout<'_> {
         start: usize,
         ports: &mut Vec<Port>,
     ) -> usize {
-        let end = start + self.size(ty);
-        if end == start {
-            return end;
+        self.parts(&[], name, ty, vec![start], ports);
+        start + self.size(ty)
+    }
+
+    /// The ports of all items of an array around, whose bits begin at `starts`.
+    fn parts(
+        &self,
+        around: &[PathStep],
+        name: &str,
+        mut ty: &Type,
+        mut starts: Vec<usize>,
+        ports: &mut Vec<Port>,
+    ) {
+        if self.size(ty) == 0 {
+            return;
         }
+        let mut step = PathStep::word(name);
+        while let Some((element, count)) = self.array(ty) {
+            let size = self.size(element);
+            let items = |start: usize| (0..count).map(move |i| start + i * size);
+            starts = starts.into_iter().flat_map(items).collect();
+            step.sizes.push(small(count));
+            ty = element;
+        }
+        let path = [around, &[step]].concat();
         if let Some(fields) = self.fields(ty) {
-            return fields.iter().fold(start, |at, (field, ty)| {
-                self.flatten(&format!("{name}.{field}"), ty, at, ports)
-            });
+            let mut offset = 0;
+            for (field, ty) in &fields {
+                let starts = starts.iter().map(|start| start + offset).collect();
+                self.parts(&path, field, ty, starts, ports);
+                offset += self.size(ty);
+            }
+            return;
         }
-        let (lanes, element) = match self.array(ty) {
-            Some((element, count)) => (count, element),
-            None => (1, ty),
-        };
-        let kind = match element {
+        let kind = match ty {
             Type::Bool => Kind::Bool,
             Type::Unsigned(_) => Kind::UInt,
             Type::Signed(_) => Kind::Int,
             _ => Kind::Bits,
         };
-        let mut wires = Vec::with_capacity(end - start);
-        self.order(ty, start, &mut wires);
-        let small = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-        let shape = Shape::vector(small(lanes), small((end - start) / lanes));
-        ports.push(Port { name: name.to_owned(), kind, shape, wires });
-        end
+        let shape = Shape::vector(small(starts.len()), small(self.size(ty)));
+        let wires = starts.into_iter().flat_map(|start| self.order(ty, start)).collect();
+        ports.push(Port { path: PortPath::new(path), kind, shape, wires });
     }
 
     /// Names and types of the fields of a struct or tuple.
@@ -107,26 +138,15 @@ impl Layout<'_> {
         }
     }
 
-    /// The places of the bits of a value, from the least significant on. The payload of an enum
-    /// stays in Garble's order, for its types differ by variant.
-    fn order(&self, ty: &Type, start: usize, wires: &mut Vec<usize>) {
+    /// The places of the bits of a number or an enum, from the least significant on. The payload of an
+    /// enum stays in Garble's order, for its types differ by variant.
+    fn order(&self, ty: &Type, start: usize) -> Vec<usize> {
         let end = start + self.size(ty);
-        if let Some((element, count)) = self.array(ty) {
-            let size = self.size(element);
-            (0..count).for_each(|i| self.order(element, start + i * size, wires));
-        } else if let Some(fields) = self.fields(ty) {
-            let mut at = start;
-            for (_, ty) in &fields {
-                self.order(ty, at, wires);
-                at += self.size(ty);
-            }
-        } else if let Type::Enum(name) = ty {
-            let tag = self.program.enum_defs.get(name).map_or(0, tag_bits);
-            wires.extend((start..start + tag).rev());
-            wires.extend(start + tag..end);
-        } else {
-            wires.extend((start..end).rev());
-        }
+        let tag = match ty {
+            Type::Enum(name) => start + self.program.enum_defs.get(name).map_or(0, tag_bits),
+            _ => end,
+        };
+        (start..tag).rev().chain(tag..end).collect()
     }
 }
 

@@ -98,7 +98,7 @@ impl<'t> Line<'t> {
             '"' => self.text(),
             '%' => TokenKind::Value(self.word(at + 1)),
             _ if is_word(sign) => TokenKind::Word(self.word(at)),
-            _ if "{}()|,:=+-*<>".contains(sign) => TokenKind::Sign(sign),
+            _ if "{}()[]|,:=+-*<>".contains(sign) => TokenKind::Sign(sign),
             _ => TokenKind::Wrong(format!("`{}` means nothing here", sign.escape_debug())),
         };
         Some(Token { kind, place: self.place(at) })

@@ -7,9 +7,10 @@ use cenote_circuit::{Gate, Owner, Receiver};
 use super::TextError;
 use super::lex::{Lexer, Place, Token, TokenKind};
 use crate::builder::{BuildError, Builder, plain_circuit};
-use crate::limits::MAX_TEXT_BYTES;
+use crate::limits::{MAX_STEPS, MAX_TEXT_BYTES};
 use crate::module::Module;
 use crate::op::{Affine, Constant, FunctionId, LoopVar, ValueId, WordOp};
+use crate::path::{PathStep, PortPath, Version};
 use crate::shape::{Kind, Shape};
 
 impl Module {
@@ -162,9 +163,9 @@ impl<'t> Parser<'t> {
 
     fn module(mut self) -> Parsed<Module> {
         self.keyword("cenote")?;
-        if self.number("the version of the format")? != 1 {
-            return Err(self.last_expected("version 1"));
-        }
+        let number = self.number("the version of the format")?;
+        let version = Version::numbered(number)
+            .ok_or_else(|| self.last_expected(&format!("version {}", Version::known())))?;
         self.keyword("program")?;
         let start = self.token.place;
         let name = self.word("the name of the program")?;
@@ -172,7 +173,7 @@ impl<'t> Parser<'t> {
             return Err(self.expected("a text that says what the program is for"));
         };
         self.advance();
-        let mut builder = self.built(start, Builder::new(name, &about))?;
+        let mut builder = self.built(start, Builder::of_version(version, name, &about))?;
         loop {
             if self.is_word("function") {
                 self.function(&mut builder)?;
@@ -185,7 +186,7 @@ impl<'t> Parser<'t> {
         let mut scope = Scope::default();
         let mut inputs = 0;
         while self.is_word("input") {
-            let id = self.input(&mut builder)?;
+            let id = self.input(version, &mut builder)?;
             scope.values.insert(inputs.to_string(), id);
             inputs += 1;
         }
@@ -198,7 +199,7 @@ impl<'t> Parser<'t> {
         }
         self.sign('}')?;
         while self.is_word("output") {
-            self.output(&mut builder, &scope)?;
+            self.output(version, &mut builder, &scope)?;
         }
         if self.token.kind != TokenKind::End {
             return Err(self.expected("`output`, or the end"));
@@ -230,38 +231,83 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn input(&mut self, b: &mut Builder) -> Parsed<ValueId> {
-        self.keyword("input")?;
-        let start = self.token.place;
-        let name = self.word("the name of the input")?;
-        self.sign(':')?;
-        let owner = match self.word("garbler or evaluator")? {
-            "garbler" => Owner::Garbler,
-            "evaluator" => Owner::Evaluator,
-            _ => {
-                return Err(self.last_expected("garbler or evaluator"));
+    /// `rows[100].name[3, 4]`; in version 1 a name alone.
+    fn path(&mut self, version: Version, what: &str) -> Parsed<PortPath> {
+        let mut names = self.word(what)?;
+        if version == Version::One {
+            return Ok(PortPath::plain(names, 1));
+        }
+        let mut steps: Vec<PathStep> = Vec::new();
+        loop {
+            steps.extend(names.split('.').take(MAX_STEPS + 1).map(PathStep::word));
+            if steps.len() > MAX_STEPS {
+                return Err(self.last_expected(&format!("a name of at most {MAX_STEPS} parts")));
             }
-        };
-        let (kind, shape) = (self.kind()?, self.shape()?);
-        self.built(start, b.input(name, owner, kind, shape))
+            if let Some(last) = steps.last_mut() {
+                last.sizes = self.sizes()?;
+            }
+            let TokenKind::Word(word) = self.token.kind else { break };
+            let Some(rest) = word.strip_prefix('.') else { break };
+            self.advance();
+            names = rest;
+        }
+        Ok(PortPath::new(steps))
     }
 
-    fn output(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<()> {
-        self.keyword("output")?;
+    /// `[3, 4]`, or nothing.
+    fn sizes(&mut self) -> Parsed<Vec<u32>> {
+        let mut sizes = Vec::new();
+        if self.skip_sign('[') {
+            sizes.push(self.number("a size")?);
+            while self.skip_sign(',') {
+                sizes.push(self.number("a size")?);
+            }
+            self.sign(']')?;
+        }
+        Ok(sizes)
+    }
+
+    /// One of these words, as what it stands for.
+    fn one_of<T: Copy, const N: usize>(&mut self, words: [(&str, T); N]) -> Parsed<T> {
+        let names = words.map(|(name, _)| name);
+        let (last, first) = names.split_last().unwrap_or((&"", &[]));
+        let what = format!("{} or {last}", first.join(", "));
+        let word = self.word(&what)?;
+        let meant = words.iter().find(|(name, _)| *name == word);
+        meant.map(|(_, meant)| *meant).ok_or_else(|| self.last_expected(&what))
+    }
+
+    fn input(&mut self, version: Version, b: &mut Builder) -> Parsed<ValueId> {
+        self.keyword("input")?;
         let start = self.token.place;
-        let name = self.word("the name of the output")?;
+        let path = self.path(version, "the name of the input")?;
         self.sign(':')?;
-        let receiver = match self.word("garbler, evaluator or both")? {
-            "garbler" => Receiver::Garbler,
-            "evaluator" => Receiver::Evaluator,
-            "both" => Receiver::Both,
-            _ => {
-                return Err(self.last_expected("garbler, evaluator or both"));
+        let owners = [Owner::Garbler, Owner::Evaluator];
+        let owner = self.one_of(owners.map(|owner| (version.owner(owner), owner)))?;
+        let (kind, shape) = (self.kind()?, self.shape()?);
+        let added = match version {
+            Version::One => b.input(&path.name(), owner, kind, shape),
+            Version::Two if shape.lanes == 1 => b.input_at(path, owner, kind, shape.width),
+            Version::Two => {
+                return Err(self.last_expected("a word like b32; sizes follow the name: x[100]"));
             }
         };
-        let kind = self.kind()?;
-        let value = self.value(scope)?;
-        self.built(start, b.output(name, receiver, kind, value))
+        self.built(start, added)
+    }
+
+    fn output(&mut self, version: Version, b: &mut Builder, scope: &Scope) -> Parsed<()> {
+        self.keyword("output")?;
+        let start = self.token.place;
+        let path = self.path(version, "the name of the output")?;
+        self.sign(':')?;
+        let all = [Receiver::Garbler, Receiver::Evaluator, Receiver::Both];
+        let receiver = self.one_of(all.map(|receiver| (version.receiver(receiver), receiver)))?;
+        let (kind, value) = (self.kind()?, self.value(scope)?);
+        let added = match version {
+            Version::One => b.output(&path.name(), receiver, kind, value),
+            Version::Two => b.output_at(path, receiver, kind, value),
+        };
+        self.built(start, added)
     }
 
     fn function(&mut self, b: &mut Builder) -> Parsed<()> {

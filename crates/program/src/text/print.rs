@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
-use cenote_circuit::{Circuit, Gate, Owner};
+use cenote_circuit::{Circuit, Gate};
 
-use crate::module::{Block, Code, Module, Statement};
-use crate::op::{Affine, Constant, Op, ValueId, receiver_name};
+use crate::module::{Block, Code, Input, Module, Output, Statement};
+use crate::op::{Affine, Constant, Op, ValueId};
+use crate::path::Version;
 use crate::shape::Shape;
 
 impl Module {
@@ -27,8 +28,8 @@ struct Printer<'p> {
 
 impl Printer<'_> {
     fn module(&mut self) -> fmt::Result {
-        writeln!(self.out, "cenote 1")?;
         let module = self.module;
+        writeln!(self.out, "cenote {}", module.version.number())?;
         writeln!(self.out, "program {} {}", module.name, quoted(&module.about))?;
         for function in &module.functions {
             match &function.code {
@@ -48,21 +49,30 @@ impl Printer<'_> {
                 }
             }
         }
-        for port in &module.inputs {
-            let owner = match port.owner {
-                Owner::Garbler => "garbler",
-                Owner::Evaluator => "evaluator",
-            };
-            writeln!(self.out, "input {}: {owner} {} {}", port.name, port.kind, port.shape)?;
+        for Input { name, path, owner, kind, shape } in &module.inputs {
+            let owner = module.version.owner(*owner);
+            match module.version {
+                Version::One => writeln!(self.out, "input {name}: {owner} {kind} {shape}")?,
+                Version::Two => {
+                    writeln!(
+                        self.out,
+                        "input {path}: {owner} {kind} {}",
+                        Shape::word(shape.width)
+                    )?;
+                }
+            }
         }
         writeln!(self.out, "{{")?;
         self.indent = 1;
         self.statements(&module.main.block.statements)?;
         self.indent = 0;
         writeln!(self.out, "}}")?;
-        for port in &module.outputs {
-            let (to, value) = (receiver_name(port.receiver), name(port.value));
-            writeln!(self.out, "output {}: {to} {} {value}", port.name, port.kind)?;
+        for Output { name: plain, path, receiver, kind, value, .. } in &module.outputs {
+            let (to, value) = (module.version.receiver(*receiver), name(*value));
+            match module.version {
+                Version::One => writeln!(self.out, "output {plain}: {to} {kind} {value}")?,
+                Version::Two => writeln!(self.out, "output {path}: {to} {kind} {value}")?,
+            }
         }
         Ok(())
     }

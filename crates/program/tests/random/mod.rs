@@ -4,7 +4,9 @@
 pub(crate) mod reference;
 
 use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
-use cenote_program::{Affine, Builder, FunctionId, Kind, LoopVar, Module, Shape, ValueId, WordOp};
+use cenote_program::{
+    Affine, Builder, FunctionId, Kind, LoopVar, Module, PathStep, PortPath, Shape, ValueId, WordOp,
+};
 
 /// A module and its description.
 #[derive(Debug)]
@@ -158,11 +160,17 @@ impl Generator {
             self.function(i);
         }
         let mut inputs = Vec::new();
+        let mut record = (PathStep::word("x"), Owner::Garbler);
         for i in 0..self.r.within(1, 4) {
-            let shape = self.shape();
-            let owner = if self.r.one_in(2) { Owner::Garbler } else { Owner::Evaluator };
+            if i == 0 || self.r.one_in(2) {
+                let owner = if self.r.one_in(2) { Owner::Garbler } else { Owner::Evaluator };
+                record = (self.path_step(&format!("x{i}")), owner);
+            }
+            let (step, owner) = record.clone();
+            let path = PortPath::new(vec![step, self.path_step(&i.to_string())]);
+            let shape = Shape::vector(path.sizes().product(), self.width());
             let kind = self.kind(shape);
-            let id = self.b.input(&format!("x{i}"), owner, kind, shape).unwrap();
+            let id = self.b.input_at(path, owner, kind, shape.width).unwrap();
             self.scope.push((id, shape));
             inputs.push((owner, shape));
         }
@@ -174,12 +182,25 @@ impl Generator {
             let to = [Receiver::Garbler, Receiver::Evaluator, Receiver::Both];
             let to = self.r.pick(&to).unwrap();
             let kind = self.kind(shape);
-            self.b.output(&format!("z{i}"), to, kind, id).unwrap();
+            let sizes = match shape.lanes {
+                1 if self.r.one_in(2) => vec![],
+                lanes if lanes % 2 == 0 => vec![lanes / 2, 2],
+                lanes => vec![lanes],
+            };
+            let outer = PathStep { name: format!("z{}", i / 2), sizes: vec![] };
+            let path = PortPath::new(vec![outer, PathStep { name: format!("part-{i}"), sizes }]);
+            self.b.output_at(path, to, kind, id).unwrap();
             outputs.push(id.index());
         }
         let main = Block { steps, results: outputs };
         let module = self.b.finish().unwrap();
         Sample { module, functions: self.functions, inputs, main }
+    }
+
+    /// A step of a path, with sizes or without.
+    fn path_step(&mut self, name: &str) -> PathStep {
+        let sizes = (0..self.r.within(0, 2)).map(|_| self.r.within(1, 2)).collect();
+        PathStep { name: name.to_owned(), sizes }
     }
 
     fn shape(&mut self) -> Shape {
