@@ -16,6 +16,8 @@ pub const MAX_HELLO: usize = 32 << 10;
 
 /// The field that holds what a hello shows of its connection.
 const CHANNEL: &str = "channel";
+/// Bytes of a hello that tie it to a TLS connection.
+pub const BOUND_LEN: usize = field_len(CHANNEL, 32);
 const RELAYED: &str = "channel: the two sides are not the ends of one TLS connection: somebody between \
                        them passes messages on; find out whose certificates the two were given";
 /// Most fields of a hello.
@@ -75,13 +77,13 @@ impl Handshake {
         self
     }
 
-    /// Bytes of the hello that each side sends, without what ties it to a TLS connection.
+    /// Bytes of the hello that each side sends over TLS; without, it has [`BOUND_LEN`] bytes less.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         // Version, kind, role, nonce, number of fields.
         let head = 1 + 1 + self.kind.len() + 1 + 32 + 1;
-        let field = |(name, value): &(String, Vec<u8>)| 1 + name.len() + 2 + value.len();
-        head + self.fields.iter().map(field).sum::<usize>()
+        let field = |(name, value): &(String, Vec<u8>)| field_len(name, value.len());
+        head + self.fields.iter().map(field).sum::<usize>() + BOUND_LEN
     }
 
     /// Exchanges hellos. `nonce` must be fresh randomness of this run.
@@ -158,6 +160,10 @@ pub fn encode_hello(hello: &Hello) -> Result<Vec<u8>, Fault> {
         Err(Fault::Misbehaved(reason)) => Err(Fault::Misuse(reason.into())),
         _ => Err(Fault::Misuse("handshake: a name, a value or the list is too long".into())),
     }
+}
+
+const fn field_len(name: &str, value: usize) -> usize {
+    1 + name.len() + 2 + value
 }
 
 fn put_short(bytes: &mut Vec<u8>, text: &str) {
@@ -339,6 +345,23 @@ mod tests {
             id(binding(1, 2, 9), binding(1, 9, 2)),
         ] {
             assert_ne!(other, honest);
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_hello_is_known_before_it_is_sent() {
+        let list = Handshake::new("job").field("program", "p").field("empty", "");
+        for (bound, less) in [(true, 0), (false, BOUND_LEN)] {
+            let (mut a, mut b) = mem_pair();
+            if bound {
+                (a.binding, b.binding) = (binding(1, 2, 3), binding(1, 3, 2));
+            }
+            std::thread::scope(|scope| {
+                scope.spawn(|| list.run(&mut b, Role::Evaluator, [2; 32]).expect("alike"));
+                list.run(&mut a, Role::Garbler, [1; 32]).expect("alike");
+            });
+            let sent = a.counters().total().bytes_sent as usize;
+            assert_eq!(sent, crate::frame::HEADER_LEN + list.encoded_len() - less);
         }
     }
 

@@ -30,7 +30,7 @@ pub use counters::{Counters, Phase, Traffic};
 pub use fault::Fault;
 pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
 pub use handshake::{
-    Agreed, Handshake, Hello, MAX_HELLO, PROTOCOL_VERSION, decode_hello, encode_hello,
+    Agreed, BOUND_LEN, Handshake, Hello, MAX_HELLO, PROTOCOL_VERSION, decode_hello, encode_hello,
 };
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;

@@ -48,6 +48,11 @@ pub struct Stats {
     pub reveals: u64,
     /// Bits that are opened before the end.
     pub revealed_bits: u64,
+    /// Stretches of the program with conjunctions, from one value that is opened to the next, of which the
+    /// last ends with the program.
+    pub stretches: u64,
+    /// Whether the last of them comes after the last value that is opened.
+    pub ends_in_stretch: bool,
     /// Statements that are executed.
     pub statements: u64,
     /// Bits that all statements together give, read or copy: what is moved about in memory.
@@ -121,11 +126,14 @@ impl Module {
         limit: u64,
     ) -> Result<Stats, StatsError> {
         let stats = Stats::default();
-        let mut tally = Tally { stats, weight: 1, batch_weight: 1, looked_at: 0, limit };
+        let course = Course::default();
+        let mut tally = Tally { stats, course, weight: 1, batch_weight: 1, looked_at: 0, limit };
         let inputs = params.iter().map(|shape| Value::Secret(vec![0; shape.bits()]));
         let outputs = call(self, &mut tally, body, inputs.collect())?;
         opaque(&mut tally, outputs)?;
-        Ok(Stats { counted: tally.looked_at, ..tally.stats })
+        let Tally { course, looked_at: counted, stats, .. } = tally;
+        let (stretches, ends_in_stretch) = (course.stretches(), course.last);
+        Ok(Stats { counted, stretches, ends_in_stretch, ..stats })
     }
 }
 
@@ -151,9 +159,65 @@ impl Stats {
     }
 }
 
+/// Where a part of a program opens values, and where it has conjunctions: before the first value that is
+/// opened, between two, after the last.
+#[derive(Clone, Copy, Default)]
+struct Course {
+    opens: bool,
+    first: bool,
+    between: u64,
+    last: bool,
+}
+
+impl Course {
+    fn conjunction(&mut self) {
+        *if self.opens { &mut self.last } else { &mut self.first } = true;
+    }
+
+    fn reveal(&mut self) {
+        *self = self.then(Course { opens: true, ..Course::default() });
+    }
+
+    fn then(self, next: Course) -> Course {
+        let joined = |one: bool| one | next.first;
+        match (self.opens, next.opens) {
+            (false, false) => Course { first: joined(self.first), ..self },
+            (true, false) => Course { last: joined(self.last), ..self },
+            (false, true) => Course { first: joined(self.first), ..next },
+            (true, true) => {
+                let met = u64::from(joined(self.last));
+                let between = self.between.saturating_add(next.between).saturating_add(met);
+                Course { between, last: next.last, ..self }
+            }
+        }
+    }
+
+    fn times(self, count: u64) -> Course {
+        let met = u64::from(self.opens & (self.last | self.first));
+        let again = self.between.saturating_add(met).saturating_mul(count.saturating_sub(1));
+        Course { between: self.between.saturating_add(again), ..self }
+    }
+
+    /// At least either of two ways.
+    fn or(self, other: Course) -> Course {
+        Course {
+            opens: self.opens | other.opens,
+            first: self.first | other.first,
+            between: self.between.max(other.between),
+            last: self.last | other.last,
+        }
+    }
+
+    fn stretches(self) -> u64 {
+        self.between.saturating_add(u64::from(self.first) + u64::from(self.last))
+    }
+}
+
 /// Counts gates, each as often as the loops around it run. A wire is its depth.
 struct Tally {
     stats: Stats,
+    /// Where it opens values, in the innermost loop.
+    course: Course,
     weight: u64,
     batch_weight: u64,
     looked_at: u64,
@@ -169,6 +233,9 @@ impl Tally {
     fn conjunctions(&mut self, count: usize) -> Result<(), StatsError> {
         self.look(count)?;
         add(&mut self.stats.ands, self.weight, count as u64);
+        if count > 0 {
+            self.course.conjunction();
+        }
         Ok(())
     }
 
@@ -378,6 +445,7 @@ impl Machine for Tally {
     }
 
     fn reveal(&mut self, value: Value<u64>) -> Result<Value<u64>, StatsError> {
+        self.course.reveal();
         add(&mut self.stats.reveals, self.weight, 1);
         add(&mut self.stats.revealed_bits, self.weight, value.len() as u64);
         wires(self, value).map(Value::Secret)
@@ -396,11 +464,13 @@ impl Machine for Tally {
         let before = self.stats.depth;
         let level = |value: Value<u64>, depth: u64| Value::Secret(vec![depth; value.len()]);
         let carried = carried.into_iter().map(|value| level(value, before)).collect();
+        let outside = std::mem::take(&mut self.course);
         env.counters.push(0);
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
             run_block(module, tally, env, body, carried)
         })?;
         env.counters.pop();
+        self.course = outside.then(self.course.times(u64::from(trips)));
         let rise = self.stats.depth - before;
         self.stats.depth = before.saturating_add(rise.saturating_mul(u64::from(trips)));
         Ok(results.into_iter().map(|value| level(value, self.stats.depth)).collect())
@@ -450,16 +520,17 @@ impl Machine for Tally {
         then: &Block,
         otherwise: &Block,
     ) -> Result<Values<u64>, StatsError> {
-        let before = self.stats.clone();
+        let before = (self.stats.clone(), self.course);
         let mut branch = |tally: &mut Tally, block: &Block| {
-            tally.stats = before.clone();
+            (tally.stats, tally.course) = before.clone();
             let values = run_block(module, tally, env, block, Vec::new())?;
             values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         };
         let first = branch(self, then)?;
-        let costs = self.stats.clone();
+        let (costs, course) = (self.stats.clone(), self.course);
         let second = branch(self, otherwise)?;
         self.stats.at_least(&costs);
+        self.course = self.course.or(course);
         let deeper = |(a, b): (Vec<u64>, Vec<u64>)| {
             Value::Secret(a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
         };

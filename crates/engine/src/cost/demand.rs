@@ -78,33 +78,35 @@ impl Demand {
         own.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
     }
 
-    /// What is opened at the end and on the way, as (receivers, times, bits altogether).
-    pub(super) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
-        let early = (self.stats.reveals > 0).then_some((
-            Receivers::Both,
-            self.stats.reveals,
-            self.stats.revealed_bits,
-        ));
-        let last = self.outputs.iter().map(|(to, bits)| (*to, 1, *bits));
-        early.into_iter().chain(last)
+    /// Bits of the outputs of these receivers.
+    pub(super) fn bits_to(&self, receivers: Receivers) -> u64 {
+        let outputs = self.outputs.iter().filter(|(to, _)| *to == receivers);
+        outputs.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
     }
 
-    /// Chunks in which recorded gates are handed on: full ones, and what is there when something is
-    /// opened.
-    pub(super) fn chunks(&self) -> u64 {
-        let Stats { ands, reveals, .. } = self.stats;
+    /// What is opened on the way, as (receivers, times, bits altogether).
+    pub(super) fn early(&self) -> Option<(Receivers, u64, u64)> {
+        let Stats { reveals, revealed_bits, .. } = self.stats;
+        (reveals > 0).then_some((Receivers::Both, reveals, revealed_bits))
+    }
+
+    /// What is opened on the way and at the end.
+    pub(super) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
+        let last = self.outputs.iter().map(|(to, bits)| (*to, 1, *bits));
+        self.early().into_iter().chain(last)
+    }
+
+    /// Chunks with ANDs in which recorded gates are handed on. Exact if the program opens nothing on the way, or
+    /// has no more between two openings than one chunk holds; else up to one more for each stretch.
+    pub(super) fn and_chunks(&self) -> u64 {
+        let Stats { ands, stretches, .. } = self.stats;
         let full = ands.div_ceil(CHUNK_ANDS as u64).max(self.gates().div_ceil(CHUNK_GATES as u64));
-        full.saturating_add(reveals)
+        full.max(stretches).min(ands)
     }
 
     /// Gates of all kinds.
     pub(super) fn gates(&self) -> u64 {
         let Stats { ands, xors, nots, .. } = self.stats;
         ands.saturating_add(xors).saturating_add(nots)
-    }
-
-    /// Those of them that have ANDs.
-    pub(super) fn and_chunks(&self) -> u64 {
-        self.chunks().min(self.stats.ands)
     }
 }

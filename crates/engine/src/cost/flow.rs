@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocols::coin::{CONTRIBUTION_LEN, OPENING_LEN};
 
-/// Traffic of a part of a session. Sums and products stop at the largest number.
+/// Traffic of a part of a session, written down in the order in which the garbler sends and receives: rounds
+/// follow from that order. Sums and products stop at the largest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Bytes with frame headers, from the garbler and from the evaluator.
@@ -18,55 +19,79 @@ pub struct Flow {
     /// How often one side waits for a message that the other one sends only then: each costs half a
     /// round-trip time.
     pub waits: u64,
+    /// Who sends first and who last.
+    #[serde(skip)]
+    ends: Option<(Role, Role)>,
 }
 
 impl Flow {
     /// `frames` messages of `payload` bytes altogether.
-    pub(super) fn sends(mut self, from: Role, payload: u64, frames: u64) -> Flow {
+    pub(super) fn sends(self, from: Role, payload: u64, frames: u64) -> Flow {
         let headers = frames.saturating_mul(HEADER_LEN as u64);
-        let place = from as usize;
-        self.bytes[place] = self.bytes[place].saturating_add(payload).saturating_add(headers);
-        self.frames[place] = self.frames[place].saturating_add(frames);
-        self
+        let mut next = Flow { ends: (frames > 0).then_some((from, from)), ..Flow::default() };
+        next.bytes[from as usize] = payload.saturating_add(headers);
+        next.frames[from as usize] = frames;
+        self.and(next)
     }
 
-    /// The same message from both sides at once.
+    /// The same message from both sides, which send before they receive.
     pub(super) fn crosses(self, payload: u64, frames: u64) -> Flow {
         self.sends(Role::Garbler, payload, frames).sends(Role::Evaluator, payload, frames)
     }
 
-    pub(super) fn waits(mut self, rounds: u64, waits: u64) -> Flow {
-        self.rounds = self.rounds.saturating_add(rounds);
+    pub(super) fn waits(mut self, waits: u64) -> Flow {
         self.waits = self.waits.saturating_add(waits);
         self
     }
 
+    /// As often as `count` says, one after the other.
     pub(super) fn times(self, count: u64) -> Flow {
         let times = |x: u64| x.saturating_mul(count);
+        let between = self.turn(self).saturating_mul(count.saturating_sub(1));
         Flow {
             bytes: self.bytes.map(times),
             frames: self.frames.map(times),
-            rounds: times(self.rounds),
+            rounds: times(self.rounds).saturating_add(between),
             waits: times(self.waits),
+            ends: self.ends.filter(|_| count > 0),
         }
     }
 
     /// Both one after the other.
     #[must_use]
-    pub fn and(self, other: Flow) -> Flow {
+    pub fn and(self, next: Flow) -> Flow {
         let add = |a: [u64; 2], b: [u64; 2]| [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])];
+        let rounds = self.rounds.saturating_add(next.rounds).saturating_add(self.turn(next));
+        let ends = match (self.ends, next.ends) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (one, other) => one.or(other),
+        };
         Flow {
-            bytes: add(self.bytes, other.bytes),
-            frames: add(self.frames, other.frames),
-            rounds: self.rounds.saturating_add(other.rounds),
-            waits: self.waits.saturating_add(other.waits),
+            bytes: add(self.bytes, next.bytes),
+            frames: add(self.frames, next.frames),
+            rounds,
+            waits: self.waits.saturating_add(next.waits),
+            ends,
         }
+    }
+
+    /// One, if the garbler has sent last and receives next: a channel counts a round then.
+    fn turn(self, next: Flow) -> u64 {
+        let ends = (self.ends.map(|(_, last)| last), next.ends.map(|(first, _)| first));
+        u64::from(ends == (Some(Role::Garbler), Some(Role::Evaluator)))
     }
 
     /// A set-up of correlated OT; `sender` has the offset.
     pub(super) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
         let (from_sender, from_receiver) = setup_len(params);
-        self.sends(sender, from_sender as u64, 1).sends(sender.peer(), from_receiver as u64, 2)
+        // The points cross, then come the trees; bytes of both are counted with the first.
+        let points = match sender {
+            Role::Garbler => [(sender, from_sender), (sender.peer(), from_receiver)],
+            Role::Evaluator => [(sender.peer(), from_receiver), (sender, from_sender)],
+        };
+        let crossing =
+            points.into_iter().fold(self, |flow, (from, bytes)| flow.sends(from, bytes as u64, 1));
+        crossing.sends(sender.peer(), 0, 1)
     }
 
     /// `count` correlated OTs: messages of their receiver alone.
@@ -90,7 +115,7 @@ impl Flow {
 
     /// A handshake with hellos of `bytes` bytes.
     pub(super) fn hello(self, bytes: usize) -> Flow {
-        self.crosses(bytes as u64, 1).waits(1, 1)
+        self.crosses(bytes as u64, 1).waits(1)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The plan of a session of `jimu`, by the formulas of its `costs` (docs/protocols/jimu.md, "Costs").
 
+use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
 use cenote_ot::watch;
 
@@ -23,8 +24,10 @@ const FLYING: u64 = 600;
 /// are no values of the program.
 const INSIDE: [u64; 2] = [100, 280];
 
-pub(super) fn plan(params: &JimuParams, demand: &Demand) -> Plan {
-    let mut plan = Plan { setup: setup(params), ..Plan::default() };
+pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
+    plan.then(Phase::Setup, setup(params));
+    plan.job(demand);
+    inputs(params, demand, plan);
     let fixed = FIXED + FLYING * demand.stats.ands.min(CHUNK_ANDS as u64);
     let inside = demand.gates().min(CHUNK_GATES as u64);
     for (memory, (live, gate)) in plan.memory.iter_mut().zip(LIVE.into_iter().zip(INSIDE)) {
@@ -37,20 +40,19 @@ pub(super) fn plan(params: &JimuParams, demand: &Demand) -> Plan {
         let openings = cores.saturating_mul(width as u64 + 1);
         solders = solders.saturating_add(openings);
         plan.evaluated += cores as f64 * (width * pool.bucket) as f64;
-        supply(params, Item::Core(width), pool, cores, &mut plan);
+        supply(params, Item::Core(width), pool, cores, plan);
     }
-    let opening = costs::opening(params) as u64;
-    let frames = (solders / MAX_PIECE as u64).saturating_add(demand.and_chunks());
-    plan.online = plan.online.sends(Garbler, solders.saturating_mul(opening), frames);
-    plan.online = plan.online.waits(0, 1);
-    inputs(params, demand, &mut plan);
-    let alone: u64 = outputs(params, demand, &mut plan);
+    let alone: u64 = demand.bits_to(Receivers::Garbler);
     let escrowed = demand.input_bits(Garbler).saturating_add(alone);
     if escrowed > 0 || demand.stats.ands > 0 {
         let wires = escrowed.saturating_add(costs::RESERVE as u64);
-        supply(params, Item::Gadget, &params.escrow, wires, &mut plan);
+        supply(params, Item::Gadget, &params.escrow, wires, plan);
     }
-    plan
+    let opening = costs::opening(params) as u64;
+    let frames = (solders / MAX_PIECE as u64).saturating_add(demand.and_chunks());
+    let solders = solders.saturating_mul(opening);
+    plan.then(Phase::Online, Flow::default().sends(Garbler, solders, frames).waits(1));
+    outputs(params, demand, plan);
 }
 
 /// Cores of each width that the ANDs of the program take: the widest first, single ANDs for the rest.
@@ -76,24 +78,27 @@ fn cores(params: &JimuParams, demand: &Demand) -> Vec<(usize, u64)> {
 }
 
 fn setup(params: &JimuParams) -> Flow {
-    let mut flow = Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Garbler);
+    let mut flow = Flow::default().ot_setup(params.ot, Garbler);
     for code in [params.codes.labels, params.codes.perms] {
         let seeds = code.n as usize;
         let (out, back) = watch::message_len(seeds);
-        flow = flow.cots(params.ot, Evaluator, seeds as u64).sends(Garbler, out as u64, 2).sends(
-            Evaluator,
-            back as u64,
-            2,
-        );
+        // Commitment, choices, masked seeds, the secret; the bytes of each side with its first message.
+        flow = flow
+            .sends(Garbler, out as u64, 1)
+            .cots(params.ot, Evaluator, seeds as u64)
+            .sends(Evaluator, back as u64, 1)
+            .sends(Garbler, 0, 1)
+            .sends(Evaluator, 0, 1);
     }
-    let last = costs::offset(params) + costs::answer(params);
-    flow.sends(Garbler, last as u64, 2).toss().waits(5, 11)
+    let offset = flow.sends(Garbler, costs::offset(params) as u64, 1).toss();
+    let answer = offset.sends(Garbler, costs::answer(params) as u64, 1);
+    answer.ot_setup(params.ot, Garbler).waits(11)
 }
 
 /// What ends a batch beside its bulk: the sacrificed wires, the coin, the answer.
 fn batch_end(params: &JimuParams) -> Flow {
-    let fixed = costs::closing(params) + costs::answer(params);
-    Flow::default().sends(Garbler, fixed as u64, 2).toss().waits(1, 2)
+    let sacrificed = Flow::default().sends(Garbler, costs::closing(params) as u64, 1);
+    sacrificed.toss().sends(Garbler, costs::answer(params) as u64, 1).waits(2)
 }
 
 /// A batch of `items`, with the expected number of checked ones.
@@ -126,7 +131,7 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     let mut missing = pool.capacity as f64;
     while missing > 0.5 {
         let items = pool.fresh(missing.ceil() as usize);
-        plan.preprocess = plan.preprocess.and(batch(params, item, pool, items, 0));
+        plan.then(Phase::Preprocess, batch(params, item, pool, items, 0));
         plan.made += hashed(item, items);
         missing -= items as f64 * (1.0 - rate);
     }
@@ -134,7 +139,7 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     let buckets = (survivors / pool.bucket as f64).max(1.0) as usize;
     let refills = taken.div_ceil(buckets as u64);
     let each = refill(params, item, pool, buckets);
-    plan.preprocess = plan.preprocess.and(each.times(refills));
+    plan.then(Phase::Preprocess, each.times(refills));
     plan.made += refills as f64 * hashed(item, pool.batch);
     if params.switches.compact {
         // The garbler makes and hashes the whole pool again for every batch.
@@ -181,45 +186,49 @@ fn refill(params: &JimuParams, item: Item, pool: &PoolSpec, buckets: usize) -> F
 fn inputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
     let mut ready = 0u64;
     for &(owner, bits) in &demand.inputs {
-        let pieces = bits.div_ceil(MAX_PIECE as u64);
         if owner == Garbler {
-            plan.online = plan.online.sends(Garbler, bits.saturating_mul(48), pieces);
+            let pieces = bits.div_ceil(MAX_PIECE as u64);
+            let labels = Flow::default().sends(Garbler, bits.saturating_mul(48), pieces);
+            plan.then(Phase::Online, labels);
             continue;
         }
-        while ready < bits {
-            let missing = usize::try_from(bits - ready).unwrap_or(usize::MAX / 2);
-            let (wires, kept) = costs::input_batch(params, missing.min(MAX_PIECE));
-            let parts = InputBatch::new(params, wires);
-            let batches =
-                if bits - ready > 2 * kept as u64 { (bits - ready) / kept as u64 } else { 1 };
-            let one = batch_end(params)
-                .cots(params.ot, Evaluator, wires as u64)
-                .sends(Garbler, (parts.strip + parts.proof) as u64, 2)
-                .sends(Evaluator, parts.sums as u64, 1)
-                .waits(1, 3);
-            plan.preprocess = plan.preprocess.and(one.times(batches));
-            plan.made += batches as f64 * wires as f64;
-            ready = ready.saturating_add(batches.saturating_mul(kept as u64));
+        let mut left = bits;
+        while left > 0 {
+            let piece = left.min(MAX_PIECE as u64);
+            left -= piece;
+            while ready < piece {
+                let (wires, kept) = costs::input_batch(params, (piece - ready) as usize);
+                plan.then(Phase::Preprocess, input_batch(params, wires));
+                plan.made += wires as f64;
+                ready += kept as u64;
+            }
+            ready -= piece;
+            let choices = Flow::default().sends(Evaluator, packed(piece), 1);
+            plan.then(Phase::Online, choices.waits(1));
         }
-        ready -= bits;
-        plan.online = plan.online.sends(Evaluator, packed(bits), pieces).waits(pieces, pieces);
     }
 }
 
-/// Traffic of outputs; gives the bits that the garbler alone receives.
-fn outputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) -> u64 {
-    let mut alone = 0u64;
+/// A batch of wires for inputs of the evaluator.
+fn input_batch(params: &JimuParams, wires: usize) -> Flow {
+    let parts = InputBatch::new(params, wires);
+    let made = Flow::default()
+        .cots(params.ot, Evaluator, wires as u64)
+        .sends(Garbler, parts.strip as u64, 1)
+        .and(batch_end(params));
+    made.sends(Evaluator, parts.sums as u64, 1).sends(Garbler, parts.proof as u64, 1).waits(3)
+}
+
+fn outputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
     for (to, times, bits) in demand.openings() {
         let pieces = bits.div_ceil(MAX_PIECE as u64).max(times);
         let perms = bits.saturating_mul(costs::perm(params) as u64);
-        plan.online = plan.online.sends(Garbler, perms, pieces).waits(0, times);
+        let mut one = Flow::default().sends(Garbler, 0, 1);
+        let mut bytes = Flow::default().sends(Garbler, perms, 0).waits(times);
         if to.include(Garbler) {
-            let report = packed(bits).saturating_add(16 * pieces);
-            plan.online = plan.online.sends(Evaluator, report, pieces).waits(pieces, pieces);
+            one = one.sends(Evaluator, 16, 1).waits(1);
+            bytes = bytes.sends(Evaluator, packed(bits), 0);
         }
-        if to == Receivers::Garbler {
-            alone = alone.saturating_add(bits);
-        }
+        plan.then(Phase::Online, one.times(pieces).and(bytes));
     }
-    alone
 }

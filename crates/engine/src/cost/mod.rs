@@ -15,7 +15,7 @@ mod machine;
 mod wrk;
 mod yao;
 
-use cenote_net::{Fault, Role};
+use cenote_net::{Fault, Phase, Role};
 use serde::Serialize;
 
 pub use demand::Demand;
@@ -25,6 +25,7 @@ pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::JimuParams;
 use crate::params::WrkParams;
+use crate::party::Receivers;
 use crate::session::{Backend, SessionConfig, session_handshake};
 
 /// Items that a backend makes ahead of gates.
@@ -59,6 +60,9 @@ pub struct Plan {
     pub pool_bytes: u64,
     /// Bytes of memory that the garbler and the evaluator need beside what any process has.
     pub memory: [u64; 2],
+    /// All phases, in the order of the messages.
+    #[serde(skip)]
+    all: Flow,
 }
 
 impl Plan {
@@ -67,25 +71,67 @@ impl Plan {
     /// # Errors
     /// `Policy` when the configuration is unsound.
     pub fn new(config: &SessionConfig, demand: &Demand) -> Result<Plan, Fault> {
-        let mut plan = match config.backend {
-            Backend::Plain => plain(demand),
-            Backend::Yao => yao::plan(demand),
-            Backend::Wrk => wrk::plan(&WrkParams::derive(config.pool, config.rho)?, demand),
-            Backend::Jimu => {
-                jimu::plan(&JimuParams::derive(config.pool, config.rho, config.jimu)?, demand)
-            }
-        };
+        let mut plan = Plan::default();
+        if let Some(first) = demand.first_hello {
+            plan.then(Phase::Setup, Flow::default().hello(first));
+        }
         let session = session_handshake(config)?.encoded_len();
-        let first = demand.first_hello.map_or(Flow::default(), |len| Flow::default().hello(len));
-        plan.setup = first.hello(session).and(plan.setup);
-        plan.online = Flow::default().hello(demand.job_hello).and(plan.online);
+        plan.then(Phase::Setup, Flow::default().hello(session));
+        match config.backend {
+            Backend::Plain => plain(&mut plan, demand),
+            Backend::Yao => yao::plan(&mut plan, demand),
+            Backend::Wrk => {
+                wrk::plan(&mut plan, &WrkParams::derive(config.pool, config.rho)?, demand);
+            }
+            Backend::Jimu => {
+                let params = JimuParams::derive(config.pool, config.rho, config.jimu)?;
+                jimu::plan(&mut plan, &params, demand);
+            }
+        }
         Ok(plan)
+    }
+
+    /// Adds what comes next.
+    fn then(&mut self, phase: Phase, flow: Flow) {
+        let before = self.all.rounds;
+        self.all = self.all.and(flow);
+        let part = match phase {
+            Phase::Setup => &mut self.setup,
+            Phase::Preprocess => &mut self.preprocess,
+            Phase::Online => &mut self.online,
+        };
+        // A round is of the phase in which the garbler receives.
+        let rounds = part.rounds.saturating_add(self.all.rounds - before);
+        *part = part.and(flow);
+        part.rounds = rounds;
+    }
+
+    /// The handshake of the job.
+    fn job(&mut self, demand: &Demand) {
+        self.then(Phase::Online, Flow::default().hello(demand.job_hello));
+    }
+
+    /// Gates, what is opened on the way, and outputs: `extra` bytes for each opening, besides the packed bits.
+    fn compute(&mut self, demand: &Demand, gates: Flow, extra: u64) {
+        // Gates come before each opening on the way, and perhaps after the last.
+        let [before, after] = match demand.stats.ends_in_stretch {
+            false => [gates, Flow::default()],
+            true => [Flow::default(), gates],
+        };
+        self.then(Phase::Online, before);
+        if let Some((to, times, bits)) = demand.early() {
+            self.then(Phase::Online, opening(to, times, bits, extra));
+        }
+        self.then(Phase::Online, after);
+        for &(to, bits) in &demand.outputs {
+            self.then(Phase::Online, opening(to, 1, bits, extra));
+        }
     }
 
     /// All traffic.
     #[must_use]
     pub fn total(&self) -> Flow {
-        self.setup.and(self.preprocess).and(self.online)
+        self.all
     }
 
     /// Seconds of each phase on a link, with the figures of a machine, `backend` that of this plan. In each, computing, the line and waiting for answers go side by side as far as they can: the slower
@@ -121,15 +167,24 @@ impl Times {
     }
 }
 
+/// What is opened `times` times, `bits` altogether.
+fn opening(to: Receivers, times: u64, bits: u64, extra: u64) -> Flow {
+    let payload = flow::packed(bits).saturating_add(extra.saturating_mul(times));
+    let (mut one, mut bytes) = (Flow::default(), Flow::default());
+    for role in [Role::Evaluator, Role::Garbler].into_iter().filter(|role| to.include(*role)) {
+        one = one.sends(role.peer(), 0, 1).waits(1);
+        bytes = bytes.sends(role.peer(), payload, 0);
+    }
+    one.times(times).and(bytes)
+}
+
 /// Inputs in the clear; there is nothing else to send.
-fn plain(demand: &Demand) -> Plan {
-    let mut online = Flow::default();
+fn plain(plan: &mut Plan, demand: &Demand) {
+    plan.job(demand);
     for &(owner, bits) in &demand.inputs {
         let pieces = bits.div_ceil(1 << 20);
-        let received = u64::from(owner == Role::Evaluator);
-        online = online.sends(owner, flow::packed(bits), pieces).waits(received, 1);
+        plan.then(Phase::Online, Flow::default().sends(owner, flow::packed(bits), pieces).waits(1));
     }
-    let memory = demand.stats.live_bits.saturating_mul(6);
-    let evaluated = demand.stats.ands as f64;
-    Plan { online, evaluated, memory: [memory; 2], ..Plan::default() }
+    plan.memory = [demand.stats.live_bits.saturating_mul(6); 2];
+    plan.evaluated = demand.stats.ands as f64;
 }

@@ -1,6 +1,7 @@
 //! The plan of a session of `wrk` (docs/protocols/wrk.md, "Costs").
 
-use cenote_net::Role::{self, Evaluator, Garbler};
+use cenote_net::Phase;
+use cenote_net::Role::{Evaluator, Garbler};
 
 use super::flow::{Flow, packed};
 use super::{Demand, Items, Plan};
@@ -23,37 +24,29 @@ const FIXED: u64 = 6 << 20;
 const FLYING: u64 = 400;
 const IN_FLIGHT: u64 = 3 * CHUNK_ANDS as u64;
 
-pub(super) fn plan(params: &WrkParams, demand: &Demand) -> Plan {
-    let mut plan = Plan { setup: setup(params), ..Plan::default() };
-    inputs(params, demand, &mut plan);
+pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
+    plan.then(Phase::Setup, setup(params));
+    plan.job(demand);
+    inputs(params, demand, plan);
     let ands = demand.stats.ands;
     let triples = (params.batch / params.bucket) as u64;
     let refills = ands.div_ceil(triples);
     let (mut made, mut pool) = (refills.saturating_mul(params.batch as u64), 0);
-    plan.preprocess = plan.preprocess.and(refill(params).times(refills));
     if let Some(capacity) = params.pool.filter(|_| refills > 0) {
         let (batch, capacity) = (params.batch as u64, capacity as u64);
         let rest = capacity % batch;
-        plan.preprocess = plan.preprocess.and(leaky(params, batch, 0).times(capacity / batch));
+        plan.then(Phase::Preprocess, leaky(params, batch, 0).times(capacity / batch));
         if rest > 0 {
-            plan.preprocess = plan.preprocess.and(leaky(params, rest, 0));
+            plan.then(Phase::Preprocess, leaky(params, rest, 0));
         }
         (made, pool) = (made.saturating_add(capacity), capacity);
     }
-    plan.online = plan.online.and(chunks(demand));
-    for (to, times, bits) in demand.openings() {
-        for (from, receiver) in [(Garbler, Evaluator), (Evaluator, Garbler)] {
-            if to.include(receiver) {
-                let payload = packed(bits).saturating_add(16 * times);
-                let received = if receiver == Garbler { times } else { 0 };
-                plan.online = plan.online.sends(from, payload, times).waits(received, times);
-            }
-        }
-    }
+    // They come between chunks, but either begins with what the garbler sends.
+    plan.then(Phase::Preprocess, refill(params).times(refills));
+    plan.compute(demand, chunks(demand), 16);
     plan.items.push(Items { what: "leaky ANDs", width: 1, made, pool });
     (plan.made, plan.evaluated) = (made as f64, ands as f64);
     plan.memory = LIVE.map(|live| memory(params, demand, live, pool, refills > 0));
-    plan
 }
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
@@ -64,12 +57,12 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
 }
 
 fn setup(params: &WrkParams) -> Flow {
-    Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Evaluator).toss().waits(3, 6)
+    Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Evaluator).toss().waits(6)
 }
 
 /// Random shares: one COT each way for each.
 fn shares(params: &WrkParams, count: u64) -> Flow {
-    Flow::default().cots(params.ot, Garbler, count).cots(params.ot, Evaluator, count).waits(1, 1)
+    Flow::default().cots(params.ot, Garbler, count).cots(params.ot, Evaluator, count).waits(1)
 }
 
 /// A batch of leaky ANDs, with `more` shares.
@@ -78,48 +71,46 @@ fn leaky(params: &WrkParams, count: u64, more: u64) -> Flow {
         .crosses(16 * count, 1)
         .crosses(packed(count), 1)
         .toss()
-        .waits(3, 5)
+        .waits(5)
 }
 
 fn refill(params: &WrkParams) -> Flow {
     let (batch, bucket) = (params.batch as u64, params.bucket as u64);
     let triples = batch / bucket;
-    leaky(params, batch, triples).crosses(packed((bucket - 1) * triples) + 16, 1).waits(1, 1)
+    leaky(params, batch, triples).crosses(packed((bucket - 1) * triples) + 16, 1).waits(1)
 }
 
 /// Masks, masked values and labels of inputs, and the shares that they take.
 fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
     let mut spare = 0u64;
     for &(owner, bits) in &demand.inputs {
-        let pieces = bits.div_ceil(MAX_TAKE as u64);
-        if bits > spare {
-            // In pieces, each of which makes as many spare ones again.
-            let each = bits.min(MAX_TAKE as u64) - spare.min(MAX_TAKE as u64);
-            let made = (each + SPARE_SHARES as u64).next_multiple_of(128);
-            plan.preprocess = plan.preprocess.and(shares(params, made));
-            let later = shares(params, (MAX_TAKE as u64).next_multiple_of(128));
-            plan.preprocess = plan.preprocess.and(later.times(pieces.saturating_sub(1)));
-            spare = (spare + made + pieces.saturating_sub(1) * MAX_TAKE as u64).max(bits);
+        let mut left = bits;
+        while left > 0 {
+            let piece = left.min(MAX_TAKE as u64);
+            left -= piece;
+            if piece > spare {
+                let made = (piece - spare + SPARE_SHARES as u64).next_multiple_of(128);
+                plan.then(Phase::Preprocess, shares(params, made));
+                spare += made;
+            }
+            spare -= piece;
+            let masks = Flow::default().sends(owner.peer(), packed(piece) + 16, 1);
+            let values = masks.sends(owner, packed(piece), 1).sends(Garbler, 16 * piece, 1);
+            plan.then(Phase::Online, values.waits(2));
         }
-        spare -= bits;
-        plan.online = plan
-            .online
-            .sends(owner.peer(), packed(bits).saturating_add(16 * pieces), pieces)
-            .sends(owner, packed(bits), pieces)
-            .sends(Role::Garbler, bits.saturating_mul(16), pieces)
-            .waits(pieces, 2 * pieces);
     }
 }
 
 /// Opened differences, tables, reports and their answers.
 fn chunks(demand: &Demand) -> Flow {
     let (ands, chunks) = (demand.stats.ands, demand.and_chunks());
-    let fixed = |bytes: u64| chunks.saturating_mul(bytes);
-    Flow::default()
-        .crosses(packed(ands.saturating_mul(2)).saturating_add(fixed(16)), chunks)
-        .sends(Garbler, ands.saturating_mul(32).saturating_add(packed(ands)), chunks)
-        .sends(Evaluator, packed(ands).saturating_add(fixed(32)), chunks)
-        .sends(Garbler, fixed(16), chunks)
-        // Two chunks are in flight, so that two of them share a round trip; the last ones do not.
-        .waits(fixed(2), chunks.saturating_add(chunks.min(3)))
+    // Two chunks are in flight, so that two of them share a round trip; the last ones do not. The garbler
+    // waits for differences and a report of each chunk, whichever chunk is between the two.
+    let one = Flow::default().crosses(16, 1).sends(Garbler, 0, 1).sends(Evaluator, 32, 1);
+    let bytes = Flow::default()
+        .crosses(packed(ands.saturating_mul(2)), 0)
+        .sends(Garbler, ands.saturating_mul(32).saturating_add(packed(ands)), 0)
+        .sends(Evaluator, packed(ands), 0);
+    let waits = chunks.saturating_add(chunks.min(3));
+    one.sends(Garbler, 16, 1).times(chunks).and(bytes).waits(waits)
 }
