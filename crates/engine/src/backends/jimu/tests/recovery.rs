@@ -264,6 +264,8 @@ fn a_replay_ends_with_a_session_that_is_cancelled() {
         if round < 4 {
             return Meddle::None;
         }
+        // By then the garbled run waits for this one.
+        std::thread::sleep(Duration::from_millis(500));
         canceller.cancel();
         Meddle::Endless
     };
