@@ -61,15 +61,17 @@ class Tree(cn.Record):
 def tree(model: Garbler[Tree], applicant: Evaluator[Applicant]) -> Both[UInt[7]]:
     """The percentage in the leaf that the applicant falls into. Which column a node asks for is secret, too."""
     columns = cn.concatenate([applicant.numbers, Amount(applicant.categories)])
-    node = UInt[DEPTH + 1](0)
-    for _ in range(DEPTH):
-        yes = columns[model.questions[node]] > model.cuts[node]
-        node = 2 * node + 1 + UInt[DEPTH + 1](yes)
-    return model.percent[node - NODES]
+    # The answers so far, the last one in the lowest bit, are the place among the nodes of the same depth.
+    place = UInt[1](0)
+    for depth in range(DEPTH):
+        row = slice(2**depth - 1, 2 ** (depth + 1) - 1)
+        yes = columns[model.questions[row][place]] > model.cuts[row][place]
+        place = cn.join_words(yes, place)
+    return model.percent[place]
 
 
-#: Weights and sums of the logistic model.
-Weight = Fixed[16, 24]
+#: Weights and sums of the logistic model, and amounts.
+Weight = Fixed[17, 24]
 #: A probability.
 Share = Fixed[2, 16]
 
@@ -80,8 +82,8 @@ def sigmoid(z):
     table = Share([1 / (1 + math.exp(-place)) for place in places])
     inside = cn.max(cn.min(z, 7.999), -8.0)
     scaled = (inside + 8) * 8
-    at = UInt[8](Int[16](scaled))
-    rest = Share(scaled - Weight(Int[16](scaled)))
+    at = UInt[8](Int[17](scaled))
+    rest = Share(scaled - Weight(Int[17](scaled)))
     low, high = table[at], table[at + 1]
     return low + (high - low) * rest
 

@@ -53,6 +53,9 @@ def cases():
         card = {"base": 0, "cuts": [[65535] * 3] * 4, "number_points": points, "category_points": last, "least": least}
         questions = {"questions": [12] * 15, "cuts": [cut] * 15, "percent": list(range(16))}
         yield from case("boundary", card, questions, {"constant": 0.0, "numbers": [0.0] * 4, "categories": last}, largest)
+    # Amounts that would be negative in a type with one bit less.
+    weights = {"constant": -1.0, "numbers": [2**-16, -(2**-17), 2**-15, 0.0], "categories": nothing}
+    yield "logistic", "large amounts", {}, [weights, largest], logistic(weights, largest)
 
 
 def case(kind, card, questions, weights, applicant):

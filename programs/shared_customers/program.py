@@ -131,7 +131,7 @@ def top_shared(
     together = UInt[22](spends[:-1]) + UInt[22](spends[1:])
     # The number of a customer is the lower part of the key, so that no two keys are equal.
     ranked = cn.where(same, cn.join_words(customers[1:], together), 0)
-    found = Customer(cn.top(best, ranked))
+    found = Customer(cn.top(best, ranked) % 2**Customer.width)
     good = sound(mine, yours)
     return good, cn.where(good, found, 0)
 

@@ -27,4 +27,4 @@ def similar_patients(
     numbers = UInt[number_bits](range(people))
     # The number is the lower part of the key, so that no two keys are equal.
     nearest = cn.top(best, cn.join_words(numbers, distances), smallest=True)
-    return UInt[number_bits](nearest), UInt[distance_bits](nearest >> number_bits)
+    return UInt[number_bits](nearest % 2**number_bits), UInt[distance_bits](nearest >> number_bits)

@@ -21,17 +21,20 @@ def stable_matching(
     ``wishes[a]`` lists the lenders as applicant a prefers them, ``ranks[l][a]`` is the place of applicant a on lender l's list.
     There is always one applicant who proposes: the one who was refused last or, after an acceptance, the next who has not yet begun.
     """
-    nobody = n
+    nobody, Place = n, UInt[max(1, (n - 1).bit_length())]
     asked = cn.zeros(UInt[bits], n)
     applicant = UInt[bits]([nobody] * n)
     rank = UInt[bits]([n] * n)
     proposer, begun = UInt[bits](0), UInt[bits](1)
     for _ in cn.range(n * n - n + 1):
         active = proposer != nobody
-        lender = wishes[proposer][asked[proposer]]
-        asked = cn.store(asked, proposer, asked[proposer] + 1, active)
+        # Where nobody proposes, what is read does not matter.
+        who = Place(cn.where(active, proposer, 0))
+        before = cn.where(active, asked[who], 0)
+        lender = wishes[who][Place(before)]
+        asked = cn.store(asked, who, before + 1, active)
         rival, rival_rank = applicant[lender], rank[lender]
-        own_rank = ranks[lender][proposer]
+        own_rank = ranks[lender][who]
         accepted = active & (own_rank < rival_rank)
         applicant = cn.store(applicant, lender, proposer, accepted)
         rank = cn.store(rank, lender, own_rank, accepted)

@@ -94,29 +94,33 @@ def mul(x: Secret, y: Secret) -> Secret:
 
 def narrow(exact: W, lo: int, elem: Scalar) -> W:
     """Bits ``lo ..`` of exact results in the width of ``elem``; flags those that do not fit."""
-    w = words.slice_bits(exact, lo, elem.width)
-    if current().checked and exact.width - lo > elem.width:
-        whole = words.slice_bits(exact, lo, exact.width - lo)
-        fits = words.compare("eq", words.extend(w, whole.width, elem.signed), whole)
-        words.flag_overflow(words.unary("not", fits))
-    return w
+    if current().checked:
+        words.flag_overflow(*words.unfit(words.slice_bits(exact, lo, exact.width - lo), elem.signed, elem.width, elem.signed))
+    return words.slice_bits(exact, lo, elem.width)
 
 
-def floor_divide(x: Secret, other: Any) -> tuple[Secret, Secret]:
-    """Quotient rounded down and remainder with the sign of the divisor, as Python's ``divmod``."""
+def floor_divide(x: Secret, other: Any, sign: str) -> tuple[Secret, Secret]:
+    """Quotient rounded down and remainder with the sign of the divisor, as Python's ``divmod``; ``sign`` tells which is wanted."""
     elem = x.elem
-    refuse_bits(elem, "//")
+    refuse_bits(elem, sign)
     if elem.frac:
         raise compile_error(f"// and % on {elem}: write x / y, and convert with cn.Int[n](..) where you want whole numbers")
     if isinstance(other, int) and other > 0 and other & (other - 1) == 0:
         return _power_of_two(x, other)
-    y = as_secret(other, elem, "//")
+    y = as_secret(other, elem, sign)
     shape, a, b = _pair(x, y)
     quotient, remainder = words.divide(a, b, elem.signed)
+    target = current()
+    if target.checked:
+        words.flag_overflow(words.compare("eq", b, words.constant([0], b.width)))
+        if elem.signed and sign != "%":
+            # One quotient does not fit, that of the lowest number by -1: of two negative numbers, it is negative.
+            signs = [words.slice_bits(part, elem.width - 1, 1) for part in (a, b, quotient)]
+            words.flag_overflow(words.binary("and", words.binary("and", *signs[:2]), signs[2]))
     if elem.signed:
         quotient, remainder = _round_down(quotient, remainder, b)
-    if current().clear:
-        _watch("//", elem, lambda: [p // q if q else None for p, q in _pairs(a, b, elem)])
+    if target.clear:
+        _watch(sign, elem, lambda: [(p % q if sign == "%" else p // q) if q else None for p, q in _pairs(a, b, elem)])
     return values.Secret(elem, shape, quotient), values.Secret(elem, shape, remainder)
 
 
@@ -258,7 +262,7 @@ def rotate(x: Secret, by: Any, left: bool) -> Secret:
         if not left:
             if width & (width - 1) or (1 << by.elem.width) % width:
                 raise compile_error(f"rotr of {x.elem} by a secret {by.elem}: turn to the left by width - places instead")
-            by = -by if not current().checked else ~by + 1
+            by = values.Secret(by.elem, by.shape, words.unary("neg", by.w))
         shape, a, b = _pair(x, by)
         return values.Secret(x.elem, shape, words.one("rotlby", (), (a, b), max(a.lanes, b.lanes), width))
     places = public_number(by, "the number of places of a rotation") % width

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _axes as axes
 from . import _words as words
+from ._clear import Clear
 from ._convert import as_secret, full
 from ._errors import compile_error
 from ._places import Place, refuse_mask
@@ -23,6 +24,8 @@ def get_item(x: Secret, key: Any, row: int | None = None) -> Secret:
     if isinstance(key, Secret):
         _refuse_mask(key, "choose, as in cn.where(mask, array, 0), count with cn.sum(mask), or order with cn.sort")
         shape = key.shape + x.shape[1:]
+        if row is None:
+            watch_places(key, x.shape[0])
         if key.shape or not (shape or row is not None):
             return lookup(x, key)
 
@@ -52,6 +55,8 @@ def set_item(x: Secret, key: Any, value: Any, row: int | None = None) -> W:
         raise compile_error(f"{x.elem} is one word: assign to the variable instead")
     if isinstance(key, Secret):
         _refuse_mask(key, "choose, as in array[:] = cn.where(mask, new, array)")
+        if row is None:
+            watch_places(key, x.shape[0])
         return store(x, key, value).w
     place = Place(x.shape, key, row)
     new = full(as_secret(value, x.elem, "assignment"), place.shape)
@@ -63,22 +68,29 @@ def set_item(x: Secret, key: Any, value: Any, row: int | None = None) -> W:
 # ---- secret places ----------------------------------------------------------------------------------------------------------------
 
 
-def _index(index: Secret, what: str) -> Secret:
-    if index.elem.kind not in ("uint", "bool"):
-        raise compile_error(
-            f"{what} at a place of type {index.elem}: take UInt[n]; convert a number that is never negative with cn.UInt[n](x)"
-        )
-    return index
-
-
 def _rows(x: Secret) -> W:
     """One word for each item along the first axis."""
     return words.reshape(x.w, x.shape[0], x.elem.width * lanes_of(x.shape[1:]))
 
 
+def watch_places(index: Secret, size: int, enable: Secret | None = None) -> None:
+    """Flags secret places beyond the end of an array, of which reads give zeros and writes change nothing."""
+    if not isinstance(index, Secret):
+        raise compile_error(f"the place {index!r} is public: write array[{index!r}]")
+    if index.elem.kind not in ("uint", "bool"):
+        raise compile_error(f"a place of type {index.elem}: take UInt[n]; convert a number that is never negative with cn.UInt[n](x)")
+    if index.elem.high < size:
+        return
+    target = words.current()
+    if target.checked:
+        beyond = words.compare("le", words.constant([size], index.elem.width), index.w)
+        words.flag_overflow(beyond if enable is None else words.binary("and", beyond, enable.w))
+    if isinstance(target, Clear) and (enable is None or enable.w.ref[0]):
+        target.watch_places(index.w.ref, size)
+
+
 def lookup(table: Secret, index: Secret) -> Secret:
-    """The item, or row, at a secret place; beyond the end, the last one."""
-    _index(index, "a lookup")
+    """The item, or row, at a secret place; zeros beyond the end."""
     rest = table.shape[1:]
     w = words.one("lookup", (), (_rows(table), index.w), index.w.lanes, x_row(table))
     return Secret(table.elem, index.shape + rest, words.reshape(w, index.w.lanes * lanes_of(rest), table.elem.width))
@@ -89,17 +101,14 @@ def x_row(table: Secret) -> int:
     return table.elem.width * lanes_of(table.shape[1:])
 
 
-def store(table: Secret, index: Secret, value: Any, enable: Any = True) -> Secret:
+def store(table: Secret, index: Secret, value: Any, enable: Secret | None = None) -> Secret:
     """``table`` with the item, or row, at a secret place replaced if ``enable``; unchanged beyond the end."""
-    from ._types import Bit
-
-    _index(index, "a store")
     if index.shape:
         raise compile_error("a store at several secret places: write a loop over them with cn.range")
     row = lanes_of(table.shape[1:])
     new = words.reshape(full(as_secret(value, table.elem, "store"), table.shape[1:]), 1, x_row(table))
-    on = as_secret(enable, Bit, "store")
-    w = words.one("store", (), (_rows(table), index.w, new, on.w), table.shape[0], x_row(table))
+    on = words.constant([1], 1) if enable is None else enable.w
+    w = words.one("store", (), (_rows(table), index.w, new, on), table.shape[0], x_row(table))
     return Secret(table.elem, table.shape, words.reshape(w, table.shape[0] * row, table.elem.width))
 
 

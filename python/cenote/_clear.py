@@ -29,9 +29,13 @@ class Overflow:
         self.operation, self.problem, self.place, self.first = operation, problem, where, first
         self.count = 0
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
+        """Without any value, which logs shall not have."""
         times = "once" if self.count == 1 else f"{self.count} times"
-        return f"{self.operation} {self.problem} {times} at {self.place}, first {self.first}"
+        return f"{self.operation} {self.problem} {times} at {self.place}"
+
+    def __repr__(self) -> str:
+        return f"{self}, first {self.first}"
 
 
 class Clear(Target):
@@ -79,6 +83,12 @@ class Clear(Target):
             if elem.frac and number.bit_length() <= 128:
                 shown = f"{number / (1 << elem.frac):.15g}"
             self._note(operation, "does not fit", f"with {shown} in lane {lane}")
+
+    def watch_places(self, places: Sequence[int], size: int) -> None:
+        """Notes those places that are beyond the end of an array with ``size`` items."""
+        for lane, number in enumerate(places):
+            if number >= size:
+                self._note("an index", "is beyond the end", f"with {number} of {size} items in lane {lane}")
 
     def _note(self, operation: str, problem: str, first: str) -> None:
         where = place()
@@ -287,7 +297,7 @@ def _store(_: Sequence[int], args: Sequence[W], __: Sequence[tuple[int, int]]) -
 
 def _lookup(_: Sequence[int], args: Sequence[W], __: Sequence[tuple[int, int]]) -> list[Lanes]:
     table = args[0].ref
-    return [[table[min(index, len(table) - 1)] for index in args[1].ref]]
+    return [[table[index] if index < len(table) else 0 for index in args[1].ref]]
 
 
 _OPS: dict[str, Callable[..., list[Lanes]]] = {

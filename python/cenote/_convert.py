@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from . import _arith as arith
+from . import _clear as clear
 from . import _values as values
 from . import _words as words
 from ._errors import compile_error
@@ -192,6 +195,8 @@ def constant(value: Any, of: Scalar, shape: Any = None) -> Secret:
         flat = flatten(value, own, of)
     except BadValue as bad:
         raise compile_error(f"constant {bad}" if bad.index else str(bad)) from None
+    if of.frac and not any(flat):
+        _check_rounding(_largest(value), of)
     if not flat:
         raise compile_error("an array without items: arrays have at least one")
     secret = values.Secret(of, own, words.constant(flat, of.width))
@@ -199,6 +204,23 @@ def constant(value: Any, of: Scalar, shape: Any = None) -> Secret:
         return secret
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return values.Secret(of, shape, full(secret, shape))
+
+
+def _largest(value: Any) -> Fraction:
+    """The largest magnitude among plain numbers."""
+    if is_sequence(value):
+        return max(map(_largest, value))
+    return abs(Fraction(value if isinstance(value, (int, float, Decimal, Fraction)) else float(value)))
+
+
+def _check_rounding(largest: Fraction, of: Scalar) -> None:
+    """Refuses constants of which nothing is left."""
+    if largest:
+        bits = next(bits for bits in itertools.count(of.frac) if round(largest * (1 << bits)))
+        raise compile_error(
+            f"{float(largest):g} rounds to zero in {of}, whose last place is 2^-{of.frac}: take {bits} fraction bits or more, better "
+            f"{bits + 7}, and convert what it meets; or write 0"
+        )
 
 
 def index_value(index: Index, of: Scalar) -> Secret:
@@ -214,7 +236,7 @@ def index_value(index: Index, of: Scalar) -> Secret:
 
 
 def cast(x: Secret, of: Scalar) -> Secret:
-    """A secret in another type: extended by its own sign, cut to the lowest bits, its point moved."""
+    """A secret in another type: extended by its own sign, its point moved; cut where it does not fit, which is watched."""
     if x.elem == of:
         return x.copy()
     if of.kind == "bool":
@@ -228,7 +250,17 @@ def cast(x: Secret, of: Scalar) -> Secret:
         if drop >= w.width:
             w = words.extend(w, drop + 1, x.elem.signed)
         w = words.slice_bits(w, drop, w.width - drop)
+    target = words.current()
+    if target.checked:
+        words.flag_overflow(*words.unfit(w, x.elem.signed, of.width, of.signed))
+    if target.clear:
+        arith._watch(f"conversion to {of}", of, lambda: [_moved(n, of.frac - x.elem.frac) for n in clear.numbers(x.w, x.elem.signed)])
     return values.Secret(of, x.shape, words.extend(w, of.width, x.elem.signed))
+
+
+def _moved(units: int, places: int) -> int:
+    """A number in units of a last place further down, or rounded down to one further up."""
+    return units << places if places > 0 else units >> -places
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -8,6 +8,7 @@ import linecache
 import os
 import re
 import sys
+import warnings
 from types import FrameType
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "LimitError",
+    "OverflowWarning",
     "PeerAborted",
     "PeerMisbehaved",
     "PolicyError",
@@ -65,6 +67,10 @@ class InternalError(Error):
     """A defect of this package: please report it."""
 
 
+class OverflowWarning(UserWarning):
+    """Numbers of a run did not fit their types, and were cut: the result may not be what Python's numbers give."""
+
+
 _BY_FAULT: dict[str, type[Error]] = {
     "misbehaved": PeerMisbehaved,
     "aborted": PeerAborted,
@@ -99,6 +105,16 @@ def place() -> str:
     """``file:line`` of the user's code that is running."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def warn(message: str, kind: type[Warning]) -> None:
+    """A warning at the line of the user's code that is running."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, kind, stacklevel=1)
+    else:
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(message, kind, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), registry)
 
 
 def located(message: str, filename: str, line: int) -> str:

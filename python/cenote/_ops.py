@@ -70,10 +70,6 @@ def _grouped(x: Secret, axis: int | None) -> tuple[Secret, int, tuple[int, ...]]
     return moved, groups, shape
 
 
-#: Bits of a sum that is one operation, at most: the gates of more are not counted before a run.
-_SUMMED = 1 << 25
-
-
 def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     """The sum, wrapping in the width of the items as ``+`` does, or in ``width``. Truth values are counted."""
     x = _items(x, "sum")
@@ -86,18 +82,40 @@ def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     exact = x.elem.width + (each - 1).bit_length()
     over = current().checked and elem.width < exact
     wide = exact if over else elem.width
-    if grouped.size * wide > _SUMMED:
-        raise compile_error(
-            f"a sum of {each} words in {wide} bits is too much for one operation: add parts of the array up, as in "
-            "for k in cn.range(100): total += cn.sum(x[k * n : (k + 1) * n])"
-        )
-    signed = x.elem.signed
-    w = words.over("sums" if signed else "sum", (wide, groups), grouped.w, groups, wide)
+    w = _summed(Secret(x.elem, (groups, each), grouped.w), wide)
     if over:
         w = arith.narrow(w, 0, elem)
     if current().clear:
         arith._watch("sum", elem, lambda: _sums(grouped, groups))
     return Secret(elem, shape, w)
+
+
+#: Bits of words that one statement adds up; of more, their parts are added up side by side, so that a program stays quick to count.
+_ADDED = 1 << 22
+#: How many items such a part has: their sum takes ten bits more.
+_PART = 1 << 10
+
+
+def _summed(rows: Secret, width: int) -> W:
+    """The sum of each row, in so many bits."""
+    from ._calls import map
+
+    (groups, each), of = rows.shape, rows.elem
+    op, kind = ("sums", "int") if of.signed else ("sum", "uint")
+    if current().clear or rows.size * (width if of.signed else of.width) <= _ADDED or (groups == 1 and each <= _PART):
+        return words.over(op, (width, groups), rows.w, groups, width)
+    if groups > 1:
+        total = Scalar(kind, width)
+        return map(lambda row: Secret(total, (), _summed(Secret(of, (1, each), row.w), width)), rows).w  # type: ignore[no-any-return]
+    count = each // _PART
+    whole = Secret(of, (count, _PART), words.take(rows.w, (0, ()), count * _PART))
+    part = Scalar(kind, width if width < of.width + 10 else of.width + 10)
+    parts = map(lambda row: Secret(part, (), words.over(op, (part.width, 1), row.w, 1, part.width)), whole)
+    w = _summed(Secret(part, (1, count), parts.w), width)
+    if count * _PART == each:
+        return w
+    rest = words.take(rows.w, (count * _PART, ()), each - count * _PART)
+    return words.binary("add", w, words.over(op, (width, 1), rest, 1, width))
 
 
 def _sums(x: Secret, groups: int) -> list[int]:
@@ -316,22 +334,26 @@ def matmul(x: Secret, y: Secret, width: int | None = None) -> Secret:
 # ---- memory, shapes, knowledge ----------------------------------------------------------------------------------------------------
 
 
-def _table(table: Any, like: Scalar | None = None) -> Secret:
+def _table(table: Any) -> Secret:
     if isinstance(table, Secret):
         return table
     raise compile_error("a table of plain values has no width: write cn.UInt[n](table)")
 
 
 def lookup(table: Any, index: Secret) -> Any:
-    """The item, or row, of a table at a secret place; beyond the end, the last one."""
+    """The item, or row, of a table at a secret place; zeros beyond the end, which is an overflow."""
     if isinstance(table, RecordValue):
-        return table.each(lambda field: lookup(field, index))
-    return arrays.lookup(_table(table), index)
+        arrays.watch_places(index, len(table))
+        return table.each(lambda field: arrays.lookup(field, index))
+    arrays.watch_places(index, len(_table(table)))
+    return arrays.lookup(table, index)
 
 
 def store(table: Secret, index: Secret, value: Any, enable: Any = True) -> Secret:
-    """``table`` with the item, or row, at a secret place replaced if ``enable``; unchanged beyond the end."""
-    return arrays.store(_table(table), index, value, enable)
+    """``table`` with the item, or row, at a secret place replaced if ``enable``; unchanged beyond the end, which is an overflow."""
+    on = None if enable is True else as_secret(enable, Bit, "store")
+    arrays.watch_places(index, len(_table(table)), on)
+    return arrays.store(table, index, value, on)
 
 
 def concatenate(parts: Any, axis: int = 0) -> Any:

@@ -15,7 +15,19 @@ from typing import Any, TypeVar
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._clear import Clear, Overflow
-from ._errors import CompileError, Error, InputError, InternalError, compile_error, located, of_fault, plain_name, raised
+from ._errors import (
+    CompileError,
+    Error,
+    InputError,
+    InternalError,
+    OverflowWarning,
+    compile_error,
+    located,
+    of_fault,
+    plain_name,
+    raised,
+    warn,
+)
 from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
@@ -25,6 +37,9 @@ from ._values import Secret
 from ._words import Target, W
 
 _T = TypeVar("_T")
+
+#: Lines that a warning of overflow names.
+_FEW_OVERFLOWS = 5
 
 
 #: How often a function is written again to find out whether it gives another program each time.
@@ -36,10 +51,10 @@ class _Restart(Exception):
 
 
 class checked(contextlib.ContextDecorator):
-    """``with cn.checked():`` or ``@cn.checked()``: arithmetic inside reports overflow.
+    """``with cn.checked():`` or ``@cn.checked()``: what is inside reports overflow.
 
-    The program then has an output bit ``overflow``, which is set if any number inside did not fit its type. Both parties
-    learn it, or the party that ``to`` of the program names.
+    The program then has an output bit ``overflow``, which is set if any number inside did not fit its type, any was divided by
+    zero, or any secret index was beyond the end. Both parties learn it, or the party that ``to`` of the program names.
     """
 
     def __enter__(self) -> None:
@@ -175,8 +190,8 @@ class Program:
         """Runs the compiled program in the clear, in this process.
 
         Where the Python source is at hand it runs beside it on Python integers: the results must agree, and
-        :attr:`Run.overflow` lists the lines whose numbers did not fit their type. ``overflow=False`` leaves that out, which is
-        faster.
+        :attr:`Run.overflow` lists the lines whose numbers did not fit their type, of which :class:`OverflowWarning` warns.
+        ``overflow=False`` leaves that out, which is faster.
 
         A program that is predicted to take more than this machine should give raises :class:`LimitError` before it runs: see
         :meth:`run_local` for ``limits``.
@@ -184,18 +199,27 @@ class Program:
         encoded = self._encoded({**(inputs or {}), **more})
         self._check_limits("plain", None, 40, True, limits)
         found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
-        found_overflow: list[Overflow] | None = None
-        if self._source is not None and overflow:
-            target = Clear()
-            reference = self._source(target, encoded)
-            found_overflow = list(target.overflows.values())
-            if reference != found:
-                if self._again is not None:
-                    self._again()
-                raise InternalError(
-                    f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
-                )
-        return _run.Run(self._outputs, found, found, found, overflow=found_overflow)
+        reference, overflows = self._in_the_clear(encoded) if overflow else (None, None)
+        if reference not in (None, found):
+            if self._again is not None:
+                self._again()
+            raise InternalError(
+                f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
+            )
+        return _run.Run(self._outputs, found, found, found, overflow=overflows)
+
+    def _in_the_clear(self, encoded: list[list[list[int]]]) -> tuple[Any, list[Overflow] | None]:
+        """What the Python source gives, if it is at hand, and where numbers did not fit their type; warns of that."""
+        if self._source is None:
+            return None, None
+        target = Clear()
+        reference = self._source(target, encoded)
+        overflows = list(target.overflows.values())
+        if overflows:
+            shown = "".join(f"\n  {overflow}" for overflow in overflows[:_FEW_OVERFLOWS])
+            more = f"\n  and {len(overflows) - _FEW_OVERFLOWS} lines more" if len(overflows) > _FEW_OVERFLOWS else ""
+            warn(f"{self.name}: numbers did not fit their types:{shown}{more}", OverflowWarning)
+        return reference, overflows
 
     def run_local(
         self,
@@ -208,6 +232,7 @@ class Program:
         muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
+        overflow: bool = True,
         limits: Mapping[str, float] | None = None,
         **more: Any,
     ) -> _run.Run:
@@ -217,6 +242,9 @@ class Program:
         ``"plain"``; ``pool`` the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
         statistical security in bits: 40, 64 or 80. ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for
         multiplexers, which take hundreds of megabytes: better for small programs.
+
+        As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it: it warns with
+        :class:`OverflowWarning` where numbers do not fit. ``overflow=False`` leaves that out.
 
         A program that is predicted to take more than a limit raises :class:`LimitError` before it runs. The limits are those of
         the command: ``ands``, ``bytes``, ``seconds``, ``memory``, ``live_bits``, ``statements``, ``moved_bits``; ``limits`` has
@@ -228,13 +256,14 @@ class Program:
         options = {"backend": backend, "pool": kept, "rho": rho, "muxcore": muxcore}
         self._check_limits(backend, kept, rho, muxcore, limits)
         total = int(self.cost()["ands"])
+        overflows = self._in_the_clear(encoded)[1] if overflow else None
         reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
             if one is not None and two is not None and one != two:
                 raise InternalError("the two parties obtained different outputs")
         joined = [one if one is not None else two for one, two in zip(*views)]
-        return _run.Run(self._outputs, joined, views[0], views[1], reports=reports)
+        return _run.Run(self._outputs, joined, views[0], views[1], overflow=overflows, reports=reports)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {ported!r}" for name, ported in self._inputs.items())
@@ -506,10 +535,10 @@ class ProgramFunction:
         }
         return self.compile(**statics), {n: v for n, v in given.items() if n not in statics}
 
-    def simulate(self, *, limits: Mapping[str, float] | None = None, **values: Any) -> _run.Run:
+    def simulate(self, *, overflow: bool = True, limits: Mapping[str, float] | None = None, **values: Any) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and simulates with the others."""
         made, inputs = self._with_inputs(values)
-        return made.simulate(inputs, limits=limits)
+        return made.simulate(inputs, overflow=overflow, limits=limits)
 
     def run_local(
         self,
@@ -520,13 +549,22 @@ class ProgramFunction:
         muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
+        overflow: bool = True,
         limits: Mapping[str, float] | None = None,
         **values: Any,
     ) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and runs both parties with the others."""
         made, inputs = self._with_inputs(values)
         return made.run_local(
-            inputs, backend=backend, pool=pool, rho=rho, muxcore=muxcore, progress=progress, timeout=timeout, limits=limits
+            inputs,
+            backend=backend,
+            pool=pool,
+            rho=rho,
+            muxcore=muxcore,
+            progress=progress,
+            timeout=timeout,
+            overflow=overflow,
+            limits=limits,
         )
 
     def __repr__(self) -> str:

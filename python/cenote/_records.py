@@ -256,7 +256,7 @@ class RecordValue:
     def __getitem__(self, key: Any) -> RecordValue:
         from ._arrays import get_item
 
-        axes = self._axes()
+        axes = self._watched_axes(key)
         return self.each(lambda field: get_item(field, key, axes))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -264,16 +264,20 @@ class RecordValue:
             raise compile_error(f"a row of this table is a {self.type.__name__}")
         from ._arrays import set_item
 
-        axes = self._axes()
+        axes = self._watched_axes(key)
         for mine, other in zip(self.leaves(), value.leaves()):
             mine.write(set_item(mine, key, other, axes))
 
-    def _axes(self) -> int:
-        """How many axes the table has, before those of its fields."""
+    def _watched_axes(self, key: Any) -> int:
+        """How many axes the table has, before those of its fields; a secret place beyond the end is flagged, once for all fields."""
+        from ._arrays import watch_places
+
         own = leaves(self.type)[0][2]
         axes = self.leaves()[0].ndim - len(own)
         if not axes:
             raise compile_error(f"this is one {self.type.__name__} and has no rows: it has the fields {', '.join(self._fields)}")
+        if isinstance(key, Secret):
+            watch_places(key, len(self))
         return axes
 
     def __eq__(self, other: object) -> Any:

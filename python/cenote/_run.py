@@ -47,7 +47,7 @@ class Run:
         reports: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self._outputs, self._joined, self._sides = outputs, joined, {"garbler": garbler, "evaluator": evaluator}
-        #: Lines whose numbers did not fit their type, from a simulation; ``None`` where that is not known.
+        #: Lines whose numbers did not fit their type, from a simulation beside the run; ``None`` where that is not known.
         self.overflow = overflow
         #: Times, bytes and rounds of each party, of a secure run.
         self.reports = {role: {k: v for k, v in report.items() if k != "outputs"} for role, report in (reports or {}).items()}
@@ -86,8 +86,12 @@ class Run:
 
     @property
     def overflowed(self) -> bool | None:
-        """The overflow bit of a program with ``checked``; ``None`` without."""
-        return self._outputs.overflowed(self._joined)
+        """Whether numbers did not fit: the overflow bit of a program with ``checked``; without, what the simulation beside it found.
+
+        ``None`` where neither is known.
+        """
+        bit = self._outputs.overflowed(self._joined)
+        return bit if bit is not None or self.overflow is None else bool(self.overflow)
 
     def __repr__(self) -> str:
         return f"<run {self.value!r}{f' overflow {self.overflow!r}' if self.overflow else ''}>"

@@ -19,8 +19,8 @@ Shape = tuple[int, ...]
 class Scalar:
     """The type of one word: ``Bit``, ``UInt[n]``, ``Int[n]`` or ``Fixed[i, f]``. Calling it converts a value.
 
-    ``UInt[8](7)`` is a public constant, ``UInt[16](x)`` widens or narrows a secret; a conversion that could lose bits of
-    a secret keeps the lowest ones.
+    ``UInt[8](7)`` is a public constant, ``UInt[16](x)`` widens or narrows a secret. A secret that does not fit keeps its
+    lowest bits, which is an overflow as that of arithmetic; a constant that does not fit is refused.
     """
 
     __slots__ = ("frac", "kind", "width")

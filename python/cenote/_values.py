@@ -240,22 +240,22 @@ class Secret:
         return arith.mul(as_other(other, self, "*"), self)
 
     def __floordiv__(self, other: Any) -> Secret:
-        return arith.floor_divide(self, other)[0]
+        return arith.floor_divide(self, other, "//")[0]
 
     def __rfloordiv__(self, other: Any) -> Secret:
-        return arith.floor_divide(as_other(other, self, "//"), self)[0]
+        return arith.floor_divide(as_other(other, self, "//"), self, "//")[0]
 
     def __mod__(self, other: Any) -> Secret:
-        return arith.floor_divide(self, other)[1]
+        return arith.floor_divide(self, other, "%")[1]
 
     def __rmod__(self, other: Any) -> Secret:
-        return arith.floor_divide(as_other(other, self, "%"), self)[1]
+        return arith.floor_divide(as_other(other, self, "%"), self, "%")[1]
 
     def __divmod__(self, other: Any) -> tuple[Secret, Secret]:
-        return arith.floor_divide(self, other)
+        return arith.floor_divide(self, other, "divmod")
 
     def __rdivmod__(self, other: Any) -> tuple[Secret, Secret]:
-        return arith.floor_divide(as_other(other, self, "divmod"), self)
+        return arith.floor_divide(as_other(other, self, "divmod"), self, "divmod")
 
     def __truediv__(self, other: Any) -> Secret:
         return arith.true_divide(self, as_other(other, self, "/"))
@@ -397,7 +397,7 @@ class Secret:
         return reshape(self, *shape)
 
     def cast(self, of: Scalar) -> Secret:
-        """The same numbers in another type, cut to its lowest bits where they do not fit."""
+        """The same numbers in another type; those that do not fit are cut to its lowest bits, which is an overflow."""
         return cast(self, of)
 
     def __len__(self) -> int:

@@ -382,10 +382,27 @@ def reveal(x: W) -> W:
     return W(target.reveal(x), x.lanes, x.width, target.scope, public=True)
 
 
-def flag_overflow(bits: W) -> None:
+def unfit(x: W, is_signed: bool, width: int, signed: bool) -> list[W]:
+    """Whether numbers do not fit so many bits, the highest a sign if ``signed``: one bit each, or none where all fit."""
+    if signed and not is_signed:
+        width -= 1
+    if is_signed and not signed:
+        # Numbers below zero do not fit, and those above come with zeros on top.
+        width = min(width, x.width - 1)
+    if width >= x.width:
+        return []
+    if not (is_signed and signed):
+        return [unary("not", compare("eq", slice_bits(x, width, x.width - width), constant([0], x.width - width)))]
+    # The sign, and copies of it.
+    top = slice_bits(x, width, x.width - width)
+    return [unary("not", compare("eq", top, extend(slice_bits(x, width - 1, 1), top.width, True)))]
+
+
+def flag_overflow(*flags: W) -> None:
     """Adds to the overflow bit of the program."""
     target = current()
     if isinstance(target, Rehearsal):
         return
-    found = bits if bits.lanes == 1 else over("ror", (1,), bits, 1, 1)
-    target.overflow = found if target.overflow is None else binary("or", target.overflow, found)
+    for bits in flags:
+        found = bits if bits.lanes == 1 else over("ror", (1,), bits, 1, 1)
+        target.overflow = found if target.overflow is None else binary("or", target.overflow, found)

@@ -61,6 +61,8 @@ def words(draw, scope):
     """A word from others."""
     atoms = [*scope.words, "1", "p.w", "l[1][2]", "q[0]", *(f"{array}[{place}]" for array in "xyz" for place in ("0", *scope.counters))]
     atoms += [f"x[{SIZE - 1} - {counter}]" for counter in scope.counters]
+    narrow, spot = draw(st.sampled_from(["narrow", "signs"])), f"{draw(st.sampled_from(scope.words))} % 4"
+    atoms += [f"{narrow}({scope.words[0]})", f"pick(x, {spot})", f"pick(m, {spot})[1]"]
     return f"{draw(st.sampled_from(scope.words))} {draw(st.sampled_from('+-*^'))} {draw(st.sampled_from(atoms))}"
 
 
@@ -70,6 +72,7 @@ def arrays(draw, scope):
     one, two = draw(st.sampled_from("xyz")), draw(st.sampled_from(["x", "y", "z", "l[0]", "p.t"]))
     place = draw(st.sampled_from(["1", *(counter for counter in scope.counters if counter != "k")]))
     made = [two, two, "q[1]", f"{one}[::-1]", f"m[:, {place}]", f"m.T[{place}]", "p.t", "l[1]", f"either_function({one}, {two})"]
+    made += [f"{one}[[2, 0, 0]]", "m[[2, 0, 1], [0, 1, 1]]", f"m[{MASK}, {place}][[0, 1, 0]]", f"m[{MASKS}]", f"narrow({two})"]
     made += [f"{two}.copy()", f"{one} + {two}", f"where({one} > 3, {one}, {two})", f"each(lambda v: v * {scope.words[0]}, {one})"]
     return draw(st.sampled_from(made))
 
@@ -77,6 +80,10 @@ def arrays(draw, scope):
 def place(draw, scope):
     return draw(st.sampled_from(["2", *scope.counters]))
 
+
+#: Public truth values for the items of an array, and three of a matrix.
+MASK = [True, False, True]
+MASKS = [[False, True, False], MASK, [False] * 3]
 
 #: What a statement may be, and how it is written. A block of lines follows where one ends in a colon.
 STATEMENTS = {
@@ -88,6 +95,12 @@ STATEMENTS = {
     "item": lambda draw, scope: f"{draw(st.sampled_from(['x', 'y', 'z', 'l[0]', 'p.t']))}[{place(draw, scope)}] = {draw(words(scope))}",
     "matrix": lambda draw, scope: f"m[{place(draw, scope)}, {place(draw, scope)}] = {draw(words(scope))}",
     "row": lambda draw, scope: f"m[{place(draw, scope)}] {draw(st.sampled_from(['=', '+=']))} {draw(st.sampled_from('xyz'))}",
+    "mask": lambda draw, scope: f"{draw(st.sampled_from('xyz'))}[{MASK}] {draw(st.sampled_from(['=', '+=']))} {draw(words(scope))}",
+    "masks": lambda draw, scope: f"m[{MASKS}] {draw(st.sampled_from(['=', '^=']))} {draw(st.sampled_from('xyz'))}",
+    "pairs": lambda draw, scope: f"m[[0, 2, 1], {draw(st.sampled_from(['[1, 2, 0]', '[0]', place(draw, scope)]))}] += {draw(words(scope))}",
+    "secret place": lambda draw, scope: (
+        f"put({draw(st.sampled_from(['x', 'y', 'l[0]', 'p.t', 'm[1]']))}, {draw(st.sampled_from(scope.words))} % 4, {draw(words(scope))})"
+    ),
     "array": lambda draw, scope: f"{draw(st.sampled_from('xyz'))} = {draw(arrays(scope))}",
     "array again": lambda draw, scope: f"{draw(st.sampled_from('xyz'))} = {draw(arrays(scope))}",
     "in place": lambda draw, scope: (
@@ -168,6 +181,8 @@ REFUSALS = re.compile(r"it may be the same array as one|has no value here|which 
 def by_numpy(text, values):
     """What Python and NumPy make of a program; nothing if it reads a variable without a value."""
     names = {"rounds": range, "reveal": bool, "where": np.where, "each": lambda f, v: np.array([f(w) for w in v], dtype=np.uint8)}
+    names |= {"narrow": lambda v: v & np.uint8(15), "signs": lambda v: v & np.uint8(127), "put": put_by_numpy}
+    names["pick"] = lambda v, at: v[at] if at < len(v) else v[0] * np.uint8(0)
     exec(text, names)
     for helper in ("bump", "either", "total"):
         names.update(dict.fromkeys((f"{helper}_inline", f"{helper}_function"), names[helper]))
@@ -181,16 +196,28 @@ def by_numpy(text, values):
     return tuple(type(value)(part.tolist() for part in value) if isinstance(value, (list, tuple)) else value.tolist() for value in result)
 
 
-def by_program(text, path):
+def put_by_numpy(v, at, new):
+    """Beyond the end nothing changes."""
+    if at < len(v):
+        v[at] = new
+
+
+def put(v, at, new):
+    """At a secret place."""
+    v[at] = new
+
+
+def by_program(text, path, checked=False):
     """The same as a program."""
     path.write_text(text)
-    names = {"rounds": cn.range, "reveal": cn.reveal, "where": cn.where, "each": cn.map}
+    names = {"rounds": cn.range, "reveal": cn.reveal, "where": cn.where, "each": cn.map, "put": put, "pick": lambda v, at: v[at]}
+    names |= {"narrow": lambda v: U8(cn.UInt[4](v)), "signs": lambda v: U8(cn.UInt[7](cn.Int[8](v)))}
     exec(compile(text, str(path), "exec"), names)
     for helper in ("bump", "either", "total"):
         names |= {f"{helper}_inline": cn.inline(names[helper]), f"{helper}_function": cn.function(names[helper])}
     made = cn.inline(names["made"])
 
-    @cn.program
+    @cn.program(checked=checked)
     def whole(
         v: cn.Garbler[cn.Array[U8, 3]],
         x: cn.Evaluator[cn.Array[U8, SIZE]],
@@ -212,16 +239,19 @@ def refusal(run):
     return str(caught.value)
 
 
-def check(text, path, values):
+def check(text, path, values, checked=False):
     """Whether a program is accepted; then it gives what NumPy gives, in three ways, and otherwise none of them runs."""
     wanted = by_numpy(text, values)
-    whole = by_program(text, path)
+    whole = by_program(text, path, checked)
     try:
         whole.compile()
     except cn.CompileError:
         assert refusal(whole.compile) == refusal(lambda: whole(**values))
         return False
-    assert three_ways(whole, **values)[0] == wanted
+    found, run = three_ways(whole, **values)
+    assert found == wanted
+    # The bit of the program, if it is checked, says what the clear run saw.
+    assert run.overflowed is bool(run.overflow)
     # One loop of the program for each loop of the text, run or not.
     assert whole.compile().show().count(f"for {SIZE} ") == text.count(f"in rounds({SIZE}):")
     return True
@@ -236,7 +266,7 @@ VALUES = st.fixed_dictionaries(
 
 
 @settings(max_examples=60, deadline=None)
-@given(blocks(), st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True), VALUES)
-def test_programs_are_what_numpy_makes_of_them(tmp_path_factory, body, results, values):
-    accepted = check(source(body, results), tmp_path_factory.mktemp("random") / "made.py", values)
+@given(blocks(), st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True), VALUES, st.booleans())
+def test_programs_are_what_numpy_makes_of_them(tmp_path_factory, body, results, values, checked):
+    accepted = check(source(body, results), tmp_path_factory.mktemp("random") / "made.py", values, checked)
     event("accepted" if accepted else "refused")

@@ -1,8 +1,10 @@
 """The three ways to run a program, compared."""
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
+import cenote as cn
 from cenote import _native, _run
 
 ROLES = ("garbler", "evaluator")
@@ -22,14 +24,26 @@ def _pair(program, inputs, options, total, progress, timeout):
 def three_ways(function, /, backend="plain", **values):
     """What a program function gives in the clear, which it gives simulated and run by two parties as well; and the simulation."""
     clear = function(**values)
-    simulated = function.simulate(**values)
+    simulated = warned(lambda: function.simulate(**values))
     with mock.patch.object(_run, "pair", _pair):
-        secure = function.run_local(**values, backend=backend)
+        secure = warned(lambda: function.run_local(**values, backend=backend))
     for run in (simulated, secure):
         assert run.value == clear
         assert same_types(run.value, clear)
-    assert secure.overflowed == simulated.overflowed
+    assert secure.overflowed is simulated.overflowed
+    assert repr(secure.overflow) == repr(simulated.overflow)
     return clear, simulated
+
+
+def warned(start):
+    """A run, which warns if and only if numbers did not fit, and names their lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = start()
+    about = [warning for warning in caught if warning.category is cn.OverflowWarning]
+    assert len(about) == bool(run.overflow)
+    assert all(warning.filename == __file__ and str(run.overflow[0]) in str(warning.message) for warning in about)
+    return run
 
 
 def same_types(x, y):

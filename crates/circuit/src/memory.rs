@@ -14,7 +14,7 @@ pub struct Memory<W> {
 /// What is done at a secret place of a [`Memory`]; which of the two is public.
 #[derive(Debug)]
 pub enum Access<'w, W> {
-    /// Gives the row; beyond the end, the last one.
+    /// Gives the row; beyond the end, zeros.
     Read,
     /// Replaces the row where a secret bit is set; beyond the end, none. Gives nothing.
     Write {
@@ -123,7 +123,7 @@ mod tests {
                     *row = step * 5 % 16;
                 }
                 let Ok(read) = memory.scan(&mut Clear, &index, Access::Read);
-                assert_eq!(Some(&value_of(&read)), array.get(place as usize).or(array.last()));
+                assert_eq!(value_of(&read), array.get(place as usize).copied().unwrap_or(0));
             }
             let left: Vec<u128> = memory.into_rows().iter().map(|row| value_of(row)).collect();
             assert_eq!(left, array);
@@ -135,6 +135,10 @@ mod tests {
         let memory = Memory::new(vec![vec![false; 32]; 128]).unwrap();
         let write = Access::Write { word: &[false; 32], enable: &true };
         assert_eq!(memory.scan_ands(7, Access::Read), 127 * 32);
+        // Beyond the end of 100 rows: four ANDs tell, 32 make zeros.
+        let short = Memory::new(vec![vec![false; 32]; 100]).unwrap();
+        assert_eq!(short.scan_ands(7, Access::Read), 99 * 32 + 4 + 32);
+        assert_eq!(memory.scan_ands(9, Access::Read), 127 * 32 + 1 + 32);
         // Ways to 2, 4, .. 128 rows, the rows, and no more for rows out of reach.
         assert_eq!(memory.scan_ands(7, write), 127 + 128 * 32);
         assert_eq!(memory.scan_ands(3, write), 7 + 8 * 32);

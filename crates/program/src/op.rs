@@ -307,9 +307,10 @@ word_ops! {
     /// Product of a matrix of `rows` x `inner` words and one of `inner` x columns, row by row, modulo
     /// 2^`width`.
     MatMul "matmul" Some(2), ["rows", "inner", "width", "signed"];
-    /// The lane at a secret position; the last lane repeats beyond the end.
+    /// The lane at a secret position; zeros beyond the end.
     Lookup "lookup" Some(2), [];
-    /// Table, position, value, enable: the table with the lane at a secret position replaced.
+    /// Table, position, value, enable: the table with the lane at a secret position replaced;
+    /// the table as it was beyond the end.
     Store "store" Some(4), [];
 }
 

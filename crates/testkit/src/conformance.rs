@@ -214,12 +214,12 @@ pub fn memories(backend: Backend) {
     let outcome = sessions(&roomy(backend), 8, |session, role| {
         let done = AtomicU64::new(0);
         let outcome = session.run(&Metered { job: Swaps(role), done: &done })?;
-        // Reads of 5 rows; ways to 2, 4 and 5 rows, and the rows.
-        assert_eq!(done.load(Ordering::Relaxed), 3 * (4 * 4 + 1 + 2 + 3 + 5 * 4));
+        // Reads of 5 rows, and zeros beyond them; ways to 2, 4 and 5 rows, and the rows.
+        assert_eq!(done.load(Ordering::Relaxed), 3 * (4 * 4 + 2 + 4 + 1 + 2 + 3 + 5 * 4));
         Ok(outcome.output)
     });
-    // Beyond the end: the last row is read, none is written.
-    let expected = vec![9, 14, 1, 3, 5, 1, 5, 1];
+    // Beyond the end: zeros are read, no row is written.
+    let expected = vec![9, 14, 0, 3, 5, 1, 5, 1];
     assert_eq!(outcome, (Ok(expected.clone()), Ok(expected)));
 }
 

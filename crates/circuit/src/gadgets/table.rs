@@ -1,15 +1,15 @@
 //! Reading and writing a list at a secret place.
 
 use super::Bits;
-use super::logic::{any_set, or_bits, same_width};
+use super::logic::{any_set, or, same_width};
 use crate::gates::Gates;
 use crate::lanes::repeat;
 
-/// `table[index]` for an unsigned secret `index`, and the last row beyond the end.
+/// `table[index]` for an unsigned secret `index`, and zeros beyond the end.
 ///
-/// (rows - 1) n ANDs for 2^k rows of n bits and k bits of the index, up to k n more for fewer rows. Further
-/// bits of the index take k - 1 and one each; rows that fewer bits do not reach take none. A tree of
-/// multiplexers, the lowest bit of the index first.
+/// (rows - 1) n ANDs for rows of n bits: a tree of multiplexers, the lowest bit of the index first. Where
+/// the index has bits to reach beyond the end, n more and at most one for each of its bits; rows that
+/// fewer bits do not reach take none.
 ///
 /// # Panics
 ///
@@ -19,39 +19,52 @@ pub fn lookup<G: Gates>(
     table: &[Bits<G>],
     index: &[G::Wire],
 ) -> Result<Bits<G>, G::Error> {
-    let (last, width) = (table[table.len() - 1].clone(), table[0].len());
+    let width = table[0].len();
     assert!(table.iter().all(|row| row.len() == width), "rows of different widths");
+    if width == 0 {
+        return Ok(Vec::new());
+    }
     let digits = table.len().next_power_of_two().trailing_zeros() as usize;
-    if digits == 0 || width == 0 {
-        return Ok(last);
-    }
-    let (low, high) = index.split_at(digits.min(index.len()));
-    let mut position = low.to_vec();
-    if !high.is_empty() {
-        let beyond = any_set(g, high)?;
-        position = or_bits(g, low, &vec![beyond; digits])?;
-    }
-    // Behind the rows stands the last one again and again. As long as the last row is the same word, a
-    // pair of both takes no gate.
-    let (mut rows, mut same) = (table[..table.len().min(1 << low.len())].to_vec(), true);
-    for bit in &position {
-        let (mut even, mut odd) = (Vec::new(), Vec::new());
-        for pair in rows.chunks(2) {
-            if pair.len() == 2 || !same {
-                even.extend_from_slice(&pair[0]);
-                odd.extend_from_slice(pair.get(1).unwrap_or(&last));
-            }
-        }
+    let low = &index[..digits.min(index.len())];
+    let mut rows = table[..table.len().min(1 << low.len())].to_vec();
+    for bit in low {
+        // Behind the last row any will do: one without a partner goes on as it is.
+        let alone = if rows.len() % 2 == 1 { rows.pop() } else { None };
+        let (even, odd): (Vec<_>, Vec<_>) =
+            rows.chunks(2).map(|pair| (&pair[0][..], &pair[1][..])).unzip();
         // All pairs share the bit: one multiplexer.
-        let chosen = g.mux_many(bit, &odd, &even)?;
-        let mut next: Vec<Bits<G>> = chosen.chunks(width).map(<[_]>::to_vec).collect();
-        if same && rows.len() % 2 == 1 {
-            next.push(last.clone());
-        }
-        same &= rows.len() % 2 == 1;
-        rows = next;
+        let chosen = g.mux_many(bit, &odd.concat(), &even.concat())?;
+        rows = chosen.chunks(width).map(<[_]>::to_vec).chain(alone).collect();
     }
-    Ok(rows.swap_remove(0))
+    let row = rows.swap_remove(0);
+    match inside(g, index, table.len())? {
+        Some(inside) => g.and_groups(&[inside], &row),
+        None => Ok(row),
+    }
+}
+
+/// Whether the unsigned `index` is one of so many rows; `None` where it has no bits to reach further. At
+/// most one AND for each bit but one.
+fn inside<G: Gates>(
+    g: &mut G,
+    index: &[G::Wire],
+    rows: usize,
+) -> Result<Option<G::Wire>, G::Error> {
+    let digits = (usize::BITS - rows.leading_zeros()) as usize;
+    if index.len() < digits {
+        return Ok(None);
+    }
+    // From the lowest bit of `rows` that is set: what is below it does not matter.
+    let lowest = rows.trailing_zeros() as usize;
+    let mut beyond = index[lowest].clone();
+    for (i, bit) in index.iter().enumerate().take(digits).skip(lowest + 1) {
+        beyond = if rows >> i & 1 == 1 { g.and(&beyond, bit)? } else { or(g, &beyond, bit)? };
+    }
+    if index.len() > digits {
+        let high = any_set(g, &index[digits..])?;
+        beyond = or(g, &beyond, &high)?;
+    }
+    g.not(&beyond).map(Some)
 }
 
 /// The table with `table[index] = value` where `enable` is set: (rows + 1) n + rows - 1 ANDs or about

@@ -330,8 +330,7 @@ fn over_lanes(op: WordOp, attrs: &[u32], args: &[Vector]) -> Result<Vec<Vector>,
             vec![Vector::new(attrs[2], (0..rows * columns).map(entry))]
         }
         Lookup => {
-            let last = a.lanes.len() - 1;
-            let entry = |i: &u128| a.lanes[usize::try_from(*i).unwrap().min(last)];
+            let entry = |i: &u128| a.lanes.get(*i as usize).copied().unwrap_or(0);
             vec![Vector::new(w, args[1].lanes.iter().map(entry))]
         }
         Store => {
