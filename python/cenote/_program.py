@@ -20,6 +20,7 @@ from ._errors import (
     Error,
     InputError,
     InternalError,
+    LimitError,
     OverflowWarning,
     compile_error,
     located,
@@ -38,6 +39,8 @@ from ._words import Target, W
 
 _T = TypeVar("_T")
 
+#: Statements that Python may go through beside a secure run that nobody told about it.
+_SHORT = dict.fromkeys(("ands", "bytes", "seconds", "memory", "live_bits", "moved_bits"), math.inf) | {"statements": 1e4}
 #: Lines that a warning of overflow names.
 _FEW_OVERFLOWS = 5
 
@@ -208,6 +211,14 @@ class Program:
             )
         return _run.Run(self._outputs, found, found, found, overflow=overflows)
 
+    def _is_short(self) -> bool:
+        """Whether Python goes through the program in a second or two, whatever the rounds of its loops."""
+        try:
+            self._check_limits("plain", None, 40, True, _SHORT)
+        except LimitError:
+            return False
+        return True
+
     def _in_the_clear(self, encoded: list[list[list[int]]]) -> tuple[Any, list[Overflow] | None]:
         """What the Python source gives, if it is at hand, and where numbers did not fit their type; warns of that."""
         if self._source is None:
@@ -232,7 +243,7 @@ class Program:
         muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
-        overflow: bool = True,
+        overflow: bool | None = None,
         limits: Mapping[str, float] | None = None,
         **more: Any,
     ) -> _run.Run:
@@ -243,8 +254,9 @@ class Program:
         statistical security in bits: 40, 64 or 80. ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for
         multiplexers, which take hundreds of megabytes: better for small programs.
 
-        As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it: it warns with
-        :class:`OverflowWarning` where numbers do not fit. ``overflow=False`` leaves that out.
+        As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it, and :class:`OverflowWarning` says
+        where numbers do not fit. ``overflow=False`` leaves that out, as does a program with more than 10^4 statements to go through,
+        which takes Python long: ``overflow=True`` insists.
 
         A program that is predicted to take more than a limit raises :class:`LimitError` before it runs. The limits are those of
         the command: ``ands``, ``bytes``, ``seconds``, ``memory``, ``live_bits``, ``statements``, ``moved_bits``; ``limits`` has
@@ -256,7 +268,8 @@ class Program:
         options = {"backend": backend, "pool": kept, "rho": rho, "muxcore": muxcore}
         self._check_limits(backend, kept, rho, muxcore, limits)
         total = int(self.cost()["ands"])
-        overflows = self._in_the_clear(encoded)[1] if overflow else None
+        wanted = self._is_short() if overflow is None else overflow
+        overflows = self._in_the_clear(encoded)[1] if wanted else None
         reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
@@ -549,7 +562,7 @@ class ProgramFunction:
         muxcore: bool = True,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
-        overflow: bool = True,
+        overflow: bool | None = None,
         limits: Mapping[str, float] | None = None,
         **values: Any,
     ) -> _run.Run:

@@ -267,3 +267,19 @@ def test_places_of_other_types_are_refused(body, message):
 
     with pytest.raises(cn.CompileError, match=message):
         made.compile()
+
+
+def test_long_programs_are_looked_at_where_that_is_wanted():
+    @cn.program
+    def made(x: cn.Garbler[U8], n: int):
+        for _ in cn.range(n):
+            x = x + 3
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = made.run_local(x=1, n=20_000, backend="plain")
+    assert (run.value, run.overflow, run.overflowed) == ((1 + 60_000) % 256, None, None)
+    for n, overflow in ((100, None), (20_000, True)):
+        with pytest.warns(cn.OverflowWarning):
+            assert made.run_local(x=1, n=n, backend="plain", overflow=overflow).overflowed is True
