@@ -23,6 +23,7 @@ mod party;
 mod program;
 mod progress;
 mod run;
+mod structured;
 mod values;
 mod verilog;
 mod workers;

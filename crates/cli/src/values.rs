@@ -9,6 +9,7 @@ use cenote_engine::{Receivers, Role};
 use cenote_program::{Column, CsvFile, Input, Shape};
 
 use crate::exit::Failure;
+use crate::structured::{from_json, is_json};
 
 /// Most bytes of a file with one hexadecimal value: as many digits as the largest port takes, and a
 /// line end.
@@ -118,15 +119,20 @@ fn named_bits(port: &Port, text: &str) -> Result<Vec<bool>, Failure> {
     typed.parse(text).map_err(|error| Failure::bad_input(format!("--input {error}")))
 }
 
-/// The values, with numbers in place of `NAME=@FILE`: the file is a column of the port `NAME`, or a table
-/// with a column for each port `NAME.COLUMN`.
+/// The values, with numbers in place of `NAME=@FILE` and `NAME=JSON`: a file is a column of the port
+/// `NAME`, a table with a column for each port `NAME.COLUMN`, or JSON.
 pub(crate) fn from_files(ports: &[Port], given: &[Given]) -> Result<Vec<Given>, Failure> {
     let mut values = Vec::new();
     for value in given {
         let file = value.text.strip_prefix('@');
-        let columns = value.name.as_deref().map_or(Vec::new(), |name| columns_of(ports, name));
+        let name = value.name.as_deref().unwrap_or_default();
+        let columns = if name.is_empty() { Vec::new() } else { columns_of(ports, name) };
         match file {
-            Some(file) if !columns.is_empty() => values.extend(from_file(file, &columns)?),
+            Some(file) if !columns.is_empty() => values.extend(from_file(name, file, &columns)?),
+            None if !columns.is_empty() && is_json(&value.text) => {
+                let read = json_values(name, &columns, &value.text);
+                values.extend(read.map_err(|what| Failure::bad_input(format!("--input {what}")))?);
+            }
             _ => values.push(value.clone()),
         }
     }
@@ -142,12 +148,27 @@ fn columns_of<'p>(ports: &'p [Port], name: &str) -> Vec<(&'p Input, &'p str)> {
     ports.iter().filter_map(|port| column(port.typed.as_ref()?)).collect()
 }
 
-/// The values of ports from the columns of a file.
-fn from_file(file: &str, columns: &[(&Input, &str)]) -> Result<Vec<Given>, Failure> {
-    let given = |port: &Input, text| Given { owner: None, name: Some(port.name.clone()), text };
+/// The value of one port.
+fn given(port: &Input, text: String) -> Given {
+    Given { owner: None, name: Some(port.name.clone()), text }
+}
+
+/// The values of ports from JSON for the input or record `name`.
+fn json_values(name: &str, columns: &[(&Input, &str)], text: &str) -> Result<Vec<Given>, String> {
+    let ports: Vec<&Input> = columns.iter().map(|(port, _)| *port).collect();
+    let words = from_json(name, &ports, text)?;
+    Ok(ports.into_iter().zip(words).map(|(port, words)| given(port, words.join(","))).collect())
+}
+
+/// The values of ports from a file for `name`.
+fn from_file(name: &str, file: &str, columns: &[(&Input, &str)]) -> Result<Vec<Given>, Failure> {
     let cell = |port: &Input| u64::from(port.shape.width) + ROW;
     let most = columns.iter().map(|(port, _)| cell(port) * (u64::from(port.shape.lanes) + 1)).sum();
     let text = content(&format!("@{file}"), most, "one value a line, or CSV")?;
+    if is_json(&text) {
+        let read = json_values(name, columns, &text);
+        return read.map_err(|what| Failure::bad_input(format!("{file}: --input {what}")));
+    }
     if let [(port, _)] = columns
         && port.shape.lanes > 1
         && !text.trim().contains('\n')

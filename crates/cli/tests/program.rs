@@ -102,6 +102,31 @@ fn records_keep_their_structure() {
     let tags = [[true, true], [false, true], [false, false]];
     let rows = serde_json::json!({ "cents": [254, 253, 0], "tags": tags });
     assert_eq!(values, serde_json::json!({ "result": [-5, rows], "one": [-5] }));
+    // As JSON: what was shown, rows, or a file with either; and parts by their own names.
+    let columns = "{\"cents\":[1,2,255],\"tags\":[[true,true],[false,true],[false,false]]}";
+    let rows = "[{\"cents\":1,\"tags\":[1,true]},{\"cents\":\"0x2\",\"tags\":\"01\"},{\"cents\":255,\"tags\":[0,0]}]";
+    write(dir.path(), "rows.json", rows);
+    let parts = "--input rows.tags=[[1,1],[0,1],\"00\"] --input rows.cents=[1,2,255]";
+    let at_file = format!("@{}", at(&dir, "rows.json"));
+    for json in [columns, rows, &at_file] {
+        let said = run(&format!("program eval {file} --input rows={json} --input limit=-5"));
+        assert_eq!(said.json["values"], values, "{json}: {said:?}");
+    }
+    let said = run(&format!("program eval {file} {parts} --input limit=-5"));
+    assert_eq!(said.json["values"], values, "{said:?}");
+    for (from, to, told) in [
+        ("[1,2,255]", "[1,2]", "`rows.cents`: 3 items are needed, 2 were given"),
+        ("[1,2,255]", "[1,2,256]", "`rows.cents`, row 3 (the first is row 1): out of range"),
+        ("[1,2,255]", "[1,2,[3]]", "`rows.cents`: the JSON has another structure"),
+        ("[1,2,255]", "[1,\"2,3\",4]", "`rows.cents`: the JSON has another structure"),
+        ("[1,2,255]", "[1,2,2.5]", "`rows.cents`, row 3"),
+        ("cents", "price", "`rows.cents`: the JSON has no `cents`"),
+        ("]}", "]", "`rows`: no JSON: "),
+    ] {
+        let json = columns.replace(from, to);
+        let said = run(&format!("program eval {file} --input rows={json} --input limit=-5"));
+        assert!(said.error(2).contains(told), "{json}: {said:?}");
+    }
     let line = format!("{file} --insecure-plaintext --backend plain");
     let (one, two) = parties(&format!("{line} {own}"), &format!("{line} --input limit=-5"));
     for (said, tags) in [(one, serde_json::json!(tags)), (two, serde_json::Value::Null)] {
