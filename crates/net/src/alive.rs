@@ -36,6 +36,8 @@ struct Wire {
     last: Instant,
     /// The last frame left whole, so that a keep-alive may follow.
     between_frames: bool,
+    /// No keep-alive is sent any more.
+    hushed: bool,
     /// Bytes of a keep-alive that the link would not take yet.
     owed: usize,
 }
@@ -54,6 +56,7 @@ impl AliveLink {
             pause: pause(idle_limit),
             last: Instant::now(),
             between_frames: false,
+            hushed: false,
             owed: 0,
         };
         let shared = Arc::new(Shared { wire: Mutex::new(wire), changed: Condvar::new() });
@@ -72,9 +75,10 @@ impl AliveLink {
         self.shared.changed.notify_all();
     }
 
-    /// Sends no keep-alives any more.
+    /// Sends no keep-alives any more, whatever else is written: it is the last frame.
     pub(crate) fn hush(&mut self) {
-        self.shared.lock().between_frames = false;
+        let mut wire = self.shared.lock();
+        (wire.hushed, wire.between_frames) = (true, false);
     }
 
     /// Writes a prefix of the two parts, which together end with a frame; see [`Link::write`].
@@ -169,7 +173,7 @@ impl Wire {
         let io = link.write(first, second)?;
         if let Io::Moved(n) = io {
             self.last = Instant::now();
-            self.between_frames = n == first.len() + second.len();
+            self.between_frames = !self.hushed && n == first.len() + second.len();
         }
         Ok(io)
     }

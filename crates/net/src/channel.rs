@@ -38,7 +38,8 @@ pub const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(60);
 /// How long a peer may say no more than that it is there unless [`Channel::set_work_limit`] says
 /// otherwise: longer than any computation between two messages should take.
 pub const DEFAULT_WORK_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Most keep-alives before a frame; an honest side sends one a second.
+/// Most keep-alives before a frame. An honest side sends one a second, or four in each of its idle
+/// limits: with a very short one, and very long work, it may come to as many.
 const MOST_KEEP_ALIVES: u32 = 1 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -237,6 +238,7 @@ impl Channel {
             return;
         }
         self.state = State::Closed;
+        self.link.hush();
         if !self.torn {
             self.outbox.extend_from_slice(&encode_header(tag.id, 0));
             self.count_sent(0);
@@ -301,18 +303,20 @@ impl Channel {
     /// The payload length of the next frame that is no keep-alive; it must have this tag.
     fn next_frame(&mut self, tag: Tag) -> Result<usize, Fault> {
         self.start_receive()?;
-        let first = tag == Tag::HELLO && self.counters.total().messages_received == 0;
+        let first = tag == Tag::HELLO && self.unheard();
         let mut patience = self.patience(HEADER_LEN);
         let mut head = [0; HEADER_LEN];
         loop {
             self.fill(&mut head, &mut patience)?;
             if first && !STARTS.contains(&head[0]) {
-                return Err(Fault::Transport(OTHER_PROTOCOL.into()));
+                return Err(other_protocol());
             }
             let header = decode_frame_header(&head)?;
             self.peer_closed |= header.tag == Tag::BYE.id;
             match header.tag {
                 id if id == tag.id => return Ok(header.len),
+                // Who said nothing yet is not kept waiting for: it may be anybody.
+                id if id == Tag::ALIVE.id && self.unheard() => return Err(other_protocol()),
                 id if id == Tag::ALIVE.id => patience.keep_alive()?,
                 id if id == Tag::ABORT.id => return Err(Fault::PeerAborted),
                 id if id == Tag::BYE.id => {
@@ -321,6 +325,11 @@ impl Channel {
                 _ => return Err(Fault::Misbehaved("frame: wrong tag")),
             }
         }
+    }
+
+    /// Whether the peer sent no frame yet.
+    fn unheard(&self) -> bool {
+        self.counters.total().messages_received == 0
     }
 
     fn start_receive(&mut self) -> Result<(), Fault> {
@@ -484,11 +493,16 @@ impl Channel {
 }
 
 /// Tags that a peer's first frame may have.
-const STARTS: [u8; 4] = [Tag::HELLO.id, Tag::ABORT.id, Tag::BYE.id, Tag::ALIVE.id];
-/// A set-up that is wrong, such as TLS on one side alone, and no attack.
-const OTHER_PROTOCOL: &str =
-    "the peer does not speak Cenote's protocol; does one side use TLS and the other not?";
+const STARTS: [u8; 3] = [Tag::HELLO.id, Tag::ABORT.id, Tag::BYE.id];
 const WRONG_LENGTH: Fault = Fault::Misbehaved("frame: wrong length");
+
+/// A set-up that is wrong, such as TLS on one side alone, and no attack.
+fn other_protocol() -> Fault {
+    Fault::Transport(
+        "the peer does not speak Cenote's protocol; does one side use TLS and the other not?"
+            .into(),
+    )
+}
 
 fn too_long(tag: Tag, len: usize) -> Fault {
     Fault::Misuse(format!("frame {}: {len} bytes are over the limit of {MAX_FRAME}", tag.name))
@@ -547,7 +561,7 @@ impl Patience {
         self.alive();
         self.keep_alives += 1;
         if self.keep_alives > MOST_KEEP_ALIVES {
-            return Err(Fault::Misbehaved("frame: keep-alives without end"));
+            return Err(Fault::Transport("the peer sent keep-alives without end".into()));
         }
         Ok(())
     }
@@ -612,6 +626,52 @@ mod tests {
         }
 
         fn finish(&mut self, _: Duration) {}
+    }
+
+    /// A line that takes everything, and holds it back for some waits.
+    struct Held {
+        sent: Arc<std::sync::Mutex<Vec<u8>>>,
+        waits: u32,
+    }
+
+    impl Link for Held {
+        fn write(&mut self, first: &[u8], second: &[u8]) -> Result<Io, Fault> {
+            self.sent.lock().unwrap().extend_from_slice(&[first, second].concat());
+            Ok(Io::Moved(first.len() + second.len()))
+        }
+
+        fn read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Io, Fault> {
+            Ok(Io::Blocked)
+        }
+
+        fn flush(&mut self) -> Result<Io, Fault> {
+            Ok(if self.waits == 0 { Io::Moved(1) } else { Io::Blocked })
+        }
+
+        fn wait(&mut self, _: Interest, limit: Duration) -> Result<(), Fault> {
+            std::thread::sleep(limit);
+            self.waits -= 1;
+            Ok(())
+        }
+
+        fn waker(&self) -> Waker {
+            Arc::new(|| ())
+        }
+
+        fn finish(&mut self, _: Duration) {}
+    }
+
+    #[test]
+    fn no_keep_alive_follows_the_last_frame() {
+        let ends: [(fn(&mut Channel), Tag); 2] =
+            [(Channel::close, Tag::BYE), (Channel::abort, Tag::ABORT)];
+        for (end, tag) in ends {
+            let sent = Arc::default();
+            let mut channel = Channel::over(Box::new(Held { sent: Arc::clone(&sent), waits: 2 }));
+            channel.set_idle_limit(IDLE);
+            end(&mut channel);
+            assert_eq!(*sent.lock().unwrap(), encode_header(tag.id, 0));
+        }
     }
 
     #[test]

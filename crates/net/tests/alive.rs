@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_net::{Channel, Fault, HEADER_LEN, Shape, Tag, mem_pair};
+use cenote_net::{Channel, Fault, HEADER_LEN, Handshake, Role, Shape, Tag, mem_pair};
 use common::{DATA, OTHER, pairs, run};
 
 /// An idle limit, and work that takes many times as long.
@@ -32,6 +32,14 @@ fn raw() -> (Channel, TcpStream) {
     let mut channel = cenote_net::tcp_accept(&listener, LIMIT).unwrap();
     channel.set_idle_limit(IDLE);
     channel.set_work_limit(LIMIT);
+    (channel, peer)
+}
+
+/// The same, and the peer sent a frame.
+fn heard() -> (Channel, TcpStream) {
+    let (mut channel, mut peer) = raw();
+    peer.write_all(&[DATA.id, 0, 0, 0, 0]).unwrap();
+    channel.recv(DATA, 0).unwrap();
     (channel, peer)
 }
 
@@ -141,10 +149,8 @@ fn a_peer_that_works_may_leave_a_write_waiting() {
 
 #[test]
 fn a_peer_that_stopped_is_given_up_after_the_idle_limit() {
-    let (mut channel, mut peer) = raw();
-    peer.write_all(&[DATA.id, 0, 0, 0, 0]).unwrap();
+    let (mut channel, mut peer) = heard();
     peer.write_all(&ALIVE).unwrap();
-    channel.recv(DATA, 0).unwrap();
     let started = Instant::now();
     let fault = channel.recv(DATA, 0).unwrap_err();
     assert_eq!(fault, Fault::Transport("the peer was silent for 0.4 s".into()));
@@ -198,7 +204,7 @@ fn a_frame_that_has_begun_comes_in_time() {
 /// Nor are those of its header.
 #[test]
 fn a_header_that_has_begun_comes_in_time() {
-    let (mut channel, mut peer) = raw();
+    let (mut channel, mut peer) = heard();
     peer.write_all(&ALIVE.repeat(3)).unwrap();
     let fault = thread::scope(|scope| {
         let receiver = scope.spawn(move || channel.recv(DATA, 0));
@@ -214,7 +220,7 @@ fn a_header_that_has_begun_comes_in_time() {
 
 #[test]
 fn a_flood_of_keep_alives_ends() {
-    let (mut channel, mut peer) = raw();
+    let (mut channel, mut peer) = heard();
     watch(&channel);
     let flood = thread::spawn(move || {
         let frames = ALIVE.repeat(1 << 12);
@@ -227,11 +233,24 @@ fn a_flood_of_keep_alives_ends() {
     let started = Instant::now();
     assert_eq!(
         channel.recv_bounded(DATA, 1),
-        Err(Fault::Misbehaved("frame: keep-alives without end"))
+        Err(Fault::Transport("the peer sent keep-alives without end".into()))
     );
     channel.close();
     assert!(started.elapsed() < LIMIT / 3, "they cost next to nothing");
     assert!(flood.join().unwrap() < 64 << 20, "a bounded number");
+}
+
+#[test]
+fn a_keep_alive_comes_before_no_first_frame() {
+    let (mut channel, mut peer) = raw();
+    peer.write_all(&[ALIVE, [DATA.id, 0, 0, 0, 0]].concat()).unwrap();
+    let fault = channel.recv(DATA, 0).unwrap_err();
+    assert!(matches!(&fault, Fault::Transport(text) if text.contains("does not speak")), "{fault}");
+    // Nor before the hello.
+    let (mut channel, mut peer) = raw();
+    peer.write_all(&ALIVE.repeat(2)).unwrap();
+    let hello = Handshake::new("session").run(&mut channel, Role::Garbler, [1; 32]);
+    assert_eq!(hello.unwrap_err(), fault);
 }
 
 #[test]

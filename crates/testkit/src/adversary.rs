@@ -625,11 +625,6 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "a_keep_alive_has_no_payload",
     ),
     elsewhere(
-        "frame: keep-alives without end",
-        "crates/net/tests/alive.rs",
-        "a_flood_of_keep_alives_ends",
-    ),
-    elsewhere(
         "shape: not a shaped line on the other side",
         "crates/net/tests/shape.rs",
         "one_shaped_side_is_found_out",
