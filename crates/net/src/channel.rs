@@ -663,13 +663,11 @@ mod tests {
 
     #[test]
     fn no_keep_alive_follows_the_last_frame() {
-        let ends: [(fn(&mut Channel), Tag); 2] =
-            [(Channel::close, Tag::BYE), (Channel::abort, Tag::ABORT)];
-        for (end, tag) in ends {
+        for tag in [Tag::BYE, Tag::ABORT] {
             let sent = Arc::default();
             let mut channel = Channel::over(Box::new(Held { sent: Arc::clone(&sent), waits: 2 }));
             channel.set_idle_limit(IDLE);
-            end(&mut channel);
+            channel.end(tag);
             assert_eq!(*sent.lock().unwrap(), encode_header(tag.id, 0));
         }
     }
