@@ -4,8 +4,10 @@
 //!
 //! One thread serves them all, the one that waits, and no connection but the peer's outlives the wait.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +16,15 @@ use rustls::{Connection, ServerConfig, ServerConnection};
 use crate::Fault;
 use crate::limit::Limit;
 use crate::link::{Interest, Io};
-use crate::tcp::{Listener, SocketLink, poll_for};
+use crate::tcp::{Arrival, Listener, RETRY, SocketLink, poll_for};
 use crate::tls::{FAREWELL, HANDSHAKE_LIMIT, TlsLink, internal, unfinished};
 
-/// Handshakes at once. With one caller more the one that came first is turned away, so that whoever
-/// comes is heard: an honest handshake takes about a round trip, and only as many callers within that
-/// time push it out, again and again, because the peer tries again. If the newest were turned away
-/// instead, as few silent callers in each [`HANDSHAKE_LIMIT`] would keep everybody out.
+/// Handshakes at once. With one caller more another is turned away, so that whoever comes is heard; if
+/// the newest were, as few silent callers in each [`HANDSHAKE_LIMIT`] would keep everybody out. First to
+/// go is who sent no ClientHello yet, then who has the most company from its own network, then the
+/// oldest. So silent callers never push out a peer whose ClientHello, the first thing it sends, was
+/// answered; that takes others who send one, from as many networks or from its own, within the round
+/// trip that is left. The peer tries again.
 const MOST_CALLERS: usize = 32;
 
 /// Waits for the peer that `config` asks for; `note` hears of every caller that was turned away.
@@ -35,16 +39,23 @@ pub(crate) fn first_peer(
         leaving: VecDeque::new(),
         turned_away: 0,
         reason: None,
+        shortage: None,
         note,
     };
     loop {
         // One a turn: however many come, those that are here go on.
-        if let Some((stream, address)) = listener.accept_now()? {
-            let conn = ServerConnection::new(Arc::clone(config)).map_err(internal)?;
-            callers.admit(stream, address, conn.into());
+        match listener.accept_now()? {
+            Arrival::Caller(stream, address) => {
+                let conn = ServerConnection::new(Arc::clone(config)).map_err(internal)?;
+                callers.admit(stream, address, conn.into());
+            }
+            Arrival::Nobody => {}
+            Arrival::NoRoom(error) => callers.make_room(error, limit),
         }
         if let Some(peer) = callers.go_on() {
-            return Ok(peer);
+            // Their descriptors may be the last.
+            drop(callers);
+            return peer.wakeable();
         }
         if limit.is_over() {
             return Err(callers.no_peer(listener, limit));
@@ -61,6 +72,8 @@ struct Callers<'a> {
     turned_away: u64,
     /// Why somebody was turned away, preferably for who it is.
     reason: Option<Fault>,
+    /// Why somebody could not even be accepted.
+    shortage: Option<io::Error>,
     note: &'a mut dyn FnMut(SocketAddr, &Fault),
 }
 
@@ -73,16 +86,41 @@ struct Caller {
 impl Callers<'_> {
     fn admit(&mut self, stream: TcpStream, address: SocketAddr, conn: Connection) {
         if self.waiting.len() == MOST_CALLERS
-            && let Some(oldest) = self.waiting.pop_front()
+            && let Some(caller) = self.first_to_go()
         {
-            let fault = Fault::Transport(format!("{MOST_CALLERS} more came before it was done"));
-            self.turn_away(oldest, fault);
+            self.turn_away(caller, too_many());
         }
         match TlsLink::new(stream, conn) {
             Ok(link) => {
                 self.waiting.push_back(Caller { address, link, limit: Limit::of(HANDSHAKE_LIMIT) });
             }
             Err(fault) => self.count(address, fault),
+        }
+    }
+
+    /// Takes out the caller that makes room for another; see [`MOST_CALLERS`].
+    fn first_to_go(&mut self) -> Option<Caller> {
+        let company = |caller: &Caller| {
+            let own = network(caller.address);
+            self.waiting.iter().filter(|other| network(other.address) == own).count()
+        };
+        let rank = |caller: &Caller| (caller.link.has_answered(), Reverse(company(caller)));
+        let first = self.waiting.iter().enumerate().min_by_key(|(_, caller)| rank(caller));
+        let place = first?.0;
+        self.waiting.remove(place)
+    }
+
+    /// Nobody can be accepted, for this reason: ends a connection or, if there is none, waits a little.
+    fn make_room(&mut self, shortage: io::Error, limit: Limit) {
+        self.shortage = Some(shortage);
+        if self.leaving.pop_front().is_some() {
+            return;
+        }
+        if let Some(caller) = self.first_to_go() {
+            self.turn_away(caller, too_many());
+            self.leaving.clear();
+        } else {
+            std::thread::sleep(limit.left().min(RETRY));
         }
     }
 
@@ -132,10 +170,39 @@ impl Callers<'_> {
     }
 
     fn no_peer(&self, listener: &Listener, limit: Limit) -> Fault {
-        let mut text = format!("no peer came to {} within {limit}", listener.address());
+        let mut text = listener.nobody_came(limit, self.shortage.as_ref());
         if let Some(reason) = &self.reason {
             text += &format!("; callers turned away: {}, one of them: {reason}", self.turned_away);
         }
         Fault::Transport(text)
+    }
+}
+
+fn too_many() -> Fault {
+    Fault::Transport("too many others called before it was done".into())
+}
+
+/// What callers of one place share: the address, of which the second half is a caller's to choose in
+/// IPv6.
+fn network(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+        ip => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_an_address_or_half_of_one() {
+        let of = |ip: &str| network(SocketAddr::new(ip.parse().unwrap(), 7700));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2:3:4"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        // At a listener of both kinds.
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("::ffff:192.0.2.1"), of("::ffff:192.0.2.2"));
     }
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{ioctl_fionbio, readv};
+use rustix::io::{Errno, ioctl_fionbio, readv};
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown};
 
 use crate::limit::Limit;
 use crate::link::{Interest, Io, Link, Waker};
 use crate::{Channel, Fault};
 
-/// Pause between two attempts to connect.
+/// Pause between two attempts to connect, or to accept where nothing is left to accept with.
 pub(crate) const RETRY: Duration = Duration::from_millis(50);
 
 /// A listening socket.
@@ -53,7 +53,7 @@ pub fn tcp_listen(address: &str) -> Result<Listener, Fault> {
 /// # Errors
 /// `Transport` when nobody came in time or the socket failed.
 pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(SocketLink::tcp(listener.accept(Limit::of(limit))?)?)))
+    over_tcp(listener.accept(Limit::of(limit))?)
 }
 
 /// Connects to `address` (`host:port`), trying again for up to `patience`, and opens a plain,
@@ -63,7 +63,11 @@ pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault
 /// `Misuse` when it is no address; `Transport`, naming it, when it does not resolve, which is not
 /// tried again, or nobody answered in time.
 pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(SocketLink::tcp(connect(address, Limit::of(patience))?)?)))
+    over_tcp(connect(address, Limit::of(patience))?)
+}
+
+fn over_tcp(stream: TcpStream) -> Result<Channel, Fault> {
+    Ok(Channel::over(Box::new(SocketLink::tcp(stream)?.wakeable()?)))
 }
 
 /// Opens a channel over one end of a pair of connected sockets, for two processes of one machine that
@@ -72,7 +76,15 @@ pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> 
 /// # Errors
 /// `Transport` when the system has no more descriptors.
 pub fn unix_channel(end: UnixStream) -> Result<Channel, Fault> {
-    Ok(Channel::over(Box::new(SocketLink::over(end.into())?)))
+    Ok(Channel::over(Box::new(SocketLink::over(end.into())?.wakeable()?)))
+}
+
+/// What came of looking for a caller.
+pub(crate) enum Arrival {
+    Caller(TcpStream, SocketAddr),
+    Nobody,
+    /// Somebody may be there, but descriptors or memory ran out.
+    NoRoom(io::Error),
 }
 
 impl Listener {
@@ -84,37 +96,69 @@ impl Listener {
 
     fn accept(&self, limit: Limit) -> Result<TcpStream, Fault> {
         loop {
-            if let Some((stream, _)) = self.accept_now()? {
-                return Ok(stream);
-            }
+            let shortage = match self.accept_now()? {
+                Arrival::Caller(stream, _) => return Ok(stream),
+                Arrival::Nobody => None,
+                Arrival::NoRoom(error) => Some(error),
+            };
             if limit.is_over() {
-                let address = self.address;
-                return Err(Fault::Transport(format!("no peer came to {address} within {limit}")));
+                return Err(Fault::Transport(self.nobody_came(limit, shortage.as_ref())));
             }
-            poll_for(&mut [self.poll_fd()], limit.left())?;
+            if shortage.is_some() {
+                std::thread::sleep(limit.left().min(RETRY));
+            } else {
+                poll_for(&mut [self.poll_fd()], limit.left())?;
+            }
         }
     }
 
     /// The next caller, if somebody has come.
-    pub(crate) fn accept_now(&self) -> Result<Option<(TcpStream, SocketAddr)>, Fault> {
-        use io::ErrorKind as Kind;
-        loop {
-            match self.socket.accept() {
-                Ok(caller) => return Ok(Some(caller)),
-                Err(error) if error.kind() == Kind::WouldBlock => return Ok(None),
-                // The caller gave up between connecting and being accepted.
-                Err(error) if error.kind() == Kind::ConnectionAborted => {}
-                Err(error) if error.kind() == Kind::Interrupted => {}
-                Err(error) => {
-                    return Err(Fault::Transport(format!("accept on {}: {error}", self.address)));
-                }
-            }
-        }
+    pub(crate) fn accept_now(&self) -> Result<Arrival, Fault> {
+        next_caller(|| self.socket.accept())
+            .map_err(|error| Fault::Transport(format!("accept on {}: {error}", self.address)))
+    }
+
+    /// What to say of a wait in vain, in which perhaps somebody could not be accepted.
+    pub(crate) fn nobody_came(&self, limit: Limit, shortage: Option<&io::Error>) -> String {
+        let shortage = shortage.map(|error| format!(": {error}")).unwrap_or_default();
+        format!("no peer came to {} within {limit}{shortage}", self.address)
     }
 
     /// For a wait until somebody comes.
     pub(crate) fn poll_fd(&self) -> PollFd<'_> {
         PollFd::new(&self.socket, PollFlags::IN)
+    }
+}
+
+/// What ends a caller's connection before it is accepted, or interrupts accepting: the next may be there.
+const CALLER_LOST: [Errno; 10] = [
+    Errno::INTR,
+    Errno::CONNABORTED,
+    Errno::NETDOWN,
+    Errno::PROTO,
+    Errno::NOPROTOOPT,
+    Errno::HOSTDOWN,
+    Errno::NONET,
+    Errno::HOSTUNREACH,
+    Errno::OPNOTSUPP,
+    Errno::NETUNREACH,
+];
+const NO_ROOM: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+
+fn next_caller(
+    mut accept: impl FnMut() -> io::Result<(TcpStream, SocketAddr)>,
+) -> io::Result<Arrival> {
+    loop {
+        let error = match accept() {
+            Ok((stream, address)) => return Ok(Arrival::Caller(stream, address)),
+            Err(error) => error,
+        };
+        match Errno::from_io_error(&error) {
+            Some(Errno::AGAIN) => return Ok(Arrival::Nobody),
+            Some(errno) if CALLER_LOST.contains(&errno) => {}
+            Some(errno) if NO_ROOM.contains(&errno) => return Ok(Arrival::NoRoom(error)),
+            _ => return Err(error),
+        }
     }
 }
 
@@ -165,9 +209,14 @@ fn connect_once(candidates: &[SocketAddr], limit: Duration) -> io::Result<TcpStr
     Err(failure)
 }
 
-/// A non-blocking stream socket and the pipe that interrupts waiting for it.
+/// A non-blocking stream socket and, once it is [`wakeable`](Self::wakeable), the pipe that interrupts
+/// waiting for it.
 pub(crate) struct SocketLink {
     socket: OwnedFd,
+    wake: Option<Wake>,
+}
+
+struct Wake {
     woken: UnixStream,
     wake: Arc<UnixStream>,
 }
@@ -179,14 +228,20 @@ impl SocketLink {
     }
 
     fn over(socket: OwnedFd) -> Result<SocketLink, Fault> {
-        let open = || -> io::Result<SocketLink> {
-            ioctl_fionbio(&socket, true)?;
+        ioctl_fionbio(&socket, true).map_err(|error| Fault::Transport(error.to_string()))?;
+        Ok(SocketLink { socket, wake: None })
+    }
+
+    /// Lets a [`Waker`] end waits, which takes two descriptors.
+    pub(crate) fn wakeable(self) -> Result<SocketLink, Fault> {
+        let pair = || -> io::Result<Wake> {
             let (woken, wake) = UnixStream::pair()?;
             woken.set_nonblocking(true)?;
             wake.set_nonblocking(true)?;
-            Ok(SocketLink { socket, woken, wake: Arc::new(wake) })
+            Ok(Wake { woken, wake: Arc::new(wake) })
         };
-        open().map_err(|error| Fault::Transport(error.to_string()))
+        let wake = pair().map_err(|error| Fault::Transport(error.to_string()))?;
+        Ok(SocketLink { wake: Some(wake), ..self })
     }
 
     /// Sends a prefix of the parts; never raises SIGPIPE, whatever process this library is part of.
@@ -233,7 +288,10 @@ impl Link for SocketLink {
     }
 
     fn wait(&mut self, interest: Interest, limit: Duration) -> Result<(), Fault> {
-        let wake = PollFd::new(&self.woken, PollFlags::IN);
+        let Some(Wake { woken: bell, .. }) = &self.wake else {
+            return poll_for(&mut [self.poll_fd(interest)], limit);
+        };
+        let wake = PollFd::new(bell, PollFlags::IN);
         // A socket polled for nothing still reports a hang-up, at once and for ever.
         let woken = if interest == (Interest { read: false, write: false }) {
             let mut fds = [wake];
@@ -246,15 +304,15 @@ impl Link for SocketLink {
         };
         if woken {
             // Drained, so that an abort after the cancellation does not spin.
-            let _ = (&self.woken).read(&mut [0; 64]);
+            let _ = (&*bell).read(&mut [0; 64]);
         }
         Ok(())
     }
 
     fn waker(&self) -> Waker {
-        let wake = Arc::clone(&self.wake);
+        let wake = self.wake.as_ref().map(|it| Arc::clone(&it.wake));
         // A full pipe wakes as well as one byte more.
-        Arc::new(move || drop((&*wake).write(&[1])))
+        Arc::new(move || drop(wake.as_deref().map(|mut wake| wake.write(&[1]))))
     }
 
     fn finish(&mut self, limit: Duration) {
@@ -295,5 +353,23 @@ pub(crate) fn poll_for(fds: &mut [PollFd<'_>], limit: Duration) -> Result<(), Fa
     match poll(fds, limit.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(Fault::Transport(format!("poll: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_is_lost_does_not_end_the_wait() {
+        let met = |errnos: &[Errno]| {
+            let mut errors = errnos.iter().map(|errno| io::Error::from(*errno));
+            next_caller(|| Err(errors.next().unwrap_or(Errno::AGAIN.into())))
+        };
+        assert!(matches!(met(&CALLER_LOST), Ok(Arrival::Nobody)));
+        for errno in NO_ROOM {
+            assert!(matches!(met(&[errno]), Ok(Arrival::NoRoom(_))));
+        }
+        assert!(met(&[Errno::BADF]).is_err());
     }
 }

@@ -48,7 +48,7 @@ pub(crate) const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Waits up to `limit` for `peer`. Whoever else calls is turned away, at the latest after 5 s, and the
-/// wait goes on; up to 32 callers are heard at once. `turned_away` is told where each of them called
+/// wait goes on; up to 32 callers are heard at once, fewer where descriptors run out. `turned_away` is told where each of them called
 /// from and why it was not let in; there may be very many. Who is there already is heard even if
 /// `limit` is zero.
 ///
@@ -98,7 +98,7 @@ fn connect_as(
     loop {
         let stream = connect(address, patience)?;
         let conn = ClientConnection::new(Arc::clone(config), name.clone()).map_err(internal)?;
-        let mut link = TlsLink::new(stream, conn.into())?;
+        let mut link = TlsLink::new(stream, conn.into())?.wakeable()?;
         match link.greet(patience.part(HANDSHAKE_LIMIT)) {
             Ok(Io::Moved(_)) => return Ok(link),
             Ok(stop) if patience.is_over() => return Err(unfinished(stop)),
@@ -272,6 +272,16 @@ impl TlsLink {
     pub(crate) fn new(stream: TcpStream, mut conn: Connection) -> Result<TlsLink, Fault> {
         conn.set_buffer_limit(Some(OUTGOING));
         Ok(TlsLink { tcp: SocketLink::tcp(stream)?, conn, incoming: Inbox::default() })
+    }
+
+    /// See [`SocketLink::wakeable`].
+    pub(crate) fn wakeable(self) -> Result<TlsLink, Fault> {
+        Ok(TlsLink { tcp: self.tcp.wakeable()?, ..self })
+    }
+
+    /// Whether the peer said something in TLS and this side took it up: of a client, its ClientHello.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.conn.protocol_version().is_some()
     }
 
     /// Goes on with the handshake, the welcome included, until it is complete (`Moved`), the peer is gone

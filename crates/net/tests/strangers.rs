@@ -11,6 +11,7 @@ use cenote_net::{
     Channel, Fault, Identity, Listener, tcp_connect, tcp_listen, tls_accept, tls_connect,
 };
 use common::{DATA, LIMIT};
+use rustix::net::{AddressFamily, SocketType};
 
 /// More than are heard at once.
 const FLOOD: usize = 100;
@@ -117,6 +118,69 @@ fn more_silent_callers_than_are_heard_at_once_do_not_keep_the_peer_out() {
     // The oldest make room for those who come after them.
     assert!((60..FLOOD).contains(&turned_away.len()), "{}", turned_away.len());
     assert_eq!(turned_away, strangers[..turned_away.len()]);
+}
+
+/// More silent callers than are heard at once, of whom the first have made room for the others.
+fn flood(owners: &Owners) -> Vec<TcpStream> {
+    let strangers = owners.strangers(FLOOD);
+    assert_ended(&strangers[0]);
+    strangers
+}
+
+/// Some bytes of what comes next.
+fn some(stream: &mut TcpStream) -> Vec<u8> {
+    let mut buf = vec![0; 64 << 10];
+    let n = stream.read(&mut buf).unwrap();
+    buf.truncate(n);
+    buf
+}
+
+/// On a long line as many as anybody likes come between two messages of the handshake.
+#[test]
+fn silent_callers_do_not_push_out_who_said_hello() {
+    let owners = Owners::new();
+    let line = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = line.local_addr().unwrap().to_string();
+    let (client, certificate) = (&owners.client, owners.server.certificate());
+    let ((accepted, _), connected) = thread::scope(|scope| {
+        let accepted = scope.spawn(|| owners.accept(LIMIT));
+        let connecting = scope.spawn(|| tls_connect(&address, client, certificate, LIMIT));
+        let (mut peer, mut far) = (line.accept().unwrap().0, owners.stranger());
+        far.write_all(&some(&mut peer)).unwrap();
+        let answer = some(&mut far);
+        let first = flood(&owners);
+        peer.write_all(&answer).unwrap();
+        let ends = [far.try_clone().unwrap(), peer.try_clone().unwrap()];
+        thread::spawn(move || io::copy(&mut &ends[0], &mut &ends[1]));
+        let proof = some(&mut peer);
+        far.write_all(&proof[..1]).unwrap();
+        let second = flood(&owners);
+        far.write_all(&proof[1..]).unwrap();
+        thread::spawn(move || io::copy(&mut peer, &mut far));
+        let ended = (accepted.join().unwrap(), connecting.join().unwrap());
+        drop((first, second));
+        ended
+    });
+    assert_joined(accepted, connected);
+}
+
+/// Nor somebody silent from another address, such as a peer whose first bytes were lost.
+#[test]
+fn callers_from_one_address_push_out_each_other() {
+    let owners = Owners::new();
+    let other = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&other, &SocketAddr::from(([127, 0, 0, 2], 0))).unwrap();
+    rustix::net::connect(&other, &owners.address()).unwrap();
+    let other = TcpStream::from(other);
+    let ((accepted, turned_away), connected) = thread::scope(|scope| {
+        let accepted = scope.spawn(|| owners.accept(LIMIT));
+        let strangers = flood(&owners);
+        let connected = owners.connect();
+        drop(strangers);
+        (accepted.join().unwrap(), connected)
+    });
+    assert_joined(accepted, connected);
+    assert!(turned_away.iter().all(|(address, _)| *address != other.local_addr().unwrap()));
 }
 
 /// Silent callers who go on coming, also while the peer does its handshake.
