@@ -255,7 +255,7 @@ impl Supply {
         let bucket = self.params.bucket;
         let differences = bucket::differences(members, bucket);
         let opened = members.len() / bucket * (bucket - 1);
-        let (mut macs, mut keys) = (secret_room(opened), secret_room(opened));
+        let (mut macs, mut keys) = (Secret::with_capacity(opened), Secret::with_capacity(opened));
         for share in differences {
             macs.push(share.mac);
             keys.push(share.key);
@@ -320,11 +320,6 @@ impl Made {
     fn slice(&self) -> ShareSlice<'_> {
         ShareSlice { macs: &self.macs, keys: &self.keys }
     }
-}
-
-/// Room for `n` secret blocks.
-fn secret_room(n: usize) -> Secret<Vec<Block>> {
-    Secret::new(Vec::with_capacity(n))
 }
 
 /// COT set-up in both directions; the garbler is sender first.

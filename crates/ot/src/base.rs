@@ -68,7 +68,7 @@ impl BaseSender {
         if pairs.len() != COUNT || !rest.is_empty() {
             return Err(Fault::Misbehaved(POINT_CHECK));
         }
-        let mut keys = Secret::new(Vec::with_capacity(COUNT));
+        let mut keys = Secret::with_capacity(COUNT);
         for (index, pair) in pairs.iter().enumerate() {
             let (r, _) = pair.as_chunks::<POINT>();
             let points = [decode(&r[0])?, decode(&r[1])?];
@@ -95,7 +95,7 @@ impl BaseReceiver {
     /// Starts a batch with bit `i` of `choices` the choice of OT `i`; returns the message to the
     /// sender, of [`RECEIVER_LEN`] bytes. It does not depend on the sender's.
     pub fn new(session: &SessionId, choices: Block, prg: &mut Prg) -> (BaseReceiver, Vec<u8>) {
-        let mut scalars = Secret::new(Vec::with_capacity(COUNT));
+        let mut scalars = Secret::with_capacity(COUNT);
         let mut message = Vec::with_capacity(RECEIVER_LEN);
         for index in 0..COUNT {
             let choice = bit(choices, index);

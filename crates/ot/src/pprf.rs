@@ -56,9 +56,9 @@ pub fn build(
     keys: &[[Block; 2]],
     prg: &mut Prg,
 ) -> (Secret<Vec<Block>>, Vec<u8>) {
-    let mut seeds = Secret::new(Vec::with_capacity(params.trees() * params.leaves()));
+    let mut seeds = Secret::with_capacity(params.trees() * params.leaves());
     let mut message = Vec::with_capacity(message_len(params));
-    let mut tags = Secret::new(Vec::with_capacity(TAG * params.leaves() * params.trees()));
+    let mut tags = Secret::with_capacity(TAG * params.leaves() * params.trees());
     for tree in 0..params.trees() {
         let mut nodes = Secret::new(vec![prg.block()]);
         for level in 0..params.digit_bits() {
@@ -99,8 +99,8 @@ pub fn open(
         return Err(Fault::Misbehaved(TREE_CHECK));
     }
     let (body, digest) = message.split_at(message.len() - DIGEST);
-    let mut seeds = Secret::new(Vec::with_capacity(params.trees() * params.leaves()));
-    let mut tags = Secret::new(Vec::with_capacity(TAG * params.leaves() * params.trees()));
+    let mut seeds = Secret::with_capacity(params.trees() * params.leaves());
+    let mut tags = Secret::with_capacity(TAG * params.leaves() * params.trees());
     for (tree, part) in body.chunks(tree_len(params)).enumerate() {
         let digit = digit(params, delta, tree);
         let part: Vec<Block> = part.as_chunks().0.iter().map(|b| Block::from_bytes(*b)).collect();

@@ -27,7 +27,7 @@ pub(crate) fn interpolate(shares: &[Block], known: &[bool]) -> Secret<Vec<Block>
         (0..(n + 1).next_power_of_two()).map(|d| inverse(point(d))).collect();
     let weighted = (0..n).map(|i| gf128::mul(shares[i], inverse(products[i + 1])).times(known[i]));
     let weighted: Secret<Vec<Block>> = Secret::new(weighted.collect());
-    let mut values = Secret::new(Vec::with_capacity(n + 1));
+    let mut values = Secret::with_capacity(n + 1);
     for x in 0..=n {
         // The inverse of zero is zero here: a point's own share is taken as it is, below.
         let terms = weighted.iter().enumerate();

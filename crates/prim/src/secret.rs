@@ -13,6 +13,14 @@ impl<T: Zeroize> Secret<T> {
     }
 }
 
+impl<T: Zeroize> Secret<Vec<T>> {
+    /// Room for `n` items: as long as there are no more, none of them is left behind elsewhere.
+    #[must_use]
+    pub fn with_capacity(n: usize) -> Secret<Vec<T>> {
+        Secret(Vec::with_capacity(n))
+    }
+}
+
 impl<T: Zeroize + Clone> Secret<Vec<T>> {
     /// As [`Vec::resize`], but items that move to a larger allocation leave no copy behind.
     pub fn resize(&mut self, len: usize, value: T) {

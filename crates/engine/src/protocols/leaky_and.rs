@@ -114,7 +114,7 @@ impl Generator {
         let (y, z) = rest.split_at(n);
         let delta = *self.delta;
         let mut g = Vec::with_capacity(n);
-        let mut partial = Secret::new(Vec::with_capacity(n));
+        let mut partial = Secret::with_capacity(n);
         let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
         let mut others = x.iter().zip(y.iter()).zip(z.iter());
         for keys in x.keys.chunks(GROUP) {

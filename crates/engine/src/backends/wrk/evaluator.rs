@@ -98,9 +98,9 @@ impl Evaluator {
             active: &mut self.active,
             gates: &ready.gates,
             tables,
-            outputs: Secret::new(Vec::with_capacity(n)),
-            terms: Secret::new(Vec::with_capacity(n)),
-            inputs: Secret::new(Vec::with_capacity(BATCH)),
+            outputs: Secret::with_capacity(n),
+            terms: Secret::with_capacity(n),
+            inputs: Secret::with_capacity(BATCH),
             slots: Vec::with_capacity(BATCH),
         };
         walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);

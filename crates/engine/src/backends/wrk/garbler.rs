@@ -72,8 +72,8 @@ impl Garbler {
             labels: &mut self.labels,
             gates: &ready.gates,
             tables: TableMessage::with_gates(n),
-            outputs: Secret::new(Vec::with_capacity(n)),
-            inputs: Secret::new(Vec::with_capacity(BATCH)),
+            outputs: Secret::with_capacity(n),
+            inputs: Secret::with_capacity(BATCH),
             slots: Vec::with_capacity(BATCH),
         };
         walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
@@ -96,7 +96,7 @@ impl Garbler {
         let report = Report::decode(&report, n)?;
         let Garbled { ready, outputs, number } = &mut garbled;
         let report = report.verify(&core.session, *number, core.supply.delta(), outputs)?;
-        let mut terms = Secret::new(Vec::with_capacity(n));
+        let mut terms = Secret::with_capacity(n);
         self.follow(ready, report.masked(), |term| terms.push(term));
         core.channel.send(tags::MAC_HASH, &report.answer(&terms).to_bytes())
     }

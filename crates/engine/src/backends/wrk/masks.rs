@@ -36,9 +36,9 @@ impl Masks {
     pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Beaver {
         let n = chunk.ands;
         let mut next = lease.rest().iter();
-        let mut gates = Secret::new(Vec::with_capacity(n));
-        let mut macs = Secret::new(Vec::with_capacity(2 * n));
-        let mut keys = Secret::new(Vec::with_capacity(2 * n));
+        let mut gates = Secret::with_capacity(n);
+        let mut macs = Secret::with_capacity(2 * n);
+        let mut keys = Secret::with_capacity(2 * n);
         let shares = &mut self.shares;
         for gate in &chunk.gates {
             let (a, b) = (shares[gate.a as usize], shares[gate.b as usize]);
