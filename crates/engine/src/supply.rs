@@ -19,6 +19,8 @@
 //! A failed check ends the session and burns everything: abort is final.
 //! **Checks.** Those of the parts named above. No triple leaves before all of its batch passed.
 
+use std::mem;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
@@ -131,6 +133,12 @@ impl Supply {
         }
     }
 
+    /// What lies in the pool.
+    #[cfg(test)]
+    pub(crate) fn pooled(&self) -> &[LeakyAnd] {
+        self.pool.as_ref().map_or(&[], Pool::items)
+    }
+
     /// The parameters of this supply.
     #[must_use]
     pub fn params(&self) -> &WrkParams {
@@ -147,17 +155,16 @@ impl Supply {
             return Ok(());
         }
         channel.set_phase(Phase::Preprocess);
-        let mut items = Vec::with_capacity(capacity);
+        let mut items = Secret::with_capacity(capacity);
         prefer_large_pages(&items);
         while items.len() < capacity {
             let n = batch.min(capacity - items.len());
             let made = self.make_shares(channel, 3 * n)?;
-            let (mut fresh, _) = self.leaky_batch(channel, made.slice().split_at(3 * n).0)?;
+            let (fresh, _) = self.leaky_batch(channel, made.slice().split_at(3 * n).0)?;
             items.extend_from_slice(&fresh);
-            fresh.zeroize();
             self.made = made;
         }
-        self.pool = Some(Pool::full(capacity, items).map_err(store_defect)?);
+        self.pool = Some(Pool::full(capacity, mem::take(&mut *items)).map_err(store_defect)?);
         Ok(())
     }
 
@@ -222,16 +229,19 @@ impl Supply {
         let (leaky, masks) = made.slice().split_at(3 * batch);
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
         channel.set_phase(buckets);
-        let mut members = self.draw(fresh, coin)?;
+        let members = self.draw(fresh, coin)?;
         self.buckets(channel, &members, masks)?;
-        members.zeroize();
         self.made = made;
         Ok(())
     }
 
     /// Members of buckets in the order of the coin: out of the pool, which takes `fresh` in, or
     /// `fresh` itself, permuted.
-    fn draw(&mut self, mut fresh: Vec<LeakyAnd>, coin: Block) -> Result<Vec<LeakyAnd>, Fault> {
+    fn draw(
+        &mut self,
+        mut fresh: Secret<Vec<LeakyAnd>>,
+        coin: Block,
+    ) -> Result<Secret<Vec<LeakyAnd>>, Fault> {
         let mut coins = Coins::new(coin);
         let Some(pool) = &mut self.pool else {
             cenote_pool::shuffle(&mut fresh, || coins.word());
@@ -273,7 +283,7 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         shares: ShareSlice<'_>,
-    ) -> Result<(Vec<LeakyAnd>, Block), Fault> {
+    ) -> Result<(Secret<Vec<LeakyAnd>>, Block), Fault> {
         let (state, mut g) = self.generator.send_g(shares)?;
         channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
         channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
@@ -288,7 +298,7 @@ impl Supply {
     /// At least `n` fresh authenticated shares of random bits: one COT each way for each.
     fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Made, Fault> {
         let n = n.next_multiple_of(128);
-        let mut made = std::mem::take(&mut self.made);
+        let mut made = mem::take(&mut self.made);
         made.resize(n);
         // Sending comes first on both sides, so that both work at the same time.
         self.macs.extend(channel, &mut made.macs)?;

@@ -42,7 +42,7 @@ impl Lab {
         let (state_b, d_b) = evaluator.send_d(state_b, &g_a).expect("length");
         let (_, digest_a) = garbler.finish(state_a, &d_b).expect("length");
         let (items, digest_b) = evaluator.finish(state_b, &d_a).expect("length");
-        (items, digest_a == digest_b)
+        (items.to_vec(), digest_a == digest_b)
     }
 }
 

@@ -169,13 +169,13 @@ impl Generator {
         &mut self,
         state: AfterD<'_>,
         peer_d: &[u8],
-    ) -> Result<(Vec<LeakyAnd>, [u8; 32]), Fault> {
+    ) -> Result<(Secret<Vec<LeakyAnd>>, [u8; 32]), Fault> {
         let AfterD { shares: Shares { x, y, z }, mut s, own_bits } = state;
         if !bits::is_canonical(peer_d, s.len()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
         let delta = *self.delta;
-        let mut items = Vec::with_capacity(s.len());
+        let mut items = Secret::with_capacity(s.len());
         let shares = x.iter().zip(y.iter()).zip(z.iter());
         for (i, (((x, y), z), s)) in shares.zip(s.iter_mut()).enumerate() {
             let d = bits::get(&own_bits, i) ^ bits::get(peer_d, i);
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    type Half = (Vec<LeakyAnd>, [u8; 32]);
+    type Half = (Secret<Vec<LeakyAnd>>, [u8; 32]);
 
     /// One batch; `cheat` sees the garbler's G before it is sent.
     fn batch(
@@ -247,7 +247,7 @@ mod tests {
         for n in [1, 5, GROUP, GROUP + 1, 700] {
             let ((ta, ha), (tb, hb)) = batch(&mut d, &mut a, &mut b, n, |_| ());
             assert_eq!(ha, hb);
-            for (p, q) in ta.iter().zip(&tb) {
+            for (p, q) in ta.iter().zip(tb.iter()) {
                 assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
             }
         }

@@ -3,14 +3,15 @@
 //! A session of each backend runs on two threads that end. Before it is dropped, some of its secrets are noted
 //! in disguise; then all writable memory of the process is searched for them, freed heap and the stacks of ended threads included.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 
-use cenote_net::{Channel, Role, mem_pair};
+use cenote_net::{Channel, Deviation, Role, Tag, mem_pair};
 use cenote_prim::{Block, Prg};
 
 use super::{Backend, Inner, Session, SessionConfig};
-use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho};
+use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho, tags};
 
 /// A secret under a mask, so that the note itself is no find.
 struct Needle {
@@ -30,6 +31,7 @@ impl Needle {
 
 /// The names of all needles that lie in this process's memory, and where; none where the system does not show it.
 fn found(needles: &[Needle]) -> Option<Vec<String>> {
+    let names: HashMap<u128, _> = needles.iter().map(|n| (n.disguised, n.what)).collect();
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let mut memory = File::open("/proc/self/mem").ok()?;
     let mut room = vec![0; (1 << 20) + 16];
@@ -50,9 +52,9 @@ fn found(needles: &[Needle]) -> Option<Vec<String>> {
             for (i, window) in room[..len].windows(16).enumerate().step_by(4) {
                 let Ok(window) = <[u8; 16]>::try_from(window) else { continue };
                 let here = u128::from_le_bytes(window) ^ DISGUISE;
-                let hit = needles.iter().find(|needle| needle.disguised == here);
-                if let Some(needle) = hit.filter(|_| !own.contains(&(at + i as u64))) {
-                    found.push(format!("{} at {:x} in {line}", needle.what, at + i as u64));
+                let hit = names.get(&here).filter(|_| !own.contains(&(at + i as u64)));
+                if let Some(what) = hit {
+                    found.push(format!("{what} at {:x} in {line}", at + i as u64));
                 }
             }
         }
@@ -71,7 +73,11 @@ fn nothing_is_left(party: impl Fn(Channel, Role) -> Result<Vec<Needle>, Fault> +
     });
     let needles: Vec<Needle> = needles.into_iter().flatten().collect();
     assert!(needles.len() >= 6);
-    // The search finds what is there.
+    assert_gone(&needles);
+}
+
+/// Nothing of `needles` lies in memory, where the search finds what does.
+fn assert_gone(needles: &[Needle]) {
     let there = Box::new(Prg::from_os().block());
     let planted = found(&[Needle::new("planted", &there)]);
     let Some(planted) = planted else {
@@ -79,7 +85,7 @@ fn nothing_is_left(party: impl Fn(Channel, Role) -> Result<Vec<Needle>, Fault> +
         return;
     };
     assert!(!planted.is_empty(), "{:?} is not found", std::hint::black_box(there).lsb());
-    assert_eq!(found(&needles), Some(vec![]));
+    assert_eq!(found(needles), Some(vec![]));
 }
 
 /// Gates in several rounds, with more live wires in each, so that the arrays of a request move.
@@ -135,5 +141,49 @@ fn nothing_of_a_session_is_left() {
     ] {
         let config = SessionConfig { backend, pool, rho: Rho::Bits40, jimu };
         nothing_is_left(|channel, role| keep_notes(&config, channel, role));
+    }
+}
+
+/// A session of `wrk` that fills its pool, with the same randomness each time, and ends when the evaluator notices
+/// the garbler's frame `index` of `tag`: the leaky ANDs in the evaluator's pool by then.
+fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
+    let config = SessionConfig {
+        backend: Backend::Wrk,
+        pool: PoolChoice::Kept(8_000),
+        rho: Rho::Bits40,
+        jimu: JimuSwitches::DEFAULT,
+    };
+    let config = &config;
+    let (mut garbler, evaluator) = mem_pair();
+    garbler.deviate(tag, index, Deviation::Flip(7));
+    let filled = |channel, role, seed| {
+        let mut session =
+            Session::open_seeded(channel, role, config, Prg::new(Block::new(seed))).expect("opens");
+        let ended = session.stock(1);
+        assert!(ended.is_err(), "{tag:?} is not noticed");
+        let Inner::Wrk(wrk) = &mut session.inner else { unreachable!("the session is of wrk") };
+        let items = wrk.supply().pooled().iter();
+        items
+            .flat_map(|item| [item.x, item.y, item.z])
+            .map(|share| Needle::new("a share of a leaky AND", &share.mac))
+            .collect()
+    };
+    std::thread::scope(|scope| {
+        let peer = scope.spawn(|| -> Vec<Needle> { filled(garbler, Role::Garbler, 1) });
+        let needles = scope.spawn(|| filled(evaluator, Role::Evaluator, 2));
+        peer.join().expect("no panic");
+        needles.join().expect("no panic")
+    })
+}
+
+#[test]
+fn nothing_of_a_batch_is_left_when_a_check_fails() {
+    // The second coin is that of the first refill: the pool is full by then.
+    let needles = pooled_until(tags::COIN_OPEN, 1);
+    assert_eq!(needles.len(), 3 * 8_000);
+    assert_gone(&needles);
+    for (tag, index) in [(tags::COIN_OPEN, 0), (tags::BUCKET_OPEN, 0)] {
+        pooled_until(tag, index);
+        assert_gone(&needles);
     }
 }
