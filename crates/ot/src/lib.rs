@@ -30,6 +30,14 @@ pub mod watch;
 
 pub use correlated::{CorrelatedReceiver, CorrelatedSender};
 pub use params::Params;
+
+/// Computational security that a set-up leaves, in bits: `T` calls of AES find one of its hidden seeds with
+/// probability `T / 2^120` at most.
+///
+/// A sender knows the sibling of each of the 128 tree nodes that it may not know, and one call tests all those
+/// that are on the same side of theirs: 128 in each of at most two set-ups. Counted in calls of AES, a
+/// discrete logarithm in ristretto255 and a try at the Fiat-Shamir challenge are dearer.
+pub const KAPPA: u32 = 120;
 pub use softspoken::{
     COLUMN_CHECK, CotReceiver, CotSender, ReceiverSetup, SenderSetup, message_len, setup_len,
 };

@@ -2,7 +2,7 @@
 //!
 //! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
 //! (`protocols/half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
-//! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 127.
+//! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 120.
 //! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with offset Delta
 //! gives the garbler L_0 = K and the evaluator M = K xor x Delta.
 //! **Outputs.** To the evaluator: the garbler sends the permute bits of L_0. To the garbler: the evaluator
@@ -204,7 +204,7 @@ pub fn claims() -> Claims {
         adversary: Adversary::SemiHonest,
         peer: PeerIs::NotAuthenticated,
         // Bit 0 of the offset is fixed.
-        kappa: 127,
+        kappa: cenote_ot::KAPPA,
         epsilon_log2: None,
         adaptive_epsilon_log2: None,
         assumptions: &[

@@ -313,8 +313,7 @@ pub fn claims(params: &JimuParams) -> Claims {
         backend: "jimu",
         adversary: Adversary::Malicious,
         peer: PeerIs::NotAuthenticated,
-        // Bit 0 of the offset's key is fixed; docs/protocols/jimu.md, (a).
-        kappa: 127,
+        kappa: cenote_ot::KAPPA,
         epsilon_log2: Some(params.epsilon_log2),
         adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
         assumptions: &[
@@ -323,8 +322,8 @@ pub fn claims(params: &JimuParams) -> Claims {
             "gap computational Diffie-Hellman in ristretto255 (base OT)",
         ],
         leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
-                  messages; by timing, at which message of the evaluator a garbler who cheated had \
-                  been found out, if at all",
+                  messages; by timing, after which chunk of gates a garbler who cheated had been found \
+                  out, if at all",
         first_output: "evaluator",
         constant_time: true,
         audited: false,

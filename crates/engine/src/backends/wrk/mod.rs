@@ -6,7 +6,7 @@
 //! **Roles.** The garbler holds L_{w,0} and Delta_A, the evaluator L_{w,Lambda}, Lambda and Delta_B; masks
 //! lambda are authenticated shares on both sides.
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
-//! `params.rs`: kappa 126, rho 40, 64 or 80; bucket and pool from `cenote_pool::params`.
+//! `params.rs`: kappa 120, rho 40, 64 or 80; bucket and pool from `cenote_pool::params`.
 //!
 //! **Inputs** of owner P: the peer opens its shares of fresh masks to P; P sends Lambda = x xor lambda;
 //! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened.
@@ -161,7 +161,7 @@ pub fn claims(params: &WrkParams) -> Claims {
         adversary: Adversary::Malicious,
         peer: PeerIs::NotAuthenticated,
         // Two bits of each global key are fixed.
-        kappa: 126,
+        kappa: cenote_ot::KAPPA,
         epsilon_log2: Some(params.epsilon_log2),
         adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
         assumptions: &[
