@@ -11,6 +11,7 @@ use cenote_net::{Channel, Deviation, Role, Tag, mem_pair};
 use cenote_prim::{Block, Prg};
 
 use super::{Backend, Inner, Session, SessionConfig};
+use crate::params::WrkParams;
 use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho, tags};
 
 /// A secret under a mask, so that the note itself is no find.
@@ -178,11 +179,15 @@ fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
 
 #[test]
 fn nothing_of_a_batch_is_left_when_a_check_fails() {
-    // The second coin is that of the first refill: the pool is full by then.
-    let needles = pooled_until(tags::COIN_OPEN, 1);
-    assert_eq!(needles.len(), 3 * 8_000);
+    let params = WrkParams::derive(PoolChoice::Kept(8_000), Rho::Bits40).expect("sound");
+    let capacity = params.pool.expect("kept");
+    let batches = capacity.div_ceil(params.batch);
+    // The first coin is that of the set-up. The one after those of the filling is that of the first refill: the
+    // pool is full by then.
+    let needles = pooled_until(tags::COIN_OPEN, batches + 1);
+    assert_eq!(needles.len(), 3 * capacity);
     assert_gone(&needles);
-    for (tag, index) in [(tags::COIN_OPEN, 0), (tags::BUCKET_OPEN, 0)] {
+    for (tag, index) in [(tags::COIN_OPEN, 1), (tags::COIN_OPEN, batches), (tags::BUCKET_OPEN, 0)] {
         pooled_until(tag, index);
         assert_gone(&needles);
     }
