@@ -145,12 +145,12 @@ fn nothing_of_a_session_is_left() {
     }
 }
 
-/// A session of `wrk` that fills its pool, with the same randomness each time, and ends when the evaluator notices
+/// A session of `wrk` that fills its pool, small enough that what is freed stays with the process, with the same randomness each time, and ends when the evaluator notices
 /// the garbler's frame `index` of `tag`: the leaky ANDs in the evaluator's pool by then.
 fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
     let config = SessionConfig {
         backend: Backend::Wrk,
-        pool: PoolChoice::Kept(8_000),
+        pool: PoolChoice::Kept(1_100),
         rho: Rho::Bits40,
         jimu: JimuSwitches::DEFAULT,
     };
@@ -179,7 +179,7 @@ fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
 
 #[test]
 fn nothing_of_a_batch_is_left_when_a_check_fails() {
-    let params = WrkParams::derive(PoolChoice::Kept(8_000), Rho::Bits40).expect("sound");
+    let params = WrkParams::derive(PoolChoice::Kept(1_100), Rho::Bits40).expect("sound");
     let capacity = params.pool.expect("kept");
     let batches = capacity.div_ceil(params.batch);
     // The first coin is that of the set-up. The one after those of the filling is that of the first refill: the
