@@ -23,8 +23,8 @@ use crate::tls::{FAREWELL, HANDSHAKE_LIMIT, TlsLink, internal, unfinished};
 /// the newest were, as few silent callers in each [`HANDSHAKE_LIMIT`] would keep everybody out. First to
 /// go is who sent no ClientHello yet, then who has the most company from its own network, then the
 /// oldest. So silent callers never push out a peer whose ClientHello, the first thing it sends, was
-/// answered; that takes others who send one, from as many networks or from its own, within the round
-/// trip that is left. The peer tries again.
+/// answered; that takes as many others who send one, from as many networks, within the round trip that is
+/// left, or fewer if some come from the peer's own network. The peer tries again.
 const MOST_CALLERS: usize = 32;
 
 /// Waits for the peer that `config` asks for; `note` hears of every caller that was turned away.
