@@ -66,6 +66,7 @@ mod store;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
 use std::thread::Builder;
 
 use cenote_net::{Channel, Fault, Phase, Role};
@@ -208,17 +209,24 @@ impl JimuSession {
     /// Faults of the job; `Internal` if it does not run alike in the clear, or there is no thread for that.
     pub fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
         std::thread::scope(|scope| {
-            let beside = |mut replay: Replay| {
+            // There is a thread before it is known whether it has anything to do: that a machine has none
+            // left must not depend on it.
+            let (begin, waits) = mpsc::channel::<Replay>();
+            if self.core.role == Role::Evaluator {
                 let run = move || {
+                    let Ok(mut replay) = waits.recv() else { return };
                     // Whatever ends it, the other run finds that there are no values.
                     let _ = catch_unwind(AssertUnwindSafe(|| job.run(&mut replay).map(drop)));
                     drop(replay);
                     wipe_stack();
                 };
                 let thread = Builder::new().name("cenote replay".into()).stack_size(STACK);
-                let started = thread.spawn_scoped(scope, run).map(drop);
-                started.map_err(|error| Fault::Internal(format!("no thread for a replay: {error}")))
-            };
+                thread.spawn_scoped(scope, run).map_err(|error| {
+                    self.core.channel.abort();
+                    Fault::Internal(format!("no thread for a replay: {error}"))
+                })?;
+            }
+            let beside = move |replay| begin.send(replay).map_err(|_| no_replay());
             let mut party = JimuParty::new(&mut self.core, &beside);
             run_and_check(&mut party, job)
         })
@@ -254,6 +262,10 @@ impl JimuSession {
         let evidence = conflict.map(|conflict| evidence(conflict, self.core.session));
         Claims { evidence, ..claims(self.core.side.params()) }
     }
+}
+
+fn no_replay() -> Fault {
+    Fault::Internal("the thread of the replay is gone".into())
 }
 
 fn no_job(_: Replay) -> Result<(), Fault> {

@@ -320,6 +320,9 @@ impl Party for JimuParty<'_> {
         let own = expect_input(self.core.role, owner, len, bits)?;
         self.guarded(|party| {
             party.drain()?;
+            if let (Side::Evaluator(side), Role::Evaluator) = (&mut party.core.side, owner) {
+                side.request.recovery.own_input(own);
+            }
             let mut wires = Vec::with_capacity(len);
             for first in (0..len).step_by(MAX_PIECE) {
                 let piece = MAX_PIECE.min(len - first);

@@ -7,8 +7,8 @@
 //! of the garbled values (protocols A.13, option 4).
 //!
 //! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
-//! garbler's inputs, as they were received; and once the replay runs, each reveal, at which the garbled
-//! run waits for its values. So a replay is never further than the next reveal, and a job that does
+//! inputs of both sides, the garbler's as they were received; and once the replay runs, each reveal, at
+//! which the garbled run waits for its values. So a replay is never further than the next reveal, and a job that does
 //! not run alike twice is found out instead of waited for.
 
 use std::sync::Arc;
@@ -34,6 +34,8 @@ type Values = Zeroizing<Vec<bool>>;
 
 /// What the garbled run tells the replay.
 enum Event {
+    /// The next inputs of the evaluator: a job may draw them, and would draw others when it runs again.
+    Own(Values),
     /// The next inputs of the garbler.
     Input(Input),
     /// The next reveal, which waits for its values.
@@ -79,6 +81,11 @@ impl Recovery {
         let _ = self.log.send(Event::Input(Input { wires, masked }));
     }
 
+    /// Inputs of the evaluator entered.
+    pub(in crate::backends::jimu) fn own_input(&mut self, bits: &[bool]) {
+        let _ = self.log.send(Event::Own(Zeroizing::new(bits.to_vec())));
+    }
+
     /// The run in the clear, to be started now; `None` if it was given out before.
     pub(in crate::backends::jimu) fn replay(
         &mut self,
@@ -100,6 +107,8 @@ impl Recovery {
         channel: &mut Channel,
         wires: usize,
     ) -> Result<Option<Values>, Fault> {
+        // With or without a replay, so that what leaves together does not tell.
+        channel.flush()?;
         let Some(answers) = &self.answers else {
             self.reveals += 1;
             return Ok(None);
@@ -107,7 +116,7 @@ impl Recovery {
         // A replay that has ended gives no answer.
         let _ = self.log.send(Event::Reveal);
         loop {
-            // Nothing that the peer waits for stays behind, and a session that was cancelled ends.
+            // A session that was cancelled ends.
             channel.flush()?;
             match answers.recv_timeout(LOOK) {
                 Ok(values) if values.len() == wires => return Ok(Some(values)),
@@ -214,9 +223,12 @@ impl Party for Replay {
         len: usize,
         bits: Option<&[bool]>,
     ) -> Result<Vec<bool>, Fault> {
-        let own = expect_input(Role::Evaluator, owner, len, bits)?;
+        expect_input(Role::Evaluator, owner, len, bits)?;
         if owner == Role::Evaluator {
-            return Ok(own.to_vec());
+            return match self.next()? {
+                Event::Own(own) if own.len() == len => Ok(own.to_vec()),
+                _ => Err(not_alike()),
+            };
         }
         let mut values = Vec::with_capacity(len);
         while values.len() < len {

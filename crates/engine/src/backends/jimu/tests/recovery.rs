@@ -58,7 +58,8 @@ impl Rounds<'_> {
     }
 
     fn enter<P: Party>(&self, party: &mut P, owner: Role, round: usize) -> Result<P::Wire, Fault> {
-        let bits = [self.bit(owner, round)];
+        // As a job that draws its inputs: others when it runs again, which must not count.
+        let bits = [self.bit(owner, round) ^ is_in_the_clear()];
         let mut wires = party.input(owner, 1, (owner == self.role).then_some(&bits))?;
         Ok(wires.remove(0))
     }
