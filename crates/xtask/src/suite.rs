@@ -14,9 +14,6 @@ struct Step {
     run: fn(&Path, &mut Counts) -> bool,
 }
 
-/// Runs only if it is named: not every entry of the list has been played yet.
-const ON_DEMAND: &str = "mutants";
-
 const STEPS: &[Step] = &[
     Step { name: "fmt", run: |root, _| cargo(root, &["fmt", "--all", "--check"], &[]) },
     Step { name: "lint", run: |root, _| super::report(&super::lint(root)) },
@@ -31,7 +28,7 @@ const STEPS: &[Step] = &[
         },
     },
     Step { name: "tests", run: tests },
-    Step { name: ON_DEMAND, run: |root, _| super::mutants::run_one(root) },
+    Step { name: "mutants", run: |root, _| super::mutants::run_one(root) },
     Step {
         name: "docs",
         run: |root, _| {
@@ -67,10 +64,7 @@ pub(crate) fn run(root: &Path, only: &[String]) -> bool {
         eprintln!("no step {unknown}; steps: {}", step_names().join(" "));
         return false;
     }
-    let chosen = |name: &str| match only {
-        [] => name != ON_DEMAND,
-        only => only.iter().any(|wanted| wanted == name),
-    };
+    let chosen = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     for step in STEPS.iter().filter(|step| chosen(step.name)) {
         println!("== {}", step.name);
         let start = Instant::now();
