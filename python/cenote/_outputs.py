@@ -58,8 +58,10 @@ class Outputs:
         outputs.watched = watched
         return outputs
 
-    def watch(self, receiver: str, bit: W) -> None:
-        """Adds the overflow bit."""
+    def watch(self, bit: W) -> None:
+        """Adds the overflow bit, for who learns a result: it tells about the data as the results do."""
+        receivers = {slot.receiver for slot in self._slots}
+        receiver = receivers.pop() if len(receivers) == 1 else "both"
         self._slots.append(Slot(OVERFLOW, receiver, Scalar("bool", 1), (), bit))
         self.watched = True
 

@@ -507,7 +507,7 @@ class ProgramFunction:
                 raise self._here(f"{self.__name__}: output {dotted(path)} cannot be used: {w.scope.why_not}")
         if target.watches:
             bit = target.overflow if target.overflow is not None else words.constant([0], 1)
-            outputs.watch(self._to, bit)
+            outputs.watch(bit)
         return outputs
 
     def _cleared(

@@ -283,3 +283,21 @@ def test_long_programs_are_looked_at_where_that_is_wanted():
     for n, overflow in ((100, None), (20_000, True)):
         with pytest.warns(cn.OverflowWarning):
             assert made.run_local(x=1, n=n, backend="plain", overflow=overflow).overflowed is True
+
+
+def test_the_overflow_bit_goes_to_who_learns_the_results():
+    def added(x, y):
+        return x + y
+
+    def receiver(returned, **options):
+        def made(x: cn.Garbler[U8], y: cn.Evaluator[U8]):
+            return (added(x, y), x) if isinstance(returned, tuple) else added(x, y)
+
+        made.__annotations__["return"] = returned
+        return cn.program(checked=True, **options)(made).compile().outputs["overflow"][0]
+
+    assert receiver(U8) == "both"
+    assert receiver(U8, to="garbler") == "garbler"
+    assert receiver(cn.Garbler[U8]) == "garbler"
+    assert receiver(cn.Evaluator[U8]) == "evaluator"
+    assert receiver((cn.Garbler[U8], cn.Evaluator[U8])) == "both"

@@ -188,7 +188,7 @@ fn a_table_is_one_input() {
     assert_eq!(said.json["values"]["spent"], 1.25, "{said:?}");
     for (text, wrong) in [
         ("amount,customer\n1,7\n1,70000\n1,7\n", ":3: column 2 (`customer`): out of range"),
-        ("amount\n1\n1\n1\n", ":1: no column `customer`; the columns are customer, amount"),
+        ("amount\n1\n1\n1\n", ":1: no column `customer`; the program takes customer, amount"),
         ("7,1\n7,1\n7\n", ":3: 1 cells, line 1 has 2"),
         ("7,1\n7,1\n", ": `rows.customer` takes 3 rows, the file has 2"),
     ] {

@@ -160,7 +160,7 @@ impl CsvFile {
             let mut found = (0..cells.len()).filter(|place| cells.get(*place) == Some(name));
             match (found.next(), found.next()) {
                 (Some(place), None) => places.push(place),
-                (None, _) => return refuse(format!("no column `{name}`; the columns are {all}")),
+                (None, _) => return refuse(format!("no column `{name}`; the program takes {all}")),
                 (Some(one), Some(two)) => {
                     let (one, two) = (one + 1, two + 1);
                     return refuse(format!("columns {one} and {two} are both `{name}`; drop one"));
@@ -302,7 +302,7 @@ mod tests {
             ("id\tamount\tpaid\n".to_owned(), "1: tabs between cells"),
             (
                 "id,amount\n7,1\n".to_owned(),
-                "1: no column `paid`; the columns are id, amount, paid",
+                "1: no column `paid`; the program takes id, amount, paid",
             ),
             ("id,amount,paid,id\n7,1,1,7\n".to_owned(), "1: columns 1 and 4 are both `id`"),
             (",id,amount,paid\n0,7,1,1\n".to_owned(), "1: column 1 has no name"),

@@ -54,7 +54,7 @@ pub(crate) fn party(
         return Err(fault.into());
     }
     channel.close();
-    let mut report = Report { kappa: 128, ..Report::default() };
+    let mut report = Report { kappa: cenote_ot::KAPPA, ..Report::default() };
     report.count(&counters);
     Ok(report.finish())
 }
