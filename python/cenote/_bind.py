@@ -23,6 +23,8 @@ def encode(value: Any, of: Any, name: str) -> list[list[int]]:
     """The numbers of each leaf of a type, for the input ``name``."""
     if isinstance(value, Path):
         return _file(value, of, name)
+    if isinstance(value, str) and not isinstance(of, Scalar):
+        raise InputError(f"input `{name}` is {type_name(of)} and given a text; a file is given as pathlib.Path(..)")
     if isinstance(of, ArrayType) and not isinstance(of.item, Scalar):
         return _table(value, of, name)
     if isinstance(of, type) and issubclass(of, Record):

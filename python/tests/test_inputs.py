@@ -336,6 +336,11 @@ def test_csv_files_of_other_shapes(tmp_path):
         matrix([[1, 2], [3, 4]], tmp_path.relative_to(tmp_path) / "no.csv")
 
 
+def test_the_name_of_a_file_is_no_table():
+    with pytest.raises(cn.InputError, match=r"input `rows` is .* given a text; a file is given as pathlib.Path"):
+        spent.simulate(rows="rows.csv", who=1)
+
+
 def test_halves_are_rounded_alike_in_files_and_in_values(tmp_path):
     file = tmp_path / "y.csv"
     for y in ("0.03125", "0.09375", "-0.15625", "0.21875", "3e-05"):
