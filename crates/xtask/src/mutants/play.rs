@@ -43,8 +43,9 @@ enum End {
     Void(&'static str),
 }
 
-/// Chosen along with every test, which neither has: dependencies then have the features that they
-/// have in the whole workspace, and all tests share one build of them with `make test`.
+/// Chosen along with every test in `tests`, which neither has: dependencies then have the features that
+/// they have in the whole workspace, and all tests share one build of them with `make test`. A test of
+/// a library would have these built with every mutant.
 const PROGRAMS: &[&str] = &["-p", "cenote-cli", "-p", "cenote-py"];
 
 /// Plays mutants in a tree, with a build folder of their own.
@@ -93,11 +94,12 @@ impl<'t> Player<'t> {
 
     /// Builds a test. The command that runs it is not cargo's, so that it can be ended.
     fn compile(&self, test: &Test) -> Result<Command, String> {
+        let along = if test.target[2] == "--lib" { &[] } else { self.along };
         let built = Command::new(env!("CARGO"))
             .args(["test", "--quiet", "--locked", "--no-run"])
             .arg("--message-format=json-render-diagnostics")
             .args(&test.target)
-            .args(self.along)
+            .args(along)
             .env("CARGO_TARGET_DIR", &self.build)
             .current_dir(self.tree.path())
             .output()
