@@ -98,14 +98,14 @@ fn play(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
     }
     let tree = Tree::of(root, &copy)?;
     let player = Player::new(&tree, &folder);
-    let limits = limits(&player, &mutants);
+    let mut limits = BTreeMap::new();
     let mut summary = Summary::default();
     for mutant in &mutants {
         let start = Instant::now();
-        let verdict = match limits.get(&mutant.test) {
-            Some(Ok(limit)) => player.play(mutant, *limit),
-            Some(Err(verdict)) => verdict.clone(),
-            None => Verdict::Broken("its test was never run".into()),
+        let limit = limits.entry(&mutant.test).or_insert_with(|| limit(&player, &mutant.test));
+        let verdict = match limit {
+            Ok(limit) => player.play(mutant, *limit),
+            Err(error) => Verdict::Broken(error.clone()),
         };
         match verdict {
             Verdict::Noticed => summary.noticed += 1,
@@ -133,17 +133,8 @@ fn renew(target: &Path, build: &Path) -> io::Result<()> {
     seed::seed(target, build)
 }
 
-/// Runs each test once as it is: it has to pass, and its time says when it hangs.
-fn limits<'m>(
-    player: &Player<'_>,
-    mutants: &'m [Mutant],
-) -> BTreeMap<&'m Test, Result<Duration, Verdict>> {
-    let mut limits = BTreeMap::new();
-    for Mutant { test, .. } in mutants {
-        limits.entry(test).or_insert_with(|| {
-            let limit = player.unchanged(test).map(|time| PATIENCE + SLOWER * time);
-            limit.map_err(|error| Verdict::Broken(format!("without the mutant: {error}")))
-        });
-    }
-    limits
+/// Runs a test once as it is: it has to pass, and its time says when it hangs.
+fn limit(player: &Player<'_>, test: &Test) -> Result<Duration, String> {
+    let time = player.unchanged(test).map_err(|error| format!("without the mutant: {error}"))?;
+    Ok(PATIENCE + SLOWER * time)
 }
