@@ -274,20 +274,21 @@ def test_circuits(tmp_path):
     made = cn.load(tmp_path / "2 bits.txt")
     assert made.name == "_2_bits"
     assert made.simulate(in0=1, in1=1).value == {"out0": 0}
-    (tmp_path / "cut.txt").write_text("1 3\n2 1 1\n1 1\n\n2 1 0 1 2\n")
-    with pytest.raises(cn.CompileError, match=r"cut\.txt:5:"):
-        cn.load(tmp_path / "cut.txt")
-    (tmp_path / "latch.blif").write_text(".model m\n.inputs a\n.outputs b\n.latch a b re c 0\n.end\n")
-    with pytest.raises(cn.CompileError, match=r"from-circuit"):
-        cn.load(tmp_path / "latch.blif")
-    (tmp_path / "wires.v").write_text("module m(input a, output b); assign b = a; endmodule\n")
-    with pytest.raises(cn.CompileError, match=r"Verilog takes yosys to read: .*from-circuit"):
-        cn.load(tmp_path / "wires.v")
-    (tmp_path / "letter.txt").write_text("Dear Sir\n")
-    with pytest.raises(cn.CompileError, match=r"letter\.txt"):
-        cn.load(tmp_path / "letter.txt")
-    (tmp_path / "text.txt").write_bytes(b"cenote 2\nprogram \xff")
-    with pytest.raises(cn.CompileError, match=r"text\.txt: the text is not UTF-8"):
-        cn.load(tmp_path / "text.txt")
     with pytest.raises(FileNotFoundError):
         cn.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    "name, content, error",
+    [
+        ("cut.txt", b"1 3\n2 1 1\n1 1\n\n2 1 0 1 2\n", r"cut\.txt:5:"),
+        ("latch.blif", b".model m\n.inputs a\n.outputs b\n.latch a b re c 0\n.end\n", r"from-circuit"),
+        ("wires.v", b"module m(input a, output b); assign b = a; endmodule\n", r"Verilog takes yosys to read: .*from-circuit"),
+        ("letter.txt", b"Dear Sir\n", r"letter\.txt"),
+        ("text.txt", b"cenote 2\nprogram \xff", r"text\.txt: the text is not UTF-8"),
+    ],
+)
+def test_files_that_are_no_program(tmp_path, name, content, error):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(cn.CompileError, match=error):
+        cn.load(tmp_path / name)

@@ -1,4 +1,6 @@
-//! Intervals for measured frequencies.
+//! Intervals for measured frequencies, and trials side by side.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Whether `hits` of `trials` fits a probability between `low` and `high`: within five standard
 /// deviations and one count, so that a right program fails once in millions of runs.
@@ -22,20 +24,37 @@ pub fn same(a: (u64, u64), b: (u64, u64)) -> bool {
 }
 
 /// Runs `work` on every item on a few threads: most sessions of the tests wait for something.
+///
+/// # Panics
+/// If `work` does, without the items that nobody has begun.
 pub fn in_parallel<T: Sync>(items: &[T], work: impl Fn(usize, &T) + Sync) {
-    let next = std::sync::atomic::AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8.min(items.len()) {
             scope.spawn(|| {
-                while let Some((i, item)) = {
-                    let i = next.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                    items.get(i).map(|item| (i, item))
-                } {
+                let _rest = SkipOnPanic { next: &next, end: items.len() };
+                loop {
+                    let i = next.fetch_add(1, Ordering::SeqCst);
+                    let Some(item) = items.get(i) else { break };
                     work(i, item);
                 }
             });
         }
     });
+}
+
+/// One failure is enough: leaves out the items that nobody has begun.
+struct SkipOnPanic<'a> {
+    next: &'a AtomicUsize,
+    end: usize,
+}
+
+impl Drop for SkipOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.next.fetch_max(self.end, Ordering::SeqCst);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -50,5 +69,19 @@ mod tests {
         assert!(!fits(5, 1000, 0.0, 0.0) && !fits(995, 1000, 1.0, 1.0));
         assert!(same((480, 1000), (520, 1000)) && !same((400, 1000), (600, 1000)));
         assert!(same((0, 10), (0, 20)));
+    }
+
+    #[test]
+    fn nothing_is_begun_after_a_failure() {
+        let begun = AtomicUsize::new(0);
+        let run = std::panic::AssertUnwindSafe(|| {
+            in_parallel(&[(); 1000], |i, ()| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                assert!(i > 0);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            });
+        });
+        assert!(std::panic::catch_unwind(run).is_err());
+        assert!(begun.into_inner() < 1000);
     }
 }

@@ -3,8 +3,6 @@
 //! `cenote 2026 CRATE WHAT vN`, so that nobody else's hash has them and a grep finds them all.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use crate::source;
 
@@ -16,27 +14,22 @@ const DIGESTS: &[&str] =
 /// The testkit's puppets repeat the labels of the protocols that they play.
 const REPEATING: &[&str] = &["testkit", "xtask"];
 
-/// Breaches in the sources under `crates`, their tests aside.
-pub(crate) fn check(root: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    source::collect(&root.join("crates"), &mut files);
-    files.sort();
+/// Breaches in the sources among these [`files`](source::files), their tests aside.
+pub(crate) fn check(files: &[(String, String)]) -> Vec<String> {
     let mut places = BTreeMap::new();
     let mut found = Vec::new();
-    for path in files {
-        let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        let mut parts = shown.split('/').skip(1);
+    for (path, text) in files {
+        let mut parts = path.split('/').skip(1);
         let (krate, folder) = (parts.next().unwrap_or_default(), parts.next());
         if folder != Some("src") || REPEATING.contains(&krate) {
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        for label in labels(source::without_tests(&text)) {
+        for label in labels(source::without_tests(text)) {
             if !is_well_formed(label, krate) {
-                found.push(format!("{shown}: label {label:?}: `cenote 2026 {krate} WHAT vN`"));
+                found.push(format!("{path}: label {label:?}: `cenote 2026 {krate} WHAT vN`"));
             }
-            if let Some(first) = places.insert(label.to_owned(), shown.clone()) {
-                found.push(format!("{shown}: label {label:?} is used in {first} too"));
+            if let Some(first) = places.insert(label, path) {
+                found.push(format!("{path}: label {label:?} is used in {first} too"));
             }
         }
     }

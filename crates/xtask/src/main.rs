@@ -36,8 +36,10 @@ fn main() -> ExitCode {
 /// All breaches of the layer and source rules and in the list of mutants, as printable lines.
 fn lint(root: &Path) -> Vec<String> {
     let mut breaches = edges::check(root);
-    breaches.extend(source::check(root));
-    breaches.extend(labels::check(root));
+    match source::files(root) {
+        Ok(files) => breaches.extend([source::check(&files), labels::check(&files)].concat()),
+        Err(error) => breaches.push(format!("crates: {error}")),
+    }
     breaches.extend(mutants::check(root));
     breaches
 }

@@ -4,6 +4,7 @@
 //! `cargo fmt` for the place of closing braces.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Longest source file, in lines, its test module aside.
@@ -24,20 +25,24 @@ const SEEDED: &[&str] = &["open_seeded", "YaoSession", "WrkSession", "JimuSessio
 const PROGRAMS: &[&str] = &["cli", "xtask"];
 const PRINTS: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 
-/// Breaches in all Rust files under `crates`.
-pub(crate) fn check(root: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    collect(&root.join("crates"), &mut files);
-    files.sort();
-    let mut found = Vec::new();
-    for path in files {
+/// Breaches in the Rust files of [`files`].
+pub(crate) fn check(files: &[(String, String)]) -> Vec<String> {
+    files.iter().flat_map(|(path, text)| check_file(path, text)).collect()
+}
+
+/// All Rust files under `crates`, by their paths in the repository.
+///
+/// # Errors
+/// What cannot be read.
+pub(crate) fn files(root: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut paths = Vec::new();
+    collect(&root.join("crates"), &mut paths);
+    paths.sort();
+    let named = |path: PathBuf| {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        match fs::read_to_string(&path) {
-            Ok(text) => found.extend(check_file(&shown, &text)),
-            Err(error) => found.push(format!("{shown}: {error}")),
-        }
-    }
-    found
+        fs::read_to_string(&path).map(|text| (shown, text))
+    };
+    paths.into_iter().map(named).collect()
 }
 
 /// Rust files at or below `path`.

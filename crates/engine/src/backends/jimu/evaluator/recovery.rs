@@ -8,8 +8,8 @@
 //!
 //! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
 //! inputs of both sides, the garbler's as they were received; and once the replay runs, each reveal, at
-//! which the garbled run waits for its values. So a replay is never further than the next reveal, and a job that does
-//! not run alike twice is found out instead of waited for.
+//! which the garbled run waits for its values. So a replay is never further than the next reveal, and
+//! a job that does not run alike twice is found out instead of waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,11 +116,10 @@ impl Recovery {
         // A replay that has ended gives no answer.
         let _ = self.log.send(Event::Reveal);
         loop {
-            // A session that was cancelled ends.
-            channel.flush()?;
             match answers.recv_timeout(LOOK) {
                 Ok(values) if values.len() == wires => return Ok(Some(values)),
-                Err(RecvTimeoutError::Timeout) => {}
+                // A session that was cancelled ends.
+                Err(RecvTimeoutError::Timeout) => channel.flush()?,
                 // The garbled values may be wrong: better none.
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(not_alike()),
             }
