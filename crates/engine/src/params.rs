@@ -38,11 +38,7 @@ impl Rho {
     /// Base-2 logarithm of the error bound.
     #[must_use]
     pub const fn epsilon_log2(self) -> f64 {
-        match self {
-            Rho::Bits40 => -40.0,
-            Rho::Bits64 => -64.0,
-            Rho::Bits80 => -80.0,
-        }
+        -(self.bits() as f64)
     }
 }
 
@@ -208,6 +204,15 @@ mod tests {
         assert_eq!(bucket(2_000_000, Rho::Bits64), Ok(4));
         assert!(matches!(bucket(39, Rho::Bits40), Err(Fault::Policy(_))));
         assert!(matches!(bucket(MAX_POOL + 1, Rho::Bits40), Err(Fault::Policy(_))));
+    }
+
+    #[test]
+    fn a_session_keeps_the_bound_that_its_owner_chose() {
+        for (rho, log2) in [(Rho::Bits40, -40.0), (Rho::Bits64, -64.0), (Rho::Bits80, -80.0)] {
+            for choice in [PoolChoice::Kept(480_000), PoolChoice::OneShot(1000)] {
+                assert_eq!(WrkParams::derive(choice, rho).map(|p| p.epsilon_log2), Ok(log2));
+            }
+        }
     }
 
     #[test]
