@@ -1,11 +1,16 @@
 //! A proof that the checks ran opens outputs of the state it was made in, and of no other.
 
 use std::marker::PhantomData;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use cenote_circuit::Gates;
 use cenote_engine::{Fault, Party, Receivers, Role, Wire};
 use cenote_prim::{Prg, SessionId};
 use cenote_testkit::run_pair;
+
+/// Time that the peer has to hear of a fault.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether a type is [`Clone`]: the inherent constant shadows that of the trait.
 struct IsClone<T>(PhantomData<T>);
@@ -104,7 +109,7 @@ macro_rules! proofs {
                 Ok::<_, Fault>(proof)
             };
             let (garbler, evaluator) = run_pair(make);
-            let proofs = std::sync::Mutex::new([garbler.ok(), evaluator.ok()]);
+            let proofs = Mutex::new([garbler.ok(), evaluator.ok()]);
             let run = |channel, role| {
                 let proof = proofs.lock().expect("no panic")[role as usize].take();
                 let mut session = open(channel, 7, role, 1)?;
@@ -119,13 +124,25 @@ macro_rules! proofs {
         }
 
         #[test]
-        fn a_foreign_wire_ends_the_session() {
+        fn nothing_follows_a_fault_and_the_peer_hears_of_it_at_once() {
+            let (heard, hears) = mpsc::channel();
+            let hears = Mutex::new(hears);
             let run = |channel, role| {
                 let mut session = open(channel, 5, role, 1)?;
                 let foreign = member(&mut session).constant(true)?;
                 let mut party = member(&mut session);
+                if role == Role::Evaluator {
+                    let ended = party.input(Role::Garbler, 1, None).map(drop);
+                    heard.send(ended).expect("the garbler waits");
+                    return party.check().map(drop);
+                }
                 let own = party.constant(true)?;
                 assert!(matches!(party.and(&own, &foreign), Err(Fault::Misuse(_))));
+                // A gate needs no channel until its chunk is full.
+                assert!(matches!(party.and(&own, &own), Err(Fault::Misuse(_))));
+                // The session is still there, with whoever goes on after a fault.
+                let ended = hears.lock().expect("no panic").recv_timeout(PATIENCE);
+                assert_eq!(ended, Ok(Err(Fault::PeerAborted)));
                 party.check().map(drop)
             };
             let (garbler, evaluator) = run_pair(run);
