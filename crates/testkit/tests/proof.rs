@@ -89,7 +89,11 @@ macro_rules! proofs {
         fn a_proof_is_used_in_the_request_it_was_made_in() {
             let run = |channel, role| {
                 let mut session = open(channel, 4, role, 1)?;
-                let proof = member(&mut session).check()?;
+                let proof = {
+                    let mut party = member(&mut session);
+                    let _as_many_gates = party.constant(true)?;
+                    party.check()?
+                };
                 let mut party = member(&mut session);
                 let bit = party.constant(true)?;
                 let _checked_again = party.check()?;
