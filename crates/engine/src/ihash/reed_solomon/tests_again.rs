@@ -71,6 +71,9 @@ fn what_is_malformed_or_was_never_hashed_is_refused() {
         assert_eq!(again(&all[..63], 1, &corrections), format);
         corrections.chunks_exact_mut(LANES).for_each(|plane| plane[3..].fill(0));
         assert_eq!(again(&[61], 3, &corrections), Ok(()));
+        corrections[3] = 1;
+        assert_eq!(again(&[61], 3, &corrections), format);
+        corrections[3] = 0;
         for start in [62, 64, u64::MAX - 1, u64::MAX] {
             assert_eq!(again(&[0, start], 3, &corrections), format);
         }

@@ -50,6 +50,11 @@ impl Cores {
 
     /// Whether each checked core alone passes, on fresh inputs.
     fn passes(&self, d: &mut Dealer) -> Vec<bool> {
+        self.passes_with(d, |_, _| ())
+    }
+
+    /// The same with what `forge` makes of the openings of each.
+    fn passes_with(&self, d: &mut Dealer, forge: impl Fn(&Dealer, &mut [Message])) -> Vec<bool> {
         let wires = self.shape.wires();
         (0..self.numbers.len())
             .map(|k| {
@@ -57,6 +62,7 @@ impl Cores {
                 let mut opened = Vec::new();
                 let own = &self.wires[k * wires..][..wires];
                 open_for_check(self.shape, &d.offset, own, &inputs, &mut opened);
+                forge(d, &mut opened);
                 let checked = Checked {
                     numbers: &self.numbers[k..=k],
                     tables: &self.tables[k * self.shape.table_blocks()..]
@@ -335,6 +341,21 @@ fn faults_are_detected_as_often_as_the_bound_says() {
     let quarter = passing(8, runs, &[1], &[1, 6]) as f64;
     assert!((quarter - runs as f64 / 4.0).abs() < slack);
     assert_eq!(passing(1, runs, &[2], &[0]), 0);
+}
+
+/// A gate with the opposite function, whose table gives the label that is opened for its output.
+#[test]
+fn an_opening_is_of_the_wire_that_was_hashed() {
+    let mut d = Dealer::new(Rho::Bits40, 15);
+    for width in [1, 8] {
+        let shape = Shape::new(width);
+        let mut cores = Cores::new(&mut d, shape, 20);
+        let turned = |d: &Dealer, opened: &mut [Message]| opened[shape.o(0)].label ^= d.offset;
+        for core in 0..20 {
+            cores.lane(core, 0)[2] ^= d.offset;
+        }
+        assert_eq!(cores.passes_with(&mut d, turned), [false; 20]);
+    }
 }
 
 #[test]
