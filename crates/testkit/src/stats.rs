@@ -75,13 +75,13 @@ mod tests {
     fn nothing_is_begun_after_a_failure() {
         let begun = AtomicUsize::new(0);
         let run = std::panic::AssertUnwindSafe(|| {
-            in_parallel(&[(); 1000], |i, ()| {
+            in_parallel(&[(); 4000], |i, ()| {
                 begun.fetch_add(1, Ordering::SeqCst);
                 assert!(i > 0);
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                std::thread::sleep(std::time::Duration::from_millis(20));
             });
         });
         assert!(std::panic::catch_unwind(run).is_err());
-        assert!(begun.into_inner() < 1000);
+        assert!(begun.into_inner() < 4000);
     }
 }
