@@ -14,21 +14,29 @@ pub(super) fn value_log2(pool: u64, bucket: u32, pass: f64, most: u64) -> f64 {
         .map(|bad| draw_log2(pool, bucket, bad).into_iter().map(f64::exp2).collect())
         .collect();
     let mut worth = vec![0.0f64; most as usize + 1];
-    // Each round multiplies the distance to the fixed point by `pass` at most: a new attempt costs
-    // that much at least.
-    let rounds = (1e-9f64.ln() / pass.ln()).ceil().clamp(400.0, 1e5) as usize;
-    for _ in 0..rounds {
+    for _ in 0..rounds(pass) {
         let before = worth[0];
         for k in (0..worth.len()).rev() {
             let topped_up = worth.get(k + 1).map_or(0.0, |w| w * pass);
             let drawn = if k == 0 { 0.0 } else { worth_of_draw(&draws[k - 1], &worth[..k]) };
             worth[k] = worth[k].max(topped_up).max(drawn);
         }
-        if before > 0.0 && worth[0] <= before * (1.0 + 1e-12) {
+        if is_settled(before, worth[0]) {
             break;
         }
     }
     worth[0].log2()
+}
+
+/// Rounds that are always enough: each multiplies the distance to the fixed point by `pass` at most, as
+/// a new attempt costs that much at least.
+fn rounds(pass: f64) -> usize {
+    (1e-9f64.ln() / pass.ln()).ceil().clamp(400.0, 1e5) as usize
+}
+
+/// Whether another round would change nothing that is shown.
+fn is_settled(before: f64, after: f64) -> bool {
+    before > 0.0 && after <= before * (1.0 + 1e-12)
 }
 
 /// Chance to win from a draw that takes at least one bad item, given what fewer bad items (`below`)

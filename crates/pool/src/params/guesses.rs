@@ -157,6 +157,25 @@ mod tests {
         }
     }
 
+    /// By hand, for items of which half are checked: each bad one halves the chance.
+    #[test]
+    fn decoys_are_counted_by_pairs_that_are_drawn_close_together() {
+        let decoys = |pool: u64, needed: u32| {
+            let (epsilon_log2, check_rate) = (-40.0, 0.5);
+            let (gates_per_and, error_log2) = (8.0, epsilon_log2);
+            let bucket = 4;
+            let params =
+                PoolParams { pool, epsilon_log2, bucket, check_rate, gates_per_and, error_log2 };
+            jimu_decoys_log2(&params, 1.0, 8, needed).expect("in range")
+        };
+        // 32 of 2^20 items are drawn within 8 buckets: 2^-15. Three items make three pairs, C(3, 2).
+        assert!((decoys(1 << 20, 2) - (3f64.log2() - 3.0 - 15.0)).abs() < 1e-9);
+        // Five items make ten triples, C(5, 3), of which two members are drawn close to the first.
+        assert!((decoys(1 << 20, 3) - (10f64.log2() - 5.0 - 30.0)).abs() < 1e-9);
+        // In a small pool all are drawn close together, and two items serve one wrong offset.
+        assert!((decoys(16, 2) + 2.0).abs() < 1e-9);
+    }
+
     /// The figures of docs/protocols/jimu.md, for all sizes that sessions take.
     #[test]
     fn bad_items_seldom_meet_whatever_the_size() {

@@ -32,7 +32,7 @@ pub fn jimu(pool: u64, epsilon_log2: f64, detection: f64) -> Result<PoolParams, 
     let mut least = f64::INFINITY;
     for bucket in MIN_BUCKET..=MAX_BUCKET {
         // Step 5: a larger bucket costs more than the best so far even with no check at all.
-        if u64::from(bucket) > pool || least < f64::from(bucket) {
+        if least < f64::from(bucket) {
             break;
         }
         if let Some(pair) = with_bucket(pool, bucket, epsilon_log2, detection) {
@@ -96,18 +96,14 @@ fn with_bucket(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Opt
     if u64::from(bucket) > pool {
         return None;
     }
-    let (rate, error_log2) = smallest_rate(pool, bucket, epsilon_log2, detection)?;
-    Some(PoolParams {
-        pool,
-        epsilon_log2,
-        bucket,
-        check_rate: rate,
-        gates_per_and: f64::from(bucket) / (1.0 - rate),
-        error_log2,
-    })
+    let check_rate = smallest_rate(pool, bucket, epsilon_log2, detection)?;
+    let gates_per_and = f64::from(bucket) / (1.0 - check_rate);
+    // The smallest rate gives the whole bound away.
+    let error_log2 = epsilon_log2;
+    Some(PoolParams { pool, epsilon_log2, bucket, check_rate, gates_per_and, error_log2 })
 }
 
-/// Smallest check rate below 1 that keeps the bound, and the bound reached with it.
+/// Smallest check rate below 1 that keeps the bound.
 ///
 /// For one `b` the condition solves to `r_c >= (1 - (epsilon / P_b)^(1/b)) / r_d`, so the smallest
 /// rate is the largest right-hand side: no bisection. All `b` from some point on ask for at most
@@ -115,29 +111,23 @@ fn with_bucket(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Opt
 /// cannot matter (the paper's `b_0` and its halving of `r_0`, in one step). Should this take more
 /// than 2^18 bad items, that right-hand side itself is returned, which is sound and at most a few
 /// parts in ten thousand too large.
-fn smallest_rate(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Option<(f64, f64)> {
+fn smallest_rate(pool: u64, bucket: u32, epsilon_log2: f64, detection: f64) -> Option<f64> {
     let needed = |odds_log2: f64, bad: u64| {
         -((epsilon_log2 - odds_log2) / bad as f64 * LN_2).exp_m1() / detection
     };
-    let (mut rate, mut worst) = (0.0f64, (u64::from(bucket), 0.0f64));
+    let mut rate = 0.0f64;
     for (bad, odds) in LifetimeOdds::new(pool, bucket) {
-        let here = needed(odds, bad);
-        if here > rate {
-            (rate, worst) = (here, (bad, odds));
-        }
+        rate = rate.max(needed(odds, bad));
         let rest = needed(0.0, bad);
         if rate >= 1.0 || rest <= rate {
             break;
         }
         if bad >= MAX_BAD_ITEMS {
-            (rate, worst) = (rest, (bad, 0.0));
+            rate = rest;
             break;
         }
     }
-    let (bad, odds) = worst;
-    // Rounding must not lift the error above epsilon by a last digit.
-    let error_log2 = (odds + bad as f64 * (-rate * detection).ln_1p() / LN_2).min(epsilon_log2);
-    (rate < 1.0).then_some((rate, error_log2))
+    (rate < 1.0).then_some(rate)
 }
 
 #[cfg(test)]
@@ -242,6 +232,20 @@ mod tests {
             }
         }
         assert!(jimu(41, EPSILON, 0.5).is_err() && jimu(42, EPSILON, 0.5).is_ok());
+        // Of three in four that are found out, a quarter passes.
+        let Err(ParamsError::PoolTooSmall { minimum, .. }) = jimu(2, -40.0, 0.75) else {
+            panic!("a pool of two items")
+        };
+        assert_eq!(minimum, 21);
+    }
+
+    #[test]
+    fn a_bucket_may_take_the_whole_pool_and_no_more() {
+        // The one draw takes all three, of which a cheater makes all bad: half of them are checked at 2^-3.
+        let whole = jimu_with_bucket(3, 3, -3.0, 1.0).expect("reachable");
+        assert!((whole.check_rate - 0.5).abs() < 1e-12, "{whole:?}");
+        let beyond = jimu_with_bucket(2, 3, -1.0, 1.0);
+        assert!(matches!(beyond, Err(ParamsError::BucketTooSmall { bucket: 3, .. })));
     }
 
     #[test]

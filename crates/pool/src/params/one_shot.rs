@@ -90,6 +90,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_batch_has_more_items_than_can_be_counted() {
+        let sizes = (-120..-60).map(|log2| one_shot_minimum_batch(3, f64::from(log2)));
+        let counted = |size: &Result<u64, _>| size.as_ref().is_ok_and(|n| *n > 1 << 46);
+        assert!(
+            sizes.clone().any(|size| counted(&size)) && sizes.clone().any(|size| size.is_err())
+        );
+        assert!(sizes.flatten().all(|batch| batch <= MAX_ITEMS / 3));
+    }
+
+    #[test]
     fn published_batches_are_thresholds_of_this_bound() {
         // POOL table 6, "minimal circuit size", quoted there from WRK.
         let rows = [(280_000, 3, -40.04), (3_100, 4, -40.08), (320, 5, -40.00)];
