@@ -398,6 +398,33 @@ mod tests {
     }
 
     #[test]
+    fn hellos_reach_their_limits_and_go_no_further() {
+        let ends = |fields: Vec<(String, Vec<u8>)>| {
+            let (kind, role, nonce) = ("job".into(), Role::Garbler, [0; 32]);
+            let bytes = encode_hello(&Hello { kind, role, nonce, fields })?;
+            decode_hello(&bytes).map(|hello| (hello.fields.len(), bytes.len()))
+        };
+        let refused = |what: &str| Err(Fault::Misuse(format!("handshake: {what}")));
+        let list = |count: usize| (0..count).map(|i| (i.to_string(), Vec::new())).collect();
+        assert!(ends(list(64)).is_ok_and(|(fields, _)| fields == 64));
+        assert_eq!(ends(list(65)), refused("too many fields"));
+        let one = |name: usize, value: usize| vec![("n".repeat(name), vec![0; value])];
+        assert!(ends(one(64, 1024)).is_ok());
+        assert_eq!(ends(one(65, 0)), refused("bad name"));
+        assert_eq!(ends(one(1, 1025)), refused("value too long"));
+        let whole = |last: usize| {
+            let full = (10..41).map(|i| (i.to_string(), vec![0; 1024]));
+            full.chain([("last".into(), vec![0; last])]).collect::<Vec<_>>()
+        };
+        let (_, least) = ends(whole(0)).expect("fits");
+        assert_eq!(ends(whole(MAX_HELLO - least)), Ok((32, MAX_HELLO)));
+        assert_eq!(ends(whole(MAX_HELLO - least + 1)), refused("hello too long"));
+        // A length that comes round: the name would be read as `a`, and what follows as a value.
+        let round = vec![(format!("a\0\x01{}", "x".repeat(254)), Vec::new())];
+        assert_eq!(ends(round), refused("a name, a value or the list is too long"));
+    }
+
+    #[test]
     fn the_session_id_depends_on_the_binding_itself() {
         // The hellos say no more than what the peer wants to be heard.
         let ids = [None, Some([0; 32]), Some([1; 32])].map(|it| session_id([b"a", b"b"], it));
