@@ -57,4 +57,5 @@ mutants: ## take each security check away in a copy, one at a time: a test must 
 	$(CARGO) --locked xtask mutants $(MUTANTS)
 
 arithmetic: ## change every operator of parameters, fields and codecs, one at a time: a test must fail; needs cargo-mutants
-	$(CARGO) mutants --output target/arithmetic
+	$(CARGO) mutants --package cenote-pool --package cenote-prim --output target/arithmetic
+	$(CARGO) mutants --package cenote-net --output target/arithmetic/net -- --lib --test handshake

@@ -410,7 +410,9 @@ mod tests {
         assert_eq!(ends(list(65)), refused("too many fields"));
         let one = |name: usize, value: usize| vec![("n".repeat(name), vec![0; value])];
         assert!(ends(one(64, 1024)).is_ok());
-        assert_eq!(ends(one(65, 0)), refused("bad name"));
+        for name in ["n".repeat(65), String::new(), "new\nline".into(), "café".into()] {
+            assert_eq!(ends(vec![(name, Vec::new())]), refused("bad name"));
+        }
         assert_eq!(ends(one(1, 1025)), refused("value too long"));
         let whole = |last: usize| {
             let full = (10..41).map(|i| (i.to_string(), vec![0; 1024]));
