@@ -18,13 +18,13 @@ use cenote_circuit::optimise::{self, OptimiseError, Options};
 use cenote_circuit::{
     Circuit, Clear, Owner, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
 };
-use cenote_engine::backends::jimu::{decode_perms, encode_perms};
-use cenote_engine::cost::Limits;
-use cenote_engine::ihash::{
+use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Tag as HashTag, Watch, decode, encode,
     encoded_len,
 };
-use cenote_engine::protocols::opening::{Openings, message_len};
+use cenote_engine::backends::jimu::{decode_perms, encode_perms};
+use cenote_engine::backends::wrk::opening::{Openings, message_len};
+use cenote_engine::cost::Limits;
 use cenote_net::{
     Channel, Fate, Fault, HEADER_LEN, Handshake, Identity, Listener, MAX_FRAME, PeerCertificate,
     Role, Tag, decode_frame_header, decode_hello, encode_hello, mem_pair, tcp_accept, tcp_listen,

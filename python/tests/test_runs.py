@@ -20,7 +20,7 @@ from cenote import _errors, _native, _run
 
 HERE = Path(__file__).parent
 #: The version of the figures of a machine, see crates/engine/src/cost/machine.rs.
-MACHINE = 3
+MACHINE = 4
 
 
 @cn.program
@@ -196,7 +196,7 @@ def test_prices_are_those_of_the_measured_machine(tmp_path, monkeypatch):
 
     speed = {"setup_s": 1.0, "made_s": 0.0, "evaluated_s": 0.0, "batch_s": 0.0, "linear_s": 0.0, "linear_batch_s": 0.0, "call_s": 0.0}
     speed |= {"moved_s": 0.0, "wide_s": 0.0, "statement_s": 0.0, "pool_s": 0.0, "input_s": [0.0, 0.0]}
-    figures = {"version": MACHINE, **dict.fromkeys(("plain", "yao", "wrk", "jimu"), speed), "counted_s": 0.0, "process_bytes": 0}
+    figures = {"version": MACHINE, "speeds": dict.fromkeys(("plain", "yao", "wrk", "jimu"), speed), "counted_s": 0.0, "process_bytes": 0}
     kept = tmp_path / "cache" / "cenote" / "machine.json"
     kept.parent.mkdir(parents=True)
     kept.write_text(json.dumps(figures))
@@ -204,7 +204,7 @@ def test_prices_are_those_of_the_measured_machine(tmp_path, monkeypatch):
     assert (measured["machine"], measured["seconds"]) == (str(kept), 1.0)
     assert {k: measured[k] for k in ("garbler_bytes_sent", "rounds")} == {k: typical[k] for k in ("garbler_bytes_sent", "rounds")}
 
-    figures["wrk"] = {**speed, "setup_s": 7.0}
+    figures["speeds"]["wrk"] = {**speed, "setup_s": 7.0}
     other = tmp_path / "other.json"
     other.write_text(json.dumps(figures))
     assert made.price("wrk", machine=other)["seconds"] == 7.0

@@ -53,15 +53,11 @@ impl PeerIs {
     }
 }
 
-/// The promise of one backend with its parameters.
+/// What a backend promises under its parameters.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Claims {
-    /// Name of the backend.
-    pub backend: &'static str,
+pub struct Promise {
     /// What the peer may do.
     pub adversary: Adversary,
-    /// How the peer is known.
-    pub peer: PeerIs,
     /// Computational security in bits; 0 where nothing is hidden.
     pub kappa: u32,
     /// Base-2 logarithm of the probability, over the whole life of the session and its pool, that a
@@ -79,6 +75,17 @@ pub struct Claims {
     pub constant_time: bool,
     /// Whether somebody outside the project has audited it.
     pub audited: bool,
+}
+
+/// What a session promises, and what it has found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claims {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// How the peer is known.
+    pub peer: PeerIs,
+    /// The promise of the backend.
+    pub promise: Promise,
     /// Proof, for this side's owner, that the peer has cheated in this session; the peer does not know
     /// that it was found out.
     pub evidence: Option<Evidence>,

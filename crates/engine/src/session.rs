@@ -1,55 +1,14 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
-use std::str::FromStr;
-
 use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::Occupancy;
 use cenote_prim::{Prg, SessionId, wipe_stack};
 
-use crate::backends::jimu::{self, JimuParams, JimuSwitches};
-use crate::backends::{plain, wrk, yao};
+use crate::backends::jimu::JimuSwitches;
+use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, PeerIs};
-use crate::params::{PoolChoice, Rho, WrkParams};
+use crate::params::{PoolChoice, Rho};
 use crate::party::Party;
-
-/// The protocol a session speaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backend {
-    /// Clear evaluation.
-    Plain,
-    /// Half-gates garbled circuits, semi-honest.
-    Yao,
-    /// Authenticated garbling on a pool, malicious.
-    Wrk,
-    /// LEGO with interactive hashes on a pool, malicious.
-    Jimu,
-}
-
-impl Backend {
-    /// All backends.
-    pub const ALL: [Backend; 4] = [Backend::Plain, Backend::Yao, Backend::Wrk, Backend::Jimu];
-
-    /// The name in commands, handshakes and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Backend::Plain => "plain",
-            Backend::Yao => "yao",
-            Backend::Wrk => "wrk",
-            Backend::Jimu => "jimu",
-        }
-    }
-}
-
-impl FromStr for Backend {
-    type Err = Fault;
-
-    fn from_str(name: &str) -> Result<Backend, Fault> {
-        Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
-            Fault::Misuse(format!("there is no backend `{name}`; use plain, yao, wrk or jimu"))
-        })
-    }
-}
 
 /// What both owners agree on before a session opens.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -95,8 +54,8 @@ pub struct Outcome<T> {
 
 /// One party's end of a session with a peer: serves jobs one after the other. A fault ends it.
 pub struct Session {
-    /// Boxed, so that a session that moves leaves no copy of its keys behind.
-    inner: Inner,
+    backend: Backend,
+    opened: Opened,
     role: Role,
     prg: Box<Prg>,
     id: [u8; 32],
@@ -108,13 +67,6 @@ impl Drop for Session {
     fn drop(&mut self) {
         wipe_stack();
     }
-}
-
-enum Inner {
-    Plain(Box<plain::PlainSession>),
-    Yao(Box<yao::YaoSession>),
-    Wrk(Box<wrk::WrkSession>),
-    Jimu(Box<jimu::JimuSession>),
 }
 
 impl Session {
@@ -154,25 +106,10 @@ impl Session {
         let agreed = agree_on_session(&mut channel, role, config, &mut prg)
             .inspect_err(|_| channel.abort())?;
         let (id, peer) = (agreed.session_id, PeerIs::of(&channel));
-        let session = SessionId(id);
-        let inner = match config.backend {
-            Backend::Plain => Inner::Plain(Box::new(plain::PlainSession::open(channel, role))),
-            Backend::Yao => {
-                Inner::Yao(Box::new(yao::YaoSession::open(channel, session, role, prg.fork())?))
-            }
-            Backend::Wrk => {
-                let params = WrkParams::derive(config.pool, config.rho)?;
-                let open = wrk::WrkSession::open(channel, session, role, params, prg.fork())?;
-                Inner::Wrk(Box::new(open))
-            }
-            Backend::Jimu => {
-                let params = JimuParams::derive(config.pool, config.rho, config.jimu)?;
-                let open = jimu::JimuSession::open(channel, session, role, params, prg.fork())?;
-                Inner::Jimu(Box::new(open))
-            }
-        };
+        let backend = config.backend;
+        let opened = backend.open(channel, SessionId(id), role, config, prg.fork())?;
         let prg = Box::new(prg);
-        let mut session = Session { inner, role, prg, id, peer, failed: false };
+        let mut session = Session { backend, opened, role, prg, id, peer, failed: false };
         session.guarded(|_| Ok(()))?;
         Ok(session)
     }
@@ -182,43 +119,7 @@ impl Session {
     /// # Errors
     /// Faults of the channel and of the checks; the session is over then.
     pub fn fill(&mut self) -> Result<(), Fault> {
-        self.guarded(|session| match &mut session.inner {
-            Inner::Wrk(wrk) => wrk.fill(),
-            Inner::Jimu(jimu) => jimu.fill(),
-            Inner::Plain(_) | Inner::Yao(_) => Ok(()),
-        })
-    }
-
-    /// Fills one pool of `jimu` alone: of cores of `width`, where 1 is a single AND.
-    ///
-    /// # Errors
-    /// `Misuse` when there is no such pool; as [`Session::fill`].
-    pub fn fill_pool(&mut self, width: usize) -> Result<(), Fault> {
-        self.guarded(|session| session.jimu()?.fill_width(width))
-    }
-
-    /// Makes, checks and throws away a batch of cores of `jimu`, for measurements: see
-    /// [`jimu::JimuSession::rehearse`].
-    ///
-    /// # Errors
-    /// As [`Session::fill_pool`].
-    pub fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault> {
-        self.guarded(|session| session.jimu()?.rehearse(width, items))
-    }
-
-    /// Bytes that this side keeps for the items of one pool of `jimu`.
-    ///
-    /// # Errors
-    /// `Misuse` when there is no such pool.
-    pub fn stored_bytes(&mut self, width: usize) -> Result<usize, Fault> {
-        self.jimu()?.stored_bytes(width)
-    }
-
-    fn jimu(&mut self) -> Result<&mut jimu::JimuSession, Fault> {
-        match &mut self.inner {
-            Inner::Jimu(jimu) => Ok(jimu),
-            _ => Err(Fault::Misuse("this backend has no pools of cores".into())),
-        }
+        self.guarded(|session| session.opened.live_mut().fill())
     }
 
     /// Makes sure that `triples` ready triples, or buckets of ANDs, are in stock, for a backend that
@@ -227,10 +128,20 @@ impl Session {
     /// # Errors
     /// As [`Session::fill`].
     pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
-        self.guarded(|session| match &mut session.inner {
-            Inner::Wrk(wrk) => wrk.stock(triples),
-            Inner::Jimu(jimu) => jimu.stock(triples),
-            Inner::Plain(_) | Inner::Yao(_) => Ok(()),
+        self.guarded(|session| session.opened.live_mut().stock(triples))
+    }
+
+    /// One step on the pools of garbled cores, for benchmarks.
+    ///
+    /// # Errors
+    /// `Misuse` when the backend has none; those of the step. The session is over then.
+    pub fn measure<T>(
+        &mut self,
+        step: impl FnOnce(&mut dyn MeasuredCores) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.guarded(|session| match session.opened.live_mut().cores() {
+            Some(cores) => step(cores),
+            None => Err(Fault::Misuse("this backend has no pools of cores".into())),
         })
     }
 
@@ -244,12 +155,7 @@ impl Session {
             let before = session.counters();
             session.channel().set_phase(Phase::Online);
             let agreed = session.agree_on_job(job)?;
-            let output = match &mut session.inner {
-                Inner::Plain(plain) => run_and_check(&mut plain.party(), job),
-                Inner::Yao(yao) => run_and_check(&mut yao.party(), job),
-                Inner::Wrk(wrk) => run_and_check(&mut wrk.party(), job),
-                Inner::Jimu(jimu) => jimu.run(job),
-            }?;
+            let output = session.opened.run(job)?;
             let cost = session.counters().since(&before);
             Ok(Outcome { output, cost, job_id: agreed.session_id })
         })
@@ -275,33 +181,20 @@ impl Session {
     /// What the session promises.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        let claims = match &self.inner {
-            Inner::Plain(_) => plain::claims(),
-            Inner::Yao(_) => yao::claims(),
-            Inner::Wrk(wrk) => wrk.claims(),
-            Inner::Jimu(jimu) => jimu.claims(),
-        };
-        Claims { peer: self.peer, ..claims }
+        let live = self.opened.live();
+        let (promise, evidence) = (live.promise(), live.evidence());
+        Claims { backend: self.backend.name(), peer: self.peer, promise, evidence }
     }
 
     /// Levels of the pool and its stock, for a backend that has them.
     #[must_use]
     pub fn occupancy(&self) -> Option<Occupancy> {
-        match &self.inner {
-            Inner::Wrk(wrk) => Some(wrk.supply().occupancy()),
-            Inner::Jimu(jimu) => Some(jimu.occupancy()),
-            Inner::Plain(_) | Inner::Yao(_) => None,
-        }
+        self.opened.live().occupancy()
     }
 
     /// The connection: for a service's own messages between jobs, limits and cancellation.
     pub fn channel(&mut self) -> &mut Channel {
-        match &mut self.inner {
-            Inner::Plain(plain) => plain.channel(),
-            Inner::Yao(yao) => yao.channel(),
-            Inner::Wrk(wrk) => wrk.channel(),
-            Inner::Jimu(jimu) => jimu.channel(),
-        }
+        self.opened.live_mut().channel()
     }
 
     /// Ends the session in order.
@@ -342,24 +235,9 @@ pub(crate) fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<
 
 /// What both sides of a session must agree on.
 pub(crate) fn session_handshake(config: &SessionConfig) -> Result<Handshake, Fault> {
-    let mut handshake = Handshake::new("session").field("backend", config.backend.name());
-    match config.backend {
-        Backend::Wrk => {
-            let params = WrkParams::derive(config.pool, config.rho)?;
-            handshake = handshake
-                .field("pool", params.pool.map_or("none".into(), |pool| pool.to_string()))
-                .field("bucket", params.bucket.to_string())
-                .field("batch", params.batch.to_string())
-                .field("epsilon", format!("2^{}", params.epsilon_log2));
-        }
-        Backend::Jimu => {
-            for (name, value) in JimuParams::derive(config.pool, config.rho, config.jimu)?.terms() {
-                handshake = handshake.field(name, value);
-            }
-        }
-        Backend::Plain | Backend::Yao => {}
-    }
-    Ok(handshake)
+    let handshake = Handshake::new("session").field("backend", config.backend.name());
+    let terms = config.backend.terms(config)?;
+    Ok(terms.into_iter().fold(handshake, |all, (name, value)| all.field(name, value)))
 }
 
 fn agree_on_session(

@@ -218,9 +218,9 @@ fn run(
         ("bytes_sent", total.bytes_sent as f64),
         ("bytes_received", total.bytes_received as f64),
         ("rounds", total.rounds as f64),
-        ("kappa", f64::from(claims.kappa)),
+        ("kappa", f64::from(claims.promise.kappa)),
     ];
-    figures.extend(claims.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
-    let words = [("adversary", claims.adversary.name()), ("peer", claims.peer.name())];
+    figures.extend(claims.promise.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
+    let words = [("adversary", claims.promise.adversary.name()), ("peer", claims.peer.name())];
     Ok(Report { outputs: outcome.output, figures, words })
 }

@@ -64,7 +64,7 @@ pub(crate) fn check_limits(
     let module = program.module();
     // Silent on figures that cannot be read: nobody asked for a price.
     let kept = Machine::kept().and_then(|file| Machine::read(&file));
-    let machine = kept.unwrap_or(Machine::TYPICAL);
+    let machine = kept.unwrap_or(Machine::typical());
     let checked = py.detach(|| {
         let limits = limits(changed)?;
         let Asked { config, demand, plan } = Asked::new(&module, backend, pool, rho, muxcore)?;
@@ -139,14 +139,14 @@ fn figures(py: Python<'_>, file: Option<PathBuf>) -> PyResult<(Machine, Option<P
         return Ok((machine, Some(file)));
     }
     let Some(file) = Machine::kept().ok().filter(|file| file.exists()) else {
-        return Ok((Machine::TYPICAL, None));
+        return Ok((Machine::typical(), None));
     };
     match Machine::read(&file) {
         Ok(machine) => Ok((machine, Some(file))),
         Err(what) => {
             let what = format!("{what}; `cenote program calibrate` makes it anew");
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(what)?, 2)?;
-            Ok((Machine::TYPICAL, None))
+            Ok((Machine::typical(), None))
         }
     }
 }

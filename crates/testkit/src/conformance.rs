@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::{Access, Clear, bits_of, value_of};
+use cenote_engine::backends::{jimu, plain, wrk, yao};
+use cenote_engine::parts;
 use cenote_engine::{
     Backend, Fault, Job, Metered, ModuleJob, Party, PoolChoice, Receivers, Role, Session,
-    SessionConfig, tags,
+    SessionConfig,
 };
 use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
 use cenote_program::Module;
@@ -334,37 +336,37 @@ fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
     use cenote_ot::tags as ot;
     let hello = [(Tag::HELLO, Role::Garbler), (Tag::HELLO, Role::Evaluator)];
     let own = match backend {
-        Backend::Plain => vec![(tags::PLAIN_INPUT, Role::Garbler)],
+        Backend::Plain => vec![(plain::PLAIN_INPUT, Role::Garbler)],
         Backend::Yao => vec![
             (ot::BASE_POINTS, Role::Garbler),
             (ot::TREES, Role::Evaluator),
             (ot::CHUNK, Role::Evaluator),
-            (tags::YAO_LABELS, Role::Garbler),
+            (yao::tags::YAO_LABELS, Role::Garbler),
         ],
         Backend::Wrk => vec![
             (ot::BASE_POINTS, Role::Garbler),
             (ot::TREES, Role::Evaluator),
-            (tags::COIN_COMMIT, Role::Garbler),
-            (tags::LEAKY_G, Role::Garbler),
-            (tags::LEAKY_D, Role::Evaluator),
-            (tags::BUCKET_OPEN, Role::Garbler),
-            (tags::INPUT_MASK, Role::Evaluator),
-            (tags::BEAVER_OPEN, Role::Evaluator),
-            (tags::TABLES, Role::Garbler),
-            (tags::REPORT, Role::Evaluator),
+            (parts::tags::COIN_COMMIT, Role::Garbler),
+            (wrk::tags::LEAKY_G, Role::Garbler),
+            (wrk::tags::LEAKY_D, Role::Evaluator),
+            (wrk::tags::BUCKET_OPEN, Role::Garbler),
+            (wrk::tags::INPUT_MASK, Role::Evaluator),
+            (wrk::tags::BEAVER_OPEN, Role::Evaluator),
+            (wrk::tags::TABLES, Role::Garbler),
+            (wrk::tags::REPORT, Role::Evaluator),
         ],
         Backend::Jimu => vec![
             (ot::BASE_POINTS, Role::Garbler),
             (ot::TREES, Role::Evaluator),
             (ot::WATCH_SECRET, Role::Evaluator),
-            (tags::JIMU_OFFSET, Role::Garbler),
-            (tags::JIMU_STRIP, Role::Garbler),
-            (tags::COIN_REPLY, Role::Evaluator),
-            (tags::JIMU_ANSWER, Role::Garbler),
-            (tags::JIMU_INNER, Role::Garbler),
-            (tags::JIMU_SUM, Role::Evaluator),
-            (tags::JIMU_CHOICES, Role::Evaluator),
-            (tags::JIMU_OUTER, Role::Garbler),
+            (jimu::tags::JIMU_OFFSET, Role::Garbler),
+            (jimu::tags::JIMU_STRIP, Role::Garbler),
+            (parts::tags::COIN_REPLY, Role::Evaluator),
+            (jimu::tags::JIMU_ANSWER, Role::Garbler),
+            (jimu::tags::JIMU_INNER, Role::Garbler),
+            (jimu::tags::JIMU_SUM, Role::Evaluator),
+            (jimu::tags::JIMU_CHOICES, Role::Evaluator),
+            (jimu::tags::JIMU_OUTER, Role::Garbler),
         ],
     };
     hello.into_iter().chain(own).collect()

@@ -1,7 +1,7 @@
 //! Authenticated shares from an honest dealer, for simulations without a network.
 
 use cenote_engine::Role;
-use cenote_engine::protocols::share::conventional_delta;
+use cenote_engine::backends::wrk::share::conventional_delta;
 use cenote_prim::{Block, Prg};
 
 /// The dealer and its global keys.

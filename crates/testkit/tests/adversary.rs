@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cenote_engine::backends::wrk::WrkSession;
+use cenote_engine::backends::{Live, Protocol};
+use cenote_engine::backends::{plain, wrk, yao};
 use cenote_engine::{
     Backend, Fault, JimuSwitches, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags,
 };
@@ -141,10 +143,10 @@ fn bytes_that_are_no_frame_of_the_protocol() {
 #[test]
 fn stray_bits_are_refused_where_cheating_is_not_covered() {
     for (backend, tag, from, check) in [
-        (Backend::Plain, tags::PLAIN_INPUT, Role::Garbler, "plain.input.format"),
-        (Backend::Plain, tags::PLAIN_INPUT, Role::Evaluator, "plain.input.format"),
-        (Backend::Yao, tags::YAO_DECODE, Role::Garbler, "yao.format"),
-        (Backend::Yao, tags::YAO_OUTPUT, Role::Evaluator, "yao.format"),
+        (Backend::Plain, plain::PLAIN_INPUT, Role::Garbler, "plain.input.format"),
+        (Backend::Plain, plain::PLAIN_INPUT, Role::Evaluator, "plain.input.format"),
+        (Backend::Yao, yao::tags::YAO_DECODE, Role::Garbler, "yao.format"),
+        (Backend::Yao, yao::tags::YAO_OUTPUT, Role::Evaluator, "yao.format"),
     ] {
         // The last bit of one byte or two, which hold 5 bits or 10.
         let (cheat, patience) = (Deviation::Flip(15), Duration::from_secs(30));
@@ -176,7 +178,7 @@ fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
         assert_eq!(honest, plan.expected(by.peer()), "{setting:?} {by}");
         assert_eq!(seen.outputs, plan.expected(by), "{setting:?} {by}");
         // Chunks that follow one whose report has no answer yet; refills between chunks.
-        let found = (without(&frames, tags::MAC_HASH), with(&frames, tags::LEAKY_G));
+        let found = (without(&frames, wrk::tags::MAC_HASH), with(&frames, wrk::tags::LEAKY_G));
         let wanted = match setting {
             Setting::Small => (0, 0),
             Setting::Long => (2, 0),
@@ -190,7 +192,7 @@ fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
 fn between_chunks(frames: &[RecordedFrame]) -> Vec<&[RecordedFrame]> {
     let requests = frames.split(|frame| frame.tag == Tag::HELLO.id);
     let inner = requests.flat_map(|frames| {
-        let parts: Vec<_> = frames.split(|frame| frame.tag == tags::TABLES.id).collect();
+        let parts: Vec<_> = frames.split(|frame| frame.tag == wrk::tags::TABLES.id).collect();
         let last = parts.len().max(2) - 1;
         parts[1.min(last)..last].to_vec()
     });
@@ -328,7 +330,7 @@ fn every_message_has_a_row() {
         }
     }
     assert_eq!(rows, sent, "(backend, tag, from the garbler): rows, and what sessions send");
-    for tag in tags::ALL.iter().chain(cenote_ot::tags::ALL) {
+    for tag in tags::all().chain(cenote_ot::tags::ALL) {
         let used = FRAMES.iter().any(|row| row.tag == *tag);
         let unused = UNUSED.iter().any(|(other, _)| other == tag);
         assert!(used != unused, "{} has no row, or is called unused and has one", tag.name);

@@ -2,11 +2,12 @@
 //! say, and notice every change of what comes again.
 
 use cenote_circuit::Clear;
+use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::backends::jimu::costs::{self, Item};
 use cenote_engine::{
     Backend, Fault, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session,
-    SessionConfig, tags,
+    SessionConfig,
 };
 use cenote_net::{Channel, Deviation, Direction, RecordedFrame, Tag, mem_pair};
 use cenote_testkit::conformance::ALL_RECEIVERS;
@@ -77,7 +78,7 @@ fn stored(pool: u64, compact: bool, width: usize) -> [usize; 2] {
         session.stock(1)?;
         let muxes = TestProgram(Kind::Muxes);
         run_program(session, &muxes, &muxes.inputs(5), Receivers::Both)?;
-        session.stored_bytes(width)
+        session.measure(|cores| cores.stored_bytes(width))
     });
     [garbler.expect("honest"), evaluator.expect("honest")]
 }
@@ -120,16 +121,17 @@ fn sent_again(pool: u64, refills: usize) -> (JimuParams, Vec<[usize; 2]>) {
     all.expect("honest");
     let frames = recording.frames();
     assert!(frames.iter().all(|frame| {
-        let again = [tags::JIMU_AGAIN.id, tags::JIMU_PATHS.id].contains(&frame.tag);
+        let again = [jimu::tags::JIMU_AGAIN.id, jimu::tags::JIMU_PATHS.id].contains(&frame.tag);
         !again || frame.direction == Direction::Sent
     }));
     let marks = filled.expect("honest");
-    assert!(lengths(&frames[..marks[0]], tags::JIMU_AGAIN).is_empty(), "nothing was drawn");
+    assert!(lengths(&frames[..marks[0]], jimu::tags::JIMU_AGAIN).is_empty(), "nothing was drawn");
     let of_refill = |frames: &[RecordedFrame]| {
         // The first refill makes escrow and inputs as well: the pool of ANDs comes first.
-        let end = frames.iter().position(|frame| frame.tag == tags::JIMU_INNER.id);
+        let end = frames.iter().position(|frame| frame.tag == jimu::tags::JIMU_INNER.id);
         let frames = &frames[..end.expect("solders follow")];
-        [tags::JIMU_AGAIN, tags::JIMU_PATHS].map(|tag| lengths(frames, tag).iter().sum())
+        [jimu::tags::JIMU_AGAIN, jimu::tags::JIMU_PATHS]
+            .map(|tag| lengths(frames, tag).iter().sum())
     };
     let bytes = marks.windows(2).map(|marks| of_refill(&frames[marks[0]..marks[1]])).collect();
     (params, bytes)
@@ -176,15 +178,19 @@ fn every_bit_that_comes_again_is_compared() {
     // The numbers, the corrections and their last lanes, the tables; a few hundred slots are drawn.
     let places = [0, 1, 7, 40, 63, 64 * 70, 64 * 200, 20_000, 100_000, 333_333, 500_000];
     for flip in places.into_iter().chain((0..20).map(|i| 8 * (7 + i * 2750) + i % 8)) {
-        assert_eq!(deviate(400, tags::JIMU_AGAIN, 0, Deviation::Flip(flip)), other, "{flip}");
+        assert_eq!(deviate(400, jimu::tags::JIMU_AGAIN, 0, Deviation::Flip(flip)), other, "{flip}");
     }
     for flip in [0, 255, 256, 5000, 77_777] {
-        assert_eq!(deviate(3000, tags::JIMU_PATHS, 0, Deviation::Flip(flip)), other, "{flip}");
+        assert_eq!(
+            deviate(3000, jimu::tags::JIMU_PATHS, 0, Deviation::Flip(flip)),
+            other,
+            "{flip}"
+        );
     }
     // The second message of either kind.
-    assert_eq!(deviate(6000, tags::JIMU_AGAIN, 1, Deviation::Flip(9)), other);
-    assert_eq!(deviate(20_000, tags::JIMU_PATHS, 1, Deviation::Flip(9)), other);
-    for tag in [tags::JIMU_AGAIN, tags::JIMU_PATHS] {
+    assert_eq!(deviate(6000, jimu::tags::JIMU_AGAIN, 1, Deviation::Flip(9)), other);
+    assert_eq!(deviate(20_000, jimu::tags::JIMU_PATHS, 1, Deviation::Flip(9)), other);
+    for tag in [jimu::tags::JIMU_AGAIN, jimu::tags::JIMU_PATHS] {
         for deviation in [Deviation::Cut(1), Deviation::Drop, Deviation::Double, Deviation::Swap] {
             let end = deviate(3000, tag, 0, deviation.clone());
             assert!(matches!(end, Err(Fault::Misbehaved(_))), "{}: {deviation:?}", tag.name);

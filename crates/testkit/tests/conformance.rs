@@ -13,6 +13,7 @@ mod jimu {
 
     use cenote_circuit::Gates;
     use cenote_engine::backends::jimu::{JimuParty, JimuSession};
+    use cenote_engine::backends::{Live, Protocol};
     use cenote_engine::{Fault, JimuParams, JimuSwitches, Party, PoolChoice, Receivers, Rho, Wire};
     use cenote_prim::SessionId;
     use cenote_testkit::run::prg_of;
@@ -63,6 +64,7 @@ mod wrk {
 
     use cenote_circuit::Gates;
     use cenote_engine::backends::wrk::WrkSession;
+    use cenote_engine::backends::{Live, Protocol};
     use cenote_engine::{Fault, Party, PoolChoice, Receivers, Rho, WrkParams};
     use cenote_prim::SessionId;
     use cenote_testkit::run::prg_of;

@@ -1,9 +1,9 @@
 //! How often cheating is caught: measured frequencies against the formulas.
 
 use cenote_engine::Role;
-use cenote_engine::protocols::bucket;
-use cenote_engine::protocols::leaky_and::{Generator, LeakyAnd};
-use cenote_engine::protocols::share::ShareSlice;
+use cenote_engine::backends::wrk::bucket;
+use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
+use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, Pool, params, shuffle};
 use cenote_prim::{Block, SessionId};
 use cenote_testkit::dealer::{Dealer, Half};

@@ -1,10 +1,10 @@
 //! How often cheating against `jimu` is caught: measured frequencies against the formulas.
 
-use cenote_engine::ihash::{
+use cenote_engine::backends::jimu::garbled_core::{Checked, Shape, check, garble, open_for_check};
+use cenote_engine::backends::jimu::ihash::{
     HashReceiver, HashSender, LANES, Label, Message, ReedSolomonReceiver, ReedSolomonSender, Tag,
     Watch,
 };
-use cenote_engine::protocols::garbled_core::{Checked, Shape, check, garble, open_for_check};
 use cenote_engine::{Fault, Role};
 use cenote_pool::{Draws, Pool, params};
 use cenote_prim::{Block, Prg, SessionId, bits};

@@ -37,14 +37,16 @@ fn a_rehearsal_is_booked_by_phase_and_takes_nothing() {
     let inputs = [vec![true, false, true, true, false, false, true, false, true], vec![true; 8]];
     let right = Clear::eval(&Mux, &inputs);
     let (garbler, evaluator) = sessions(&smallest(Backend::Jimu), 1, |session, role| {
-        assert_eq!(session.stored_bytes(8)?, 0, "nothing is filled");
-        session.fill_pool(8)?;
+        assert_eq!(session.measure(|cores| cores.stored_bytes(8))?, 0, "nothing is filled");
+        session.measure(|cores| cores.fill_pool(8))?;
         let row = 16 * (9 * 8 + 2 * 17 + 1);
         let each = if role == Role::Garbler { 16 } else { 16 + row };
-        assert_eq!((session.stored_bytes(8)?, session.stored_bytes(1)?), (each * POOL, 0));
+        let stored =
+            session.measure(|cores| Ok((cores.stored_bytes(8)?, cores.stored_bytes(1)?)))?;
+        assert_eq!(stored, (each * POOL, 0));
         for items in [POOL, 1, 37] {
             let before = session.counters();
-            session.rehearse(8, items)?;
+            session.measure(|cores| cores.rehearse(8, items))?;
             let cost = session.counters().since(&before);
             let (made, checked) = (cost.phase(Phase::Preprocess), cost.phase(Phase::Online));
             // Three labels a lane; an opening of 64 bytes for each wire of each item, and none spared.
@@ -54,7 +56,7 @@ fn a_rehearsal_is_booked_by_phase_and_takes_nothing() {
         }
         let said = run_program(session, &Mux, &inputs, Receivers::Both)?;
         assert_eq!(said, expected(&right, Receivers::Both, role));
-        assert_eq!(session.stored_bytes(8)?, each * POOL);
+        assert_eq!(session.measure(|cores| cores.stored_bytes(8))?, each * POOL);
         Ok(())
     });
     assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
@@ -69,8 +71,8 @@ fn pools_that_are_not_there_are_misuse() {
         });
         assert_eq!(both, (Ok(()), Ok(())));
     };
-    refused(Backend::Wrk, |session| session.fill_pool(1));
-    refused(Backend::Yao, |session| session.rehearse(1, 1));
-    refused(Backend::Jimu, |session| session.fill_pool(7));
-    refused(Backend::Jimu, |session| session.rehearse(8, POOL + 1));
+    refused(Backend::Wrk, |session| session.measure(|cores| cores.fill_pool(1)));
+    refused(Backend::Yao, |session| session.measure(|cores| cores.rehearse(1, 1)));
+    refused(Backend::Jimu, |session| session.measure(|cores| cores.fill_pool(7)));
+    refused(Backend::Jimu, |session| session.measure(|cores| cores.rehearse(8, POOL + 1)));
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use cenote_circuit::Clear;
+use cenote_engine::backends::{wrk, yao};
+use cenote_engine::parts;
 use cenote_engine::{Backend, PoolChoice, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Recording, Tag};
 use cenote_prim::bits;
@@ -114,7 +116,7 @@ fn count_at(
 }
 
 fn name_of(frame: &RecordedFrame) -> String {
-    let all = tags::ALL.iter().chain(cenote_ot::tags::ALL);
+    let all = tags::all().chain(cenote_ot::tags::ALL);
     let tag = all.clone().find(|tag| tag.id == frame.tag);
     format!("{} {:?}", tag.map_or("?", |tag| tag.name), frame.direction)
 }
@@ -143,11 +145,11 @@ fn combinations(frames: &[RecordedFrame]) -> Vec<(String, Vec<u8>)> {
     };
     let (sent, received) = (Direction::Sent, Direction::Received);
     let pairs = [
-        ((tags::INPUT_BITS, sent), (tags::INPUT_MASK, received)),
-        ((tags::INPUT_BITS, received), (tags::INPUT_MASK, sent)),
-        ((tags::REPORT, received), (tags::OUTPUT_MASK, sent)),
-        ((tags::REPORT, received), (tags::OUTPUT_MASK, received)),
-        ((tags::YAO_DECODE, sent), (tags::YAO_OUTPUT, received)),
+        ((wrk::tags::INPUT_BITS, sent), (wrk::tags::INPUT_MASK, received)),
+        ((wrk::tags::INPUT_BITS, received), (wrk::tags::INPUT_MASK, sent)),
+        ((wrk::tags::REPORT, received), (wrk::tags::OUTPUT_MASK, sent)),
+        ((wrk::tags::REPORT, received), (wrk::tags::OUTPUT_MASK, received)),
+        ((yao::tags::YAO_DECODE, sent), (yao::tags::YAO_OUTPUT, received)),
     ];
     let made = pairs.into_iter().filter_map(|(a, b)| {
         let (x, y) = (first(a.0, a.1)?, first(b.0, b.1)?);
@@ -170,7 +172,7 @@ fn frequencies(backend: Backend, bit: bool, to: Receivers) -> Ones {
             for frame in &frames {
                 // One of each kind, of the kinds that every request has.
                 let kind = (frame.tag, frame.direction);
-                let online = frame.tag >= tags::BEAVER_OPEN.id;
+                let online = frame.tag >= wrk::tags::BEAVER_OPEN.id;
                 let online = online || frame.tag == cenote_ot::tags::CHOICES.id;
                 if online && !seen.contains(&kind) {
                     seen.push(kind);
@@ -224,14 +226,14 @@ fn the_balance_test_finds_inputs_in_the_clear() {
 fn drawn_for_it_alone(frame: &RecordedFrame) -> Vec<&[u8]> {
     let payload = &frame.payload[..];
     let parts = match frame.tag {
-        tag if tag == tags::COIN_COMMIT.id => payload,
-        tag if tag == tags::COIN_REPLY.id => &payload[..16],
+        tag if tag == parts::tags::COIN_COMMIT.id => payload,
+        tag if tag == parts::tags::COIN_REPLY.id => &payload[..16],
         // Without the digest in the middle: the nonce hides coin and digest until then.
-        tag if tag == tags::COIN_OPEN.id => {
+        tag if tag == parts::tags::COIN_OPEN.id => {
             return [&payload[..16], &payload[48..64], &payload[64..]].to_vec();
         }
-        tag if tag == tags::INPUT_LABELS.id => payload,
-        tag if tag == tags::REPORT.id => &payload[payload.len() - 16..],
+        tag if tag == wrk::tags::INPUT_LABELS.id => payload,
+        tag if tag == wrk::tags::REPORT.id => &payload[payload.len() - 16..],
         _ => &[],
     };
     parts.chunks(16).collect()
@@ -264,8 +266,13 @@ fn what_is_drawn_for_one_message_comes_in_no_other() {
         let of = |(_, name): &&(u128, String)| name.starts_with(tag.name);
         seen.values().filter(of).count()
     };
-    let counts =
-        [tags::COIN_COMMIT, tags::COIN_REPLY, tags::COIN_OPEN, tags::INPUT_LABELS, tags::REPORT];
+    let counts = [
+        parts::tags::COIN_COMMIT,
+        parts::tags::COIN_REPLY,
+        parts::tags::COIN_OPEN,
+        wrk::tags::INPUT_LABELS,
+        wrk::tags::REPORT,
+    ];
     // Two sessions with a toss for the set-up and four batches, three requests of 128 inputs.
     assert_eq!(counts.map(count), [20, 10, 30, 768, 6]);
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use cenote_circuit::{Clear, bits_of};
+use cenote_engine::backends::jimu;
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Tag, mem_pair};
 use cenote_ot::{CotReceiver, CotSender, Params, tags as ot, watch};
@@ -82,11 +83,16 @@ fn is_any(frame: &RecordedFrame, tags: &[Tag]) -> bool {
 
 /// After how many bits a message repeats itself, if it does.
 fn period(frame: &RecordedFrame) -> Option<usize> {
-    let openings = [tags::JIMU_CHECK, tags::JIMU_INNER, tags::JIMU_ESCROW, tags::JIMU_OUTER];
-    let perms = [tags::JIMU_PERMS, tags::JIMU_BOND];
-    let labels = [tags::JIMU_LABELS, tags::JIMU_PROOF];
+    let openings = [
+        jimu::tags::JIMU_CHECK,
+        jimu::tags::JIMU_INNER,
+        jimu::tags::JIMU_ESCROW,
+        jimu::tags::JIMU_OUTER,
+    ];
+    let perms = [jimu::tags::JIMU_PERMS, jimu::tags::JIMU_BOND];
+    let labels = [jimu::tags::JIMU_LABELS, jimu::tags::JIMU_PROOF];
     let all: [(&[Tag], usize); 4] =
-        [(&openings, OPENING), (&perms, PERM), (&labels, LABEL), (&[tags::JIMU_SUM], 8)];
+        [(&openings, OPENING), (&perms, PERM), (&labels, LABEL), (&[jimu::tags::JIMU_SUM], 8)];
     all.into_iter().find(|(tags, _)| is_any(frame, tags)).map(|(_, period)| period)
 }
 
@@ -97,13 +103,13 @@ const PLANES: usize = 58;
 /// has one of each, all that its length may be.
 fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
     let (len, last) = (frame.payload.len(), 64 * COMBINATIONS[0].max(COMBINATIONS[1]));
-    if is_any(frame, &[tags::JIMU_OFFSET]) {
+    if is_any(frame, &[jimu::tags::JIMU_OFFSET]) {
         return vec![(1, 64), (1 + 64 * PLANES, last)];
     }
-    if is_any(frame, &[tags::JIMU_CLOSE]) {
+    if is_any(frame, &[jimu::tags::JIMU_CLOSE]) {
         return vec![(0, last)];
     }
-    if !is_any(frame, &[tags::JIMU_STRIP]) {
+    if !is_any(frame, &[jimu::tags::JIMU_STRIP]) {
         return Vec::new();
     }
     // ANDs, gadgets, wires for inputs, wires that go into escrow: wires and further bytes of each.
@@ -119,8 +125,8 @@ fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
 /// of their last plane, and the flag of the offset is one bit.
 fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
     let (period, planes) = (period(frame), corrections(frame));
-    let answer = is_any(frame, &[tags::JIMU_ANSWER]).then(|| 64 * COMBINATIONS[0] * LABEL);
-    let offset = is_any(frame, &[tags::JIMU_OFFSET]);
+    let answer = is_any(frame, &[jimu::tags::JIMU_ANSWER]).then(|| 64 * COMBINATIONS[0] * LABEL);
+    let offset = is_any(frame, &[jimu::tags::JIMU_OFFSET]);
     move |bit| match period {
         Some(OPENING) => bit % OPENING >= LABEL + 126,
         Some(PERM) => bit % PERM >= 126,
@@ -139,7 +145,7 @@ fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
 
 /// A message by its name; strips of ANDs, of gadgets and of inputs are laid out each in its way.
 fn name_of(frame: &RecordedFrame) -> String {
-    let known = tags::ALL.iter().chain(ot::ALL).find(|tag| tag.id == frame.tag);
+    let known = tags::all().chain(ot::ALL).find(|tag| tag.id == frame.tag);
     let name = known.map_or("?", |tag| tag.name);
     if period(frame).is_some() { name.into() } else { format!("{name} {}", frame.payload.len()) }
 }
@@ -147,7 +153,7 @@ fn name_of(frame: &RecordedFrame) -> String {
 /// Counts the bits of a message: repeated ones together, and spread over all of it if it is long.
 fn count(found: &mut Frequencies, name: &str, frame: &RecordedFrame) {
     let (all, is_padding) = (8 * frame.payload.len(), padding(frame));
-    let sure = corrections(frame).len() < 2 || is_any(frame, &[tags::JIMU_OFFSET]);
+    let sure = corrections(frame).len() < 2 || is_any(frame, &[jimu::tags::JIMU_OFFSET]);
     let (step, fold) = match period(frame) {
         Some(period) => (1, period),
         // An odd step meets every bit of a byte.
@@ -236,8 +242,8 @@ fn every_bit_of_every_message_is_balanced_whatever_the_inputs() {
         let named = all.iter().filter(|(name, _)| name.starts_with(tag.name));
         named.flat_map(|(_, places)| places).any(|place| place.samples > 40)
     };
-    let stored = |tag: &&Tag| ![tags::JIMU_AGAIN, tags::JIMU_PATHS].contains(tag);
-    for tag in tags::ALL.iter().filter(|tag| tag.name.starts_with("jimu.")).filter(stored) {
+    let stored = |tag: &&Tag| ![jimu::tags::JIMU_AGAIN, jimu::tags::JIMU_PATHS].contains(tag);
+    for tag in jimu::tags::ALL.iter().filter(stored) {
         assert!(enough(tag), "{}", tag.name);
     }
 }
@@ -246,7 +252,7 @@ fn every_bit_of_every_message_is_balanced_whatever_the_inputs() {
 fn the_balance_test_finds_a_fixed_value_and_a_mask_used_twice() {
     let frame = |payload: Vec<u8>| RecordedFrame {
         direction: Direction::Received,
-        tag: tags::JIMU_CHOICES.id,
+        tag: jimu::tags::JIMU_CHOICES.id,
         payload,
     };
     let mut prg = Prg::new(Block::new(3));
@@ -319,11 +325,11 @@ fn view(frames: &[RecordedFrame]) -> Vec<bool> {
             symbols.flat_map(|byte| (0..6).map(move |bit| byte >> bit & 1 == 1)).collect::<Vec<_>>()
         };
         match frame.tag {
-            tag if tag == tags::JIMU_OUTER.id => found.extend(first_symbols(48, 64)),
-            tag if tag == tags::JIMU_BOND.id => found.extend(first_symbols(0, 16)),
-            tag if tag == tags::JIMU_PERMS.id => found.extend(first_symbols(0, 16)),
-            tag if tag == tags::JIMU_CHOICES.id => found.extend(unpack(payload, 8)),
-            tag if tag == tags::JIMU_RESULT.id => found.extend(unpack(payload, 16)),
+            tag if tag == jimu::tags::JIMU_OUTER.id => found.extend(first_symbols(48, 64)),
+            tag if tag == jimu::tags::JIMU_BOND.id => found.extend(first_symbols(0, 16)),
+            tag if tag == jimu::tags::JIMU_PERMS.id => found.extend(first_symbols(0, 16)),
+            tag if tag == jimu::tags::JIMU_CHOICES.id => found.extend(unpack(payload, 8)),
+            tag if tag == jimu::tags::JIMU_RESULT.id => found.extend(unpack(payload, 16)),
             _ => {}
         }
     }

@@ -158,6 +158,7 @@ macro_rules! proofs {
 mod wrk {
     use super::*;
     use cenote_engine::backends::wrk::{Checked, WrkParty as Member, WrkSession as Session};
+    use cenote_engine::backends::{Live, Protocol};
     use cenote_engine::{PoolChoice, Rho, WrkParams};
     use cenote_net::Channel;
 
@@ -176,6 +177,7 @@ mod wrk {
 mod jimu {
     use super::*;
     use cenote_engine::backends::jimu::{Checked, JimuParty as Member, JimuSession as Session};
+    use cenote_engine::backends::{Live, Protocol};
     use cenote_engine::{JimuParams, JimuSwitches, PoolChoice, Rho};
     use cenote_net::Channel;
 

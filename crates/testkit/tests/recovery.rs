@@ -4,7 +4,8 @@
 //! Each session is played twice with the same randomness on both sides: without a cheat, which tells
 //! which gates will be used, and with flaws in some of those.
 
-use cenote_engine::{Claims, JimuParams, Role, tags};
+use cenote_engine::backends::jimu;
+use cenote_engine::{Claims, JimuParams, Role};
 use cenote_net::{Direction, RecordedFrame};
 use cenote_testkit::puppet::jimu::{
     Cheat, Flaw, Items, Plan, Played, Talk, WIDTH, expected, play, tiny, tiny_compact, tiny_muxes,
@@ -83,10 +84,10 @@ fn same_to_the_garbler(honest: &[RecordedFrame], other: &[RecordedFrame]) {
     for (i, (a, b)) in honest.iter().zip(other).enumerate() {
         let shape = |frame: &RecordedFrame| (frame.direction, frame.tag, frame.payload.len());
         assert_eq!(shape(a), shape(b), "frame {i}");
-        let tables = a.direction == Direction::Sent && a.tag == tags::JIMU_STRIP.id;
+        let tables = a.direction == Direction::Sent && a.tag == jimu::tags::JIMU_STRIP.id;
         assert!(tables || a.payload == b.payload, "frame {i}, tag {}, differs", a.tag);
     }
-    let reports = honest.iter().filter(|frame| frame.tag == tags::JIMU_RESULT.id).count();
+    let reports = honest.iter().filter(|frame| frame.tag == jimu::tags::JIMU_RESULT.id).count();
     assert!(reports >= 3 * JOBS as usize, "to both, to the garbler, to both, in each job");
 }
 

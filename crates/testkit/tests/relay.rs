@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_engine::{Backend, Fault, Receivers, Role, Session, tags};
+use cenote_engine::backends::wrk;
+use cenote_engine::{Backend, Fault, Receivers, Role, Session};
 use cenote_net::{
     CERTIFICATE_FILE, Channel, HEADER_LEN, Identity, KEY_FILE, Tag, decode_frame_header,
     decode_hello, encode_hello, tcp_listen, tls_accept, tls_connect,
@@ -264,7 +265,8 @@ fn hellos_of_two_connections_are_refused_on_both_sides_and_nothing_follows() {
 
 #[test]
 fn hellos_that_content_both_sides_do_not_give_them_one_session() {
-    let inputs = [tags::INPUT_MASK, tags::INPUT_BITS, tags::INPUT_LABELS].map(|tag| tag.id);
+    let inputs =
+        [wrk::tags::INPUT_MASK, wrk::tags::INPUT_BITS, wrk::tags::INPUT_LABELS].map(|tag| tag.id);
     for first in [Role::Garbler, Role::Evaluator] {
         let (owners, seen) = between(first, Hellos::Rewritten);
         for (owner, seen) in owners.iter().zip(seen) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::backends::jimu::costs::{self, InputBatch, Item};
+use cenote_engine::backends::{jimu, wrk, yao};
+use cenote_engine::parts;
 use cenote_engine::{
     Backend, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session, SessionConfig,
     WrkParams, tags,
@@ -65,14 +67,14 @@ impl Formula {
     }
 
     fn toss(&mut self) {
-        self.add(tags::COIN_COMMIT, Role::Garbler, 32);
-        self.add(tags::COIN_REPLY, Role::Evaluator, 48);
-        self.add(tags::COIN_OPEN, Role::Garbler, 80);
+        self.add(parts::tags::COIN_COMMIT, Role::Garbler, 32);
+        self.add(parts::tags::COIN_REPLY, Role::Evaluator, 48);
+        self.add(parts::tags::COIN_OPEN, Role::Garbler, 80);
     }
 
     fn leaky_ands(&mut self, n: usize) {
-        self.both(tags::LEAKY_G, 16 * n);
-        self.both(tags::LEAKY_D, packed_len(n));
+        self.both(wrk::tags::LEAKY_G, 16 * n);
+        self.both(wrk::tags::LEAKY_D, packed_len(n));
         self.toss();
     }
 
@@ -80,7 +82,7 @@ impl Formula {
         let triples = params.batch / params.bucket;
         self.shares(params.ot, 3 * params.batch + triples);
         self.leaky_ands(params.batch);
-        self.both(tags::BUCKET_OPEN, packed_len((params.bucket - 1) * triples) + 16);
+        self.both(wrk::tags::BUCKET_OPEN, packed_len((params.bucket - 1) * triples) + 16);
     }
 
     fn fill(&mut self, params: &WrkParams) {
@@ -102,33 +104,33 @@ impl Formula {
     /// A request of `ands` ANDs whose supply makes `refills` batches; outputs to both.
     fn wrk_request(&mut self, params: &WrkParams, ands: usize, refills: usize) {
         for owner in [Role::Garbler, Role::Evaluator] {
-            self.add(tags::INPUT_MASK, owner.peer(), packed_len(INPUT) + 16);
-            self.add(tags::INPUT_BITS, owner, packed_len(INPUT));
-            self.add(tags::INPUT_LABELS, Role::Garbler, 16 * INPUT);
+            self.add(wrk::tags::INPUT_MASK, owner.peer(), packed_len(INPUT) + 16);
+            self.add(wrk::tags::INPUT_BITS, owner, packed_len(INPUT));
+            self.add(wrk::tags::INPUT_LABELS, Role::Garbler, 16 * INPUT);
         }
         (0..refills).for_each(|_| self.refill(params));
         let mut left = ands;
         while left > 0 {
             let n = left.min(CHUNK);
-            self.both(tags::BEAVER_OPEN, packed_len(2 * n) + 16);
-            self.add(tags::TABLES, Role::Garbler, 32 * n + packed_len(n));
-            self.add(tags::REPORT, Role::Evaluator, packed_len(n) + 32);
-            self.add(tags::MAC_HASH, Role::Garbler, 16);
+            self.both(wrk::tags::BEAVER_OPEN, packed_len(2 * n) + 16);
+            self.add(wrk::tags::TABLES, Role::Garbler, 32 * n + packed_len(n));
+            self.add(wrk::tags::REPORT, Role::Evaluator, packed_len(n) + 32);
+            self.add(wrk::tags::MAC_HASH, Role::Garbler, 16);
             left -= n;
         }
-        self.both(tags::OUTPUT_MASK, packed_len(OUTPUT) + 16);
+        self.both(wrk::tags::OUTPUT_MASK, packed_len(OUTPUT) + 16);
     }
 
     fn yao(&mut self, ands: usize) {
         let params = cenote_ot::Params::default();
         self.setup(params, Role::Garbler);
-        self.add(tags::YAO_START, Role::Garbler, 16);
-        self.add(tags::YAO_LABELS, Role::Garbler, 16 * INPUT);
+        self.add(yao::tags::YAO_START, Role::Garbler, 16);
+        self.add(yao::tags::YAO_LABELS, Role::Garbler, 16 * INPUT);
         self.cots(params, Role::Evaluator, INPUT);
         self.add(ot::CHOICES, Role::Evaluator, packed_len(INPUT));
-        self.add(tags::YAO_TABLES, Role::Garbler, 32 * ands);
-        self.add(tags::YAO_DECODE, Role::Garbler, packed_len(OUTPUT));
-        self.add(tags::YAO_OUTPUT, Role::Evaluator, packed_len(OUTPUT));
+        self.add(yao::tags::YAO_TABLES, Role::Garbler, 32 * ands);
+        self.add(yao::tags::YAO_DECODE, Role::Garbler, packed_len(OUTPUT));
+        self.add(yao::tags::YAO_OUTPUT, Role::Evaluator, packed_len(OUTPUT));
     }
 
     fn total(&self) -> usize {
@@ -171,7 +173,7 @@ fn bytes_of(frames: &[RecordedFrame]) -> Bytes {
             Direction::Sent => Role::Garbler,
             Direction::Received => Role::Evaluator,
         };
-        let mut known = tags::ALL.iter().chain(ot::ALL);
+        let mut known = tags::all().chain(ot::ALL);
         if let Some(tag) = known.find(|tag| tag.id == frame.tag) {
             *bytes.entry((tag.name, from.name())).or_default() += frame.payload.len();
         }
@@ -253,8 +255,10 @@ impl<'p> Jimu<'p> {
         let mut checks = Vec::new();
         for frame in frames {
             match (frame.tag, checks.last_mut()) {
-                (tag, _) if tag == tags::JIMU_CLOSE.id => checks.push(0),
-                (tag, Some(last)) if tag == tags::JIMU_CHECK.id => *last += frame.payload.len(),
+                (tag, _) if tag == jimu::tags::JIMU_CLOSE.id => checks.push(0),
+                (tag, Some(last)) if tag == jimu::tags::JIMU_CHECK.id => {
+                    *last += frame.payload.len()
+                }
                 _ => {}
             }
         }
@@ -284,18 +288,18 @@ impl<'p> Jimu<'p> {
             self.sent(ot::MASKED, 32 * seeds);
             self.formula.add(ot::WATCH_SECRET, Role::Evaluator, 16);
         }
-        self.sent(tags::JIMU_OFFSET, costs::offset(params));
+        self.sent(jimu::tags::JIMU_OFFSET, costs::offset(params));
         self.formula.toss();
-        self.sent(tags::JIMU_ANSWER, costs::answer(params));
+        self.sent(jimu::tags::JIMU_ANSWER, costs::answer(params));
         self.formula.setup(params.ot, Role::Garbler);
         assert_eq!(self.formula.total() - before, costs::setup(params));
     }
 
     /// The end of a batch; the bytes of its checks.
     fn close(&mut self) -> usize {
-        self.sent(tags::JIMU_CLOSE, costs::closing(self.params));
+        self.sent(jimu::tags::JIMU_CLOSE, costs::closing(self.params));
         self.formula.toss();
-        self.sent(tags::JIMU_ANSWER, costs::answer(self.params));
+        self.sent(jimu::tags::JIMU_ANSWER, costs::answer(self.params));
         self.checks.next().expect("the transcript has all batches")
     }
 
@@ -303,11 +307,11 @@ impl<'p> Jimu<'p> {
     fn batch(&mut self, item: Item, items: usize, extra: usize) -> usize {
         let params = self.params;
         let before = self.formula.total();
-        self.sent(tags::JIMU_STRIP, costs::strips(params, item, items));
-        self.sent(tags::JIMU_STRIP, costs::plain_strips(params, extra));
+        self.sent(jimu::tags::JIMU_STRIP, costs::strips(params, item, items));
+        self.sent(jimu::tags::JIMU_STRIP, costs::plain_strips(params, extra));
         let bytes = self.close();
         let checked = bytes / costs::check(params, item, 1);
-        self.sent(tags::JIMU_CHECK, costs::check(params, item, checked));
+        self.sent(jimu::tags::JIMU_CHECK, costs::check(params, item, checked));
         let whole = costs::batch(params, item, items, extra, checked);
         assert_eq!(self.formula.total() - before, whole);
         let rate = item.pool(params).expect("a pool").check_rate();
@@ -350,7 +354,7 @@ impl<'p> Jimu<'p> {
             self.fill(item, width);
             let (pool, before) = (item.pool(params).expect("a pool"), self.formula.total());
             let buckets = self.batch(item, pool.batch, 0) / pool.bucket;
-            self.sent(tags::JIMU_INNER, costs::inner(params, width, pool, buckets));
+            self.sent(jimu::tags::JIMU_INNER, costs::inner(params, width, pool, buckets));
             let average = costs::core(params, width).expect("a pool");
             let online = costs::outer(params, width) as f64;
             self.compare_average(pool, before, average - online, buckets);
@@ -359,7 +363,7 @@ impl<'p> Jimu<'p> {
         if let Some(ready) = self.ready.get_mut(&width) {
             *ready -= cores;
         }
-        self.sent(tags::JIMU_OUTER, cores * costs::outer(params, width));
+        self.sent(jimu::tags::JIMU_OUTER, cores * costs::outer(params, width));
     }
 
     fn take_escrowed(&mut self, wires: usize) {
@@ -369,7 +373,7 @@ impl<'p> Jimu<'p> {
             self.fill(Item::Gadget, 0);
             let (extra, before) = (pool.batch / pool.bucket, self.formula.total());
             let buckets = self.batch(Item::Gadget, pool.batch, extra) / pool.bucket;
-            self.sent(tags::JIMU_ESCROW, costs::escrow(params, buckets));
+            self.sent(jimu::tags::JIMU_ESCROW, costs::escrow(params, buckets));
             self.compare_average(pool, before, costs::wire_in_escrow(params), buckets);
             *self.ready.entry(0).or_default() += buckets;
         }
@@ -380,7 +384,7 @@ impl<'p> Jimu<'p> {
 
     fn garbler_input(&mut self, bits: usize) {
         self.take_escrowed(bits);
-        self.sent(tags::JIMU_LABELS, 48 * bits);
+        self.sent(jimu::tags::JIMU_LABELS, 48 * bits);
     }
 
     fn evaluator_input(&mut self, bits: usize) {
@@ -388,27 +392,27 @@ impl<'p> Jimu<'p> {
             let (wires, kept) = costs::input_batch(self.params, bits - self.inputs);
             let (bytes, before) = (InputBatch::new(self.params, wires), self.formula.total());
             self.formula.cots(self.params.ot, Role::Evaluator, wires);
-            self.sent(tags::JIMU_STRIP, bytes.strip);
+            self.sent(jimu::tags::JIMU_STRIP, bytes.strip);
             assert_eq!(self.close(), 0, "nothing is checked by opening");
-            self.formula.add(tags::JIMU_SUM, Role::Evaluator, bytes.sums);
-            self.sent(tags::JIMU_PROOF, bytes.proof);
+            self.formula.add(jimu::tags::JIMU_SUM, Role::Evaluator, bytes.sums);
+            self.sent(jimu::tags::JIMU_PROOF, bytes.proof);
             assert_eq!(self.formula.total() - before, bytes.total(self.params));
             self.inputs += kept;
         }
         self.inputs -= bits;
-        self.formula.add(tags::JIMU_CHOICES, Role::Evaluator, packed_len(bits));
+        self.formula.add(jimu::tags::JIMU_CHOICES, Role::Evaluator, packed_len(bits));
     }
 
     fn output(&mut self, bits: usize, to: Receivers) {
         let perms = bits * costs::perm(self.params);
         if to.include(Role::Evaluator) {
-            self.sent(tags::JIMU_PERMS, perms);
+            self.sent(jimu::tags::JIMU_PERMS, perms);
         } else {
             self.take_escrowed(bits);
-            self.sent(tags::JIMU_BOND, perms);
+            self.sent(jimu::tags::JIMU_BOND, perms);
         }
         if to.include(Role::Garbler) {
-            self.formula.add(tags::JIMU_RESULT, Role::Evaluator, packed_len(bits) + 16);
+            self.formula.add(jimu::tags::JIMU_RESULT, Role::Evaluator, packed_len(bits) + 16);
         }
     }
 

@@ -169,7 +169,7 @@ pub(crate) fn party(
     let cores = cores(&jimu_of(&config)?, width);
     let mut session = Session::open(channel, role, &config)?;
     let fill = Fill::of(&mut session, |session| {
-        cores.into_iter().try_for_each(|core| session.fill_pool(core))?;
+        cores.into_iter().try_for_each(|core| session.measure(|cores| cores.fill_pool(core)))?;
         // What inputs and outputs take.
         session.stock(0)
     })?;

@@ -115,8 +115,9 @@ pub(crate) fn party(
     let items = pool(security, width)?.batch;
     let mut session = Session::open(channel, role, &security.config(0)?)?;
     let mut report = Report::default();
-    let fill = Fill::of(&mut session, |session| session.fill_pool(width))?;
-    report.fill = Some(Fill { stored_bytes: session.stored_bytes(width)?, ..fill });
+    let fill = Fill::of(&mut session, |session| session.measure(|cores| cores.fill_pool(width)))?;
+    report.fill =
+        Some(Fill { stored_bytes: session.measure(|cores| cores.stored_bytes(width))?, ..fill });
     let wires = items * (2 * width + 1);
     for _ in 0..(REHEARSED_WIRES / wires).clamp(REHEARSALS.0, REHEARSALS.1) {
         report.rehearsals.push(Rehearsal::of(&mut session, width, items)?);

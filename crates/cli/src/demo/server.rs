@@ -11,8 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_circuit::{hex_from_bits, value_from_hex};
+use cenote_engine::backends::wrk;
 use cenote_engine::{
-    Backend, Fault, JimuSwitches, Job, PoolChoice, Rho, Role, Session, SessionConfig, role_of, tags,
+    Backend, Fault, JimuSwitches, Job, PoolChoice, Rho, Role, Session, SessionConfig, role_of,
 };
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
@@ -205,7 +206,7 @@ impl Server {
         self.running.set(Some(channel.canceller()));
         if cheat {
             // Reports a wrong masked value, and so a wrong result, if nobody looked.
-            channel.deviate(tags::REPORT, 0, Deviation::Flip(0));
+            channel.deviate(wrk::tags::REPORT, 0, Deviation::Flip(0));
         }
         let config = SessionConfig {
             backend: Backend::Wrk,
@@ -221,11 +222,11 @@ impl Server {
             bytes_sent: session.counters().total().bytes_sent,
             promise: Promise {
                 backend: claims.backend.to_owned(),
-                adversary: claims.adversary.name().to_owned(),
+                adversary: claims.promise.adversary.name().to_owned(),
                 peer: claims.peer.name().to_owned(),
-                kappa: claims.kappa,
-                epsilon_log2: claims.epsilon_log2,
-                audited: claims.audited,
+                kappa: claims.promise.kappa,
+                epsilon_log2: claims.promise.epsilon_log2,
+                audited: claims.promise.audited,
             },
         };
         self.session = Some(session);

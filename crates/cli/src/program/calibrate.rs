@@ -156,7 +156,7 @@ pub(super) fn figures(file: Option<&Path>) -> Result<(Machine, Value), Failure> 
 
 /// Those that are kept, or else typical ones.
 pub(crate) fn usual() -> (Machine, Value) {
-    let typical = (Machine::TYPICAL, Value::Null);
+    let typical = (Machine::typical(), Value::Null);
     let Ok(file) = Machine::kept() else { return typical };
     if !file.exists() {
         return typical;
@@ -174,7 +174,8 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
     let dir = TempDir::with_prefix("cenote-calibrate-")
         .map_err(|error| Failure::internal(format!("a directory for programs: {error}")))?;
     let bar = progress::bar((Backend::ALL.len() * Probe::ALL.len()) as u64, "measuring");
-    let mut machine = Machine { counted_s: counting()?, ..Machine::TYPICAL };
+    let mut machine = Machine::typical();
+    machine.counted_s = counting()?;
     for backend in Backend::ALL {
         let mut lessons = Lessons::default();
         for probe in Probe::ALL {
@@ -185,7 +186,7 @@ fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
             }
             bar.inc(1);
         }
-        *machine.speed_mut(backend) = lessons.speed;
+        machine.set_speed(backend, lessons.speed);
     }
     bar.finish_and_clear();
     Ok(machine)

@@ -99,7 +99,7 @@ impl Rehearsal {
         items: usize,
     ) -> Result<Rehearsal, Fault> {
         let before = session.counters();
-        session.rehearse(width, items)?;
+        session.measure(|cores| cores.rehearse(width, items))?;
         let cost = session.counters().since(&before);
         meet(session)?;
         let (made, checked) = (cost.phase(Phase::Preprocess), cost.phase(Phase::Online));
@@ -154,9 +154,9 @@ impl Report {
     pub(crate) fn session(&mut self, session: &mut Session) {
         self.count(&session.counters());
         let claims = session.claims();
-        self.epsilon_log2 = claims.epsilon_log2;
-        self.kappa = claims.kappa;
-        self.adversary = claims.adversary.name().to_owned();
+        self.epsilon_log2 = claims.promise.epsilon_log2;
+        self.kappa = claims.promise.kappa;
+        self.adversary = claims.promise.adversary.name().to_owned();
         self.peer = claims.peer.name().to_owned();
     }
 

@@ -1,6 +1,259 @@
-//! One module for each protocol backend. Backends do not see each other.
+//! The backends: a folder and a line here for each. They do not see each other.
+//!
+//! What a backend gives is [`Protocol`], written in its folder; sessions, plans, claims and lists of tags
+//! take it from there. docs/contribute/backend.md goes through it step by step.
 
-pub mod jimu;
-pub mod plain;
-pub mod wrk;
-pub mod yao;
+use std::str::FromStr;
+
+use cenote_net::{Channel, Fault, Role, Tag};
+use cenote_pool::Occupancy;
+use cenote_prim::{Prg, SessionId};
+
+use crate::claims::{Evidence, Promise};
+use crate::cost::{Demand, Plan, Speed};
+use crate::session::{Job, SessionConfig};
+
+/// What both sides must agree on, by name. Never a secret: differing values are shown to both sides.
+pub type Terms = Vec<(&'static str, String)>;
+
+/// A backend: how its parameters follow from what the owners choose, what it promises and costs under them,
+/// and one party's end of a session of it.
+pub trait Protocol: Live + Sized + Send {
+    /// The name in commands, handshakes and results.
+    const NAME: &'static str;
+    /// The tags of its messages, those of [`parts`](crate::parts) and of oblivious transfer aside.
+    const TAGS: &'static [Tag];
+    /// The speed of a machine that was not measured.
+    const TYPICAL: Speed;
+    /// What follows from the choices of the owners.
+    type Params;
+
+    /// Derives the parameters.
+    ///
+    /// # Errors
+    /// `Policy` when there are none that are sound for the choice.
+    fn derive(config: &SessionConfig) -> Result<Self::Params, Fault>;
+
+    /// What both sides must agree on besides the backend.
+    fn terms(params: &Self::Params) -> Terms;
+
+    /// What it promises.
+    fn promises(params: &Self::Params) -> Promise;
+
+    /// Adds what a session does that computes `demand` once, from its set-up on.
+    fn plan(params: &Self::Params, demand: &Demand, plan: &mut Plan);
+
+    /// Sets a session up. `session` comes from a handshake that fresh randomness of both sides went into.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks; the channel has told the peer.
+    fn open(
+        channel: Channel,
+        session: SessionId,
+        role: Role,
+        params: Self::Params,
+        prg: Prg,
+    ) -> Result<Self, Fault>;
+
+    /// Runs `job` as the next request, and every check that is still outstanding.
+    ///
+    /// # Errors
+    /// Faults of the job and of the checks. There is no request after one.
+    fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault>;
+}
+
+/// What a session of any backend can be asked for between its requests.
+pub trait Live {
+    /// The connection: for handshakes, counters, limits and cancellation.
+    fn channel(&mut self) -> &mut Channel;
+
+    /// What the session promises, under its parameters.
+    fn promise(&self) -> Promise;
+
+    /// Proof that the peer has cheated, once there is any.
+    fn evidence(&self) -> Option<Evidence> {
+        None
+    }
+
+    /// Fills the pools, if there are any.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    fn fill(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Makes what `ands` ANDs take, if anything is made ahead, as far as there is room for it.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    fn stock(&mut self, _ands: usize) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Levels of the pool and its stock, if there are any.
+    fn occupancy(&self) -> Option<Occupancy> {
+        None
+    }
+
+    /// The pools of garbled cores, to be measured one by one.
+    fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
+        None
+    }
+}
+
+/// Pools of garbled cores, by the number of ANDs of a core, for benchmarks: nothing here serves a request.
+pub trait MeasuredCores {
+    /// Fills the pool of cores of `width` alone.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool; faults of the channel and of the checks.
+    fn fill_pool(&mut self, width: usize) -> Result<(), Fault>;
+
+    /// Makes a batch of `items` cores of `width`, checks every one of them and throws all away.
+    /// Garbling and hashing are booked to preprocessing, opening and checking to the online phase,
+    /// so that the times by phase give the speed of either: of the slower party, as each waits for the
+    /// other.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool, or when its batches are smaller than `items`; faults of
+    /// the channel and of the checks.
+    fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault>;
+
+    /// Bytes that this side keeps for the items of the pool of cores of `width`; none before it is
+    /// filled.
+    ///
+    /// # Errors
+    /// `Misuse` when there is no such pool.
+    fn stored_bytes(&mut self, width: usize) -> Result<usize, Fault>;
+}
+
+/// Makes the list of backends out of a line for each.
+macro_rules! backends {
+    ($($(#[$doc:meta])* $name:ident = $folder:ident::$session:ident,)*) => {
+        $(pub mod $folder;)*
+
+        /// The protocol a session speaks.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Backend {
+            $($(#[$doc])* $name,)*
+        }
+
+        /// A session of any backend. Boxed, so that a session that moves leaves no copy of its keys behind.
+        pub(crate) enum Opened {
+            $($name(Box<$folder::$session>),)*
+        }
+
+        impl Backend {
+            /// All backends.
+            pub const ALL: [Backend; [$(Backend::$name,)*].len()] = [$(Backend::$name,)*];
+
+            /// The name in commands, handshakes and results.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::NAME,)*
+                }
+            }
+
+            /// The tags of its own messages.
+            #[must_use]
+            pub const fn tags(self) -> &'static [Tag] {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::TAGS,)*
+                }
+            }
+
+            /// The speed of a machine that was not measured.
+            #[must_use]
+            pub const fn typical_speed(self) -> Speed {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::TYPICAL,)*
+                }
+            }
+
+            /// What both sides of a session must agree on besides the backend.
+            pub(crate) fn terms(self, config: &SessionConfig) -> Result<Terms, Fault> {
+                Ok(match self {
+                    $(Backend::$name => $folder::$session::terms(&$folder::$session::derive(config)?),)*
+                })
+            }
+
+            /// Adds what a session does after its handshake.
+            pub(crate) fn plan(
+                self,
+                config: &SessionConfig,
+                demand: &Demand,
+                plan: &mut Plan,
+            ) -> Result<(), Fault> {
+                match self {
+                    $(Backend::$name => {
+                        $folder::$session::plan(&$folder::$session::derive(config)?, demand, plan);
+                    })*
+                }
+                Ok(())
+            }
+
+            /// Sets a session up that was agreed on.
+            pub(crate) fn open(
+                self,
+                channel: Channel,
+                session: SessionId,
+                role: Role,
+                config: &SessionConfig,
+                prg: Prg,
+            ) -> Result<Opened, Fault> {
+                Ok(match self {
+                    $(Backend::$name => {
+                        let params = $folder::$session::derive(config)?;
+                        let open = $folder::$session::open(channel, session, role, params, prg)?;
+                        Opened::$name(Box::new(open))
+                    })*
+                })
+            }
+        }
+
+        impl Opened {
+            pub(crate) fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+                match self {
+                    $(Opened::$name(session) => session.run(job),)*
+                }
+            }
+
+            pub(crate) fn live(&self) -> &dyn Live {
+                match self {
+                    $(Opened::$name(session) => session.as_ref(),)*
+                }
+            }
+
+            pub(crate) fn live_mut(&mut self) -> &mut dyn Live {
+                match self {
+                    $(Opened::$name(session) => session.as_mut(),)*
+                }
+            }
+        }
+    };
+}
+
+backends! {
+    /// Clear evaluation.
+    Plain = plain::PlainSession,
+    /// Half-gates garbled circuits, semi-honest.
+    Yao = yao::YaoSession,
+    /// Authenticated garbling on a pool, malicious.
+    Wrk = wrk::WrkSession,
+    /// LEGO with interactive hashes on a pool, malicious.
+    Jimu = jimu::JimuSession,
+}
+
+impl FromStr for Backend {
+    type Err = Fault;
+
+    fn from_str(name: &str) -> Result<Backend, Fault> {
+        let found = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
+            Fault::Misuse(format!("there is no backend `{name}`; use {}", names.join(", ")))
+        })
+    }
+}

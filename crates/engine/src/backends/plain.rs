@@ -4,12 +4,17 @@
 //! the same steps as every other backend, so that programs and services can be tested with it.
 
 use cenote_circuit::Gates;
-use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_prim::bits;
+use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_prim::{Prg, SessionId, bits};
 
-use crate::claims::{Adversary, Claims, PeerIs};
+use super::{Live, Protocol, Terms};
+use crate::claims::{Adversary, Promise};
+use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::party::{Party, Receivers, expect_input};
-use crate::tags;
+use crate::session::{Job, SessionConfig, run_and_check};
+
+/// Plain: input bits in the clear.
+pub const PLAIN_INPUT: Tag = Tag::new(60, "plain.input");
 
 /// One party's end of a session.
 pub struct PlainSession {
@@ -22,40 +27,87 @@ pub struct PlainSession {
 pub struct Checked(());
 
 impl PlainSession {
-    /// A session over `channel`.
-    #[must_use]
-    pub fn open(channel: Channel, role: Role) -> PlainSession {
-        PlainSession { channel, role }
-    }
-
     /// The party of the next request.
     pub fn party(&mut self) -> PlainParty<'_> {
         self.channel.set_phase(Phase::Online);
         PlainParty { session: self }
     }
+}
 
-    /// The connection.
-    pub fn channel(&mut self) -> &mut Channel {
-        &mut self.channel
+impl Protocol for PlainSession {
+    const NAME: &'static str = "plain";
+    const TAGS: &'static [Tag] = &[PLAIN_INPUT];
+    const TYPICAL: Speed = Speed {
+        setup_s: 5e-3,
+        made_s: 0.0,
+        evaluated_s: 1e-10,
+        batch_s: 7e-9,
+        linear_s: 1e-10,
+        linear_batch_s: 1.3e-9,
+        call_s: 1.2e-7,
+        moved_s: 3e-11,
+        wide_s: 4e-10,
+        statement_s: 8e-8,
+        pool_s: 0.0,
+        input_s: [2e-9; 2],
+    };
+    type Params = ();
+
+    fn derive(_: &SessionConfig) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn terms((): &()) -> Terms {
+        Vec::new()
+    }
+
+    fn promises((): &()) -> Promise {
+        Promise {
+            adversary: Adversary::None,
+            kappa: 0,
+            epsilon_log2: None,
+            adaptive_epsilon_log2: None,
+            assumptions: &[],
+            leakage: "everything",
+            first_output: "both at once",
+            constant_time: false,
+            audited: false,
+        }
+    }
+
+    /// Inputs in the clear; there is nothing else to send.
+    fn plan((): &(), demand: &Demand, plan: &mut Plan) {
+        plan.job(demand);
+        for &(owner, bits) in &demand.inputs {
+            let pieces = bits.div_ceil(PIECE as u64);
+            plan.then(Phase::Online, Flow::default().sends(owner, packed(bits), pieces).waits(1));
+        }
+        plan.memory = [demand.stats.live_bits.saturating_mul(6); 2];
+        plan.evaluated = demand.stats.ands as f64;
+    }
+
+    fn open(
+        channel: Channel,
+        _: SessionId,
+        role: Role,
+        (): (),
+        _: Prg,
+    ) -> Result<PlainSession, Fault> {
+        Ok(PlainSession { channel, role })
+    }
+
+    fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+        run_and_check(&mut self.party(), job)
     }
 }
 
-/// The promise of the backend; the session knows its peer.
-#[must_use]
-pub fn claims() -> Claims {
-    Claims {
-        backend: "plain",
-        adversary: Adversary::None,
-        peer: PeerIs::NotAuthenticated,
-        kappa: 0,
-        epsilon_log2: None,
-        adaptive_epsilon_log2: None,
-        assumptions: &[],
-        leakage: "everything",
-        first_output: "both at once",
-        constant_time: false,
-        audited: false,
-        evidence: None,
+impl Live for PlainSession {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    fn promise(&self) -> Promise {
+        PlainSession::promises(&())
     }
 }
 
@@ -114,7 +166,7 @@ impl Party for PlainParty<'_> {
         let channel = &mut self.session.channel;
         if owner == self.session.role {
             for piece in own.chunks(PIECE) {
-                channel.send(tags::PLAIN_INPUT, &bits::pack(piece.iter().copied()))?;
+                channel.send(PLAIN_INPUT, &bits::pack(piece.iter().copied()))?;
             }
             channel.flush()?;
             return Ok(own.to_vec());
@@ -122,7 +174,7 @@ impl Party for PlainParty<'_> {
         let mut wires = Vec::with_capacity(len);
         while wires.len() < len {
             let piece = PIECE.min(len - wires.len());
-            let packed = channel.recv(tags::PLAIN_INPUT, bits::packed_len(piece))?;
+            let packed = channel.recv(PLAIN_INPUT, bits::packed_len(piece))?;
             if !bits::is_canonical(&packed, piece) {
                 return Err(Fault::Misbehaved("plain.input.format"));
             }

@@ -4,7 +4,7 @@ use cenote_circuit::{Circuit, Program, Signature};
 use cenote_net::{Handshake, Role};
 use cenote_program::Stats;
 
-use crate::chunk::{CHUNK_ANDS, CHUNK_GATES};
+use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
 use crate::program_job::role_of;
 
@@ -73,39 +73,39 @@ impl Demand {
     }
 
     /// Bits of all inputs of a party.
-    pub(super) fn input_bits(&self, of: Role) -> u64 {
+    pub(crate) fn input_bits(&self, of: Role) -> u64 {
         let own = self.inputs.iter().filter(|(owner, _)| *owner == of);
         own.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
     }
 
     /// Bits of the outputs of these receivers.
-    pub(super) fn bits_to(&self, receivers: Receivers) -> u64 {
+    pub(crate) fn bits_to(&self, receivers: Receivers) -> u64 {
         let outputs = self.outputs.iter().filter(|(to, _)| *to == receivers);
         outputs.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
     }
 
     /// What is opened on the way, as (receivers, times, bits altogether).
-    pub(super) fn early(&self) -> Option<(Receivers, u64, u64)> {
+    pub(crate) fn early(&self) -> Option<(Receivers, u64, u64)> {
         let Stats { reveals, revealed_bits, .. } = self.stats;
         (reveals > 0).then_some((Receivers::Both, reveals, revealed_bits))
     }
 
     /// What is opened on the way and at the end.
-    pub(super) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
+    pub(crate) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
         let last = self.outputs.iter().map(|(to, bits)| (*to, 1, *bits));
         self.early().into_iter().chain(last)
     }
 
     /// Chunks with ANDs in which recorded gates are handed on. Exact if the program opens nothing on the way, or
     /// has no more between two openings than one chunk holds; else up to one more for each stretch.
-    pub(super) fn and_chunks(&self) -> u64 {
+    pub(crate) fn and_chunks(&self) -> u64 {
         let Stats { ands, stretches, .. } = self.stats;
         let full = ands.div_ceil(CHUNK_ANDS as u64).max(self.gates().div_ceil(CHUNK_GATES as u64));
         full.max(stretches).min(ands)
     }
 
     /// Gates of all kinds.
-    pub(super) fn gates(&self) -> u64 {
+    pub(crate) fn gates(&self) -> u64 {
         let Stats { ands, xors, nots, .. } = self.stats;
         ands.saturating_add(xors).saturating_add(nots)
     }

@@ -4,7 +4,7 @@ use cenote_net::{HEADER_LEN, Role};
 use cenote_ot::{Params as OtParams, message_len, setup_len};
 use serde::{Deserialize, Serialize};
 
-use crate::protocols::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
 
 /// Traffic of a part of a session, written down in the order in which the garbler sends and receives: rounds
 /// follow from that order. Sums and products stop at the largest number.
@@ -26,7 +26,7 @@ pub struct Flow {
 
 impl Flow {
     /// `frames` messages of `payload` bytes altogether.
-    pub(super) fn sends(self, from: Role, payload: u64, frames: u64) -> Flow {
+    pub(crate) fn sends(self, from: Role, payload: u64, frames: u64) -> Flow {
         let headers = frames.saturating_mul(HEADER_LEN as u64);
         let mut next = Flow { ends: (frames > 0).then_some((from, from)), ..Flow::default() };
         next.bytes[from as usize] = payload.saturating_add(headers);
@@ -35,17 +35,17 @@ impl Flow {
     }
 
     /// The same message from both sides, which send before they receive.
-    pub(super) fn crosses(self, payload: u64, frames: u64) -> Flow {
+    pub(crate) fn crosses(self, payload: u64, frames: u64) -> Flow {
         self.sends(Role::Garbler, payload, frames).sends(Role::Evaluator, payload, frames)
     }
 
-    pub(super) fn waits(mut self, waits: u64) -> Flow {
+    pub(crate) fn waits(mut self, waits: u64) -> Flow {
         self.waits = self.waits.saturating_add(waits);
         self
     }
 
     /// As often as `count` says, one after the other.
-    pub(super) fn times(self, count: u64) -> Flow {
+    pub(crate) fn times(self, count: u64) -> Flow {
         let times = |x: u64| x.saturating_mul(count);
         let between = self.turn(self).saturating_mul(count.saturating_sub(1));
         Flow {
@@ -82,7 +82,7 @@ impl Flow {
     }
 
     /// A set-up of correlated OT; `sender` has the offset.
-    pub(super) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
+    pub(crate) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
         let (from_sender, from_receiver) = setup_len(params);
         // The points cross, then come the trees; bytes of both are counted with the first.
         let points = match sender {
@@ -95,7 +95,7 @@ impl Flow {
     }
 
     /// `count` correlated OTs: messages of their receiver alone.
-    pub(super) fn cots(self, params: OtParams, receiver: Role, count: u64) -> Flow {
+    pub(crate) fn cots(self, params: OtParams, receiver: Role, count: u64) -> Flow {
         let (chunk, count) = (params.chunk() as u64, count.next_multiple_of(128));
         let (whole, rest) = (count / chunk, count % chunk);
         let message = |cots: u64| message_len(params, cots as usize) as u64;
@@ -105,7 +105,7 @@ impl Flow {
     }
 
     /// A toss of a joint coin.
-    pub(super) fn toss(self) -> Flow {
+    pub(crate) fn toss(self) -> Flow {
         self.sends(Role::Garbler, 32, 1).sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1).sends(
             Role::Garbler,
             OPENING_LEN as u64,
@@ -114,12 +114,12 @@ impl Flow {
     }
 
     /// A handshake with hellos of `bytes` bytes.
-    pub(super) fn hello(self, bytes: usize) -> Flow {
+    pub(crate) fn hello(self, bytes: usize) -> Flow {
         self.crosses(bytes as u64, 1).waits(1)
     }
 }
 
 /// Bytes of `bits` packed bits.
-pub(super) const fn packed(bits: u64) -> u64 {
+pub(crate) const fn packed(bits: u64) -> u64 {
     bits.div_ceil(8)
 }

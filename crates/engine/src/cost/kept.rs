@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn figures_of_another_version_or_form_are_refused_with_their_place() {
-        let mut value = serde_json::to_value(Machine::TYPICAL).expect("JSON");
-        assert_eq!(parse(&value.to_string()), Ok(Machine::TYPICAL));
+        let mut value = serde_json::to_value(Machine::typical()).expect("JSON");
+        assert_eq!(parse(&value.to_string()), Ok(Machine::typical()));
         let text = serde_json::to_string_pretty(&value).expect("JSON");
         let broken = text.replacen("\"setup_s\": 0.005", "\"setup_s\": \"fast\"", 1);
         let line = broken.lines().take_while(|line| !line.contains("fast")).count() + 1;

@@ -1,29 +1,24 @@
 //! How fast a machine is and what a link carries: measured once, used for every prediction.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cenote_net::{Role, Shape};
 use serde::{Deserialize, Serialize};
 
 use super::{Demand, Flow, Plan};
-use crate::session::Backend;
+use crate::backends::Backend;
 
 /// Version of the stored form of a [`Machine`]; files of another one are measured again.
-pub const MACHINE_VERSION: u32 = 3;
+pub const MACHINE_VERSION: u32 = 4;
 
 /// What was measured of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// [`MACHINE_VERSION`].
     pub version: u32,
-    /// Clear evaluation.
-    pub plain: Speed,
-    /// Half gates.
-    pub yao: Speed,
-    /// Authenticated garbling.
-    pub wrk: Speed,
-    /// Garbled cores.
-    pub jimu: Speed,
+    /// Of each backend that was measured, by its name.
+    speeds: BTreeMap<String, Speed>,
     /// Seconds that a unit of [`Stats::counted`](cenote_program::Stats::counted) takes.
     pub counted_s: f64,
     /// Bytes of a process that does nothing.
@@ -80,87 +75,27 @@ impl Speed {
 
 impl Machine {
     /// Figures of a server core of 2024 with wide AES instructions, for machines that were not measured.
-    pub const TYPICAL: Machine = Machine {
-        version: MACHINE_VERSION,
-        plain: Speed {
-            setup_s: 5e-3,
-            made_s: 0.0,
-            evaluated_s: 1e-10,
-            batch_s: 7e-9,
-            linear_s: 1e-10,
-            linear_batch_s: 1.3e-9,
-            call_s: 1.2e-7,
-            moved_s: 3e-11,
-            wide_s: 4e-10,
-            statement_s: 8e-8,
-            pool_s: 0.0,
-            input_s: [2e-9; 2],
-        },
-        yao: Speed {
-            setup_s: 2e-2,
-            made_s: 0.0,
-            evaluated_s: 2.2e-8,
-            batch_s: 1.4e-8,
-            linear_s: 2e-10,
-            linear_batch_s: 1.4e-9,
-            call_s: 1.6e-7,
-            moved_s: 2e-10,
-            wide_s: 1.4e-9,
-            statement_s: 8e-8,
-            pool_s: 0.0,
-            input_s: [1.4e-8; 2],
-        },
-        wrk: Speed {
-            setup_s: 4e-2,
-            made_s: 1.2e-7,
-            evaluated_s: 4e-7,
-            batch_s: 4e-8,
-            linear_s: 2e-8,
-            linear_batch_s: 1e-9,
-            call_s: 7e-7,
-            moved_s: 5.5e-9,
-            wide_s: 4e-9,
-            statement_s: 1.8e-7,
-            pool_s: 0.0,
-            input_s: [1.1e-7; 2],
-        },
-        jimu: Speed {
-            setup_s: 6e-2,
-            made_s: 9e-8,
-            evaluated_s: 2.5e-7,
-            batch_s: 8e-8,
-            linear_s: 2e-8,
-            linear_batch_s: 1e-9,
-            call_s: 5e-7,
-            moved_s: 5e-9,
-            wide_s: 1e-9,
-            statement_s: 1.7e-7,
-            pool_s: 2e-10,
-            input_s: [8.5e-7; 2],
-        },
-        counted_s: 1.2e-9,
-        process_bytes: 12 << 20,
-    };
-
-    /// The figures for a backend.
     #[must_use]
-    pub const fn speed(&self, backend: Backend) -> &Speed {
-        match backend {
-            Backend::Plain => &self.plain,
-            Backend::Yao => &self.yao,
-            Backend::Wrk => &self.wrk,
-            Backend::Jimu => &self.jimu,
+    pub fn typical() -> Machine {
+        let speeds =
+            Backend::ALL.iter().map(|backend| (backend.name().to_owned(), backend.typical_speed()));
+        Machine {
+            version: MACHINE_VERSION,
+            speeds: speeds.collect(),
+            counted_s: 1.2e-9,
+            process_bytes: 12 << 20,
         }
     }
 
-    /// As [`Self::speed`], to be changed.
-    pub const fn speed_mut(&mut self, backend: Backend) -> &mut Speed {
-        match backend {
-            Backend::Plain => &mut self.plain,
-            Backend::Yao => &mut self.yao,
-            Backend::Wrk => &mut self.wrk,
-            Backend::Jimu => &mut self.jimu,
-        }
+    /// The figures for a backend: typical ones, if it was not measured.
+    #[must_use]
+    pub fn speed(&self, backend: Backend) -> Speed {
+        self.speeds.get(backend.name()).copied().unwrap_or(backend.typical_speed())
+    }
+
+    /// Keeps what was measured of a backend.
+    pub fn set_speed(&mut self, backend: Backend, speed: Speed) {
+        self.speeds.insert(backend.name().to_owned(), speed);
     }
 }
 

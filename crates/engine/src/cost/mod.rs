@@ -8,25 +8,22 @@
 
 mod demand;
 mod flow;
-mod jimu;
 mod kept;
 mod limits;
 mod machine;
-mod wrk;
-mod yao;
 
 use cenote_net::{Fault, Phase, Role};
 use serde::Serialize;
 
 pub use demand::Demand;
 pub use flow::Flow;
+pub(crate) use flow::packed;
 pub use limits::{Excess, Limits};
 pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
-use crate::JimuParams;
-use crate::params::WrkParams;
+use crate::backends::Backend;
 use crate::party::Receivers;
-use crate::session::{Backend, SessionConfig, session_handshake};
+use crate::session::{SessionConfig, session_handshake};
 
 /// Items that a backend makes ahead of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -77,22 +74,12 @@ impl Plan {
         }
         let session = session_handshake(config)?.encoded_len();
         plan.then(Phase::Setup, Flow::default().hello(session));
-        match config.backend {
-            Backend::Plain => plain(&mut plan, demand),
-            Backend::Yao => yao::plan(&mut plan, demand),
-            Backend::Wrk => {
-                wrk::plan(&mut plan, &WrkParams::derive(config.pool, config.rho)?, demand);
-            }
-            Backend::Jimu => {
-                let params = JimuParams::derive(config.pool, config.rho, config.jimu)?;
-                jimu::plan(&mut plan, &params, demand);
-            }
-        }
+        config.backend.plan(config, demand, &mut plan)?;
         Ok(plan)
     }
 
     /// Adds what comes next.
-    fn then(&mut self, phase: Phase, flow: Flow) {
+    pub(crate) fn then(&mut self, phase: Phase, flow: Flow) {
         let before = self.all.rounds;
         self.all = self.all.and(flow);
         let part = match phase {
@@ -107,12 +94,12 @@ impl Plan {
     }
 
     /// The handshake of the job.
-    fn job(&mut self, demand: &Demand) {
+    pub(crate) fn job(&mut self, demand: &Demand) {
         self.then(Phase::Online, Flow::default().hello(demand.job_hello));
     }
 
     /// Gates, what is opened on the way, and outputs: `extra` bytes for each opening, besides the packed bits.
-    fn compute(&mut self, demand: &Demand, gates: Flow, extra: u64) {
+    pub(crate) fn compute(&mut self, demand: &Demand, gates: Flow, extra: u64) {
         // Gates come before each opening on the way, and perhaps after the last.
         let [before, after] = match demand.stats.ends_in_stretch {
             false => [gates, Flow::default()],
@@ -176,15 +163,4 @@ fn opening(to: Receivers, times: u64, bits: u64, extra: u64) -> Flow {
         bytes = bytes.sends(role.peer(), payload, 0);
     }
     one.times(times).and(bytes)
-}
-
-/// Inputs in the clear; there is nothing else to send.
-fn plain(plan: &mut Plan, demand: &Demand) {
-    plan.job(demand);
-    for &(owner, bits) in &demand.inputs {
-        let pieces = bits.div_ceil(1 << 20);
-        plan.then(Phase::Online, Flow::default().sends(owner, flow::packed(bits), pieces).waits(1));
-    }
-    plan.memory = [demand.stats.live_bits.saturating_mul(6); 2];
-    plan.evaluated = demand.stats.ands as f64;
 }

@@ -10,9 +10,11 @@ use std::io::{Read, Seek, SeekFrom};
 use cenote_net::{Channel, Deviation, Role, Tag, mem_pair};
 use cenote_prim::{Block, Prg};
 
-use super::{Backend, Inner, Session, SessionConfig};
-use crate::params::WrkParams;
-use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho, tags};
+use super::{Backend, Opened, Session, SessionConfig};
+use crate::backends::wrk;
+use crate::backends::wrk::WrkParams;
+use crate::parts;
+use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho};
 
 /// A secret under a mask, so that the note itself is no find.
 struct Needle {
@@ -110,8 +112,8 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
     let mut session = Session::open(channel, role, config)?;
     let mut needles = Vec::new();
     let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
-    match &mut session.inner {
-        Inner::Wrk(wrk) => {
+    match &mut session.opened {
+        Opened::Wrk(wrk) => {
             note("delta", &wrk.supply().delta());
             let mut party = wrk.party();
             let live = work(&mut party)?;
@@ -119,14 +121,14 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
                 party.secrets_of(wire, &mut note);
             }
         }
-        Inner::Jimu(jimu) => {
+        Opened::Jimu(jimu) => {
             let mut party = jimu.party();
             let live = work(&mut party)?;
             for wire in [&live[5], &live[live.len() - 1]] {
                 party.secrets_of(wire, &mut note);
             }
         }
-        Inner::Plain(_) | Inner::Yao(_) => {}
+        Opened::Plain(_) | Opened::Yao(_) => {}
     }
     session.close();
     Ok(needles)
@@ -162,7 +164,7 @@ fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
             Session::open_seeded(channel, role, config, Prg::new(Block::new(seed))).expect("opens");
         let ended = session.stock(1);
         assert!(ended.is_err(), "{tag:?} is not noticed");
-        let Inner::Wrk(wrk) = &mut session.inner else { unreachable!("the session is of wrk") };
+        let Opened::Wrk(wrk) = &mut session.opened else { unreachable!("the session is of wrk") };
         let items = wrk.supply().pooled().iter();
         items
             .flat_map(|item| [item.x, item.y, item.z])
@@ -184,10 +186,14 @@ fn nothing_of_a_batch_is_left_when_a_check_fails() {
     let batches = capacity.div_ceil(params.batch);
     // The first coin is that of the set-up. The one after those of the filling is that of the first refill: the
     // pool is full by then.
-    let needles = pooled_until(tags::COIN_OPEN, batches + 1);
+    let needles = pooled_until(parts::tags::COIN_OPEN, batches + 1);
     assert_eq!(needles.len(), 3 * capacity);
     assert_gone(&needles);
-    for (tag, index) in [(tags::COIN_OPEN, 1), (tags::COIN_OPEN, batches), (tags::BUCKET_OPEN, 0)] {
+    for (tag, index) in [
+        (parts::tags::COIN_OPEN, 1),
+        (parts::tags::COIN_OPEN, batches),
+        (wrk::tags::BUCKET_OPEN, 0),
+    ] {
         pooled_until(tag, index);
         assert_gone(&needles);
     }

@@ -12,7 +12,7 @@ mod supply;
 
 use std::collections::VecDeque;
 
-use cenote_engine::protocols::share::{Share, conventional_delta};
+use cenote_engine::backends::wrk::share::{Share, conventional_delta};
 use cenote_engine::{Fault, Role, WrkParams};
 use cenote_net::Channel;
 use cenote_ot::{CotReceiver, CotSender};

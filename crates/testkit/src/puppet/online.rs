@@ -1,8 +1,9 @@
 //! Requests of the puppet: inputs, gates in chunks of which some are in flight, reveals.
 
 use cenote_circuit::Gates;
-use cenote_engine::protocols::share::Share;
-use cenote_engine::{Fault, Party, Receivers, Role, tags};
+use cenote_engine::backends::wrk;
+use cenote_engine::backends::wrk::share::Share;
+use cenote_engine::{Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
@@ -83,7 +84,7 @@ impl Puppet {
                 chunk.factors.iter().flat_map(|[f, _, g, _]| [f.mac, g.mac]).collect();
             let lie = self.cheats(Cheat::FalseBeaverBit);
             let message = self.open_bits(&macs, lie);
-            self.channel.send(tags::BEAVER_OPEN, &message)?;
+            self.channel.send(wrk::tags::BEAVER_OPEN, &message)?;
         }
         match self.role {
             Role::Garbler => {
@@ -163,7 +164,7 @@ impl Puppet {
         if chunk.ands() == 0 {
             return Ok(chunk);
         }
-        let peer = self.channel.recv(tags::BEAVER_OPEN, opening_len(2 * chunk.ands()))?;
+        let peer = self.channel.recv(wrk::tags::BEAVER_OPEN, opening_len(2 * chunk.ands()))?;
         for (i, (product, [f, x, g, y])) in
             chunk.products.iter_mut().zip(&chunk.factors).enumerate()
         {
@@ -205,7 +206,7 @@ impl Puppet {
         if self.cheats(Cheat::StrayColour) {
             set_stray_bit(&mut packed, chunk.ands());
         }
-        self.channel.send(tags::TABLES, &[Block::as_bytes(&tables), &packed].concat())?;
+        self.channel.send(wrk::tags::TABLES, &[Block::as_bytes(&tables), &packed].concat())?;
         self.channel.flush()
     }
 
@@ -247,7 +248,7 @@ impl Puppet {
     fn take_report(&mut self, ands: usize) -> Result<Vec<u8>, Fault> {
         match ands {
             0 => Ok(Vec::new()),
-            n => self.channel.recv(tags::REPORT, bits::packed_len(n) + 32),
+            n => self.channel.recv(wrk::tags::REPORT, bits::packed_len(n) + 32),
         }
     }
 
@@ -283,7 +284,7 @@ impl Puppet {
         if self.cheats(Cheat::WrongAnswer) {
             answer ^= Block::new(1 << 64);
         }
-        self.channel.send(tags::MAC_HASH, &answer.to_bytes())
+        self.channel.send(wrk::tags::MAC_HASH, &answer.to_bytes())
     }
 
     /// Evaluator: evaluates the chunk whose f and g were opened last, and reports.
@@ -296,7 +297,7 @@ impl Puppet {
         let n = chunk.ands();
         let message = match n {
             0 => Vec::new(),
-            _ => self.channel.recv(tags::TABLES, 32 * n + bits::packed_len(n))?,
+            _ => self.channel.recv(wrk::tags::TABLES, 32 * n + bits::packed_len(n))?,
         };
         let mut tables = vec![Block::ZERO; 2 * n];
         Block::as_bytes_mut(&mut tables).copy_from_slice(&message[..32 * n]);
@@ -348,13 +349,13 @@ impl Puppet {
         }
         let seed = self.prg.block();
         let report = [masked.as_slice(), &labels.to_bytes(), &seed.to_bytes()].concat();
-        self.channel.send(tags::REPORT, &report)
+        self.channel.send(wrk::tags::REPORT, &report)
     }
 
     /// Evaluator: takes the answer to the oldest report without one, and does not look at it.
     fn take_answer(&mut self) -> Result<(), Fault> {
         if self.unanswered.pop_front() == Some(true) {
-            self.channel.recv(tags::MAC_HASH, 16)?;
+            self.channel.recv(wrk::tags::MAC_HASH, 16)?;
             self.answers += 1;
         }
         Ok(())
@@ -366,17 +367,17 @@ impl Puppet {
             let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
             let lie = self.cheats(Cheat::FalseInputMask);
             let message = self.open_bits(&macs, lie);
-            self.channel.send(tags::INPUT_MASK, &message)?;
-            return self.channel.recv(tags::INPUT_BITS, bits::packed_len(shares.len()));
+            self.channel.send(wrk::tags::INPUT_MASK, &message)?;
+            return self.channel.recv(wrk::tags::INPUT_BITS, bits::packed_len(shares.len()));
         };
-        let peer = self.channel.recv(tags::INPUT_MASK, opening_len(shares.len()))?;
+        let peer = self.channel.recv(wrk::tags::INPUT_MASK, opening_len(shares.len()))?;
         let masked = own.iter().zip(shares).enumerate();
         let masked = masked.map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i));
         let mut packed = bits::pack(masked);
         if self.cheats(Cheat::StrayInputBit) {
             set_stray_bit(&mut packed, shares.len());
         }
-        self.channel.send(tags::INPUT_BITS, &packed)?;
+        self.channel.send(wrk::tags::INPUT_BITS, &packed)?;
         Ok(packed)
     }
 }
@@ -430,10 +431,11 @@ impl Party for Puppet {
                 if owner == Role::Evaluator && self.cheats(Cheat::InputLabel) {
                     active[0] ^= Block::new(1 << 99);
                 }
-                self.channel.send(tags::INPUT_LABELS, Block::as_bytes(&active))?;
+                self.channel.send(wrk::tags::INPUT_LABELS, Block::as_bytes(&active))?;
             }
             Role::Evaluator => {
-                self.channel.recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
+                self.channel
+                    .recv_into(wrk::tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
             }
         }
         let first = self.wires.len();
@@ -457,11 +459,11 @@ impl Party for Puppet {
                 let macs: Vec<Block> = wires.iter().map(|&w| self.wires[w].mask.mac).collect();
                 let lie = self.cheats(Cheat::FalseOutputMask);
                 let message = self.open_bits(&macs, lie);
-                self.channel.send(tags::OUTPUT_MASK, &message)?;
+                self.channel.send(wrk::tags::OUTPUT_MASK, &message)?;
                 self.channel.flush()?;
                 continue;
             }
-            let peer = self.channel.recv(tags::OUTPUT_MASK, opening_len(wires.len()))?;
+            let peer = self.channel.recv(wrk::tags::OUTPUT_MASK, opening_len(wires.len()))?;
             let value = |(i, &w): (usize, &usize)| {
                 let Wire { masked, mask, .. } = self.wires[w];
                 masked ^ mask.bit() ^ bits::get(&peer, i)

@@ -1,7 +1,9 @@
 //! Preprocessing of the puppet.
 
-use cenote_engine::protocols::share::Share;
-use cenote_engine::{Fault, Role, tags};
+use cenote_engine::backends::wrk;
+use cenote_engine::backends::wrk::share::Share;
+use cenote_engine::parts;
+use cenote_engine::{Fault, Role};
 use cenote_net::Channel;
 use cenote_pool::Draws;
 use cenote_prim::commit::commit;
@@ -127,8 +129,8 @@ impl Puppet {
         {
             g.iter_mut().take(count).for_each(|g| *g ^= self.prg.block());
         }
-        self.channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
-        self.channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
+        self.channel.send(wrk::tags::LEAKY_G, Block::as_bytes(&g))?;
+        self.channel.recv_into(wrk::tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
         let mut answers: Vec<Block> = items.iter().map(|item| item.x.mac).collect();
         self.leaky[1].singles(&mut answers);
         let mut s: Vec<Block> = (0..n)
@@ -143,8 +145,8 @@ impl Puppet {
         if self.cheats(Cheat::StrayD) {
             set_stray_bit(&mut own, n);
         }
-        self.channel.send(tags::LEAKY_D, &own)?;
-        let peer = self.channel.recv(tags::LEAKY_D, own.len())?;
+        self.channel.send(wrk::tags::LEAKY_D, &own)?;
+        let peer = self.channel.recv(wrk::tags::LEAKY_D, own.len())?;
         for (i, (item, s)) in items.iter_mut().zip(&mut s).enumerate() {
             let d = bits::get(&own, i) ^ bits::get(&peer, i);
             item.z = item.z.add_public(d, self.role, delta);
@@ -162,20 +164,20 @@ impl Puppet {
         self.tosses += 1;
         let mut value = [coin.to_bytes().as_slice(), &digest].concat();
         if self.role == Role::Evaluator {
-            self.channel.recv(tags::COIN_COMMIT, 32)?;
-            self.channel.send(tags::COIN_REPLY, &value)?;
-            let opening = self.channel.recv(tags::COIN_OPEN, 80)?;
+            self.channel.recv(parts::tags::COIN_COMMIT, 32)?;
+            self.channel.send(parts::tags::COIN_REPLY, &value)?;
+            let opening = self.channel.recv(parts::tags::COIN_OPEN, 80)?;
             return Ok(coin ^ coin_in(&opening));
         }
         let nonce = self.prg.bytes32();
         let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
-        self.channel.send(tags::COIN_COMMIT, &commitment.0)?;
-        let reply = self.channel.recv(tags::COIN_REPLY, 48)?;
+        self.channel.send(parts::tags::COIN_COMMIT, &commitment.0)?;
+        let reply = self.channel.recv(parts::tags::COIN_REPLY, 48)?;
         value[3] ^= u8::from(self.cheats(Cheat::BiasedCoin));
         if self.cheat == Cheat::EchoDigest && self.cheated_in.is_some() {
             value[16..].copy_from_slice(&reply[16..]);
         }
-        self.channel.send(tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
+        self.channel.send(parts::tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
         Ok(coin_in(&value) ^ coin_in(&reply))
     }
 
@@ -187,8 +189,8 @@ impl Puppet {
             .collect();
         let lie = self.cheats(Cheat::FalseBucketBit);
         let own = self.open_bits(&macs, lie);
-        self.channel.send(tags::BUCKET_OPEN, &own)?;
-        let peer = self.channel.recv(tags::BUCKET_OPEN, own.len())?;
+        self.channel.send(wrk::tags::BUCKET_OPEN, &own)?;
+        let peer = self.channel.recv(wrk::tags::BUCKET_OPEN, own.len())?;
         for (k, (m, &mask)) in members.chunks(bucket).zip(masks).enumerate() {
             let Leaky { mut x, y, mut z } = m[0];
             for (i, other) in m[1..].iter().enumerate() {

@@ -8,9 +8,9 @@ use zeroize::Zeroize;
 
 use super::params::PoolSpec;
 use super::shelf::Shelf;
-use crate::ihash::LANES;
-use crate::protocols::garbled_core::Shape;
-use crate::toss::Coins;
+use crate::backends::jimu::ihash::LANES;
+use crate::backends::jimu::garbled_core::Shape;
+use crate::parts::toss::Coins;
 
 /// What a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -167,7 +167,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocols::garbled_core::Shape;
+    use crate::backends::jimu::garbled_core::Shape;
     use cenote_pool::Pool;
     use cenote_prim::Prg;
 

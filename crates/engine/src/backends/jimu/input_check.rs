@@ -23,8 +23,8 @@ use cenote_prim::field::Field;
 use cenote_prim::{Block, RandomOracle, SessionId};
 
 use super::params::JimuParams;
-use crate::ihash::Label;
-use crate::toss::Coins;
+use crate::backends::jimu::ihash::Label;
+use crate::parts::toss::Coins;
 
 /// Fewest and most wires of a batch.
 const FEWEST: usize = 2048;

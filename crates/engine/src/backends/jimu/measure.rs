@@ -3,22 +3,23 @@
 use cenote_net::Fault;
 
 use super::{JimuSession, PoolSpec, Side};
+use crate::backends::MeasuredCores;
 
 /// The same pool with every fresh item checked, but for one in 2^32.
 pub(super) fn all_checked(spec: PoolSpec) -> PoolSpec {
     PoolSpec { check_below: u32::MAX, ..spec }
 }
 
-impl JimuSession {
-    /// Makes a batch of `items` cores of `width`, checks every one of them and throws all away.
-    /// Garbling and hashing are booked to preprocessing, opening and checking to the online phase,
-    /// so that the times by phase give the speed of either: of the slower party, as each waits for the
-    /// other.
-    ///
-    /// # Errors
-    /// `Misuse` when there is no such pool, or when its batches are smaller than `items`; faults of
-    /// the channel and of the checks.
-    pub fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault> {
+impl MeasuredCores for JimuSession {
+    fn fill_pool(&mut self, width: usize) -> Result<(), Fault> {
+        let pool = self.pool_of(width)?;
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => side.supply.fill(channel, pool),
+            Side::Evaluator(side) => side.supply.fill(channel, pool),
+        })
+    }
+
+    fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault> {
         let at = self.pool_of(width)?;
         let batch = match at.checked_sub(1) {
             None => self.core.side.params().ands.batch,
@@ -33,12 +34,7 @@ impl JimuSession {
         })
     }
 
-    /// Bytes that this side keeps for the items of the pool of cores of `width`; none before it is
-    /// filled.
-    ///
-    /// # Errors
-    /// `Misuse` when there is no such pool.
-    pub fn stored_bytes(&self, width: usize) -> Result<usize, Fault> {
+    fn stored_bytes(&mut self, width: usize) -> Result<usize, Fault> {
         let at = self.pool_of(width)?;
         Ok(match &self.core.side {
             Side::Garbler(side) => side.supply.stored_bytes(at),

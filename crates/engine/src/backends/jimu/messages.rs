@@ -3,7 +3,7 @@
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, RandomOracle, SessionId, bits};
 
-use crate::ihash::{Message, Perm};
+use crate::backends::jimu::ihash::{Message, Perm};
 
 /// Permutation messages, 16 or 32 bytes each.
 #[must_use]

@@ -4,8 +4,8 @@
 //! **Construction.** JIMU (Zhu, Huang, ASIACRYPT 2017) on POOL's pools (CCS 2017, sections 3 to 7),
 //! repaired (protocols A): gates garbled and hashed with no circuit in mind, some checked, the rest
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
-//! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `protocols/garbled_core`.
-//! Escrow: `protocols/escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
+//! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `garbled_core`.
+//! Escrow: `escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
 //! `store`, `shelf` and the supply of each role; pools that are not stored: `compact`. Requests:
 //! `garbler`, `evaluator`, `party`.
 //! **Roles.** The garbler holds the labels and permutation messages of all wires and Delta; the
@@ -53,15 +53,22 @@
 mod batch;
 mod compact;
 pub mod costs;
+pub mod escrow;
 mod evaluator;
+pub mod garbled_core;
 mod garbler;
+pub mod ihash;
 mod input_check;
 mod measure;
 mod messages;
 mod params;
 mod party;
+mod plan;
 mod shelf;
 mod store;
+pub mod tags;
+#[cfg(test)]
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -69,7 +76,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_pool::Occupancy;
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
@@ -79,10 +86,12 @@ pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
 pub use party::{Checked, JimuParty};
 
-use crate::claims::{Adversary, Claims, Evidence, PeerIs};
-use crate::protocols::garbled_core::Conflict;
-use crate::session::{Job, run_and_check};
+use super::{Live, MeasuredCores, Protocol, Terms};
+use crate::claims::{Adversary, Evidence, Promise};
+use crate::cost::{Demand, Plan, Speed};
+use crate::session::{Job, SessionConfig, run_and_check};
 use evaluator::Replay;
+use garbled_core::Conflict;
 
 /// Most openings, labels or outputs of one message.
 pub(crate) const MAX_PIECE: usize = 1 << 13;
@@ -138,12 +147,72 @@ impl Side {
 }
 
 impl JimuSession {
-    /// Sets a session up: watch lists, offset, correlated OT. `session` must come from a handshake
-    /// that both sides' fresh randomness went into.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn open(
+    /// Number of the pool of cores of `width`.
+    fn pool_of(&self, width: usize) -> Result<usize, Fault> {
+        let pool = self.core.side.params().widths().position(|w| w == width);
+        pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))
+    }
+
+    /// The party of the next request, of which only this run is possible: nothing to hide a cheat of the
+    /// garbler with, as [`JimuSession::run`] does.
+    pub fn party(&mut self) -> JimuParty<'_> {
+        JimuParty::new(&mut self.core, &no_job)
+    }
+}
+
+/// Set-up: watch lists, offset, correlated OT.
+impl Protocol for JimuSession {
+    const NAME: &'static str = "jimu";
+    const TAGS: &'static [Tag] = tags::ALL;
+    const TYPICAL: Speed = Speed {
+        setup_s: 6e-2,
+        made_s: 9e-8,
+        evaluated_s: 2.5e-7,
+        batch_s: 8e-8,
+        linear_s: 2e-8,
+        linear_batch_s: 1e-9,
+        call_s: 5e-7,
+        moved_s: 5e-9,
+        wide_s: 1e-9,
+        statement_s: 1.7e-7,
+        pool_s: 2e-10,
+        input_s: [8.5e-7; 2],
+    };
+    type Params = JimuParams;
+
+    fn derive(config: &SessionConfig) -> Result<JimuParams, Fault> {
+        JimuParams::derive(config.pool, config.rho, config.jimu)
+    }
+
+    fn terms(params: &JimuParams) -> Terms {
+        params.terms()
+    }
+
+    fn promises(params: &JimuParams) -> Promise {
+        Promise {
+            adversary: Adversary::Malicious,
+            kappa: cenote_ot::KAPPA,
+            epsilon_log2: Some(params.epsilon_log2),
+            adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
+            assumptions: &[
+                "BLAKE3 is a random oracle",
+                "AES-128 is an ideal cipher (gate hash, escrow, PRG)",
+                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+            ],
+            leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
+                      messages; by timing, after which chunk of gates a garbler who cheated had been found \
+                      out, if at all",
+            first_output: "evaluator",
+            constant_time: true,
+            audited: false,
+        }
+    }
+
+    fn plan(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
+        plan::plan(plan, params, demand);
+    }
+
+    fn open(
         mut channel: Channel,
         session: SessionId,
         role: Role,
@@ -155,59 +224,9 @@ impl JimuSession {
         Ok(JimuSession { core: Core { channel, session, role, requests: 0, reports: 0, side } })
     }
 
-    /// Fills the pools of ANDs and of escrow gadgets; without this, the first request does. Pools of
-    /// wider cores are filled by the first request that has a multiplexer for them.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn fill(&mut self) -> Result<(), Fault> {
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => {
-                side.supply.fill(channel, 0)?;
-                side.supply.fill_escrow(channel)
-            }
-            Side::Evaluator(side) => {
-                side.supply.fill(channel, 0)?;
-                side.supply.fill_escrow(channel)
-            }
-        })
-    }
-
-    /// Fills the pool of cores of one width alone.
-    ///
-    /// # Errors
-    /// `Misuse` when there is no such pool; faults of the channel and of the checks.
-    pub fn fill_width(&mut self, width: usize) -> Result<(), Fault> {
-        let pool = self.pool_of(width)?;
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.fill(channel, pool),
-            Side::Evaluator(side) => side.supply.fill(channel, pool),
-        })
-    }
-
-    /// Number of the pool of cores of `width`.
-    fn pool_of(&self, width: usize) -> Result<usize, Fault> {
-        let pool = self.core.side.params().widths().position(|w| w == width);
-        pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))
-    }
-
-    /// Makes sure that `ands` ready buckets of ANDs are in stock.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn stock(&mut self, ands: usize) -> Result<(), Fault> {
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
-            Side::Evaluator(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
-        })
-    }
-
-    /// Runs `job` as the next request, and every check that is still outstanding. Should it become
-    /// necessary, the job runs once more beside itself, in the clear.
-    ///
-    /// # Errors
-    /// Faults of the job; `Internal` if it does not run alike in the clear, or there is no thread for that.
-    pub fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+    /// Should it become necessary, the job runs once more beside itself, in the clear: `Internal` if it does
+    /// not run alike there, or there is no thread for that.
+    fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
         std::thread::scope(|scope| {
             // There is a thread before it is known whether it has anything to do: that a machine has none
             // left must not depend on it.
@@ -231,36 +250,57 @@ impl JimuSession {
             run_and_check(&mut party, job)
         })
     }
+}
 
-    /// The party of the next request, of which only this run is possible: nothing to hide a cheat of the
-    /// garbler with, as [`JimuSession::run`] does.
-    pub fn party(&mut self) -> JimuParty<'_> {
-        JimuParty::new(&mut self.core, &no_job)
-    }
-
-    /// The connection, for handshakes between requests and for its counters.
-    pub fn channel(&mut self) -> &mut Channel {
+impl Live for JimuSession {
+    fn channel(&mut self) -> &mut Channel {
         &mut self.core.channel
     }
 
-    /// Levels of the pool of ANDs.
-    #[must_use]
-    pub fn occupancy(&self) -> Occupancy {
-        match &self.core.side {
-            Side::Garbler(side) => side.supply.occupancy(),
-            Side::Evaluator(side) => side.supply.occupancy(),
-        }
+    fn promise(&self) -> Promise {
+        JimuSession::promises(self.core.side.params())
     }
 
-    /// What this session promises, and the evidence that the peer cheated, if there is any.
-    #[must_use]
-    pub fn claims(&self) -> Claims {
+    fn evidence(&self) -> Option<Evidence> {
         let conflict = match &self.core.side {
             Side::Evaluator(side) => side.conflict.as_ref(),
             Side::Garbler(_) => None,
         };
-        let evidence = conflict.map(|conflict| evidence(conflict, self.core.session));
-        Claims { evidence, ..claims(self.core.side.params()) }
+        conflict.map(|conflict| evidence(conflict, self.core.session))
+    }
+
+    /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
+    /// has a multiplexer for them.
+    fn fill(&mut self) -> Result<(), Fault> {
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => {
+                side.supply.fill(channel, 0)?;
+                side.supply.fill_escrow(channel)
+            }
+            Side::Evaluator(side) => {
+                side.supply.fill(channel, 0)?;
+                side.supply.fill_escrow(channel)
+            }
+        })
+    }
+
+    fn stock(&mut self, ands: usize) -> Result<(), Fault> {
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
+            Side::Evaluator(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
+        })
+    }
+
+    /// Those of the pool of ANDs.
+    fn occupancy(&self) -> Option<Occupancy> {
+        Some(match &self.core.side {
+            Side::Garbler(side) => side.supply.occupancy(),
+            Side::Evaluator(side) => side.supply.occupancy(),
+        })
+    }
+
+    fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
+        Some(self)
     }
 }
 
@@ -316,29 +356,4 @@ fn evidence(conflict: &Conflict, session: SessionId) -> Evidence {
         bytes
     });
     Evidence { session: session.0, wire: conflict.wire, labels }
-}
-
-/// The promise of the backend under `params`; the session knows its peer.
-#[must_use]
-pub fn claims(params: &JimuParams) -> Claims {
-    Claims {
-        backend: "jimu",
-        adversary: Adversary::Malicious,
-        peer: PeerIs::NotAuthenticated,
-        kappa: cenote_ot::KAPPA,
-        epsilon_log2: Some(params.epsilon_log2),
-        adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
-        assumptions: &[
-            "BLAKE3 is a random oracle",
-            "AES-128 is an ideal cipher (gate hash, escrow, PRG)",
-            "gap computational Diffie-Hellman in ristretto255 (base OT)",
-        ],
-        leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
-                  messages; by timing, after which chunk of gates a garbler who cheated had been found \
-                  out, if at all",
-        first_output: "evaluator",
-        constant_time: true,
-        audited: false,
-        evidence: None,
-    }
 }

@@ -5,9 +5,9 @@ use cenote_ot::Params as OtParams;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams};
 
 use super::ESCROW_RESERVE;
-use crate::chunk::{CORE_WIDTHS, Chunk};
+use crate::parts::chunk::{CORE_WIDTHS, Chunk};
 use crate::params::{PoolChoice, Rho};
-use crate::protocols::garbled_core::Shape;
+use crate::backends::jimu::garbled_core::Shape;
 
 /// What the owners may switch, for comparisons and for small machines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -306,6 +306,8 @@ fn guessed(params: &JimuParams) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::Protocol;
+    use crate::backends::jimu::JimuSession;
 
     fn derive(pool: u64, rho: Rho, muxcore: bool) -> Option<JimuParams> {
         // Stored as long as that is possible.
@@ -370,7 +372,7 @@ mod tests {
         let guesses =
             format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
         assert!(own.contains(&guesses), "{guesses}");
-        let kappa = format!("and `kappa` is {} in the claims", super::super::claims(&params).kappa);
+        let kappa = format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
         assert!(own.contains(&kappa), "{kappa}");
     }
 

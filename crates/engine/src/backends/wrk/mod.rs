@@ -2,7 +2,7 @@
 //!
 //! **Construction.** Two-party authenticated garbling: POOL section 8 for the preprocessing
 //! (`supply.rs`), Katz, Ranellucci, Rosulek, Wang (CRYPTO 2018) for half gates
-//! (`protocols/authenticated_half_gates.rs`), in chunks so that memory follows the live wires.
+//! (`authenticated_half_gates.rs`), in chunks so that memory follows the live wires.
 //! **Roles.** The garbler holds L_{w,0} and Delta_A, the evaluator L_{w,Lambda}, Lambda and Delta_B; masks
 //! lambda are authenticated shares on both sides.
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
@@ -32,24 +32,35 @@
 //! **Differences from the papers.** The label hash D_L is ours and mandatory (protocols B.6);
 //! universal hashes replace lists of MACs; f and g are opened a chunk at a time.
 
+pub mod authenticated_half_gates;
+pub mod bucket;
 mod evaluator;
 mod garbler;
+pub mod leaky_and;
 mod masks;
 mod messages;
+pub mod opening;
+mod params;
 mod party;
+mod plan;
+pub mod share;
+pub mod supply;
+pub mod tags;
 
-use cenote_net::{Channel, Fault, Role};
+use cenote_net::{Channel, Fault, Role, Tag};
+use cenote_pool::Occupancy;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
+pub use params::WrkParams;
 pub use party::{Checked, WrkParty};
 
-use crate::claims::{Adversary, Claims, PeerIs};
-use crate::params::WrkParams;
-use crate::protocols::gate_hash::GateHash;
-use crate::protocols::opening;
-use crate::supply::Supply;
-use crate::tags;
+use super::{Live, Protocol, Terms};
+use crate::claims::{Adversary, Promise};
+use crate::cost::{Demand, Plan, Speed};
+use crate::parts::gate_hash::GateHash;
+use crate::session::{Job, SessionConfig, run_and_check};
 use masks::{Beaver, Ready};
+use supply::Supply;
 
 /// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
 /// sides go by it, as it fixes which answers come before which tables.
@@ -77,25 +88,84 @@ struct Core {
 }
 
 impl WrkSession {
-    /// Sets a session up: base OTs in both directions and the coin for the hashes. `session` must
-    /// come from a handshake that both sides' fresh randomness went into.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn open(
+    /// The party of the next request. It refuses everything if the request before it ended without
+    /// its checks.
+    pub fn party(&mut self) -> WrkParty<'_> {
+        WrkParty::new(&mut self.core)
+    }
+
+    /// The supply, for its levels.
+    #[must_use]
+    pub fn supply(&self) -> &Supply {
+        &self.core.supply
+    }
+}
+
+/// Base OTs in both directions and the coin for the hashes.
+impl Protocol for WrkSession {
+    const NAME: &'static str = "wrk";
+    const TAGS: &'static [Tag] = tags::ALL;
+    const TYPICAL: Speed = Speed {
+        setup_s: 4e-2,
+        made_s: 1.2e-7,
+        evaluated_s: 4e-7,
+        batch_s: 4e-8,
+        linear_s: 2e-8,
+        linear_batch_s: 1e-9,
+        call_s: 7e-7,
+        moved_s: 5.5e-9,
+        wide_s: 4e-9,
+        statement_s: 1.8e-7,
+        pool_s: 0.0,
+        input_s: [1.1e-7; 2],
+    };
+    type Params = WrkParams;
+
+    fn derive(config: &SessionConfig) -> Result<WrkParams, Fault> {
+        WrkParams::derive(config.pool, config.rho)
+    }
+
+    fn terms(params: &WrkParams) -> Terms {
+        vec![
+            ("pool", params.pool.map_or("none".into(), |pool| pool.to_string())),
+            ("bucket", params.bucket.to_string()),
+            ("batch", params.batch.to_string()),
+            ("epsilon", format!("2^{}", params.epsilon_log2)),
+        ]
+    }
+
+    fn promises(params: &WrkParams) -> Promise {
+        Promise {
+            adversary: Adversary::Malicious,
+            // Two bits of each global key are fixed.
+            kappa: cenote_ot::KAPPA,
+            epsilon_log2: Some(params.epsilon_log2),
+            adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
+            assumptions: &[
+                "BLAKE3 is a random oracle",
+                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
+                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+            ],
+            leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
+            first_output: "evaluator",
+            constant_time: true,
+            audited: false,
+        }
+    }
+
+    fn plan(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
+        plan::plan(plan, params, demand);
+    }
+
+    fn open(
         mut channel: Channel,
         session: SessionId,
         role: Role,
         params: WrkParams,
         mut prg: Prg,
     ) -> Result<WrkSession, Fault> {
-        let supply = match Supply::setup(&mut channel, session, role, params, prg.fork()) {
-            Ok(supply) => supply,
-            Err(fault) => {
-                channel.abort();
-                return Err(fault);
-            }
-        };
+        let supply = Supply::setup(&mut channel, session, role, params, prg.fork())
+            .inspect_err(|_| channel.abort())?;
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = GateHash::new(oracle.blocks(&[supply.start()]).block());
         Ok(WrkSession {
@@ -113,67 +183,30 @@ impl WrkSession {
         })
     }
 
-    /// Fills the pool; without this, the first request does.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn fill(&mut self) -> Result<(), Fault> {
-        self.core.between_requests(Supply::fill)
-    }
-
-    /// Makes sure that `triples` ready triples are in stock, as far as the stock has room.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
-        self.core.between_requests(|supply, channel| supply.stock(channel, triples))
-    }
-
-    /// The party of the next request. It refuses everything if the request before it ended without
-    /// its checks.
-    pub fn party(&mut self) -> WrkParty<'_> {
-        WrkParty::new(&mut self.core)
-    }
-
-    /// The connection, for handshakes between requests and for its counters.
-    pub fn channel(&mut self) -> &mut Channel {
-        &mut self.core.channel
-    }
-
-    /// The supply, for its levels.
-    #[must_use]
-    pub fn supply(&self) -> &Supply {
-        &self.core.supply
-    }
-
-    /// What this session promises.
-    #[must_use]
-    pub fn claims(&self) -> Claims {
-        claims(self.core.supply.params())
+    fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+        run_and_check(&mut self.party(), job)
     }
 }
 
-/// The promise of the backend under `params`; the session knows its peer.
-#[must_use]
-pub fn claims(params: &WrkParams) -> Claims {
-    Claims {
-        backend: "wrk",
-        adversary: Adversary::Malicious,
-        peer: PeerIs::NotAuthenticated,
-        // Two bits of each global key are fixed.
-        kappa: cenote_ot::KAPPA,
-        epsilon_log2: Some(params.epsilon_log2),
-        adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
-        assumptions: &[
-            "BLAKE3 is a random oracle",
-            "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-            "gap computational Diffie-Hellman in ristretto255 (base OT)",
-        ],
-        leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
-        first_output: "evaluator",
-        constant_time: true,
-        audited: false,
-        evidence: None,
+impl Live for WrkSession {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.core.channel
+    }
+
+    fn promise(&self) -> Promise {
+        WrkSession::promises(self.core.supply.params())
+    }
+
+    fn fill(&mut self) -> Result<(), Fault> {
+        self.core.between_requests(Supply::fill)
+    }
+
+    fn stock(&mut self, ands: usize) -> Result<(), Fault> {
+        self.core.between_requests(|supply, channel| supply.stock(channel, ands))
+    }
+
+    fn occupancy(&self) -> Option<Occupancy> {
+        Some(self.core.supply.occupancy())
     }
 }
 

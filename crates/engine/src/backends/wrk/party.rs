@@ -8,13 +8,13 @@ use super::Core;
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
 use super::masks::Masks;
-use crate::chunk::{Kind, Recorder};
+use crate::parts::chunk::{Kind, Recorder};
 use crate::party::{Party, Receivers, expect_input};
-use crate::protocols::authenticated_half_gates::Active;
-use crate::protocols::share::Share;
-use crate::supply::MAX_TAKE;
-use crate::tags;
-use crate::wires::Wire;
+use crate::backends::wrk::authenticated_half_gates::Active;
+use crate::backends::wrk::share::Share;
+use crate::backends::wrk::supply::MAX_TAKE;
+use crate::backends::wrk::tags;
+use crate::parts::wires::Wire;
 
 /// One party of one request.
 pub struct WrkParty<'s> {

@@ -1,8 +1,8 @@
 //! The cheats of the puppets of `jimu`, as data.
 
 use cenote_engine::JimuParams;
-use cenote_engine::ihash::{Label, Message};
-use cenote_engine::protocols::garbled_core::{Shape, garble};
+use cenote_engine::backends::jimu::garbled_core::{Shape, garble};
+use cenote_engine::backends::jimu::ihash::{Label, Message};
 use cenote_prim::Block;
 use cenote_prim::field::{Field, Matrix};
 

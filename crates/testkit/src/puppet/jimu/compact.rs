@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::ihash::LANES;
-use cenote_engine::{Fault, tags};
+use cenote_engine::Fault;
+use cenote_engine::backends::jimu;
+use cenote_engine::backends::jimu::ihash::LANES;
 use cenote_pool::Draws;
 use cenote_prim::merkle::{MerkleBuilder, MerkleHash, Node, Part, cover};
 
@@ -96,12 +97,12 @@ impl Garbler {
         let mut items: Vec<Item> = slots.iter().map(own).collect();
         self.exchange_item(kind, numbers, &slots, &mut items);
         self.sent.before.insert(kind, numbers.to_vec());
-        self.channel.send(tags::JIMU_AGAIN, &encode(&items))?;
+        self.channel.send(jimu::tags::JIMU_AGAIN, &encode(&items))?;
         if self.cheats(Cheat::AgainPath) {
             nodes[0][31] ^= 1;
         }
         let nodes = nodes.concat();
-        if nodes.is_empty() { Ok(()) } else { self.channel.send(tags::JIMU_PATHS, &nodes) }
+        if nodes.is_empty() { Ok(()) } else { self.channel.send(jimu::tags::JIMU_PATHS, &nodes) }
     }
 
     /// Puts another item in the place of one of `items`, which are those of `slots`.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cenote_circuit::Gates;
-use cenote_engine::ihash::{
+use cenote_engine::backends::jimu;
+use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
-use cenote_engine::{Fault, JimuParams, Party, Receivers, Role, tags};
+use cenote_engine::{Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation, MAX_FRAME};
 use cenote_ot::{CotReceiver, watch};
 use cenote_pool::{Draws, Pool};
@@ -75,7 +76,7 @@ impl Evaluator {
         let mut hash = receive_seeds(&mut channel, session, &params, &mut prg)?;
         let mut tosses = Tosses { session, role: Role::Evaluator, count: 0, cheat };
         let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-        let frame = channel.recv(tags::JIMU_OFFSET, 1 + own + last)?;
+        let frame = channel.recv(jimu::tags::JIMU_OFFSET, 1 + own + last)?;
         let mut found = Vec::new();
         hash.keep_watched();
         let wire = hash.hash(LANES, &frame[1..=own], &mut found)?;
@@ -130,17 +131,17 @@ impl Evaluator {
         draws.draw(buckets, || coins.word());
         if self.params.switches.compact && buckets > 0 {
             // What it was sent the first time is at hand.
-            self.channel.recv_bounded(tags::JIMU_AGAIN, MAX_FRAME)?;
+            self.channel.recv_bounded(jimu::tags::JIMU_AGAIN, MAX_FRAME)?;
             let distinct: BTreeSet<u32> = draws.positions().iter().copied().collect();
             if distinct.len() < spec.capacity {
-                self.channel.recv_bounded(tags::JIMU_PATHS, MAX_FRAME)?;
+                self.channel.recv_bounded(jimu::tags::JIMU_PATHS, MAX_FRAME)?;
             }
         }
         let pool = self.full.get_mut(&kind).expect("filled above");
         pool.exchange(&draws, &mut fresh).expect("as many as drawn");
         let (tag, openings) = match kind.shape() {
-            Some(_) => (tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
-            None => (tags::JIMU_ESCROW, buckets * spec.bucket),
+            Some(_) => (jimu::tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
+            None => (jimu::tags::JIMU_ESCROW, buckets * spec.bucket),
         };
         if openings > 0 {
             self.channel.recv(tag, encoded_len(openings, 1))?;
@@ -167,7 +168,7 @@ impl Evaluator {
         let chosen = Selection::new(coin, kind.spec(&self.params).check_below, kind, items);
         if !chosen.checked.is_empty() {
             let openings = chosen.checked.len() * wires;
-            self.channel.recv(tags::JIMU_CHECK, encoded_len(openings, 1))?;
+            self.channel.recv(jimu::tags::JIMU_CHECK, encoded_len(openings, 1))?;
         }
         Ok((chosen.survivors.iter().map(|item| numbers[*item]).collect(), extra, chosen.coins))
     }
@@ -176,7 +177,7 @@ impl Evaluator {
     fn hash_wires(&mut self, wires: usize, more: usize) -> Result<(u64, Vec<Tag>, Vec<u8>), Fault> {
         let lanes = wires.next_multiple_of(LANES);
         let corrections = self.hash.corrections_len(lanes);
-        let mut frame = self.channel.recv(tags::JIMU_STRIP, corrections + more)?;
+        let mut frame = self.channel.recv(jimu::tags::JIMU_STRIP, corrections + more)?;
         let rest = frame.split_off(corrections);
         let mut found = Vec::new();
         let first = self.hash.hash(lanes, &frame, &mut found)?;
@@ -186,7 +187,7 @@ impl Evaluator {
 
     fn close(&mut self) -> Result<Block, Fault> {
         let last = self.hash.corrections_len(self.hash.sacrificed());
-        let frame = self.channel.recv(tags::JIMU_CLOSE, last)?;
+        let frame = self.channel.recv(jimu::tags::JIMU_CLOSE, last)?;
         self.hash.close(&frame)?;
         settle(&mut self.channel, &mut self.hash, &mut self.tosses, &mut self.prg)
     }
@@ -218,8 +219,8 @@ impl Evaluator {
         claim[0] ^= u8::from(self.cheat == Cheat::Sum);
         digest[31] ^= u8::from(self.cheat == Cheat::SumDigest);
         claim.extend_from_slice(&digest);
-        self.channel.send(tags::JIMU_SUM, &claim)?;
-        self.channel.recv(tags::JIMU_PROOF, 48 * count)?;
+        self.channel.send(jimu::tags::JIMU_SUM, &claim)?;
+        self.channel.recv(jimu::tags::JIMU_PROOF, 48 * count)?;
         self.inputs.extend(labels.into_iter().zip(choices).take(total - sacrificed));
         Ok(())
     }
@@ -236,14 +237,14 @@ impl Evaluator {
         if let (Cheat::StrayChoice, Some(last)) = (self.cheat, packed.last_mut()) {
             *last |= 1 << 7;
         }
-        self.channel.send(tags::JIMU_CHOICES, &packed)?;
+        self.channel.send(jimu::tags::JIMU_CHOICES, &packed)?;
         let wires = wires.into_iter().zip(flips);
         Ok(wires.map(|((label, masked), flip)| self.add(Live { label, masked, flip })).collect())
     }
 
     fn peer_inputs(&mut self, len: usize) -> Result<Vec<usize>, Fault> {
         let found = self.take_escrowed(len)?;
-        let labels = blocks_of(&self.channel.recv(tags::JIMU_LABELS, 48 * len)?);
+        let labels = blocks_of(&self.channel.recv(jimu::tags::JIMU_LABELS, 48 * len)?);
         let labels = labels.chunks(3).map(|blocks| Label([blocks[0], blocks[1], blocks[2]]));
         let wires = labels.zip(found);
         let wires: Vec<Live> = wires
@@ -288,7 +289,7 @@ impl Evaluator {
         let mut solders = vec![Message::ZERO; 2 * ands];
         if ands > 0 {
             self.reserve_escrow(0)?;
-            let frame = self.channel.recv(tags::JIMU_OUTER, encoded_len(2 * ands, 1))?;
+            let frame = self.channel.recv(jimu::tags::JIMU_OUTER, encoded_len(2 * ands, 1))?;
             assert!(decode(&frame, 1, &mut solders), "the length was asked for");
         }
         let mut solders = solders.chunks(2);
@@ -339,10 +340,10 @@ impl Evaluator {
         self.reports += 1;
         let own = to.include(Role::Evaluator);
         let tag = if own {
-            tags::JIMU_PERMS
+            jimu::tags::JIMU_PERMS
         } else {
             self.take_escrowed(wires.len())?;
-            tags::JIMU_BOND
+            jimu::tags::JIMU_BOND
         };
         let perms = blocks_of(&self.channel.recv(tag, 16 * wires.len())?);
         if to.include(Role::Garbler) {
@@ -370,7 +371,7 @@ impl Evaluator {
             proof ^= Block::ONE;
         }
         message.extend_from_slice(&proof.to_bytes());
-        self.channel.send(tags::JIMU_RESULT, &message)?;
+        self.channel.send(jimu::tags::JIMU_RESULT, &message)?;
         self.channel.flush()
     }
 }
@@ -403,7 +404,7 @@ fn settle(
     prg: &mut Prg,
 ) -> Result<Block, Fault> {
     let coin = tosses.toss(channel, prg)?;
-    let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
+    let answer = channel.recv(jimu::tags::JIMU_ANSWER, hash.answer_len())?;
     // The next batch needs this one to be settled.
     hash.check(coin, &answer)?;
     Ok(coin)

@@ -1,9 +1,12 @@
 //! The garbling puppet: set-up and requests.
 
 use cenote_circuit::Gates;
-use cenote_engine::ihash::{HashSender, LANES, Label, Message, Perm, ReedSolomonSender, encode};
-use cenote_engine::protocols::garbled_core::outer_solder;
-use cenote_engine::{Fault, JimuParams, Party, Receivers, Role, tags};
+use cenote_engine::backends::jimu;
+use cenote_engine::backends::jimu::garbled_core::outer_solder;
+use cenote_engine::backends::jimu::ihash::{
+    HashSender, LANES, Label, Message, Perm, ReedSolomonSender, encode,
+};
+use cenote_engine::{Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation};
 use cenote_ot::{CotSender, watch};
 use cenote_prim::gf128::LinearHash;
@@ -121,9 +124,9 @@ impl Garbler {
         frame[0] = if cheat == Cheat::OffsetFlag { 2 } else { flip.into() };
         let offset = messages[0].label ^ Label::one().times(flip);
         hash.close(&mut frame);
-        channel.send(tags::JIMU_OFFSET, &frame)?;
+        channel.send(jimu::tags::JIMU_OFFSET, &frame)?;
         let coin = tosses.toss(&mut channel, &mut prg)?;
-        channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
+        channel.send(jimu::tags::JIMU_ANSWER, &hash.answer(coin))?;
         let mut correlation = offset.key().with_lsb(true);
         if matches!(cheat, Cheat::Correlation | Cheat::FittingCorrelation) {
             correlation ^= wrong_key();
@@ -171,7 +174,7 @@ impl Garbler {
         let mut frame = Vec::new();
         encode(&self.solders, 1, &mut frame);
         self.solders.clear();
-        self.channel.send(tags::JIMU_OUTER, &frame)
+        self.channel.send(jimu::tags::JIMU_OUTER, &frame)
     }
 
     fn own_inputs(&mut self, values: &[bool]) -> Result<Vec<Wire>, Fault> {
@@ -184,13 +187,13 @@ impl Garbler {
             labels[0] = garbage(0);
         }
         let blocks: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();
-        self.channel.send(tags::JIMU_LABELS, Block::as_bytes(&blocks))?;
+        self.channel.send(jimu::tags::JIMU_LABELS, Block::as_bytes(&blocks))?;
         Ok(wires.into_iter().map(|message| Wire { message, flip: false }).collect())
     }
 
     fn peer_inputs(&mut self, len: usize) -> Result<Vec<Wire>, Fault> {
         let labels = self.take_inputs(len)?;
-        let masked = self.channel.recv(tags::JIMU_CHOICES, bits::packed_len(len))?;
+        let masked = self.channel.recv(jimu::tags::JIMU_CHOICES, bits::packed_len(len))?;
         let wire = |(i, label)| Wire {
             message: Message { label, perm: Perm::ZERO },
             flip: bits::get(&masked, i),
@@ -204,13 +207,13 @@ impl Garbler {
         self.reports += 1;
         let mut perms: Vec<Perm> = wires.iter().map(|wire| wire.message.perm).collect();
         let tag = if to.include(Role::Evaluator) {
-            tags::JIMU_PERMS
+            jimu::tags::JIMU_PERMS
         } else {
             let escrowed = self.take_escrowed(wires.len())?;
             perms.iter_mut().zip(escrowed).for_each(|(perm, wire)| *perm ^= wire.perm);
-            tags::JIMU_BOND
+            jimu::tags::JIMU_BOND
         };
-        let lie = if tag == tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
+        let lie = if tag == jimu::tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
         if self.cheats(lie) {
             perms[0] = turned(perms[0]);
         }
@@ -229,7 +232,7 @@ impl Garbler {
     /// What the evaluator's report says; whether its labels fit goes into the history.
     fn report(&mut self, number: u64, wires: &[Wire]) -> Result<Vec<bool>, Fault> {
         let (n, key) = (wires.len(), self.offset.key());
-        let message = self.channel.recv(tags::JIMU_RESULT, bits::packed_len(n) + 16)?;
+        let message = self.channel.recv(jimu::tags::JIMU_RESULT, bits::packed_len(n) + 16)?;
         let (masked, proof) = message.split_at(bits::packed_len(n));
         let oracle = RandomOracle::new("cenote 2026 engine jimu output labels v1", &self.session);
         let mut hash = LinearHash::new(oracle.number(number).bytes(masked).block());

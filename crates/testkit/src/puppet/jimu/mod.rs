@@ -21,8 +21,9 @@ mod talk;
 use std::sync::OnceLock;
 
 use cenote_engine::backends::jimu::PoolSpec;
-use cenote_engine::protocols::garbled_core::Shape;
-use cenote_engine::{Fault, JimuParams, JimuSwitches, PoolChoice, Rho, Role, tags};
+use cenote_engine::backends::jimu::garbled_core::Shape;
+use cenote_engine::parts;
+use cenote_engine::{Fault, JimuParams, JimuSwitches, PoolChoice, Rho, Role};
 use cenote_net::Channel;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, SessionId};
@@ -269,18 +270,18 @@ impl Tosses {
         self.count += 1;
         let mut value = [coin.to_bytes().as_slice(), &[0; 32]].concat();
         if self.role == Role::Evaluator {
-            channel.recv(tags::COIN_COMMIT, 32)?;
+            channel.recv(parts::tags::COIN_COMMIT, 32)?;
             value[16] ^= u8::from(self.cheat == Cheat::CoinDigest(number));
-            channel.send(tags::COIN_REPLY, &value)?;
-            let opening = channel.recv(tags::COIN_OPEN, 80)?;
+            channel.send(parts::tags::COIN_REPLY, &value)?;
+            let opening = channel.recv(parts::tags::COIN_OPEN, 80)?;
             return Ok(coin ^ first_block(&opening));
         }
         let nonce = prg.bytes32();
         let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
-        channel.send(tags::COIN_COMMIT, &commitment.0)?;
-        let reply = channel.recv(tags::COIN_REPLY, 48)?;
+        channel.send(parts::tags::COIN_COMMIT, &commitment.0)?;
+        let reply = channel.recv(parts::tags::COIN_REPLY, 48)?;
         value[3] ^= u8::from(self.cheat == Cheat::Coin(number));
-        channel.send(tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
+        channel.send(parts::tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
         Ok(first_block(&value) ^ first_block(&reply))
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions of a puppet with an honest party.
 
 use cenote_engine::backends::jimu::{JimuParams, JimuSession};
-use cenote_engine::{Backend, Claims, Fault, Job, Party, Role};
+use cenote_engine::backends::{Live, Protocol};
+use cenote_engine::{Backend, Claims, Fault, Job, Party, PeerIs, Role};
 use cenote_net::{Channel, RecordedFrame};
 use cenote_prim::SessionId;
 
@@ -113,9 +114,15 @@ fn serve(mut session: JimuSession, talks: &[Talk]) -> End {
             }
         }
     }
-    let claims = served.1.is_none().then(|| session.claims());
+    let claims = served.1.is_none().then(|| claims(&session));
     close(session.channel(), &served);
     End { served, history: History::default(), claims }
+}
+
+/// The claims of a session without a handshake.
+fn claims(session: &JimuSession) -> Claims {
+    let (promise, evidence) = (session.promise(), session.evidence());
+    Claims { backend: JimuSession::NAME, peer: PeerIs::NotAuthenticated, promise, evidence }
 }
 
 /// What `role` must obtain of `talks`, by clear evaluation.

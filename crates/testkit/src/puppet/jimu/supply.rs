@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cenote_engine::ihash::{HashSender, LANES, Label, Message, encode};
-use cenote_engine::protocols::escrow;
-use cenote_engine::protocols::garbled_core;
-use cenote_engine::{Fault, tags};
+use cenote_engine::Fault;
+use cenote_engine::backends::jimu;
+use cenote_engine::backends::jimu::escrow;
+use cenote_engine::backends::jimu::garbled_core;
+use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, encode};
 use cenote_pool::{Draws, Pool};
 use cenote_prim::bits::pack;
 use cenote_prim::field::{Field, Matrix};
@@ -139,7 +140,7 @@ impl Garbler {
         let mut wires = Vec::new();
         if extra > 0 {
             let (first, _, frame) = self.hash_wires(extra);
-            self.channel.send(tags::JIMU_STRIP, &frame)?;
+            self.channel.send(jimu::tags::JIMU_STRIP, &frame)?;
             wires.extend(first..first + extra as u64);
         }
         let coin = self.close(kind == Kind::And && self.history.gates.made.is_empty())?;
@@ -184,7 +185,7 @@ impl Garbler {
         }
         frame.extend_from_slice(Block::as_bytes(&tables));
         self.sent.note(kind, &numbers, (items * wires).next_multiple_of(LANES), &frame);
-        self.channel.send(tags::JIMU_STRIP, &frame)?;
+        self.channel.send(jimu::tags::JIMU_STRIP, &frame)?;
         Ok(numbers)
     }
 
@@ -257,11 +258,11 @@ impl Garbler {
     fn close(&mut self, first: bool) -> Result<Block, Fault> {
         let mut frame = Vec::new();
         self.hash.close(&mut frame);
-        self.channel.send(tags::JIMU_CLOSE, &frame)?;
+        self.channel.send(jimu::tags::JIMU_CLOSE, &frame)?;
         let coin = self.tosses.toss(&mut self.channel, &mut self.prg)?;
         let mut answer = self.hash.answer(coin);
         answer[77] ^= u8::from(first && self.cheats(Cheat::Answer));
-        self.channel.send(tags::JIMU_ANSWER, &answer)?;
+        self.channel.send(jimu::tags::JIMU_ANSWER, &answer)?;
         Ok(coin)
     }
 
@@ -287,7 +288,7 @@ impl Garbler {
             }
         }
         self.hide(kind, &starts, &mut opened);
-        self.send_messages(tags::JIMU_CHECK, &opened)
+        self.send_messages(jimu::tags::JIMU_CHECK, &opened)
     }
 
     /// Opens bad items that are checked as if they were right.
@@ -322,7 +323,11 @@ impl Garbler {
             Cheat::InnerNot => solders[0] = negated(&solders[0], &self.offset),
             _ => {}
         }
-        if solders.is_empty() { Ok(()) } else { self.send_messages(tags::JIMU_INNER, &solders) }
+        if solders.is_empty() {
+            Ok(())
+        } else {
+            self.send_messages(jimu::tags::JIMU_INNER, &solders)
+        }
     }
 
     fn solder_escrow(&mut self, numbers: &[u64], extra: &[u64]) -> Result<(), Fault> {
@@ -336,7 +341,11 @@ impl Garbler {
             _ => {}
         }
         self.pools.escrowed.extend(wires);
-        if solders.is_empty() { Ok(()) } else { self.send_messages(tags::JIMU_ESCROW, &solders) }
+        if solders.is_empty() {
+            Ok(())
+        } else {
+            self.send_messages(jimu::tags::JIMU_ESCROW, &solders)
+        }
     }
 
     fn make_inputs(&mut self, missing: usize) -> Result<(), Fault> {
@@ -353,7 +362,7 @@ impl Garbler {
             _ => {}
         }
         frame.extend_from_slice(Block::as_bytes(&keys));
-        self.channel.send(tags::JIMU_STRIP, &frame)?;
+        self.channel.send(jimu::tags::JIMU_STRIP, &frame)?;
         let coin = self.close(false)?;
         let labels: Vec<Label> = messages.iter().map(|message| message.label).collect();
         self.prove_inputs(coin, &labels)?;
@@ -364,7 +373,7 @@ impl Garbler {
     fn prove_inputs(&mut self, coin: Block, labels: &[Label]) -> Result<(), Fault> {
         let count = self.params.input_sums();
         let sums = Sums::new(self.session, count, coin);
-        let claim = self.channel.recv(tags::JIMU_SUM, count + 32)?;
+        let claim = self.channel.recv(jimu::tags::JIMU_SUM, count + 32)?;
         let labels: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();
         let mut opened = sums.of(Block::as_bytes(&labels), 48);
         for (sum, choice) in opened.iter_mut().zip(&claim) {
@@ -382,7 +391,7 @@ impl Garbler {
         if self.cheats(Cheat::Proof) {
             add_multiple(&mut opened[0], 1, Block::as_bytes(&self.offset.0));
         }
-        self.channel.send(tags::JIMU_PROOF, &opened.concat())
+        self.channel.send(jimu::tags::JIMU_PROOF, &opened.concat())
     }
 }
 

@@ -11,8 +11,8 @@ use super::stored::{Keep, Store};
 use crate::backends::jimu::batch::{self, Levels, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
 use crate::backends::jimu::store::{Sealer, Stored};
-use crate::ihash::{HashReceiver, ReedSolomonReceiver};
-use crate::tags;
+use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
+use crate::backends::jimu::tags;
 
 /// What came is not what the slots held.
 const OTHER: Fault = Fault::Misbehaved("jimu.merkle");

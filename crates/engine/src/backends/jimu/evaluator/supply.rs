@@ -23,13 +23,13 @@ use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::{Sealer, Stored};
-use crate::ihash::{
+use crate::backends::jimu::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
-use crate::protocols::escrow;
-use crate::protocols::garbled_core::{self, Checked, Members, Shape};
-use crate::tags;
-use crate::toss::Tosses;
+use crate::backends::jimu::escrow;
+use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
+use crate::backends::jimu::tags;
+use crate::parts::toss::Tosses;
 
 /// The evaluator's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {

@@ -8,8 +8,8 @@ use zeroize::Zeroize;
 
 use crate::backends::jimu::batch::{self, Kind, lanes};
 use crate::backends::jimu::compact::{Leaves, MAX_NODES, Run, encode_numbers};
-use crate::ihash::{HashSender, Label, Message, ReedSolomonSender};
-use crate::tags;
+use crate::backends::jimu::ihash::{HashSender, Label, Message, ReedSolomonSender};
+use crate::backends::jimu::tags;
 
 /// Makes the items of a pool again.
 pub(super) struct Again<'a> {

@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
-use crate::chunk::{Chunk, Gate, Kind};
-use crate::ihash::{Label, Message, Perm, encode};
-use crate::protocols::garbled_core::outer_solder;
-use crate::tags;
+use crate::parts::chunk::{Chunk, Gate, Kind};
+use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
+use crate::backends::jimu::garbled_core::outer_solder;
+use crate::backends::jimu::tags;
 
 pub(super) use supply::Supply;
 

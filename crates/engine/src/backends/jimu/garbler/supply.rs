@@ -21,11 +21,11 @@ use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::Sealer;
-use crate::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
-use crate::protocols::escrow;
-use crate::protocols::garbled_core::{self, Shape};
-use crate::tags;
-use crate::toss::Tosses;
+use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
+use crate::backends::jimu::escrow;
+use crate::backends::jimu::garbled_core::{self, Shape};
+use crate::backends::jimu::tags;
+use crate::parts::toss::Tosses;
 
 /// The garbler's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {

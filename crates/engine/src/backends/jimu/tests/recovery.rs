@@ -11,11 +11,12 @@ use cenote_net::{Canceller, Channel, Fault, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params};
+use crate::backends::{Live, Protocol};
 use crate::backends::jimu::{JimuSession, Side};
-use crate::ihash::Label;
+use crate::backends::jimu::ihash::Label;
 use crate::params::Rho;
 use crate::party::{Party, Receivers};
-use crate::protocols::tally;
+use crate::backends::jimu::tally;
 use crate::session::Job;
 
 /// A step of a [`Rounds`] that a test meddles with.
@@ -182,7 +183,7 @@ fn play(
         let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
         side.supply.turn(members, &offset);
         let ran = run(&mut session, evaluators);
-        let evidence = session.claims().evidence.is_some();
+        let evidence = session.evidence().is_some();
         (garbler.join().expect("no panic"), ran, evidence)
     })
 }

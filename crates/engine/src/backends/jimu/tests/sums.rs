@@ -7,9 +7,10 @@ use super::hiding::Span;
 use super::{channels, params, supplies};
 use crate::backends::jimu::JimuParams;
 use crate::backends::jimu::input_check::{Sums, batch};
-use crate::ihash::{LANES, Label, Message};
+use crate::backends::jimu::ihash::{LANES, Label, Message};
 use crate::params::Rho;
-use crate::tags;
+use crate::backends::jimu::tags;
+use crate::parts::tags::{COIN_OPEN, COIN_REPLY};
 
 /// How often the evaluator has asked for sums.
 fn asked(recording: &Recording) -> usize {
@@ -24,7 +25,7 @@ fn coin(recording: &Recording) -> Block {
         let frame = frames[..end].iter().rfind(|frame| frame.tag == tag).expect("a toss");
         Block::from_bytes(frame.payload[..16].try_into().expect("16 bytes"))
     };
-    share(tags::COIN_REPLY.id) ^ share(tags::COIN_OPEN.id)
+    share(COIN_REPLY.id) ^ share(COIN_OPEN.id)
 }
 
 /// Takes as many wires as the first batch has, one after the other, which needs a second batch.

@@ -4,7 +4,7 @@ use cenote_prim::Block;
 
 use super::{CorePool, Keep, Place, Supply, TAG};
 use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
-use crate::ihash::Label;
+use crate::backends::jimu::ihash::Label;
 
 impl Supply {
     /// Makes the first members of the next ready AND put out the label of the other value, as a NAND does.

@@ -1,0 +1,180 @@
+//! Buckets of cores: soldered together, then folded into what evaluation needs.
+//!
+//! **Ready bucket**, in blocks: a tag for each wire of the base; then for each member a head, the
+//! folded tables and the keys of D_c and of each D_x. The head is the number of the member and, in
+//! its high half, delta_x of each lane. For the base D and delta are zero.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use cenote_prim::Block;
+
+use super::Shape;
+use super::garble::lanes;
+use super::solder::solder_tag;
+use crate::backends::jimu::ihash::{Label, Message, Tag};
+
+/// Blocks of a ready bucket of `bucket` members.
+#[must_use]
+pub const fn ready_blocks(shape: Shape, bucket: usize) -> usize {
+    2 * shape.wires() + bucket * member_blocks(shape)
+}
+
+/// Blocks of one member: head, tables, keys.
+const fn member_blocks(shape: Shape) -> usize {
+    1 + shape.table_blocks() + shape.inputs()
+}
+
+/// Solders that make a bucket of `bucket` members.
+#[must_use]
+pub const fn inner_len(shape: Shape, bucket: usize) -> usize {
+    (bucket - 1) * shape.wires()
+}
+
+/// Opens the inner solders of buckets of `bucket` members, whose wires are `wires`: for each bucket,
+/// each member but the first and each wire, in order, appended to `out`.
+///
+/// # Panics
+/// If `wires` are not those of whole buckets.
+pub fn inner_solders(
+    shape: Shape,
+    bucket: usize,
+    offset: &Label,
+    wires: &[Message],
+    out: &mut Vec<Message>,
+) {
+    assert!(wires.len().is_multiple_of(bucket * shape.wires()));
+    out.reserve(wires.len());
+    for wires in wires.chunks(bucket * shape.wires()) {
+        let (base, members) = wires.split_at(shape.wires());
+        for member in members.chunks(shape.wires()) {
+            out.extend(member.iter().zip(base).map(|(m, b)| m.solder(b, false, offset)));
+        }
+    }
+}
+
+/// The tags that `opened` inner solders must agree with, appended to `out`; `tags` are those of the
+/// wires.
+///
+/// # Panics
+/// If the slices do not describe the same number of whole buckets.
+pub fn inner_tags(
+    shape: Shape,
+    bucket: usize,
+    offset_tag: Block,
+    tags: &[Tag],
+    opened: &[Message],
+    out: &mut Vec<Tag>,
+) {
+    assert!(tags.len().is_multiple_of(bucket * shape.wires()));
+    assert_eq!(opened.len() * bucket, tags.len() * (bucket - 1));
+    out.reserve(opened.len());
+    let mut opened = opened.iter();
+    for tags in tags.chunks(bucket * shape.wires()) {
+        let (base, members) = tags.split_at(shape.wires());
+        for member in members.chunks(shape.wires()) {
+            let wires = member.iter().zip(base).zip(&mut opened);
+            out.extend(wires.map(|((m, b), opened)| solder_tag([m, b], false, opened, offset_tag)));
+        }
+    }
+}
+
+/// Members of buckets and the solders that connect them.
+#[derive(Clone, Copy)]
+pub struct Members<'a> {
+    /// The number of each member.
+    pub numbers: &'a [u64],
+    /// `shape.table_blocks()` of each member.
+    pub tables: &'a [Block],
+    /// `shape.wires()` of each member.
+    pub tags: &'a [Tag],
+    /// Inner solders, found to agree with [`inner_tags`].
+    pub opened: &'a [Message],
+}
+
+/// Appends the ready buckets to `out`, [`ready_blocks`] each.
+///
+/// # Panics
+/// If the slices do not describe the same number of whole buckets.
+pub fn fold(shape: Shape, bucket: usize, members: &Members<'_>, out: &mut Vec<Block>) {
+    let buckets = members.numbers.len() / bucket;
+    assert_eq!(members.numbers.len(), buckets * bucket);
+    assert_eq!(members.tables.len(), buckets * bucket * shape.table_blocks());
+    assert_eq!(members.tags.len(), buckets * bucket * shape.wires());
+    assert_eq!(members.opened.len(), buckets * inner_len(shape, bucket));
+    let first = out.len();
+    out.resize(first + buckets * ready_blocks(shape, bucket), Block::ZERO);
+    let base = vec![Message::ZERO; shape.wires()];
+    let mut opened = members.opened.chunks(shape.wires());
+    for (((ready, numbers), tables), tags) in out[first..]
+        .chunks_mut(ready_blocks(shape, bucket))
+        .zip(members.numbers.chunks(bucket))
+        .zip(members.tables.chunks(bucket * shape.table_blocks()))
+        .zip(members.tags.chunks(bucket * shape.wires()))
+    {
+        let (ready_tags, ready_members) = ready.split_at_mut(2 * shape.wires());
+        ready_tags.copy_from_slice(cast_slice(&tags[..shape.wires()]));
+        let solders = std::iter::once(&base[..]).chain(&mut opened);
+        for (((member, number), tables), solders) in ready_members
+            .chunks_mut(member_blocks(shape))
+            .zip(numbers)
+            .zip(tables.chunks(shape.table_blocks()))
+            .zip(solders)
+        {
+            fold_member(shape, *number, tables, solders, member);
+        }
+    }
+}
+
+/// Writes one member of a ready bucket.
+fn fold_member(
+    shape: Shape,
+    number: u64,
+    tables: &[Block],
+    solders: &[Message],
+    member: &mut [Block],
+) {
+    let (head, rest) = member.split_at_mut(1);
+    let (folded, keys) = rest.split_at_mut(shape.table_blocks());
+    let (d_c, delta_c) = (solders[0].label, solders[0].perm.bit());
+    let mut deltas = 0u64;
+    let folded = cast_slice_mut::<Block, Label>(folded).as_chunks_mut().0;
+    for (lane, (folded, [tg, te, mk])) in folded.iter_mut().zip(lanes(tables)).enumerate() {
+        let delta_x = solders[shape.x(lane)].perm.bit();
+        deltas |= u64::from(delta_x) << lane;
+        let te = *te ^ d_c;
+        let shifted = tg.times(delta_c) ^ te.times(delta_x);
+        *folded = [*tg, te, *mk ^ solders[shape.o(lane)].label ^ shifted];
+    }
+    head[0] = Block::new(u128::from(deltas) << 64 | u128::from(number));
+    for (key, solder) in keys.iter_mut().zip(solders) {
+        *key = solder.label.key();
+    }
+}
+
+/// The tags of the wires of a ready bucket's base, in order.
+///
+/// # Panics
+/// If there are too few blocks.
+#[must_use]
+pub fn base_tags(shape: Shape, ready: &[Block]) -> &[Tag] {
+    cast_slice(&ready[..2 * shape.wires()])
+}
+
+/// A member of a ready bucket.
+pub(super) struct Member<'a> {
+    pub(super) number: u64,
+    /// Bit i: delta of x of lane i.
+    pub(super) deltas: u64,
+    pub(super) tables: &'a [[Label; 3]],
+    /// Keys of D of the input wires.
+    pub(super) keys: &'a [Block],
+}
+
+/// The members of a ready bucket.
+pub(super) fn members(shape: Shape, ready: &[Block]) -> impl Iterator<Item = Member<'_>> {
+    ready[2 * shape.wires()..].chunks_exact(member_blocks(shape)).map(move |member| {
+        let (head, rest) = member.split_at(1);
+        let (tables, keys) = rest.split_at(shape.table_blocks());
+        let head = head[0].to_u128();
+        Member { number: head as u64, deltas: (head >> 64) as u64, tables: lanes(tables), keys }
+    })
+}

@@ -1,0 +1,342 @@
+//! Evaluation of ready buckets: every member, whatever the others put out.
+
+use std::fmt;
+
+use cenote_prim::{Block, Secret};
+use zeroize::Zeroize;
+
+use super::bucket::{Member, base_tags, members};
+use super::hashes::{Hashes, room};
+use super::{Shape, ready_blocks};
+use crate::backends::jimu::ihash::{HashReceiver, Label};
+
+/// What the evaluator holds of a wire that has a value.
+#[derive(Clone, Copy, Default)]
+pub struct Active {
+    /// L + s Delta.
+    pub label: Label,
+    /// The masked value s.
+    pub masked: bool,
+}
+
+impl zeroize::DefaultIsZeroes for Active {}
+
+impl fmt::Debug for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Active(..)")
+    }
+}
+
+/// Both labels of one wire: the garbler has cheated, and the evaluator knows its offset.
+///
+/// That it happened depends on the evaluator's input: the garbler must not learn of it.
+pub struct Conflict {
+    /// The labels of masked value 0 and 1.
+    pub labels: [Label; 2],
+    /// The number of the wire.
+    pub wire: u64,
+}
+
+impl Conflict {
+    /// The offset.
+    #[must_use]
+    pub fn offset(&self) -> Label {
+        self.labels[0] ^ self.labels[1]
+    }
+}
+
+impl Drop for Conflict {
+    fn drop(&mut self) {
+        self.labels.zeroize();
+    }
+}
+
+impl fmt::Debug for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Conflict(..)")
+    }
+}
+
+/// Two labels of one wire that cannot both be right, if there are any: the ones to try for the offset.
+///
+/// One pair is enough. In a bucket of which half of the members or more disagree with the label that
+/// was taken, and that therefore has as many bad ones, any such pair is worth more than one of a bucket
+/// that is outvoted by good members: there, one of the two may have a tag by luck, which tells nothing,
+/// and the label that was taken is right anyway (docs/protocols/jimu.md, "A hidden offset").
+#[derive(Clone, Copy, Default)]
+pub struct Pair {
+    elected: Active,
+    other: Label,
+    /// The number of the wire.
+    wire: u64,
+    /// 0: there are no such labels; 1: there are; 2: and half of their bucket disagrees.
+    rank: usize,
+}
+
+impl Pair {
+    /// The sum of the two: zero if there are none.
+    #[must_use]
+    pub fn offset(&self) -> Label {
+        self.elected.label ^ self.other
+    }
+
+    /// What the pair proves, given that its sum is the offset if there is a pair.
+    #[must_use]
+    pub fn proven(&self, is_offset: bool) -> Option<Conflict> {
+        let turn = self.offset().times(self.elected.masked);
+        let labels = [self.elected.label ^ turn, self.other ^ turn];
+        (is_offset & (self.rank > 0)).then_some(Conflict { labels, wire: self.wire })
+    }
+
+    /// Takes `other` in place of this if it is of a higher rank, in constant time.
+    #[inline(always)]
+    fn prefer(&mut self, other: &Pair) {
+        let pick = other.rank > self.rank;
+        self.elected.label ^= (self.elected.label ^ other.elected.label).times(pick);
+        self.elected.masked ^= (self.elected.masked ^ other.elected.masked) & pick;
+        self.other ^= (self.other ^ other.other).times(pick);
+        self.wire ^= (self.wire ^ other.wire) & u64::from(pick).wrapping_neg();
+        self.rank = self.rank.max(other.rank);
+    }
+}
+
+impl zeroize::DefaultIsZeroes for Pair {}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pair(..)")
+    }
+}
+
+/// Evaluates cores of one shape in buckets of one size. Holds scratch, to be used for many batches.
+#[derive(Debug)]
+pub struct Evaluation {
+    shape: Shape,
+    bucket: usize,
+    offset_tag: Secret<Block>,
+    hashes: Hashes,
+    scratch: Scratch,
+}
+
+/// What the members of a batch put out: for each core, each member, each lane.
+#[derive(Default)]
+struct Scratch {
+    labels: Vec<Label>,
+    tags: Vec<Block>,
+    candidates: Vec<Candidate>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.labels.zeroize();
+        self.tags.zeroize();
+        self.candidates.zeroize();
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scratch(..)")
+    }
+}
+
+impl Evaluation {
+    /// For buckets of `bucket` members; `offset_tag` is the tag of the garbler's offset.
+    ///
+    /// # Panics
+    /// If a bucket has no members.
+    #[must_use]
+    pub fn new(shape: Shape, bucket: usize, offset_tag: Block) -> Evaluation {
+        assert!(bucket > 0);
+        Evaluation {
+            shape,
+            bucket,
+            offset_tag: Secret::new(offset_tag),
+            hashes: Hashes::new(shape),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Evaluates independent cores: `ready` is a bucket for each, `inputs` the active labels of its
+    /// base's input wires; `outputs` gets those of the o of its lanes.
+    ///
+    /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
+    /// have a tag of their wire, it gets the one that most members put out. Labels of one wire that cannot
+    /// both be right take the place of `pair` if they are worth more. The time depends on the number of
+    /// cores only.
+    ///
+    /// # Panics
+    /// If the slices do not describe the same number of cores.
+    pub fn evaluate(
+        &mut self,
+        hash: &impl HashReceiver,
+        ready: &[Block],
+        inputs: &[Active],
+        outputs: &mut [Active],
+        pair: &mut Pair,
+    ) {
+        let stride = ready_blocks(self.shape, self.bucket);
+        let cores = ready.len() / stride;
+        assert_eq!(ready.len(), cores * stride);
+        assert_eq!(inputs.len(), cores * self.shape.inputs());
+        assert_eq!(outputs.len(), cores * self.shape.width());
+        let batch = Hashes::batch(self.shape, self.bucket);
+        for ((ready, inputs), outputs) in ready
+            .chunks(batch * stride)
+            .zip(inputs.chunks(batch * self.shape.inputs()))
+            .zip(outputs.chunks_mut(batch * self.shape.width()))
+        {
+            self.members(ready, inputs);
+            self.tags(hash, outputs.len() * self.bucket);
+            self.select(ready, outputs, pair);
+        }
+    }
+
+    /// What every member of a batch puts out on its base's wires.
+    pub(super) fn members(&mut self, ready: &[Block], inputs: &[Active]) {
+        let (shape, stride) = (self.shape, ready_blocks(self.shape, self.bucket));
+        let sets = ready.len() / stride * self.bucket;
+        self.hashes.begin(sets);
+        let cores = || ready.chunks_exact(stride).zip(inputs.chunks_exact(shape.inputs()));
+        let mut set = 0;
+        for (ready, inputs) in cores() {
+            for member in members(shape, ready) {
+                let keys = inputs.iter().zip(member.keys).map(|(i, key)| i.label.key() ^ *key);
+                self.hashes.set(set, member.number, keys);
+                set += 1;
+            }
+        }
+        let (c, x) = self.hashes.run();
+        let labels = room(&mut self.scratch.labels, sets * shape.width());
+        let mut rooms = c
+            .chunks_exact(shape.width())
+            .zip(x.chunks_exact(shape.width()))
+            .zip(labels.chunks_exact_mut(shape.width()));
+        for (ready, inputs) in cores() {
+            for (member, (hashes, labels)) in members(shape, ready).zip(&mut rooms) {
+                evaluate_member(&member, inputs, hashes, labels);
+            }
+        }
+    }
+
+    /// What [`Evaluation::members`] found last.
+    #[cfg(test)]
+    pub(super) fn labels(&self) -> &[Label] {
+        &self.scratch.labels
+    }
+
+    fn tags(&mut self, hash: &impl HashReceiver, labels: usize) {
+        let tags = room(&mut self.scratch.tags, labels);
+        hash.tags_of_labels(&self.scratch.labels[..labels], tags);
+    }
+
+    /// Picks for each wire, of the labels that have one of its tags, the one that most members put
+    /// out; and of the wires that have labels of both masked values the pair to try.
+    ///
+    /// Votes decide because a label may have a tag by luck: a garbler who guesses places that are not
+    /// watched loses nothing with a label that is dropped, and has many such guesses. A guess that hits
+    /// still loses against two good members.
+    fn select(&mut self, ready: &[Block], outputs: &mut [Active], pair: &mut Pair) {
+        let stride = ready_blocks(self.shape, self.bucket);
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.width()));
+        for (core, (ready, outputs)) in cores.enumerate() {
+            let tags = &base_tags(self.shape, ready)[self.shape.inputs()..];
+            let base = members(self.shape, ready).next().map_or(0, |base| base.number);
+            for (lane, (output, tag)) in outputs.iter_mut().zip(tags).enumerate() {
+                candidates.clear();
+                candidates.extend(self.places(core, lane).map(|place| {
+                    let label = self.scratch.labels[place];
+                    Candidate { label, is: self.is_label(place, tag.label) }
+                }));
+                let (elected, votes) = elect(&candidates);
+                *output = elected;
+                let wire = base + self.shape.o(lane) as u64;
+                pair.prefer(&contradiction(&candidates, elected, votes, wire));
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+
+    /// Where the members' labels of a wire are.
+    #[inline(always)]
+    fn places(&self, core: usize, lane: usize) -> impl Iterator<Item = usize> + use<> {
+        let (width, bucket) = (self.shape.width(), self.bucket);
+        (0..bucket).map(move |member| (core * bucket + member) * width + lane)
+    }
+
+    /// Whether a label has the tag of masked value 0, of masked value 1, of a wire.
+    #[inline(always)]
+    fn is_label(&self, place: usize, own: Block) -> [bool; 2] {
+        let tag = self.scratch.tags[place];
+        [tag.ct_eq(own), tag.ct_eq(own ^ *self.offset_tag)]
+    }
+}
+
+/// What a member puts out for a wire, and of which masked values it has the tag.
+#[derive(Clone, Copy, Default)]
+struct Candidate {
+    label: Label,
+    is: [bool; 2],
+}
+
+impl zeroize::DefaultIsZeroes for Candidate {}
+
+/// The candidate that has a tag and that most others agree with, and how many do, in constant time; the
+/// first among equals; zero if none has a tag.
+#[inline(always)]
+fn elect(candidates: &[Candidate]) -> (Active, usize) {
+    let (mut elected, mut most) = (Active::default(), 0);
+    for candidate in candidates {
+        let valid = candidate.is[0] | candidate.is[1];
+        let agree = |other: &Candidate| usize::from(same(&candidate.label, &other.label));
+        let votes = usize::from(valid) * candidates.iter().map(agree).sum::<usize>();
+        let pick = votes > most;
+        elected.label ^= (elected.label ^ candidate.label).times(pick);
+        elected.masked ^= (elected.masked ^ candidate.is[1]) & pick;
+        most = votes.max(most);
+    }
+    (elected, most)
+}
+
+/// What was elected with so many votes, and a candidate that has the tag of the other masked value, in
+/// constant time.
+#[inline(always)]
+fn contradiction(candidates: &[Candidate], elected: Active, votes: usize, wire: u64) -> Pair {
+    let (mut other, mut any) = (Label::ZERO, false);
+    for candidate in candidates {
+        let pick = (candidate.is[0] & elected.masked) | (candidate.is[1] & !elected.masked);
+        other ^= (other ^ candidate.label).times(pick);
+        any |= pick;
+    }
+    let divided = 2 * votes <= candidates.len();
+    Pair { elected, other, wire, rank: usize::from(any) + usize::from(any & divided) }
+}
+
+/// Whether two labels are the same.
+#[inline(always)]
+fn same(a: &Label, b: &Label) -> bool {
+    #[cfg(test)]
+    crate::backends::jimu::tally::step();
+    let [x, y, z] = (*a ^ *b).0;
+    // Different blocks must not cancel: a bit that is set stays set.
+    (x.to_u128() | y.to_u128() | z.to_u128()) == 0
+}
+
+/// The labels that one member puts out, from the hashes of its input labels.
+#[inline(always)]
+fn evaluate_member(
+    member: &Member<'_>,
+    inputs: &[Active],
+    (c, x): (&[Label], &[Label]),
+    labels: &mut [Label],
+) {
+    let (common, inputs) = inputs.split_first().expect("cores have a common input");
+    let lanes = c.iter().zip(x).zip(member.tables).zip(inputs).zip(labels);
+    for (lane, ((((c, x), [tg, te, mk]), input), label)) in lanes.enumerate() {
+        let shifted = input.masked ^ (member.deltas >> lane & 1 == 1);
+        let left = *c ^ tg.times(common.masked);
+        let right = *x ^ te.times(input.masked) ^ common.label.times(shifted);
+        *label = left ^ right ^ *mk;
+    }
+}

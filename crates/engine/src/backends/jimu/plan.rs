@@ -1,0 +1,233 @@
+//! The plan of a session of `jimu`, by the formulas of its `costs` (docs/protocols/jimu.md, "Costs").
+
+use cenote_net::Phase;
+use cenote_net::Role::{Evaluator, Garbler};
+use cenote_ot::watch;
+
+use crate::cost::{Demand, Flow, Items, Plan, packed};
+use crate::backends::jimu::costs::{self, InputBatch, Item};
+use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
+use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES, CORE_WIDTHS};
+use crate::party::Receivers;
+
+/// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
+/// operation that reads it, its message; its label, its tag.
+const LIVE: [u64; 2] = [64 + 96, 64 + 136];
+/// Bytes of an item in a stored pool, at the garbler.
+const NUMBER: u64 = 16;
+/// Strips and buffers of the connection.
+const FIXED: u64 = 6 << 20;
+/// Bytes of an AND of a chunk: solders, openings, tags.
+const FLYING: u64 = 600;
+/// Bytes of a gate of a chunk, at the garbler and at the evaluator: the wires inside of operations, which
+/// are no values of the program.
+const INSIDE: [u64; 2] = [100, 280];
+
+pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
+    plan.then(Phase::Setup, setup(params));
+    plan.job(demand);
+    inputs(params, demand, plan);
+    let fixed = FIXED + FLYING * demand.stats.ands.min(CHUNK_ANDS as u64);
+    let inside = demand.gates().min(CHUNK_GATES as u64);
+    for (memory, (live, gate)) in plan.memory.iter_mut().zip(LIVE.into_iter().zip(INSIDE)) {
+        let values = demand.stats.live_bits.saturating_mul(live);
+        *memory = values.saturating_add(fixed + gate * inside);
+    }
+    let mut solders = 0u64;
+    for (width, cores) in cores(params, demand) {
+        let Some(pool) = Item::Core(width).pool(params) else { continue };
+        let openings = cores.saturating_mul(width as u64 + 1);
+        solders = solders.saturating_add(openings);
+        plan.evaluated += cores as f64 * (width * pool.bucket) as f64;
+        supply(params, Item::Core(width), pool, cores, plan);
+    }
+    let alone: u64 = demand.bits_to(Receivers::Garbler);
+    let escrowed = demand.input_bits(Garbler).saturating_add(alone);
+    if escrowed > 0 || demand.stats.ands > 0 {
+        let wires = escrowed.saturating_add(costs::RESERVE as u64);
+        supply(params, Item::Gadget, &params.escrow, wires, plan);
+    }
+    let opening = costs::opening(params) as u64;
+    let frames = (solders / MAX_PIECE as u64).saturating_add(demand.and_chunks());
+    let solders = solders.saturating_mul(opening);
+    plan.then(Phase::Online, Flow::default().sends(Garbler, solders, frames).waits(1));
+    outputs(params, demand, plan);
+}
+
+/// Cores of each width that the ANDs of the program take: the widest first, single ANDs for the rest.
+fn cores(params: &JimuParams, demand: &Demand) -> Vec<(usize, u64)> {
+    let mut found: Vec<(usize, u64)> = Vec::new();
+    let mut lanes = 0u64;
+    for width in CORE_WIDTHS.into_iter().filter(|width| params.muxes.iter().any(|m| m.0 == *width))
+    {
+        let wider = found.first().map(|_| found.iter().map(|(width, _)| *width));
+        let rest = |bits: u64| match &wider {
+            // What wider cores left of a multiplexer.
+            Some(widths) => widths.clone().fold(bits, |rest, width| rest % width as u64),
+            None => bits,
+        };
+        let count = demand.stats.muxes.iter().fold(0u64, |sum, (bits, count)| {
+            sum.saturating_add((rest(u64::from(*bits)) / width as u64).saturating_mul(*count))
+        });
+        found.push((width, count));
+        lanes = lanes.saturating_add(count.saturating_mul(width as u64));
+    }
+    found.push((1, demand.stats.ands.saturating_sub(lanes)));
+    found
+}
+
+fn setup(params: &JimuParams) -> Flow {
+    let mut flow = Flow::default().ot_setup(params.ot, Garbler);
+    for code in [params.codes.labels, params.codes.perms] {
+        let seeds = code.n as usize;
+        let (out, back) = watch::message_len(seeds);
+        // Commitment, choices, masked seeds, the secret; the bytes of each side with its first message.
+        flow = flow
+            .sends(Garbler, out as u64, 1)
+            .cots(params.ot, Evaluator, seeds as u64)
+            .sends(Evaluator, back as u64, 1)
+            .sends(Garbler, 0, 1)
+            .sends(Evaluator, 0, 1);
+    }
+    let offset = flow.sends(Garbler, costs::offset(params) as u64, 1).toss();
+    let answer = offset.sends(Garbler, costs::answer(params) as u64, 1);
+    answer.ot_setup(params.ot, Garbler).waits(11)
+}
+
+/// What ends a batch beside its bulk: the sacrificed wires, the coin, the answer.
+fn batch_end(params: &JimuParams) -> Flow {
+    let sacrificed = Flow::default().sends(Garbler, costs::closing(params) as u64, 1);
+    sacrificed.toss().sends(Garbler, costs::answer(params) as u64, 1).waits(2)
+}
+
+/// A batch of `items`, with the expected number of checked ones.
+fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: usize) -> Flow {
+    let made = costs::strips(params, item, items) + costs::plain_strips(params, extra);
+    let checked = pool.check_rate() * items as f64 * costs::check(params, item, 1) as f64;
+    let wires = hashed(item, items) as u64;
+    batch_end(params).sends(Garbler, made as u64, wires / 3072 + 1).sends(
+        Garbler,
+        checked as u64,
+        checked as u64 / (64 * MAX_PIECE as u64) + 1,
+    )
+}
+
+/// Hashed wires of items.
+fn hashed(item: Item, items: usize) -> f64 {
+    let wires = match item {
+        Item::Core(width) => 2 * width + 1,
+        Item::Gadget => 1,
+    };
+    (wires * items) as f64
+}
+
+/// Fills a pool and refills it until `taken` buckets were there.
+fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &mut Plan) {
+    if taken == 0 {
+        return;
+    }
+    let rate = pool.check_rate();
+    let mut missing = pool.capacity as f64;
+    while missing > 0.5 {
+        let items = pool.fresh(missing.ceil() as usize);
+        plan.then(Phase::Preprocess, batch(params, item, pool, items, 0));
+        plan.made += hashed(item, items);
+        missing -= items as f64 * (1.0 - rate);
+    }
+    let survivors = pool.batch as f64 * (1.0 - rate);
+    let buckets = (survivors / pool.bucket as f64).max(1.0) as usize;
+    let refills = taken.div_ceil(buckets as u64);
+    let each = refill(params, item, pool, buckets);
+    plan.then(Phase::Preprocess, each.times(refills));
+    plan.made += refills as f64 * hashed(item, pool.batch);
+    if params.switches.compact {
+        // The garbler makes and hashes the whole pool again for every batch.
+        plan.made += refills as f64 * hashed(item, pool.capacity);
+    }
+    let (what, width) = match item {
+        Item::Core(1) => ("garbled ANDs", 1),
+        Item::Core(width) => ("garbled cores", width as u32),
+        Item::Gadget => ("escrow gadgets", 1),
+    };
+    let fresh = refills.saturating_mul(pool.batch as u64);
+    let made = fresh.saturating_add(pool.capacity as u64);
+    plan.items.push(Items { what, width, made, pool: pool.capacity as u64 });
+    // The garbler knows an item by its number and makes its parts from a seed when it needs them.
+    let row = [NUMBER, costs::row_bytes(item, params) as u64];
+    let ready = [NUMBER * pool.bucket as u64, costs::ready_bytes(item, params) as u64];
+    let stored = if params.switches.compact { 8 } else { row[1] };
+    plan.pool_bytes = plan.pool_bytes.saturating_add(stored * pool.capacity as u64);
+    for (memory, (row, ready)) in plan.memory.iter_mut().zip(row.into_iter().zip(ready)) {
+        let kept = if params.switches.compact { 8 } else { row } * pool.capacity as u64;
+        let made = ready * buckets as u64 + row * pool.batch as u64;
+        *memory = memory.saturating_add(kept + made);
+    }
+}
+
+/// One refill of a pool, all that its buckets take included.
+fn refill(params: &JimuParams, item: Item, pool: &PoolSpec, buckets: usize) -> Flow {
+    let (extra, solders) = match item {
+        Item::Core(width) => (0, costs::inner(params, width, pool, buckets)),
+        Item::Gadget => (pool.batch / pool.bucket, costs::escrow(params, buckets)),
+    };
+    let frames = solders as u64 / (64 * MAX_PIECE as u64) + 1;
+    let mut flow =
+        batch(params, item, pool, pool.batch, extra).sends(Garbler, solders as u64, frames);
+    if params.switches.compact {
+        let slots = costs::drawn_slots(pool, buckets) as usize;
+        let again = costs::again(params, item, slots) as u64;
+        let nodes = 32 * costs::rest_nodes(pool, buckets) as u64;
+        flow = flow.sends(Garbler, again, again / (1 << 18) + 1).sends(Garbler, nodes, 1);
+    }
+    flow
+}
+
+fn inputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
+    let mut ready = 0u64;
+    for &(owner, bits) in &demand.inputs {
+        if owner == Garbler {
+            let pieces = bits.div_ceil(MAX_PIECE as u64);
+            let labels = Flow::default().sends(Garbler, bits.saturating_mul(48), pieces);
+            plan.then(Phase::Online, labels);
+            continue;
+        }
+        let mut left = bits;
+        while left > 0 {
+            let piece = left.min(MAX_PIECE as u64);
+            left -= piece;
+            while ready < piece {
+                let (wires, kept) = costs::input_batch(params, (piece - ready) as usize);
+                plan.then(Phase::Preprocess, input_batch(params, wires));
+                plan.made += wires as f64;
+                ready += kept as u64;
+            }
+            ready -= piece;
+            let choices = Flow::default().sends(Evaluator, packed(piece), 1);
+            plan.then(Phase::Online, choices.waits(1));
+        }
+    }
+}
+
+/// A batch of wires for inputs of the evaluator.
+fn input_batch(params: &JimuParams, wires: usize) -> Flow {
+    let parts = InputBatch::new(params, wires);
+    let made = Flow::default()
+        .cots(params.ot, Evaluator, wires as u64)
+        .sends(Garbler, parts.strip as u64, 1)
+        .and(batch_end(params));
+    made.sends(Evaluator, parts.sums as u64, 1).sends(Garbler, parts.proof as u64, 1).waits(3)
+}
+
+fn outputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
+    for (to, times, bits) in demand.openings() {
+        let pieces = bits.div_ceil(MAX_PIECE as u64).max(times);
+        let perms = bits.saturating_mul(costs::perm(params) as u64);
+        let mut one = Flow::default().sends(Garbler, 0, 1);
+        let mut bytes = Flow::default().sends(Garbler, perms, 0).waits(times);
+        if to.include(Garbler) {
+            one = one.sends(Evaluator, 16, 1).waits(1);
+            bytes = bytes.sends(Evaluator, packed(bits), 0);
+        }
+        plan.then(Phase::Online, one.times(pieces).and(bytes));
+    }
+}

@@ -1,0 +1,126 @@
+//! Buckets: B leaky ANDs become one triple of which nothing leaks unless all B were attacked.
+//!
+//! **Construction.** WRK17 / KRRW18 bucketing in POOL's setting (POOL section 8, figure 7): the
+//! members of a bucket are drawn by a coin tossed after they were fixed; see `supply.rs`.
+//! **Steps.** For members i = 2..B both parties open d_i = y_1 xor y_i (`opening.rs`); then
+//! x = xor of all x_i, y = y_1, z = z_1 xor the xor over i >= 2 of (z_i xor d_i x_i).
+//! **Checks.** `opening.mac` on the d_i. **Private values.** y_1 and y_i: d_i is masked by y_i,
+//! which is used nowhere else. **Leakage.** x leaks only if every x_i leaked.
+//! **Costs.** B - 1 bits each way.
+
+use cenote_net::Role;
+use cenote_prim::{Block, bits};
+use zeroize::Zeroize;
+
+use super::leaky_and::LeakyAnd;
+use super::share::{Share, ShareSlice};
+
+/// One party's half of a ready triple z = x y, with a spare authenticated bit for the mask of the
+/// gate's output wire (protocols R.3, 5).
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Triple {
+    /// First factor.
+    pub x: Share,
+    /// Second factor.
+    pub y: Share,
+    /// Product.
+    pub z: Share,
+    /// A random bit, unrelated to the others.
+    pub mask: Share,
+}
+
+impl Zeroize for Triple {
+    fn zeroize(&mut self) {
+        for share in [&mut self.x, &mut self.y, &mut self.z, &mut self.mask] {
+            share.zeroize();
+        }
+    }
+}
+
+/// The shares of the bits d to open: B - 1 for each bucket of `bucket` members, in order.
+pub fn differences(members: &[LeakyAnd], bucket: usize) -> impl Iterator<Item = Share> + '_ {
+    members.chunks_exact(bucket).flat_map(|members| {
+        let (first, others) = members.split_first().expect("buckets have members");
+        others.iter().map(|member| first.y.xor(member.y))
+    })
+}
+
+/// The triples, from the members, the opened shares of both parties (packed) and spare shares.
+pub fn combine<'a>(
+    members: &'a [LeakyAnd],
+    bucket: usize,
+    own: &'a [u8],
+    peer: &'a [u8],
+    masks: ShareSlice<'a>,
+) -> impl ExactSizeIterator<Item = Triple> + 'a {
+    members.chunks_exact(bucket).zip(masks.iter()).enumerate().map(move |(k, (members, mask))| {
+        let LeakyAnd { mut x, y, mut z } = members[0];
+        for (i, member) in members[1..].iter().enumerate() {
+            let place = k * (bucket - 1) + i;
+            let d = bits::get(own, place) ^ bits::get(peer, place);
+            x = x.xor(member.x);
+            z = z.xor(member.z).xor(member.x.times(d));
+        }
+        Triple { x, y, z, mask }
+    })
+}
+
+/// The shared factors of a gate that Beaver's step opens: f = x xor lambda_a, g = y xor lambda_b.
+#[inline(always)]
+pub fn beaver_differences(triple: &Triple, a: Share, b: Share) -> (Share, Share) {
+    (triple.x.xor(a), triple.y.xor(b))
+}
+
+/// g x xor f y xor f g, with f and g opened: what z lacks to be lambda_a lambda_b.
+#[inline(always)]
+pub fn beaver_correction(x: Share, y: Share, f: bool, g: bool, role: Role, delta: Block) -> Share {
+    x.times(g).xor(y.times(f)).add_public(f & g, role, delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backends::wrk::share::dealer::Dealer;
+
+    /// A triple dealt honestly.
+    fn leaky(d: &mut Dealer) -> (LeakyAnd, LeakyAnd) {
+        let ((xa, xb), (ya, yb), (za, zb)) = (d.share(), d.share(), d.share());
+        let fix = d.value(za, zb) ^ (d.value(xa, xb) & d.value(ya, yb));
+        let za = za.add_public(fix, Role::Garbler, d.deltas[0]);
+        let zb = zb.add_public(fix, Role::Evaluator, d.deltas[1]);
+        (LeakyAnd { x: xa, y: ya, z: za }, LeakyAnd { x: xb, y: yb, z: zb })
+    }
+
+    #[test]
+    fn buckets_and_beaver_multiply() {
+        let mut d = Dealer::new(9);
+        for bucket in 1..=5 {
+            let n = 40;
+            let (a, b): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
+            let (ma, mb) = d.shares(n);
+            let arrays = |shares: &[Share]| -> (Vec<Block>, Vec<Block>) {
+                shares.iter().map(|share| (share.mac, share.key)).unzip()
+            };
+            let (ma, mb) = (arrays(&ma), arrays(&mb));
+            let ma = ShareSlice { macs: &ma.0, keys: &ma.1 };
+            let mb = ShareSlice { macs: &mb.0, keys: &mb.1 };
+            let own = bits::pack(differences(&a, bucket).map(Share::bit));
+            let peer = bits::pack(differences(&b, bucket).map(Share::bit));
+            let ta: Vec<Triple> = combine(&a, bucket, &own, &peer, ma).collect();
+            let tb: Vec<Triple> = combine(&b, bucket, &peer, &own, mb).collect();
+            assert_eq!((ta.len(), tb.len()), (n, n));
+            for (p, q) in ta.iter().zip(&tb) {
+                assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
+                d.value(p.mask, q.mask);
+                let ((la, lb), (ra, rb)) = (d.share(), d.share());
+                let (fa, ga) = beaver_differences(p, la, ra);
+                let (fb, gb) = beaver_differences(q, lb, rb);
+                let (f, g) = (d.value(fa, fb), d.value(ga, gb));
+                let sa = p.z.xor(beaver_correction(p.x, p.y, f, g, Role::Garbler, d.deltas[0]));
+                let sb = q.z.xor(beaver_correction(q.x, q.y, f, g, Role::Evaluator, d.deltas[1]));
+                assert_eq!(d.value(sa, sb), d.value(la, lb) & d.value(ra, rb));
+            }
+        }
+    }
+}

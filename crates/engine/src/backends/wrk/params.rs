@@ -1,0 +1,189 @@
+//! Parameters of a session: everything follows from what the owners choose.
+
+use cenote_net::Fault;
+use cenote_ot::Params as OtParams;
+use cenote_pool::params;
+
+use crate::params::{PoolChoice, Rho};
+
+/// Derived parameters of a `wrk` session.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WrkParams {
+    /// Capacity of the pool in leaky ANDs, if there is one.
+    pub pool: Option<usize>,
+    /// Leaky ANDs of a bucket.
+    pub bucket: usize,
+    /// Leaky ANDs made at a time: a multiple of the bucket.
+    pub batch: usize,
+    /// Base-2 logarithm of the error bound over the life of the session, by POOL's rule: the cheater
+    /// brings its bad items in at the start.
+    pub epsilon_log2: f64,
+    /// The same for a cheater that brings bad items in when it sees that it still needs them
+    /// (docs/parameters.md): a fraction of a bit above, with a pool.
+    pub adaptive_epsilon_log2: f64,
+    /// The COT extension.
+    pub ot: OtParams,
+}
+
+/// Most leaky ANDs made at a time: bounds the memory of a refill.
+const MAX_BATCH: u64 = 128 << 10;
+/// Most leaky ANDs of a one-shot batch, whose size follows from the bound: 16 bytes of each travel in
+/// one frame.
+const MAX_ONE_SHOT: u64 = 1 << 20;
+/// Fewest leaky ANDs made at a time beside a pool.
+const MIN_BATCH: u64 = 4096;
+/// Largest pool that an in-memory session accepts, in leaky ANDs of 96 bytes.
+const MAX_POOL: u64 = 1 << 28;
+
+impl WrkParams {
+    /// Derives the parameters.
+    ///
+    /// # Errors
+    /// `Policy` when no bucket is sound for the choice, or the pool does not fit in memory.
+    pub fn derive(choice: PoolChoice, rho: Rho) -> Result<WrkParams, Fault> {
+        let refuse = |error: params::ParamsError| Fault::Policy(error.to_string());
+        let epsilon_log2 = rho.epsilon_log2();
+        let ot = OtParams::default();
+        match choice {
+            PoolChoice::Kept(pool) if pool > MAX_POOL => {
+                Err(Fault::Policy(format!("a pool in memory holds at most {MAX_POOL} leaky ANDs")))
+            }
+            PoolChoice::Kept(pool) => {
+                let bucket = params::wrk_bucket(pool, epsilon_log2).map_err(refuse)?.bucket;
+                let adaptive_epsilon_log2 =
+                    params::wrk_adaptive_error_log2(pool, bucket, epsilon_log2).map_err(refuse)?;
+                let adaptive_epsilon_log2 = params::shown_log2(adaptive_epsilon_log2, 3);
+                let bucket = u64::from(bucket);
+                let batch = (pool / 4).clamp(MIN_BATCH, MAX_BATCH) / bucket * bucket;
+                Ok(WrkParams {
+                    pool: Some(pool as usize),
+                    bucket: bucket as usize,
+                    batch: batch as usize,
+                    epsilon_log2,
+                    adaptive_epsilon_log2,
+                    ot,
+                })
+            }
+            PoolChoice::OneShot(ands) => {
+                let (bucket, triples) = one_shot(ands, epsilon_log2)?;
+                let batch = (bucket * triples) as usize;
+                Ok(WrkParams {
+                    pool: None,
+                    bucket: bucket as usize,
+                    batch,
+                    epsilon_log2,
+                    adaptive_epsilon_log2: epsilon_log2,
+                    ot,
+                })
+            }
+        }
+    }
+}
+
+/// The cheapest sound (bucket, triples a batch) for a request of `ands` ANDs: the bucket with the
+/// fewest leaky ANDs once the last batch is padded.
+///
+/// The bound holds for a session of any number of batches: a cheater that fails in a batch without
+/// winning it is caught with probability 1 - 2^-B at least, so all batches together give it at most
+/// 1 / (1 - 2^-B) times the bound of one.
+fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
+    let mut best: Option<(u128, u64, u64)> = None;
+    for bucket in 3..=9 {
+        let each = epsilon_log2 + (1.0 - (-f64::from(bucket)).exp2()).log2();
+        let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
+        let bucket = u64::from(bucket);
+        // Equal batches, as few as memory allows: the last is not padded by much.
+        let batches = ands.max(1).div_ceil(minimum.max(MAX_BATCH / bucket));
+        let triples = minimum.max(ands.max(1).div_ceil(batches));
+        if triples * bucket > MAX_ONE_SHOT {
+            continue;
+        }
+        // A stranger's program may ask for more than there are numbers.
+        let cost = u128::from(batches) * u128::from(triples * bucket);
+        if best.is_none_or(|(least, ..)| cost < least) {
+            best = Some((cost, bucket, triples));
+        }
+    }
+    let (_, bucket, triples) =
+        best.ok_or_else(|| Fault::Policy("no one-shot batch is sound and fits in memory".into()))?;
+    Ok((bucket, triples))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound of one batch.
+    fn error_log2(p: &WrkParams) -> f64 {
+        let triples = (p.batch / p.bucket) as u64;
+        params::one_shot(triples, p.bucket as u32, p.epsilon_log2).expect("in range").error_log2
+    }
+
+    #[test]
+    fn every_choice_fits_the_frames_and_keeps_the_bound() {
+        for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
+            for shift in 0..40 {
+                for ands in [1u64 << shift, (1 << shift) + 1, 3 << shift] {
+                    let p = WrkParams::derive(PoolChoice::OneShot(ands), rho).expect("sound");
+                    assert!(p.pool.is_none() && p.batch.is_multiple_of(p.bucket));
+                    assert!(16 * p.batch <= cenote_net::MAX_FRAME, "{rho:?} {ands}: {p:?}");
+                    // A session has any number of batches: the cheater that fails in one without
+                    // winning comes to the next with probability 2^-B at most.
+                    let next = 0.5f64.powi(p.bucket as i32);
+                    let session = error_log2(&p).exp2() / (1.0 - next);
+                    assert!(session.log2() <= p.epsilon_log2, "{rho:?} {ands}: {p:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_request_is_too_large_for_a_choice() {
+        for ands in [1 << 60, u64::MAX] {
+            let p = WrkParams::derive(PoolChoice::OneShot(ands), Rho::Bits40).expect("sound");
+            assert!(16 * p.batch <= cenote_net::MAX_FRAME);
+        }
+    }
+
+    #[test]
+    fn a_little_more_work_costs_a_little_more() {
+        let cost = |ands: u64, rho| {
+            let p = WrkParams::derive(PoolChoice::OneShot(ands), rho).expect("sound");
+            ands.div_ceil((p.batch / p.bucket) as u64) * p.batch as u64
+        };
+        for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
+            for ands in (1000..120_000).step_by(3500) {
+                let (less, more) = (cost(ands, rho), cost(ands + ands / 10, rho));
+                assert!(more * 2 < less * 3, "{rho:?} {ands}: {less} and {more}");
+            }
+        }
+    }
+
+    #[test]
+    fn pools_follow_the_papers_thresholds() {
+        let bucket = |pool, rho| WrkParams::derive(PoolChoice::Kept(pool), rho).map(|p| p.bucket);
+        assert_eq!(bucket(480_000, Rho::Bits40), Ok(3));
+        assert_eq!(bucket(7_673, Rho::Bits40), Ok(4));
+        assert_eq!(bucket(7_672, Rho::Bits40), Ok(5));
+        assert_eq!(bucket(2_000_000, Rho::Bits64), Ok(4));
+        assert!(matches!(bucket(39, Rho::Bits40), Err(Fault::Policy(_))));
+        assert!(matches!(bucket(MAX_POOL + 1, Rho::Bits40), Err(Fault::Policy(_))));
+    }
+
+    #[test]
+    fn a_session_keeps_the_bound_that_its_owner_chose() {
+        for (rho, log2) in [(Rho::Bits40, -40.0), (Rho::Bits64, -64.0), (Rho::Bits80, -80.0)] {
+            for choice in [PoolChoice::Kept(480_000), PoolChoice::OneShot(1000)] {
+                assert_eq!(WrkParams::derive(choice, rho).map(|p| p.epsilon_log2), Ok(log2));
+            }
+        }
+    }
+
+    #[test]
+    fn the_adaptive_bound_is_a_fraction_of_a_bit_above() {
+        let p = WrkParams::derive(PoolChoice::Kept(480_000), Rho::Bits40).expect("sound");
+        assert!(p.adaptive_epsilon_log2 > -40.0 && p.adaptive_epsilon_log2 < -39.7);
+        let p = WrkParams::derive(PoolChoice::OneShot(1000), Rho::Bits40).expect("sound");
+        assert_eq!(p.adaptive_epsilon_log2, -40.0);
+    }
+}

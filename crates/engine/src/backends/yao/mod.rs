@@ -1,0 +1,423 @@
+//! Backend `yao`: half-gates garbled circuits, streamed; semi-honest security.
+//!
+//! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
+//! (`half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
+//! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 120.
+//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with offset Delta
+//! gives the garbler L_0 = K and the evaluator M = K xor x Delta.
+//! **Outputs.** To the evaluator: the garbler sends the permute bits of L_0. To the garbler: the evaluator
+//! sends bit 0 of the active labels.
+//! **Leakage and abort.** Nothing to a peer that follows the protocol; no promise against others.
+//! **Checks.** `yao.tables.format`, `yao.format`: lengths and canonical packing, for robustness.
+//! **Private values.** Garbler's input: the label is one of two random ones. Evaluator's input: the choice bits of the OT.
+//! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
+
+mod half_gates;
+mod plan;
+pub mod tags;
+
+use cenote_circuit::Gates;
+use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_ot::rot::{receive_correlated, send_correlated};
+use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_prim::{Block, Prg, Secret, SessionId, bits};
+
+use super::{Live, Protocol, Terms};
+use crate::claims::{Adversary, Promise};
+use crate::cost::{Demand, Plan, Speed};
+use crate::parts::gate_hash::{BATCH, GateHash};
+use crate::party::{Party, Receivers, expect_input};
+use crate::session::{Job, SessionConfig, run_and_check};
+use half_gates::{evaluate, evaluate_one, garble, garble_one};
+
+/// Gates of a full frame of tables.
+pub(crate) const FRAME: usize = 2 << 10;
+/// Input bits of one message.
+pub(crate) const PIECE: usize = 1 << 16;
+
+/// One party's end of a session.
+pub struct YaoSession {
+    channel: Channel,
+    side: Side,
+    hash: GateHash,
+    /// Tables of one frame: garbled and not sent yet, or received.
+    tables: Box<[[Block; 2]]>,
+    /// How many of `tables` there are.
+    filled: usize,
+    /// Evaluator: how many of those are used up.
+    used: usize,
+}
+
+enum Side {
+    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Box<Prg> },
+    Evaluator { cot: Box<CotReceiver> },
+}
+
+/// Proof of the deferred checks, of which this backend has none.
+#[must_use = "outputs are opened with the proof that the checks ran"]
+pub struct Checked(());
+
+impl YaoSession {
+    /// The party of the next request.
+    pub fn party(&mut self) -> YaoParty<'_> {
+        self.channel.set_phase(Phase::Online);
+        YaoParty { session: self }
+    }
+
+    fn send_tables(&mut self) -> Result<(), Fault> {
+        if self.filled > 0 {
+            let tables = self.tables[..self.filled].as_flattened();
+            self.channel.send(tags::YAO_TABLES, Block::as_bytes(tables))?;
+            self.filled = 0;
+        }
+        Ok(())
+    }
+
+    fn receive_tables(&mut self) -> Result<(), Fault> {
+        let frame = self.channel.recv_bounded(tags::YAO_TABLES, 32 * self.tables.len())?;
+        if frame.is_empty() || !frame.len().is_multiple_of(32) {
+            return Err(Fault::Misbehaved("yao.tables.format"));
+        }
+        (self.filled, self.used) = (frame.len() / 32, 0);
+        let tables = self.tables[..self.filled].as_flattened_mut();
+        Block::as_bytes_mut(tables).copy_from_slice(&frame);
+        Ok(())
+    }
+
+    /// Before the parties talk about anything but tables: the garbler's have all left, the
+    /// evaluator's are all used.
+    fn sync(&mut self) -> Result<(), Fault> {
+        match &self.side {
+            Side::Garbler { .. } => self.send_tables(),
+            Side::Evaluator { .. } if self.used == self.filled => Ok(()),
+            Side::Evaluator { .. } => Err(Fault::Misbehaved("yao.tables.format")),
+        }
+    }
+
+    #[inline]
+    fn and(&mut self, input: [Block; 2]) -> Result<Block, Fault> {
+        match &self.side {
+            Side::Garbler { delta, .. } => {
+                let (table, out) = garble_one(&mut self.hash, **delta, input);
+                self.tables[self.filled] = table;
+                self.filled += 1;
+                if self.filled >= FRAME {
+                    self.send_tables()?;
+                }
+                Ok(out)
+            }
+            Side::Evaluator { .. } => {
+                if self.used == self.filled {
+                    self.receive_tables()?;
+                }
+                self.used += 1;
+                Ok(evaluate_one(&mut self.hash, input, self.tables[self.used - 1]))
+            }
+        }
+    }
+
+    /// At most [`BATCH`] independent ANDs; `out` receives the labels.
+    fn ands(&mut self, inputs: &[[Block; 2]], out: &mut [Block]) -> Result<(), Fault> {
+        match &self.side {
+            Side::Garbler { delta, .. } => {
+                let tables = &mut self.tables[self.filled..self.filled + inputs.len()];
+                garble(&mut self.hash, **delta, inputs, tables, out);
+                self.filled += inputs.len();
+                if self.filled >= FRAME {
+                    self.send_tables()?;
+                }
+            }
+            Side::Evaluator { .. } => {
+                let mut done = 0;
+                while done < inputs.len() {
+                    if self.used == self.filled {
+                        self.receive_tables()?;
+                    }
+                    let n = (inputs.len() - done).min(self.filled - self.used);
+                    let tables = &self.tables[self.used..self.used + n];
+                    let range = done..done + n;
+                    evaluate(&mut self.hash, &inputs[range.clone()], tables, &mut out[range]);
+                    self.used += n;
+                    done += n;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Base OTs, and the start point of the hash.
+fn set_up(
+    channel: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    mut prg: Prg,
+) -> Result<(Side, Block), Fault> {
+    let params = OtParams::default();
+    Ok(match role {
+        Role::Garbler => {
+            let delta = prg.block().with_lsb(true);
+            let cot = CotSender::setup(channel, session, 0, params, delta, &mut prg)?;
+            let start = prg.block();
+            channel.send(tags::YAO_START, &start.to_bytes())?;
+            channel.flush()?;
+            let delta = Secret::new(delta);
+            (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
+        }
+        Role::Evaluator => {
+            let cot = CotReceiver::setup(channel, session, 0, params, &mut prg)?;
+            let mut start = [0; 16];
+            channel.recv_into(tags::YAO_START, &mut start)?;
+            (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+        }
+    })
+}
+
+/// Base OTs in one direction; the garbler chooses the hash's start point after its offset.
+impl Protocol for YaoSession {
+    const NAME: &'static str = "yao";
+    const TAGS: &'static [Tag] = tags::ALL;
+    const TYPICAL: Speed = Speed {
+        setup_s: 2e-2,
+        made_s: 0.0,
+        evaluated_s: 2.2e-8,
+        batch_s: 1.4e-8,
+        linear_s: 2e-10,
+        linear_batch_s: 1.4e-9,
+        call_s: 1.6e-7,
+        moved_s: 2e-10,
+        wide_s: 1.4e-9,
+        statement_s: 8e-8,
+        pool_s: 0.0,
+        input_s: [1.4e-8; 2],
+    };
+    type Params = ();
+
+    fn derive(_: &SessionConfig) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn terms((): &()) -> Terms {
+        Vec::new()
+    }
+
+    fn promises((): &()) -> Promise {
+        Promise {
+            adversary: Adversary::SemiHonest,
+            // Bit 0 of the offset is fixed.
+            kappa: cenote_ot::KAPPA,
+            epsilon_log2: None,
+            adaptive_epsilon_log2: None,
+            assumptions: &[
+                "BLAKE3 is a random oracle",
+                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
+                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+            ],
+            leakage: "the outputs of its receivers; sizes and timing of messages",
+            first_output: "evaluator",
+            constant_time: true,
+            audited: false,
+        }
+    }
+
+    fn plan((): &(), demand: &Demand, plan: &mut Plan) {
+        plan::plan(plan, demand);
+    }
+
+    fn open(
+        mut channel: Channel,
+        session: SessionId,
+        role: Role,
+        (): (),
+        prg: Prg,
+    ) -> Result<YaoSession, Fault> {
+        match set_up(&mut channel, &session, role, prg) {
+            Ok((side, start)) => {
+                let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
+                let hash = GateHash::new(start);
+                Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
+            }
+            Err(fault) => {
+                channel.abort();
+                Err(fault)
+            }
+        }
+    }
+
+    fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
+        run_and_check(&mut self.party(), job)
+    }
+}
+
+impl Live for YaoSession {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    fn promise(&self) -> Promise {
+        YaoSession::promises(&())
+    }
+}
+
+/// One party of one request. A wire is its label: L_0 at the garbler, the active one at the evaluator.
+pub struct YaoParty<'s> {
+    session: &'s mut YaoSession,
+}
+
+impl Gates for YaoParty<'_> {
+    type Wire = Block;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Block, Fault> {
+        // The evaluator's label of a constant is zero, so L_0 is bit times Delta.
+        Ok(match &self.session.side {
+            Side::Garbler { delta, .. } => delta.times(bit),
+            Side::Evaluator { .. } => Block::ZERO,
+        })
+    }
+
+    #[inline]
+    fn xor(&mut self, a: &Block, b: &Block) -> Result<Block, Fault> {
+        Ok(*a ^ *b)
+    }
+
+    #[inline]
+    fn not(&mut self, a: &Block) -> Result<Block, Fault> {
+        Ok(match &self.session.side {
+            Side::Garbler { delta, .. } => *a ^ **delta,
+            Side::Evaluator { .. } => *a,
+        })
+    }
+
+    #[inline]
+    fn and(&mut self, a: &Block, b: &Block) -> Result<Block, Fault> {
+        self.session.and([*a, *b])
+    }
+
+    // Written out because collecting plain values vectorises and collecting results does not.
+    fn xor_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
+        Ok(a.iter().zip(b).map(|(a, b)| *a ^ *b).collect())
+    }
+
+    fn and_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
+        let n = a.len().min(b.len());
+        let mut out = vec![Block::ZERO; n];
+        let mut inputs = [[Block::ZERO; 2]; BATCH];
+        for ((a, b), out) in a[..n].chunks(BATCH).zip(b.chunks(BATCH)).zip(out.chunks_mut(BATCH)) {
+            for (input, (a, b)) in inputs.iter_mut().zip(a.iter().zip(b)) {
+                *input = [*a, *b];
+            }
+            self.session.ands(&inputs[..out.len()], out)?;
+        }
+        Ok(out)
+    }
+}
+
+impl YaoParty<'_> {
+    fn garbler_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
+        let YaoSession { channel, side, .. } = &mut *self.session;
+        let mut labels = vec![Block::ZERO; len];
+        match side {
+            Side::Garbler { delta, prg, .. } => {
+                prg.fill(&mut labels);
+                for (labels, bits) in labels.chunks(PIECE).zip(bits.chunks(PIECE)) {
+                    let active: Vec<Block> =
+                        labels.iter().zip(bits).map(|(l, &bit)| *l ^ delta.times(bit)).collect();
+                    channel.send(tags::YAO_LABELS, Block::as_bytes(&active))?;
+                }
+            }
+            Side::Evaluator { .. } => {
+                for labels in labels.chunks_mut(PIECE) {
+                    channel.recv_into(tags::YAO_LABELS, Block::as_bytes_mut(labels))?;
+                }
+            }
+        }
+        Ok(labels)
+    }
+
+    /// The garbler's key is L_0, the evaluator's MAC the active label.
+    fn evaluator_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
+        let YaoSession { channel, side, .. } = &mut *self.session;
+        let mut labels = vec![Block::ZERO; len];
+        match side {
+            Side::Garbler { cot, .. } => send_correlated(channel, &mut **cot, &mut labels)?,
+            Side::Evaluator { cot } => receive_correlated(channel, &mut **cot, bits, &mut labels)?,
+        }
+        channel.flush()?;
+        Ok(labels)
+    }
+
+    /// Bit 0 of each wire goes to `to`, tagged `tag`; returns the values there.
+    fn exchange(
+        &mut self,
+        to: Role,
+        tag: cenote_net::Tag,
+        wires: &[Block],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let role = self.role();
+        let channel = &mut self.session.channel;
+        let mut values = Vec::with_capacity(wires.len());
+        for wires in wires.chunks(PIECE) {
+            if role == to {
+                let packed = channel.recv(tag, bits::packed_len(wires.len()))?;
+                if !bits::is_canonical(&packed, wires.len()) {
+                    return Err(Fault::Misbehaved("yao.format"));
+                }
+                values
+                    .extend(wires.iter().enumerate().map(|(i, w)| w.lsb() ^ bits::get(&packed, i)));
+            } else {
+                channel.send(tag, &bits::pack(wires.iter().map(|wire| wire.lsb())))?;
+            }
+        }
+        channel.flush()?;
+        Ok((role == to).then_some(values))
+    }
+}
+
+impl Party for YaoParty<'_> {
+    type Checked = Checked;
+
+    fn role(&self) -> Role {
+        match self.session.side {
+            Side::Garbler { .. } => Role::Garbler,
+            Side::Evaluator { .. } => Role::Evaluator,
+        }
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Block>, Fault> {
+        let own = expect_input(self.role(), owner, len, bits)?;
+        self.session.sync()?;
+        match owner {
+            Role::Garbler => self.garbler_input(len, own),
+            Role::Evaluator => self.evaluator_input(len, own),
+        }
+    }
+
+    fn check(&mut self) -> Result<Checked, Fault> {
+        self.session.sync()?;
+        Ok(Checked(()))
+    }
+
+    fn open(
+        &mut self,
+        _proof: Checked,
+        to: Receivers,
+        wires: &[Block],
+    ) -> Result<Option<Vec<bool>>, Fault> {
+        let mut result = None;
+        if to.include(Role::Evaluator) {
+            let opened = self.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?;
+            result = result.or(opened);
+        }
+        if to.include(Role::Garbler) {
+            let opened = self.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?;
+            result = result.or(opened);
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,250 @@
+//! Recording of gates into chunks, and the walk over a chunk that finds independent ANDs.
+
+use std::rc::Rc;
+
+use crate::parts::wires::{Arena, Wire};
+
+/// ANDs of a full chunk.
+pub(crate) const CHUNK_ANDS: usize = 16 << 10;
+/// Gates of a full chunk.
+pub(crate) const CHUNK_GATES: usize = 128 << 10;
+
+/// What a gate does with its slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// A public 0.
+    Zero,
+    /// A public 1.
+    One,
+    /// `out = a xor b`.
+    Xor,
+    /// `out = not a`.
+    Not,
+    /// `out = a and b`.
+    And,
+    /// The next `b` gates are ANDs that share their input `a`. Nothing is computed: whoever has no
+    /// better way takes them one by one.
+    Core,
+}
+
+/// A recorded gate over slots.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gate {
+    pub(crate) kind: Kind,
+    pub(crate) a: u32,
+    pub(crate) b: u32,
+    pub(crate) out: u32,
+}
+
+/// Gates in program order.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    pub(crate) gates: Vec<Gate>,
+    /// ANDs, those of cores included.
+    pub(crate) ands: usize,
+    /// Cores recorded of each of [`CORE_WIDTHS`].
+    pub(crate) cores: [usize; CORE_WIDTHS.len()],
+}
+
+/// Widths of the cores that are recorded, widest first (POOL section 5).
+pub(crate) const CORE_WIDTHS: [usize; 4] = [64, 32, 16, 8];
+
+/// Records gates until a chunk is full.
+pub(crate) struct Recorder {
+    arena: Rc<Arena>,
+    chunk: Chunk,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Recorder {
+        Recorder { arena: Rc::new(Arena::default()), chunk: Chunk::default() }
+    }
+
+    /// Records one gate; the second input of a gate with one is that one. `None` for a wire of
+    /// another request.
+    #[inline]
+    pub(crate) fn push(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Option<Wire> {
+        let own = a.is_of(&self.arena) && b.is_of(&self.arena);
+        own.then(|| self.push_slots(kind, a.slot() as u32, b.slot() as u32))
+    }
+
+    /// Records a core: an AND of `a` with each of `b`, whose number is one of [`CORE_WIDTHS`]. `None`
+    /// for a wire of another request.
+    pub(crate) fn push_core(&mut self, a: &Wire, b: &[Wire]) -> Option<Vec<Wire>> {
+        let width = CORE_WIDTHS.iter().position(|&width| width == b.len())?;
+        let own = a.is_of(&self.arena) && b.iter().all(|b| b.is_of(&self.arena));
+        own.then(|| {
+            let (a, lanes) = (a.slot() as u32, b.len() as u32);
+            self.chunk.gates.push(Gate { kind: Kind::Core, a, b: lanes, out: a });
+            self.chunk.cores[width] += 1;
+            b.iter().map(|b| self.push_slots(Kind::And, a, b.slot() as u32)).collect()
+        })
+    }
+
+    pub(crate) fn constant(&mut self, bit: bool) -> Wire {
+        self.push_slots(if bit { Kind::One } else { Kind::Zero }, 0, 0)
+    }
+
+    #[inline]
+    fn push_slots(&mut self, kind: Kind, a: u32, b: u32) -> Wire {
+        let wire = self.arena.alloc();
+        self.chunk.gates.push(Gate { kind, a, b, out: wire.slot() as u32 });
+        self.chunk.ands += usize::from(kind == Kind::And);
+        wire
+    }
+
+    /// Fresh wires whose data the caller provides.
+    pub(crate) fn wires(&self, n: usize) -> Vec<Wire> {
+        (0..n).map(|_| self.arena.alloc()).collect()
+    }
+
+    /// Slots of `wires`; `None` if one is of another request.
+    pub(crate) fn slots(&self, wires: &[Wire]) -> Option<Vec<usize>> {
+        wires.iter().map(|wire| wire.is_of(&self.arena).then(|| wire.slot())).collect()
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.chunk.ands >= CHUNK_ANDS || self.chunk.gates.len() >= CHUNK_GATES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunk.gates.is_empty()
+    }
+
+    /// The gates so far; recording starts afresh.
+    pub(crate) fn take(&mut self) -> Chunk {
+        std::mem::take(&mut self.chunk)
+    }
+
+    /// Slots ever used.
+    pub(crate) fn slots_used(&self) -> usize {
+        self.arena.len()
+    }
+}
+
+/// One pass over a chunk that treats independent ANDs together.
+pub(crate) trait Pass {
+    /// A gate other than AND: at once.
+    fn linear(&mut self, gate: &Gate);
+    /// An AND, or those of a core, whose inputs are ready: reads them now, is done at the next flush.
+    fn gather(&mut self, ands: &[Gate]);
+    /// Does the gathered ANDs.
+    fn flush(&mut self);
+}
+
+/// Walks `gates` in order. ANDs gather until one of them is read or overwritten, or `batch` wait; a
+/// core stays together, however wide. `pending` is scratch: one flag a slot, all clear before and
+/// after. The walk depends on the program alone, so both parties batch alike.
+pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mut impl Pass) {
+    let mut waiting: Vec<u32> = Vec::with_capacity(batch);
+    let mut rest = gates;
+    while let Some((first, after)) = rest.split_first() {
+        let (group, after) = match first.kind {
+            Kind::Core => after.split_at((first.b as usize).min(after.len())),
+            _ => (std::slice::from_ref(first), after),
+        };
+        rest = after;
+        let touches = group.iter().any(|gate| {
+            pending[gate.a as usize] | pending[gate.b as usize] | pending[gate.out as usize]
+        });
+        if touches || waiting.len() >= batch {
+            pass.flush();
+            waiting.drain(..).for_each(|slot| pending[slot as usize] = false);
+        }
+        if group[0].kind == Kind::And {
+            pass.gather(group);
+            for gate in group {
+                pending[gate.out as usize] = true;
+                waiting.push(gate.out);
+            }
+        } else {
+            pass.linear(first);
+        }
+    }
+    pass.flush();
+    waiting.drain(..).for_each(|slot| pending[slot as usize] = false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clear evaluation by batches, to be compared with evaluation gate by gate.
+    struct Clear {
+        values: Vec<bool>,
+        gathered: Vec<(u32, bool)>,
+        largest: usize,
+    }
+
+    impl Pass for Clear {
+        fn linear(&mut self, gate: &Gate) {
+            self.values[gate.out as usize] = match gate.kind {
+                Kind::Zero => false,
+                Kind::One => true,
+                Kind::Not => !self.values[gate.a as usize],
+                _ => self.values[gate.a as usize] ^ self.values[gate.b as usize],
+            };
+        }
+        fn gather(&mut self, ands: &[Gate]) {
+            for gate in ands {
+                let bit = self.values[gate.a as usize] & self.values[gate.b as usize];
+                self.gathered.push((gate.out, bit));
+            }
+        }
+        fn flush(&mut self) {
+            self.largest = self.largest.max(self.gathered.len());
+            for (out, bit) in self.gathered.drain(..) {
+                self.values[out as usize] = bit;
+            }
+        }
+    }
+
+    /// Puts a core of two ANDs with a shared input, neither of which reads the other, wherever the
+    /// random gates have room for one.
+    fn with_cores(gates: &[Gate]) -> Vec<Gate> {
+        let mut result = Vec::new();
+        for pair in gates.chunks(2) {
+            let [first, second] = pair else { continue };
+            let shared = Gate { kind: Kind::And, a: first.a, ..*second };
+            let apart = first.out != shared.a && first.out != shared.b && first.out != shared.out;
+            if first.kind == Kind::And && apart {
+                let head = Gate { kind: Kind::Core, a: first.a, b: 2, out: first.a };
+                result.extend([head, *first, shared]);
+            } else {
+                result.extend_from_slice(pair);
+            }
+        }
+        result
+    }
+
+    #[test]
+    fn batches_compute_what_single_gates_compute() {
+        let mut prg = cenote_prim::Prg::new(cenote_prim::Block::new(1));
+        for _ in 0..50 {
+            let gates: Vec<Gate> = (0..300)
+                .map(|_| {
+                    let r = prg.block().to_bytes();
+                    let kind = [Kind::Zero, Kind::One, Kind::Xor, Kind::Not, Kind::And, Kind::And]
+                        [usize::from(r[0] % 6)];
+                    let slot = |i: usize| u32::from(r[i] % 24);
+                    Gate { kind, a: slot(1), b: slot(2), out: slot(3) }
+                })
+                .collect();
+            let start: Vec<bool> = (0..24).map(|i| i % 3 == 0).collect();
+            let gates = with_cores(&gates);
+            let run = |batch| {
+                let mut pass = Clear { values: start.clone(), gathered: vec![], largest: 0 };
+                let mut pending = vec![false; 24];
+                walk(&gates, batch, &mut pending, &mut pass);
+                assert!(pending.iter().all(|p| !p));
+                assert!(pass.largest <= batch + 1, "a core stays together");
+                pass.values
+            };
+            let one = run(1);
+            assert_eq!(run(2), one);
+            assert_eq!(run(64), one);
+        }
+    }
+}

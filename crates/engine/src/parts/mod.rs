@@ -1,0 +1,8 @@
+//! What several backends are made of: the joint coin, the hash of half gates, chunks of recorded gates and their wires.
+
+pub(crate) mod chunk;
+pub mod coin;
+pub mod gate_hash;
+pub mod tags;
+pub(crate) mod toss;
+pub(crate) mod wires;
