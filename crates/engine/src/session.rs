@@ -107,7 +107,7 @@ impl Session {
             .inspect_err(|_| channel.abort())?;
         let (id, peer) = (agreed.session_id, PeerIs::of(&channel));
         let backend = config.backend;
-        let opened = backend.open(channel, SessionId(id), role, config, prg.fork())?;
+        let opened = backend.open(channel, SessionId(id), role, config, || prg.fork())?;
         let prg = Box::new(prg);
         let mut session = Session { backend, opened, role, prg, id, peer, failed: false };
         session.guarded(|_| Ok(()))?;

@@ -14,12 +14,13 @@ pub fn all() -> impl Iterator<Item = &'static Tag> + Clone {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     #[test]
     fn no_two_messages_have_one_tag() {
-        let mut ids: Vec<u8> = super::all().map(|tag| tag.id).collect();
-        let count = ids.len();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), count);
+        let all: Vec<_> = super::all().chain(cenote_ot::tags::ALL).collect();
+        let ids: HashSet<u8> = all.iter().map(|tag| tag.id).collect();
+        let names: HashSet<&str> = all.iter().map(|tag| tag.name).collect();
+        assert_eq!((ids.len(), names.len()), (all.len(), all.len()));
     }
 }

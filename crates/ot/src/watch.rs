@@ -1,6 +1,6 @@
 //! Watch lists: one party has n seeds, the other learns those at w secret random places.
 //!
-//! Source: protocols A.3, step 2, a design of ours in the place of what the released code of JIMU
+//! Source: docs/protocols/ot.md, "Watch lists"; a design of ours in the place of what the released code of JIMU
 //! leaves out (it sends all seeds); the sharing is Shamir's ("How to Share a Secret", 1979).
 //! Construction: n chosen OTs of (seed i, share i) of a sharing over GF(2^128) of which n - w shares
 //! determine the secret U and fewer say nothing about it. To take a seed is to go without a share, so

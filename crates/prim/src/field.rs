@@ -463,5 +463,10 @@ mod tests {
         assert_eq!(matrix.row_range(1..1).stack(&matrix).rows(), 5);
         assert_eq!((matrix.cols(), matrix.field()), (7, Field::Gf64));
         assert_eq!(format!("{matrix:?}"), "Matrix(5 x 7)");
+        let mut other = matrix.clone();
+        other.set(3, 4, !matrix.at(3, 4));
+        let mut entries = matrix.entries().to_vec();
+        entries[25] ^= 0x3f;
+        assert_eq!(other.entries(), entries);
     }
 }

@@ -42,7 +42,7 @@ mod jimu {
             let params =
                 JimuParams::derive(PoolChoice::Kept(100), Rho::Bits40, JimuSwitches::DEFAULT)?;
             let prg = prg_of(role, 1);
-            let mut session = JimuSession::open(channel, SessionId([1; 32]), role, params, prg)?;
+            let mut session = JimuSession::open(channel, SessionId([1; 32]), role, params, || prg)?;
             let old = session.party().constant(true)?;
             for (i, use_old) in USES.iter().enumerate() {
                 let mut party = session.party();
@@ -74,7 +74,7 @@ mod wrk {
         let (garbler, evaluator) = cenote_testkit::run_pair(|channel, role| {
             let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
             let prg = prg_of(role, 1);
-            let mut session = WrkSession::open(channel, SessionId([1; 32]), role, params, prg)?;
+            let mut session = WrkSession::open(channel, SessionId([1; 32]), role, params, || prg)?;
             let old = session.party().constant(true)?;
             let mut party = session.party();
             let own = party.constant(true)?;

@@ -74,5 +74,6 @@ fn pools_that_are_not_there_are_misuse() {
     refused(Backend::Wrk, |session| session.measure(|cores| cores.fill_pool(1)));
     refused(Backend::Yao, |session| session.measure(|cores| cores.rehearse(1, 1)));
     refused(Backend::Jimu, |session| session.measure(|cores| cores.fill_pool(7)));
+    refused(Backend::Jimu, |session| session.measure(|cores| cores.stored_bytes(7)).map(drop));
     refused(Backend::Jimu, |session| session.measure(|cores| cores.rehearse(8, POOL + 1)));
 }

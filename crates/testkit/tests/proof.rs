@@ -164,7 +164,7 @@ mod wrk {
 
     fn open(channel: Channel, number: u8, role: Role, ands: u64) -> Result<Session, Fault> {
         let params = WrkParams::derive(PoolChoice::OneShot(ands), Rho::Bits40)?;
-        Session::open(channel, SessionId([number; 32]), role, params, Prg::from_os())
+        Session::open(channel, SessionId([number; 32]), role, params, Prg::from_os)
     }
 
     fn member(session: &mut Session) -> Member<'_> {
@@ -184,7 +184,7 @@ mod jimu {
     fn open(channel: Channel, number: u8, role: Role, ands: u64) -> Result<Session, Fault> {
         let pool = PoolChoice::Kept(ands.max(100));
         let params = JimuParams::derive(pool, Rho::Bits40, JimuSwitches::DEFAULT)?;
-        Session::open(channel, SessionId([number; 32]), role, params, Prg::from_os())
+        Session::open(channel, SessionId([number; 32]), role, params, Prg::from_os)
     }
 
     fn member(session: &mut Session) -> Member<'_> {

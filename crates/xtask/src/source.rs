@@ -40,7 +40,10 @@ pub(crate) fn files(root: &Path) -> io::Result<Vec<(String, String)>> {
     paths.sort();
     let named = |path: PathBuf| {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        fs::read_to_string(&path).map(|text| (shown, text))
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok((shown, text)),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{shown}: {error}"))),
+        }
     };
     paths.into_iter().map(named).collect()
 }

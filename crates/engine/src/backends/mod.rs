@@ -43,7 +43,8 @@ pub trait Protocol: Live + Sized + Send {
     /// Adds what a session does that computes `demand` once, from its set-up on.
     fn plan(params: &Self::Params, demand: &Demand, plan: &mut Plan);
 
-    /// Sets a session up. `session` comes from a handshake that fresh randomness of both sides went into.
+    /// Sets a session up. `session` comes from a handshake that fresh randomness of both sides went into;
+    /// `prg` gives this side's own, to a backend that draws any.
     ///
     /// # Errors
     /// Faults of the channel and of the checks; the channel has told the peer.
@@ -52,7 +53,7 @@ pub trait Protocol: Live + Sized + Send {
         session: SessionId,
         role: Role,
         params: Self::Params,
-        prg: Prg,
+        prg: impl FnOnce() -> Prg,
     ) -> Result<Self, Fault>;
 
     /// Runs `job` as the next request, and every check that is still outstanding.
@@ -134,7 +135,7 @@ macro_rules! backends {
         $(pub mod $folder;)*
 
         /// The protocol a session speaks.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Backend {
             $($(#[$doc])* $name,)*
         }
@@ -201,7 +202,7 @@ macro_rules! backends {
                 session: SessionId,
                 role: Role,
                 config: &SessionConfig,
-                prg: Prg,
+                prg: impl FnOnce() -> Prg,
             ) -> Result<Opened, Fault> {
                 Ok(match self {
                     $(Backend::$name => {

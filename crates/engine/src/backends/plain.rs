@@ -91,7 +91,7 @@ impl Protocol for PlainSession {
         _: SessionId,
         role: Role,
         (): (),
-        _: Prg,
+        _: impl FnOnce() -> Prg,
     ) -> Result<PlainSession, Fault> {
         Ok(PlainSession { channel, role })
     }

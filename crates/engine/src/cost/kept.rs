@@ -7,6 +7,7 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 use serde_json::Value;
 
 use super::{MACHINE_VERSION, Machine};
+use crate::backends::Backend;
 
 impl Machine {
     /// Where `cenote program calibrate` keeps the figures of this machine: `cenote/machine.json` in the
@@ -41,7 +42,11 @@ fn parse(text: &str) -> Result<Machine, String> {
     if value["version"] != MACHINE_VERSION {
         return Err(format!(": these figures are not of version {MACHINE_VERSION}"));
     }
-    serde_json::from_str(text).map_err(placed)
+    let machine: Machine = serde_json::from_str(text).map_err(placed)?;
+    match Backend::ALL.iter().find(|backend| !machine.has(**backend)) {
+        Some(backend) => Err(format!(": no figures of `{}`; measure again", backend.name())),
+        None => Ok(machine),
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +65,9 @@ mod tests {
         let what = parse(&broken).expect_err("a text for a number");
         assert!(what.starts_with(&format!(":{line}:")) && what.contains("fast"), "{what}");
         assert!(parse("{\n]").is_err_and(|what| what.starts_with(":2:1: ")));
+        let mut less = value.clone();
+        less["speeds"].as_object_mut().expect("by name").remove("yao");
+        assert!(parse(&less.to_string()).is_err_and(|what| what.contains("no figures of `yao`")));
         value["version"] = json!(MACHINE_VERSION + 1);
         assert!(parse(&value.to_string()).is_err_and(|what| what.contains("version")));
     }

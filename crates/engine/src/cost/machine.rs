@@ -93,6 +93,11 @@ impl Machine {
         self.speeds.get(backend.name()).copied().unwrap_or(backend.typical_speed())
     }
 
+    /// Whether there are figures of a backend.
+    pub(super) fn has(&self, backend: Backend) -> bool {
+        self.speeds.contains_key(backend.name())
+    }
+
     /// Keeps what was measured of a backend.
     pub fn set_speed(&mut self, backend: Backend, speed: Speed) {
         self.speeds.insert(backend.name().to_owned(), speed);

@@ -5,7 +5,8 @@
 //! rides along, to its digest); evaluator -> garbler: its coin and digest in the clear; garbler ->
 //! evaluator: opening. The coin is the xor.
 //! **Adversary.** Malicious; commitment in the random-oracle model. A Fiat-Shamir coin would let
-//! the garbler grind batches until a bucket is bad, so it is not used here (protocols R.3, 3).
+//! the garbler grind batches until a bucket is bad, so it is not used here (docs/protocols/ot.md,
+//! "This may not be imitated for the coin that shuffles buckets").
 //! **Abort.** The garbler may abort after seeing the coin; abort is final, so it gains no second try.
 //! **Checks.**
 //! - `coin.opening`: the opening fits the commitment. Catches a garbler that picks its coin after

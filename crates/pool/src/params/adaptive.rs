@@ -28,8 +28,8 @@ pub(super) fn value_log2(pool: u64, bucket: u32, pass: f64, most: u64) -> f64 {
     worth[0].log2()
 }
 
-/// Rounds that are always enough: each multiplies the distance to the fixed point by `pass` at most, as
-/// a new attempt costs that much at least.
+/// Rounds that are enough, unless next to no item is checked: each multiplies the distance to the fixed
+/// point by `pass` at most, as a new attempt costs that much at least.
 fn rounds(pass: f64) -> usize {
     (1e-9f64.ln() / pass.ln()).ceil().clamp(400.0, 1e5) as usize
 }

@@ -1,6 +1,6 @@
 //! The evaluator's input wires: labels by correlated OT, checked without a look at any choice bit.
 //!
-//! **Construction.** Ours, after protocols A.15, step 6. For hashed labels L_i the keys travel by
+//! **Construction.** Ours. For hashed labels L_i the keys travel by
 //! correlated OT with the correlation k(Delta): the evaluator obtains k(L_i) + r_i k(Delta) for random
 //! r_i and completes the label with the symbols it watches. An input y is later announced as y + r.
 //! **Messages.** G -> E: corrections, D_i = K_i + k(L_i). Coin: chi_{t,i} in GF(2^8). E -> G: x_t =

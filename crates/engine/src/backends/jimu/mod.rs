@@ -2,7 +2,7 @@
 //! security.
 //!
 //! **Construction.** JIMU (Zhu, Huang, ASIACRYPT 2017) on POOL's pools (CCS 2017, sections 3 to 7),
-//! repaired (protocols A): gates garbled and hashed with no circuit in mind, some checked, the rest
+//! repaired (docs/protocols/jimu.md): gates garbled and hashed with no circuit in mind, some checked, the rest
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
 //! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `garbled_core`.
 //! Escrow: `escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
@@ -217,9 +217,9 @@ impl Protocol for JimuSession {
         session: SessionId,
         role: Role,
         params: JimuParams,
-        prg: Prg,
+        prg: impl FnOnce() -> Prg,
     ) -> Result<JimuSession, Fault> {
-        let side = Side::setup(&mut channel, session, role, params, prg)
+        let side = Side::setup(&mut channel, session, role, params, prg())
             .inspect_err(|_| channel.abort())?;
         Ok(JimuSession { core: Core { channel, session, role, requests: 0, reports: 0, side } })
     }

@@ -16,7 +16,7 @@ use super::leaky_and::LeakyAnd;
 use super::share::{Share, ShareSlice};
 
 /// One party's half of a ready triple z = x y, with a spare authenticated bit for the mask of the
-/// gate's output wire (protocols R.3, 5).
+/// gate's output wire: neither depends on the function, so both are made ahead.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Triple {

@@ -29,7 +29,7 @@
 //! values: masked alike. Delta_A: offset of labels, one of each pair is shown; Delta_B: keys are never sent.
 //! Output of one receiver: masked by its own share of lambda, which it never opens.
 //! **Costs.** docs/protocols/wrk.md; asserted in the tests.
-//! **Differences from the papers.** The label hash D_L is ours and mandatory (protocols B.6);
+//! **Differences from the papers.** The label hash D_L is ours and mandatory (docs/protocols/wrk.md, "A request");
 //! universal hashes replace lists of MACs; f and g are opened a chunk at a time.
 
 pub mod authenticated_half_gates;
@@ -162,8 +162,9 @@ impl Protocol for WrkSession {
         session: SessionId,
         role: Role,
         params: WrkParams,
-        mut prg: Prg,
+        prg: impl FnOnce() -> Prg,
     ) -> Result<WrkSession, Fault> {
+        let mut prg = prg();
         let supply = Supply::setup(&mut channel, session, role, params, prg.fork())
             .inspect_err(|_| channel.abort())?;
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);

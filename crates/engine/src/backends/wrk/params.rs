@@ -1,4 +1,4 @@
-//! Parameters of a session: everything follows from what the owners choose.
+//! Parameters of a `wrk` session: everything follows from what the owners choose.
 
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;

@@ -45,7 +45,7 @@ impl Share {
     }
 
     /// Adds a public `bit`: the garbler flips its bit, the evaluator moves its key by
-    /// Delta xor 1, which keeps bit 0 of the key at zero (protocols B.1).
+    /// Delta xor 1, which keeps bit 0 of the key at zero, so that bit 0 of a MAC stays the bit itself.
     #[inline(always)]
     pub fn add_public(self, bit: bool, role: Role, delta: Block) -> Share {
         match role {

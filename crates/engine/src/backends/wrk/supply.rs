@@ -4,15 +4,15 @@
 //! and after each bucket; a bucket takes B members at positions drawn by a joint coin, and the coin is
 //! tossed after the members and those that replace them were fixed. Buckets do not depend on the
 //! function, so ready triples are formed ahead of requests. Without a pool, each batch is permuted by
-//! its own coin and cut into buckets (protocols B.4, one-shot bound), and never smaller than the
+//! its own coin and cut into buckets (docs/parameters.md, one-shot batches), and never smaller than the
 //! smallest sound batch.
 //! **Roles.** Symmetric but for the coin toss, which the garbler commits to first.
 //! **Adversary.** Malicious. **Parameters.** `cenote_pool::params`; nothing is typed in.
 //! **Flow of a refill**, one message each way a line, both directions at once where it says so:
 //! 1. COT corrections with their check, both ways (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
-//! 2. G, both ways; 3. d, both ways (`protocols/leaky_and.rs`).
-//! 4. Commitment, reply, opening: equality of the batch and the coin (`protocols/coin.rs`).
-//! 5. Openings of the bucket differences, both ways (`protocols/bucket.rs`).
+//! 2. G, both ways; 3. d, both ways (`leaky_and.rs`).
+//! 4. Commitment, reply, opening: equality of the batch and the coin (`parts/coin.rs`).
+//! 5. Openings of the bucket differences, both ways (`bucket.rs`).
 //!
 //! **Leakage and abort.** A cheater that attacks leaky ANDs learns bits of x that never reach a wire unless all
 //! members of one bucket were attacked: probability at most epsilon over the life of the pool.

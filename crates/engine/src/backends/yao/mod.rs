@@ -31,9 +31,9 @@ use crate::session::{Job, SessionConfig, run_and_check};
 use half_gates::{evaluate, evaluate_one, garble, garble_one};
 
 /// Gates of a full frame of tables.
-pub(crate) const FRAME: usize = 2 << 10;
+const FRAME: usize = 2 << 10;
 /// Input bits of one message.
-pub(crate) const PIECE: usize = 1 << 16;
+const PIECE: usize = 1 << 16;
 
 /// One party's end of a session.
 pub struct YaoSession {
@@ -229,9 +229,9 @@ impl Protocol for YaoSession {
         session: SessionId,
         role: Role,
         (): (),
-        prg: Prg,
+        prg: impl FnOnce() -> Prg,
     ) -> Result<YaoSession, Fault> {
-        match set_up(&mut channel, &session, role, prg) {
+        match set_up(&mut channel, &session, role, prg()) {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
                 let hash = GateHash::new(start);

@@ -48,7 +48,7 @@ pub fn play(params: &JimuParams, plan: &Plan, talks: &[Talk], role: Role, seed: 
         let (params, plan) = (params.clone(), plan.clone());
         match own {
             own if own == role => {
-                let session = JimuSession::open(channel, session, own, params, prg);
+                let session = JimuSession::open(channel, session, own, params, || prg);
                 session.map_or_else(failed, |session| serve(session, talks))
             }
             Role::Garbler => {

@@ -4,7 +4,7 @@
 //! The garbled run goes on as if nothing had happened, so that every message has its place and its
 //! length. Beside it, on a thread of its own, the job runs again in the clear, once, from its start
 //! to its end ([`Replay`]): what it gives at a reveal is put out, and reported to the garbler, instead
-//! of the garbled values (protocols A.13, option 4).
+//! of the garbled values (docs/protocols/jimu.md, "Two valid labels").
 //!
 //! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
 //! inputs of both sides, the garbler's as they were received; and once the replay runs, each reveal, at

@@ -130,7 +130,7 @@ fn session(rho: Rho) -> ([Secrets; 2], Recording) {
     let run = |channel, role: Role| {
         let prg = Prg::new(Block::new(40 + role as u128));
         let (id, params) = (SessionId([6; 32]), params(100, rho, false));
-        let mut session = JimuSession::open(channel, id, role, params, prg)?;
+        let mut session = JimuSession::open(channel, id, role, params, || prg)?;
         session.stock(CORES + 20)?;
         request(&mut session, role)?;
         left(&mut session)

@@ -146,7 +146,7 @@ fn play(
     let open = |channel, role| {
         let prg = Prg::new(Block::new(role as u128));
         let mut session =
-            JimuSession::open(channel, SessionId([6; 32]), role, params.clone(), prg)?;
+            JimuSession::open(channel, SessionId([6; 32]), role, params.clone(), || prg)?;
         session.stock(1)?;
         Ok::<_, Fault>(session)
     };

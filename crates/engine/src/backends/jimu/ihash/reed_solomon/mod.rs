@@ -1,7 +1,7 @@
 //! The interactive hash from Reed-Solomon codes.
 //!
-//! **Construction.** IHash of JIMU (ASIACRYPT 2017; POOL section 3), protocols A.2 and A.3, repaired
-//! as said below. A wire is a random word of each of two codes (`cenote_pool::params::HashCodes`),
+//! **Construction.** IHash of JIMU (ASIACRYPT 2017; POOL section 3), repaired as said below
+//! (docs/protocols/jimu.md, "The interactive hash"). A wire is a random word of each of two codes (`cenote_pool::params::HashCodes`),
 //! one for the label and one for the permutation message. A word is a polynomial of degree below k;
 //! its symbols are the values at the points 0 .. n. The sender has n seeds, whose streams give
 //! symbol i of wire j as byte j of stream i; the streams 0 .. k determine the word, and for the
@@ -62,7 +62,7 @@
 //! **Differences from the paper and the released code.** Keys and permutation bits are values at
 //! points that cannot be watched, instead of functions of symbols that can: a receiver that chose
 //! its places well would know all of them. The consistency check and the choice of the places, both
-//! missing in the code, are protocols A.3; tags are shorter than the watched symbols.
+//! missing in the code, are ours (docs/protocols/jimu.md, ot.md); tags are shorter than the watched symbols.
 //! Status: not audited.
 
 mod code;

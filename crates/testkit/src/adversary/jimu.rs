@@ -1,0 +1,180 @@
+//! The rows of `jimu`.
+
+use cenote_engine::backends::jimu::tags;
+use cenote_engine::parts::tags as coin;
+use cenote_engine::{Backend, Role};
+use cenote_net::Tag;
+use cenote_ot::tags as ot;
+
+use super::{A, B, COIN, COLUMNS, EQUAL, End, FrameRow, JimuRow, frame};
+use crate::puppet::jimu::{Cheat, Code, Flaw, Which};
+
+const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
+    frame(Backend::Jimu, tag, from, flip, Some(replay))
+}
+
+/// A message that has `index` others with its tag before it.
+const fn nth(index: usize, tag: Tag, from: Role, flip: End) -> FrameRow {
+    FrameRow { index, ..frame(Backend::Jimu, tag, from, flip, None) }
+}
+
+const fn compact(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
+    FrameRow { compact: true, ..row(tag, from, flip, replay) }
+}
+
+const SHARE: End = End::Caught("jimu.watch.share");
+const SECRET: End = End::Caught("jimu.watch.secret");
+const CODEWORD: End = End::Caught("jimu.hash.codeword");
+const RESULT: End = End::Caught("jimu.output.result");
+const OUTER: End = End::Caught("jimu.outer");
+const PERM: End = End::Caught("jimu.output.perm");
+const LABEL: End = End::Caught("jimu.input.label");
+const MERKLE: End = End::Caught("jimu.merkle");
+const CHECKED: End = End::Caught("jimu.check");
+const INNER: End = End::Caught("jimu.inner");
+const ESCROW: End = End::Caught("jimu.escrow");
+const PROOF: End = End::Caught("jimu.input.proof");
+const SUM: End = End::Caught("jimu.input.sum");
+const OFFSET: End = End::Caught("jimu.offset");
+const FORMAT: End = End::Caught("jimu.format");
+
+/// Every message, from each side that sends it.
+pub(super) const FRAMES: &[FrameRow] = &[
+    row(Tag::HELLO, A, End::Noticed, End::Noticed),
+    row(Tag::HELLO, B, End::Noticed, End::Noticed),
+    row(ot::BASE_POINT, B, End::Noticed, End::Noticed),
+    row(ot::BASE_POINTS, A, End::Noticed, End::Noticed),
+    row(ot::TREES, B, End::NoticedOrRight, End::Noticed),
+    row(ot::CHUNK, B, COLUMNS, COLUMNS),
+    row(ot::CHOICES, B, End::Noticed, End::Noticed),
+    // A pair is a seed and a share, of which one is read.
+    row(ot::MASKED, A, End::NoticedOrRight, End::Noticed),
+    row(ot::WATCH_COMMIT, A, SHARE, SHARE),
+    nth(1, ot::WATCH_COMMIT, A, SHARE),
+    row(ot::WATCH_SECRET, B, SECRET, SECRET),
+    nth(1, ot::WATCH_SECRET, B, SECRET),
+    // Corrections are read where they are watched.
+    nth(0, tags::JIMU_OFFSET, A, End::NoticedOrRight),
+    row(coin::COIN_COMMIT, A, COIN, COIN),
+    // Two coins: the answer is for other coefficients.
+    row(coin::COIN_REPLY, B, End::Noticed, End::Noticed),
+    row(coin::COIN_OPEN, A, COIN, COIN),
+    nth(3, coin::COIN_COMMIT, A, COIN),
+    nth(3, coin::COIN_OPEN, A, COIN),
+    // Gadgets, further gadgets, their wires, inputs, ANDs: tables are read where masked values
+    // are one, and a bad AND is dropped.
+    row(tags::JIMU_STRIP, A, End::NoticedOrRight, End::Noticed),
+    nth(3, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    nth(5, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    nth(7, tags::JIMU_STRIP, A, End::NoticedOrRight),
+    row(tags::JIMU_CLOSE, A, End::NoticedOrRight, CODEWORD),
+    row(tags::JIMU_ANSWER, A, CODEWORD, CODEWORD),
+    nth(4, tags::JIMU_ANSWER, A, CODEWORD),
+    row(tags::JIMU_CHECK, A, End::Caught("jimu.check"), End::Noticed),
+    nth(4, tags::JIMU_CHECK, A, End::Caught("jimu.check")),
+    nth(0, tags::JIMU_INNER, A, End::Caught("jimu.inner")),
+    nth(0, tags::JIMU_ESCROW, A, End::Caught("jimu.escrow")),
+    nth(0, tags::JIMU_SUM, B, End::Caught("jimu.input.sum")),
+    nth(0, tags::JIMU_PROOF, A, End::Caught("jimu.input.proof")),
+    row(tags::JIMU_LABELS, A, LABEL, LABEL),
+    // Another input, as far as the garbler can see: its solders do not fit the evaluator's tags.
+    // Replayed, five bits are the same too often.
+    nth(0, tags::JIMU_CHOICES, B, End::Noticed),
+    row(tags::JIMU_OUTER, A, OUTER, OUTER),
+    nth(1, tags::JIMU_OUTER, A, OUTER),
+    row(tags::JIMU_PERMS, A, PERM, PERM),
+    nth(1, tags::JIMU_PERMS, A, PERM),
+    nth(0, tags::JIMU_BOND, A, End::Caught("jimu.output.bond")),
+    row(tags::JIMU_RESULT, B, RESULT, RESULT),
+    nth(1, tags::JIMU_RESULT, B, RESULT),
+    nth(2, tags::JIMU_RESULT, B, RESULT),
+    compact(tags::JIMU_AGAIN, A, MERKLE, End::Noticed),
+    compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
+];
+
+const fn garbler(cheat: Cheat, end: End) -> JimuRow {
+    JimuRow { cheat, by: A, end }
+}
+
+const fn evaluator(cheat: Cheat, end: End) -> JimuRow {
+    JimuRow { cheat, by: B, end }
+}
+
+/// A gate of a session of [`crate::puppet::jimu::tiny`], half of whose items are checked.
+const fn gate(flaw: Flaw, which: Which, end: End) -> JimuRow {
+    garbler(Cheat::Gate(flaw, which), end)
+}
+
+/// Caught in the check of items with this probability.
+const fn odds(odds: f64) -> End {
+    End::Chance("jimu.check", odds)
+}
+
+/// The cheats.
+pub(super) const CHEATS: &[JimuRow] = &[
+    garbler(Cheat::Commitment, SHARE),
+    garbler(Cheat::Share, End::Chance("jimu.watch.share", 56.0 / 88.0)),
+    garbler(Cheat::ZeroOffset, OFFSET),
+    garbler(Cheat::OffsetFlag, OFFSET),
+    garbler(Cheat::EvenOffset, PROOF),
+    garbler(Cheat::Coin(0), COIN),
+    garbler(Cheat::Coin(2), COIN),
+    garbler(Cheat::Symbol(Code::Labels), End::Chance("jimu.hash.codeword", 32.0 / 88.0)),
+    garbler(Cheat::Symbol(Code::Perms), End::CaughtOrRight("jimu.hash.codeword")),
+    // They pass with 2^-15 and 2^-13.
+    garbler(Cheat::HalfWay(Code::Labels), CODEWORD),
+    garbler(Cheat::HalfWay(Code::Perms), CODEWORD),
+    garbler(Cheat::Answer, CODEWORD),
+    garbler(Cheat::Padding, FORMAT),
+    gate(Flaw::Half, Which::First, odds(0.25)),
+    gate(Flaw::Half, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::ThreeQuarters, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::All, Which::Checked, CHECKED),
+    gate(Flaw::Turn, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::Nand, Which::Checked, CHECKED),
+    gate(Flaw::OtherOffset, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::Half, Which::Used(0), End::Right),
+    gate(Flaw::All, Which::Used(1), End::Right),
+    gate(Flaw::Turn, Which::Used(0), End::Right),
+    gate(Flaw::Nand, Which::Used(0), End::Right),
+    gate(Flaw::Nand, Which::Used(2), End::Right),
+    gate(Flaw::OtherOffset, Which::Used(1), End::Right),
+    garbler(Cheat::Hidden(Code::Labels), CHECKED),
+    garbler(Cheat::Hidden(Code::Perms), CHECKED),
+    garbler(Cheat::CheckedInput, CHECKED),
+    garbler(Cheat::CheckedPerm, CHECKED),
+    garbler(Cheat::Gadget(Which::First), odds(0.5)),
+    garbler(Cheat::Gadget(Which::Checked), CHECKED),
+    garbler(Cheat::Gadget(Which::Used(0)), End::Right),
+    garbler(Cheat::HiddenGadget, CHECKED),
+    garbler(Cheat::InnerLabel, INNER),
+    garbler(Cheat::InnerNot, INNER),
+    garbler(Cheat::EscrowLabel, ESCROW),
+    garbler(Cheat::EscrowPerm, ESCROW),
+    garbler(Cheat::OuterLabel, OUTER),
+    garbler(Cheat::OuterNot, OUTER),
+    garbler(Cheat::OtherCircuit, OUTER),
+    garbler(Cheat::Key, PROOF),
+    garbler(Cheat::OtherKey, PROOF),
+    garbler(Cheat::Correlation, PROOF),
+    garbler(Cheat::FittingKey, PROOF),
+    garbler(Cheat::FittingCorrelation, PROOF),
+    garbler(Cheat::Proof, PROOF),
+    garbler(Cheat::InputLabel, LABEL),
+    garbler(Cheat::OutputPerm, PERM),
+    garbler(Cheat::Bond, End::Caught("jimu.output.bond")),
+    garbler(Cheat::AgainTables, MERKLE),
+    garbler(Cheat::AgainSwapped, MERKLE),
+    garbler(Cheat::AgainNumber, MERKLE),
+    garbler(Cheat::AgainOld, MERKLE),
+    garbler(Cheat::AgainPath, MERKLE),
+    evaluator(Cheat::Secret, SECRET),
+    evaluator(Cheat::Columns, COLUMNS),
+    evaluator(Cheat::CoinDigest(0), EQUAL),
+    evaluator(Cheat::Sum, SUM),
+    evaluator(Cheat::SumDigest, SUM),
+    evaluator(Cheat::StrayChoice, FORMAT),
+    evaluator(Cheat::Forged, RESULT),
+    evaluator(Cheat::ForgedHash, RESULT),
+    evaluator(Cheat::StrayResult, FORMAT),
+];

@@ -1,0 +1,244 @@
+//! The adversary table, as data: every message tampered with in every way, every check with the
+//! cheat it exists for, and what the honest side must make of it.
+//!
+//! `tests/adversary.rs` plays every row and fails when a message tag or a check of the source has
+//! none. The rows of a backend are in its file. Whatever the row, the honest side never gives a wrong output against a protocol that
+//! covers cheating, and the cheater sees the one uniform abort frame.
+
+mod jimu;
+mod plain;
+mod wrk;
+mod yao;
+
+use cenote_engine::backends::yao::tags::YAO_TABLES;
+use cenote_engine::{Backend, JimuSwitches, Role, SessionConfig};
+use cenote_net::Tag;
+
+use crate::puppet::{self, Cheat, Setting};
+use crate::run::smallest;
+
+/// How a session must end at the honest side.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum End {
+    /// By this check; nothing is put out after the cheat.
+    Caught(&'static str),
+    /// By any fault: the code behind a changed frame may notice first. Nothing is put out.
+    Noticed,
+    /// By a fault, or with the right output: the change hits a place that is read by chance only.
+    NoticedOrRight,
+    /// By this check with this probability, independent of the honest inputs; else with the right output.
+    Chance(&'static str, f64),
+    /// By this check or with the right output.
+    CaughtOrRight(&'static str),
+    /// Without a fault and with the right output: the protocol makes up for what was done.
+    Right,
+    /// Refused on both sides by name, as any difference is.
+    Refused,
+    /// No promise: the backend does not cover cheating. It still ends, without a panic.
+    Unprotected,
+}
+
+/// One message of one backend. Cut, dropped, doubled and swapped frames have the same end in every
+/// row: see [`cut`] and [`End::Noticed`].
+#[derive(Clone, Copy, Debug)]
+pub struct FrameRow {
+    /// The backend.
+    pub backend: Backend,
+    /// Whether its storage is compact.
+    pub compact: bool,
+    /// The message.
+    pub tag: Tag,
+    /// Who sends it, changed.
+    pub from: Role,
+    /// Which of the messages with this tag, counted from 0.
+    pub index: usize,
+    /// One bit flipped: the first, the last, others.
+    pub flip: End,
+    /// Sent again in place of the next with its tag; none where a session has no next one.
+    pub replay: Option<End>,
+}
+
+impl FrameRow {
+    /// The sessions that the message is of.
+    #[must_use]
+    pub fn config(&self) -> SessionConfig {
+        let config = smallest(self.backend);
+        SessionConfig { jimu: JimuSwitches { compact: self.compact, ..config.jimu }, ..config }
+    }
+}
+
+/// One cheat of an active cheater against `wrk`; see [`crate::puppet`].
+#[derive(Clone, Copy, Debug)]
+pub struct CheatRow {
+    /// What the session is like.
+    pub setting: Setting,
+    /// The cheat.
+    pub cheat: Cheat,
+    /// At which of its occasions, counted from 0.
+    pub at: usize,
+    /// Who cheats.
+    pub by: Role,
+    /// How the session ends for the other.
+    pub end: End,
+}
+
+/// One cheat of an active cheater against `jimu`; see [`puppet::jimu`].
+#[derive(Clone, Copy, Debug)]
+pub struct JimuRow {
+    /// The cheat.
+    pub cheat: puppet::jimu::Cheat,
+    /// Who cheats.
+    pub by: Role,
+    /// How the session ends for the other.
+    pub end: End,
+}
+
+/// Bytes in place of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct RawRow {
+    /// What it is.
+    pub what: &'static str,
+    /// The bytes.
+    pub bytes: &'static [u8],
+    /// The display form of the honest side's fault starts like this.
+    pub fault: &'static str,
+}
+
+const A: Role = Role::Garbler;
+const B: Role = Role::Evaluator;
+
+const fn frame(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRow {
+    FrameRow { backend, compact: false, tag, from, index: 0, flip, replay }
+}
+
+const COLUMNS: End = End::Caught(cenote_ot::COLUMN_CHECK);
+const EQUAL: End = End::Caught("equality.digest");
+const COIN: End = End::Caught("coin.opening");
+
+/// Every message that a session of any backend sends, from each side that sends it.
+pub fn frames() -> impl Iterator<Item = &'static FrameRow> {
+    [plain::FRAMES, yao::FRAMES, wrk::FRAMES, jimu::FRAMES].into_iter().flatten()
+}
+
+/// Every cheat against `wrk`.
+pub fn cheats() -> impl Iterator<Item = CheatRow> {
+    wrk::cheats()
+}
+
+/// In which setting each check must have a row, because the code takes another way there.
+pub const MATTERS: &[(Setting, &[&str])] = wrk::MATTERS;
+
+/// Cheats against `jimu`.
+pub const JIMU: &[JimuRow] = jimu::CHEATS;
+
+/// The end of a frame that lost its last byte.
+#[must_use]
+pub fn cut(tag: Tag) -> End {
+    match tag {
+        Tag::HELLO => End::Caught("handshake: hello cut short"),
+        YAO_TABLES => End::Caught("yao.tables.format"),
+        _ => End::Caught("frame: wrong length"),
+    }
+}
+
+/// Bytes that are no frame of the protocol, in place of the first frame after the handshakes.
+pub const RAW: &[RawRow] = &[
+    RawRow { what: "abort", bytes: &[0, 0, 0, 0, 0], fault: "the peer aborted" },
+    RawRow { what: "bye", bytes: &[1, 0, 0, 0, 0], fault: "connection: the peer ended" },
+    RawRow {
+        what: "abort with a payload",
+        bytes: &[0, 1, 0, 0, 0, 7],
+        fault: "the peer misbehaved: frame: control frame with a payload",
+    },
+    RawRow {
+        what: "bye with a payload",
+        bytes: &[1, 9, 0, 0, 0, 7],
+        fault: "the peer misbehaved: frame: control frame with a payload",
+    },
+    RawRow {
+        what: "a frame over the limit",
+        bytes: &[44, 255, 255, 255, 255],
+        fault: "the peer misbehaved: frame: length over the limit",
+    },
+    RawRow {
+        what: "a tag that nobody has",
+        bytes: &[255, 0, 0, 0, 0],
+        fault: "the peer misbehaved: frame: wrong tag",
+    },
+    RawRow {
+        what: "a hello out of place",
+        bytes: &[2, 0, 0, 0, 0],
+        fault: "the peer misbehaved: frame: wrong tag",
+    },
+];
+
+/// A check whose cheat is played by a test of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    /// The check's id.
+    pub check: &'static str,
+    /// The file of the test, seen from the root of the repository.
+    pub file: &'static str,
+    /// The test's name.
+    pub test: &'static str,
+}
+
+const fn elsewhere(check: &'static str, file: &'static str, test: &'static str) -> Elsewhere {
+    Elsewhere { check, file, test }
+}
+
+const fn in_hello(check: &'static str) -> Elsewhere {
+    elsewhere(check, "crates/net/tests/handshake.rs", "every_malformed_hello_meets_its_check")
+}
+
+/// Checks of the source that have their cheats elsewhere than in this table, or there as well.
+pub const ELSEWHERE: &[Elsewhere] = &[
+    elsewhere("ot.pprf", "crates/ot/src/pprf.rs", "tags_digest_lengths_and_sessions_are_checked"),
+    // No length of it passes the frame check.
+    elsewhere("ot.choices", "crates/ot/src/rot.rs", "stray_choice_bits_are_refused"),
+    elsewhere("yao.format", "crates/testkit/tests/adversary.rs", OPEN_BACKENDS),
+    elsewhere("plain.input.format", "crates/testkit/tests/adversary.rs", OPEN_BACKENDS),
+    in_hello("handshake: hello cut short"),
+    in_hello("handshake: hello too long"),
+    in_hello("handshake: bytes after the end"),
+    in_hello("handshake: no such role"),
+    in_hello("handshake: bad name"),
+    in_hello("handshake: too many fields"),
+    in_hello("handshake: value too long"),
+    in_hello("handshake: field named twice"),
+    elsewhere(
+        "handshake: our own nonce came back",
+        "crates/net/tests/handshake.rs",
+        "a_reflected_hello_is_misbehaviour",
+    ),
+    elsewhere(
+        "handshake: fields in another order",
+        "crates/net/tests/handshake.rs",
+        "fields_in_another_order_are_misbehaviour",
+    ),
+    elsewhere("frame: wrong tag", "crates/net/tests/channel.rs", WRONG_FRAMES),
+    elsewhere("frame: wrong length", "crates/net/tests/channel.rs", WRONG_FRAMES),
+    elsewhere(
+        "frame: length over the limit",
+        "crates/net/tests/channel.rs",
+        "a_hostile_length_is_refused_before_memory_is_allocated",
+    ),
+    elsewhere(
+        "frame: control frame with a payload",
+        "crates/net/tests/alive.rs",
+        "a_keep_alive_has_no_payload",
+    ),
+    elsewhere(
+        "shape: not a shaped line on the other side",
+        "crates/net/tests/shape.rs",
+        "one_shaped_side_is_found_out",
+    ),
+    elsewhere(
+        "tls: no welcome",
+        "crates/net/src/tls/tests.rs",
+        "a_server_that_says_something_else_than_welcome_misbehaves",
+    ),
+];
+
+const OPEN_BACKENDS: &str = "stray_bits_are_refused_where_cheating_is_not_covered";
+const WRONG_FRAMES: &str = "wrong_tag_and_wrong_length_are_misbehaviour";

@@ -1,0 +1,19 @@
+//! The rows of `plain`, which promises nothing against a cheater.
+
+use cenote_engine::backends::plain::PLAIN_INPUT;
+use cenote_engine::{Backend, Role};
+use cenote_net::Tag;
+
+use super::{A, B, End, FrameRow, frame};
+
+const fn open(tag: Tag, from: Role) -> FrameRow {
+    frame(Backend::Plain, tag, from, End::Unprotected, Some(End::Unprotected))
+}
+
+/// Every message, from each side that sends it.
+pub(super) const FRAMES: &[FrameRow] = &[
+    frame(Backend::Plain, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
+    frame(Backend::Plain, Tag::HELLO, B, End::Noticed, Some(End::Noticed)),
+    open(PLAIN_INPUT, A),
+    open(PLAIN_INPUT, B),
+];
