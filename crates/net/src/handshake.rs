@@ -294,16 +294,16 @@ fn compare(ours: &Hello, theirs: &Hello) -> Result<(), Fault> {
 
 /// A value for a message to people: text as it is, anything else in hex, cut to a bounded length.
 fn show(value: &[u8]) -> String {
-    let text: String = if is_plain(value) {
-        let quoted = value.iter().take(SHOWN_CHARS + 1).copied().map(char::from);
-        quoted.collect()
+    let mut text: String = if is_plain(value) {
+        value.iter().copied().map(char::from).collect()
     } else {
-        value.iter().take(SHOWN_CHARS / 2 + 1).map(|byte| format!("{byte:02x}")).collect()
+        value.iter().map(|byte| format!("{byte:02x}")).collect()
     };
-    match text.get(..SHOWN_CHARS) {
-        Some(start) if text.len() > SHOWN_CHARS => format!("\"{start}...\""),
-        _ => format!("\"{text}\""),
+    if text.len() > SHOWN_CHARS {
+        text.truncate(SHOWN_CHARS);
+        text.push_str("...");
     }
+    format!("\"{text}\"")
 }
 
 #[cfg(test)]
@@ -424,6 +424,19 @@ mod tests {
         // A length that comes round: the name would be read as `a`, and what follows as a value.
         let round = vec![(format!("a\0\x01{}", "x".repeat(254)), Vec::new())];
         assert_eq!(ends(round), refused("a name, a value or the list is too long"));
+    }
+
+    #[test]
+    fn values_are_shown_whole_up_to_64_characters() {
+        let (text, hex) = ("x".repeat(64), "c8".repeat(32));
+        for (value, shown) in [
+            (vec![b'x'; 64], format!("\"{text}\"")),
+            (vec![b'x'; 65], format!("\"{text}...\"")),
+            (vec![200; 32], format!("\"{hex}\"")),
+            (vec![200; 33], format!("\"{hex}...\"")),
+        ] {
+            assert_eq!(show(&value), shown);
+        }
     }
 
     #[test]
