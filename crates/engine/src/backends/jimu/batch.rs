@@ -8,8 +8,8 @@ use zeroize::Zeroize;
 
 use super::params::PoolSpec;
 use super::shelf::Shelf;
-use crate::backends::jimu::ihash::LANES;
 use crate::backends::jimu::garbled_core::Shape;
+use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
 
 /// What a pool holds.

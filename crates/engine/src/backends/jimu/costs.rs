@@ -57,11 +57,11 @@ use super::batch::{self, Kind, lanes};
 use super::compact::again_len;
 use super::input_check;
 use super::params::{JimuParams, PoolSpec};
-use crate::backends::jimu::ihash::{LANES, Label, encoded_len};
-use crate::party::Receivers;
-use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
 use crate::backends::jimu::escrow::record_blocks;
 use crate::backends::jimu::garbled_core::{Shape, inner_len, ready_blocks};
+use crate::backends::jimu::ihash::{LANES, Label, encoded_len};
+use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::party::Receivers;
 
 /// What a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,9 +5,9 @@ use cenote_ot::Params as OtParams;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams};
 
 use super::ESCROW_RESERVE;
-use crate::parts::chunk::{CORE_WIDTHS, Chunk};
-use crate::params::{PoolChoice, Rho};
 use crate::backends::jimu::garbled_core::Shape;
+use crate::params::{PoolChoice, Rho};
+use crate::parts::chunk::{CORE_WIDTHS, Chunk};
 
 /// What the owners may switch, for comparisons and for small machines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -372,7 +372,8 @@ mod tests {
         let guesses =
             format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
         assert!(own.contains(&guesses), "{guesses}");
-        let kappa = format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
+        let kappa =
+            format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
         assert!(own.contains(&kappa), "{kappa}");
     }
 

@@ -8,11 +8,11 @@ use zeroize::Zeroizing;
 use super::evaluator::Replay;
 use super::messages::ResultHash;
 use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
-use crate::parts::chunk::{CORE_WIDTHS, Kind, Recorder};
-use crate::backends::jimu::ihash::Label;
-use crate::party::{Party, Receivers, expect_input};
 use crate::backends::jimu::garbled_core::Conflict;
+use crate::backends::jimu::ihash::Label;
+use crate::parts::chunk::{CORE_WIDTHS, Kind, Recorder};
 use crate::parts::wires::Wire;
+use crate::party::{Party, Receivers, expect_input};
 
 /// Runs the job of a request again in the clear, beside this run.
 pub(super) type Beside<'s> = dyn Fn(Replay) -> Result<(), Fault> + 's;

@@ -4,9 +4,9 @@ use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
 use cenote_ot::watch;
 
-use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::backends::jimu::costs::{self, InputBatch, Item};
 use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
+use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES, CORE_WIDTHS};
 use crate::party::Receivers;
 

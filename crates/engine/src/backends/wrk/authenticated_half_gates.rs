@@ -28,8 +28,8 @@
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
-use crate::parts::gate_hash::GateHash;
 use super::share::Share;
+use crate::parts::gate_hash::GateHash;
 
 /// One party's shares of the masks of an AND gate.
 #[derive(Clone, Copy, Default)]
@@ -128,8 +128,8 @@ pub fn evaluator_term(gate: &Gate, a: bool, b: bool, out: bool, delta: Block) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::gate_hash::BATCH;
     use crate::backends::wrk::share::dealer::Dealer;
+    use crate::parts::gate_hash::BATCH;
 
     struct Batch {
         d: Dealer,

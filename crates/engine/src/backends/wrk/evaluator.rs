@@ -8,10 +8,10 @@ use cenote_prim::{Block, Secret, bits};
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage, mac_hash};
 use super::{AHEAD, Core};
-use crate::parts::chunk::{Gate as Recorded, Kind, Pass, walk};
 use crate::backends::wrk::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
-use crate::parts::gate_hash::{BATCH, GateHash};
 use crate::backends::wrk::tags;
+use crate::parts::chunk::{Gate as Recorded, Kind, Pass, walk};
+use crate::parts::gate_hash::{BATCH, GateHash};
 
 /// The evaluator's data of each live wire and its chunks in flight.
 #[derive(Default)]

@@ -4,10 +4,10 @@ use cenote_net::Role;
 use cenote_pool::Lease;
 use cenote_prim::{Block, Secret, bits};
 
-use crate::parts::chunk::{Chunk, Kind};
 use crate::backends::wrk::authenticated_half_gates::Gate;
 use crate::backends::wrk::bucket::{Triple, beaver_correction, beaver_differences};
 use crate::backends::wrk::share::Share;
+use crate::parts::chunk::{Chunk, Kind};
 
 /// This party's share of the mask of each live wire.
 #[derive(Default)]

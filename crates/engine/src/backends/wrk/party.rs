@@ -8,13 +8,13 @@ use super::Core;
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
 use super::masks::Masks;
-use crate::parts::chunk::{Kind, Recorder};
-use crate::party::{Party, Receivers, expect_input};
 use crate::backends::wrk::authenticated_half_gates::Active;
 use crate::backends::wrk::share::Share;
 use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
+use crate::parts::chunk::{Kind, Recorder};
 use crate::parts::wires::Wire;
+use crate::party::{Party, Receivers, expect_input};
 
 /// One party of one request.
 pub struct WrkParty<'s> {

@@ -3,10 +3,10 @@
 use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
 
-use crate::cost::{Demand, Flow, Items, Plan, packed};
-use crate::parts::chunk::CHUNK_ANDS;
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
+use crate::cost::{Demand, Flow, Items, Plan, packed};
+use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a leaky AND in the pool.
 const LEAKY: u64 = 96;

@@ -33,7 +33,11 @@ pub(super) fn garble(
 
 /// Garbles one gate: table and L_{c,0}.
 #[inline(always)]
-pub(super) fn garble_one(hash: &mut GateHash, delta: Block, input: [Block; 2]) -> ([Block; 2], Block) {
+pub(super) fn garble_one(
+    hash: &mut GateHash,
+    delta: Block,
+    input: [Block; 2],
+) -> ([Block; 2], Block) {
     let hashes = hash.both_of_one(delta, input);
     garble_hashed(delta, input, &hashes)
 }

@@ -3,8 +3,8 @@
 use cenote_net::{Phase, Role};
 use cenote_ot::Params as OtParams;
 
-use crate::cost::{Demand, Flow, Plan, packed};
 use crate::backends::yao::{FRAME, PIECE};
+use crate::cost::{Demand, Flow, Plan, packed};
 
 /// Bytes of a live bit: its label, and a copy for the operation that reads it.
 const LIVE: u64 = 32;

@@ -14,10 +14,4 @@ pub const YAO_OUTPUT: Tag = Tag::new(54, "yao.output");
 pub const YAO_START: Tag = Tag::new(55, "yao.start");
 
 /// All of them.
-pub const ALL: &[Tag] = &[
-    YAO_TABLES,
-    YAO_LABELS,
-    YAO_DECODE,
-    YAO_OUTPUT,
-    YAO_START,
-];
+pub const ALL: &[Tag] = &[YAO_TABLES, YAO_LABELS, YAO_DECODE, YAO_OUTPUT, YAO_START];

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cenote_net::{Channel, Fault, Phase, Role, mem_pair};
 use cenote_prim::{Block, Prg, SessionId};
 
-use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
 use crate::backends::jimu::ihash::Message;
+use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
 use crate::params::{PoolChoice, Rho};
 
 /// A pool of which nearly every slot is drawn by a batch, most of them several times.

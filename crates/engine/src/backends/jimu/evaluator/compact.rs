@@ -10,8 +10,8 @@ use subtle::ConstantTimeEq;
 use super::stored::{Keep, Store};
 use crate::backends::jimu::batch::{self, Levels, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
-use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
+use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::tags;
 
 /// What came is not what the slots held.

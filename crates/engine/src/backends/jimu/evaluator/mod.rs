@@ -11,14 +11,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
-use crate::parts::chunk::{Chunk, Gate, Kind, Pass, walk};
-use crate::backends::jimu::ihash::{
-    HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
-};
 use crate::backends::jimu::garbled_core::{
     Active, Conflict, Evaluation, Pair, Shape, base_tags, ready_blocks,
 };
+use crate::backends::jimu::ihash::{
+    HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
+};
 use crate::backends::jimu::tags;
+use crate::parts::chunk::{Chunk, Gate, Kind, Pass, walk};
 
 pub(super) use recovery::Replay;
 use recovery::{Escrows, Recovery};

@@ -22,9 +22,9 @@ use cenote_prim::{Block, Secret};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::supply::Escrowed;
+use crate::backends::jimu::escrow;
 use crate::backends::jimu::ihash::{HashReceiver, Label, Perm, PermTags};
 use crate::party::{Party, Receivers, expect_input};
-use crate::backends::jimu::escrow;
 
 /// How often a run that waits for the other looks whether its session was cancelled.
 const LOOK: Duration = Duration::from_millis(20);

@@ -7,9 +7,9 @@ use cenote_prim::merkle::Node;
 
 use super::compact::Root;
 use crate::backends::jimu::batch::{Kind, Levels, defect};
+use crate::backends::jimu::ihash::Tag;
 use crate::backends::jimu::params::PoolSpec;
 use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
-use crate::backends::jimu::ihash::Tag;
 
 /// Blocks of a tag.
 pub(super) const TAG: usize = size_of::<Tag>() / 16;

@@ -19,15 +19,15 @@ use super::stored::{Items, Keep, Store, TAG};
 use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
 use crate::backends::jimu::compact::Leaves;
+use crate::backends::jimu::escrow;
+use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
+use crate::backends::jimu::ihash::{
+    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
+};
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::{Sealer, Stored};
-use crate::backends::jimu::ihash::{
-    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
-};
-use crate::backends::jimu::escrow;
-use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
 

@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
-use crate::parts::chunk::{Chunk, Gate, Kind};
-use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
 use crate::backends::jimu::garbled_core::outer_solder;
+use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
 use crate::backends::jimu::tags;
+use crate::parts::chunk::{Chunk, Gate, Kind};
 
 pub(super) use supply::Supply;
 

@@ -17,13 +17,13 @@ use super::store::Keep;
 use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::batch::{self, Kind, Levels, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
+use crate::backends::jimu::escrow;
+use crate::backends::jimu::garbled_core::{self, Shape};
+use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::Sealer;
-use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
-use crate::backends::jimu::escrow;
-use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
 

@@ -8,12 +8,12 @@ use cenote_net::{Direction, Fault, Recording, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params, supplies};
-use crate::backends::{Live, Protocol};
-use crate::backends::jimu::{JimuSession, Side};
 use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
+use crate::backends::jimu::tags;
+use crate::backends::jimu::{JimuSession, Side};
+use crate::backends::{Live, Protocol};
 use crate::params::Rho;
 use crate::party::{Party, Receivers};
-use crate::backends::jimu::tags;
 
 /// Windows of 64 bits, found at any bit offset.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! Which sums of two labels are taken for the offset.
 
 use super::{channels, params, supplies};
+use crate::backends::jimu::garbled_core::dealer::label_with_no_tag;
 use crate::backends::jimu::ihash::Label;
 use crate::params::Rho;
-use crate::backends::jimu::garbled_core::dealer::label_with_no_tag;
 
 #[test]
 fn the_offset_opens_escrow_and_what_only_has_its_tag_does_not() {

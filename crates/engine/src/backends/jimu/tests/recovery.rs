@@ -11,12 +11,12 @@ use cenote_net::{Canceller, Channel, Fault, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params};
-use crate::backends::{Live, Protocol};
-use crate::backends::jimu::{JimuSession, Side};
 use crate::backends::jimu::ihash::Label;
+use crate::backends::jimu::tally;
+use crate::backends::jimu::{JimuSession, Side};
+use crate::backends::{Live, Protocol};
 use crate::params::Rho;
 use crate::party::{Party, Receivers};
-use crate::backends::jimu::tally;
 use crate::session::Job;
 
 /// A step of a [`Rounds`] that a test meddles with.

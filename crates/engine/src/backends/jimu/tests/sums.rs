@@ -6,10 +6,10 @@ use cenote_prim::{Block, SessionId};
 use super::hiding::Span;
 use super::{channels, params, supplies};
 use crate::backends::jimu::JimuParams;
-use crate::backends::jimu::input_check::{Sums, batch};
 use crate::backends::jimu::ihash::{LANES, Label, Message};
-use crate::params::Rho;
+use crate::backends::jimu::input_check::{Sums, batch};
 use crate::backends::jimu::tags;
+use crate::params::Rho;
 use crate::parts::tags::{COIN_OPEN, COIN_REPLY};
 
 /// How often the evaluator has asked for sums.

@@ -3,8 +3,8 @@
 use cenote_prim::Block;
 
 use super::{CorePool, Keep, Place, Supply, TAG};
-use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 use crate::backends::jimu::ihash::Label;
+use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 
 impl Supply {
     /// Makes the first members of the next ready AND put out the label of the other value, as a NAND does.
