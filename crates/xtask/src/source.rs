@@ -78,6 +78,10 @@ fn check_file(path: &str, text: &str) -> Vec<String> {
         if !SEEDING_CRATES.contains(&krate) && SEEDED.iter().any(|word| has_word(line, word)) {
             found.push(format!("{place}: a session without fresh randomness: use Session::open"));
         }
+        if let Some(other) = foreign_backend(path, line) {
+            found
+                .push(format!("{place}: names the backend {other}: what several need is in parts"));
+        }
         if is_test || number >= own {
             continue;
         }
@@ -92,6 +96,22 @@ fn check_file(path: &str, text: &str) -> Vec<String> {
     }
     found.extend(check_functions(path, &lines[..own], &code[..own]));
     found
+}
+
+/// The backend that a line names where it may not: backends do not see each other, and what they share
+/// sees none.
+fn foreign_backend<'l>(path: &str, line: &'l str) -> Option<&'l str> {
+    let inside = path.strip_prefix("crates/engine/src/")?;
+    let (folder, rest) = inside.split_once('/')?;
+    let own = match folder {
+        "backends" => rest.split(['/', '.']).next(),
+        "parts" | "cost" => None,
+        _ => return None,
+    };
+    let named = line.split("backends::").nth(1)?;
+    let end = named.find(|c: char| !(c.is_ascii_lowercase() || c == '_')).unwrap_or(named.len());
+    let name = &named[..end];
+    (!name.is_empty() && own != Some(name)).then_some(name)
 }
 
 fn check_unsafe(krate: &str, place: &str, lines: &[&str], number: usize) -> Option<String> {
@@ -324,5 +344,22 @@ mod tests {
         assert_eq!(breaches("crates/net/src/a.rs", &format!("{body}const B: u8 = 1;\n")), 1);
         let tests = format!("{body}#[cfg(test)]\nmod tests {{\n{body}}}\n");
         assert_eq!(breaches("crates/net/src/a.rs", &tests), 0);
+    }
+
+    #[test]
+    fn backends_see_each_other_nowhere() {
+        let line = "use crate::backends::wrk::share::Share;";
+        let found = |path: &str| foreign_backend(&format!("crates/engine/src/{path}"), line);
+        for own in
+            ["backends/wrk/supply.rs", "backends/wrk/mod.rs", "session.rs", "session/tests.rs"]
+        {
+            assert_eq!(found(own), None, "{own}");
+        }
+        for other in ["backends/jimu/party.rs", "backends/plain.rs", "parts/coin.rs", "cost/mod.rs"]
+        {
+            assert_eq!(found(other), Some("wrk"), "{other}");
+        }
+        let shared = "use crate::backends::{Live, Protocol};";
+        assert_eq!(foreign_backend("crates/engine/src/backends/jimu/mod.rs", shared), None);
     }
 }
