@@ -59,4 +59,4 @@ mutants: ## take each security check away in a copy, one at a time: a test must 
 arithmetic: ## change every operator of parameters, fields and codecs, one at a time: a test must fail; needs cargo-mutants
 	$(CARGO) mutants --package cenote-pool --package cenote-prim --output target/arithmetic
 	$(CARGO) mutants --package cenote-net --output target/arithmetic/net -- --lib --test handshake
-	$(CARGO) mutants --package cenote-engine --output target/arithmetic/engine -- --lib -- messages:: ihash:: coin:: hiding:: sums::
+	$(CARGO) mutants --package cenote-engine --output target/arithmetic/engine -- --lib -- message coin::

@@ -49,3 +49,37 @@ impl ResultHash {
         hash.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permutation_messages_are_read_as_they_were_written() {
+        let perm = |first: u128| Perm([Block::new(first), Block::new(first + 1)]);
+        for (blocks, zero) in [(1, Block::ZERO), (2, Block::new(4))] {
+            let bytes = encode_perms(&[perm(1), perm(3)], blocks);
+            assert_eq!(bytes.len(), 2 * 16 * blocks);
+            // And what is left over.
+            let read = decode_perms(&[&bytes[..], &[9; 15]].concat(), blocks);
+            assert_eq!(read.len(), 2);
+            assert_eq!((read[1].perm.0[0], read[1].perm.0[1]), (Block::new(3), zero));
+            assert_eq!(read[0].perm.0[0], Block::ONE);
+            assert!(read.iter().all(|message| message.label.key() == Block::ZERO));
+        }
+    }
+
+    #[test]
+    fn reports_of_other_values_keys_or_reveals_have_other_hashes() {
+        assert_eq!([result_len(0), result_len(8), result_len(9)], [16, 17, 18]);
+        let hash = |session: u8, number, masked: u8, key: u128| {
+            ResultHash { session: SessionId([session; 32]), number }
+                .of(&[masked], &[Block::new(key)])
+        };
+        let own = hash(1, 0, 5, 7);
+        assert_ne!(own, Block::ZERO);
+        for other in [hash(2, 0, 5, 7), hash(1, 1, 5, 7), hash(1, 0, 4, 7), hash(1, 0, 5, 6)] {
+            assert_ne!(other, own);
+        }
+    }
+}

@@ -176,3 +176,73 @@ macro_rules! opaque {
 }
 
 opaque!(Label, Perm, Message, Tag);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(first: u128) -> Message {
+        let block = |i| Block::new(first + i);
+        Message { label: Label([block(0), block(1), block(2)]), perm: Perm([block(3), block(4)]) }
+    }
+
+    fn same<T: Pod>(a: &T, b: &T) -> bool {
+        bytemuck::bytes_of(a) == bytemuck::bytes_of(b)
+    }
+
+    #[test]
+    fn what_is_encoded_is_read_and_no_other_length() {
+        for (blocks, each) in [(1, 64), (2, 80)] {
+            let mut messages = [message(1), message(1 << 100)];
+            if blocks == 1 {
+                messages.iter_mut().for_each(|message| message.perm.0[1] = Block::ZERO);
+            }
+            assert_eq!(encoded_len(2, blocks), 2 * each);
+            let mut bytes = vec![7];
+            encode(&messages, blocks, &mut bytes);
+            assert_eq!((bytes.len(), bytes[0]), (1 + 2 * each, 7));
+            let mut read = [message(9); 2];
+            assert!(decode(&bytes[1..], blocks, &mut read));
+            assert!(read.iter().zip(&messages).all(|(a, b)| same(a, b)));
+            assert!(!decode(&bytes, blocks, &mut read) && !decode(&bytes[2..], blocks, &mut read));
+        }
+    }
+
+    #[test]
+    fn sums_are_of_every_part() {
+        let (a, b) = (message(1), message(1 << 90));
+        let mut sum = a ^ b;
+        for (sum, (a, b)) in sum.label.0.iter().zip(a.label.0.iter().zip(b.label.0)) {
+            assert_eq!(*sum, *a ^ b);
+        }
+        for (sum, (a, b)) in sum.perm.0.iter().zip(a.perm.0.iter().zip(b.perm.0)) {
+            assert_eq!(*sum, *a ^ b);
+        }
+        sum ^= b;
+        assert!(same(&sum, &a));
+        assert!(same(&a.label.times(true), &a.label) && same(&a.label.times(false), &Label::ZERO));
+        assert!(same(&a.perm.times(true), &a.perm) && same(&a.perm.times(false), &Perm::ZERO));
+        assert_eq!(a.label.key(), a.label.0[0]);
+        assert!((a.label ^ Label::one()).key().lsb() != a.label.key().lsb());
+        assert_eq!(bytemuck::bytes_of(&Label::one()), [1; 48]);
+    }
+
+    #[test]
+    fn a_solder_has_the_offset_where_masked_values_differ() {
+        let offset = message(1 << 70).label;
+        // Their permutation bits are 0 and 1.
+        let (zero, one) = (message(1), message(2));
+        assert!(!zero.perm.bit() && one.perm.bit());
+        for (a, b, shift, differ) in [
+            (zero, zero, false, false),
+            (zero, zero, true, true),
+            (zero, one, false, true),
+            (one, zero, true, false),
+            (one, one, false, false),
+        ] {
+            let solder = a.solder(&b, shift, &offset);
+            assert!(same(&solder.label, &(a.label ^ b.label ^ offset.times(differ))));
+            assert!(same(&solder.perm, &(a.perm ^ b.perm)));
+        }
+    }
+}
