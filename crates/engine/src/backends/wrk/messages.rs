@@ -198,4 +198,56 @@ mod tests {
             assert_eq!(verdict(&lie, 6), Err(Fault::Misbehaved("wrk.labels")), "bit {bit}");
         }
     }
+
+    #[test]
+    fn tables_are_the_blocks_of_gates_and_then_their_colours() {
+        let blocks: Vec<Block> = (1..=22).map(Block::new).collect();
+        let colours = || (0..11).map(|i| i % 3 == 0);
+        let mut message = TableMessage::with_gates(11);
+        message.gates_mut(0, 4).copy_from_slice(&blocks[..8]);
+        message.gates_mut(4, 7).copy_from_slice(&blocks[8..]);
+        message.set_colours(colours());
+        let bytes = [Block::as_bytes(&blocks), &bits::pack(colours())].concat();
+        assert_eq!(message.as_bytes(), bytes);
+        let mut read = TableMessage::with_gates(11);
+        read.as_bytes_mut().copy_from_slice(&bytes);
+        assert_eq!(read.validate(), Ok(()));
+        assert_eq!((read.gates(0, 11), read.gates(4, 2)), (&blocks[..], &blocks[8..12]));
+        assert_eq!(read.colours(), bits::pack(colours()));
+        read.as_bytes_mut()[bytes.len() - 1] |= 0x80;
+        assert_eq!(read.validate(), Err(Fault::Misbehaved("wrk.tables.format")));
+    }
+
+    #[test]
+    fn a_report_has_one_length_and_no_stray_bits() {
+        let session = SessionId([3; 32]);
+        let masked = bits::pack((0..11).map(|i| i == 10));
+        let sent = Report::new(&session, 1, &masked, &[Block::ONE; 11], Block::new(9)).encode();
+        assert_eq!((sent.len(), Report::len(11)), (34, 34));
+        let refused = |bytes: &[u8]| {
+            assert_eq!(
+                Report::decode(bytes, 11).err(),
+                Some(Fault::Misbehaved("wrk.report.format"))
+            );
+        };
+        (0..34).for_each(|len| refused(&sent[..len]));
+        refused(&[&sent[..], &[0]].concat());
+        let mut stray = sent;
+        stray[1] |= 0x80;
+        refused(&stray);
+    }
+
+    #[test]
+    fn an_answer_is_under_the_seed_of_the_report() {
+        let masked = [5];
+        let answer = |seed, terms: &[Block]| {
+            let report = VerifiedReport { masked: &masked, seed: Block::new(seed) };
+            assert_eq!(report.masked(), masked);
+            report.answer(terms)
+        };
+        let terms = [Block::new(7), Block::new(8)];
+        let own = answer(1, &terms);
+        assert_eq!(own, mac_hash(Block::ONE, &terms));
+        assert!(own != answer(2, &terms) && own != answer(1, &terms[..1]) && own != Block::ZERO);
+    }
 }
