@@ -279,7 +279,7 @@ def test_circuits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, content, error",
+    ("name", "content", "error"),
     [
         ("cut.txt", b"1 3\n2 1 1\n1 1\n\n2 1 0 1 2\n", r"cut\.txt:5:"),
         ("latch.blif", b".model m\n.inputs a\n.outputs b\n.latch a b re c 0\n.end\n", r"from-circuit"),
