@@ -40,8 +40,10 @@ pub trait Protocol: Live + Sized + Send {
     /// `Policy` when there are none that are sound for the choice.
     fn derive(config: &SessionConfig) -> Result<Self::Params, Fault>;
 
-    /// What both sides must agree on besides the backend.
-    fn terms(params: &Self::Params) -> Terms;
+    /// What both sides must agree on besides the backend: nothing, if owners choose nothing.
+    fn terms(_params: &Self::Params) -> Terms {
+        Vec::new()
+    }
 
     /// What it promises.
     fn promises(params: &Self::Params) -> Promise;

@@ -7,7 +7,7 @@ use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
-use super::{Live, Protocol, Terms};
+use super::{Live, Protocol};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::party::{Party, Receivers, expect_input};
@@ -55,10 +55,6 @@ impl Protocol for PlainSession {
 
     fn derive(_: &SessionConfig) -> Result<(), Fault> {
         Ok(())
-    }
-
-    fn terms((): &()) -> Terms {
-        Vec::new()
     }
 
     fn promises((): &()) -> Promise {

@@ -110,8 +110,8 @@ const fn odds(odds: f64) -> End {
     End::Chance("jimu.check", odds)
 }
 
-/// The cheats.
-pub(super) const CHEATS: &[JimuRow] = &[
+/// Cheats against `jimu`.
+pub const CHEATS: &[JimuRow] = &[
     garbler(Cheat::Commitment, SHARE),
     garbler(Cheat::Share, End::Chance("jimu.watch.share", 56.0 / 88.0)),
     garbler(Cheat::ZeroOffset, OFFSET),

@@ -14,6 +14,9 @@ use cenote_engine::backends::yao::tags::YAO_TABLES;
 use cenote_engine::{Backend, JimuSwitches, Role, SessionConfig};
 use cenote_net::Tag;
 
+pub use jimu::CHEATS as JIMU;
+pub use wrk::{MATTERS, cheats};
+
 use crate::puppet::{self, Cheat, Setting};
 use crate::run::smallest;
 
@@ -119,17 +122,6 @@ const COIN: End = End::Caught("coin.opening");
 pub fn frames() -> impl Iterator<Item = &'static FrameRow> {
     [plain::FRAMES, yao::FRAMES, wrk::FRAMES, jimu::FRAMES].into_iter().flatten()
 }
-
-/// Every cheat against `wrk`.
-pub fn cheats() -> impl Iterator<Item = CheatRow> {
-    wrk::cheats()
-}
-
-/// In which setting each check must have a row, because the code takes another way there.
-pub const MATTERS: &[(Setting, &[&str])] = wrk::MATTERS;
-
-/// Cheats against `jimu`.
-pub const JIMU: &[JimuRow] = jimu::CHEATS;
 
 /// The end of a frame that lost its last byte.
 #[must_use]

@@ -207,7 +207,7 @@ const POOL: &[CheatRow] = &[
 ];
 
 /// In which setting each check must have a row, because the code takes another way there.
-pub(super) const MATTERS: &[(Setting, &[&str])] = &[
+pub const MATTERS: &[(Setting, &[&str])] = &[
     (
         Setting::Long,
         &[
@@ -234,6 +234,6 @@ pub(super) const MATTERS: &[(Setting, &[&str])] = &[
 ];
 
 /// Every row of a cheat against `wrk`.
-pub(super) fn cheats() -> impl Iterator<Item = CheatRow> {
+pub fn cheats() -> impl Iterator<Item = CheatRow> {
     OF_BOTH.iter().flatten().chain(OF_ONE).chain(LONG).chain(POOL).copied()
 }

@@ -22,7 +22,7 @@ use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
-use super::{Live, Protocol, Terms};
+use super::{Live, Protocol};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::parts::gate_hash::{BATCH, GateHash};
@@ -195,10 +195,6 @@ impl Protocol for YaoSession {
 
     fn derive(_: &SessionConfig) -> Result<(), Fault> {
         Ok(())
-    }
-
-    fn terms((): &()) -> Terms {
-        Vec::new()
     }
 
     fn promises((): &()) -> Promise {
