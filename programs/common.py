@@ -10,14 +10,14 @@ import typing
 class Example:
     """A program with real inputs.
 
-    ``tell`` turns the result into lines for people, ``expected`` is the answer of the clear reference. ``tolerance`` is how far a
+    ``report`` turns the result into lines for people, ``expected`` is the answer of the clear reference. ``tolerance`` is how far a
     fixed-point result may be from it.
     """
 
     program: typing.Any
     inputs: list
     expected: typing.Any
-    tell: typing.Callable
+    report: typing.Callable
     parameters: dict = dataclasses.field(default_factory=dict)
     tolerance: float = 0.0
 
@@ -67,5 +67,5 @@ def main(examples, arguments=None):
         result = example.run_local(options.backend)
         example.check(result)
         print(f"{example.name} ({example.ands:,} ANDs, backend {options.backend})")
-        for line in example.tell(result):
+        for line in example.report(result):
             print(f"  {line}")

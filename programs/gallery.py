@@ -35,7 +35,7 @@ With the package installed ([python.md](python.md)), `python -m programs.NAME` i
 parties on this machine and compares the result with the reference: on the backend `plain`, which is fast and not secure, or on another with
 `--backend wrk`.
 
-Programs cost ANDs; exclusive ors are free. Bytes, of both directions, are what `price` predicts ([cost.md](cost.md)) for one run over a
+Programs cost ANDs; XORs are free. Bytes, of both directions, are what `price` predicts ([cost.md](cost.md)) for one run over a
 new session: with `yao`, which is semi-honest, and with `wrk`, which is malicious and here makes all its material on the way. For seconds on
 your machine and line ask `cenote program cost`.
 
@@ -90,9 +90,9 @@ def section(name):
     about = manifest(name)
     programs = [key for key in about if key != "about"]
     yield f"## {about['about'].rstrip('.')}\n"
-    _, _, story = inspect.getdoc(module(name, "program")).partition("\n\n")
-    if story:
-        yield f"{story}\n"
+    _, _, text = inspect.getdoc(module(name, "program")).partition("\n\n")
+    if text:
+        yield f"{text}\n"
     yield f"[programs/{name}](../programs/{name}): {inspect.getdoc(module(name, 'example'))}\n"
     for file, text in sources(name):
         yield f"<details><summary>{file}</summary>\n\n```python\n{text}\n```\n\n</details>\n"
@@ -101,7 +101,7 @@ def section(name):
     for one in examples(name):
         paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
         prices = " | ".join(price(one, backend) for backend in BACKENDS)
-        yield f"| `{one.name}` | {one.ands:,}{paper} | {prices} | {'<br>'.join(one.tell(one.expected))} |"
+        yield f"| `{one.name}` | {one.ands:,}{paper} | {prices} | {'<br>'.join(one.report(one.expected))} |"
     if (FOLDER.parent / f"docs/gallery/{name}.svg").exists():
         yield f"\n![{name.replace('_', ' ')}](gallery/{name}.svg)"
     yield "\nWhat repeated runs give away:\n"

@@ -26,7 +26,7 @@ CLEAR = """\
 for example in real:
     result = example.simulate()
     example.check(result)
-    print(f"{example.name}: {', '.join(example.tell(result))}")"""
+    print(f"{example.name}: {', '.join(example.report(result))}")"""
 
 SECURE = """\
 import json
@@ -62,9 +62,9 @@ def pieces(text):
 def cells(name):
     """Kind and text of each cell."""
     about, folder = manifest(name), FOLDER / name
-    _, _, story = inspect.getdoc(module(name, "program")).partition("\n\n")
+    _, _, text = inspect.getdoc(module(name, "program")).partition("\n\n")
     title = f"# {about['about'].rstrip('.')}"
-    yield "markdown", "\n\n".join([title, *filter(None, [story]), "Made by `make gallery` from program.py and example.py."])
+    yield "markdown", "\n\n".join([title, *filter(None, [text]), "Made by `make gallery` from program.py and example.py."])
     yield "code", PATHS
     yield "markdown", "The program. Annotations say who brings what and who receives what; nothing else leaves."
     for piece in pieces(after_description(folder / "program.py")):

@@ -1,4 +1,4 @@
-//! What is fed with arbitrary bytes: every decoder and parser that meets a peer or a file.
+//! The targets of arbitrary bytes: every decoder and parser that meets a peer or a file.
 //!
 //! A target must return for every input, quickly, without a panic. What it accepts it must also be
 //! able to write again.
@@ -429,7 +429,7 @@ pub fn ihash(data: &[u8]) {
     }
 }
 
-/// What is decoded is encoded alike, and agrees with the tag of zero if it is zero.
+/// Checks that what is decoded is encoded alike, and agrees with the tag of zero if it is zero.
 fn openings(receiver: &ReedSolomonReceiver, data: &[u8]) {
     let blocks = receiver.perm_blocks();
     let mut messages = vec![Message::ZERO; data.len() / encoded_len(1, blocks)];

@@ -9,8 +9,8 @@ def examples():
     key, block, ciphertext = FIPS_197
     share = list(bytes.fromhex("123456789abcdef00fedcba987654321"))
     other = [x ^ y for x, y in zip(share, key)]
-    yield Example(aes128, [share, other, block], ciphertext, tell)
+    yield Example(aes128, [share, other, block], ciphertext, report)
 
 
-def tell(result):
+def report(result):
     yield f"ciphertext {bytes(result).hex()}"

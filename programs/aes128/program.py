@@ -1,4 +1,4 @@
-"""AES-128 under a key that neither side knows: each brings a share, and the key is their exclusive or."""
+"""AES-128 under a key that neither side knows: each brings a share, and the key is their XOR."""
 
 import cenote as cn
 from cenote import Array, Both, Evaluator, Garbler, UInt

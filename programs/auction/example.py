@@ -15,10 +15,10 @@ def bids(name):
 
 def examples():
     mine, yours = bids("a"), bids("b")
-    yield Example(auction, [mine, yours], reference(mine, yours), tell)
+    yield Example(auction, [mine, yours], reference(mine, yours), report)
 
 
-def tell(result):
+def report(result):
     winner, price = result
     house, number = ("first", winner + 1) if winner < BIDDERS else ("second", winner - BIDDERS + 1)
     yield f"bidder {number} of the {house} house wins and pays ${price / 100:,.2f}"

@@ -12,13 +12,13 @@ LEAST = 500
 def examples():
     known, unseen = split()
     form = applicant(unseen[0])
-    for program, model, tell, tolerance in (
+    for program, model, report, tolerance in (
         (scorecard, train.scorecard(known, LEAST), tell_points, 0),
         (tree, train.tree(known), tell_percent, 0),
         (logistic, train.logistic(known), tell_probability, 4e-4),
     ):
         expected = getattr(reference, program.__name__)(model, form)
-        yield Example(program, [model, form], expected, tell, tolerance=tolerance)
+        yield Example(program, [model, form], expected, report, tolerance=tolerance)
 
 
 def tell_points(result):

@@ -23,8 +23,8 @@ def examples():
     found = genes()
     # One of them begins seven letters later: not only substitutions count.
     mine, yours = nucleotides(found[MINE][:1024]), nucleotides(found[YOURS][7 : 7 + 1024])
-    yield Example(edit_distance, [mine, yours], reference(mine, yours), tell)
+    yield Example(edit_distance, [mine, yours], reference(mine, yours), report)
 
 
-def tell(result):
+def report(result):
     yield f"{result} insertions, deletions and substitutions make the gene of {MINE} that of {YOURS}"

@@ -18,8 +18,8 @@ def examples():
     # The first people of the file, and the last ones from a person's beginning on.
     start = (len(every) - BITS) // len(bits(people[0])) * len(bits(people[0]))
     mine, yours = every[:BITS], every[start : start + BITS]
-    yield Example(hamming, [mine, yours], reference(mine, yours), tell)
+    yield Example(hamming, [mine, yours], reference(mine, yours), report)
 
 
-def tell(result):
+def report(result):
     yield f"the strings differ in {result:,} of {BITS:,} places, {100 * result / BITS:.1f} percent"

@@ -11,5 +11,5 @@ def hamming(
     *,
     n: int = 2**20,
 ) -> Both[UInt["n.bit_length()"]]:
-    """The number of places. The comparison is an exclusive or and free, counting costs less than one AND a bit."""
+    """The number of places. The comparison is an XOR and free, counting costs less than one AND a bit."""
     return cn.sum(mine ^ yours)

@@ -12,9 +12,9 @@ def spends(name):
 
 def examples():
     mine, yours = spends("a"), spends("b")
-    yield Example(sort, [mine, yours], reference(mine, yours), tell)
+    yield Example(sort, [mine, yours], reference(mine, yours), report)
 
 
-def tell(result):
+def report(result):
     low, high, most = (f"${result[at] / 100:,.2f}" for at in (len(result) // 10, len(result) * 9 // 10, -1))
     yield f"a tenth spent {low} or less, a tenth {high} or more, nobody above {most}"

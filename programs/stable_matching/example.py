@@ -41,8 +41,8 @@ def examples():
     expected = reference(wishes, ranks)
     if unstable_pairs(wishes, ranks, expected):
         raise AssertionError("the reference's matching is not stable")
-    yield Example(stable_matching, [wishes, ranks], expected, tell)
+    yield Example(stable_matching, [wishes, ranks], expected, report)
 
 
-def tell(result):
+def report(result):
     yield ", ".join(f"lender {lender} takes applicant {applicant}" for lender, applicant in enumerate(result))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._clear import Overflow
     from ._outputs import Outputs
 
-#: Whether to show progress: ``None`` where somebody looks, or a function of the conjunctions done and of all.
+#: Whether to show progress: ``None`` where somebody looks, or a function of the ANDs done and of all.
 ProgressOption = Union[bool, Callable[[int, int], None], None]
 
 #: How often an interruption is looked for, in seconds.
@@ -236,7 +236,7 @@ def _in_notebook() -> bool:
 
 @contextlib.contextmanager
 def _shown(progress: ProgressOption, total: int) -> Iterator[Callable[[int], None]]:
-    """A function that shows how many conjunctions are done."""
+    """A function that shows how many ANDs are done."""
     if callable(progress):
         yield lambda done: progress(done, total)
         return

@@ -41,7 +41,7 @@ def compiled(name, program, vector):
 
 
 @pytest.mark.parametrize(("program", "before", "most"), [("logistic", 16_253, 14_447), ("tree", 897, 897)])
-def test_optimised_programs_need_no_more_conjunctions(program, before, most):
+def test_optimised_programs_need_no_more_ands(program, before, most):
     (example,) = (one for one in gallery.examples("credit_scoring") if one.name == program)
     made = example.compiled()
     smaller = made.optimised()
@@ -182,7 +182,7 @@ def test_survival_is_what_lifelines_says():
     one, two = (patients[patients.arm == arm] for arm in (0, 1))
     expected = logrank_test(one.day, two.day, one.event, two.event)
     rank, curves = gallery.examples("survival")
-    told = next(rank.tell(rank.expected))
+    told = next(rank.report(rank.expected))
     assert told == f"log-rank statistic {expected.test_statistic:.4f}, p = {expected.p_value:.2g}"
     for group, curve in zip((one, two), curves.expected):
         fitted = lifelines.KaplanMeierFitter().fit(group.day, group.event)
@@ -234,7 +234,7 @@ def test_examples_of_full_size(name):
         for backend in ("plain", "wrk") if example.ands < 50_000 else ("plain",):
             result = example.run_local(backend)
             example.check(result)
-            assert list(example.tell(result)) == list(example.tell(example.expected))
+            assert list(example.report(result)) == list(example.report(example.expected))
 
 
 def test_a_wrong_result_is_noticed():

@@ -12,9 +12,9 @@ use crate::record::{RecordError, Recorder};
 /// A gate; operands are wire numbers. The gates of the formats, a MAND being several `And`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Exclusive or.
+    /// XOR.
     Xor(u32, u32),
-    /// Conjunction.
+    /// AND.
     And(u32, u32),
     /// Negation.
     Inv(u32),
@@ -27,7 +27,7 @@ pub enum Gate {
 /// A circuit: the input wires come first, port by port, then gate `i` writes wire
 /// `signature.input_bits() + i`, so gates are in topological order by construction.
 ///
-/// It is a [`Program`]; running it executes independent conjunctions in batches and drops every wire
+/// It is a [`Program`]; running it executes independent ANDs in batches and drops every wire
 /// after its last use. How is planned once, on the first run.
 #[derive(Clone)]
 pub struct Circuit {

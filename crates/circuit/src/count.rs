@@ -12,17 +12,17 @@ use crate::program::Program;
 /// Gates by type and the multiplicative depth of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Conjunctions: the only gates that cost communication. A multiplexed bit counts as one.
+    /// ANDs: the only gates that cost communication. A multiplexed bit counts as one.
     pub and: u64,
-    /// Exclusive ors.
+    /// XORs.
     pub xor: u64,
     /// Negations.
     pub not: u64,
     /// Public constants.
     pub constant: u64,
-    /// The largest number of conjunctions on a path from an input to any wire.
+    /// The largest number of ANDs on a path from an input to any wire.
     pub and_depth: u32,
-    /// Batches of independent conjunctions as the program hands them over, single gates included:
+    /// Batches of independent ANDs as the program hands them over, single gates included:
     /// what a backend that pays one round per batch would pay.
     pub and_batches: u64,
 }
@@ -39,7 +39,7 @@ impl Counter {
         Self::default()
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -59,7 +59,7 @@ impl Counter {
         }
     }
 
-    fn conjunction(&mut self, a: Depth, b: Depth) -> Depth {
+    fn and_depth(&mut self, a: Depth, b: Depth) -> Depth {
         let depth = a.0.max(b.0).saturating_add(1);
         self.counts.and += 1;
         self.counts.and_depth = self.counts.and_depth.max(depth);
@@ -67,7 +67,7 @@ impl Counter {
     }
 }
 
-/// The wire of a [`Counter`]: how many conjunctions lie below it.
+/// The wire of a [`Counter`]: how many ANDs lie below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth(pub u32);
 
@@ -92,11 +92,11 @@ impl Gates for Counter {
 
     fn and(&mut self, a: &Depth, b: &Depth) -> Result<Depth, Infallible> {
         self.counts.and_batches += 1;
-        Ok(self.conjunction(*a, *b))
+        Ok(self.and_depth(*a, *b))
     }
 
     fn and_many(&mut self, a: &[Depth], b: &[Depth]) -> Result<Vec<Depth>, Infallible> {
-        let batch: Vec<Depth> = a.iter().zip(b).map(|(a, b)| self.conjunction(*a, *b)).collect();
+        let batch: Vec<Depth> = a.iter().zip(b).map(|(a, b)| self.and_depth(*a, *b)).collect();
         self.counts.and_batches += u64::from(!batch.is_empty());
         Ok(batch)
     }

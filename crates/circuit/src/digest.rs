@@ -8,7 +8,7 @@ use crate::program::{Owner, Program, Receiver, Signature};
 /// Hashes gates instead of executing them.
 ///
 /// A wire is its number: inputs first, then every gate output in order. Two streams have the same
-/// digest only if they are equal gate for gate, batch boundaries of conjunctions included, because
+/// digest only if they are equal gate for gate, batch boundaries of ANDs included, because
 /// a backend frames its messages by them.
 pub struct DigestGates {
     hasher: blake3::Hasher,

@@ -204,7 +204,7 @@ fn wires<W: Clone>(bits: &[Folded<W>]) -> Option<Vec<W>> {
     Some(wires)
 }
 
-/// A conjunction of which at least one operand is known.
+/// An AND of which at least one operand is known.
 fn known_and<W: Clone>(a: &Folded<W>, b: &Folded<W>) -> Folded<W> {
     match (a, b) {
         (Known(true), other) | (other, Known(true)) => other.clone(),

@@ -11,19 +11,19 @@
 pub trait Gates {
     /// A handle on one bit. Cloning is cheap; dropping the last clone frees its storage.
     type Wire: Clone;
-    /// What may go wrong while executing a gate.
+    /// The error that executing a gate may give.
     type Error;
 
     /// A wire that carries the public `bit`.
     fn constant(&mut self, bit: bool) -> Result<Self::Wire, Self::Error>;
 
-    /// Exclusive or.
+    /// XOR.
     fn xor(&mut self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error>;
 
     /// Negation.
     fn not(&mut self, a: &Self::Wire) -> Result<Self::Wire, Self::Error>;
 
-    /// Conjunction: the only gate that costs communication.
+    /// AND: the only gate that costs communication.
     fn and(&mut self, a: &Self::Wire, b: &Self::Wire) -> Result<Self::Wire, Self::Error>;
 
     /// `a[i] xor b[i]` for every `i`; stops at the shorter slice.
@@ -45,7 +45,7 @@ pub trait Gates {
     }
 
     /// `selects[i] and x` for every `x` of the i-th run of `bits`, which consists of `selects.len()` runs
-    /// of equal length: conjunctions that share an operand, which some backends do better than others.
+    /// of equal length: ANDs that share an operand, which some backends do better than others.
     ///
     /// # Panics
     ///
@@ -77,7 +77,7 @@ pub trait Gates {
 /// The operations of [`Gates`] for a machine that hands each of them to the one that `$inner` gives: what an
 /// implementation holds beside its two types. Batches stay whole.
 #[macro_export]
-macro_rules! hand_down {
+macro_rules! delegate {
     ($self:ident => $inner:expr) => {
         fn constant(&mut $self, bit: bool) -> Result<Self::Wire, Self::Error> {
             $inner.constant(bit)
@@ -126,7 +126,7 @@ macro_rules! hand_down {
 impl<G: Gates + ?Sized> Gates for &mut G {
     type Wire = G::Wire;
     type Error = G::Error;
-    crate::hand_down!(self => (**self));
+    crate::delegate!(self => (**self));
 }
 
 /// The operands of [`Gates::and_groups`] run by run.

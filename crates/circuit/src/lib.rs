@@ -1,5 +1,6 @@
-//! What is computed: programs as replayable gate streams, the standard library of gadgets, circuit
-//! files, statistics and clear evaluation. Knows nothing of channels, oblivious transfer or parties.
+//! The computation itself: programs as replayable gate streams, the standard library of gadgets,
+//! circuit files, statistics and clear evaluation. Knows nothing of channels, oblivious transfer or
+//! parties.
 //!
 //! Everything is generic over [`Gates`]: a [`Program`] runs unchanged on [`Clear`] bits, on a
 //! [`Counter`] and on every protocol backend.

@@ -11,7 +11,7 @@ pub struct Memory<W> {
     rows: Vec<Vec<W>>,
 }
 
-/// What is done at a secret place of a [`Memory`]; which of the two is public.
+/// An access to a secret place of a [`Memory`]; the kind of access is public.
 #[derive(Debug)]
 pub enum Access<'w, W> {
     /// Gives the row; beyond the end, zeros.
@@ -54,7 +54,7 @@ impl<W: Clone> Memory<W> {
         self.rows.len()
     }
 
-    /// What it holds in the end.
+    /// Returns the rows that it holds in the end.
     #[must_use]
     pub fn into_rows(self) -> Vec<Vec<W>> {
         self.rows
@@ -84,7 +84,7 @@ impl<W: Clone> Memory<W> {
         }
     }
 
-    /// Conjunctions of [`Self::scan`] with an index of so many bits.
+    /// ANDs of [`Self::scan`] with an index of so many bits.
     #[must_use]
     pub fn scan_ands(&self, index: usize, access: Access<'_, W>) -> u64 {
         let word = vec![Depth::default(); self.width()];

@@ -5,7 +5,7 @@ use crate::gates::Gates;
 
 /// The execution plan of a circuit.
 ///
-/// Gates are reordered within windows so that all conjunctions of one depth form a batch; windows
+/// Gates are reordered within windows so that all ANDs of one depth form a batch; windows
 /// bound how many more wires are alive than in the order of the file. Every wire gets a slot, and a
 /// slot is used again once its wire was read for the last time.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Plan {
     gates: Vec<Gate>,
     /// Where each gate's result goes; [`NOWHERE`] if nobody reads it.
     targets: Vec<u32>,
-    /// Ends of runs in `gates`: linear gates and batches of conjunctions in turn, linear first.
+    /// Ends of runs in `gates`: linear gates and batches of ANDs in turn, linear first.
     runs: Vec<u32>,
     /// Slot of every input wire, or [`NOWHERE`].
     inputs: Vec<u32>,
@@ -119,7 +119,7 @@ impl<W: Clone> Store<W> {
     }
 }
 
-/// Appends the gates of a window to `order`, by depth: linear gates of depth 0, the conjunctions on
+/// Appends the gates of a window to `order`, by depth: linear gates of depth 0, the ANDs on
 /// them, linear gates of depth 1, ... Wires from before the window have depth 0.
 fn level_order(
     inputs: usize,

@@ -1,4 +1,4 @@
-//! What a program is: a name, a typed signature and a replayable stream of gates.
+//! Programs: a name, a typed signature and a replayable stream of gates.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use crate::program::Signature;
 /// A machine that writes gates down instead of executing them.
 ///
 /// Constants are folded, `x xor x`, `x and x`, `x and not x` and double negations vanish, negations
-/// move through exclusive ors, a gate that was seen before is used again, and [`Self::finish`]
+/// move through XORs, a gate that was seen before is used again, and [`Self::finish`]
 /// leaves out what no output depends on.
 pub struct Recorder {
     inputs: u32,
@@ -164,7 +164,7 @@ impl Literal {
     }
 }
 
-/// Turns nodes into gates; negations become gates where a conjunction or an output needs them.
+/// Turns nodes into gates; negations become gates where an AND or an output needs them.
 struct Writer {
     inputs: u32,
     gates: Vec<Gate>,

@@ -10,9 +10,9 @@ use crate::program::{InputPort, OutputPort, Program};
 pub struct Stats {
     /// All gates.
     pub gates: usize,
-    /// Conjunctions; a MAND counts once per bit.
+    /// ANDs; a MAND counts once per bit.
     pub and: usize,
-    /// Exclusive ors.
+    /// XORs.
     pub xor: usize,
     /// Negations.
     pub inv: usize,
@@ -24,7 +24,7 @@ pub struct Stats {
     pub wires: usize,
     /// Gates on the longest path.
     pub depth: usize,
-    /// Conjunctions on the path with most of them.
+    /// ANDs on the path with most of them.
     pub and_depth: usize,
     /// The largest number of wires that are alive at once when the circuit is executed.
     pub live_wires: usize,

@@ -135,7 +135,7 @@ fn wires_are_dropped_after_their_last_use() {
 }
 
 #[test]
-fn independent_conjunctions_become_one_batch() {
+fn independent_ands_become_one_batch() {
     // Adders in the order of a file: bit by bit, one after the other.
     let lanes = 50;
     let mut gates = Vec::new();

@@ -1,4 +1,4 @@
-//! What every gadget costs: `docs/gadgets.md` against reality.
+//! The costs of all gadgets: `docs/gadgets.md` against reality.
 
 use cenote_circuit::gadgets::*;
 use cenote_circuit::{Counter, Depth, bits_of};

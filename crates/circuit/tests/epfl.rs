@@ -41,7 +41,7 @@ fn named(ports: &[(&str, usize)]) -> Named {
     ports.iter().map(|(name, bits)| ((*name).to_owned(), *bits)).collect()
 }
 
-/// What both files say of `inputs`.
+/// Evaluates both files on `inputs`; they have to agree.
 fn eval(circuits: &[Circuit; 2], inputs: &[Vec<bool>]) -> Vec<u128> {
     let [a, b] = circuits.each_ref().map(|circuit| Clear::eval(circuit, inputs));
     assert_eq!(a, b);

@@ -277,7 +277,7 @@ fn aiger_texts_and_bytes() {
     let text = "aag 10 2 0 4 5\n2\n4\n6\n12\n1\n0\n6 2 8\n8 1 5\n12 15 21\n14 2 4\n20 3 5\n";
     let circuit = circuit(text);
     assert_eq!(ports(&circuit.signature()), "in0:2 -> out0:4");
-    // The exclusive or is found again.
+    // The XOR is found again.
     assert_eq!(circuit.stats().and, 1);
     for x in 0..4u128 {
         let (a, b) = (x & 1, x >> 1);

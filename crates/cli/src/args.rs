@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
 }
 
-/// What a session promises; both sides must choose the same.
+/// The options that decide what a session promises; both sides must choose the same.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SecurityArgs {
     /// Protocol: wrk and jimu (malicious security), yao (semi-honest), plain (none; shows all inputs).
@@ -70,7 +70,7 @@ pub(crate) struct SecurityArgs {
     pub(crate) refine: RefineArgs,
 }
 
-/// What refines a backend that draws from a pool.
+/// The options that refine a backend that draws from a pool.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct RefineArgs {
     /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk and jimu).
@@ -99,7 +99,7 @@ impl RefineArgs {
 const SMALL_POOL: PoolSize = PoolSize::Kept(10_000);
 
 /// The pool of a run that names none.
-pub(crate) const fn usual_pool(backend: Backend) -> PoolSize {
+pub(crate) const fn default_pool(backend: Backend) -> PoolSize {
     match backend {
         Backend::Jimu => SMALL_POOL,
         Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::None,
@@ -110,7 +110,7 @@ impl SecurityArgs {
     /// The session that was asked for.
     pub(crate) fn chosen(&self) -> Result<Security, Failure> {
         Security::check_options(&[self.backend], self.pool, &self.refine)?;
-        let pool = self.pool.unwrap_or(usual_pool(self.backend));
+        let pool = self.pool.unwrap_or(default_pool(self.backend));
         Ok(Security::new(self.backend, pool, self.refine.rho(), self.refine.switches()))
     }
 }
@@ -123,7 +123,7 @@ pub(crate) enum PoolSize {
 }
 
 impl PoolSize {
-    /// What the engine is told, for a computation of about `ands` conjunctions.
+    /// Returns what the engine is told, for a computation of about `ands` ANDs.
     pub(crate) fn choice(self, ands: u64) -> PoolChoice {
         match self {
             PoolSize::None => PoolChoice::OneShot(ands),
@@ -235,7 +235,7 @@ pub(crate) enum BenchCommand {
     CompileRsa(BenchCompileRsaArgs),
 }
 
-/// What all benches of a backend take.
+/// The options that all benches of a backend take.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchSecurityArgs {
     /// Protocol: wrk, jimu, yao or plain; several, separated by commas, are measured in turns.
@@ -365,7 +365,7 @@ pub(crate) struct BenchOtArgs {
     pub(crate) line: BenchLineArgs,
 }
 
-/// What benches of garbled gates take.
+/// The options that benches of garbled gates take.
 #[derive(Args, Debug)]
 pub(crate) struct BenchJimuArgs {
     /// Protocol; no other has pools of garbled gates.
@@ -389,7 +389,7 @@ impl BenchJimuArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchPoolFillArgs {
-    /// What the pool holds: single ANDs, or cores of multiplexers of so many bits.
+    /// Contents of the pool: single ANDs, or cores of multiplexers of so many bits.
     #[arg(long, value_enum, default_value = "and")]
     pub(crate) gadget: Gadget,
     /// Items of the pool.

@@ -57,7 +57,7 @@ pub(crate) fn read_parsed(file: &Path) -> Result<Parsed, Failure> {
     Ok(read_any(file)?.0)
 }
 
-/// What a file holds, and its format.
+/// Reads a file in any format; returns its contents and its format.
 fn read_any(file: &Path) -> Result<(Parsed, FileFormat), Failure> {
     let bytes = read_bytes(file).map_err(bad_input)?;
     let format = detect(&file.to_string_lossy(), &bytes).map_err(bad_input)?;
@@ -131,7 +131,7 @@ fn eval(file: &Path, inputs: &[Given], cycles: CyclesArgs) -> Result<Reply, Fail
     Ok(Reply::new(json!({ "outputs": outputs }), computation.outputs_text(&outputs)))
 }
 
-/// What is asked of `convert`.
+/// The options of `convert`.
 struct Conversion {
     to: Option<CircuitFormat>,
     cycles: CyclesArgs,
@@ -277,10 +277,10 @@ fn optimised(
     Ok(Reply::new(json, words))
 }
 
-/// What became of a file that was optimised.
+/// The outcome of optimising a file.
 struct Done {
     report: Report,
-    /// What was written.
+    /// Gates that were written.
     gates: u64,
     ands: u64,
     live_wires: usize,
@@ -347,7 +347,7 @@ fn whole(
     Ok(Done { report, gates: encoded.gates as u64, ands, live_wires, ports })
 }
 
-/// What each pass leaves, for people.
+/// Lists what each pass leaves, for people.
 pub(crate) fn passes(passes: &[PassReport]) -> String {
     let mut text = format!("{:12}{:>14}{:>9}{:>14}{:>9}\n", "after", "gates", "", "ANDs", "");
     for PassReport { name, gates, ands, gates_left, ands_left } in passes {

@@ -1,5 +1,5 @@
-//! What a file holds: a circuit, or a structured program in its text or binary form. The content
-//! tells, not the name.
+//! The computation in a file: a circuit, or a structured program in its text or binary form. The
+//! content tells, not the name.
 
 use std::fs::File;
 use std::io::Read;
@@ -63,15 +63,15 @@ impl Computation {
         }
     }
 
-    /// Conjunctions; a bound, where opened bits steer what is computed.
+    /// ANDs; a bound, where opened bits steer what is computed.
     pub(crate) fn ands(&self) -> u64 {
         match self {
-            Computation::Circuit(circuit) => conjunctions(circuit),
+            Computation::Circuit(circuit) => ands_of(circuit),
             Computation::Module { stats, .. } => stats.ands,
         }
     }
 
-    /// What a run asks of a backend, with the owners and receivers of `signature`.
+    /// Returns the demand of a run on a backend, with the owners and receivers of `signature`.
     pub(crate) fn demand(&self, signature: &Signature) -> Demand {
         match self {
             Computation::Circuit(circuit) => Demand::of_circuit(circuit, signature),
@@ -141,7 +141,7 @@ impl Computation {
 /// A value, and the steps that lead to it.
 type Part<'p> = (&'p [PathStep], Value);
 
-/// What has these parts, which stand together where their first steps are the same.
+/// Builds the object with these parts, which stand together where their first steps are the same.
 fn named(parts: Vec<Part<'_>>) -> Map<String, Value> {
     let mut groups: Vec<(&str, Vec<Part<'_>>)> = Vec::new();
     for (steps, value) in parts {
@@ -213,7 +213,7 @@ pub(crate) fn read_module(file: &Path) -> Result<(Module, Form), Failure> {
     parse(file, form).map(|module| (module, form))
 }
 
-/// What counting a program gives.
+/// Counts a program.
 pub(crate) fn stats(file: &Path, module: &Module) -> Result<Stats, Failure> {
     module.stats().map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
 }
@@ -239,7 +239,7 @@ fn parse(file: &Path, form: Form) -> Result<Module, Failure> {
     }
 }
 
-pub(crate) fn conjunctions(circuit: &Circuit) -> u64 {
+pub(crate) fn ands_of(circuit: &Circuit) -> u64 {
     circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
 }
 

@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Failure;
 use crate::output;
 
-/// What results show of evidence. Not the labels: their sum opens all wires of the session.
+/// The part of evidence that results show. Not the labels: their sum opens all wires of the
+/// session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// The session, in hexadecimal.
     session: String,
-    /// The wire both of whose labels were put out.
+    /// The wire both of whose labels were output.
     wire: u64,
     /// Where the whole evidence is, if it was written.
     file: Option<PathBuf>,
@@ -53,7 +54,7 @@ fn writable(file: &Path) -> Result<(), Failure> {
 }
 
 /// Tells the user, and keeps the evidence in `file`.
-pub(crate) fn tell(evidence: &Evidence, file: Option<&Path>) -> Found {
+pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
     let written = file.map(|file| (file, write(evidence, file)));
     let kept = match &written {
         Some((file, Ok(()))) => format!("The evidence is in {}; keep it secret.", file.display()),
@@ -61,7 +62,7 @@ pub(crate) fn tell(evidence: &Evidence, file: Option<&Path>) -> Found {
         None => "The evidence is gone; --evidence FILE would have kept it.".to_owned(),
     };
     output::note(&format!(
-        "WARNING: the peer has cheated in this session. Both labels of wire {} were put out, which \
+        "WARNING: the peer has cheated in this session. Both labels of wire {} were output, which \
          only a gate that the peer made wrong does. What came out is right, and the peer does not \
          know that it was found out. End the relation with it. {kept}",
         evidence.wire,
@@ -115,7 +116,7 @@ mod tests {
         let file = dir.path().join("proof");
         let label = "fe".repeat(48);
         for file in [None, Some(file.as_path())] {
-            let found = tell(&evidence(), file);
+            let found = report(&evidence(), file);
             assert_eq!(
                 found,
                 Found { session: "ab".repeat(32), wire: 77, file: file.map(Path::to_owned) }
@@ -144,7 +145,7 @@ mod tests {
         assert!(check(Some(&dir.path().join("none").join("proof")), Backend::Jimu).is_err());
         fs::write(&file, "old").expect("writable");
         assert!(check(Some(&file), Backend::Jimu).is_err());
-        assert_eq!(tell(&evidence(), Some(&file)).file, None);
+        assert_eq!(report(&evidence(), Some(&file)).file, None);
         assert_eq!(fs::read_to_string(&file).expect("it is there"), "old");
     }
 }

@@ -21,7 +21,7 @@ const MEMORY: u64 = 4 << 30;
 /// Exit code of the process that refuses a program; what it wrote says why.
 const REFUSED: i32 = 2;
 
-/// What is compiled.
+/// The text to compile, and its options.
 #[derive(Serialize, Deserialize)]
 struct Task {
     file: String,

@@ -12,9 +12,9 @@ use crate::exit::{Failure, Kind};
 use crate::output::{self, Format};
 
 /// How long the work may take to end in order.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What happens on a signal. Clones share it.
+/// The reaction to a signal. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Interrupt {
     state: Arc<State>,
@@ -55,7 +55,7 @@ impl Interrupt {
         self.state.hit.load(Ordering::SeqCst)
     }
 
-    /// What a signal does. The second one does not wait any longer.
+    /// Reacts to a signal. The second one does not wait any longer.
     pub(crate) fn trigger(&self) {
         let again = self.state.hit.swap(true, Ordering::SeqCst);
         let slot = self.state.stop.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl Interrupt {
         drop(slot);
         let late = self.clone();
         thread::spawn(move || {
-            thread::sleep(PATIENCE);
+            thread::sleep(TIMEOUT);
             late.exit();
         });
     }

@@ -1,4 +1,4 @@
-//! Work on what a stranger wrote: in processes of its own, with an end to their time and memory. They
+//! Work on untrusted input: in processes of its own, with an end to their time and memory. They
 //! share a process group, so that nothing they start outlives them, and they end with the pipe from this
 //! process, however this one ends.
 

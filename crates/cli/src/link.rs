@@ -20,7 +20,7 @@ pub(crate) enum End {
     Connect(String),
 }
 
-/// What protects the connection.
+/// The protection of the connection.
 pub(crate) enum Protection {
     /// Nothing.
     Plain,
@@ -28,21 +28,21 @@ pub(crate) enum Protection {
     Tls(Box<(Identity, PeerCertificate)>),
 }
 
-/// Opens the channel, waiting up to `patience` for the peer. Nobody listens any more after that.
+/// Opens the channel, waiting up to `timeout` for the peer. Nobody listens any more after that.
 pub(crate) fn open(
     end: End,
     protection: &Protection,
-    patience: Duration,
+    timeout: Duration,
     shape: Option<Shape>,
 ) -> Result<Channel, Failure> {
     let mut channel = match (end, protection) {
-        (End::Accept(listener), Protection::Plain) => tcp_accept(&listener, patience)?,
-        (End::Connect(address), Protection::Plain) => tcp_connect(&address, patience)?,
+        (End::Accept(listener), Protection::Plain) => tcp_accept(&listener, timeout)?,
+        (End::Connect(address), Protection::Plain) => tcp_connect(&address, timeout)?,
         (End::Accept(listener), Protection::Tls(pins)) => {
-            tls_accept(&listener, &pins.0, &pins.1, patience, strangers())?
+            tls_accept(&listener, &pins.0, &pins.1, timeout, strangers())?
         }
         (End::Connect(address), Protection::Tls(pins)) => {
-            tls_connect(&address, &pins.0, &pins.1, patience)?
+            tls_connect(&address, &pins.0, &pins.1, timeout)?
         }
     };
     if let Some(shape) = shape {

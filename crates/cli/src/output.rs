@@ -18,7 +18,7 @@ pub(crate) enum Format {
     Human,
 }
 
-/// What a command found: one object, and how people read it.
+/// The result of a command: one object, and how people read it.
 pub(crate) struct Reply {
     json: Value,
     text: String,
@@ -101,7 +101,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// What clap says, in one line: its message, the names or values it lists and its tips.
+/// Puts what clap says in one line: its message, the names or values it lists and its tips.
 fn usage_message(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is missing; --help lists them".to_owned();

@@ -40,8 +40,8 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
         (None, None) => return Err(Failure::bad_input("give --listen or --connect")),
     };
     let started = Instant::now();
-    let patience = Duration::from_secs(args.wait);
-    let mut channel = link::open(end, &protection, patience, None)?;
+    let timeout = Duration::from_secs(args.wait);
+    let mut channel = link::open(end, &protection, timeout, None)?;
     channel.set_idle_limit(idle_limit);
     channel.set_work_limit(work_limit);
     let canceller = channel.canceller();
@@ -131,7 +131,7 @@ impl Work {
         let Some(limits) = limits else { return Ok(self) };
         let config = self.security.config(self.ands)?;
         let demand = self.computation.demand(&self.signature);
-        let (machine, _) = calibrate::usual();
+        let (machine, _) = calibrate::typical();
         let checked = limits::check(&limits, &config, &demand, &machine, role)?;
         Ok(Work { excess: checked.err(), ..self })
     }
@@ -163,7 +163,7 @@ impl Work {
         session.close();
         // After a failed job as well; and after the end, so that the peer waits for nothing that only
         // one who found it out does.
-        report.evidence = evidence.map(|found| evidence::tell(&found, self.evidence.as_deref()));
+        report.evidence = evidence.map(|found| evidence::report(&found, self.evidence.as_deref()));
         report.jobs.push(JobReport::of(&outcome?));
         Ok(report.finish())
     }
@@ -194,7 +194,7 @@ impl Work {
     }
 }
 
-/// What the two command lines have to agree on.
+/// Builds the handshake: all that the two command lines have to agree on.
 pub(crate) fn handshake(
     computation: &Computation,
     signature: &Signature,
@@ -281,7 +281,7 @@ fn reply(work: &Work, role: Role, report: &Report) -> Reply {
     Reply::new(json, work.computation.outputs_text(&report.outputs))
 }
 
-/// What a run cost one party.
+/// Lists what a run cost one party.
 pub(crate) fn cost(report: &Report) -> Value {
     json!({
         "setup_s": report.setup_s,

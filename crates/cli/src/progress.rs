@@ -53,7 +53,7 @@ impl Meter {
         Meter { count, running: Some(running), thread: Some(thread) }
     }
 
-    /// What the bar shows.
+    /// Returns the count that the bar shows.
     pub(crate) fn count(&self) -> &AtomicU64 {
         &self.count
     }

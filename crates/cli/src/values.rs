@@ -34,7 +34,7 @@ impl Given {
         let given = |owner, name: Option<&str>, text: &str| {
             Ok(Given { owner, name: name.map(str::to_owned), text: text.to_owned() })
         };
-        // A file's name may have any signs.
+        // A file's name may have any characters.
         let split = if text.starts_with('@') { None } else { text.split_once('=') };
         match split {
             None => given(None, None, text),

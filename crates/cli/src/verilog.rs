@@ -15,7 +15,7 @@ const MEMORY: u64 = 8 << 30;
 const MAX_LOG: u64 = 64 << 10;
 const MAX_BLIF: u64 = 1 << 30;
 
-/// The design, flat, as ANDs, exclusive ors, negations and flip-flops of one edge that start as 0 or 1.
+/// The design, flat, as ANDs, XORs, negations and flip-flops of one edge that start as 0 or 1.
 /// A wire that nothing drives would silently be zero, and a name that was mistyped is such a wire:
 /// both are refused. Functions of the system's libraries (DPI) are not called. No word of it comes from the user: the design lies in the file that `DESIGN` stands for.
 const SCRIPT: &str = "\

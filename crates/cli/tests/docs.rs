@@ -16,7 +16,8 @@ use tempfile::TempDir;
 
 const MARKS: [&str; 2] = ["(long)", "(two machines)"];
 
-/// What the words in capitals stand for; those that depend on the command are in [`Scene::words`].
+/// The meanings of the words in capitals; those that depend on the command are in
+/// [`Scenario::words`].
 const STANDS_FOR: [(&str, &str); 7] = [
     ("FILE.blif", "toggle.blif"),
     ("FILE.garble.rs", "richer.garble.rs"),
@@ -131,15 +132,15 @@ fn ways(line: &str) -> Vec<String> {
 }
 
 /// A directory with what the pages speak of, and how many files were made there.
-struct Scene {
+struct Scenario {
     dir: TempDir,
     made: u32,
 }
 
-impl Scene {
-    fn new() -> Scene {
-        let scene = Scene { dir: TempDir::new().expect("a directory"), made: 0 };
-        let path = scene.dir.path();
+impl Scenario {
+    fn new() -> Scenario {
+        let scenario = Scenario { dir: TempDir::new().expect("a directory"), made: 0 };
+        let path = scenario.dir.path();
         for (name, text) in [
             ("millionaires.cenote", MILLIONAIRES),
             ("edit.cenote", MILLIONAIRES),
@@ -154,13 +155,13 @@ impl Scene {
         }
         symlink(root().join("data"), path.join("data")).expect("a link");
         for peer in ["bob", "other"] {
-            let (code, said) = scene.run(&["init", peer, "--name", peer].map(str::to_owned));
+            let (code, said) = scenario.run(&["init", peer, "--name", peer].map(str::to_owned));
             assert_eq!(code, 0, "{said}");
             let from = path.join(peer).join("identity.crt.pem");
             fs::copy(from, path.join(format!("{peer}.crt.pem"))).expect("a certificate");
         }
         fs::rename(path.join("other.crt.pem"), path.join("other.pem")).expect("writable");
-        scene
+        scenario
     }
 
     /// Runs the command there, with a home of its own.
@@ -224,7 +225,7 @@ fn shows(shown: &Value, printed: &Value) -> bool {
 
 #[test]
 fn commands_on_the_pages_run() {
-    let mut scene = Scene::new();
+    let mut scenario = Scenario::new();
     let (mut ran, mut compared) = (0, 0);
     for page in ["README.md", "docs/cli.md", "docs/cost.md"] {
         for Shown { place, line, marked, json } in commands(page) {
@@ -233,15 +234,15 @@ fn commands_on_the_pages_run() {
                 && choices.contains('|')
             {
                 for choice in choices.split('|') {
-                    let (code, said) = scene.run(&[name, choice, "--help"].map(str::to_owned));
+                    let (code, said) = scenario.run(&[name, choice, "--help"].map(str::to_owned));
                     assert_eq!(code, 0, "{place}: cenote {name} {choice}: {said}");
                 }
                 continue;
             }
             for way in ways(&line) {
-                let mut words = scene.words(&way);
+                let mut words = scenario.words(&way);
                 words.extend(marked.then(|| "--help".to_owned()));
-                let (code, said) = scene.run(&words);
+                let (code, said) = scenario.run(&words);
                 assert_eq!(code, 0, "{place}: cenote {}: {said}", words.join(" "));
                 ran += usize::from(!marked);
                 if let Some(shown) = &json {

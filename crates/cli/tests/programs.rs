@@ -45,7 +45,7 @@ fn a_slice_predicts_the_whole() {
 #[test]
 fn what_the_papers_compile_is_small() {
     let edit = run("bench compile-edit --n 255 --bits 1").json;
-    // KSS12 reports 41.4 % of 15.5 million gates that are no exclusive ors.
+    // KSS12 reports 41.4 % of 15.5 million gates that are no XORs.
     assert!(number(&edit["non_xor"]) < 0.27e6, "{edit}");
     assert!(number(&edit["module_bytes"]) < 4096.0, "{edit}");
     assert!(number(&edit["peak_rss_bytes"]) < 100e6, "{edit}");

@@ -1,8 +1,9 @@
-//! What a backend promises, as data: policy compares it, results carry it, documents print it.
+//! The promises of a backend, as data: policy compares them, results carry them, documents print
+//! them.
 
 use cenote_net::Channel;
 
-/// What the peer may do without breaking the promise.
+/// The conduct of the peer that leaves the promise unbroken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adversary {
     /// Nothing is hidden from the peer.
@@ -53,10 +54,10 @@ impl PeerIs {
     }
 }
 
-/// What a backend promises under its parameters.
+/// The promise of a backend under its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Promise {
-    /// What the peer may do.
+    /// The conduct that the peer is allowed.
     pub adversary: Adversary,
     /// Computational security in bits; 0 where nothing is hidden.
     pub kappa: u32,
@@ -67,7 +68,7 @@ pub struct Promise {
     pub adaptive_epsilon_log2: Option<f64>,
     /// Assumptions the proof stands on.
     pub assumptions: &'static [&'static str],
-    /// What the peer learns beyond its output.
+    /// The information that the peer learns beyond its output.
     pub leakage: &'static str,
     /// Who obtains an output for both first (no fairness).
     pub first_output: &'static str,
@@ -77,7 +78,7 @@ pub struct Promise {
     pub audited: bool,
 }
 
-/// What a session promises, and what it has found.
+/// The promise of a session, and its findings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claims {
     /// Name of the backend.

@@ -1,4 +1,4 @@
-//! A job that counts its conjunctions while it runs, for a bar of progress.
+//! A job that counts its ANDs while it runs, for a bar of progress.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use cenote_net::{Fault, Role};
 use crate::party::{Party, Receivers};
 use crate::session::Job;
 
-/// A job whose conjunctions are counted on their way to the backend.
+/// A job whose ANDs are counted on their way to the backend.
 pub struct Metered<'c, J> {
-    /// What runs.
+    /// The job that runs.
     pub job: J,
-    /// Conjunctions so far.
+    /// ANDs so far.
     pub done: &'c AtomicU64,
 }
 
@@ -32,7 +32,8 @@ impl<J: Job> Job for Metered<'_, J> {
 struct Counting<'p, P> {
     party: &'p mut P,
     done: &'p AtomicU64,
-    /// What scans of memories take, by rows, width, bits of the index, and whether they write.
+    /// The ANDs that scans of memories take, by rows, width, bits of the index, and whether
+    /// they write.
     scans: HashMap<(usize, usize, usize, bool), u64>,
 }
 

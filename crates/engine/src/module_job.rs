@@ -70,7 +70,7 @@ struct OnParty<'p, P>(&'p mut P);
 impl<P: Party> Gates for OnParty<'_, P> {
     type Wire = P::Wire;
     type Error = Fault;
-    cenote_circuit::hand_down!(self => self.0);
+    cenote_circuit::delegate!(self => self.0);
 }
 
 impl<P: Party> Host for OnParty<'_, P> {

@@ -1,4 +1,4 @@
-//! What the owners choose, for backends that have it.
+//! The parameters that the owners choose, for backends that have them.
 
 /// The pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use crate::claims::{Claims, PeerIs};
 use crate::params::{PoolChoice, Rho};
 use crate::party::Party;
 
-/// What both owners agree on before a session opens.
+/// The configuration that both owners agree on before a session opens.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SessionConfig {
     /// The protocol.
@@ -26,11 +26,12 @@ pub struct SessionConfig {
 /// A computation both parties run: a program with its inputs and receivers, or any function over
 /// [`Party`], reactive ones included. A backend may run it on two threads at once.
 pub trait Job: Sync {
-    /// What this side obtains.
+    /// The output that this side obtains.
     type Output;
 
-    /// What both sides must agree on, by name: the program's digest, its signature, the receivers,
-    /// public parameters. Never a secret: differing values are shown to both sides.
+    /// Returns the terms that both sides must agree on, by name: the program's digest, its
+    /// signature, the receivers, public parameters. Never a secret: differing values are shown to
+    /// both sides.
     fn terms(&self) -> Vec<(&'static str, String)>;
 
     /// Runs the computation. Every run of a job must call the party alike and return alike, given the
@@ -41,7 +42,7 @@ pub trait Job: Sync {
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault>;
 }
 
-/// What a finished job gave and cost.
+/// The result and the cost of a finished job.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// This side's output.
@@ -178,7 +179,7 @@ impl Session {
         self.id
     }
 
-    /// What the session promises.
+    /// Returns the claims of the session.
     #[must_use]
     pub fn claims(&self) -> Claims {
         let live = self.opened.live();
@@ -233,7 +234,7 @@ pub(crate) fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<
     Ok(output)
 }
 
-/// What both sides of a session must agree on.
+/// Returns the handshake with all that both sides of a session must agree on.
 pub(crate) fn session_handshake(config: &SessionConfig) -> Result<Handshake, Fault> {
     let handshake = Handshake::new("session").field("backend", config.backend.name());
     let terms = config.backend.terms(config)?;

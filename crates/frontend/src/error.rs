@@ -1,4 +1,4 @@
-//! What is wrong with a source text.
+//! Errors in a source text.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct SourceError {
     pub file: String,
     /// Line and column, counted from 1; none for what concerns the whole file.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! What ties a run to the connection it is made over.
+//! The tie between a run and the connection it is made over.
 //!
 //! Two owners that both deal with P could otherwise be joined by P: it would pass messages on between a
 //! connection to each, and either would compute with somebody it never authenticated.
@@ -8,7 +8,8 @@ use zeroize::Zeroizing;
 use crate::Role;
 use crate::identity::Fingerprint;
 
-/// What the two ends of a connection over TLS have in common, and no other connection has.
+/// The values that the two ends of a connection over TLS have in common, and no other connection
+/// has.
 pub(crate) struct Binding {
     /// Keying material exported from the connection.
     pub(crate) exported: Zeroizing<[u8; 32]>,
@@ -32,7 +33,7 @@ impl Binding {
     }
 }
 
-/// What a hello shows of the binding of its run.
+/// Derives what a hello shows of the binding of its run.
 pub(crate) fn shown(binding: &[u8; 32]) -> [u8; 32] {
     blake3::derive_key("cenote 2026 net channel binding shown v1", binding)
 }

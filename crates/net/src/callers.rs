@@ -182,8 +182,8 @@ fn too_many() -> Fault {
     Fault::Transport("too many others called before it was done".into())
 }
 
-/// What callers of one place share: the address, of which the second half is a caller's to choose in
-/// IPv6.
+/// Returns the part of the address that callers of one place share: all of it, save the second half
+/// in IPv6, which is a caller's to choose.
 fn network(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),

@@ -19,7 +19,7 @@ const DIRECT: usize = 32 << 10;
 const OUTBOX: usize = 64 << 10;
 /// A receive reads up to this much of the frames that follow.
 const READ_AHEAD: usize = 64 << 10;
-/// What is read at once while a write waits for the peer.
+/// Bytes that are read at once while a write waits for the peer.
 const ABSORB: usize = 256 << 10;
 /// Most bytes kept of what a peer sends before it is asked for.
 const INBOX_LIMIT: usize = 128 << 20;
@@ -74,7 +74,7 @@ pub struct Channel {
     counters: Counters,
     sent_since_receive: bool,
     peer_closed: bool,
-    /// What handshakes over this channel are bound to; none where nobody authenticated the peer.
+    /// The binding of handshakes over this channel; none where nobody authenticated the peer.
     pub(crate) binding: Option<Binding>,
     /// Layers for tests; boxed so that their absence is one comparison.
     pub(crate) tap: Option<Box<Tap>>,
@@ -284,7 +284,7 @@ impl Channel {
         if self.next_frame(tag)? != out.len() {
             return Err(WRONG_LENGTH);
         }
-        self.fill(out, &mut self.patience(out.len()))?;
+        self.fill(out, &mut self.timeout(out.len()))?;
         self.received(tag, out);
         Ok(())
     }
@@ -295,7 +295,7 @@ impl Channel {
             return Err(WRONG_LENGTH);
         }
         let mut payload = vec![0; len];
-        self.fill(&mut payload, &mut self.patience(len))?;
+        self.fill(&mut payload, &mut self.timeout(len))?;
         self.received(tag, &payload);
         Ok(payload)
     }
@@ -304,10 +304,10 @@ impl Channel {
     fn next_frame(&mut self, tag: Tag) -> Result<usize, Fault> {
         self.start_receive()?;
         let first = tag == Tag::HELLO && self.unheard();
-        let mut patience = self.patience(HEADER_LEN);
+        let mut timeout = self.timeout(HEADER_LEN);
         let mut head = [0; HEADER_LEN];
         loop {
-            self.fill(&mut head, &mut patience)?;
+            self.fill(&mut head, &mut timeout)?;
             if first && !STARTS.contains(&head[0]) {
                 return Err(other_protocol());
             }
@@ -317,7 +317,7 @@ impl Channel {
                 id if id == tag.id => return Ok(header.len),
                 // Who said nothing yet is not kept waiting for: it may be anybody.
                 id if id == Tag::ALIVE.id && self.unheard() => return Err(other_protocol()),
-                id if id == Tag::ALIVE.id => patience.keep_alive()?,
+                id if id == Tag::ALIVE.id => timeout.keep_alive()?,
                 id if id == Tag::ABORT.id => return Err(Fault::PeerAborted),
                 id if id == Tag::BYE.id => {
                     return Err(Fault::Transport("the peer ended the session".into()));
@@ -343,7 +343,7 @@ impl Channel {
 
     /// Writes the outbox and then `payload`, reading whatever the peer sends while a write waits.
     fn write_out(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        let mut patience = self.patience(self.outbox.len() + payload.len());
+        let mut timeout = self.timeout(self.outbox.len() + payload.len());
         let mut done = 0;
         self.torn = !payload.is_empty();
         loop {
@@ -357,11 +357,11 @@ impl Channel {
                     let of_first = n.min(first.len());
                     self.out_done += of_first;
                     done += n - of_first;
-                    patience.progress();
+                    timeout.progress();
                 }
                 Io::Blocked => {
-                    let read = self.absorb(&mut patience)?;
-                    self.link.wait(Interest { read, write: true }, patience.left()?)?;
+                    let read = self.absorb(&mut timeout)?;
+                    self.link.wait(Interest { read, write: true }, timeout.left()?)?;
                 }
                 Io::Gone => return Err(self.gone()),
             }
@@ -373,7 +373,7 @@ impl Channel {
     }
 
     /// Reads what has arrived, within limits; returns whether there is room for more.
-    fn absorb(&mut self, patience: &mut Patience) -> Result<bool, Fault> {
+    fn absorb(&mut self, timeout: &mut Timeout) -> Result<bool, Fault> {
         // A peer that sends as fast as this reads must not keep the write from going on.
         for _ in 0..16 {
             if self.inbox.len() + ABSORB > INBOX_LIMIT {
@@ -384,7 +384,7 @@ impl Channel {
                 Io::Moved(n) => {
                     self.inbox.commit(n);
                     // Perhaps keep-alives, of a peer that computes and takes nothing.
-                    patience.alive();
+                    timeout.alive();
                 }
                 Io::Blocked => break,
                 Io::Gone => return Err(self.gone()),
@@ -414,7 +414,7 @@ impl Channel {
     }
 
     /// Fills `out` with what comes next, and reads ahead.
-    fn fill(&mut self, out: &mut [u8], patience: &mut Patience) -> Result<(), Fault> {
+    fn fill(&mut self, out: &mut [u8], timeout: &mut Timeout) -> Result<(), Fault> {
         let mut done = self.inbox.take(out);
         while done < out.len() {
             self.check_cancelled()?;
@@ -426,11 +426,11 @@ impl Channel {
                     let used = n.min(wanted);
                     done += used;
                     self.inbox.commit(n - used);
-                    patience.progress();
+                    timeout.progress();
                 }
                 Io::Blocked => {
-                    let left = patience.left()?;
-                    if patience.spins() {
+                    let left = timeout.left()?;
+                    if timeout.spins() {
                         std::thread::yield_now();
                     } else {
                         self.link.wait(Interest { read: true, write: false }, left)?;
@@ -466,11 +466,11 @@ impl Channel {
         result
     }
 
-    fn patience(&self, bytes: usize) -> Patience {
+    fn timeout(&self, bytes: usize) -> Timeout {
         match self.state {
-            State::Open => Patience::new(self.idle_limit, self.work_limit, bytes),
+            State::Open => Timeout::new(self.idle_limit, self.work_limit, bytes),
             State::Faulted | State::Closed => {
-                Patience::new(ABORT_LIMIT.min(self.idle_limit), ABORT_LIMIT, 0)
+                Timeout::new(ABORT_LIMIT.min(self.idle_limit), ABORT_LIMIT, 0)
             }
         }
     }
@@ -516,7 +516,7 @@ fn check_tag(tag: Tag) -> Result<(), Fault> {
 }
 
 /// The time limits of one blocked call. Reads the clock only when the call has to wait.
-struct Patience {
+struct Timeout {
     idle_limit: Duration,
     /// Limit from one sign of life to the next, against a peer that trickles.
     frame_limit: Duration,
@@ -531,10 +531,10 @@ struct Patience {
     keep_alives: u32,
 }
 
-impl Patience {
-    fn new(idle_limit: Duration, work_limit: Duration, bytes: usize) -> Patience {
+impl Timeout {
+    fn new(idle_limit: Duration, work_limit: Duration, bytes: usize) -> Timeout {
         let transfer = Duration::from_secs(bytes as u64 / SLOWEST_BYTES_PER_S);
-        Patience {
+        Timeout {
             idle_limit,
             frame_limit: idle_limit.saturating_add(transfer),
             work_limit: work_limit.saturating_add(transfer),

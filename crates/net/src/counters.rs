@@ -1,8 +1,8 @@
-//! What a session cost, on the wire and in time, by phase.
+//! The cost of a session, on the wire and in time, by phase.
 
 use std::time::Duration;
 
-/// The part of a session that traffic is booked to.
+/// The part of a session that traffic is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Phase {
     /// Handshake, base oblivious transfers: once a session. A new channel starts here.
@@ -80,7 +80,7 @@ impl Counters {
         sum
     }
 
-    /// What was added since `earlier`, a copy of these counters from before.
+    /// Returns what was added since `earlier`, a copy of these counters from before.
     #[must_use]
     pub fn since(&self, earlier: &Counters) -> Counters {
         let mut difference = *self;

@@ -52,7 +52,7 @@ pub struct Handshake {
 /// A decoded hello: everything in it is within the limits, and names are distinct.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// What is being opened, such as "session" or "job".
+    /// The kind of thing that is being opened, such as "session" or "job".
     pub kind: String,
     /// The sender's role.
     pub role: Role,
@@ -319,7 +319,7 @@ mod tests {
         Some(Binding { exported, own: Fingerprint([own; 32]), peer: Fingerprint([peer; 32]) })
     }
 
-    /// What garbler and evaluator make of each other over channels that are bound like this.
+    /// Lets garbler and evaluator meet over channels that are bound like this.
     fn meet(garbler: Option<Binding>, evaluator: Option<Binding>) -> [Result<Agreed, Fault>; 2] {
         let (mut a, mut b) = mem_pair();
         (a.binding, b.binding) = (garbler, evaluator);

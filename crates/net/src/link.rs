@@ -1,4 +1,5 @@
-//! What a channel needs of a connection: bytes in and out without blocking, and one way to wait.
+//! The interface that a channel needs of a connection: bytes in and out without blocking, and one
+//! way to wait.
 
 use std::io::IoSliceMut;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub(crate) enum Io {
     Gone,
 }
 
-/// What [`Link::wait`] waits for; with neither it only sleeps.
+/// The directions that [`Link::wait`] waits for; with neither it only sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Interest {
     pub(crate) read: bool,

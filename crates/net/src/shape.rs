@@ -18,9 +18,9 @@ use crate::{Channel, Fault};
 const SEGMENT: usize = 16 << 10;
 /// Arrival time, u64 in nanoseconds, and length, u32, both little-endian.
 const SEGMENT_HEADER: usize = 12;
-/// What one write takes at most.
+/// Bytes that one write takes at most.
 const BATCH: usize = 16 * SEGMENT;
-/// What is read of the line at once.
+/// Bytes that are read of the line at once.
 const READ: usize = 64 << 10;
 
 /// A line's latency and bandwidth.

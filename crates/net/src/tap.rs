@@ -78,7 +78,7 @@ pub struct Outgoing<'a> {
     pub payload: &'a [u8],
 }
 
-/// What a tampering rule does with a frame.
+/// The fate of a frame under a tampering rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Send it as it is.

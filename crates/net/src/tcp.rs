@@ -56,14 +56,14 @@ pub fn tcp_accept(listener: &Listener, limit: Duration) -> Result<Channel, Fault
     over_tcp(listener.accept(Limit::of(limit))?)
 }
 
-/// Connects to `address` (`host:port`), trying again for up to `patience`, and opens a plain,
+/// Connects to `address` (`host:port`), trying again for up to `timeout`, and opens a plain,
 /// unprotected channel.
 ///
 /// # Errors
 /// `Misuse` when it is no address; `Transport`, naming it, when it does not resolve, which is not
 /// tried again, or nobody answered in time.
-pub fn tcp_connect(address: &str, patience: Duration) -> Result<Channel, Fault> {
-    over_tcp(connect(address, Limit::of(patience))?)
+pub fn tcp_connect(address: &str, timeout: Duration) -> Result<Channel, Fault> {
+    over_tcp(connect(address, Limit::of(timeout))?)
 }
 
 fn over_tcp(stream: TcpStream) -> Result<Channel, Fault> {
@@ -79,7 +79,7 @@ pub fn unix_channel(end: UnixStream) -> Result<Channel, Fault> {
     Ok(Channel::over(Box::new(SocketLink::over(end.into())?.wakeable()?)))
 }
 
-/// What came of looking for a caller.
+/// The outcome of looking for a caller.
 pub(crate) enum Arrival {
     Caller(TcpStream, SocketAddr),
     Nobody,
@@ -118,7 +118,7 @@ impl Listener {
             .map_err(|error| Fault::Transport(format!("accept on {}: {error}", self.address)))
     }
 
-    /// What to say of a wait in vain, in which perhaps somebody could not be accepted.
+    /// Describes a wait in vain, in which perhaps somebody could not be accepted.
     pub(crate) fn nobody_came(&self, limit: Limit, shortage: Option<&io::Error>) -> String {
         let shortage = shortage.map(|error| format!(": {error}")).unwrap_or_default();
         format!("no peer came to {} within {limit}{shortage}", self.address)
@@ -130,7 +130,8 @@ impl Listener {
     }
 }
 
-/// What ends a caller's connection before it is accepted, or interrupts accepting: the next may be there.
+/// The errors that end a caller's connection before it is accepted, or interrupt accepting: the
+/// next may be there.
 const CALLER_LOST: [Errno; 10] = [
     Errno::INTR,
     Errno::CONNABORTED,
@@ -162,17 +163,17 @@ fn next_caller(
     }
 }
 
-pub(crate) fn connect(address: &str, patience: Limit) -> Result<TcpStream, Fault> {
+pub(crate) fn connect(address: &str, timeout: Limit) -> Result<TcpStream, Fault> {
     let failed = |error: io::Error| {
         Fault::Transport(format!(
-            "nobody at {address} within {patience}: {error}; start the peer that listens there, or correct the address"
+            "nobody at {address} within {timeout}: {error}; start the peer that listens there, or correct the address"
         ))
     };
     let candidates = resolve(address)?;
     loop {
-        match connect_once(&candidates, patience.left().max(RETRY)) {
+        match connect_once(&candidates, timeout.left().max(RETRY)) {
             Ok(stream) => return Ok(stream),
-            Err(error) if patience.is_over() => return Err(failed(error)),
+            Err(error) if timeout.is_over() => return Err(failed(error)),
             Err(_) => std::thread::sleep(RETRY),
         }
     }

@@ -68,7 +68,7 @@ pub fn tls_accept(
 }
 
 /// Connects to `address` (`host:port`) and demands proof that the other end is `peer`. For up to
-/// `patience` it tries again when nobody answers, or when the other end closes the connection or falls
+/// `timeout` it tries again when nobody answers, or when the other end closes the connection or falls
 /// silent before it has said who it is and let this side in: it may have to get rid of strangers first.
 /// A certificate that is not the pinned one is no reason to try again, on neither side: this side chose
 /// whom to call.
@@ -81,27 +81,23 @@ pub fn tls_connect(
     address: &str,
     identity: &Identity,
     peer: &PeerCertificate,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Channel, Fault> {
     let config = Arc::new(client_config(identity, peer).map_err(internal)?);
-    connect_as(address, &config, Limit::of(patience))?.into_channel(identity)
+    connect_as(address, &config, Limit::of(timeout))?.into_channel(identity)
 }
 
-fn connect_as(
-    address: &str,
-    config: &Arc<ClientConfig>,
-    patience: Limit,
-) -> Result<TlsLink, Fault> {
+fn connect_as(address: &str, config: &Arc<ClientConfig>, timeout: Limit) -> Result<TlsLink, Fault> {
     // The certificate is pinned, so the name says nothing and is not sent.
     let name =
         ServerName::try_from("cenote.invalid").map_err(|e| Fault::Internal(e.to_string()))?;
     loop {
-        let stream = connect(address, patience)?;
+        let stream = connect(address, timeout)?;
         let conn = ClientConnection::new(Arc::clone(config), name.clone()).map_err(internal)?;
         let mut link = TlsLink::new(stream, conn.into())?.wakeable()?;
-        match link.greet(patience.part(HANDSHAKE_LIMIT)) {
+        match link.greet(timeout.part(HANDSHAKE_LIMIT)) {
             Ok(Io::Moved(_)) => return Ok(link),
-            Ok(stop) if patience.is_over() => return Err(unfinished(stop)),
+            Ok(stop) if timeout.is_over() => return Err(unfinished(stop)),
             Ok(_) => {}
             Err(fault) => {
                 // Lets the alert that says why reach the peer.
@@ -344,7 +340,7 @@ impl TlsLink {
         self.tcp
     }
 
-    /// What the connection waits for when its user waits for this.
+    /// Returns what the connection waits for when its user waits for this.
     fn interest(&self, interest: Interest) -> Interest {
         Interest { write: interest.write || self.conn.wants_write(), ..interest }
     }

@@ -55,11 +55,11 @@ fn watch(channel: &Channel) {
 const ALIVE: [u8; HEADER_LEN] = [Tag::ALIVE.id, 0, 0, 0, 0];
 
 /// Over every kind of link, side by side.
-fn over_all(play: impl Fn(&'static str, (Channel, Channel)) + Sync) {
-    let play = &play;
+fn over_all(scenario: impl Fn(&'static str, (Channel, Channel)) + Sync) {
+    let scenario = &scenario;
     thread::scope(|scope| {
         for (name, pair) in pairs() {
-            scope.spawn(move || play(name, with_limits(pair)));
+            scope.spawn(move || scenario(name, with_limits(pair)));
         }
     });
 }

@@ -1,4 +1,5 @@
-//! What a wait leaves behind. The only test of its process, because it counts what the process has.
+//! A test of what a wait leaves behind: the only one of its process, because it counts what the
+//! process has.
 
 mod common;
 

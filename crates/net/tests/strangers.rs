@@ -46,7 +46,7 @@ impl Owners {
         (0..number).map(|_| self.stranger()).collect()
     }
 
-    /// What the listener obtains within this limit, and whom it turned away.
+    /// Returns what the listener obtains within this limit, and whom it turned away.
     fn accept(&self, limit: Duration) -> (Result<Channel, Fault>, Vec<(SocketAddr, Fault)>) {
         let mut turned_away = Vec::new();
         let note = |address, fault: &Fault| turned_away.push((address, fault.clone()));

@@ -5,7 +5,7 @@ use crate::{CotReceiver, CotSender};
 
 /// The side of correlated OT that has Delta, whatever protocol makes it.
 pub trait CorrelatedSender {
-    /// The offset; its bit 0 is 1.
+    /// Delta; its bit 0 is 1.
     fn delta(&self) -> Block;
 
     /// Fills `keys` together with the peer's [`CorrelatedReceiver::extend`]: K = M xor x Delta, bit

@@ -5,7 +5,7 @@ use crate::expand::STRIP;
 /// Rows of a matrix square, COTs of the smallest extension, bits of a block.
 pub(crate) const ROWS: usize = 128;
 
-/// What a correlated-OT session is built for; both parties must use the same.
+/// The parameters that a correlated-OT session is built for; both parties must use the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Params {
     digit_bits: usize,

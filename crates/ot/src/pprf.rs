@@ -9,7 +9,7 @@
 //! Parameters: k = digit bits; n_c = 128 / k trees of depth k from 128 base OTs; tags of 2 kappa =
 //! 256 bits, so that a leaf seed is bound by its tag.
 //! Leakage and abort: a builder that sends a wrong sum guesses a bit of a digit for each; a wrong
-//! guess is caught. Nothing is learned beyond the conjunction of the guesses.
+//! guess is caught. Nothing is learned beyond the AND of the guesses.
 //! Checks: `ot.pprf` - sums that do not come from one tree per digit - in [`open`], before any leaf
 //! is used.
 //! Private values: the digits - never in a message of this protocol (they chose the base keys); the

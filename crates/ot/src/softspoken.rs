@@ -8,7 +8,7 @@
 //! Parameters: kappa = 128; digits of k = 1, 2, 4 or 8 bits; n_c = 128 / k trees; 128 rows of each
 //! chunk are sacrificed.
 //! Leakage and abort: for each wrong correction the receiver guesses one digit of Delta (k bits)
-//! and is caught if wrong; it learns the conjunction of its guesses. A chunk is checked before any
+//! and is caught if wrong; it learns the AND of its guesses. A chunk is checked before any
 //! of it is released.
 //! Checks: `ot.softspoken.columns` - corrections that do not belong to one vector of choice bits -
 //! in [`CotSender::absorb`], before the keys of the chunk are released. `ot.base.point` and
@@ -59,7 +59,8 @@ fn correction(tree: usize, blocks: usize, strip: &Strip) -> Range<usize> {
     16 * (place + strip.blocks.start)..16 * (place + strip.blocks.end)
 }
 
-/// What both parties count: chunks never repeat, and a session that failed stays failed.
+/// The counters that both parties keep: chunks never repeat, and a session that failed stays
+/// failed.
 struct Course {
     params: Params,
     transcript: SessionId,
@@ -141,7 +142,7 @@ impl CotSender {
         setup.finish(&point, &trees)
     }
 
-    /// The offset; its bit 0 is 1.
+    /// Delta; its bit 0 is 1.
     pub fn delta(&self) -> Block {
         *self.delta
     }
@@ -221,7 +222,7 @@ impl CotSender {
         }
     }
 
-    fn over(course: Course, delta: Block, seeds: &[Block]) -> CotSender {
+    fn from_seeds(course: Course, delta: Block, seeds: &[Block]) -> CotSender {
         let params = course.params;
         CotSender {
             course,
@@ -350,7 +351,7 @@ impl CotReceiver {
         }
     }
 
-    fn over(course: Course, seeds: &[Block]) -> CotReceiver {
+    fn from_seeds(course: Course, seeds: &[Block]) -> CotReceiver {
         let params = course.params;
         let blocks = params.chunk() / ROWS + 1;
         let strips = blocks.div_ceil(STRIP);
@@ -407,7 +408,7 @@ impl SenderSetup {
         let keys = self.base.finish(point)?;
         let seeds = pprf::open(&self.id, self.params, *self.delta, &keys, trees)?;
         let transcript = transcript(&self.id, point, &self.points, trees);
-        Ok(CotSender::over(Course::new(self.params, transcript), *self.delta, &seeds))
+        Ok(CotSender::from_seeds(Course::new(self.params, transcript), *self.delta, &seeds))
     }
 }
 
@@ -441,19 +442,19 @@ impl ReceiverSetup {
         let keys = self.base.finish(points)?;
         let (seeds, trees) = pprf::build(&self.id, self.params, &keys, prg);
         let transcript = transcript(&self.id, &self.point, points, &trees);
-        Ok((CotReceiver::over(Course::new(self.params, transcript), &seeds), trees))
+        Ok((CotReceiver::from_seeds(Course::new(self.params, transcript), &seeds), trees))
     }
 }
 
-/// What binds every oracle of the setup to one instance and its parameters.
+/// Returns the id that binds every oracle of the setup to one instance and its parameters.
 fn instance_id(session: &SessionId, instance: u64, params: Params) -> SessionId {
     let oracle = RandomOracle::new("cenote 2026 ot instance v1", session).number(instance);
     let oracle = oracle.number(params.digit_bits() as u64).number(params.chunk() as u64);
     SessionId(oracle.digest())
 }
 
-/// What binds every oracle after the setup to it: a challenge that could be known before the seeds
-/// are fixed would let the receiver pick seeds for it.
+/// Returns the id that binds every oracle after the setup to it: a challenge that could be known
+/// before the seeds are fixed would let the receiver pick seeds for it.
 fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> SessionId {
     let oracle = RandomOracle::new("cenote 2026 ot setup transcript v1", id);
     SessionId(oracle.bytes(point).bytes(points).bytes(trees).digest())
@@ -472,11 +473,11 @@ mod tests {
         let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
         Prg::new(Block::new(seed)).fill(&mut seeds);
         let course = || Course::new(params, SessionId([3; 32]));
-        let receiver = CotReceiver::over(course(), &seeds);
+        let receiver = CotReceiver::from_seeds(course(), &seeds);
         for tree in 0..params.trees() {
             seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = Block::new(seed + 1);
         }
-        (CotSender::over(course(), delta, &seeds), receiver)
+        (CotSender::from_seeds(course(), delta, &seeds), receiver)
     }
 
     fn assert_correlated(delta: Block, keys: &[Block], macs: &[Block]) {

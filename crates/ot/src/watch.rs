@@ -66,7 +66,7 @@ pub const fn message_len(seeds: usize) -> (usize, usize) {
     (COMMITMENT + 32 * seeds, bits::packed_len(seeds) + SECRET)
 }
 
-/// What the receiver got; wiped when dropped, never printed.
+/// The positions and seeds that the receiver got; wiped when dropped, never printed.
 #[derive(Debug)]
 pub struct Watch {
     /// The watched places, counted from 0, in ascending order.
@@ -143,7 +143,7 @@ fn check_sizes(seeds: usize, watched: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the sender commits to: U and all shares, and what they are for.
+/// Returns the commitment of the sender: to U and all shares, and to what they are for.
 fn commitment(
     session: &SessionId,
     instance: u64,

@@ -4,7 +4,7 @@ use subtle::ConstantTimeEq;
 
 use crate::{RandomOracle, SessionId};
 
-/// What the receiver of a commitment holds: binding by collision resistance.
+/// The commitment that its receiver holds: binding by collision resistance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commitment(pub [u8; 32]);
 

@@ -1,7 +1,7 @@
 //! The re-keyed hash of garbling: MITCCRH (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, section 5).
 //!
 //! H_k(x) = AES_{S xor k}(sigma(x)) xor sigma(x) with a start point S that is random and fixed
-//! only after the secret offset Delta, and a key index k that no two gates share. It is
+//! only after the secret Delta, and a key index k that no two gates share. It is
 //! multi-instance tweakable circular correlation robust, with a bound that does not grow with the
 //! number of gates; with one fixed key, an attacker who sees C gates finds Delta in 2^128 / C.
 

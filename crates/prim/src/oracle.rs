@@ -1,6 +1,6 @@
 use crate::Block;
 
-/// What binds a value to one run of one protocol: 32 bytes both parties agreed on.
+/// The identifier that binds a value to one run of one protocol: 32 bytes both parties agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionId(pub [u8; 32]);
 

@@ -21,7 +21,7 @@ pub const MAGIC: &[u8; 7] = b"\x89cenote";
 pub struct BinaryError {
     /// Where reading stopped.
     pub offset: usize,
-    /// What is wrong there.
+    /// The problem there.
     pub what: String,
 }
 

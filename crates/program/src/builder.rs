@@ -17,7 +17,7 @@ use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
 use crate::path::{Names, Version};
 use crate::shape::Shape;
 
-/// What is wrong with a call of the builder, and what to do about it.
+/// A problem with a call of the builder, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BuildError(String);
@@ -136,7 +136,7 @@ impl Builder {
     /// A module without ports and statements.
     ///
     /// # Errors
-    /// A name that is empty, too long or has other signs than letters, digits and `_ - .`; an `about`
+    /// A name that is empty, too long or has other characters than letters, digits and `_ - .`; an `about`
     /// that is too long or has line breaks.
     pub fn new(name: &str, about: &str) -> Result<Builder, BuildError> {
         Builder::of_version(Version::NEW, name, about)
@@ -708,7 +708,7 @@ pub(crate) fn plain_circuit(
     Circuit::new("function", signature, gates, outputs)
 }
 
-/// Signs that break a line, or that change how the text around them looks: an owner approves what it
+/// Characters that break a line, or that change how the text around them looks: an owner approves what it
 /// reads.
 fn misleads(sign: char) -> bool {
     sign.is_control()

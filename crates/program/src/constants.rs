@@ -10,11 +10,11 @@ use crate::shape::Shape;
 
 /// Bits that a statement gives, at most: what repeats a constant takes less room than its result.
 const MAX_BITS: usize = 1 << 12;
-/// Gates that all statements of a module take together, at most: it may be a stranger's.
+/// Gates that all statements of a module take together, at most: it may be untrusted.
 pub(crate) const MAX_WORK: u64 = 1 << 24;
 
-/// What a statement gives, in these shapes, unless it is too large or depends on more than its operands.
-/// What it takes goes off the work that is left.
+/// Computes the results of a statement, in these shapes, unless they are too large or depend on
+/// more than its operands. The work that this takes goes off the work that is left.
 pub(crate) fn computed(
     op: &Op,
     args: &[&Constant],

@@ -12,7 +12,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use crate::shape::Kind;
 use crate::values::is_number;
 
-/// What is wrong with a CSV file, and where. It reads `LINE: what`, or
+/// A problem with a CSV file, and its place. It reads `LINE: what`, or
 /// ``LINE: column 2 (`name`): what``, to stand after the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct CsvError {
@@ -20,7 +20,7 @@ pub struct CsvError {
     pub line: usize,
     /// The column, counted from 1, and what stands in it; `None` where the whole line is meant.
     pub column: Option<(usize, String)>,
-    /// What is wrong, and what is taken.
+    /// The problem, and what is taken.
     pub what: String,
 }
 
@@ -70,8 +70,8 @@ impl CsvFile {
     /// Takes a file apart.
     ///
     /// # Errors
-    /// What is not UTF-8, an empty line before the last one, lines of different lengths, cells that are
-    /// separated by something else than commas.
+    /// Refuses what is not UTF-8, an empty line before the last one, lines of different lengths,
+    /// and cells that are separated by something else than commas.
     pub fn read(text: &[u8]) -> Result<CsvFile, CsvError> {
         let mut reader = ReaderBuilder::new()
             .has_headers(false)

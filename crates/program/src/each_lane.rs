@@ -108,8 +108,8 @@ struct Part {
 }
 
 impl Part {
-    /// What is known of all lanes alike is folded before it comes to any lane; what is known of some
-    /// lanes only, in each of them.
+    /// Runs an operation: what is known of all lanes alike is folded before it comes to any lane;
+    /// what is known of some lanes only, in each of them.
     fn run<G: Gates>(
         &self,
         g: &mut G,

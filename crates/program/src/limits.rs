@@ -1,4 +1,4 @@
-//! What a module may be at most, wherever it comes from: checked while it is built or read.
+//! The limits of a module, wherever it comes from: checked while it is built or read.
 
 /// Bits of one word.
 pub const MAX_WIDTH: u32 = 1 << 24;

@@ -84,7 +84,8 @@ impl Pass<'_> {
         !std::mem::replace(&mut self.needed[id.index()], true)
     }
 
-    /// What the blocks of an operation capture, and the bits that are alive in them at most.
+    /// Returns what the blocks of an operation capture, and the bits that are alive in them at
+    /// most.
     fn nested(&mut self, op: &mut Op) -> (Vec<ValueId>, u64) {
         match op {
             Op::For { body, .. } => {

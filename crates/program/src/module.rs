@@ -155,7 +155,7 @@ impl Module {
         &self.name
     }
 
-    /// What it is for, in a sentence.
+    /// Returns its purpose, in a sentence.
     #[must_use]
     pub fn about(&self) -> &str {
         &self.about

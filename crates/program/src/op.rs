@@ -101,7 +101,7 @@ impl Constant {
     }
 }
 
-/// What a statement does.
+/// The operation of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A public value.
@@ -149,7 +149,7 @@ pub enum Op {
     Call(FunctionId),
 }
 
-/// What a word operation takes and what it is about; see [`WordOp::rule`].
+/// The rule of a word operation: what it takes and what it is about; see [`WordOp::rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -206,9 +206,9 @@ word_ops! {
     Reshape "reshape" Some(1), ["lanes", "width"];
     /// Lanes as a matrix of `rows` rows, row by row; gives it column by column.
     Transpose "transpose" Some(1), ["rows"];
-    /// Exclusive or.
+    /// XOR.
     Xor "xor" Some(2), [];
-    /// Conjunction.
+    /// AND.
     And "and" Some(2), [];
     /// Disjunction.
     Or "or" Some(2), [];
@@ -286,11 +286,11 @@ word_ops! {
     Sum "sum" Some(1), ["width", "groups"];
     /// Sum of signed lanes of each of `groups` groups, modulo 2^`width`.
     SumS "sums" Some(1), ["width", "groups"];
-    /// Conjunction over each of `groups` groups of lanes.
+    /// AND over each of `groups` groups of lanes.
     Rand "rand" Some(1), ["groups"];
     /// Disjunction over each of `groups` groups of lanes.
     Ror "ror" Some(1), ["groups"];
-    /// Exclusive or over each of `groups` groups of lanes.
+    /// XOR over each of `groups` groups of lanes.
     Rxor "rxor" Some(1), ["groups"];
     /// Position and value of the smallest lane, the first of equal ones.
     ArgMin "argmin" Some(1), [];

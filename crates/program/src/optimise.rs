@@ -14,22 +14,23 @@ use crate::module::{Code, Function, Module};
 use crate::outline::{Piece, Planner};
 use crate::stats::Stats;
 
-/// What became of a module.
+/// The result of optimising a module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimiseReport {
     /// ANDs of the module before.
     pub ands_before: u64,
     /// ANDs of the module after.
     pub ands_after: u64,
-    /// What each pass leaves of the gates and ANDs of the whole module, in the order in which they ran:
-    /// `start`, `words` for statements that went, `recorded` for pieces that became gates, the passes of the
-    /// gate-level optimiser, and `end` with what constants save in circuits where these run.
+    /// The gates and ANDs of the whole module that each pass leaves, in the order in which the
+    /// passes ran: `start`, `words` for statements that went, `recorded` for pieces that became
+    /// gates, the passes of the gate-level optimiser, and `end` with what constants save in
+    /// circuits where these run.
     pub passes: Vec<PassReport>,
     /// The functions that were replaced, and those that were made.
     pub functions: Vec<FunctionReport>,
 }
 
-/// What became of a function, or of statements that are one now.
+/// The fate of a function, or of statements that are one now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionReport {
     /// Its name.
@@ -201,7 +202,8 @@ pub(crate) fn gates(stats: &Stats) -> u64 {
 /// The pass that makes gates of words.
 pub(crate) const RECORDED: &str = "recorded";
 
-/// What passes leave of a module: what they take of its circuits, as often as these run, comes off.
+/// The sizes that passes leave of a module: what they take of its circuits, as often as these run,
+/// comes off.
 struct Passes {
     rows: Vec<PassReport>,
     /// Gates and ANDs when the words were tidy.

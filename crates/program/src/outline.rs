@@ -23,9 +23,9 @@ const BYTES_PER_AND: u64 = 256;
 const WORTH: u64 = 100;
 /// Gates of a circuit at most.
 const MAX_GATES: u64 = 1 << 17;
-/// Gates of all circuits that are tried for one module: it may be a stranger's.
+/// Gates of all circuits that are tried for one module: it may be untrusted.
 const MAX_WORK: u64 = 1 << 24;
-/// What a statement of a piece takes to be built, in gates.
+/// The cost of building a statement of a piece, in gates.
 const STATEMENT: u64 = 64;
 /// Statements that are tried together.
 const TOGETHER: usize = 64;
@@ -55,7 +55,7 @@ pub(crate) struct Piece {
     /// If it works lane by lane on so many lanes, the circuit is that of one.
     pub(crate) lanes: Option<u32>,
     pub(crate) circuit: Circuit,
-    /// What pieces with the same circuit have in common.
+    /// The key that pieces with the same circuit have in common.
     pub(crate) key: Vec<u8>,
     /// How often the circuit runs.
     pub(crate) times: u64,
@@ -210,7 +210,7 @@ fn from_words(stats: &Stats, mut report: Report) -> Report {
     report
 }
 
-/// What a piece takes and gives.
+/// The draft of a piece: what it takes and gives.
 struct Draft {
     items: Vec<usize>,
     /// Positions of its items and of the wiring before them, rising.
@@ -385,7 +385,7 @@ impl<'s, 'm> View<'s, 'm> {
         }
     }
 
-    /// What the piece adds to a file, which tells pieces with different circuits apart.
+    /// Encodes what the piece adds to a file, which tells pieces with different circuits apart.
     fn key(&self, draft: &Draft, circuit: &Circuit) -> Vec<u8> {
         let ids = [&draft.params, &draft.results];
         let shapes = ids.map(|ids| ids.iter().map(|id| self.shape(*id, draft.lanes)));

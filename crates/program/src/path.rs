@@ -24,7 +24,7 @@ pub enum Version {
 impl Version {
     /// All versions that are read.
     pub(crate) const ALL: [Version; 2] = [Version::One, Version::Two];
-    /// What new modules have.
+    /// The version of new modules.
     pub(crate) const NEW: Version = Version::Two;
 
     /// The version of this number, if it is read.
@@ -43,8 +43,8 @@ impl Version {
         self as u32
     }
 
-    /// What an owner is called. Which of the two garbles is the session's business, though version 1
-    /// named them by that.
+    /// Returns the name of an owner. Which of the two garbles is the session's business, though
+    /// version 1 named them by that.
     #[must_use]
     pub const fn owner(self, owner: Owner) -> &'static str {
         match (self, owner) {
@@ -55,7 +55,7 @@ impl Version {
         }
     }
 
-    /// What a receiver is called.
+    /// Returns the name of a receiver.
     #[must_use]
     pub const fn receiver(self, receiver: Receiver) -> &'static str {
         match receiver {

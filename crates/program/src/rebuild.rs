@@ -88,7 +88,7 @@ fn count_calls(block: &Block, times: u64, calls: &mut [u64]) {
     }
 }
 
-/// What becomes of stretches of statements.
+/// The treatment of stretches of statements.
 enum Pieces<'p, 'o> {
     None,
     Plan(&'p mut Planner<'o>),
@@ -106,7 +106,7 @@ struct Rebuild<'m, 'p, 'o> {
     pieces: Pieces<'p, 'o>,
     /// Stretches so far.
     stretches: usize,
-    /// What may still be spent on constants.
+    /// The work that may still be spent on constants.
     work: &'p mut u64,
 }
 

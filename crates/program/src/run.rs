@@ -163,7 +163,7 @@ impl<G: Gates> Host for Silent<'_, G> {
 impl<G: Gates> Gates for Silent<'_, G> {
     type Wire = G::Wire;
     type Error = G::Error;
-    cenote_circuit::hand_down!(self => self.0);
+    cenote_circuit::delegate!(self => self.0);
 }
 
 /// The machine that a module was given.
@@ -172,7 +172,7 @@ struct Base<'h, 'd, W, E>(&'h mut (dyn Host<Wire = W, Error = E> + 'd));
 impl<W: Clone, E> Gates for Base<'_, '_, W, E> {
     type Wire = W;
     type Error = E;
-    cenote_circuit::hand_down!(self => self.0);
+    cenote_circuit::delegate!(self => self.0);
 }
 
 /// Many iterations side by side on the machine that the module was given.
@@ -382,7 +382,7 @@ impl<W: Clone, E> SideBySide for Wide<'_, '_, '_, W, E> {
 /// The values of one run of a body, or of one iteration of a map.
 pub(crate) struct Env<'b, W> {
     shapes: &'b [Shape],
-    /// What an iteration sees of the blocks around it; their numbers are below `first`.
+    /// The values that an iteration sees of the blocks around it; their numbers are below `first`.
     captured: BTreeMap<ValueId, Value<W>>,
     first: usize,
     /// The values from `first` on.
@@ -398,7 +398,7 @@ impl<'b, W: Clone> Env<'b, W> {
         Env { shapes, captured: BTreeMap::new(), first, values, counters: Vec::new() }
     }
 
-    /// What one iteration of a map sees: the captured values, as wires of its machine.
+    /// Builds what one iteration of a map sees: the captured values, as wires of its machine.
     pub(crate) fn inner<V: Clone>(&self, body: &Block, wire: impl Fn(&W) -> V) -> Env<'b, V> {
         let mut inner = Env::new(self.shapes, body.numbers());
         inner.counters.clone_from(&self.counters);
@@ -730,7 +730,7 @@ impl Group<'_> {
         Ok(results.iter().map(|bits| self.whole(machine, bits)).collect())
     }
 
-    /// What the iterations of the group take of an operand, as wires for all of them.
+    /// Returns what the iterations of the group take of an operand, as wires for all of them.
     fn part<M: SideBySide>(&self, machine: &M, value: &[M::Wire]) -> Value<Bundle<M::Given>> {
         let bits = value.len() / self.trips;
         let bit = |bit: usize| {

@@ -1,4 +1,4 @@
-//! What a module costs, counted on its structure: each loop body once, whatever the trips.
+//! The cost of a module, counted on its structure: each loop body once, whatever the trips.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,26 @@ use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 
-/// What a module costs on any backend. Gates are exact for a module without `if` and `reveal`, and
-/// else a bound: of each figure the larger of the branches counts, and opened bits count as secrets.
+/// The cost of a module on any backend. Gates are exact for a module without `if` and `reveal`, and
+/// else a bound: of each figure the larger of the branches counts, and opened bits count as
+/// secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Conjunctions, those of multiplexers included.
+    /// ANDs, those of multiplexers included.
     pub ands: u64,
-    /// Exclusive ors.
+    /// XORs.
     pub xors: u64,
     /// Negations.
     pub nots: u64,
-    /// Conjunctions on the longest path, at most: iterations of a loop count as one after the other.
+    /// ANDs on the longest path, at most: iterations of a loop count as one after the other.
     pub depth: u64,
-    /// Batches of independent conjunctions.
+    /// Batches of independent ANDs.
     pub batches: u64,
-    /// Batches of exclusive ors; each negation is one as well.
+    /// Batches of XORs; each negation is one as well.
     pub linear_batches: u64,
     /// Batches of either kind that are no gate alone.
     pub calls: u64,
-    /// Multiplexers by their number of bits; their conjunctions are in `ands` as well.
+    /// Multiplexers by their number of bits; their ANDs are in `ands` as well.
     pub muxes: BTreeMap<u32, u64>,
     /// Bits of values that are alive at once, at most.
     pub live_bits: u64,
@@ -48,7 +49,7 @@ pub struct Stats {
     pub reveals: u64,
     /// Bits that are opened before the end.
     pub revealed_bits: u64,
-    /// Stretches of the program with conjunctions, from one value that is opened to the next, of which the
+    /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
     pub stretches: u64,
     /// Whether the last of them comes after the last value that is opened.
@@ -71,13 +72,13 @@ pub struct StatsError(u64);
 /// Gates, and steps of work that needs no gate, that are looked at before a module is refused: about a
 /// second.
 const MAX_COUNTED: u64 = 1 << 28;
-/// What a batch takes besides its gates, in gates of a batch.
+/// The cost of a batch besides its gates, in gates of a batch.
 const BATCH: usize = 8;
-/// What a gate outside of batches takes besides, in the same.
+/// The extra cost of a gate outside of batches, in the same.
 const SINGLE: usize = 2;
 /// Bits of a value of which a backend no longer keeps all wires in the caches.
 const WIDE: usize = 1 << 16;
-/// What a statement takes besides its bits, in gates.
+/// The cost of a statement besides its bits, in gates.
 const STATEMENT: usize = 64;
 
 impl Module {
@@ -118,7 +119,7 @@ impl Module {
 }
 
 impl Module {
-    /// What a body with parameters of these shapes costs; ports are not counted.
+    /// Returns the cost of a body with parameters of these shapes; ports are not counted.
     pub(crate) fn body_stats(
         &self,
         body: &Body,
@@ -159,7 +160,7 @@ impl Stats {
     }
 }
 
-/// Where a part of a program opens values, and where it has conjunctions: before the first value that is
+/// Where a part of a program opens values, and where it has ANDs: before the first value that is
 /// opened, between two, after the last.
 #[derive(Clone, Copy, Default)]
 struct Course {
@@ -170,7 +171,7 @@ struct Course {
 }
 
 impl Course {
-    fn conjunction(&mut self) {
+    fn and_depth(&mut self) {
         *if self.opens { &mut self.last } else { &mut self.first } = true;
     }
 
@@ -230,11 +231,11 @@ impl Tally {
         if self.looked_at > self.limit { Err(StatsError(self.limit)) } else { Ok(()) }
     }
 
-    fn conjunctions(&mut self, count: usize) -> Result<(), StatsError> {
+    fn count_ands(&mut self, count: usize) -> Result<(), StatsError> {
         self.look(count)?;
         add(&mut self.stats.ands, self.weight, count as u64);
         if count > 0 {
-            self.course.conjunction();
+            self.course.and_depth();
         }
         Ok(())
     }
@@ -250,8 +251,8 @@ impl Tally {
         depth
     }
 
-    fn batch(&mut self, conjunctions: usize) {
-        add(&mut self.stats.batches, self.batch_weight, conjunctions.min(1) as u64);
+    fn batch(&mut self, ands: usize) {
+        add(&mut self.stats.batches, self.batch_weight, ands.min(1) as u64);
     }
 
     fn linear(&mut self, xors: usize) -> Result<(), StatsError> {
@@ -313,21 +314,21 @@ impl Gates for Tally {
 
     fn and(&mut self, a: &u64, b: &u64) -> Result<u64, StatsError> {
         self.look(SINGLE)?;
-        self.conjunctions(1)?;
+        self.count_ands(1)?;
         self.batch(1);
         Ok(self.deeper(*a, *b))
     }
 
     fn and_many(&mut self, a: &[u64], b: &[u64]) -> Result<Vec<u64>, StatsError> {
         self.call()?;
-        self.conjunctions(a.len().min(b.len()))?;
+        self.count_ands(a.len().min(b.len()))?;
         self.batch(a.len().min(b.len()));
         Ok(a.iter().zip(b).map(|(a, b)| self.deeper(*a, *b)).collect())
     }
 
     fn and_groups(&mut self, selects: &[u64], bits: &[u64]) -> Result<Vec<u64>, StatsError> {
         self.call()?;
-        self.conjunctions(bits.len())?;
+        self.count_ands(bits.len())?;
         self.batch(bits.len());
         if let Some(width) = bits.len().checked_div(selects.len()) {
             let muxes = self.stats.muxes.entry(width as u32).or_default();
@@ -351,7 +352,7 @@ impl Gates for Tally {
     ) -> Result<Vec<u64>, StatsError> {
         let count = on_true.len().min(on_false.len());
         self.call()?;
-        self.conjunctions(count)?;
+        self.count_ands(count)?;
         self.batch(count);
         self.linear(count)?;
         self.linear(count)?;

@@ -15,7 +15,7 @@ pub struct ValueError {
     pub port: String,
     /// The lane, counted from 1; `None` where the whole value is meant.
     pub row: Option<usize>,
-    /// What is wrong, and what is taken.
+    /// The problem, and what is taken.
     pub what: String,
 }
 
@@ -80,7 +80,7 @@ impl Kind {
     /// The bits of one word of `width` bits, least significant first.
     ///
     /// # Errors
-    /// What is wrong with the text, and what is taken; not the text, which may be a secret.
+    /// Returns the problem with the text, and what is taken; not the text, which may be a secret.
     pub fn parse_word(self, width: u32, text: &str) -> Result<Vec<bool>, String> {
         let truth = |word: &str| text.eq_ignore_ascii_case(word);
         if text.is_empty() || truth("nan") {

@@ -1,11 +1,11 @@
-//! The tables of operations in docs/formats/program.md: shapes of results and conjunctions.
+//! The tables of operations in docs/formats/program.md: shapes of results and ANDs.
 
 use std::fs;
 use std::path::Path;
 
 use cenote_program::{Module, WordOp};
 
-/// Shapes of the results and conjunctions of an operation on operands of these shapes.
+/// Shapes of the results and ANDs of an operation on operands of these shapes.
 fn priced(operation: &str, operands: &str) -> (String, u64) {
     let shapes: Vec<&str> = operands.split(", ").collect();
     let inputs: Vec<String> =

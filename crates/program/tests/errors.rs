@@ -1,4 +1,4 @@
-//! What is refused, and the words that say why.
+//! Refusals, and the words that say why.
 
 use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
 use cenote_program::{Affine, BuildError, Builder, Kind, Module, Shape, ValueId, WordOp};
@@ -14,13 +14,13 @@ fn start() -> (Builder, [ValueId; 3]) {
     (b, [word, four, bit])
 }
 
-/// What the builder says to a call on a fresh module.
+/// Returns what the builder says to a call on a fresh module.
 fn refused<T>(call: impl FnOnce(&mut Builder, [ValueId; 3]) -> Result<T, BuildError>) -> String {
     let (mut b, values) = start();
     call(&mut b, values).err().map_or("accepted".to_owned(), |error| error.to_string())
 }
 
-/// What the builder says to an operation.
+/// Returns what the builder says to an operation.
 fn word(op: WordOp, attrs: &[u32], args: &[usize]) -> String {
     refused(|b, values| {
         let args: Vec<ValueId> = args.iter().map(|i| values[*i]).collect();

@@ -1,4 +1,4 @@
-//! What must not change unnoticed: codes of operations, and the gates that they become.
+//! Values that must not change unnoticed: codes of operations, and the gates that they become.
 
 use cenote_circuit::{DigestGates, Owner, Program, Receiver};
 use cenote_program::{Affine, Builder, Kind, Module, Shape, ValueId, WordOp};

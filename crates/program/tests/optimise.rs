@@ -179,7 +179,7 @@ output z: both uint %z
     assert_eq!(left, [("start", report.ands_before), ("words", 7), ("recorded", 7), ("end", 7)]);
 }
 
-/// What constants give is a constant, as far as it is small and no loop counts in it.
+/// A result of constants is a constant, as far as it is small and no loop counts in it.
 #[test]
 fn constants_are_computed() {
     let text = "\

@@ -135,7 +135,7 @@ fn paths_are_shapes_and_names() {
     assert_eq!(module.outputs()[1].path.sizes().collect::<Vec<_>>(), [12, 2]);
 }
 
-/// What the builder says to inputs at these places: name, sizes, name, sizes ..
+/// Returns what the builder says to inputs at these places: name, sizes, name, sizes ..
 fn refused(paths: &[&[(&str, &[u32])]], owner: impl Fn(usize) -> Owner) -> String {
     let mut b = Builder::new("p", "").unwrap();
     let added: Result<Vec<_>, BuildError> = paths

@@ -78,11 +78,11 @@ proptest! {
 
     #[test]
     fn broken_texts_are_refused_or_round_trip(seed: u64) {
-        const SIGNS: &[u8] = b"%{}()|,:=+-*<>#\"\\ \nx0123456789abfis";
+        const CHARACTERS: &[u8] = b"%{}()|,:=+-*<>#\"\\ \nx0123456789abfis";
         let mut random = Random(seed);
         let mut text = Sample::new(seed, REACTIVE).module.to_text().into_bytes();
         for _ in 0..8 {
-            mutate(&mut text, &mut random, |r| r.pick(SIGNS).unwrap());
+            mutate(&mut text, &mut random, |r| r.pick(CHARACTERS).unwrap());
             let text = String::from_utf8_lossy(&text);
             match Module::parse_text(&text) {
                 Ok(module) => {

@@ -67,7 +67,7 @@ fn what_runs_side_by_side_shares_no_memory() {
     assert_eq!(called(&map, "%a"), [false; 2]);
 }
 
-/// Clear bits; counts conjunctions, memories and accesses.
+/// Clear bits; counts ANDs, memories and accesses.
 #[derive(Default)]
 struct Counting {
     ands: u64,

@@ -79,7 +79,7 @@ fn taken() -> Fault {
     Fault::Misuse("the connection was used or closed".into())
 }
 
-/// How many conjunctions a run has done, for another thread to look at.
+/// How many ANDs a run has done, for another thread to look at.
 #[pyclass(module = "cenote._native", frozen)]
 pub(crate) struct Progress(Arc<AtomicU64>);
 
@@ -96,7 +96,7 @@ impl Progress {
     }
 }
 
-/// What a run gives: one entry for each output, `None` where the peer alone receives it.
+/// The results of a run: one entry for each output, `None` where the peer alone receives it.
 struct Report {
     outputs: Vec<Option<Vec<bool>>>,
     figures: Vec<(&'static str, f64)>,

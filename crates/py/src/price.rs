@@ -1,4 +1,4 @@
-//! What a program will cost on a backend, before it runs, and whether that is within limits.
+//! The price of a program on a backend, before it runs, and whether that is within limits.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;

@@ -211,7 +211,7 @@ impl Job for Swaps {
     }
 }
 
-/// A memory is read and written at secret places, and its conjunctions are counted.
+/// A memory is read and written at secret places, and its ANDs are counted.
 pub fn memories(backend: Backend) {
     let outcome = sessions(&roomy(backend), 8, |session, role| {
         let done = AtomicU64::new(0);
@@ -359,7 +359,7 @@ fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
             (ot::BASE_POINTS, Role::Garbler),
             (ot::TREES, Role::Evaluator),
             (ot::WATCH_SECRET, Role::Evaluator),
-            (jimu::tags::JIMU_OFFSET, Role::Garbler),
+            (jimu::tags::JIMU_DELTA, Role::Garbler),
             (jimu::tags::JIMU_STRIP, Role::Garbler),
             (parts::tags::COIN_REPLY, Role::Evaluator),
             (jimu::tags::JIMU_ANSWER, Role::Garbler),

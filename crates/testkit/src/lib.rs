@@ -8,7 +8,7 @@
 //! | sessions with fixed randomness | [`run`] |
 //! | programs of every kind | [`programs`] |
 //! | what every backend must do | [`mod@conformance`], [`conformance!`] |
-//! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`puppet`] |
+//! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`cheater`] |
 //! | shares without a network | [`dealer`] |
 //! | a secret in a transcript | [`canary`] |
 //! | measured frequencies | [`stats`] |
@@ -16,11 +16,11 @@
 
 pub mod adversary;
 pub mod canary;
+pub mod cheater;
 pub mod conformance;
 pub mod dealer;
 mod pair;
 pub mod programs;
-pub mod puppet;
 pub mod run;
 pub mod stats;
 pub mod tamper;

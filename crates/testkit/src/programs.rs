@@ -3,7 +3,7 @@
 use cenote_circuit::{Gates, Owner, Program, Signature, bits_of, gadgets};
 use cenote_prim::{Block, Prg};
 
-/// What a [`TestProgram`] computes.
+/// The computation of a [`TestProgram`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Sum of two numbers.
@@ -16,7 +16,7 @@ pub enum Kind {
     Sort,
     /// No gates at all: the inputs are the outputs.
     Nothing,
-    /// Exclusive ors and negations only.
+    /// XORs and negations only.
     Linear,
     /// One AND.
     OneAnd,
@@ -34,9 +34,9 @@ pub enum Kind {
     Products,
     /// So many ANDs, half of them a chain, with other gates between.
     Ands(usize),
-    /// So many exclusive ors, then one AND.
+    /// So many XORs, then one AND.
     Xors(usize),
-    /// A hundred ANDs, so many exclusive ors, a hundred ANDs.
+    /// A hundred ANDs, so many XORs, a hundred ANDs.
     Gap(usize),
     /// So many chunks: each but the last is full of gates, 143 of them independent ANDs, of whose
     /// outputs the first is read in the next chunk. The outputs are the sums of their outputs.
@@ -45,7 +45,7 @@ pub enum Kind {
     Stream(usize),
     /// The same with one AND in 64 gates.
     Sparse(usize),
-    /// 128 ANDs and as many exclusive ors: an output as random as the inputs.
+    /// 128 ANDs and as many XORs: an output as random as the inputs.
     Mixed,
     /// Products of bits, then the garbler's input.
     Echo,
@@ -271,7 +271,7 @@ fn chunks<G: Gates>(
     Ok(sums)
 }
 
-/// `n` ANDs in a chain, each after 62 exclusive ors and before a negation.
+/// `n` ANDs in a chain, each after 62 XORs and before a negation.
 fn sparse<G: Gates>(
     g: &mut G,
     x: &[G::Wire],

@@ -122,7 +122,7 @@ pub fn program_job<'p, P: Program>(
     ProgramJob::new(program, role, own.map(|(_, bits)| bits.clone()).collect(), to)
 }
 
-/// What `role` must obtain when `clear` are the outputs.
+/// Returns the outputs that `role` must obtain when `clear` are the outputs.
 #[must_use]
 pub fn expected(clear: &[Vec<bool>], to: Receivers, role: Role) -> Outputs {
     clear.iter().map(|bits| to.include(role).then(|| bits.clone())).collect()

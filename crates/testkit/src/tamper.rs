@@ -24,27 +24,27 @@ pub struct Ending {
     pub right: usize,
     /// Requests that gave a wrong one.
     pub wrong: usize,
-    /// What ended the session, if it did not reach its end.
+    /// The fault that ended the session, if it did not reach its end.
     pub fault: Option<Fault>,
     /// Whether the deviation found its frame.
     pub happened: bool,
 }
 
-/// What a rule for [`Channel::tamper`] or [`Channel::deviate`] is set up by.
+/// The function that sets up a rule for [`Channel::tamper`] or [`Channel::deviate`].
 pub type SetUp<'a> = &'a (dyn Fn(&mut Channel) -> Witness + Sync);
 
 /// Runs a session in which `from` sends the frame with this tag and `index` others before it
 /// changed; tells how it ended for the other side. Both give up on a peer that is silent for longer
-/// than `patience`.
+/// than `timeout`.
 #[must_use]
 pub fn deviate(
     config: &SessionConfig,
     (tag, from, index): (Tag, Role, usize),
     deviation: Deviation,
-    patience: Duration,
+    timeout: Duration,
     seed: u128,
 ) -> Ending {
-    cheat(config, from, &|channel| channel.deviate(tag, index, deviation.clone()), patience, seed)
+    cheat(config, from, &|channel| channel.deviate(tag, index, deviation.clone()), timeout, seed)
 }
 
 /// Runs a session in which `from` cheats by `set_up`; tells how it ended for the other side.
@@ -53,10 +53,10 @@ pub fn cheat(
     config: &SessionConfig,
     from: Role,
     set_up: SetUp<'_>,
-    patience: Duration,
+    timeout: Duration,
     seed: u128,
 ) -> Ending {
-    let (mut garbler, mut evaluator) = pair_with_limit(patience);
+    let (mut garbler, mut evaluator) = pair_with_limit(timeout);
     let cheater = if from == Role::Garbler { &mut garbler } else { &mut evaluator };
     let witness = set_up(cheater);
     let channels = (garbler, evaluator);

@@ -1,4 +1,4 @@
-//! Plays the adversary table, and fails when a message or a check has no row.
+//! Runs the adversary table, and fails when a message or a check has no row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,8 +16,8 @@ use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
     self, CheatRow, ELSEWHERE, Elsewhere, End, FrameRow, JIMU, MATTERS, RAW,
 };
+use cenote_testkit::cheater::{Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::puppet::{Cheat, Plan, Played, Puppet, Seen, Setting, jimu};
 use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
@@ -98,10 +98,10 @@ fn every_frame_flipped_cut_dropped_doubled_swapped_replayed() {
         let FrameRow { backend, tag, from, index, .. } = **row;
         let what =
             format!("{} {} number {index} of the {from}, {deviation:?}", backend.name(), tag.name);
-        let run = |patience: u64| {
-            let patience = Duration::from_secs(patience);
+        let run = |timeout: u64| {
+            let timeout = Duration::from_secs(timeout);
             let seed = 77 + i as u128;
-            tamper::deviate(&row.config(), (tag, from, index), deviation.clone(), patience, seed)
+            tamper::deviate(&row.config(), (tag, from, index), deviation.clone(), timeout, seed)
         };
         let mut ending = run(1);
         if ending.wrong == 0 && !fits_row(*end, &ending) {
@@ -139,7 +139,7 @@ fn bytes_that_are_no_frame_of_the_protocol() {
     }
 }
 
-/// What has two encodings is refused, though nothing is promised.
+/// A value that has two encodings is refused, though nothing is promised.
 #[test]
 fn stray_bits_are_refused_where_cheating_is_not_covered() {
     for (backend, tag, from, check) in [
@@ -149,23 +149,23 @@ fn stray_bits_are_refused_where_cheating_is_not_covered() {
         (Backend::Yao, yao::tags::YAO_OUTPUT, Role::Evaluator, "yao.format"),
     ] {
         // The last bit of one byte or two, which hold 5 bits or 10.
-        let (cheat, patience) = (Deviation::Flip(15), Duration::from_secs(30));
-        let ending = tamper::deviate(&smallest(backend), (tag, from, 0), cheat, patience, 5);
+        let (cheat, timeout) = (Deviation::Flip(15), Duration::from_secs(30));
+        let ending = tamper::deviate(&smallest(backend), (tag, from, 0), cheat, timeout, 5);
         assert_eq!(ending.fault, Some(Fault::Misbehaved(check)), "{} by the {from}", tag.name);
     }
 }
 
 /// How the session ended for the honest side.
-fn ending(plan: &Plan, played: &Played) -> Ending {
+fn ending(plan: &Plan, outcome: &Outcome) -> Ending {
     let expected = plan.expected(plan.by.peer());
-    let right = played.honest.iter().zip(&expected).filter(|(got, wanted)| got == wanted).count();
-    let wrong = played.honest.len() - right;
-    let happened = played.seen.cheated_in.is_some();
-    Ending { right, wrong, fault: played.fault.clone(), happened }
+    let right = outcome.honest.iter().zip(&expected).filter(|(got, wanted)| got == wanted).count();
+    let wrong = outcome.honest.len() - right;
+    let happened = outcome.seen.cheated_in.is_some();
+    Ending { right, wrong, fault: outcome.fault.clone(), happened }
 }
 
 #[test]
-fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
+fn a_cheater_without_a_cheat_is_a_party_like_any_other() {
     let sessions: Vec<(Setting, Role, u128)> = Setting::ALL
         .into_iter()
         .flat_map(|setting| [(setting, Role::Garbler), (setting, Role::Evaluator)])
@@ -173,7 +173,7 @@ fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
         .collect();
     in_parallel(&sessions, |_, &(setting, by, seed)| {
         let plan = Plan::new(setting, by, (Cheat::None, 0), seed);
-        let Played { honest, fault, seen, frames } = plan.play();
+        let Outcome { honest, fault, seen, frames } = plan.run();
         assert_eq!((fault, seen.fault), (None, None), "{setting:?} {by}");
         assert_eq!(honest, plan.expected(by.peer()), "{setting:?} {by}");
         assert_eq!(seen.outputs, plan.expected(by), "{setting:?} {by}");
@@ -188,7 +188,7 @@ fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
     });
 }
 
-/// What comes between the tables of two chunks of one request.
+/// Returns the frames that come between the tables of two chunks of one request.
 fn between_chunks(frames: &[RecordedFrame]) -> Vec<&[RecordedFrame]> {
     let requests = frames.split(|frame| frame.tag == Tag::HELLO.id);
     let inner = requests.flat_map(|frames| {
@@ -229,12 +229,12 @@ fn every_check_catches_the_cheat_it_exists_for() {
         let mut caught = 0;
         for seed in 0..trials(row) {
             let plan = Plan::new(row.setting, row.by, (row.cheat, row.at), seed);
-            let played = plan.play();
-            let ending = ending(&plan, &played);
+            let outcome = plan.run();
+            let ending = ending(&plan, &outcome);
             assert_end(&what, row.end, &ending);
             if ending.fault.is_some() {
                 caught += 1;
-                assert_caught_in_time(&what, row, &ending, &played.seen);
+                assert_caught_in_time(&what, row, &ending, &outcome.seen);
             }
         }
         match row.end {
@@ -248,7 +248,7 @@ fn every_check_catches_the_cheat_it_exists_for() {
     });
 }
 
-/// A cheat is caught in the request it is played in, and the cheater gets nothing for it.
+/// A cheat is caught in the request it is run in, and the cheater gets nothing for it.
 fn assert_caught_in_time(what: &str, row: &CheatRow, ending: &Ending, seen: &Seen) {
     assert_eq!(Some(ending.right), seen.cheated_in, "{what}: caught in another request");
     // The one thing a caught cheater sees, unless it had its output already.
@@ -278,10 +278,10 @@ fn no_request_follows_one_whose_checks_are_open() {
         let prg = prg_of(role, 8);
         if role == Role::Garbler {
             let cheat = (Cheat::ColourBit, 0);
-            let mut puppet = Puppet::set_up(channel, role, id, params, cheat, prg)?;
-            leave_in_flight(&mut puppet, &program, &inputs)?;
-            puppet.abandon()?;
-            let _input = puppet.input(Role::Garbler, 1, Some(&[true]))?;
+            let mut cheater = Cheater::set_up(channel, role, id, params, cheat, prg)?;
+            leave_in_flight(&mut cheater, &program, &inputs)?;
+            cheater.abandon()?;
+            let _input = cheater.input(Role::Garbler, 1, Some(&[true]))?;
             return Ok(());
         }
         let mut session = WrkSession::open(channel, id, role, params, || prg)?;
@@ -384,12 +384,12 @@ fn every_check_has_a_row() {
             assert!(row, "the check {check} has no row in {setting:?}");
         }
     }
-    let played: Vec<Cheat> = adversary::cheats().map(|row| row.cheat).collect();
+    let run: Vec<Cheat> = adversary::cheats().map(|row| row.cheat).collect();
     for cheat in Cheat::ALL {
-        assert!(played.contains(cheat), "{cheat:?} is never played");
+        assert!(run.contains(cheat), "{cheat:?} is never run");
     }
     for cheat in jimu::Cheat::ALL {
-        assert!(JIMU.iter().any(|row| row.cheat == *cheat), "{cheat:?} is never played");
+        assert!(JIMU.iter().any(|row| row.cheat == *cheat), "{cheat:?} is never run");
     }
 }
 

@@ -1,9 +1,9 @@
-//! Plays the cheats of the adversary table against `jimu`.
+//! Runs the cheats of the adversary table against `jimu`.
 
 use cenote_engine::{Fault, Role};
 use cenote_testkit::adversary::{End, JIMU};
-use cenote_testkit::puppet::jimu::{
-    Cheat, Plan, Played, Talk, expected, plan_of, play, tiny, tiny_compact,
+use cenote_testkit::cheater::jimu::{
+    Cheat, Outcome, Plan, Talk, expected, plan_of, run_session, tiny, tiny_compact,
 };
 use cenote_testkit::stats::{fits, in_parallel};
 
@@ -13,26 +13,26 @@ fn talks(role: Role, seed: u128) -> Vec<Talk> {
 }
 
 #[test]
-fn a_puppet_that_does_not_cheat_is_a_party_like_any_other() {
+fn a_cheater_without_a_cheat_is_a_party_like_any_other() {
     for role in [Role::Garbler, Role::Evaluator] {
         for (seed, params) in [tiny(), tiny(), tiny_compact(), tiny_compact()].iter().enumerate() {
             let seed = seed as u128;
             let talks = talks(role, seed);
-            let played = play(params, &Plan::of(Cheat::None), &talks, role, seed);
-            assert_eq!((played.honest.1, played.cheater.1), (None, None));
-            assert_eq!(played.honest.0, expected(&talks, role));
-            assert_eq!(played.cheater.0, expected(&talks, role.peer()));
-            assert!(played.history.reports.iter().all(|good| *good));
+            let outcome = run_session(params, &Plan::of(Cheat::None), &talks, role, seed);
+            assert_eq!((outcome.honest.1, outcome.cheater.1), (None, None));
+            assert_eq!(outcome.honest.0, expected(&talks, role));
+            assert_eq!(outcome.cheater.0, expected(&talks, role.peer()));
+            assert!(outcome.history.reports.iter().all(|good| *good));
         }
     }
 }
 
 /// Whether a session ended as the row says; whether the cheat was caught.
-fn judge(what: &str, end: End, talks: &[Talk], played: &Played) -> bool {
+fn judge(what: &str, end: End, talks: &[Talk], outcome: &Outcome) -> bool {
     let role = talks[0].role();
     let right = expected(talks, role);
-    let (outputs, fault) = &played.honest;
-    // Whatever was put out is right.
+    let (outputs, fault) = &outcome.honest;
+    // Whatever was output is right.
     assert_eq!(outputs[..], right[..outputs.len()], "{what}");
     let caught = match (end, fault) {
         (End::Right | End::Chance(..) | End::CaughtOrRight(_), None) => false,
@@ -44,10 +44,10 @@ fn judge(what: &str, end: End, talks: &[Talk], played: &Played) -> bool {
     };
     // The one thing that a cheater sees who was caught, and one who was not is told nothing.
     let seen = caught.then_some(Fault::PeerAborted);
-    assert_eq!(played.cheater.1, seen, "{what}");
+    assert_eq!(outcome.cheater.1, seen, "{what}");
     if !caught {
-        assert_eq!(played.cheater.0, expected(talks, role.peer()), "{what}");
-        assert!(played.history.reports.iter().all(|good| *good), "{what}");
+        assert_eq!(outcome.cheater.0, expected(talks, role.peer()), "{what}");
+        assert!(outcome.history.reports.iter().all(|good| *good), "{what}");
     }
     caught
 }
@@ -69,8 +69,8 @@ fn every_check_catches_the_cheat_it_exists_for() {
             let talks = talks(row.by.peer(), seed);
             let params = row.cheat.params();
             let plan = plan_of(row.cheat, &params, &talks, seed);
-            let played = play(&params, &plan, &talks, row.by.peer(), seed);
-            caught += u64::from(judge(&what, row.end, &talks, &played));
+            let outcome = run_session(&params, &plan, &talks, row.by.peer(), seed);
+            caught += u64::from(judge(&what, row.end, &talks, &outcome));
         }
         match row.end {
             End::Chance(_, odds) => {

@@ -19,13 +19,13 @@ fn programs() -> Vec<(&'static str, Module)> {
         ("multiplexers", parsed(MULTIPLEXERS)),
         ("reactive", parsed(REACTIVE)),
         ("products", parsed(PRODUCTS)),
-        ("one conjunction", parsed(ONE)),
-        ("no conjunction", parsed(&ONE.replace("and %0", "xor %0"))),
+        ("one AND", parsed(ONE)),
+        ("no AND", parsed(&ONE.replace("and %0", "xor %0"))),
         ("to the garbler", parsed(&ONE.replace("z: both", "z: garbler"))),
-        ("no conjunction, to the garbler", parsed(NONE)),
+        ("no AND, to the garbler", parsed(NONE)),
         ("to the evaluator", parsed(&ONE.replace("z: both", "z: evaluator"))),
         ("many inputs", parsed(INPUTS)),
-        ("reveals without conjunctions", parsed(REVEALS)),
+        ("reveals without ANDs", parsed(REVEALS)),
         ("several chunks", parsed(CHUNKS)),
     ]
 }
@@ -74,7 +74,7 @@ output g: garbler uint %3
 output e: evaluator uint %3
 ";
 
-const ONE: &str = "cenote 1\nprogram one \"one conjunction\"
+const ONE: &str = "cenote 1\nprogram one \"one AND\"
 input x: garbler bits b1
 input y: evaluator bits b1
 {
@@ -109,7 +109,7 @@ output y: garbler bits %7
 output z: evaluator bits %3
 ";
 
-/// Opens a value three times in a row, in a loop after a loop, with conjunctions in some places only.
+/// Opens a value three times in a row, in a loop after a loop, with ANDs in some places only.
 const REVEALS: &str = "cenote 1
 program reveals \"opens more than it computes\"
 input x: garbler uint b8

@@ -6,8 +6,8 @@ use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, Pool, params, shuffle};
 use cenote_prim::{Block, SessionId};
+use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
-use cenote_testkit::puppet::{Cheat, Plan, Setting};
 use cenote_testkit::stats::{fits, in_parallel, same};
 
 /// Both sides of the making of leaky ANDs, in one thread.
@@ -172,7 +172,7 @@ fn wins_some_batch(lab: &mut Lab, batch: usize, bucket: usize, bad: usize) -> bo
     }
 }
 
-/// What an attack that passes is worth: the attacked bits of x, hidden as long as one member of the
+/// The worth of an attack that passes: the attacked bits of x, hidden as long as one member of the
 /// bucket was not attacked.
 #[test]
 fn one_good_member_hides_the_x_of_a_bucket() {
@@ -200,7 +200,7 @@ fn aborts(cheat: Cheat, by: Role, bit: bool, trials: u64) -> u64 {
         let seed = u128::from(seed) << 1 | u128::from(bit);
         let mut plan = Plan::new(Setting::Small, by, (cheat, 0), seed);
         plan.inputs[0][by.peer() as usize] = vec![bit; 5];
-        u64::from(plan.play().fault.is_some())
+        u64::from(plan.run().fault.is_some())
     };
     (0..trials).map(one).sum()
 }

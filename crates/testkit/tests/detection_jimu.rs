@@ -8,9 +8,9 @@ use cenote_engine::backends::jimu::ihash::{
 use cenote_engine::{Fault, Role};
 use cenote_pool::{Draws, Pool, params};
 use cenote_prim::{Block, Prg, SessionId, bits};
-use cenote_testkit::puppet::jimu::{
-    Cheat, Code, Coins, Flaw, Kind, Plan, Selection, Talk, Which, expected, plan_of, play,
-    rehearse, tiny,
+use cenote_testkit::cheater::jimu::{
+    Cheat, Code, Coins, Flaw, Kind, Plan, Selection, Talk, Which, expected, plan_of, rehearse,
+    run_session, tiny,
 };
 use cenote_testkit::stats::{fits, in_parallel, same};
 
@@ -19,8 +19,8 @@ struct Lab {
     prg: Prg,
     sender: ReedSolomonSender,
     receiver: ReedSolomonReceiver,
-    offset: Label,
-    offset_tag: Block,
+    delta: Label,
+    delta_tag: Block,
 }
 
 /// ANDs whose wires fill a vector.
@@ -53,10 +53,10 @@ impl Lab {
             Watch { positions, seeds: known }
         };
         let receiver = ReedSolomonReceiver::new(&codes, session, watch(0), watch(1), &mut prg);
-        let (offset, offset_tag) = (Label::ZERO, Block::ZERO);
-        let mut lab = Lab { prg, sender, receiver, offset, offset_tag };
+        let (delta, delta_tag) = (Label::ZERO, Block::ZERO);
+        let mut lab = Lab { prg, sender, receiver, delta, delta_tag };
         let (_, wires, tags) = lab.hash();
-        (lab.offset, lab.offset_tag) = (wires[0].label, tags[0].label);
+        (lab.delta, lab.delta_tag) = (wires[0].label, tags[0].label);
         lab
     }
 
@@ -73,7 +73,7 @@ impl Lab {
         tags.truncate(3 * BATCH);
         let numbers: Vec<u64> = (0..BATCH as u64).map(|gate| first + 3 * gate).collect();
         let mut tables = vec![Block::ZERO; 9 * BATCH];
-        garble(Shape::AND, &self.offset, &numbers, &wires, &mut tables);
+        garble(Shape::AND, &self.delta, &numbers, &wires, &mut tables);
         Batch { numbers, wires, tags, tables }
     }
 
@@ -90,10 +90,10 @@ impl Lab {
         let own: Vec<Message> = wires.iter().map(|wire| batch.wires[*wire]).collect();
         let tags: Vec<Tag> = wires.iter().map(|wire| batch.tags[*wire]).collect();
         let mut opened = Vec::new();
-        open_for_check(Shape::AND, &self.offset, &own, inputs, &mut opened);
+        open_for_check(Shape::AND, &self.delta, &own, inputs, &mut opened);
         let (numbers, tables, tags, opened) = (&numbers[..], &tables[..], &tags[..], &opened[..]);
         let checked = Checked { numbers, tables, tags, inputs, opened };
-        check(Shape::AND, &self.receiver, self.offset_tag, &checked)
+        check(Shape::AND, &self.receiver, self.delta_tag, &checked)
     }
 }
 
@@ -111,8 +111,8 @@ fn a_bad_gate_is_caught_as_often_as_it_is_checked_and_shows() {
             let mut batch = lab.batch();
             let bad = *trial as usize % BATCH;
             let (wires, tables) = (3 * bad..3 * bad + 3, 9 * bad..9 * bad + 9);
-            let (offset, number) = (&lab.offset, batch.numbers[bad]);
-            flaw.apply(number, offset, &batch.wires[wires], &mut batch.tables[tables]);
+            let (delta, number) = (&lab.delta, batch.numbers[bad]);
+            flaw.apply(number, delta, &batch.wires[wires], &mut batch.tables[tables]);
             let chosen = Selection::new(lab.prg.block(), below(rate), Kind::And, BATCH);
             !lab.passes(&batch, &chosen.checked, &chosen.inputs)
         });
@@ -128,7 +128,7 @@ fn a_bad_gate_is_caught_as_often_as_it_is_checked_and_shows() {
 fn no_tables_are_wrong_on_fewer_than_half_of_the_inputs() {
     let mut lab = Lab::new(20);
     let mut errors = [Label::ZERO; 4];
-    errors[1] = lab.offset;
+    errors[1] = lab.delta;
     errors[2] = Label([lab.prg.block(), lab.prg.block(), lab.prg.block()]);
     errors[3] = errors[1] ^ errors[2];
     let mut counts = [0; 5];
@@ -239,11 +239,11 @@ fn sessions_with_a_weak_pool_end_as_the_coins_say() {
         let gates = rehearse(&params, &talks, *seed).gates;
         let bad = &gates.made[..BAD];
         let plan = Plan::flaws(bad.iter().map(|gate| (*gate, Flaw::Nand)).collect(), vec![]);
-        let played = play(&params, &plan, &talks, Role::Evaluator, *seed);
+        let outcome = run_session(&params, &plan, &talks, Role::Evaluator, *seed);
         let checked = bad.iter().any(|gate| gates.checked.contains(gate));
         let lost = gates.used().any(|bucket| bucket.iter().all(|gate| bad.contains(gate)));
         let right = expected(&talks, Role::Evaluator);
-        let end = match played.honest {
+        let end = match outcome.honest {
             (_, Some(fault)) => {
                 assert_eq!((checked, fault), (true, Fault::Misbehaved("jimu.check")));
                 0
@@ -268,8 +268,8 @@ fn aborts(cheat: Cheat, bit: bool, trials: u64) -> u64 {
         let seed = u128::from(seed) << 1 | u128::from(bit);
         let talks = [Talk::new(Role::Evaluator, [vec![true; 8], vec![bit; 8]])];
         let plan = plan_of(cheat, &tiny(), &talks, seed);
-        let played = play(&tiny(), &plan, &talks, Role::Evaluator, seed);
-        u64::from(played.honest.1.is_some())
+        let outcome = run_session(&tiny(), &plan, &talks, Role::Evaluator, seed);
+        u64::from(outcome.honest.1.is_some())
     };
     (0..trials).map(one).sum()
 }

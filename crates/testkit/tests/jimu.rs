@@ -1,4 +1,5 @@
-//! What only `jimu` has: multiplexers of its own, switches, and a hash that follows rho.
+//! The features that only `jimu` has: multiplexers of its own, switches, and a hash that follows
+//! rho.
 
 use cenote_circuit::Clear;
 use cenote_engine::{

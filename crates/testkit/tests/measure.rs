@@ -1,4 +1,4 @@
-//! What serves measurements alone must leave a session as it was.
+//! Code that serves measurements alone must leave a session as it was.
 
 use cenote_circuit::{Clear, Gates, Owner, Program, Signature};
 use cenote_engine::{Backend, Fault, Receivers, Role};
@@ -33,7 +33,7 @@ impl Program for Mux {
 }
 
 #[test]
-fn a_rehearsal_is_booked_by_phase_and_takes_nothing() {
+fn a_rehearsal_is_charged_by_phase_and_takes_nothing() {
     let inputs = [vec![true, false, true, true, false, false, true, false, true], vec![true; 8]];
     let right = Clear::eval(&Mux, &inputs);
     let (garbler, evaluator) = sessions(&smallest(Backend::Jimu), 1, |session, role| {

@@ -21,7 +21,7 @@ fn run(session: &mut Session, module: &Module, inputs: &[Vec<bool>]) -> Result<O
     session.run(&job).map(|outcome| outcome.output)
 }
 
-/// What `role` gets, if `clear` are the outputs.
+/// Returns the outputs that `role` gets, if `clear` are the outputs.
 fn expected(module: &Module, clear: &[Vec<bool>], role: Role) -> Outputs {
     let learns = |to: Receiver| match to {
         Receiver::Both => true,
@@ -61,7 +61,8 @@ fn samples(count: usize, ands: u64) -> Vec<(Module, Vec<Vec<bool>>)> {
     cheap.take(count).collect()
 }
 
-/// What the optimiser makes of samples, as far as it replaced functions in them: the same inputs and outputs.
+/// Returns the modules that the optimiser makes of samples, as far as it replaced functions in
+/// them: the same inputs and outputs.
 fn optimised(samples: Vec<(Module, Vec<Vec<bool>>)>) -> Vec<(Module, Vec<Vec<bool>>)> {
     let all = samples.len();
     let replaced = samples.into_iter().filter_map(|(module, inputs)| {

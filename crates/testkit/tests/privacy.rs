@@ -1,4 +1,5 @@
-//! What an output test cannot see: that no message carries a private value in the clear.
+//! The property that an output test cannot see: that no message carries a private value in the
+//! clear.
 //!
 //! The plain backend goes through the same tests, which must find its inputs.
 
@@ -136,7 +137,7 @@ fn per_request(recording: &Recording) -> Vec<Vec<RecordedFrame>> {
     requests.split_off(1)
 }
 
-/// Exclusive ors of messages that a listener can make: of the masked inputs with the opened shares
+/// XORs of messages that a listener can make: of the masked inputs with the opened shares
 /// of their masks, of the masked values with the opened shares of the output masks.
 fn combinations(frames: &[RecordedFrame]) -> Vec<(String, Vec<u8>)> {
     let first = |tag: Tag, direction: Direction| {

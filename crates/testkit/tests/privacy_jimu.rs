@@ -1,5 +1,5 @@
-//! What an output test cannot see, for `jimu`: its messages repeat themselves many times over, some
-//! come once a session, and most of what it hides are sums.
+//! The properties that an output test cannot see, for `jimu`: its messages repeat themselves many
+//! times over, some come once a session, and most of what it hides are sums.
 //!
 //! `privacy.rs` searches for inputs and outputs; the secrets of the supply are searched for beside
 //! the code, in `engine/src/backends/jimu/tests`.
@@ -103,7 +103,7 @@ const PLANES: usize = 58;
 /// has one of each, all that its length may be.
 fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
     let (len, last) = (frame.payload.len(), 64 * COMBINATIONS[0].max(COMBINATIONS[1]));
-    if is_any(frame, &[jimu::tags::JIMU_OFFSET]) {
+    if is_any(frame, &[jimu::tags::JIMU_DELTA]) {
         return vec![(1, 64), (1 + 64 * PLANES, last)];
     }
     if is_any(frame, &[jimu::tags::JIMU_CLOSE]) {
@@ -122,11 +122,11 @@ fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
 }
 
 /// Whether a bit may be padding: a permutation message has 126 bits, its corrections fill a quarter
-/// of their last plane, and the flag of the offset is one bit.
+/// of their last plane, and the flag of Delta is one bit.
 fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
     let (period, planes) = (period(frame), corrections(frame));
     let answer = is_any(frame, &[jimu::tags::JIMU_ANSWER]).then(|| 64 * COMBINATIONS[0] * LABEL);
-    let offset = is_any(frame, &[jimu::tags::JIMU_OFFSET]);
+    let delta = is_any(frame, &[jimu::tags::JIMU_DELTA]);
     move |bit| match period {
         Some(OPENING) => bit % OPENING >= LABEL + 126,
         Some(PERM) => bit % PERM >= 126,
@@ -137,7 +137,7 @@ fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
                 let plane = first + (PLANES - 1) * lanes..first + PLANES * lanes;
                 plane.contains(&(bit / 8)) && bit % 8 >= 2
             };
-            let flags = offset && (1..8).contains(&bit);
+            let flags = delta && (1..8).contains(&bit);
             planes.iter().any(last) || flags || perms.is_some_and(|bit| bit % PERM >= 126)
         }
     }
@@ -153,7 +153,7 @@ fn name_of(frame: &RecordedFrame) -> String {
 /// Counts the bits of a message: repeated ones together, and spread over all of it if it is long.
 fn count(found: &mut Frequencies, name: &str, frame: &RecordedFrame) {
     let (all, is_padding) = (8 * frame.payload.len(), padding(frame));
-    let sure = corrections(frame).len() < 2 || is_any(frame, &[jimu::tags::JIMU_OFFSET]);
+    let sure = corrections(frame).len() < 2 || is_any(frame, &[jimu::tags::JIMU_DELTA]);
     let (step, fold) = match period(frame) {
         Some(period) => (1, period),
         // An odd step meets every bit of a byte.
@@ -172,7 +172,7 @@ fn count(found: &mut Frequencies, name: &str, frame: &RecordedFrame) {
     }
 }
 
-/// Counts messages whose names begin like this: each, and the exclusive or of each with the one
+/// Counts messages whose names begin like this: each, and the XOR of each with the one
 /// before it of its name, which would lay a fixed value open if a mask were used twice.
 fn count_session(found: &mut Frequencies, start: &str, frames: &[RecordedFrame]) {
     let mut before: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -314,8 +314,8 @@ fn unpack(bytes: &[u8], count: usize) -> Vec<bool> {
     (0..count).map(|bit| bits::get(bytes, bit)).collect()
 }
 
-/// What a listener could add up of a request: the symbols with the permutation bits in everything
-/// that is opened, masked inputs, masked outputs.
+/// Returns the bits that a listener could add up of a request: the symbols with the permutation
+/// bits in everything that is opened, masked inputs, masked outputs.
 fn view(frames: &[RecordedFrame]) -> Vec<bool> {
     let mut found = Vec::new();
     for frame in frames {

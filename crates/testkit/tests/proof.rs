@@ -10,7 +10,7 @@ use cenote_prim::{Prg, SessionId};
 use cenote_testkit::run_pair;
 
 /// Time that the peer has to hear of a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether a type is [`Clone`]: the inherent constant shadows that of the trait.
 struct IsClone<T>(PhantomData<T>);
@@ -35,7 +35,8 @@ fn whether_a_type_can_be_cloned_is_found_out() {
 /// `Checked`, and the functions `open` and `member`.
 macro_rules! proofs {
     () => {
-        /// What `step` gives on both sides, with a party whose two wires are inputs of the garbler.
+        /// Returns the faults that `step` gives on both sides, with a party whose two wires are
+        /// inputs of the garbler.
         fn both(
             ands: u64,
             step: impl Fn(&mut Member<'_>, &[Wire]) -> Result<(), Fault> + Sync,
@@ -145,7 +146,7 @@ macro_rules! proofs {
                 // A gate needs no channel until its chunk is full.
                 assert!(matches!(party.and(&own, &own), Err(Fault::Misuse(_))));
                 // The session is still there, with whoever goes on after a fault.
-                let ended = hears.lock().expect("no panic").recv_timeout(PATIENCE);
+                let ended = hears.lock().expect("no panic").recv_timeout(TIMEOUT);
                 assert_eq!(ended, Ok(Err(Fault::PeerAborted)));
                 party.check().map(drop)
             };

@@ -1,15 +1,15 @@
 //! Two valid labels of one wire: the evaluator finishes in the clear, and the garbler, who made the
 //! bad gate, sees nothing of it.
 //!
-//! Each session is played twice with the same randomness on both sides: without a cheat, which tells
+//! Each session is run twice with the same randomness on both sides: without a cheat, which tells
 //! which gates will be used, and with flaws in some of those.
 
 use cenote_engine::backends::jimu;
 use cenote_engine::{Claims, JimuParams, Role};
 use cenote_net::{Direction, RecordedFrame};
-use cenote_testkit::puppet::jimu::{
-    Cheat, Flaw, Items, Plan, Played, Talk, WIDTH, expected, play, tiny, tiny_compact, tiny_muxes,
-    weak, weak_escrow,
+use cenote_testkit::cheater::jimu::{
+    Cheat, Flaw, Items, Outcome, Plan, Talk, WIDTH, expected, run_session, tiny, tiny_compact,
+    tiny_muxes, weak, weak_escrow,
 };
 use cenote_testkit::stats::in_parallel;
 
@@ -27,7 +27,7 @@ struct Session {
     params: JimuParams,
     talks: Vec<Talk>,
     seed: u128,
-    honest: Played,
+    honest: Outcome,
 }
 
 impl Session {
@@ -36,7 +36,7 @@ impl Session {
     }
 
     fn of(params: JimuParams, talks: Vec<Talk>, seed: u128) -> Session {
-        let honest = play(&params, &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
+        let honest = run_session(&params, &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
         assert_eq!((&honest.honest.1, &honest.cheater.1), (&None, &None), "an honest session");
         assert_eq!(honest.claims.as_ref().expect("ended").evidence, None);
         Session { params, talks, seed, honest }
@@ -47,26 +47,26 @@ impl Session {
     }
 
     /// The session with this plan, whatever comes of it.
-    fn play(&self, plan: &Plan) -> Played {
-        play(&self.params, plan, &self.talks, Role::Evaluator, self.seed)
+    fn run(&self, plan: &Plan) -> Outcome {
+        run_session(&self.params, plan, &self.talks, Role::Evaluator, self.seed)
     }
 
     /// The session with flaws; nobody may notice.
-    fn with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Played {
+    fn with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Outcome {
         let plan = Plan::flaws(gates, gadgets);
-        let played = self.play(&plan);
-        assert_eq!((&played.honest.1, &played.cheater.1), (&None, &None), "{plan:?}");
-        assert!(played.history.reports.iter().all(|good| *good), "labels that it knows: {plan:?}");
-        played
+        let outcome = self.run(&plan);
+        assert_eq!((&outcome.honest.1, &outcome.cheater.1), (&None, &None), "{plan:?}");
+        assert!(outcome.history.reports.iter().all(|good| *good), "labels that it knows: {plan:?}");
+        outcome
     }
 
     /// The same; all outputs must be right, and the garbler must see what it sees in an honest run.
     fn right_with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Claims {
-        let played = self.with(gates, gadgets);
-        same_to_the_garbler(&self.honest.frames, &played.frames);
-        assert_eq!(played.honest.0, expected(&self.talks, Role::Evaluator));
-        assert_eq!(played.cheater.0, expected(&self.talks, Role::Garbler));
-        played.claims.expect("ended")
+        let outcome = self.with(gates, gadgets);
+        same_to_the_garbler(&self.honest.frames, &outcome.frames);
+        assert_eq!(outcome.honest.0, expected(&self.talks, Role::Evaluator));
+        assert_eq!(outcome.cheater.0, expected(&self.talks, Role::Garbler));
+        outcome.claims.expect("ended")
     }
 
     /// Whether `claims` name both labels of the output of AND number `place` of the session.
@@ -114,7 +114,7 @@ fn one_good_member_of_every_bucket_is_enough() {
     let session = Session::new(10);
     let used: Vec<&[u64]> = session.gates().used().collect();
     for good in 0..3 {
-        for flaw in [Flaw::Nand, Flaw::Turn, Flaw::All, Flaw::OtherOffset] {
+        for flaw in [Flaw::Nand, Flaw::Turn, Flaw::All, Flaw::OtherDelta] {
             let bad = used.iter().flat_map(|bucket| {
                 (0..3).filter(|member| *member != good).map(|member| (bucket[member], flaw))
             });
@@ -157,7 +157,7 @@ fn recovery_rests_on_one_good_gadget_of_every_bucket() {
     let mut wrong = 0;
     for seed in 30..33 {
         let session = Session::new(seed);
-        // Most members put out the other label: only recovery is right.
+        // Most members output the other label: only recovery is right.
         let members = &session.gates().buckets[0][..2];
         let nands: Vec<(u64, Flaw)> = members.iter().map(|bad| (*bad, Flaw::Nand)).collect();
         let gadgets = &session.honest.history.gadgets;
@@ -169,13 +169,13 @@ fn recovery_rests_on_one_good_gadget_of_every_bucket() {
         }
         // What no bound allows for. Without the first inputs, recovery computes with others.
         let (inputs, next) = gadgets.buckets.split_at(5);
-        let played = session.with(nands.clone(), inputs.concat());
-        assert!(session.shows(played.claims.as_ref().expect("ended"), 0));
-        wrong += u32::from(played.honest.0 != expected(&session.talks, Role::Evaluator));
-        // The wires on which a candidate for the offset is tried: it is taken for luck.
-        let played = session.with(nands, next[..8].concat());
-        assert_eq!(played.claims.expect("ended").evidence, None);
-        assert_ne!(played.honest.0, expected(&session.talks, Role::Evaluator));
+        let outcome = session.with(nands.clone(), inputs.concat());
+        assert!(session.shows(outcome.claims.as_ref().expect("ended"), 0));
+        wrong += u32::from(outcome.honest.0 != expected(&session.talks, Role::Evaluator));
+        // The wires on which a candidate for Delta is tried: it is taken for luck.
+        let outcome = session.with(nands, next[..8].concat());
+        assert_eq!(outcome.claims.expect("ended").evidence, None);
+        assert_ne!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
     }
     assert!(wrong > 0, "inputs came from elsewhere than escrow");
 }
@@ -184,15 +184,15 @@ fn recovery_rests_on_one_good_gadget_of_every_bucket() {
 fn recovery_knows_no_storage() {
     let session = Session::of(tiny_compact(), talks(35), 35);
     let tables = |i: usize| (session.gates().buckets[i][i % 3], Flaw::Nand);
-    let played = session.with(vec![tables(20)], vec![]);
-    let (right, claims) = (expected(&session.talks, Role::Evaluator), played.claims);
-    assert_eq!(played.honest.0, right);
+    let outcome = session.with(vec![tables(20)], vec![]);
+    let (right, claims) = (expected(&session.talks, Role::Evaluator), outcome.claims);
+    assert_eq!(outcome.honest.0, right);
     assert!(session.shows(&claims.expect("ended"), 20));
     // Nodes follow from tables; all that the evaluator sends is the same.
     let of_evaluator = |frames: &[RecordedFrame]| -> Vec<RecordedFrame> {
         frames.iter().filter(|frame| frame.direction == Direction::Received).cloned().collect()
     };
-    assert_eq!(of_evaluator(&played.frames), of_evaluator(&session.honest.frames));
+    assert_eq!(of_evaluator(&outcome.frames), of_evaluator(&session.honest.frames));
 }
 
 #[test]
@@ -205,18 +205,18 @@ fn both_labels_of_a_lane_of_a_multiplexer_are_found() {
         let core = &cores.buckets[job];
         let claims = session.right_with(vec![(core[member], Flaw::Nand)], vec![]);
         let evidence = claims.evidence.expect("a conflict");
-        // The output wire of the lane in the middle, and labels that differ by the offset.
+        // The output wire of the lane in the middle, and labels that differ by Delta.
         assert_eq!(evidence.wire, core[0] + 1 + WIDTH as u64 + WIDTH as u64 / 2);
-        let offset = |labels: &[[u8; 48]; 2]| -> Vec<u8> {
+        let delta = |labels: &[[u8; 48]; 2]| -> Vec<u8> {
             labels[0].iter().zip(labels[1]).map(|(a, b)| a ^ b).collect()
         };
-        assert_eq!(offset(&evidence.labels), offset(&session.honest.history.outputs[0]));
+        assert_eq!(delta(&evidence.labels), delta(&session.honest.history.outputs[0]));
     }
 }
 
 /// With a code so short, one session in three has the luck that the bound speaks of.
 #[test]
-fn labels_that_have_a_tag_by_luck_are_outvoted_and_give_no_offset() {
+fn labels_that_have_a_tag_by_luck_are_outvoted_and_give_no_delta() {
     let seeds: Vec<u128> = (60..72).collect();
     in_parallel(&seeds, |_, seed| {
         let session = Session::of(weak(), talks(*seed), *seed);
@@ -241,7 +241,7 @@ const TRIED: std::ops::Range<usize> = 5..13;
 /// A wrong sum of two labels that opens some of the eight wires, because a gadget of each was made for it:
 /// four are not enough. Five are, which the bound counts.
 #[test]
-fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_offset() {
+fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_delta() {
     let seeds: Vec<u128> = (60..72).collect();
     let taken = std::sync::Mutex::new(0);
     in_parallel(&seeds, |_, seed| {
@@ -250,13 +250,13 @@ fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_offset() {
         let tried = &session.honest.history.gadgets.buckets[TRIED];
         let decoys = |count: usize| {
             let decoys = tried[..count].iter().map(|bucket| bucket[*seed as usize % 2]).collect();
-            session.play(&Plan { decoys, ..Plan::flaws(vec![gate], vec![]) })
+            session.run(&Plan { decoys, ..Plan::flaws(vec![gate], vec![]) })
         };
         for count in [1, 4] {
-            let played = decoys(count);
-            assert_eq!(played.claims.expect("ended").evidence, None, "{count} of 8, seed {seed}");
-            assert_eq!(played.honest.0, expected(&session.talks, Role::Evaluator));
-            same_to_the_garbler(&session.honest.frames, &played.frames);
+            let outcome = decoys(count);
+            assert_eq!(outcome.claims.expect("ended").evidence, None, "{count} of 8, seed {seed}");
+            assert_eq!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
+            same_to_the_garbler(&session.honest.frames, &outcome.frames);
         }
         // If the evaluator happens to look elsewhere than where the label is wrong.
         let found = decoys(5).claims.expect("ended").evidence.is_some();
@@ -266,9 +266,9 @@ fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_offset() {
     assert!(taken > 0 && taken < 12, "{taken} of 12");
 }
 
-/// The offset itself is found as long as it opens five of the eight.
+/// Delta itself is found as long as it opens five of the eight.
 #[test]
-fn the_offset_is_found_if_it_opens_most_of_the_wires() {
+fn the_delta_is_found_if_it_opens_most_of_the_wires() {
     for seed in 73..75 {
         let session = Session::new(seed);
         let nands: Vec<(u64, Flaw)> =
@@ -289,7 +289,7 @@ fn a_permutation_message_with_a_tag_by_luck_is_outvoted() {
     let wrong = std::sync::Mutex::new(0);
     in_parallel(&seeds, |_, seed| {
         let session = Session::of(weak_escrow(), talks(*seed), *seed);
-        // Most members put out the other label: only recovery is right.
+        // Most members output the other label: only recovery is right.
         let nands: Vec<(u64, Flaw)> =
             session.gates().buckets[0][..2].iter().map(|bad| (*bad, Flaw::Nand)).collect();
         let gadgets = &session.honest.history.gadgets.buckets;
@@ -300,8 +300,8 @@ fn a_permutation_message_with_a_tag_by_luck_is_outvoted() {
         }
         // Two of them win, which the bound counts.
         let bad = gadgets.iter().flat_map(|bucket| &bucket[..2]).copied().collect();
-        let played = session.with(nands, bad);
-        let right = played.honest.0 == expected(&session.talks, Role::Evaluator);
+        let outcome = session.with(nands, bad);
+        let right = outcome.honest.0 == expected(&session.talks, Role::Evaluator);
         *wrong.lock().expect("no panic") += u32::from(!right);
     });
     let wrong = wrong.into_inner().expect("no panic");
@@ -319,23 +319,23 @@ fn escrow_is_ready_before_the_first_gate() {
         session.gates().buckets[0][..2].iter().map(|bad| (*bad, Flaw::Nand)).collect::<Vec<_>>(),
         expected(&session.talks, Role::Evaluator),
     );
-    let played = session.with(nands.clone(), vec![]);
-    assert_eq!(played.honest.0, right);
-    assert!(session.shows(&played.claims.expect("ended"), 0));
+    let outcome = session.with(nands.clone(), vec![]);
+    assert_eq!(outcome.honest.0, right);
+    assert!(session.shows(&outcome.claims.expect("ended"), 0));
     // A garbler that leaves them out sends solders where their batch has to come.
-    let played = session.play(&Plan { hasty: true, ..Plan::flaws(nands, vec![]) });
-    assert_eq!(played.honest.0, right[..0]);
-    assert!(played.honest.1.is_some(), "it went on without");
+    let outcome = session.run(&Plan { hasty: true, ..Plan::flaws(nands, vec![]) });
+    assert_eq!(outcome.honest.0, right[..0]);
+    assert!(outcome.honest.1.is_some(), "it went on without");
 }
 
-/// What the bound of the pool is about: nothing of this is noticed.
+/// The event that the bound of the pool is about: nothing of it is noticed.
 #[test]
 fn a_bucket_without_a_good_member_gives_a_wrong_output() {
     let session = Session::new(40);
     let all = session.gates().buckets[0].iter().map(|member| (*member, Flaw::Nand)).collect();
-    let played = session.with(all, vec![]);
-    assert_eq!(played.claims.expect("ended").evidence, None);
-    assert_ne!(played.honest.0, expected(&session.talks, Role::Evaluator));
+    let outcome = session.with(all, vec![]);
+    assert_eq!(outcome.claims.expect("ended").evidence, None);
+    assert_ne!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
 }
 
 #[test]

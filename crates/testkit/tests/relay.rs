@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The tags of the frames that came from an owner, in order.
 type Tags = Vec<u8>;
 
-/// What P does with hellos; it passes on everything else as it is.
+/// The treatment of hellos by P; it passes on everything else as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hellos {
     Verbatim,
@@ -40,7 +40,7 @@ enum Hellos {
 struct Leg {
     conn: Connection,
     stream: TcpStream,
-    /// What came and is no whole frame yet.
+    /// The bytes that came and are no whole frame yet.
     came: Vec<u8>,
     tags: Tags,
     /// A hello that waits for the other owner's.
@@ -221,8 +221,8 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// What the two owners obtain who take P for their peer (the one who connects first), and what P saw
-/// from each.
+/// Returns the results of the two owners who take P for their peer (the one who connects first),
+/// and the tags that P saw from each.
 fn between(first: Role, hellos: Hellos) -> ([Result<Outputs, Fault>; 2], [Tags; 2]) {
     let [one, two, p] = ["h1", "h2", "p"].map(|name| Identity::generate(name).expect("identity"));
     let program = TestProgram(Kind::Small);

@@ -165,29 +165,29 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
 }
 
 /// A session with one request. What [`Backend::Jimu`] sends depends on more than its inputs.
-struct Scene {
+struct Scenario {
     config: SessionConfig,
     to: Receivers,
 }
 
-/// A message of a scene: the frames that the peer of `to` sends before it, and itself.
+/// A message of a scenario: the frames that the peer of `to` sends before it, and itself.
 struct Message {
-    scene: usize,
+    scenario: usize,
     to: Role,
     before: Vec<u8>,
     frame: RecordedFrame,
 }
 
-impl Scene {
-    /// The scenes in which every message of the backends that cover cheating occurs.
-    fn all() -> [Scene; 4] {
+impl Scenario {
+    /// The scenarios in which every message of the backends that cover cheating occurs.
+    fn all() -> [Scenario; 4] {
         let jimu = smallest(Backend::Jimu);
         let compact = JimuSwitches { compact: true, ..jimu.jimu };
         [
-            Scene { config: smallest(Backend::Wrk), to: Receivers::Both },
-            Scene { config: jimu, to: Receivers::Both },
-            Scene { config: jimu, to: Receivers::Garbler },
-            Scene { config: SessionConfig { jimu: compact, ..jimu }, to: Receivers::Both },
+            Scenario { config: smallest(Backend::Wrk), to: Receivers::Both },
+            Scenario { config: jimu, to: Receivers::Both },
+            Scenario { config: jimu, to: Receivers::Garbler },
+            Scenario { config: SessionConfig { jimu: compact, ..jimu }, to: Receivers::Both },
         ]
     }
 
@@ -221,10 +221,10 @@ impl Scene {
     }
 }
 
-/// Each message of the scenes once, but for hellos, whose length is free.
-fn messages(scenes: &[Scene]) -> Vec<Message> {
+/// Each message of the scenarios once, but for hellos, whose length is free.
+fn messages(scenarios: &[Scenario]) -> Vec<Message> {
     let mut found: Vec<Message> = Vec::new();
-    for (scene, of) in scenes.iter().enumerate() {
+    for (scenario, of) in scenarios.iter().enumerate() {
         let frames = of.frames();
         for (to, direction) in
             [(Role::Garbler, Direction::Received), (Role::Evaluator, Direction::Sent)]
@@ -232,12 +232,12 @@ fn messages(scenes: &[Scene]) -> Vec<Message> {
             let mut before = Vec::new();
             for frame in frames.iter().filter(|frame| frame.direction == direction) {
                 let known = |other: &Message| {
-                    let backend = scenes[other.scene].config.backend;
+                    let backend = scenarios[other.scenario].config.backend;
                     (backend, other.to, other.frame.tag) == (of.config.backend, to, frame.tag)
                 };
                 if frame.tag != Tag::HELLO.id && !found.iter().any(known) {
                     let (before, frame) = (before.clone(), frame.clone());
-                    found.push(Message { scene, to, before, frame });
+                    found.push(Message { scenario, to, before, frame });
                 }
                 before.extend(frame_bytes(frame.tag, &frame.payload));
             }
@@ -248,8 +248,8 @@ fn messages(scenes: &[Scene]) -> Vec<Message> {
 
 #[test]
 fn the_scenes_have_every_message_of_jimu() {
-    let scenes = Scene::all();
-    let mut found: Vec<u8> = messages(&scenes).iter().map(|message| message.frame.tag).collect();
+    let scenarios = Scenario::all();
+    let mut found: Vec<u8> = messages(&scenarios).iter().map(|message| message.frame.tag).collect();
     found.sort_unstable();
     for tag in jimu::tags::ALL.iter() {
         assert!(found.binary_search(&tag.id).is_ok(), "{} is never sent", tag.name);
@@ -260,13 +260,13 @@ fn the_scenes_have_every_message_of_jimu() {
 /// making room for it.
 #[test]
 fn a_message_of_another_length_is_refused_by_its_header() {
-    let scenes = Scene::all();
-    in_parallel(&messages(&scenes), |_, message| {
+    let scenarios = Scenario::all();
+    in_parallel(&messages(&scenarios), |_, message| {
         let (tag, len) = (message.frame.tag, message.frame.payload.len());
         for other in [len - 1, len + 1, MAX_FRAME] {
             let mut header = frame_bytes(tag, &[]);
             header[1..].copy_from_slice(&(other as u32).to_le_bytes());
-            let end = scenes[message.scene].face(message, &header);
+            let end = scenarios[message.scenario].face(message, &header);
             let what = format!("tag {tag} to the {}, {other} for {len} bytes", message.to);
             assert!(matches!(end, Err(Fault::Misbehaved(_))), "{what}: {end:?}");
         }
@@ -276,14 +276,14 @@ fn a_message_of_another_length_is_refused_by_its_header() {
 /// Each message replaced by as many bytes of no meaning, or cut off in the middle.
 #[test]
 fn garbage_of_the_right_length_ends_in_a_fault() {
-    let scenes = Scene::all();
-    in_parallel(&messages(&scenes), |case, message| {
+    let scenarios = Scenario::all();
+    in_parallel(&messages(&scenarios), |case, message| {
         let mut dice = Dice(Prg::new(Block::new(700 + case as u128)));
         let RecordedFrame { tag, payload, .. } = &message.frame;
         let whole = frame_bytes(*tag, payload);
         let garbage = frame_bytes(*tag, &dice.bytes(payload.len()));
         for bytes in [garbage, whole[..whole.len() / 2].to_vec()] {
-            let end = scenes[message.scene].face(message, &bytes);
+            let end = scenarios[message.scenario].face(message, &bytes);
             let faulty = matches!(end, Err(Fault::Misbehaved(_) | Fault::Transport(_)));
             assert!(faulty, "tag {tag} to the {}: {end:?}", message.to);
         }

@@ -288,7 +288,7 @@ impl<'p> Jimu<'p> {
             self.sent(ot::MASKED, 32 * seeds);
             self.formula.add(ot::WATCH_SECRET, Role::Evaluator, 16);
         }
-        self.sent(jimu::tags::JIMU_OFFSET, costs::offset(params));
+        self.sent(jimu::tags::JIMU_DELTA, costs::delta(params));
         self.formula.toss();
         self.sent(jimu::tags::JIMU_ANSWER, costs::answer(params));
         self.formula.setup(params.ot, Role::Garbler);
@@ -323,7 +323,7 @@ impl<'p> Jimu<'p> {
         items - checked
     }
 
-    /// What fills a pool, the first time that it is drawn from.
+    /// Adds the bytes that fill a pool, the first time that it is drawn from.
     fn fill(&mut self, item: Item, key: usize) {
         if self.ready.contains_key(&key) {
             return;
@@ -339,8 +339,9 @@ impl<'p> Jimu<'p> {
         self.compare_average(&pool, before, average, 1);
     }
 
-    /// What was added since the formula had `before` bytes should be so much for each of `pieces`, on
-    /// the average: in large pools, where coins and what is left of a batch matter little.
+    /// Asserts that the bytes added since the formula had `before` are so many for each of
+    /// `pieces`, on the average: in large pools, where coins and what is left of a batch matter
+    /// little.
     fn compare_average(&self, pool: &PoolSpec, before: usize, average: f64, pieces: usize) {
         let each = (self.formula.total() - before) as f64 / pieces as f64;
         let fits = (each / average - 1.0).abs() < 0.05;

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use crate::source;
 
-/// What takes a label as its first argument.
+/// The calls that take a label as their first argument.
 const TAKERS: &[&str] = &["RandomOracle::new(", "derive_key("];
 /// Programs are identified by their digests, so these two stay as they were first released.
 const DIGESTS: &[&str] =
     &["cenote 2025 program gate stream v1", "cenote 2026 structured program v1"];
-/// The testkit's puppets repeat the labels of the protocols that they play.
+/// The testkit's cheaters repeat the labels of the protocols that they play.
 const REPEATING: &[&str] = &["testkit", "xtask"];
 
 /// Breaches in the sources among these [`files`](source::files), their tests aside.

@@ -19,7 +19,7 @@ const MAX_FUNCTION: usize = 60;
 const UNSAFE_CRATES: &[&str] = &["prim"];
 /// Crates that may open a session with randomness of the caller's: a seed used twice gives Delta away.
 const SEEDING_CRATES: &[&str] = &["engine", "testkit"];
-/// What opens such sessions.
+/// The names of what opens such sessions.
 const SEEDED: &[&str] = &["open_seeded", "YaoSession", "WrkSession", "JimuSession"];
 /// Crates that are programs and print.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
@@ -33,7 +33,7 @@ pub(crate) fn check(files: &[(String, String)]) -> Vec<String> {
 /// All Rust files under `crates`, by their paths in the repository.
 ///
 /// # Errors
-/// What cannot be read.
+/// Fails if something cannot be read.
 pub(crate) fn files(root: &Path) -> io::Result<Vec<(String, String)>> {
     let mut paths = Vec::new();
     collect(&root.join("crates"), &mut paths);

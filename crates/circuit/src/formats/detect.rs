@@ -62,7 +62,7 @@ fn by_extension(name: &str) -> Option<Format> {
     }
 }
 
-/// What follows blanks and the comments of all formats.
+/// Returns the rest after blanks and the comments of all formats.
 fn skip_comments(mut rest: &[u8]) -> &[u8] {
     let after = |rest: &'_ [u8], end: &[u8]| {
         let place = rest.windows(end.len()).position(|window| window == end);

@@ -10,9 +10,9 @@ pub struct ParseError {
     pub file: String,
     /// The place in the file.
     pub place: Place,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The remedy: what to do about it.
     pub remedy: String,
 }
 

@@ -15,7 +15,7 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is larger than what is read as a whole.

@@ -17,7 +17,7 @@ pub(super) struct Frame {
     pub(super) initial: Vec<bool>,
 }
 
-/// What a file may read without computing it.
+/// The literals that a file may read without computing them.
 pub(super) struct Leaves {
     /// By the file's number of the input.
     pub(super) inputs: Vec<Literal>,

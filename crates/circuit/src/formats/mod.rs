@@ -36,10 +36,10 @@ pub const MAX_PORT_BITS: usize = 1 << 24;
 /// The largest number of ports of either kind.
 pub const MAX_PORTS: usize = 1 << 12;
 
-/// What to do about a file in a Bristol format that is no text.
+/// The remedy for a file in a Bristol format that is no text.
 pub(crate) const BRISTOL: &str = "give a circuit in a Bristol format";
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// A function of its inputs.
@@ -48,7 +48,7 @@ pub enum Parsed {
     Sequential(Sequential),
 }
 
-/// What lies beside a circuit file.
+/// The files that lie beside a circuit file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// Names, owners and bit orders of the ports.

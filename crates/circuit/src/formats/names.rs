@@ -109,7 +109,7 @@ fn numbered(name: &str, bits: usize) -> Vec<String> {
     (0..bits).map(|bit| format!("{name}[{bit}]")).collect()
 }
 
-/// What all formats take in a name.
+/// Turns a name into one that all formats take.
 fn clean(name: &str) -> String {
     let taken = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '\\' | '=' | '"');
     name.chars().map(|c| if taken(c) { c } else { '_' }).collect()

@@ -8,7 +8,7 @@ use super::table::{MAX_TABLE, cover, table, truth_of_cover};
 use crate::gates::Gates;
 use crate::record::{Literal, RecordError, Recorder};
 
-/// What drives a wire.
+/// The driver of a wire.
 #[derive(Clone, Copy)]
 pub(super) enum Driver {
     /// Nothing so far.

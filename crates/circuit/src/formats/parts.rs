@@ -1,4 +1,4 @@
-//! What a parser makes of a file, before the ports file has its say.
+//! The result of parsing a file, before the ports file has its say.
 
 use super::error::Source;
 use super::{ParseError, Parsed, Ports};
@@ -17,7 +17,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// What file `name` holds, with the ports as `ports` describes them.
+    /// Returns the contents of file `name`, with the ports as `ports` describes them.
     pub(super) fn finish(
         mut self,
         name: &str,

@@ -155,7 +155,8 @@ fn next_key<G: Gates>(
     Ok(out)
 }
 
-/// What follows the S-boxes of a round: ShiftRows, MixColumns (not in the last), AddRoundKey.
+/// Computes what follows the S-boxes of a round: ShiftRows, MixColumns (not in the last),
+/// AddRoundKey.
 fn round_tail<G: Gates>(
     g: &mut G,
     bytes: &Planes<G>,

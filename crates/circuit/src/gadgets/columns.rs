@@ -10,7 +10,7 @@ pub(super) struct Columns<W> {
     bits: Vec<W>,
     /// The column of each bit.
     places: Vec<u32>,
-    /// What is added besides, column by column; any sign, any size.
+    /// The constant that is added besides, column by column; any sign, any size.
     constant: Vec<i64>,
 }
 
@@ -201,8 +201,8 @@ fn full_adder_layer<G: Gates>(
     Ok(next_layer(layer, alone, together))
 }
 
-/// What full adders leave of a layer: of each column the sums, what is left over, and the carries from
-/// below.
+/// Builds the layer that full adders leave of one: of each column the sums, what is left over, and
+/// the carries from below.
 fn next_layer<W: Clone>(layer: &Layer<W>, alone: Vec<Added<W>>, together: Added<W>) -> Layer<W> {
     let mut bits = Vec::with_capacity(layer.bits.len() * 2 / 3 + layer.ends.len());
     let mut ends = Vec::with_capacity(layer.ends.len());

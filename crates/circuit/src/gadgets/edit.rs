@@ -23,7 +23,7 @@ pub struct Deltas<W> {
 /// left to the lower left neighbour, `upper` that from the upper left to the upper right one. The
 /// result is the difference along the right side (the `left` of the next column) and along the lower
 /// side (the `upper` of the next row). Fewer ANDs cannot do: the three products below are of degree
-/// conjunctions whose sums with the inputs give the result.
+/// ANDs whose sums with the inputs give the result.
 ///
 /// # Panics
 ///

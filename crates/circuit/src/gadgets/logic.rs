@@ -1,4 +1,4 @@
-//! Bitwise logic and wide conjunctions.
+//! Bitwise logic and wide ANDs.
 
 use super::Bits;
 use crate::gates::Gates;
@@ -13,7 +13,7 @@ pub fn not_bits<G: Gates>(g: &mut G, a: &[G::Wire]) -> Result<Bits<G>, G::Error>
     a.iter().map(|bit| g.not(bit)).collect()
 }
 
-/// Bitwise exclusive or. No AND.
+/// Bitwise XOR. No AND.
 ///
 /// # Panics
 ///

@@ -2,7 +2,7 @@
 //!
 //! Every gadget is a function over [`Gates`]. Numbers are slices of wires, least significant bit
 //! first; signed numbers are in two's complement. Operands of different widths where equal ones
-//! are asked for are a bug of the program and panic. Independent conjunctions are handed over in
+//! are asked for are a bug of the program and panic. Independent ANDs are handed over in
 //! batches. The `_many` forms run a gadget on many lanes at once, and [`crate::Lanes`] makes such a
 //! form of anything else.
 //!

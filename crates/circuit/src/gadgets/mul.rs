@@ -1,7 +1,7 @@
-//! Multiplication: rows of exclusive ors, and Karatsuba from the width where it takes fewer ANDs.
+//! Multiplication: rows of XORs, and Karatsuba from the width where it takes fewer ANDs.
 //!
 //! A row of the schoolbook method costs an AND for each bit of the partial product and one for adding
-//! it. Written with digits -1 and 1 instead of 0 and 1, a partial product is an exclusive or, which
+//! it. Written with digits -1 and 1 instead of 0 and 1, a partial product is an XOR, which
 //! halves the ANDs: twice a product of bits is whether they agree, plus both bits, minus 1.
 //!
 //! Karatsuba and Ofman 1962, in the subtractive form: the product of the differences of the halves

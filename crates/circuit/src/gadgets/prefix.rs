@@ -35,7 +35,7 @@ pub fn prefix_and<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::E
 pub fn trailing_zeros<G: Gates>(g: &mut G, bits: &[G::Wire]) -> Result<Bits<G>, G::Error> {
     let seen = prefix_or(g, bits)?;
     let Some(last) = seen.last() else { return Ok(Vec::new()) };
-    // Exactly one place is the first, so that exclusive ors pick the bits of its number.
+    // Exactly one place is the first, so that XORs pick the bits of its number.
     let mut first = vec![seen[0].clone()];
     for pair in seen.windows(2) {
         first.push(g.xor(&pair[0], &pair[1])?);

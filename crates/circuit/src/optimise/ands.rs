@@ -268,7 +268,7 @@ impl Search {
     }
 
     /// Adds the cone with the highest open leaf replaced by the operands of its gate. To save an AND, the
-    /// root has to own it; exclusive ors are opened for what they share.
+    /// root has to own it; XORs are opened for what they share.
     fn grow(&mut self, pass: &Pass<'_>, root: u32, step: Step, from: u8) {
         let place = usize::from(step.open) - 1;
         let gate = step.leaves.wires[place];
@@ -287,7 +287,7 @@ impl Search {
         self.steps.push(Step { leaves, open, ands, gates: step.gates + 1, from, gate });
     }
 
-    /// What replacing a cone by its best form would save, if anything.
+    /// Computes the gain of replacing a cone by its best form, if there is any.
     fn gain(&mut self, pass: &mut Pass<'_>, root: u32, step: &Step) -> Option<(Cone, usize, u32)> {
         if step.ands < 2 || usize::from(step.leaves.len) > LEAVES {
             return None;

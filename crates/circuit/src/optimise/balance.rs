@@ -37,7 +37,7 @@ fn inner(net: &Net, uses: &[u32]) -> Vec<bool> {
     for reader in &net.nodes {
         for operand in reader.operands() {
             let Some(node) = net.node(operand.wire()) else { continue };
-            // Signs move through exclusive ors, not through ANDs.
+            // Signs move through XORs, not through ANDs.
             let joins = node.op == reader.op && (node.op == Op::Xor || !operand.inverted());
             if joins && uses[operand.wire() as usize] == 1 {
                 inner[(operand.wire() - net.first()) as usize] = true;

@@ -124,7 +124,7 @@ impl Builder {
     }
 }
 
-/// What `outer and (inverted) node` is by the gate below alone.
+/// The equivalent of `outer and (inverted) node` by the gate below alone.
 enum Absorbed {
     Not,
     Is(Lit),

@@ -1,10 +1,10 @@
 //! Every function of four variables with as few ANDs as possible.
 //!
-//! Exclusive ors and negations are free, so what counts is the multiplicative complexity. A function
+//! XORs and negations are free, so what counts is the multiplicative complexity. A function
 //! of four variables needs none (affine), one (a product of two affine forms, plus an affine one),
 //! two, or, if it has degree four, three: up to free gates on both sides those are the products
 //! (p + c)(q + d) of two products p and q of affine forms. The table is found by listing, in this
-//! order, all that so many ANDs can compute, and keeping the form with the fewest exclusive ors.
+//! order, all that so many ANDs can compute, and keeping the form with the fewest XORs.
 
 use std::sync::OnceLock;
 
@@ -25,7 +25,7 @@ impl Form {
         &self.factors[..usize::from(self.ands)]
     }
 
-    /// Exclusive ors that its sums take.
+    /// XORs that its sums take.
     pub(crate) fn xors(&self) -> u32 {
         self.ands().iter().flatten().chain([&self.out]).map(|sum| xors(*sum)).sum()
     }
@@ -46,10 +46,10 @@ pub(crate) fn form(truth: u16) -> &'static Form {
     &FORMS.get_or_init(search)[usize::from(truth)]
 }
 
-/// What is known while the table is made.
+/// The state of the search while the table is made.
 struct Search {
     forms: Vec<Form>,
-    /// ANDs, then exclusive ors, of the form so far.
+    /// ANDs, then XORs, of the form so far.
     costs: Vec<u16>,
 }
 

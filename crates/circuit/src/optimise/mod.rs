@@ -1,6 +1,6 @@
 //! The optimiser: the same function with fewer gates, above all with fewer ANDs.
 //!
-//! Exclusive ors and negations cost a protocol nothing but time, so ANDs come first. The passes are
+//! XORs and negations cost a protocol nothing but time, so ANDs come first. The passes are
 //! those of KSS12 section 5.1 and a reduction of ANDs by small cones; `docs/optimiser.md` describes them
 //! and what they leave of the public circuits. Every pass is a function from a net to a net.
 //! [`circuit`] optimises a circuit in memory, [`file()`] streams one that need not fit.

@@ -53,7 +53,7 @@ impl BitXor<bool> for Lit {
     }
 }
 
-/// What a gate computes.
+/// The operation of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     And,
@@ -96,7 +96,7 @@ impl Node {
         Self { op: self.op, a: literal(self.a), b: literal(self.b) }
     }
 
-    /// What the gate equals if an operand is constant: a constant, a copy or a negation.
+    /// Returns what the gate equals if an operand is constant: a constant, a copy or a negation.
     pub(crate) fn as_copy(self) -> Option<Lit> {
         let (constant, other) = match self.operands() {
             [a, b] if b.is_constant() => (b, a),

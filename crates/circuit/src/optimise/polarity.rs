@@ -1,12 +1,12 @@
 //! Which gates are written negated, so that few inverters remain.
 //!
-//! Inverters live in literals and become gates again where a net is written. An exclusive or that is
+//! Inverters live in literals and become gates again where a net is written. an XOR that is
 //! only ever read negated needs no inverter of its own: it reads an operand negated, where that is
 //! wanted negated as well, or where it moves the inverter closer to a wire that others share.
 
 use super::net::{Net, Node, Op};
 
-/// What the readers of one wire want, and what follows for the gate that writes it.
+/// The demands of the readers of one wire, and what follows for the gate that writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand(u8);
 

@@ -1,10 +1,10 @@
-//! What the passes leave.
+//! The sizes that the passes leave.
 
 use serde::{Deserialize, Serialize};
 
 use super::net::Size;
 
-/// What an optimisation did: the sizes after each pass, in the order in which they ran.
+/// The effect of an optimisation: the sizes after each pass, in the order in which they ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The start, which has the name `start`, and then every pass.

@@ -4,7 +4,7 @@ use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::gadgets::{add, lt, max};
 use cenote_circuit::{Circuit, Gates, Owner, Program, Signature};
 
-/// What a shipped program computes from two numbers.
+/// The function of two numbers that a shipped program computes.
 #[derive(Clone, Copy)]
 enum Shipped {
     /// x + y, modulo 2^64.

@@ -27,7 +27,7 @@ use crate::progress;
 use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
 
 /// The pool of a bench that names none.
-const fn usual_pool(backend: Backend) -> PoolSize {
+const fn default_pool(backend: Backend) -> PoolSize {
     match backend {
         Backend::Jimu => PoolSize::Kept(1 << 20),
         Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::Kept(480_000),
@@ -55,7 +55,7 @@ fn securities(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<Security>, Fail
     let BenchSecurityArgs { backend, pool, refine } = args;
     Security::check_options(backend, *pool, refine)?;
     let all = backend.iter().map(|&backend| {
-        let pool = pool.unwrap_or(usual_pool(backend));
+        let pool = pool.unwrap_or(default_pool(backend));
         Security::new(backend, pool, refine.rho(), refine.switches())
     });
     all.map(|security| security.config(ands).map(|_| security)).collect()
@@ -135,7 +135,7 @@ fn identities() -> Result<TempDir, Failure> {
     Ok(dir)
 }
 
-/// What a wrong result of a bench is.
+/// The failure that a wrong result of a bench is.
 fn wrong(what: &str) -> Failure {
     Failure::internal(format!("{what}: the result is not that of clear evaluation"))
 }

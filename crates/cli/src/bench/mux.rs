@@ -14,7 +14,7 @@ use crate::output::{Format, Reply};
 use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
 
 /// ANDs of a bench that names no number of multiplexers: dozens of refills.
-const USUAL_ANDS: u64 = 1 << 20;
+const DEFAULT_ANDS: u64 = 1 << 20;
 /// Words of each party, and select bits.
 const WORDS: usize = 8;
 const SELECTS: usize = 64;
@@ -96,7 +96,7 @@ impl Program for Muxes {
 
 pub(super) fn command(args: &BenchMuxArgs, format: Format) -> Result<Reply, Failure> {
     let width = usize::from(args.width);
-    let muxes = args.muxes.unwrap_or(USUAL_ANDS.div_ceil(width as u64));
+    let muxes = args.muxes.unwrap_or(DEFAULT_ANDS.div_ceil(width as u64));
     let securities = [true, false].map(|muxcore| args.jimu.security(args.pool, muxcore));
     let setting = Setting::new(&args.line)?;
     let tasks = securities.map(|security| Task::Mux { width, muxes, security });

@@ -6,7 +6,7 @@ use cenote_prim::{Block, Prg};
 /// Width of the wide half's batches, and links of the chain between two of them.
 pub(super) const WIDTH: usize = 1024;
 
-/// `ands` conjunctions on three `WIDTH`-bit inputs.
+/// `ands` ANDs on three `WIDTH`-bit inputs.
 ///
 /// A round is `a ^= b & x`, one batch, and then, for each i, `b[i] = link = b[i] ^ (link & a[i])`. Both
 /// steps are invertible, so a wrong bit anywhere is still wrong at the end.

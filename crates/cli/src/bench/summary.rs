@@ -60,7 +60,7 @@ pub(super) fn last_job(both: &Both) -> Job {
     }
 }
 
-/// What each party spent.
+/// Lists what each party spent.
 pub(super) fn parties(both: &Both) -> Value {
     let party = |report: &Report| {
         json!({
@@ -86,7 +86,7 @@ pub(super) fn security(security: Security, ands: u64) -> Result<Map<String, Valu
     Ok(fields)
 }
 
-/// What was done, the medians of its runs, and how they were taken.
+/// Joins what was done, the medians of its runs, and how they were taken.
 pub(super) fn result(
     mut work: Map<String, Value>,
     runs: Vec<Value>,

@@ -1,4 +1,4 @@
-//! What the demonstration and its two servers say to each other: JSON lines.
+//! The messages between the demonstration and its two servers: JSON lines.
 //!
 //! These lines go between a server and whoever started it on the same machine. The servers talk to
 //! each other over TLS alone.
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::jobs::{Answer, Sizes};
 use crate::exit::Failure;
 
-/// What a server is told.
+/// An order to a server.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Order {
@@ -49,7 +49,7 @@ pub(crate) enum Request {
     Median,
 }
 
-/// What a server says.
+/// An event that a server reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Event {
@@ -69,7 +69,7 @@ pub(crate) enum Event {
     Failed(Failure),
 }
 
-/// What a session promises.
+/// The promise of a session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Promise {
     pub(crate) backend: String,
@@ -83,7 +83,7 @@ pub(crate) struct Promise {
 /// One server's view of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// What this server receives, if it does.
+    /// The answer that this server receives, if it does.
     pub(crate) answer: Option<Answer>,
     pub(crate) job_id: String,
     pub(crate) ands: u64,

@@ -7,7 +7,7 @@
 
 mod jobs;
 mod lines;
-mod scene;
+mod scenario;
 mod screen;
 pub(crate) mod server;
 mod servers;
@@ -46,5 +46,5 @@ pub(crate) struct DemoArgs {
 /// # Errors
 /// `BadInput`, before anything is started, for tables that cannot be used; what happened to a server.
 pub(crate) fn command(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
-    scene::play(args, format)
+    scenario::run(args, format)
 }

@@ -1,4 +1,4 @@
-//! What people see: lines as things happen. With `--json` nothing but the reply at the end.
+//! The output for people: lines as things happen. With `--json` nothing but the reply at the end.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use cenote_pool::params::shown_log2;
 use indicatif::ProgressBar;
 
 use super::jobs::{Answer, Group};
-use super::scene::{Act, CheatStory, Issuer, PoolStory, SessionStory, Story};
+use super::scenario::{CheatOutcome, Issuer, Outcome, PoolOutcome, SessionOutcome, Step};
 use crate::output::Format;
 
 /// Width of the left answer.
@@ -44,7 +44,7 @@ impl Screen {
         }
     }
 
-    pub(crate) fn session(&self, session: &SessionStory) {
+    pub(crate) fn session(&self, session: &SessionOutcome) {
         let promise = &session.promise;
         let id: String = session.id.chars().take(8).collect();
         self.say(&format!(
@@ -63,7 +63,7 @@ impl Screen {
         ));
     }
 
-    pub(crate) fn pool(&self, pool: &PoolStory) {
+    pub(crate) fn pool(&self, pool: &PoolOutcome) {
         self.say(&format!(
             "  pool: {} leaky ANDs in {}; {} triples ready in {}; {}",
             grouped(pool.capacity),
@@ -84,7 +84,7 @@ impl Screen {
         spinner
     }
 
-    pub(crate) fn act(&mut self, number: usize, act: &Act) {
+    pub(crate) fn act(&mut self, number: usize, act: &Step) {
         if !self.headed {
             self.headed = true;
             self.say(&row(
@@ -145,7 +145,7 @@ impl Screen {
         }
     }
 
-    pub(crate) fn cheat(&self, cheat: &CheatStory) {
+    pub(crate) fn cheat(&self, cheat: &CheatOutcome) {
         self.say(&format!("A session in which issuer B cheats: {}", cheat.what));
         self.say(&format!("     A's log: {}", cheat.a_says));
         self.say(&format!("     B's log: {}", cheat.b_says));
@@ -163,16 +163,16 @@ impl Screen {
     }
 
     /// The last words.
-    pub(crate) fn summary(&self, story: &Story) -> String {
-        let sum = |of: fn(&Act) -> u64| story.requests.iter().map(of).sum::<u64>();
+    pub(crate) fn summary(&self, outcome: &Outcome) -> String {
+        let sum = |of: fn(&Step) -> u64| outcome.requests.iter().map(of).sum::<u64>();
         format!(
             "{} requests over one session and one pool: {} ANDs, {}, {} in all.\n\
              Every result equals the clear oracle; the bound {} holds for all of them together.",
-            story.requests.len(),
+            outcome.requests.len(),
             grouped(sum(|act| act.ands)),
             bytes(sum(|act| act.bytes)),
-            seconds(story.wall_s),
-            bound(story.session.promise.epsilon_log2.unwrap_or(0.0)),
+            seconds(outcome.wall_s),
+            bound(outcome.session.promise.epsilon_log2.unwrap_or(0.0)),
         )
     }
 }

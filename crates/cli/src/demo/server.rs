@@ -35,7 +35,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 
 /// How long one server waits for the other to come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a server until its standard input ends.
 ///
@@ -237,9 +237,9 @@ impl Server {
         let unpaired = || Fault::Misuse("pair the server first".into());
         let peer = self.peer.as_ref().ok_or_else(unpaired)?;
         match (address, &self.listener) {
-            (Some(address), _) => tls_connect(address, &self.identity, peer, PATIENCE),
+            (Some(address), _) => tls_connect(address, &self.identity, peer, TIMEOUT),
             (None, Some(listener)) => {
-                tls_accept(listener, &self.identity, peer, PATIENCE, |_, _| ())
+                tls_accept(listener, &self.identity, peer, TIMEOUT, |_, _| ())
             }
             (None, None) => Err(unpaired()),
         }

@@ -83,7 +83,7 @@ impl Servers<'_> {
     /// Gives each server an order and waits for what both say to it, whatever that is.
     pub(crate) fn outcomes(&mut self, orders: [Order; 2]) -> Result<[Event; 2], Failure> {
         for (server, order) in orders.iter().enumerate() {
-            self.tell(server, order)?;
+            self.send(server, order)?;
         }
         let mut heard = [None, None];
         while heard.iter().any(Option::is_none) {
@@ -97,7 +97,7 @@ impl Servers<'_> {
     }
 
     /// As [`Self::outcomes`], for orders that must not fail.
-    pub(crate) fn tell_both(&mut self, orders: [Order; 2]) -> Result<[Event; 2], Failure> {
+    pub(crate) fn send_both(&mut self, orders: [Order; 2]) -> Result<[Event; 2], Failure> {
         let events = self.outcomes(orders)?;
         let mut worst: Option<Failure> = None;
         for (event, name) in events.iter().zip(NAMES) {
@@ -115,7 +115,7 @@ impl Servers<'_> {
         worst.map_or(Ok(events), Err)
     }
 
-    fn tell(&mut self, server: usize, order: &Order) -> Result<(), Failure> {
+    fn send(&mut self, server: usize, order: &Order) -> Result<(), Failure> {
         let failed = |error: String| Failure::internal(format!("{}: {error}", NAMES[server]));
         let mut line = serde_json::to_vec(order).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');

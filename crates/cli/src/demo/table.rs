@@ -162,7 +162,7 @@ fn quarters(file: &CsvFile) -> Result<Vec<String>, String> {
     }
 }
 
-/// What one row may not be, beside its numbers' ranges.
+/// Checks the rules on one row, beside its numbers' ranges.
 fn check(row: &Row, last: Option<&Row>) -> Result<(), &'static str> {
     if row.customer == 0 {
         return Err("customer 0; number customers from 1");

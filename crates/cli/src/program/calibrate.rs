@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 use crate::progress;
 
-/// What is measured, in the order in which one figure needs the ones before.
+/// The measurements, in the order in which one figure needs the ones before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Probe {
     Start,
@@ -51,7 +51,7 @@ impl Probe {
 
     /// A program that does mostly one thing, for about a tenth of a second on `backend`.
     fn text(self, backend: Backend) -> String {
-        // Conjunctions and inputs are what backends differ in.
+        // ANDs and inputs are what backends differ in.
         let slow = |trips: u32| match backend {
             Backend::Plain | Backend::Yao => 8 * trips,
             Backend::Wrk => trips,
@@ -151,11 +151,11 @@ pub(super) fn figures(file: Option<&Path>) -> Result<(Machine, Value), Failure> 
         let machine = Machine::read(file).map_err(Failure::bad_input)?;
         return Ok((machine, json!(file.display().to_string())));
     }
-    Ok(usual())
+    Ok(typical())
 }
 
 /// Those that are kept, or else typical ones.
-pub(crate) fn usual() -> (Machine, Value) {
+pub(crate) fn typical() -> (Machine, Value) {
     let typical = (Machine::typical(), Value::Null);
     let Ok(file) = Machine::kept() else { return typical };
     if !file.exists() {
@@ -209,7 +209,7 @@ fn counting() -> Result<f64, Failure> {
     Ok(start.elapsed().as_secs_f64() / counted as f64)
 }
 
-/// What the probes so far told of a backend.
+/// The lessons of the probes so far about a backend.
 #[derive(Default)]
 struct Lessons {
     speed: Speed,
@@ -238,7 +238,7 @@ impl Lessons {
         Ok(trial)
     }
 
-    /// What one probe tells: its time without what the figures so far explain.
+    /// Learns from one probe: from its time without what the figures so far explain.
     fn learn(&mut self, probe: Probe, plan: &Plan, demand: &Demand, trial: &Trial) {
         let (speed, stats) = (&mut self.speed, &demand.stats);
         let rest = (trial.online_s - self.start_s - speed.online(plan, demand)).max(0.0);

@@ -23,7 +23,7 @@ use crate::values;
 /// The most gates of a program that is unrolled to a circuit: its file has some gigabytes.
 const MAX_FLAT: u64 = 1 << 26;
 
-/// What a user says of a program in another language.
+/// The user's options for a program in another language.
 pub(super) struct Source {
     pub(super) function: Option<String>,
     pub(super) constants: Vec<(String, String)>,
@@ -144,7 +144,7 @@ pub(super) fn flatten(file: &Path, output: &Path, force: bool) -> Result<Reply, 
     Ok(Reply::new(json, words))
 }
 
-/// What a user says of a circuit that becomes a program.
+/// The user's options for a circuit that becomes a program.
 pub(super) struct Wish {
     pub(super) name: Option<String>,
     pub(super) owners: Option<Vec<Role>>,

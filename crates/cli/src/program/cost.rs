@@ -132,7 +132,7 @@ fn table(json: &Value) -> String {
     text
 }
 
-/// What is made ahead, and how to do with less of it.
+/// Appends what is made ahead, and how to do with less of it.
 fn made(text: &mut String, items: &Value) {
     let items = items.as_array().map_or(&[][..], Vec::as_slice);
     let words = |item: &Value| {

@@ -145,6 +145,6 @@ fn within(computation: &Computation, limits: &LimitArgs) -> Result<(), Failure> 
     let config = run::security(Backend::Plain, None, RefineArgs::default())?;
     let config = config.config(computation.ands())?;
     let demand = computation.demand(&computation.signature());
-    let (machine, _) = calibrate::usual();
+    let (machine, _) = calibrate::typical();
     limits::refuse(&limits.chosen()?, &config, &demand, &machine, Role::Garbler)
 }

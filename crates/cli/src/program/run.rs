@@ -6,7 +6,7 @@ use cenote_circuit::{Receiver, Signature};
 use cenote_engine::cost::Link;
 use cenote_engine::{Backend, Role, role_of};
 
-use crate::args::{PoolSize, RefineArgs, usual_pool};
+use crate::args::{PoolSize, RefineArgs, default_pool};
 use crate::bench::two_cores;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -18,11 +18,11 @@ pub(super) fn security(
     pool: Option<PoolSize>,
     refine: RefineArgs,
 ) -> Result<Security, Failure> {
-    let pool = pool.unwrap_or(usual_pool(backend));
+    let pool = pool.unwrap_or(default_pool(backend));
     Ok(Security::new(backend, pool, refine.rho(), refine.switches()))
 }
 
-/// What a run took; times are those of the slower party.
+/// The costs of a run; times are those of the slower party.
 pub(super) struct Trial {
     pub(super) wall_s: f64,
     pub(super) preprocess_s: f64,

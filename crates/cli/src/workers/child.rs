@@ -17,7 +17,7 @@ use crate::output::{self, Reply};
 use crate::{bench, run};
 
 /// How long one child waits for the other.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the child. Its failures are lines like its report; the parent gives them their exit code.
 pub(crate) fn command() -> Result<Reply, Failure> {
@@ -58,7 +58,7 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
             End::Accept(listener)
         }
     };
-    let channel = link::open(end, &protection, PATIENCE, spec.line.shape())?;
+    let channel = link::open(end, &protection, TIMEOUT, spec.line.shape())?;
     let canceller = channel.canceller();
     interrupt.on_signal(move || canceller.cancel());
     let mut report = perform(spec.task, channel, role)?;

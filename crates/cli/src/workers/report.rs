@@ -1,4 +1,4 @@
-//! What a party reports of its work.
+//! The report of a party on its work.
 
 use std::fs;
 

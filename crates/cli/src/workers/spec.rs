@@ -1,4 +1,4 @@
-//! What a child process is told to do.
+//! The orders to a child process.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl LineSpec {
     }
 }
 
-/// What the two children compute.
+/// The computation of the two children.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Task {
@@ -74,7 +74,7 @@ pub(crate) struct RunSpec {
     pub(crate) own: Vec<String>,
     pub(crate) to: Receiver,
     pub(crate) security: Security,
-    /// What the computation may be predicted to take; `None` for whatever it takes.
+    /// The most that the computation may be predicted to take; `None` for whatever it takes.
     pub(crate) limits: Option<Limits>,
     /// Where evidence goes, should there be any.
     pub(crate) evidence: Option<PathBuf>,
@@ -167,7 +167,7 @@ impl Security {
         self.pool.is_some() && matches!(self.backend(), Backend::Wrk | Backend::Jimu)
     }
 
-    /// What the owners chose beside the backend, by name, as both sides compare it.
+    /// Returns the owners' choices beside the backend, by name, as both sides compare them.
     pub(crate) fn terms(self) -> Vec<(&'static str, String)> {
         let pool = || self.pool.map_or("none".to_owned(), |pool| pool.to_string());
         let mut terms = match self.backend() {
@@ -181,7 +181,7 @@ impl Security {
         terms
     }
 
-    /// The session for computations of about `ands` conjunctions.
+    /// The session for computations of about `ands` ANDs.
     ///
     /// A pool that is too small for the error bound is bad input, and nothing starts.
     pub(crate) fn config(self, ands: u64) -> Result<SessionConfig, Failure> {

@@ -60,7 +60,7 @@ pub(crate) fn cenote<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Ite
     command
 }
 
-/// What a finished command said.
+/// The exit code and output of a finished command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,

@@ -1,7 +1,8 @@
 //! The backends: a folder each, and its name in two places here. They do not see each other.
 //!
-//! What a backend gives is [`Protocol`], written in its folder; sessions, plans, claims and lists of tags
-//! take it from there. docs/contribute/backend.md goes through it step by step.
+//! A backend gives an implementation of [`Protocol`], written in its folder; sessions, plans,
+//! claims and lists of tags take it from there. docs/contribute/backend.md goes through it step by
+//! step.
 
 // Not in the list below: tools look for modules in the text (rustfmt, cargo-mutants).
 pub mod jimu;
@@ -19,7 +20,8 @@ use crate::claims::{Evidence, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::session::{Job, SessionConfig};
 
-/// What both sides must agree on, by name. Never a secret: differing values are shown to both sides.
+/// The terms that both sides must agree on, by name. Never a secret: differing values are shown to
+/// both sides.
 pub type Terms = Vec<(&'static str, String)>;
 
 /// A backend: how its parameters follow from what the owners choose, what it promises and costs under them,
@@ -31,7 +33,7 @@ pub trait Protocol: Live + Sized + Send {
     const TAGS: &'static [Tag];
     /// The speed of a machine that was not measured.
     const TYPICAL: Speed;
-    /// What follows from the choices of the owners.
+    /// The parameters that follow from the choices of the owners.
     type Params;
 
     /// Derives the parameters.
@@ -40,12 +42,13 @@ pub trait Protocol: Live + Sized + Send {
     /// `Policy` when there are none that are sound for the choice.
     fn derive(config: &SessionConfig) -> Result<Self::Params, Fault>;
 
-    /// What both sides must agree on besides the backend: nothing, if owners choose nothing.
+    /// Returns the terms that both sides must agree on besides the backend: none, if owners choose
+    /// nothing.
     fn terms(_params: &Self::Params) -> Terms {
         Vec::new()
     }
 
-    /// What it promises.
+    /// Returns the promise that it makes.
     fn promises(params: &Self::Params) -> Promise;
 
     /// Adds what a session does that computes `demand` once, from its set-up on.
@@ -71,12 +74,12 @@ pub trait Protocol: Live + Sized + Send {
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault>;
 }
 
-/// What a session of any backend can be asked for between its requests.
+/// The services that a session of any backend offers between its requests.
 pub trait Live {
     /// The connection: for handshakes, counters, limits and cancellation.
     fn channel(&mut self) -> &mut Channel;
 
-    /// What the session promises, under its parameters.
+    /// Returns the promise of the session, under its parameters.
     fn promise(&self) -> Promise;
 
     /// Proof that the peer has cheated, once there is any.
@@ -120,7 +123,7 @@ pub trait MeasuredCores {
     fn fill_pool(&mut self, width: usize) -> Result<(), Fault>;
 
     /// Makes a batch of `items` cores of `width`, checks every one of them and throws all away.
-    /// Garbling and hashing are booked to preprocessing, opening and checking to the online phase,
+    /// Garbling and hashing are charged to preprocessing, opening and checking to the online phase,
     /// so that the times by phase give the speed of either: of the slower party, as each waits for the
     /// other.
     ///
@@ -179,7 +182,7 @@ macro_rules! backends {
                 }
             }
 
-            /// What both sides of a session must agree on besides the backend.
+            /// Returns the terms that both sides of a session must agree on besides the backend.
             pub(crate) fn terms(self, config: &SessionConfig) -> Result<Terms, Fault> {
                 Ok(match self {
                     $(Backend::$name => $folder::$session::terms(&$folder::$session::derive(config)?),)*

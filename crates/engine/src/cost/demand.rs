@@ -1,4 +1,4 @@
-//! What a computation asks of a backend.
+//! The demand of a computation on a backend.
 
 use cenote_circuit::{Circuit, Program, Signature};
 use cenote_net::{Handshake, Role};
@@ -84,13 +84,13 @@ impl Demand {
         outputs.fold(0, |sum, (_, bits)| sum.saturating_add(*bits))
     }
 
-    /// What is opened on the way, as (receivers, times, bits altogether).
+    /// Returns the values that are opened on the way, as (receivers, times, bits altogether).
     pub(crate) fn early(&self) -> Option<(Receivers, u64, u64)> {
         let Stats { reveals, revealed_bits, .. } = self.stats;
         (reveals > 0).then_some((Receivers::Both, reveals, revealed_bits))
     }
 
-    /// What is opened on the way and at the end.
+    /// Returns the values that are opened on the way and at the end.
     pub(crate) fn openings(&self) -> impl Iterator<Item = (Receivers, u64, u64)> {
         let last = self.outputs.iter().map(|(to, bits)| (*to, 1, *bits));
         self.early().into_iter().chain(last)

@@ -1,4 +1,4 @@
-//! What a part of a session puts on the wire.
+//! The traffic that a part of a session puts on the wire.
 
 use cenote_net::{HEADER_LEN, Role};
 use cenote_ot::{Params as OtParams, message_len, setup_len};
@@ -81,7 +81,7 @@ impl Flow {
         u64::from(ends == (Some(Role::Garbler), Some(Role::Evaluator)))
     }
 
-    /// A set-up of correlated OT; `sender` has the offset.
+    /// A set-up of correlated OT; `sender` has Delta.
     pub(crate) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
         let (from_sender, from_receiver) = setup_len(params);
         // The points cross, then come the trees; bytes of both are counted with the first.

@@ -1,4 +1,5 @@
-//! What this side is willing to spend on a computation, decided before any of it runs.
+//! The limits of what this side is willing to spend on a computation, decided before any of it
+//! runs.
 
 use cenote_program::Stats;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Conjunctions.
+    /// ANDs.
     pub ands: u64,
     /// Bytes of both directions.
     pub bytes: u64,
@@ -42,9 +43,9 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{figure}, more than the limit of {limit} ({option}) on this side")]
 pub struct Excess {
-    /// What is predicted, in words. The peer may hear it: it follows from the program.
+    /// The predicted figure, in words. The peer may hear it: it follows from the program.
     pub figure: String,
-    /// What is allowed. It concerns this side alone.
+    /// The figure that is allowed. It concerns this side alone.
     pub limit: String,
     /// The name of the limit.
     pub option: &'static str,

@@ -12,7 +12,7 @@ use crate::backends::Backend;
 /// Version of the stored form of a [`Machine`]; files of another one are measured again.
 pub const MACHINE_VERSION: u32 = 4;
 
-/// What was measured of a machine.
+/// The measurements of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// [`MACHINE_VERSION`].
@@ -34,9 +34,9 @@ pub struct Speed {
     pub made_s: f64,
     /// A unit of [`super::Plan::evaluated`] in a large batch.
     pub evaluated_s: f64,
-    /// A batch of conjunctions, besides them.
+    /// A batch of ANDs, besides them.
     pub batch_s: f64,
-    /// A gate that is no conjunction, in a large batch.
+    /// A gate that is no AND, in a large batch.
     pub linear_s: f64,
     /// A batch of those, besides them.
     pub linear_batch_s: f64,
@@ -44,7 +44,7 @@ pub struct Speed {
     pub call_s: f64,
     /// A bit that a statement gives.
     pub moved_s: f64,
-    /// What a bit of a value takes besides that if the value leaves the caches.
+    /// The time that a bit of a value takes besides that if the value leaves the caches.
     pub wide_s: f64,
     /// A statement.
     pub statement_s: f64,
@@ -55,7 +55,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// What gates, values and inputs of a computation take.
+    /// Returns the seconds that gates, values and inputs of a computation take.
     #[must_use]
     pub fn online(&self, plan: &Plan, demand: &Demand) -> f64 {
         let stats = &demand.stats;

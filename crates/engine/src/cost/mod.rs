@@ -1,4 +1,4 @@
-//! What a computation will cost on each backend, before it runs: bytes each way, rounds, items of
+//! The cost of a computation on each backend, before it runs: bytes each way, rounds, items of
 //! pools, memory of each side and time on a given link.
 //!
 //! [`Demand`] is what the program asks, [`Plan`] what a backend makes of it. Traffic follows from the
@@ -28,7 +28,7 @@ use crate::session::{SessionConfig, session_handshake};
 /// Items that a backend makes ahead of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Items {
-    /// What they are.
+    /// The name of their kind.
     pub what: &'static str,
     /// ANDs of an item.
     pub width: u32,
@@ -38,7 +38,8 @@ pub struct Items {
     pub pool: u64,
 }
 
-/// What a session with one computation does: opening, everything that is made ahead, the computation.
+/// The work of a session with one computation: opening, everything that is made ahead, the
+/// computation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
     /// Handshake of the session, base OTs.
@@ -154,7 +155,7 @@ impl Times {
     }
 }
 
-/// What is opened `times` times, `bits` altogether.
+/// Returns the traffic of values that are opened `times` times, `bits` altogether.
 fn opening(to: Receivers, times: u64, bits: u64, extra: u64) -> Flow {
     let payload = flow::packed(bits).saturating_add(extra.saturating_mul(times));
     let (mut one, mut bytes) = (Flow::default(), Flow::default());

@@ -9,7 +9,7 @@ pub(crate) const CHUNK_ANDS: usize = 16 << 10;
 /// Gates of a full chunk.
 pub(crate) const CHUNK_GATES: usize = 128 << 10;
 
-/// What a gate does with its slots.
+/// The operation of a gate on its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {

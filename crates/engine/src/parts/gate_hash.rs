@@ -15,7 +15,7 @@ pub struct GateHash {
 }
 
 impl GateHash {
-    /// A run with a start point that was fixed after the garbler's offset.
+    /// A run with a start point that was fixed after the garbler's Delta.
     #[must_use]
     pub fn new(start: Block) -> GateHash {
         GateHash { hash: Mitccrh::new(start), room: Box::new([Block::ZERO; 4 * BATCH]) }

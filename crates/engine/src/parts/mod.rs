@@ -1,4 +1,5 @@
-//! What several backends are made of: the joint coin, the hash of half gates, chunks of recorded gates and their wires.
+//! The parts that several backends are made of: the joint coin, the hash of half gates, chunks of
+//! recorded gates and their wires.
 
 pub(crate) mod chunk;
 pub mod coin;

@@ -1,4 +1,4 @@
-//! What is left in this process's memory once sessions were dropped: nothing of their secrets.
+//! Tests that no secrets of sessions are left in this process's memory once these were dropped.
 //!
 //! A session of each backend runs on two threads that end. Before it is dropped, some of its secrets are noted
 //! in disguise; then all writable memory of the process is searched for them, freed heap and the stacks of ended threads included.

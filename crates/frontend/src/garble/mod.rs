@@ -22,7 +22,7 @@ use garble_lang::{CompileTimeError, Error, TypedFnDef, TypedProgram};
 use crate::error::SourceError;
 use ports::{Layout, Port};
 
-/// What is compiled.
+/// The function to compile, and its constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The function; `main` unless said otherwise.
@@ -44,7 +44,7 @@ const STACK: usize = 1 << 30;
 
 /// Compiles a function of the Garble text `source`, which was read from `file`.
 ///
-/// Garble unrolls loops and arrays as far as the text says: a text of a stranger can take any time, and
+/// Garble unrolls loops and arrays as far as the text says: an untrusted text can take any time, and
 /// so much memory that the process is aborted. `cenote program build` therefore compiles in a process of
 /// its own; whoever calls this should do the same.
 ///
@@ -55,10 +55,11 @@ pub fn compile(file: &str, source: &str, options: &Options) -> Result<Module, So
     on_large_stack(Compiler { file, source, options }, |compiler| compiler.run())
 }
 
-/// What [`compile`] does before it makes a circuit: Garble's parser and type checker, which unroll nothing.
+/// Does all that [`compile`] does before it makes a circuit: runs Garble's parser and type checker,
+/// which unroll nothing.
 ///
 /// # Errors
-/// What they refuse.
+/// Fails if they refuse the text.
 pub fn check(file: &str, source: &str) -> Result<(), SourceError> {
     let options = &Options::default();
     on_large_stack(Compiler { file, source, options }, |compiler| compiler.checked().map(drop))
@@ -101,7 +102,7 @@ fn asked(program: &TypedProgram) -> Vec<(String, &Type, MetaInfo)> {
     asked
 }
 
-/// What Garble says of a function that nothing calls.
+/// Garble's message on a function that nothing calls.
 const UNUSED: &str = "is declared but never used";
 
 struct Compiler<'c> {

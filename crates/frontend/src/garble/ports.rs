@@ -31,7 +31,7 @@ fn small(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What the sizes of types depend on.
+/// The definitions that the sizes of types depend on.
 pub(super) struct Layout<'p> {
     pub(super) program: &'p TypedProgram,
     pub(super) sizes: &'p HashMap<String, usize>,

@@ -1,13 +1,14 @@
-//! What is checked of a text before Garble's compiler sees it: its scanner loops on a comment without an
-//! end, its parser on a `match` with an error in it, and both it and the type checker go as deep into
-//! themselves as the text is nested and its functions call each other. All of that would end the process.
+//! Checks of a text before Garble's compiler sees it: its scanner loops on a comment without an
+//! end, its parser on a `match` with an error in it, and both it and the type checker go as deep
+//! into themselves as the text is nested and its functions call each other. All of that would end
+//! the process.
 
 use garble_lang::UntypedProgram;
 use garble_lang::parse::ParseError;
 use garble_lang::scan::Tokens;
 use garble_lang::token::{MetaInfo, Token, TokenEnum};
 
-/// Signs of one function within each other, and operators one after the other, at most.
+/// Characters of one function within each other, and operators one after the other, at most.
 const MAX_DEPTH: usize = 4000;
 /// The same, summed over the functions, which may call each other in a chain.
 const MAX_CHAIN: usize = 40_000;

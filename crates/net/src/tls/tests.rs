@@ -34,7 +34,7 @@ fn greeted(stream: TcpStream, conn: Connection) -> Met {
     }
 }
 
-/// What the two ends of one connection, the server first, make of each other.
+/// Lets the two ends of one connection, the server first, meet.
 fn meet(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> [Met; 2] {
     let (listener, address) = listen();
     thread::scope(|scope| {

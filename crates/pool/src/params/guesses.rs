@@ -12,11 +12,11 @@ use super::{ParamsError, PoolParams, check_bucket};
 pub struct Guesses {
     /// Bad items that are drawn into buckets.
     pub all_log2: f64,
-    /// Of these, the ones in *contested* buckets, of which at least half is bad: what they put out may
+    /// Of these, the ones in *contested* buckets, of which at least half is bad: what they output may
     /// win the vote.
     pub contested_log2: f64,
-    /// *Lost* buckets, of which more than half is bad: they may put out the other label of a wire, and are
-    /// right only because this gives the offset away.
+    /// *Lost* buckets, of which more than half is bad: they may output the other label of a wire, and are
+    /// right only because this gives Delta away.
     pub lost_log2: f64,
     /// Pairs of a lost bucket and a bad item anywhere, which may hide that.
     pub hiding_log2: f64,
@@ -60,10 +60,10 @@ fn meetings(pool: u64, bucket: u32, bad: u64) -> [f64; 2] {
     [draws + items, draws + sum_log2(draw[bucket / 2 + 1..].iter().copied())]
 }
 
-/// `log2` of how many wrong offsets, on average, `needed` of `tried` buckets that are drawn one after the
-/// other open for, each because of a bad item made for that offset alone.
+/// `log2` of how many wrong Deltas, on average, `needed` of `tried` buckets that are drawn one after the
+/// other open for, each because of a bad item made for that Delta alone.
 ///
-/// `b` bad items are made for `b / needed` wrong offsets at most; and those of one meet in so few buckets
+/// `b` bad items are made for `b / needed` wrong Deltas at most; and those of one meet in so few buckets
 /// only if all but the first are drawn within `tried` buckets.
 ///
 /// # Errors
@@ -172,7 +172,7 @@ mod tests {
         assert!((decoys(1 << 20, 2) - (3f64.log2() - 3.0 - 15.0)).abs() < 1e-9);
         // Five items make ten triples, C(5, 3), of which two members are drawn close to the first.
         assert!((decoys(1 << 20, 3) - (10f64.log2() - 5.0 - 30.0)).abs() < 1e-9);
-        // In a small pool all are drawn close together, and two items serve one wrong offset.
+        // In a small pool all are drawn close together, and two items serve one wrong Delta.
         assert!((decoys(16, 2) + 2.0).abs() < 1e-9);
     }
 

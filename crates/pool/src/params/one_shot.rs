@@ -23,7 +23,8 @@ pub struct OneShotParams {
     pub error_log2: f64,
 }
 
-/// What a batch of `batch` buckets of `bucket` items reaches, whatever that is.
+/// Returns the parameters of a batch of `batch` buckets of `bucket` items, with the bound that it
+/// reaches, whatever that is.
 ///
 /// The bound is `max_c 2^-c min(1, N C(c, B) / C(N B, B))`: `c` items are bad and all pass their
 /// check, times the expected number of buckets with bad items only. `c` need not be a multiple of

@@ -15,7 +15,7 @@ pub(super) const RCON: [u8; ROUND_KEYS - 1] =
 /// Registers in flight: they hide the latency of a round.
 const WIDE: usize = 8;
 
-/// What becomes of a block x at place i of a slice; pi is AES under the key at hand.
+/// The image of a block x at place i of a slice; pi is AES under the key at hand.
 #[derive(Clone, Copy)]
 pub(crate) enum Mode {
     /// pi(x)

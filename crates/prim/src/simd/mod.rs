@@ -33,7 +33,7 @@ pub(crate) use none::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::Cpu;
 
-/// What the processor is asked for, from least to most.
+/// The instructions asked of the processor, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
@@ -71,7 +71,7 @@ impl Cpu {
 
 /// A computation compiled once per level.
 pub(crate) trait Kernel {
-    /// What it returns.
+    /// The value that it returns.
     type Output;
 
     /// The computation. Implementations are `#[inline(always)]`, and so is all they call: only
@@ -105,7 +105,7 @@ pub(crate) trait Lanes: Copy {
     fn store_bytes(self, bytes: &mut [u8]);
     /// `block` in every lane.
     fn splat(cpu: Self::Cpu, block: Block) -> Self;
-    /// Exclusive or.
+    /// XOR.
     fn xor(self, other: Self) -> Self;
     /// Bitwise and.
     fn and(self, other: Self) -> Self;
@@ -136,7 +136,8 @@ pub(crate) trait Symbols: Shuffle {
     type Split: Copy;
     /// Sums that fit into registers beside what a multiplication needs.
     const SUMS: usize;
-    /// What [`Symbols::times_images`] wants of a constant y: y times x^i for so many i.
+    /// The number of images that [`Symbols::times_images`] wants of a constant y: y times x^i for
+    /// so many i.
     const IMAGES: usize;
 
     /// Makes a factor ready.

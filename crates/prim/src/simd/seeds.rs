@@ -222,12 +222,12 @@ fn run<V: Vector, const N: usize>(
     N / BLOCKS
 }
 
-/// What is done with every stream, vector after vector of the output.
+/// The steps that are taken for every stream, vector after vector of the output.
 #[derive(Default)]
 struct Plan {
     /// Blocks to encrypt.
     counters: Vec<Block>,
-    /// What becomes of their bytes.
+    /// The moves of their bytes.
     moves: Vec<Move>,
     vectors: Vec<Ends>,
     /// Moves before the last one that concern the same block of the output.

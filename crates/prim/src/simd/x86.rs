@@ -469,7 +469,7 @@ fn first_lanes(blocks: usize) -> __mmask8 {
     if blocks < Zmm::LANES { (1 << (2 * blocks)) - 1 } else { 0xff }
 }
 
-/// The truth table of exclusive or.
+/// The truth table of XOR.
 const XOR3: i32 = 0x96;
 
 /// The high 64-bit half of every lane.

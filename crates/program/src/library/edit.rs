@@ -91,7 +91,7 @@ struct Deltas {
     some: ValueId,
 }
 
-/// What goes from step to step.
+/// The state that goes from step to step.
 #[derive(Clone, Copy)]
 struct State {
     /// Left of the cells at work, one lane a row.
@@ -105,7 +105,8 @@ impl State {
         [self.left.minus, self.left.some, self.upper.minus, self.upper.some]
     }
 
-    /// What a loop that carries [`Self::values`], and perhaps more behind them, gives.
+    /// Takes the state off the results of a loop that carries [`Self::values`], and perhaps more
+    /// behind them.
     fn of(values: &[ValueId]) -> Result<State, BuildError> {
         let [left_minus, left_some, upper_minus, upper_some, ..] = *values else {
             return Err(BuildError::new("a step carries four values"));
@@ -116,8 +117,8 @@ impl State {
     }
 }
 
-/// What all steps read. Row `height - 1 - i` of a strip is lane i, so that lanes of `y` and of the ring
-/// run forwards.
+/// The table that all steps read. Row `height - 1 - i` of a strip is lane i, so that lanes of `y`
+/// and of the ring run forwards.
 struct Table {
     layout: Layout,
     /// Symbols of the rows, the spare ones first.

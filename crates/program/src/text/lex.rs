@@ -24,7 +24,7 @@ pub(super) enum TokenKind<'t> {
     Text(String),
     /// Any other single sign; `->` is two.
     Sign(char),
-    /// What is no word, and why. Nothing is read after it.
+    /// Text that is no word, and why. Nothing is read after it.
     Wrong(String),
     End,
 }
@@ -78,7 +78,7 @@ struct Line<'t> {
     rest: std::iter::Peekable<std::str::CharIndices<'t>>,
     line: &'t str,
     number: usize,
-    /// Bytes of the line up to a place, and the signs before it.
+    /// Bytes of the line up to a place, and the characters before it.
     counted: (usize, usize),
 }
 
@@ -133,9 +133,9 @@ impl<'t> Line<'t> {
 
     /// The place of a byte that is not before the last one asked for.
     fn place(&mut self, at: usize) -> Place {
-        let (bytes, signs) = self.counted;
+        let (bytes, characters) = self.counted;
         let new = self.line.get(bytes..at).map_or(0, |new| new.chars().count());
-        self.counted = (at, signs + new);
+        self.counted = (at, characters + new);
         Place { line: self.number, column: self.counted.1 + 1 }
     }
 }

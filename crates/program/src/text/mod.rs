@@ -13,6 +13,6 @@ pub struct TextError {
     pub line: usize,
     /// The column, counted from 1.
     pub column: usize,
-    /// What is wrong, and what was expected.
+    /// The problem, and what was expected.
     pub what: String,
 }

@@ -17,7 +17,7 @@ impl Module {
     /// Reads the text form. Values may have any names; printing numbers them.
     ///
     /// # Errors
-    /// What is wrong, with its line and column.
+    /// Returns the problem, with its line and column.
     pub fn parse_text(text: &str) -> Result<Module, TextError> {
         if text.len() > MAX_TEXT_BYTES {
             let what = format!(
@@ -156,7 +156,7 @@ impl<'t> Parser<'t> {
         Ok(number)
     }
 
-    /// What the builder says, at the token `at`.
+    /// Reports the builder's error at the token `at`.
     fn built<T>(&self, at: Place, result: Result<T, BuildError>) -> Parsed<T> {
         result.map_err(|error| self.error_at(at, error.to_string()))
     }

@@ -58,7 +58,7 @@ pub(crate) struct At {
     pub(crate) factors: Vec<i64>,
 }
 
-/// What may be in a sample.
+/// The limits of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Statements, at most.
@@ -140,7 +140,7 @@ struct Generator {
     r: Random,
     limits: Limits,
     fuel: u32,
-    /// What is in sight, with shapes.
+    /// The values in sight, with shapes.
     scope: Vec<(ValueId, Shape)>,
     trips: Vec<(LoopVar, u32)>,
     in_map: bool,

@@ -1,4 +1,4 @@
-//! What a sample computes, on numbers. Words have at most 128 bits, factors at most 64.
+//! The results of a sample, computed on numbers. Words have at most 128 bits, factors at most 64.
 
 use std::collections::HashMap;
 

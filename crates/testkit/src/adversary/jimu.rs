@@ -7,7 +7,7 @@ use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
 use super::{A, B, COIN, COLUMNS, EQUAL, End, FrameRow, JimuRow, frame};
-use crate::puppet::jimu::{Cheat, Code, Flaw, Which};
+use crate::cheater::jimu::{Cheat, Code, Flaw, Which};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
     frame(Backend::Jimu, tag, from, flip, Some(replay))
@@ -35,7 +35,7 @@ const INNER: End = End::Caught("jimu.inner");
 const ESCROW: End = End::Caught("jimu.escrow");
 const PROOF: End = End::Caught("jimu.input.proof");
 const SUM: End = End::Caught("jimu.input.sum");
-const OFFSET: End = End::Caught("jimu.offset");
+const DELTA: End = End::Caught("jimu.delta");
 const FORMAT: End = End::Caught("jimu.format");
 
 /// Every message, from each side that sends it.
@@ -54,7 +54,7 @@ pub(super) const FRAMES: &[FrameRow] = &[
     row(ot::WATCH_SECRET, B, SECRET, SECRET),
     nth(1, ot::WATCH_SECRET, B, SECRET),
     // Corrections are read where they are watched.
-    nth(0, tags::JIMU_OFFSET, A, End::NoticedOrRight),
+    nth(0, tags::JIMU_DELTA, A, End::NoticedOrRight),
     row(coin::COIN_COMMIT, A, COIN, COIN),
     // Two coins: the answer is for other coefficients.
     row(coin::COIN_REPLY, B, End::Noticed, End::Noticed),
@@ -100,7 +100,7 @@ const fn evaluator(cheat: Cheat, end: End) -> JimuRow {
     JimuRow { cheat, by: B, end }
 }
 
-/// A gate of a session of [`crate::puppet::jimu::tiny`], half of whose items are checked.
+/// A gate of a session of [`crate::cheater::jimu::tiny`], half of whose items are checked.
 const fn gate(flaw: Flaw, which: Which, end: End) -> JimuRow {
     garbler(Cheat::Gate(flaw, which), end)
 }
@@ -114,9 +114,9 @@ const fn odds(odds: f64) -> End {
 pub const CHEATS: &[JimuRow] = &[
     garbler(Cheat::Commitment, SHARE),
     garbler(Cheat::Share, End::Chance("jimu.watch.share", 56.0 / 88.0)),
-    garbler(Cheat::ZeroOffset, OFFSET),
-    garbler(Cheat::OffsetFlag, OFFSET),
-    garbler(Cheat::EvenOffset, PROOF),
+    garbler(Cheat::ZeroDelta, DELTA),
+    garbler(Cheat::DeltaFlag, DELTA),
+    garbler(Cheat::EvenDelta, PROOF),
     garbler(Cheat::Coin(0), COIN),
     garbler(Cheat::Coin(2), COIN),
     garbler(Cheat::Symbol(Code::Labels), End::Chance("jimu.hash.codeword", 32.0 / 88.0)),
@@ -132,13 +132,13 @@ pub const CHEATS: &[JimuRow] = &[
     gate(Flaw::All, Which::Checked, CHECKED),
     gate(Flaw::Turn, Which::Checked, End::CaughtOrRight("jimu.check")),
     gate(Flaw::Nand, Which::Checked, CHECKED),
-    gate(Flaw::OtherOffset, Which::Checked, End::CaughtOrRight("jimu.check")),
+    gate(Flaw::OtherDelta, Which::Checked, End::CaughtOrRight("jimu.check")),
     gate(Flaw::Half, Which::Used(0), End::Right),
     gate(Flaw::All, Which::Used(1), End::Right),
     gate(Flaw::Turn, Which::Used(0), End::Right),
     gate(Flaw::Nand, Which::Used(0), End::Right),
     gate(Flaw::Nand, Which::Used(2), End::Right),
-    gate(Flaw::OtherOffset, Which::Used(1), End::Right),
+    gate(Flaw::OtherDelta, Which::Used(1), End::Right),
     garbler(Cheat::Hidden(Code::Labels), CHECKED),
     garbler(Cheat::Hidden(Code::Perms), CHECKED),
     garbler(Cheat::CheckedInput, CHECKED),

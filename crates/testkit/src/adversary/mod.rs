@@ -1,7 +1,7 @@
 //! The adversary table, as data: every message tampered with in every way, every check with the
 //! cheat it exists for, and what the honest side must make of it.
 //!
-//! `tests/adversary.rs` plays every row and fails when a message tag or a check of the source has
+//! `tests/adversary.rs` runs every row and fails when a message tag or a check of the source has
 //! none. The rows of a backend are in its file. Whatever the row, the honest side never gives a wrong output against a protocol that
 //! covers cheating, and the cheater sees the one uniform abort frame.
 
@@ -17,15 +17,15 @@ use cenote_net::Tag;
 pub use jimu::CHEATS as JIMU;
 pub use wrk::{MATTERS, cheats};
 
-use crate::puppet::{self, Cheat, Setting};
+use crate::cheater::{self, Cheat, Setting};
 use crate::run::smallest;
 
 /// How a session must end at the honest side.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum End {
-    /// By this check; nothing is put out after the cheat.
+    /// By this check; nothing is output after the cheat.
     Caught(&'static str),
-    /// By any fault: the code behind a changed frame may notice first. Nothing is put out.
+    /// By any fault: the code behind a changed frame may notice first. Nothing is output.
     Noticed,
     /// By a fault, or with the right output: the change hits a place that is read by chance only.
     NoticedOrRight,
@@ -70,10 +70,10 @@ impl FrameRow {
     }
 }
 
-/// One cheat of an active cheater against `wrk`; see [`crate::puppet`].
+/// One cheat of an active cheater against `wrk`; see [`crate::cheater`].
 #[derive(Clone, Copy, Debug)]
 pub struct CheatRow {
-    /// What the session is like.
+    /// The setting of the session.
     pub setting: Setting,
     /// The cheat.
     pub cheat: Cheat,
@@ -85,11 +85,11 @@ pub struct CheatRow {
     pub end: End,
 }
 
-/// One cheat of an active cheater against `jimu`; see [`puppet::jimu`].
+/// One cheat of an active cheater against `jimu`; see [`cheater::jimu`].
 #[derive(Clone, Copy, Debug)]
 pub struct JimuRow {
     /// The cheat.
-    pub cheat: puppet::jimu::Cheat,
+    pub cheat: cheater::jimu::Cheat,
     /// Who cheats.
     pub by: Role,
     /// How the session ends for the other.
@@ -99,7 +99,7 @@ pub struct JimuRow {
 /// Bytes in place of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRow {
-    /// What it is.
+    /// A description of the bytes.
     pub what: &'static str,
     /// The bytes.
     pub bytes: &'static [u8],
@@ -164,7 +164,7 @@ pub const RAW: &[RawRow] = &[
     },
 ];
 
-/// A check whose cheat is played by a test of its own.
+/// A check whose cheat is run by a test of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Elsewhere {
     /// The check's id.

@@ -7,7 +7,7 @@ use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
 use super::{A, B, COIN, COLUMNS, CheatRow, EQUAL, End, FrameRow, frame};
-use crate::puppet::{Cheat, Setting};
+use crate::cheater::{Cheat, Setting};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
     frame(Backend::Wrk, tag, from, flip, Some(replay))

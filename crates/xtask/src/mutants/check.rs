@@ -1,4 +1,4 @@
-//! What the list of mutants must hold, as far as it can be seen without building.
+//! Checks of the list of mutants, as far as they need no build.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -48,8 +48,8 @@ fn check_edits(root: &Path, mutant: &Mutant) -> Vec<String> {
     edits.collect()
 }
 
-/// What is wrong with a test: the file of its target does not exist, or nothing has its name. The
-/// body of a test in `tests` may be in `src`, where a macro takes it from.
+/// Returns the problem with a test, if any: the file of its target does not exist, or nothing has
+/// its name. The body of a test in `tests` may be in `src`, where a macro takes it from.
 fn check_test(root: &Path, test: &Test) -> Option<String> {
     let folder = format!("crates/{}", test.target[1].trim_start_matches("cenote-"));
     let mut files = Vec::new();

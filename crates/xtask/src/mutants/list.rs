@@ -109,7 +109,7 @@ impl TryFrom<Entry> for Mutant {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layer {
-    /// What mutants remove that is no check id, with a line each.
+    /// The rules that mutants remove and that are no check ids, with a line each.
     #[serde(default)]
     pub(super) rules: BTreeMap<String, String>,
     #[serde(default, rename = "mutant")]

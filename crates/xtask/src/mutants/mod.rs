@@ -5,7 +5,7 @@
 
 mod check;
 mod list;
-mod play;
+mod runner;
 mod seed;
 mod tree;
 
@@ -18,15 +18,15 @@ use std::time::{Duration, Instant};
 
 pub(crate) use check::check;
 use list::{Mutant, Test};
-use play::{Player, Verdict};
+use runner::{Runner, Verdict};
 use tree::Tree;
 
 /// Time that a test may take whatever it took without a mutant: machines can be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// How many times longer than without a mutant a test may take on top of that.
 const SLOWER: u32 = 5;
 
-/// Plays the mutants whose ids start with one of `wanted`, or all; `--list` names them instead.
+/// Runs the mutants whose ids start with one of `wanted`, or all; `--list` names them instead.
 pub(crate) fn run(root: &Path, wanted: &[String]) -> bool {
     let (options, ids): (Vec<_>, Vec<_>) = wanted.iter().partition(|word| word.starts_with("--"));
     let chosen = list::read(root).and_then(|mutants| list::choose(mutants, &ids));
@@ -37,20 +37,20 @@ pub(crate) fn run(root: &Path, wanted: &[String]) -> bool {
             }
             true
         }
-        (Ok(mutants), []) => report(play(root, mutants)),
+        (Ok(mutants), []) => report(run_all(root, mutants)),
         (Ok(_), _) => report(Err("the only option is --list".into())),
         (Err(error), _) => report(Err(error)),
     }
 }
 
-/// Plays one mutant, which the hash of the commit chooses; without a commit, the first.
+/// Runs one mutant, which the hash of the commit chooses; without a commit, the first.
 pub(crate) fn run_one(root: &Path) -> bool {
     let one = list::read(root).and_then(|mut mutants| {
         mutants.sort_by(|a, b| a.id.cmp(&b.id));
         let place = commit(root).map_or(0, |number| number as usize % mutants.len().max(1));
         mutants.into_iter().nth(place).ok_or_else(|| "the list is empty".into())
     });
-    report(one.and_then(|one| play(root, vec![one])))
+    report(one.and_then(|one| run_all(root, vec![one])))
 }
 
 /// A number out of the hash of the commit that is checked out.
@@ -67,8 +67,8 @@ struct Summary {
     broken: usize,
 }
 
-fn report(played: Result<Summary, String>) -> bool {
-    match played {
+fn report(ran: Result<Summary, String>) -> bool {
+    match ran {
         Ok(Summary { noticed, survived, broken }) => {
             let broken_ones = if broken > 0 { format!(", {broken} broken") } else { String::new() };
             println!("mutants: {noticed} noticed, {survived} survived{broken_ones}");
@@ -81,8 +81,8 @@ fn report(played: Result<Summary, String>) -> bool {
     }
 }
 
-/// Plays `mutants` in the order in which least has to be built again.
-fn play(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
+/// Runs `mutants` in the order in which least has to be built again.
+fn run_all(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
     list::order(&mut mutants);
     let folder = root.join("target/mutants");
     let shown = |error| format!("{}: {error}", folder.display());
@@ -92,14 +92,14 @@ fn play(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
         renew(&root.join("target"), &build).map_err(shown)?;
     }
     let tree = Tree::of(root, &copy)?;
-    let player = Player::new(&tree, &folder);
+    let runner = Runner::new(&tree, &folder);
     let mut limits = BTreeMap::new();
     let mut summary = Summary::default();
     for mutant in &mutants {
         let start = Instant::now();
-        let limit = limits.entry(&mutant.test).or_insert_with(|| limit(&player, &mutant.test));
+        let limit = limits.entry(&mutant.test).or_insert_with(|| limit(&runner, &mutant.test));
         let verdict = match limit {
-            Ok(limit) => player.play(mutant, *limit),
+            Ok(limit) => runner.run(mutant, *limit),
             Err(error) => Verdict::Broken(error.clone()),
         };
         match verdict {
@@ -129,7 +129,7 @@ fn renew(target: &Path, build: &Path) -> io::Result<()> {
 }
 
 /// Runs a test once as it is: it has to pass, and its time says when it hangs.
-fn limit(player: &Player<'_>, test: &Test) -> Result<Duration, String> {
-    let time = player.unchanged(test).map_err(|error| format!("without the mutant: {error}"))?;
-    Ok(PATIENCE + SLOWER * time)
+fn limit(runner: &Runner<'_>, test: &Test) -> Result<Duration, String> {
+    let time = runner.unchanged(test).map_err(|error| format!("without the mutant: {error}"))?;
+    Ok(TIMEOUT + SLOWER * time)
 }

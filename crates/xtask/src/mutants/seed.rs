@@ -1,11 +1,12 @@
-//! What cargo built of the repository, taken over for its copy.
+//! The files that cargo built of the repository, taken over for its copy.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What is needed of the crates that others are built on; tests and programs are not.
+/// The extensions of the files that are needed of the crates that others are built on; tests and
+/// programs are not.
 const LIBRARIES: &[&str] = &["rlib", "rmeta", "so", "dylib", "d"];
 
 /// Copies the libraries of the build in `from` to `to`, dates included: cargo compares them with

@@ -1,4 +1,4 @@
-//! The copy of the sources in which mutants are played.
+//! The copy of the sources in which mutants are run.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -10,7 +10,7 @@ use crate::formats::parts::Parts;
 use crate::gates::Gates;
 use crate::record::{Literal, RecordError, Recorder};
 
-/// What a variable is.
+/// The definition of a variable.
 #[derive(Clone, Copy)]
 pub(super) enum Node {
     /// Nothing so far.
@@ -21,7 +21,7 @@ pub(super) enum Node {
     Input(u32),
     /// The latch with this number.
     Latch(u32),
-    /// A conjunction of two literals, and where it stands.
+    /// An AND of two literals, and where it stands.
     And { inputs: [u32; 2], at: usize },
 }
 
@@ -144,7 +144,7 @@ impl Graph {
         Ok(values)
     }
 
-    /// A conjunction. The format writes exclusive ors and multiplexers as three; here they take none
+    /// An AND. The format writes XORs and multiplexers as three; here they take none
     /// and one.
     fn and(
         &self,
@@ -164,7 +164,7 @@ impl Graph {
         g.and(&p, &q)
     }
 
-    /// `[s, a, b]` if the conjunction is not (s ? a : b): of not (s and a) and not (not s and b).
+    /// `[s, a, b]` if the AND is not (s ? a : b): of not (s and a) and not (not s and b).
     fn multiplexer(&self, [p, q]: [u32; 2]) -> Option<[u32; 3]> {
         if p & q & 1 == 0 {
             return None;

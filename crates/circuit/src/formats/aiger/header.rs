@@ -56,7 +56,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Header, ParseError> {
     Ok(header)
 }
 
-/// What the header announces must be possible in a file of this size.
+/// Checks that what the header announces is possible in a file of this size.
 fn check(reader: &Reader<'_>, header: &Header, at: usize) -> Result<(), ParseError> {
     let Header { most, inputs, latches, outputs, ands } = *header;
     for (bits, kind) in [(inputs, "inputs"), (latches, "latches"), (outputs, "outputs")] {

@@ -2,7 +2,7 @@
 
 use crate::formats::error::{ParseError, Place, shown};
 
-/// What is left of a file.
+/// The rest of a file.
 pub(super) struct Reader<'a> {
     name: &'a str,
     bytes: &'a [u8],

@@ -5,7 +5,7 @@ use crate::formats::ParseError;
 use crate::formats::error::shown;
 use crate::formats::netlist::Driver;
 
-/// What all latches share.
+/// The clock that all latches share.
 #[derive(Default)]
 pub(super) struct Clock<'a> {
     /// Type and control of the first latch that names them.

@@ -42,7 +42,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Parts, ParseError> {
 const FLATTEN: &str =
     "flatten the design into one model, e.g. `synth -flatten` or `flatten` in yosys";
 
-/// What is known of the model so far.
+/// The model, as far as it is known.
 struct Model<'a> {
     netlist: Netlist<'a>,
     names: HashMap<&'a str, u32>,

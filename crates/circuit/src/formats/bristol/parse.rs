@@ -153,7 +153,7 @@ fn total(lines: &Lines<'_>, line: &str, widths: &[usize], kind: &str) -> Result<
     Ok(bits)
 }
 
-/// What the header announces must be possible in a file of this size.
+/// Checks that what the header announces is possible in a file of this size.
 fn check_counts(lines: &Lines<'_>, line: &str, header: &Header) -> Result<(), ParseError> {
     const REMEDY: &str = "correct the counts in the first line, or fetch the whole file";
     let Header { gates, wires, input_bits, output_bits, .. } = *header;

@@ -10,7 +10,7 @@ use crate::circuit::Gate;
 use crate::formats::error::Source;
 use crate::formats::{BRISTOL, Format, ParseError, Place, ReadError};
 
-/// What a file says about itself, and its outputs.
+/// The port widths that a file announces, and its outputs.
 pub(crate) struct Streamed {
     /// Widths of the input ports.
     pub(crate) inputs: Vec<usize>,
@@ -63,7 +63,7 @@ fn piece<'a, S: Store>(
 ) -> Result<(), ParseError> {
     while !rest.is_empty() {
         if *skip == 0
-            && let Some((wire, gate, length)) = usual(rest.as_bytes())
+            && let Some((wire, gate, length)) = frequent_form(rest.as_bytes())
             && body.accept(wire, gate)
         {
             rest = &rest[length..];
@@ -83,7 +83,7 @@ fn piece<'a, S: Store>(
 
 /// The gate on a line that is written as nearly all are, and the length of the line. Any other line is
 /// for the full parser, which also says what is wrong.
-fn usual(text: &[u8]) -> Option<(usize, Gate, usize)> {
+fn frequent_form(text: &[u8]) -> Option<(usize, Gate, usize)> {
     let mut rest = text;
     let gate = match rest.split_off(..4)? {
         b"2 1 " => {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// What streaming a text gives.
+    /// Streams a text; returns the result and what was kept of it.
     fn streamed(text: &str) -> Result<(Streamed, Kept), ReadError> {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("x");

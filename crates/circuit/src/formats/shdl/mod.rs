@@ -43,7 +43,7 @@ struct Io<'a> {
     comment: &'a str,
 }
 
-/// What the statements say.
+/// The contents of the statements.
 struct File<'a> {
     words: Words<'a>,
     order: TableOrder,
@@ -89,7 +89,7 @@ impl<'a> File<'a> {
         Ok(true)
     }
 
-    /// What follows `gate`.
+    /// Parses what follows `gate`.
     fn gate(&mut self) -> Result<Driver, ParseError> {
         self.words.keyword("arity", GATE)?;
         let word = self.words.expected("the number of inputs", GATE)?;

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::super::net::{Lit, Op, Size};
 use super::tape::{Backwards, Record, Tape};
 
-/// What a backward scan finds: the live gates on a tape that is read in forward order, with slots for
-/// wires. A slot holds one live wire at a time.
+/// The result of a backward scan: the live gates on a tape that is read in forward order, with
+/// slots for wires. A slot holds one live wire at a time.
 pub(super) struct Scanned {
     /// Records are [`Gate`]s.
     pub(super) tape: Backwards,

@@ -24,10 +24,10 @@ use live::{Gate, Scanned};
 use tape::{Record, Tape};
 use write::Ports;
 
-/// What became of a file.
+/// The result of optimising a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimised {
-    /// What each pass left.
+    /// The sizes that each pass left.
     pub report: Report,
     /// Most wires that are live at once: the working set of the file, its dead gates aside.
     pub live_wires: usize,
@@ -46,7 +46,7 @@ pub enum OptimiseError {
     Write {
         /// The result.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Too many wires.

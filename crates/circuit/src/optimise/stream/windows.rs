@@ -12,7 +12,7 @@ use super::live::{Gate, Hashing, Scanned};
 use super::tape::{Backwards, Record, Tape};
 use crate::circuit::MAX_WIRES;
 
-/// What the windows leave: gates over new wires, in forward order.
+/// The result of the windows: gates over new wires, in forward order.
 pub(super) struct Optimised {
     pub(super) tape: Backwards,
     pub(super) outputs: Vec<Lit>,
@@ -53,7 +53,7 @@ struct Window {
     slots: Vec<u32>,
 }
 
-/// What is known between windows.
+/// The state between windows.
 struct Windows {
     /// For the wire in every slot, what it is: a constant, a wire that was written before, or its
     /// negation. This is the boundary between windows.

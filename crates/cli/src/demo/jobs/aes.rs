@@ -1,6 +1,6 @@
 //! AES-128 under a key that neither side knows.
 //!
-//! **Inputs.** Each side: a share of the key, which is the exclusive or of both; A: the block.
+//! **Inputs.** Each side: a share of the key, which is the XOR of both; A: the block.
 //! **Revealed.** To both: the ciphertext. Either share alone says nothing about the key.
 
 use cenote_circuit::gadgets;

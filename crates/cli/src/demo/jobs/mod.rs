@@ -26,7 +26,7 @@ pub(crate) struct Group {
     pub(crate) cents: u64,
 }
 
-/// What a request gives its receivers.
+/// The answer that a request gives its receivers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Answer {
@@ -64,7 +64,7 @@ pub(crate) struct Side<'t> {
 type Rows<P> = Vec<Vec<<P as Gates>::Wire>>;
 
 impl Side<'_> {
-    /// What both sides agree on for a job on the tables.
+    /// Returns the terms that both sides agree on for a job on the tables.
     fn terms(&self, program: &str) -> Vec<(&'static str, String)> {
         let Sizes { a, b } = self.sizes;
         vec![

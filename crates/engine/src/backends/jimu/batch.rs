@@ -1,5 +1,5 @@
-//! What both parties derive alike about a batch of fresh items: its strips, and from the joint coin
-//! which items are checked on which inputs and which are drawn into buckets.
+//! The data that both parties derive alike about a batch of fresh items: its strips, and from the
+//! joint coin which items are checked on which inputs and which are drawn into buckets.
 
 use cenote_net::Fault;
 use cenote_pool::{Draws, Occupancy, Pool, StoreError};
@@ -12,7 +12,7 @@ use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
 
-/// What a pool holds.
+/// The kind of items that a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Garbled cores of one width.

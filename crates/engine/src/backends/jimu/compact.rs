@@ -117,7 +117,7 @@ pub(super) fn decode_numbers(frame: &[u8], items: usize) -> (Vec<u64>, &[u8]) {
     (numbers.iter().map(|number| u64::from_le_bytes(*number)).collect(), rest)
 }
 
-/// What a run of draws does to a pool, seen as one step.
+/// The effect of a run of draws on a pool, seen as one step.
 ///
 /// A slot may be drawn several times: the first time it gives what it held before, later a fresh
 /// item that entered it in this run.
@@ -126,14 +126,14 @@ pub(super) struct Run {
     pub(super) slots: Vec<u32>,
     /// For each of these, which fresh item it holds afterwards.
     pub(super) entered: Vec<u32>,
-    /// What the buckets consist of, one after the other.
+    /// The items that the buckets consist of, one after the other.
     pub(super) drawn: Vec<Drawn>,
 }
 
 /// A drawn item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Drawn {
-    /// What the slot with this place in [`Run::slots`] held before.
+    /// The item that the slot with this place in [`Run::slots`] held before.
     Old(u32),
     /// One of the fresh items.
     Fresh(u32),

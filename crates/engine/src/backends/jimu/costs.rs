@@ -63,7 +63,7 @@ use crate::backends::jimu::ihash::{LANES, Label, encoded_len};
 use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
 use crate::party::Receivers;
 
-/// What a pool holds.
+/// The kind of items that a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item {
     /// Garbled cores of this many ANDs that share an input; 1 is an AND.
@@ -344,13 +344,13 @@ fn cots(params: &JimuParams, count: usize) -> usize {
     (0..count).step_by(chunk).map(|first| message_len(params.ot, chunk.min(count - first))).sum()
 }
 
-/// The hashed offset (`jimu.offset`): a bit, a vector of wires, those that are sacrificed.
+/// The hashed Delta (`jimu.delta`): a bit, a vector of wires, those that are sacrificed.
 #[must_use]
-pub fn offset(params: &JimuParams) -> usize {
+pub fn delta(params: &JimuParams) -> usize {
     1 + LANES * wire(params) + closing(params)
 }
 
-/// The set-up of a session: two set-ups of correlated OT, two watch lists, the offset.
+/// The set-up of a session: two set-ups of correlated OT, two watch lists, Delta.
 #[must_use]
 pub fn setup(params: &JimuParams) -> usize {
     let (sender, receiver) = setup_len(params.ot);
@@ -359,7 +359,7 @@ pub fn setup(params: &JimuParams) -> usize {
         let (out, back) = watch::message_len(seeds);
         cots(params, seeds.next_multiple_of(128)) + out + back
     });
-    2 * (sender + receiver) + lists.iter().sum::<usize>() + offset(params) + TOSS + answer(params)
+    2 * (sender + receiver) + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
 }
 
 /// The first filling of a pool, on the average; `None` for a width that has none.

@@ -1,9 +1,9 @@
 //! Escrow of permutation bits: an evaluator that was given both labels of a wire learns the value.
 //!
 //! **Functionality.** Before anything is evaluated, the garbler A leaves with the evaluator B the
-//! permutation message P of certain wires, locked by the offset Delta. If A cheats so that B meets
+//! permutation message P of certain wires, locked by Delta. If A cheats so that B meets
 //! both labels of a wire, B knows Delta, opens P, and computes the result that an honest run has.
-//! **Gadget.** One hashed wire of number w, whose label Delta_g is an offset of its own and whose
+//! **Gadget.** One hashed wire of number w, whose label Delta_g is a difference of its own and whose
 //! permutation message is P_g; sealed as E_g = AES_{k(Delta_g)}(w, 0), .. + P_g, as many blocks as
 //! the message has.
 //! **Use.** A checked gadget is opened completely. The others are drawn into buckets, one for each
@@ -98,7 +98,7 @@ pub fn check(
 /// If there is not a bucket for each wire.
 pub fn solders(
     bucket: usize,
-    offset: &Label,
+    delta: &Label,
     gadgets: &[Message],
     wires: &[Message],
     out: &mut Vec<Message>,
@@ -108,7 +108,7 @@ pub fn solders(
     out.extend(members.flat_map(|(gadgets, wire)| {
         gadgets
             .iter()
-            .map(|gadget| Message { label: gadget.label ^ *offset, perm: gadget.perm ^ wire.perm })
+            .map(|gadget| Message { label: gadget.label ^ *delta, perm: gadget.perm ^ wire.perm })
     }));
 }
 
@@ -119,7 +119,7 @@ pub fn solders(
 /// If there is not a bucket for each wire.
 pub fn expected_tags(
     bucket: usize,
-    offset_tag: Block,
+    delta_tag: Block,
     gadgets: &[Tag],
     wires: &[Tag],
     out: &mut Vec<Tag>,
@@ -128,7 +128,7 @@ pub fn expected_tags(
     let members = gadgets.chunks(bucket.max(1)).zip(wires);
     out.extend(members.flat_map(|(gadgets, wire)| {
         gadgets.iter().map(move |gadget| Tag {
-            label: gadget.label ^ offset_tag,
+            label: gadget.label ^ delta_tag,
             perm: gadget.perm ^ wire.perm,
         })
     }));
@@ -156,14 +156,14 @@ pub fn fold(
 }
 
 /// The permutation message of a wire with tag `tag`, from the `records` of its bucket and the key
-/// of the offset: of those that agree with the tag, the one that most gadgets give. `None` if none
+/// of Delta: of those that agree with the tag, the one that most gadgets give. `None` if none
 /// agrees. Whatever it finds, it does the same work.
 ///
 /// # Panics
 /// If `records` are not whole records.
 pub fn recover(
     tags: &dyn PermTags,
-    offset_key: Block,
+    delta_key: Block,
     records: &[Block],
     tag: Block,
 ) -> Option<Perm> {
@@ -172,7 +172,7 @@ pub fn recover(
     assert!(records.len().is_multiple_of(record_blocks(blocks)));
     let records = records.chunks(record_blocks(blocks));
     let given: Secret<Vec<Perm>> =
-        records.map(|record| unseal(blocks, offset_key, record)).collect();
+        records.map(|record| unseal(blocks, delta_key, record)).collect();
     let (mut elected, mut most) = (Perm::ZERO, 0);
     for perm in &*given {
         let agreeing = given.iter().map(|other| usize::from(same(perm, other)));
@@ -185,13 +185,13 @@ pub fn recover(
     (most > 0).then_some(elected)
 }
 
-/// What a record gives under the key of the offset.
-fn unseal(blocks: usize, offset_key: Block, record: &[Block]) -> Perm {
+/// Returns the permutation message that a record gives under the key of Delta.
+fn unseal(blocks: usize, delta_key: Block, record: &[Block]) -> Perm {
     #[cfg(test)]
     super::tally::step();
     let mut perm = Perm::ZERO;
     let tweak = tweak(record[1].to_u128() as u64);
-    keyed::expand(&[offset_key ^ record[0]], &[tweak], blocks, &mut perm.0[..blocks]);
+    keyed::expand(&[delta_key ^ record[0]], &[tweak], blocks, &mut perm.0[..blocks]);
     for (block, sealed) in perm.0.iter_mut().zip(&record[2..]) {
         *block ^= *sealed;
     }
@@ -237,8 +237,8 @@ mod tests {
             tags: &[Tag],
         ) -> Vec<Block> {
             let (mut opened, mut expected, mut records) = (Vec::new(), Vec::new(), Vec::new());
-            solders(bucket, &d.offset, &self.wires, wires, &mut opened);
-            expected_tags(bucket, d.offset_tag, &self.tags, tags, &mut expected);
+            solders(bucket, &d.delta, &self.wires, wires, &mut opened);
+            expected_tags(bucket, d.delta_tag, &self.tags, tags, &mut expected);
             assert!(d.receiver.agree(&opened, &expected));
             fold(self.blocks, &self.numbers, &self.sealed, &opened, &mut records);
             assert_eq!(records.len(), self.numbers.len() * record_blocks(self.blocks));
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What is recovered of each wire.
+    /// Returns the permutation message that is recovered of each wire.
     fn recovered(
         d: &Dealer,
         blocks: usize,
@@ -258,7 +258,7 @@ mod tests {
         records: &[Block],
         tags: &[Tag],
     ) -> Vec<Option<Perm>> {
-        let (hash, key) = (d.receiver.perm_tags(), d.offset.key());
+        let (hash, key) = (d.receiver.perm_tags(), d.delta.key());
         assert_eq!(hash.blocks(), blocks);
         records
             .chunks(bucket * record_blocks(blocks))
@@ -314,11 +314,11 @@ mod tests {
     }
 
     #[test]
-    fn without_the_offset_nothing_opens() {
+    fn without_the_delta_nothing_opens() {
         let (mut d, count) = (Dealer::new(Rho::Bits64, 22), 50);
         let (_, wires, tags) = d.wires(count);
         let records = Gadgets::new(&mut d, count).records(&d, 1, &wires, &tags);
-        let wrong = d.offset.key() ^ Block::ONE;
+        let wrong = d.delta.key() ^ Block::ONE;
         for (record, tag) in records.chunks(record_blocks(2)).zip(&tags) {
             assert!(recover(&*d.receiver.perm_tags(), wrong, record, tag.perm).is_none());
         }
@@ -338,7 +338,7 @@ mod tests {
                 for (j, number) in gadgets.numbers.iter().enumerate() {
                     let mut record = own.to_vec();
                     record[1] = Block::new(u128::from(*number));
-                    let key = d.offset.key();
+                    let key = d.delta.key();
                     let found = recover(&*hash, key, &record, tags[i].perm);
                     assert_eq!(found.is_some(), i == j, "gadget {i} under the number of {j}");
                 }
@@ -375,14 +375,14 @@ mod tests {
         let (_, wires, tags) = d.wires(count);
         let gadgets = Gadgets::new(&mut d, bucket * count);
         let (mut opened, mut expected) = (Vec::new(), Vec::new());
-        solders(bucket, &d.offset, &gadgets.wires, &wires, &mut opened);
-        expected_tags(bucket, d.offset_tag, &gadgets.tags, &tags, &mut expected);
+        solders(bucket, &d.delta, &gadgets.wires, &wires, &mut opened);
+        expected_tags(bucket, d.delta_tag, &gadgets.tags, &tags, &mut expected);
         assert!(d.receiver.agree(&opened, &expected));
         for place in 0..opened.len() {
             for forge in 0..3 {
                 let mut forged = opened.clone();
                 match forge {
-                    0 => forged[place].label ^= d.offset,
+                    0 => forged[place].label ^= d.delta,
                     1 => forged[place].perm.0[0] ^= Block::ONE,
                     _ => forged.swap(place, (place + 1) % opened.len()),
                 }

@@ -122,15 +122,10 @@ impl Sums {
         partial.iter().map(whole).collect()
     }
 
-    /// `sums` with a multiple of `offset` added to each, by the sums of the choice bits.
-    pub(super) fn shifted<T: Symbols>(
-        &self,
-        mut sums: Vec<T>,
-        choices: &[u8],
-        offset: T,
-    ) -> Vec<T> {
+    /// `sums` with a multiple of `delta` added to each, by the sums of the choice bits.
+    pub(super) fn shifted<T: Symbols>(&self, mut sums: Vec<T>, choices: &[u8], delta: T) -> Vec<T> {
         for (sum, &choice) in sums.iter_mut().zip(choices) {
-            sum.add(&offset.scale(choice));
+            sum.add(&delta.scale(choice));
         }
         sums
     }
@@ -150,7 +145,7 @@ mod tests {
     use crate::params::{PoolChoice, Rho};
     use cenote_prim::Prg;
 
-    /// What `JimuParams::input_sacrificed` counts on.
+    /// The bound that `JimuParams::input_sacrificed` counts on.
     #[test]
     fn a_session_has_less_than_two_to_the_32_batches() {
         assert!(cenote_ot::Params::MAX_COTS / FEWEST as u64 <= 1 << 32);

@@ -1,4 +1,4 @@
-//! What a core costs to make, to check and to keep. Nothing here serves a request.
+//! The cost of making, checking and keeping a core. Nothing here serves a request.
 
 use cenote_net::Fault;
 

@@ -13,7 +13,7 @@
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
 //! `params.rs`: everything from rho and the size of the pool.
 //!
-//! **Set-up.** Watch lists (`cenote_ot::watch`); the hashed offset; correlated OT with k(Delta).
+//! **Set-up.** Watch lists (`cenote_ot::watch`); the hashed Delta; correlated OT with k(Delta).
 //! **Batch** of a pool, G -> E unless said: strips (corrections, tables), closing wires, coin toss,
 //! answer to the consistency check, openings of checked items; survivors change places with drawn
 //! items; inner solders of the drawn buckets.
@@ -28,10 +28,10 @@
 //! it sends what an honest run would, with the same work but for a thread that runs the job beside it.
 //! **Checks** (what may not happen before them in brackets):
 //! - `jimu.watch.*`, `ot.*`: set-up \[any hash\].
-//! - `jimu.offset`: the offset is not zero \[any label\].
+//! - `jimu.delta`: Delta is not zero \[any label\].
 //! - `jimu.hash.codeword`: hashes are of codewords; catches words half-way between two \[any use of
 //!   a tag of the batch\].
-//! - `jimu.check`: opened cores and gadgets; catches bad tables, a wrong offset in a gate, bad escrow
+//! - `jimu.check`: opened cores and gadgets; catches bad tables, a wrong Delta in a gate, bad escrow
 //!   \[survivors enter the pool\].
 //! - `jimu.merkle`: items sent again, in compact storage; catches all but what the slot of the pool
 //!   held \[their solders\].
@@ -96,7 +96,7 @@ use garbled_core::Conflict;
 /// Most openings, labels or outputs of one message.
 pub(crate) const MAX_PIECE: usize = 1 << 13;
 
-/// Wires in escrow that are always ready: the evaluator tries a candidate for the offset on them.
+/// Wires in escrow that are always ready: the evaluator tries a candidate for Delta on them.
 const ESCROW_RESERVE: usize = 8;
 
 /// Stack of a replay: a job must not need more there than on a main thread.
@@ -107,7 +107,7 @@ pub struct JimuSession {
     core: Core,
 }
 
-/// What outlives a request.
+/// The part of a session that outlives a request.
 struct Core {
     channel: Channel,
     session: SessionId,
@@ -119,7 +119,7 @@ struct Core {
     side: Side,
 }
 
-/// What each role has.
+/// The part of a session that differs by role.
 enum Side {
     Garbler(Box<GarblerSide>),
     Evaluator(Box<EvaluatorSide>),
@@ -160,7 +160,7 @@ impl JimuSession {
     }
 }
 
-/// Set-up: watch lists, offset, correlated OT.
+/// Set-up: watch lists, delta, correlated OT.
 impl Protocol for JimuSession {
     const NAME: &'static str = "jimu";
     const TAGS: &'static [Tag] = tags::ALL;
@@ -348,7 +348,7 @@ impl Core {
     }
 }
 
-/// What a conflict proves.
+/// Returns the evidence that a conflict gives.
 fn evidence(conflict: &Conflict, session: SessionId) -> Evidence {
     let labels = conflict.labels.map(|label| {
         let mut bytes = [0; 48];

@@ -9,7 +9,7 @@ use crate::backends::jimu::garbled_core::Shape;
 use crate::params::{PoolChoice, Rho};
 use crate::parts::chunk::{CORE_WIDTHS, Chunk};
 
-/// What the owners may switch, for comparisons and for small machines.
+/// The features that the owners may switch, for comparisons and for small machines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JimuSwitches {
     /// Multiplexers take pools of their own (POOL section 5).
@@ -205,7 +205,7 @@ impl JimuParams {
         8 * self.input_sums() + self.rho.bits() as usize + 40
     }
 
-    /// Base-2 logarithm of how many wrong offsets pass the test on the wires in escrow that are kept for it,
+    /// Base-2 logarithm of how many wrong Deltas pass the test on the wires in escrow that are kept for it,
     /// on average, if a label with a tag by luck gives them.
     fn decoys_log2(&self) -> f64 {
         let PoolSpec { derived, detection, .. } = &self.escrow;
@@ -214,7 +214,7 @@ impl JimuParams {
         params::jimu_decoys_log2(derived, *detection, tried, needed).unwrap_or(0.0)
     }
 
-    /// What both sides must agree on, by name.
+    /// Returns the terms that both sides must agree on, by name.
     #[must_use]
     pub fn terms(&self) -> Vec<(&'static str, String)> {
         let pool = |spec: &PoolSpec| {

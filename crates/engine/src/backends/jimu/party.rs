@@ -119,13 +119,13 @@ impl<'s> JimuParty<'s> {
         }
     }
 
-    /// Starts the replay, if the offset is known. Before the first chunk of a request nothing is wrong.
+    /// Starts the replay, if Delta is known. Before the first chunk of a request nothing is wrong.
     fn recover(&mut self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
         let EvaluatorSide { supply, request, conflict: Some(conflict) } = &mut **side else {
             return Ok(());
         };
-        let replay = request.recovery.replay(&conflict.offset(), supply.hash());
+        let replay = request.recovery.replay(&conflict.delta(), supply.hash());
         replay.map_or(Ok(()), self.beside)
     }
 
@@ -186,19 +186,19 @@ impl<'s> JimuParty<'s> {
                 }
                 match to {
                     Receivers::Evaluator => channel.flush().map(|()| None),
-                    _ => request.revealed(channel, &hash, &supply.offset(), slots).map(Some),
+                    _ => request.revealed(channel, &hash, &supply.delta(), slots).map(Some),
                 }
             }
             Side::Evaluator(side) => {
                 let EvaluatorSide { supply, request, conflict } = &mut **side;
-                let offset = conflict.as_ref().map_or(Label::ZERO, Conflict::offset);
+                let delta = conflict.as_ref().map_or(Label::ZERO, Conflict::delta);
                 let perms = Zeroizing::new(if to.include(Role::Evaluator) {
                     request.learn(channel, supply, slots)?
                 } else {
-                    request.bond(channel, supply, slots, &offset)?
+                    request.bond(channel, supply, slots, &delta)?
                 });
                 if to.include(Role::Garbler) {
-                    request.report(channel, &hash, slots, instead, (&perms, &offset))?;
+                    request.report(channel, &hash, slots, instead, (&perms, &delta))?;
                     channel.flush()?;
                 }
                 let garbled = || request.values(slots, &perms);
@@ -237,9 +237,9 @@ impl JimuParty<'_> {
     ) {
         match &self.core.side {
             Side::Garbler(side) => {
-                let (offset, label) = (side.supply.offset(), side.request.label_of(wire.slot()));
-                show("offset", &offset.0[0]);
-                show("key of the offset", &offset.key());
+                let (delta, label) = (side.supply.delta(), side.request.label_of(wire.slot()));
+                show("delta", &delta.0[0]);
+                show("key of the delta", &delta.key());
                 show("label", &label.0[0]);
                 show("key of a label", &label.key());
             }

@@ -89,12 +89,13 @@ fn setup(params: &JimuParams) -> Flow {
             .sends(Garbler, 0, 1)
             .sends(Evaluator, 0, 1);
     }
-    let offset = flow.sends(Garbler, costs::offset(params) as u64, 1).toss();
-    let answer = offset.sends(Garbler, costs::answer(params) as u64, 1);
+    let delta = flow.sends(Garbler, costs::delta(params) as u64, 1).toss();
+    let answer = delta.sends(Garbler, costs::answer(params) as u64, 1);
     answer.ot_setup(params.ot, Garbler).waits(11)
 }
 
-/// What ends a batch beside its bulk: the sacrificed wires, the coin, the answer.
+/// Returns the traffic that ends a batch beside its bulk: the sacrificed wires, the coin, the
+/// answer.
 fn batch_end(params: &JimuParams) -> Flow {
     let sacrificed = Flow::default().sends(Garbler, costs::closing(params) as u64, 1);
     sacrificed.toss().sends(Garbler, costs::answer(params) as u64, 1).waits(2)

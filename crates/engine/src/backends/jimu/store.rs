@@ -1,4 +1,4 @@
-//! What a pool stores of its items, and the seals that show a changed bit before an item is used.
+//! The stored form of a pool's items, and the seals that show a changed bit before an item is used.
 
 use cenote_net::Fault;
 use cenote_prim::{Block, Prg, gf128};

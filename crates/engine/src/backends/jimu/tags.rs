@@ -2,8 +2,8 @@
 
 use cenote_net::Tag;
 
-/// Interactive hash, set-up: corrections of the offset's wires.
-pub const JIMU_OFFSET: Tag = Tag::new(64, "jimu.offset");
+/// Interactive hash, set-up: corrections of Delta's wires.
+pub const JIMU_DELTA: Tag = Tag::new(64, "jimu.delta");
 /// A strip of fresh wires: corrections, then tables or keys.
 pub const JIMU_STRIP: Tag = Tag::new(65, "jimu.strip");
 /// Corrections of the wires that the consistency check of a batch sacrifices.
@@ -39,7 +39,7 @@ pub const JIMU_PATHS: Tag = Tag::new(80, "jimu.paths");
 
 /// All of them.
 pub const ALL: &[Tag] = &[
-    JIMU_OFFSET,
+    JIMU_DELTA,
     JIMU_STRIP,
     JIMU_CLOSE,
     JIMU_ANSWER,

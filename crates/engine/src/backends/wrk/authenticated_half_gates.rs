@@ -20,7 +20,7 @@
 //! - `wrk.masked` (D_M): every Lambda_c is right under the MACs. Catches a wrong table, colour bit or
 //!   label of the garbler.
 //!
-//! **Private values.** Wire values: masked by lambda. Wire masks: never sent. L_{w,1 xor Lambda}: offset
+//! **Private values.** Wire values: masked by lambda. Wire masks: never sent. L_{w,1 xor Lambda}: the active one plus Delta
 //! by Delta_A, which B does not know. D_L shows B's labels, all of which A knows but for one bit a
 //! gate that Lambda already shows; D_M is a sum B can compute itself once Lambda is authentic.
 //! **Costs.** 257 bits a gate A to B, 1 bit B to A, 4 hashes at A, 2 at B, 2 keys each.
@@ -118,7 +118,7 @@ pub fn garbler_term(gate: &Gate, masked_a: bool, masked_b: bool) -> Block {
     gate.out.mac ^ gate.b.mac.times(masked_a) ^ gate.a.mac.times(masked_b)
 }
 
-/// What the evaluator expects that term to be if Lambda_c is right.
+/// Returns the value that the evaluator expects of that term if Lambda_c is right.
 #[inline(always)]
 pub fn evaluator_term(gate: &Gate, a: bool, b: bool, out: bool, delta: Block) -> Block {
     let t = (a & b) ^ out ^ gate.out.bit() ^ (a & gate.b.bit()) ^ (b & gate.a.bit());

@@ -20,8 +20,8 @@ pub(super) struct Evaluator {
     pub(super) active: Secret<Vec<Active>>,
     pending: Vec<bool>,
     waiting: Option<Beaver>,
-    /// What the garbler must answer for each evaluated chunk, oldest first; nothing for a chunk
-    /// without ANDs, which still counts.
+    /// The answer that the garbler must give for each evaluated chunk, oldest first; none for a
+    /// chunk without ANDs, which still counts.
     unanswered: VecDeque<Option<Block>>,
 }
 

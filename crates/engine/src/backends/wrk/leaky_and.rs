@@ -3,7 +3,7 @@
 //! **Construction.** Katz, Ranellucci, Rosulek, Wang (CRYPTO 2018, figure 5), as in POOL section 8.
 //! **Roles.** Symmetric: each party P has an own direction, in which it sends G_P.
 //! **Adversary.** Malicious. **Model.** H is the re-keyed circular correlation-robust hash MITCCRH,
-//! a start point for each direction from a coin tossed after both offsets were fixed, key index =
+//! a start point for each direction from a coin tossed after both Deltas were fixed, key index =
 //! running number of the triple in the session.
 //! **Steps**, for random shares x, y, z:
 //! 1. C_P = y^P Delta_P xor K_P\[y\] xor M_P\[y\], so that C_A xor C_B = y (Delta_A xor Delta_B).
@@ -13,7 +13,7 @@
 //! 4. Exchange d_P = colour(S_P); d = d_A xor d_B; z := z xor d; L_P = S_P xor d Delta_P.
 //! 5. Equality of all L of the batch: digests under commit and open (`coin.rs`).
 //!
-//! **Leakage and abort.** A cheater that offsets its G by E moves the victim's S by x^victim E: the
+//! **Leakage and abort.** A cheater that shifts its G by E moves the victim's S by x^victim E: the
 //! equality test then passes only for one value of x^victim. So it learns that bit with probability
 //! 1/2 and is caught with probability 1/2. Nothing of y and z leaks; buckets (`bucket.rs`) remove
 //! the leak of x.
@@ -53,7 +53,7 @@ impl Zeroize for LeakyAnd {
     }
 }
 
-/// One party's generator of leaky ANDs: the hash of each direction and the offset.
+/// One party's generator of leaky ANDs: the hash of each direction and Delta.
 pub struct Generator {
     session: SessionId,
     role: Role,
@@ -86,7 +86,7 @@ struct Shares<'s> {
 }
 
 impl Generator {
-    /// A generator; `coin` was tossed after both offsets were fixed.
+    /// A generator; `coin` was tossed after both Deltas were fixed.
     #[must_use]
     pub fn new(session: SessionId, role: Role, delta: Block, coin: Block) -> Generator {
         let start = |direction: Role| {

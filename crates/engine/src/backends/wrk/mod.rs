@@ -26,7 +26,7 @@
 //! - `wrk.tables.format`, `wrk.report.format`, `wrk.input.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
-//! values: masked alike. Delta_A: offset of labels, one of each pair is shown; Delta_B: keys are never sent.
+//! values: masked alike. Delta_A: difference of labels, one of each pair is shown; Delta_B: keys are never sent.
 //! Output of one receiver: masked by its own share of lambda, which it never opens.
 //! **Costs.** docs/protocols/wrk.md; asserted in the tests.
 //! **Differences from the papers.** The label hash D_L is ours and mandatory (docs/protocols/wrk.md, "A request");
@@ -71,7 +71,7 @@ pub struct WrkSession {
     core: Core,
 }
 
-/// What outlives a request.
+/// The part of a session that outlives a request.
 struct Core {
     channel: Channel,
     supply: Supply,

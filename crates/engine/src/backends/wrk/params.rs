@@ -98,7 +98,7 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
         if triples * bucket > MAX_ONE_SHOT {
             continue;
         }
-        // A stranger's program may ask for more than there are numbers.
+        // An untrusted program may ask for more than there are numbers.
         let cost = u128::from(batches) * u128::from(triples * bucket);
         if best.is_none_or(|(least, ..)| cost < least) {
             best = Some((cost, bucket, triples));

@@ -4,7 +4,7 @@
 //! keys (WRK17; Katz, Ranellucci, Rosulek, Wang, CRYPTO 2018). An authenticated share of a bit
 //! s = s^A xor s^B gives each party P its bit s^P with a MAC M = K xor s^P Delta_{P'}, and the key
 //! K of the peer's bit.
-//! **Bit conventions** (docs/protocols/wrk.md). Bit 0 of both offsets is 1, bit 0 of every key is
+//! **Bit conventions** (docs/protocols/wrk.md). Bit 0 of both Deltas is 1, bit 0 of every key is
 //! 0, so that s^P = bit 0 of M; bit 1 (the colour) of Delta is 1 at the garbler, 0 at the evaluator.
 //! **Roles.** Symmetric, except that a public constant is added to the garbler's bit.
 
@@ -32,7 +32,7 @@ impl Share {
         self.mac.lsb()
     }
 
-    /// The share of the exclusive or: local.
+    /// The share of the XOR: local.
     #[inline(always)]
     pub fn xor(self, other: Share) -> Share {
         Share { mac: self.mac ^ other.mac, key: self.key ^ other.key }
@@ -121,7 +121,7 @@ impl std::fmt::Debug for Share {
 }
 
 /// Sets the two conventional bits of a global key: bit 0 to 1, bit 1 (colour) to 1 at the garbler
-/// and 0 at the evaluator, so that the colours of the two offsets differ. 126 bits stay random.
+/// and 0 at the evaluator, so that the colours of the two deltas differ. 126 bits stay random.
 #[must_use]
 pub fn conventional_delta(random: Block, role: Role) -> Block {
     let colour = Block::new(2);

@@ -50,7 +50,7 @@ pub struct Supply {
     /// Room for fresh shares, kept between refills.
     made: Made,
     prg: Prg,
-    /// Joint coin tossed after both offsets were fixed.
+    /// Joint coin tossed after both Deltas were fixed.
     start: Block,
     tosses: Tosses,
 }
@@ -133,7 +133,7 @@ impl Supply {
         }
     }
 
-    /// What lies in the pool.
+    /// Returns the items that lie in the pool.
     #[cfg(test)]
     pub(crate) fn pooled(&self) -> &[LeakyAnd] {
         self.pool.as_ref().map_or(&[], Pool::items)
@@ -219,7 +219,7 @@ impl Supply {
     }
 
     /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
-    /// booked to the phase `buckets`: online for a request that waits for them.
+    /// charged to the phase `buckets`: online for a request that waits for them.
     fn refill(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
         self.fill(channel)?;
         channel.set_phase(Phase::Preprocess);

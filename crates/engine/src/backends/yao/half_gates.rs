@@ -5,7 +5,7 @@
 //! evaluator the active label. The permute bit is bit 0.
 //! **Adversary.** Semi-honest. **Leakage.** None beyond the output. **Checks.** None: a cheating
 //! garbler is not caught.
-//! **Private values.** Wire values: masked by the permute bit. Inactive labels: offset by Delta.
+//! **Private values.** Wire values: masked by the permute bit. Inactive labels: the active ones plus Delta.
 //! **Costs.** 32 B a gate, 4 hashes at the garbler, 2 at the evaluator, 2 keys each.
 
 use cenote_prim::Block;

@@ -3,7 +3,7 @@
 //! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
 //! (`half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
 //! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 120.
-//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with offset Delta
+//! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with Delta
 //! gives the garbler L_0 = K and the evaluator M = K xor x Delta.
 //! **Outputs.** To the evaluator: the garbler sends the permute bits of L_0. To the garbler: the evaluator
 //! sends bit 0 of the active labels.
@@ -173,7 +173,7 @@ fn set_up(
     })
 }
 
-/// Base OTs in one direction; the garbler chooses the hash's start point after its offset.
+/// Base OTs in one direction; the garbler chooses the hash's start point after its delta.
 impl Protocol for YaoSession {
     const NAME: &'static str = "yao";
     const TAGS: &'static [Tag] = tags::ALL;
@@ -200,7 +200,7 @@ impl Protocol for YaoSession {
     fn promises((): &()) -> Promise {
         Promise {
             adversary: Adversary::SemiHonest,
-            // Bit 0 of the offset is fixed.
+            // Bit 0 of Delta is fixed.
             kappa: cenote_ot::KAPPA,
             epsilon_log2: None,
             adaptive_epsilon_log2: None,

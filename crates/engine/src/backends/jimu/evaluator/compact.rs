@@ -14,7 +14,7 @@ use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
 use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::tags;
 
-/// What came is not what the slots held.
+/// The items that came are not those that the slots held.
 const OTHER: Fault = Fault::Misbehaved("jimu.merkle");
 
 /// All that is kept of a pool in compact storage.

@@ -47,7 +47,7 @@ pub(super) struct Evaluator {
     pub(super) recovery: Recovery,
 }
 
-/// What the evaluator knows of a wire before anything is evaluated.
+/// The evaluator's knowledge of a wire before anything is evaluated.
 #[derive(Clone, Copy, Default)]
 struct Tagged {
     tag: Tag,
@@ -67,7 +67,7 @@ impl Evaluator {
     }
 
     /// Verifies the outer solders of a chunk, then evaluates it. Two labels of one wire that give the
-    /// garbler's offset are recorded in `conflict` and change nothing else.
+    /// garbler's Delta are recorded in `conflict` and change nothing else.
     pub(super) fn chunk(
         &mut self,
         channel: &mut Channel,
@@ -76,9 +76,9 @@ impl Evaluator {
         conflict: &mut Option<Conflict>,
     ) -> Result<(), Fault> {
         let specs: Vec<(usize, usize)> = supply.params().pools().collect();
-        let (counts, offset) = (supply.params().demand(chunk), supply.offset());
+        let (counts, delta) = (supply.params().demand(chunk), supply.delta());
         if self.evaluations.is_empty() {
-            let new = |&(width, bucket)| Evaluation::new(Shape::new(width), bucket, offset);
+            let new = |&(width, bucket)| Evaluation::new(Shape::new(width), bucket, delta);
             self.evaluations = specs.iter().map(new).collect();
         }
         let solders =
@@ -86,12 +86,12 @@ impl Evaluator {
         let (taken, hash) = supply.take_cores(&counts)?;
         self.receive_solders(channel, hash, solders)?;
         let cores = Cores { specs: &specs, rest: taken };
-        self.verify(chunk, cores.clone(), hash, offset)?;
+        self.verify(chunk, cores.clone(), hash, delta)?;
         let mut pair = Zeroizing::new(Pair::default());
         self.evaluate(chunk, cores, hash, &mut pair);
         if chunk.ands > 0 {
-            // Tried whether or not there is a pair, and although the offset may be known.
-            let found = pair.proven(supply.opens_escrow(&pair.offset()));
+            // Tried whether or not there is a pair, and although Delta may be known.
+            let found = pair.proven(supply.opens_escrow(&pair.delta()));
             *conflict = conflict.take().or(found);
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Evaluator {
         chunk: &Chunk,
         mut cores: Cores<'_>,
         hash: &ReedSolomonReceiver,
-        offset: Block,
+        delta: Block,
     ) -> Result<(), Fault> {
         self.expected.clear();
         self.shifts.clear();
@@ -138,7 +138,7 @@ impl Evaluator {
             };
             rest = if gate.kind == Kind::Core { &after[lanes.len()..] } else { after };
             let ready = cores.next(lanes.len())?;
-            self.solder_tags(lanes, base_tags(Shape::new(lanes.len()), ready), offset)?;
+            self.solder_tags(lanes, base_tags(Shape::new(lanes.len()), ready), delta)?;
         }
         if hash.agree(&self.opened, &self.expected) {
             Ok(())
@@ -157,7 +157,7 @@ impl Evaluator {
         };
     }
 
-    fn solder_tags(&mut self, lanes: &[Gate], base: &[Tag], offset: Block) -> Result<(), Fault> {
+    fn solder_tags(&mut self, lanes: &[Gate], base: &[Tag], delta: Block) -> Result<(), Fault> {
         let (inputs, outputs) = base.split_at(1 + lanes.len());
         let shared = lanes.first().map(|gate| gate.a);
         let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
@@ -166,7 +166,7 @@ impl Evaluator {
             let opened = self.opened.get(self.expected.len()).ok_or_else(miscounted)?;
             let shift = opened.perm.bit() ^ live.flip;
             let mut tag = live.tag ^ *base;
-            tag.label ^= offset.times(shift);
+            tag.label ^= delta.times(shift);
             self.expected.push(tag);
             self.shifts.push(shift);
         }
@@ -203,7 +203,7 @@ impl Evaluator {
         supply: &mut Supply,
         slots: &[usize],
     ) -> Result<(), Fault> {
-        let offset = supply.offset();
+        let delta = supply.delta();
         let (mut tags, mut escrows) = (Vec::with_capacity(slots.len()), Escrows::default());
         for escrowed in supply.take_escrowed(channel, slots.len())? {
             tags.push(escrowed.tag);
@@ -216,7 +216,7 @@ impl Evaluator {
         supply.hash().tags_of_labels(&labels, &mut seen);
         let (mut good, mut all_masked) = (true, Zeroizing::new(Vec::with_capacity(slots.len())));
         for (((&slot, label), tag), seen) in slots.iter().zip(&labels).zip(&tags).zip(seen) {
-            let masked = seen.ct_eq(tag.label ^ offset);
+            let masked = seen.ct_eq(tag.label ^ delta);
             good &= masked | seen.ct_eq(tag.label);
             all_masked.push(masked);
             self.active[slot] = Active { label: *label, masked };
@@ -268,13 +268,13 @@ impl Evaluator {
     }
 
     /// Outputs to the garbler alone: the sums of their permutation messages with escrowed ones. Returns
-    /// the permutation messages themselves, if `offset` is the garbler's.
+    /// the permutation messages themselves, if `delta` is the garbler's.
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
         supply: &mut Supply,
         slots: &[usize],
-        offset: &Label,
+        delta: &Label,
     ) -> Result<Vec<Perm>, Fault> {
         let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
         for escrowed in supply.take_escrowed(channel, slots.len())? {
@@ -284,12 +284,12 @@ impl Evaluator {
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
         let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;
-        let escrowed = bonds.perms(&*supply.hash().perm_tags(), offset.key());
+        let escrowed = bonds.perms(&*supply.hash().perm_tags(), delta.key());
         Ok(sums.iter().zip(&*escrowed).map(|(&sum, &perm)| sum ^ perm).collect())
     }
 
     /// Reports masked values and labels of `slots`; if `instead` are the values that an honest run would
-    /// have given, those that go with these, by the permutation messages and the offset. Both ways take
+    /// have given, those that go with these, by the permutation messages and Delta. Both ways take
     /// the same time.
     pub(super) fn report(
         &self,
@@ -297,14 +297,14 @@ impl Evaluator {
         hash: &ResultHash,
         slots: &[usize],
         instead: Option<&[bool]>,
-        (perms, offset): (&[Perm], &Label),
+        (perms, delta): (&[Perm], &Label),
     ) -> Result<(), Fault> {
         let mut outputs: Vec<Active> = slots.iter().map(|&slot| self.active[slot]).collect();
         for (i, (output, &slot)) in outputs.iter_mut().zip(slots).enumerate() {
             let value = instead.is_some_and(|values| values[i]);
             let masked = value ^ perms[i].bit() ^ self.tagged[slot].flip;
             let turn = (masked ^ output.masked) & instead.is_some();
-            output.label ^= offset.times(turn);
+            output.label ^= delta.times(turn);
             output.masked ^= turn;
         }
         let mut message = bits::pack(outputs.iter().map(|output| output.masked));

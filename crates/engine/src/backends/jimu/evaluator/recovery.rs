@@ -1,9 +1,9 @@
-//! Recovery: two valid labels of one wire give the evaluator the offset, with it the garbler's
+//! Recovery: two valid labels of one wire give the evaluator Delta, with it the garbler's
 //! inputs, and with those the right outputs. The garbler must not notice.
 //!
 //! The garbled run goes on as if nothing had happened, so that every message has its place and its
 //! length. Beside it, on a thread of its own, the job runs again in the clear, once, from its start
-//! to its end ([`Replay`]): what it gives at a reveal is put out, and reported to the garbler, instead
+//! to its end ([`Replay`]): what it gives at a reveal is output, and reported to the garbler, instead
 //! of the garbled values (docs/protocols/jimu.md, "Two valid labels").
 //!
 //! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Values of wires in the clear.
 type Values = Zeroizing<Vec<bool>>;
 
-/// What the garbled run tells the replay.
+/// A message of the garbled run to the replay.
 enum Event {
     /// The next inputs of the evaluator: a job may draw them, and would draw others when it runs again.
     Own(Values),
@@ -48,7 +48,7 @@ struct Input {
     masked: Zeroizing<Vec<bool>>,
 }
 
-/// What one request keeps for a recovery, and its end of the log.
+/// The data that one request keeps for a recovery, and its end of the log.
 pub(in crate::backends::jimu) struct Recovery {
     log: Sender<Event>,
     /// The other end, until a replay takes it.
@@ -89,14 +89,14 @@ impl Recovery {
     /// The run in the clear, to be started now; `None` if it was given out before.
     pub(in crate::backends::jimu) fn replay(
         &mut self,
-        offset: &Label,
+        delta: &Label,
         hash: &impl HashReceiver,
     ) -> Option<Replay> {
         let log = self.unread.take()?;
         let (answers, receiver) = mpsc::channel();
         self.answers = Some(receiver);
         let (passed, over) = (self.reveals, Arc::clone(&self.over));
-        let (key, tags) = (Secret::new(offset.key()), hash.perm_tags());
+        let (key, tags) = (Secret::new(delta.key()), hash.perm_tags());
         Some(Replay { log, answers, passed, key, tags, over })
     }
 
@@ -144,12 +144,12 @@ impl Escrows {
         self.records.extend_from_slice(escrowed.records);
     }
 
-    /// The permutation messages, with the key of the offset. Where every gadget of a bucket is bad, which
+    /// The permutation messages, with the key of Delta. Where every gadget of a bucket is bad, which
     /// the bound of the pool allows for, a zero one.
-    pub(super) fn perms(&self, tags: &dyn PermTags, offset_key: Block) -> Zeroizing<Vec<Perm>> {
+    pub(super) fn perms(&self, tags: &dyn PermTags, delta_key: Block) -> Zeroizing<Vec<Perm>> {
         let each = self.records.len() / self.tags.len().max(1);
         let recover = |(records, &tag): (&[Block], &Block)| {
-            escrow::recover(tags, offset_key, records, tag).unwrap_or(Perm::ZERO)
+            escrow::recover(tags, delta_key, records, tag).unwrap_or(Perm::ZERO)
         };
         let wires = self.records.chunks_exact(each.max(1)).zip(&self.tags);
         Zeroizing::new(wires.map(recover).collect())
@@ -168,7 +168,7 @@ pub(in crate::backends::jimu) struct Replay {
     answers: Sender<Values>,
     /// Reveals that were served without this and are still to pass.
     passed: usize,
-    /// Key of the offset.
+    /// Key of Delta.
     key: Secret<Block>,
     tags: Arc<dyn PermTags>,
     over: Arc<AtomicBool>,
@@ -181,7 +181,7 @@ impl Replay {
         if self.over.load(Ordering::Relaxed) { Err(over()) } else { Ok(bit) }
     }
 
-    /// What the garbled run says next.
+    /// Receives the next event of the garbled run.
     fn next(&self) -> Result<Event, Fault> {
         self.log.recv().map_err(|_| over())
     }

@@ -1,4 +1,4 @@
-//! What the evaluator stores of items: rows of tables, tags and numbers, sealed.
+//! The evaluator's stored form of items: rows of tables, tags and numbers, sealed.
 
 use cenote_net::Fault;
 use cenote_pool::{Draws, Pool};
@@ -24,7 +24,7 @@ pub(super) struct Store {
     pub(super) pool: Option<Keep>,
 }
 
-/// What is kept of a full pool.
+/// The data that is kept of a full pool.
 pub(super) enum Keep {
     /// The items.
     Stored(Pool<Stored>),

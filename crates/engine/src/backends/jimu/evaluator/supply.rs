@@ -36,8 +36,8 @@ pub(in crate::backends::jimu) struct Supply {
     session: SessionId,
     params: JimuParams,
     hash: ReedSolomonReceiver,
-    /// Tag of the offset's label.
-    offset: Block,
+    /// Tag of Delta's label.
+    delta: Block,
     choices: CotReceiver,
     sealer: Sealer,
     leaves: Leaves,
@@ -75,7 +75,7 @@ pub(in crate::backends::jimu) struct InputWire {
 
 impl zeroize::DefaultIsZeroes for InputWire {}
 
-/// A wire with the records that give its permutation message to whoever knows the offset.
+/// A wire with the records that give its permutation message to whoever knows Delta.
 #[derive(Clone, Copy)]
 pub(in crate::backends::jimu) struct Escrowed<'a> {
     pub(in crate::backends::jimu) tag: Tag,
@@ -85,7 +85,7 @@ pub(in crate::backends::jimu) struct Escrowed<'a> {
 /// Blocks of an [`InputWire`] on a shelf.
 const INPUT: usize = 5;
 
-/// What survived the check of a batch.
+/// The items and wires that survived the check of a batch.
 struct Batch {
     fresh: Vec<Stored>,
     /// Their leaves, in compact storage.
@@ -96,7 +96,7 @@ struct Batch {
 }
 
 impl Supply {
-    /// Watch lists, offset, and correlated OTs for this side's inputs.
+    /// Watch lists, delta, and correlated OTs for this side's inputs.
     pub(in crate::backends::jimu) fn setup(
         channel: &mut Channel,
         session: SessionId,
@@ -105,7 +105,7 @@ impl Supply {
     ) -> Result<Supply, Fault> {
         let mut hash = receive_seeds(channel, &session, &params, &mut prg)?;
         let mut tosses = Tosses::new(session, Role::Evaluator);
-        let offset = receive_offset(channel, &mut hash, &mut tosses, &mut prg)?;
+        let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
         let choices = CotReceiver::setup(channel, &session, 1, params.ot, &mut prg)?;
         let compact = params.switches.compact;
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
@@ -126,7 +126,7 @@ impl Supply {
             pools,
             escrow,
             hash,
-            offset,
+            delta,
             choices,
             sealer: Sealer::new(widest, &mut prg),
             leaves: Leaves::new(session),
@@ -145,9 +145,9 @@ impl Supply {
         &self.hash
     }
 
-    /// Tag of the offset's label.
-    pub(in crate::backends::jimu) fn offset(&self) -> Block {
-        self.offset
+    /// Tag of Delta's label.
+    pub(in crate::backends::jimu) fn delta(&self) -> Block {
+        self.delta
     }
 
     /// Levels of the pool of ANDs.
@@ -189,7 +189,7 @@ impl Supply {
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
-    /// offset is tried.
+    /// delta is tried.
     pub(in crate::backends::jimu) fn reserve_escrow(
         &mut self,
         channel: &mut Channel,
@@ -201,14 +201,14 @@ impl Supply {
         Ok(())
     }
 
-    /// Whether `offset` is the garbler's: whether it opens most of the wires in escrow that nobody has
+    /// Whether `delta` is the garbler's: whether it opens most of the wires in escrow that nobody has
     /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
-    pub(in crate::backends::jimu) fn opens_escrow(&self, offset: &Label) -> bool {
+    pub(in crate::backends::jimu) fn opens_escrow(&self, delta: &Label) -> bool {
         let (stride, tags) = (self.escrow.ready.stride(), self.hash.perm_tags());
         let wires = self.escrow.ready.peek(ESCROW_RESERVE);
         let opened = wires.chunks_exact(stride).map(|item| {
             let (tag, records) = item.split_at(TAG);
-            usize::from(escrow::recover(&*tags, offset.key(), records, tag[1]).is_some())
+            usize::from(escrow::recover(&*tags, delta.key(), records, tag[1]).is_some())
         });
         2 * opened.sum::<usize>() > ESCROW_RESERVE
     }
@@ -370,7 +370,7 @@ impl Supply {
             garbled_core::inner_tags(
                 shape,
                 bucket,
-                self.offset,
+                self.delta,
                 &items.tags,
                 &opened,
                 &mut expected,
@@ -404,7 +404,7 @@ impl Supply {
             store.take(&self.sealer, these, &mut items)?;
             receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut opened)?;
             expected.clear();
-            escrow::expected_tags(bucket, self.offset, &items.tags, own, &mut expected);
+            escrow::expected_tags(bucket, self.delta, &items.tags, own, &mut expected);
             if !self.hash.agree(&opened, &expected) {
                 return Err(Fault::Misbehaved("jimu.escrow"));
             }
@@ -543,7 +543,7 @@ impl Supply {
                 Kind::Core(shape) => {
                     let inputs = &pack(bits.iter().copied());
                     let cores = Checked { numbers, tables, tags, inputs, opened: &opened };
-                    garbled_core::check(shape, &self.hash, self.offset, &cores)
+                    garbled_core::check(shape, &self.hash, self.delta, &cores)
                 }
                 Kind::Escrow(blocks) => {
                     escrow::check(blocks, &self.hash, numbers, tables, tags, &opened)
@@ -599,7 +599,7 @@ impl Supply {
         let mut opened = Zeroizing::new(vec![Label::ZERO; sums.count()]);
         channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
         let tags: Vec<Block> = tags.iter().map(|tag| tag.label).collect();
-        let expected = sums.shifted(sums.of(&tags), &choices, self.offset);
+        let expected = sums.shifted(sums.of(&tags), &choices, self.delta);
         let mut good = true;
         for ((label, tag), key) in opened.iter().zip(expected).zip(&*keys) {
             good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(*key);
@@ -660,27 +660,27 @@ fn receive_seeds(
     Ok(ReedSolomonReceiver::new(&params.codes, *session, labels, perms, prg))
 }
 
-/// The tag of the offset, which must not be zero: both labels of every wire would be the same.
-fn receive_offset(
+/// The tag of Delta, which must not be zero: both labels of every wire would be the same.
+fn receive_delta(
     channel: &mut Channel,
     hash: &mut ReedSolomonReceiver,
     tosses: &mut Tosses,
     prg: &mut Prg,
 ) -> Result<Block, Fault> {
     let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-    let frame = channel.recv(tags::JIMU_OFFSET, 1 + own + last)?;
+    let frame = channel.recv(tags::JIMU_DELTA, 1 + own + last)?;
     let (flip, rest) = frame.split_at(1);
     let (own, last) = rest.split_at(own);
     let mut tags = Vec::new();
     hash.keep_watched();
     let wire = hash.hash(LANES, own, &mut tags)?;
-    let offset = hash.set_offset(wire, flip[0] & 1 == 1);
+    let delta = hash.set_delta(wire, flip[0] & 1 == 1);
     hash.close(last)?;
     let coin = tosses.toss(channel, prg, [0; 32])?;
     let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
     hash.check(coin, &answer)?;
-    if flip[0] > 1 || offset.ct_eq(Block::ZERO) {
-        return Err(Fault::Misbehaved("jimu.offset"));
+    if flip[0] > 1 || delta.ct_eq(Block::ZERO) {
+        return Err(Fault::Misbehaved("jimu.delta"));
     }
-    Ok(offset)
+    Ok(delta)
 }

@@ -37,7 +37,7 @@ pub const fn inner_len(shape: Shape, bucket: usize) -> usize {
 pub fn inner_solders(
     shape: Shape,
     bucket: usize,
-    offset: &Label,
+    delta: &Label,
     wires: &[Message],
     out: &mut Vec<Message>,
 ) {
@@ -46,7 +46,7 @@ pub fn inner_solders(
     for wires in wires.chunks(bucket * shape.wires()) {
         let (base, members) = wires.split_at(shape.wires());
         for member in members.chunks(shape.wires()) {
-            out.extend(member.iter().zip(base).map(|(m, b)| m.solder(b, false, offset)));
+            out.extend(member.iter().zip(base).map(|(m, b)| m.solder(b, false, delta)));
         }
     }
 }
@@ -59,7 +59,7 @@ pub fn inner_solders(
 pub fn inner_tags(
     shape: Shape,
     bucket: usize,
-    offset_tag: Block,
+    delta_tag: Block,
     tags: &[Tag],
     opened: &[Message],
     out: &mut Vec<Tag>,
@@ -72,7 +72,7 @@ pub fn inner_tags(
         let (base, members) = tags.split_at(shape.wires());
         for member in members.chunks(shape.wires()) {
             let wires = member.iter().zip(base).zip(&mut opened);
-            out.extend(wires.map(|((m, b), opened)| solder_tag([m, b], false, opened, offset_tag)));
+            out.extend(wires.map(|((m, b), opened)| solder_tag([m, b], false, opened, delta_tag)));
         }
     }
 }

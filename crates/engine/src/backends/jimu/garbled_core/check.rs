@@ -25,7 +25,7 @@ fn values(shape: Shape, inputs: &[u8], cores: usize) -> impl Iterator<Item = boo
 /// If `wires` are not those of whole cores, or there are too few inputs.
 pub fn open_for_check(
     shape: Shape,
-    offset: &Label,
+    delta: &Label,
     wires: &[Message],
     inputs: &[u8],
     out: &mut Vec<Message>,
@@ -33,7 +33,7 @@ pub fn open_for_check(
     assert!(wires.len().is_multiple_of(shape.wires()));
     let values = values(shape, inputs, wires.len() / shape.wires());
     out.extend(wires.iter().zip(values).map(|(wire, value)| Message {
-        label: wire.label ^ offset.times(value ^ wire.perm.bit()),
+        label: wire.label ^ delta.times(value ^ wire.perm.bit()),
         perm: wire.perm,
     }));
 }
@@ -49,7 +49,7 @@ pub struct Checked<'a> {
     pub tags: &'a [Tag],
     /// Packed, `shape.inputs()` bits of each.
     pub inputs: &'a [u8],
-    /// What the garbler claims to have got from [`open_for_check`].
+    /// The messages that the garbler claims to have got from [`open_for_check`].
     pub opened: &'a [Message],
 }
 
@@ -61,7 +61,7 @@ pub struct Checked<'a> {
 pub fn check(
     shape: Shape,
     hash: &impl HashReceiver,
-    offset_tag: Block,
+    delta_tag: Block,
     cores: &Checked<'_>,
 ) -> bool {
     let wires = cores.numbers.len() * shape.wires();
@@ -73,7 +73,7 @@ pub fn check(
         .collect();
     let tags = cores.tags.iter().zip(&masked);
     let expected: Zeroizing<Vec<Tag>> = tags
-        .map(|(tag, masked)| Tag { label: tag.label ^ offset_tag.times(*masked), perm: tag.perm })
+        .map(|(tag, masked)| Tag { label: tag.label ^ delta_tag.times(*masked), perm: tag.perm })
         .collect::<Vec<_>>()
         .into();
     hash.agree(cores.opened, &expected) & evaluates(shape, cores, &masked)

@@ -10,21 +10,21 @@ use crate::backends::jimu::ihash::{
     pair,
 };
 
-/// Both ends of an interactive hash that know one offset.
+/// Both ends of an interactive hash that know one delta.
 pub(crate) struct Dealer {
     sender: ReedSolomonSender,
     /// The evaluator's end.
     pub(crate) receiver: ReedSolomonReceiver,
     /// The garbler's secret.
-    pub(crate) offset: Label,
+    pub(crate) delta: Label,
     /// Its tag.
-    pub(crate) offset_tag: Block,
-    /// What the tests draw from.
+    pub(crate) delta_tag: Block,
+    /// The generator that the tests draw from.
     pub(crate) prg: Prg,
 }
 
 impl Dealer {
-    /// With an offset, hashed in a batch of its own.
+    /// With a Delta, hashed in a batch of its own.
     pub(crate) fn new(rho: Rho, seed: u128) -> Dealer {
         let (mut sender, mut receiver) = pair(rho, Block::new(seed));
         let (mut messages, mut corrections, mut tags) = (Vec::new(), Vec::new(), Vec::new());
@@ -32,9 +32,9 @@ impl Dealer {
         receiver.keep_watched();
         receiver.hash(LANES, &corrections, &mut tags).expect("honest");
         let flip = !messages[0].label.key().lsb();
-        let offset_tag = receiver.set_offset(first, flip);
-        let offset = messages[0].label ^ Label::one().times(flip);
-        Dealer { sender, receiver, offset, offset_tag, prg: Prg::new(Block::new(!seed)) }
+        let delta_tag = receiver.set_delta(first, flip);
+        let delta = messages[0].label ^ Label::one().times(flip);
+        Dealer { sender, receiver, delta, delta_tag, prg: Prg::new(Block::new(!seed)) }
     }
 
     /// The number of the first of `wires` hashed wires, their messages and tags.
@@ -56,7 +56,7 @@ impl Dealer {
     /// The active label of a wire of this value, of which masked values are turned if `flip`.
     pub(crate) fn active(&self, wire: &Message, flip: bool, value: bool) -> Active {
         let masked = value ^ wire.perm.bit() ^ flip;
-        Active { label: wire.label ^ self.offset.times(masked), masked }
+        Active { label: wire.label ^ self.delta.times(masked), masked }
     }
 }
 

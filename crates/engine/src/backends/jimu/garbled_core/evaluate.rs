@@ -1,4 +1,4 @@
-//! Evaluation of ready buckets: every member, whatever the others put out.
+//! Evaluation of ready buckets: every member, whatever the others output.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::hashes::{Hashes, room};
 use super::{Shape, ready_blocks};
 use crate::backends::jimu::ihash::{HashReceiver, Label};
 
-/// What the evaluator holds of a wire that has a value.
+/// The data that the evaluator holds of a wire that has a value.
 #[derive(Clone, Copy, Default)]
 pub struct Active {
     /// L + s Delta.
@@ -27,7 +27,7 @@ impl fmt::Debug for Active {
     }
 }
 
-/// Both labels of one wire: the garbler has cheated, and the evaluator knows its offset.
+/// Both labels of one wire: the garbler has cheated, and the evaluator knows its delta.
 ///
 /// That it happened depends on the evaluator's input: the garbler must not learn of it.
 pub struct Conflict {
@@ -38,9 +38,9 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// The offset.
+    /// Delta.
     #[must_use]
-    pub fn offset(&self) -> Label {
+    pub fn delta(&self) -> Label {
         self.labels[0] ^ self.labels[1]
     }
 }
@@ -57,12 +57,12 @@ impl fmt::Debug for Conflict {
     }
 }
 
-/// Two labels of one wire that cannot both be right, if there are any: the ones to try for the offset.
+/// Two labels of one wire that cannot both be right, if there are any: the ones to try for Delta.
 ///
 /// One pair is enough. In a bucket of which half of the members or more disagree with the label that
 /// was taken, and that therefore has as many bad ones, any such pair is worth more than one of a bucket
 /// that is outvoted by good members: there, one of the two may have a tag by luck, which tells nothing,
-/// and the label that was taken is right anyway (docs/protocols/jimu.md, "A hidden offset").
+/// and the label that was taken is right anyway (docs/protocols/jimu.md, "A hidden Delta").
 #[derive(Clone, Copy, Default)]
 pub struct Pair {
     elected: Active,
@@ -76,16 +76,16 @@ pub struct Pair {
 impl Pair {
     /// The sum of the two: zero if there are none.
     #[must_use]
-    pub fn offset(&self) -> Label {
+    pub fn delta(&self) -> Label {
         self.elected.label ^ self.other
     }
 
-    /// What the pair proves, given that its sum is the offset if there is a pair.
+    /// Returns the conflict that the pair proves, given that its sum is Delta if there is a pair.
     #[must_use]
-    pub fn proven(&self, is_offset: bool) -> Option<Conflict> {
-        let turn = self.offset().times(self.elected.masked);
+    pub fn proven(&self, is_delta: bool) -> Option<Conflict> {
+        let turn = self.delta().times(self.elected.masked);
         let labels = [self.elected.label ^ turn, self.other ^ turn];
-        (is_offset & (self.rank > 0)).then_some(Conflict { labels, wire: self.wire })
+        (is_delta & (self.rank > 0)).then_some(Conflict { labels, wire: self.wire })
     }
 
     /// Takes `other` in place of this if it is of a higher rank, in constant time.
@@ -113,12 +113,12 @@ impl fmt::Debug for Pair {
 pub struct Evaluation {
     shape: Shape,
     bucket: usize,
-    offset_tag: Secret<Block>,
+    delta_tag: Secret<Block>,
     hashes: Hashes,
     scratch: Scratch,
 }
 
-/// What the members of a batch put out: for each core, each member, each lane.
+/// The output of the members of a batch: for each core, each member, each lane.
 #[derive(Default)]
 struct Scratch {
     labels: Vec<Label>,
@@ -141,17 +141,17 @@ impl fmt::Debug for Scratch {
 }
 
 impl Evaluation {
-    /// For buckets of `bucket` members; `offset_tag` is the tag of the garbler's offset.
+    /// For buckets of `bucket` members; `delta_tag` is the tag of the garbler's Delta.
     ///
     /// # Panics
     /// If a bucket has no members.
     #[must_use]
-    pub fn new(shape: Shape, bucket: usize, offset_tag: Block) -> Evaluation {
+    pub fn new(shape: Shape, bucket: usize, delta_tag: Block) -> Evaluation {
         assert!(bucket > 0);
         Evaluation {
             shape,
             bucket,
-            offset_tag: Secret::new(offset_tag),
+            delta_tag: Secret::new(delta_tag),
             hashes: Hashes::new(shape),
             scratch: Scratch::default(),
         }
@@ -161,7 +161,7 @@ impl Evaluation {
     /// base's input wires; `outputs` gets those of the o of its lanes.
     ///
     /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
-    /// have a tag of their wire, it gets the one that most members put out. Labels of one wire that cannot
+    /// have a tag of their wire, it gets the one that most members output. Labels of one wire that cannot
     /// both be right take the place of `pair` if they are worth more. The time depends on the number of
     /// cores only.
     ///
@@ -192,7 +192,7 @@ impl Evaluation {
         }
     }
 
-    /// What every member of a batch puts out on its base's wires.
+    /// Computes the labels that every member of a batch outputs on its base's wires.
     pub(super) fn members(&mut self, ready: &[Block], inputs: &[Active]) {
         let (shape, stride) = (self.shape, ready_blocks(self.shape, self.bucket));
         let sets = ready.len() / stride * self.bucket;
@@ -219,7 +219,7 @@ impl Evaluation {
         }
     }
 
-    /// What [`Evaluation::members`] found last.
+    /// Returns the labels that [`Evaluation::members`] found last.
     #[cfg(test)]
     pub(super) fn labels(&self) -> &[Label] {
         &self.scratch.labels
@@ -269,11 +269,11 @@ impl Evaluation {
     #[inline(always)]
     fn is_label(&self, place: usize, own: Block) -> [bool; 2] {
         let tag = self.scratch.tags[place];
-        [tag.ct_eq(own), tag.ct_eq(own ^ *self.offset_tag)]
+        [tag.ct_eq(own), tag.ct_eq(own ^ *self.delta_tag)]
     }
 }
 
-/// What a member puts out for a wire, and of which masked values it has the tag.
+/// The label that a member outputs for a wire, and of which masked values it has the tag.
 #[derive(Clone, Copy, Default)]
 struct Candidate {
     label: Label,
@@ -299,8 +299,8 @@ fn elect(candidates: &[Candidate]) -> (Active, usize) {
     (elected, most)
 }
 
-/// What was elected with so many votes, and a candidate that has the tag of the other masked value, in
-/// constant time.
+/// Returns the pair of the label that was elected with so many votes and a candidate that has the
+/// tag of the other masked value, in constant time.
 #[inline(always)]
 fn contradiction(candidates: &[Candidate], elected: Active, votes: usize, wire: u64) -> Pair {
     let (mut other, mut any) = (Label::ZERO, false);
@@ -323,7 +323,7 @@ fn same(a: &Label, b: &Label) -> bool {
     (x.to_u128() | y.to_u128() | z.to_u128()) == 0
 }
 
-/// The labels that one member puts out, from the hashes of its input labels.
+/// The labels that one member outputs, from the hashes of its input labels.
 #[inline(always)]
 fn evaluate_member(
     member: &Member<'_>,

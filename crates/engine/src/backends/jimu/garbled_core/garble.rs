@@ -14,7 +14,7 @@ use crate::backends::jimu::ihash::{Label, Message};
 /// If the slices do not describe the same number of cores.
 pub fn garble(
     shape: Shape,
-    offset: &Label,
+    delta: &Label,
     numbers: &[u64],
     wires: &[Message],
     tables: &mut [Block],
@@ -28,13 +28,13 @@ pub fn garble(
         .zip(wires.chunks(batch * shape.wires()))
         .zip(tables.chunks_mut(batch * shape.table_blocks()))
     {
-        garble_batch(shape, offset, &mut hashes, numbers, wires, tables);
+        garble_batch(shape, delta, &mut hashes, numbers, wires, tables);
     }
 }
 
 fn garble_batch(
     shape: Shape,
-    offset: &Label,
+    delta: &Label,
     hashes: &mut Hashes,
     numbers: &[u64],
     wires: &[Message],
@@ -45,7 +45,7 @@ fn garble_batch(
     for (core, (number, wires)) in numbers.iter().zip(wires.chunks(shape.wires())).enumerate() {
         let keys = wires[..shape.inputs()].iter().map(|wire| wire.label.key());
         hashes.set(2 * core, *number, keys.clone());
-        hashes.set(2 * core + 1, *number, keys.map(|key| key ^ offset.key()));
+        hashes.set(2 * core + 1, *number, keys.map(|key| key ^ delta.key()));
     }
     let (c, x) = hashes.run();
     for (((wires, tables), c), x) in wires
@@ -54,7 +54,7 @@ fn garble_batch(
         .zip(c.chunks(2 * width))
         .zip(x.chunks(2 * width))
     {
-        garble_core(shape, offset, wires, (c, x), tables);
+        garble_core(shape, delta, wires, (c, x), tables);
     }
 }
 
@@ -62,7 +62,7 @@ fn garble_batch(
 #[inline(always)]
 fn garble_core(
     shape: Shape,
-    offset: &Label,
+    delta: &Label,
     wires: &[Message],
     (c, x): (&[Label], &[Label]),
     tables: &mut [Block],
@@ -70,14 +70,14 @@ fn garble_core(
     let (c, c_other) = c.split_at(shape.width());
     let (x, x_other) = x.split_at(shape.width());
     let (common, p_c) = (wires[0].label, wires[0].perm.bit());
-    let eval = common ^ offset.times(p_c);
+    let eval = common ^ delta.times(p_c);
     for (lane, [tg, te, mk]) in
         cast_slice_mut::<Block, Label>(tables).as_chunks_mut().0.iter_mut().enumerate()
     {
         let (p_x, out) = (wires[shape.x(lane)].perm.bit(), &wires[shape.o(lane)]);
-        *tg = c[lane] ^ c_other[lane] ^ offset.times(p_x);
+        *tg = c[lane] ^ c_other[lane] ^ delta.times(p_x);
         *te = x[lane] ^ x_other[lane] ^ eval;
-        *mk = c[lane] ^ x[lane] ^ out.label ^ offset.times((p_c & p_x) ^ out.perm.bit());
+        *mk = c[lane] ^ x[lane] ^ out.label ^ delta.times((p_c & p_x) ^ out.perm.bit());
     }
 }
 

@@ -4,7 +4,7 @@
 //! **Construction.** JIMU (Zhu, Huang, ASIACRYPT 2017) on POOL's pools (CCS 2017, sections 3 to 5):
 //! a LEGO in which the evaluator recognises a right output label by its interactive hash, so that
 //! one good member of a bucket is enough. A core of width l is POOL's MUXCORE; width 1 is an AND.
-//! **Roles.** Garbler A holds L_w and p_w of every wire and the offset Delta; evaluator B holds tags
+//! **Roles.** Garbler A holds L_w and p_w of every wire and Delta; evaluator B holds tags
 //! of all of them. A wire of value v has masked value s = v xor p_w and active label L_w + s Delta.
 //! **Core.** Wires c, x_1..x_l, o_1..o_l are hashed one after the other; o_i = c AND x_i. The number
 //! of wire c names the core.
@@ -32,8 +32,8 @@
 //! caller names the faults, and uses nothing before its check.
 //! **Private values.** Values of wires: masked by p. The other label of a wire: no core that is
 //! checked is used, and a solder shows the active label's shift, never Delta. What bad members
-//! put out is never reported: a label without a tag is skipped, in constant time; of labels with a tag
-//! the one that most members put out counts. Both labels of one wire give the evaluator Delta
+//! output is never reported: a label without a tag is skipped, in constant time; of labels with a tag
+//! the one that most members output counts. Both labels of one wire give the evaluator Delta
 //! ([`Conflict`]), of which the garbler must not learn (`escrow.rs`).
 //! **Costs.** A: 4 keys, 12 blocks and 3 labels of tables an AND; B: 2 keys and 6 blocks an AND and
 //! member; one solder for each wire of every member but the base.

@@ -1,6 +1,6 @@
 //! Solders: a wire becomes another wire of the same value.
 //!
-//! A live wire is a sum of hashed wires, of value v = s + p + flip: exclusive or adds messages,
+//! A live wire is a sum of hashed wires, of value v = s + p + flip: XOR adds messages,
 //! tags, labels, masked values and flips; negation turns the flip.
 
 use cenote_prim::Block;
@@ -9,11 +9,11 @@ use super::bucket::base_tags;
 use super::{Active, Shape};
 use crate::backends::jimu::ihash::{Label, Message, Tag};
 
-/// What the garbler opens to make the wire `base` out of the live wire.
+/// Returns the message that the garbler opens to make the wire `base` out of the live wire.
 #[inline(always)]
 #[must_use]
-pub fn outer_solder(live: &Message, flip: bool, base: &Message, offset: &Label) -> Message {
-    live.solder(base, flip, offset)
+pub fn outer_solder(live: &Message, flip: bool, base: &Message, delta: &Label) -> Message {
+    live.solder(base, flip, delta)
 }
 
 /// [`outer_solder`] for each live wire, appended to `out`: input wire after input wire, core after
@@ -23,7 +23,7 @@ pub fn outer_solder(live: &Message, flip: bool, base: &Message, offset: &Label) 
 /// If the slices do not describe the same number of cores.
 pub fn outer_solders(
     shape: Shape,
-    offset: &Label,
+    delta: &Label,
     live: &[Message],
     flips: &[bool],
     bases: &[Message],
@@ -33,10 +33,10 @@ pub fn outer_solders(
     assert_eq!(live.len() * shape.wires(), bases.len() * shape.inputs());
     let bases = bases.chunks(shape.wires()).flat_map(|base| &base[..shape.inputs()]);
     let solders = live.iter().zip(flips).zip(bases);
-    out.extend(solders.map(|((live, flip), base)| outer_solder(live, *flip, base, offset)));
+    out.extend(solders.map(|((live, flip), base)| outer_solder(live, *flip, base, delta)));
 }
 
-/// What `opened` adds to a masked value.
+/// Returns the bit that `opened` adds to a masked value.
 #[inline(always)]
 fn shift(opened: &Message, flip: bool) -> bool {
     opened.perm.bit() ^ flip
@@ -44,9 +44,9 @@ fn shift(opened: &Message, flip: bool) -> bool {
 
 /// The tag of what a solder opens, if it is as [`outer_solder`] makes it.
 #[inline(always)]
-pub(super) fn solder_tag(wires: [&Tag; 2], flip: bool, opened: &Message, offset_tag: Block) -> Tag {
+pub(super) fn solder_tag(wires: [&Tag; 2], flip: bool, opened: &Message, delta_tag: Block) -> Tag {
     let sum = *wires[0] ^ *wires[1];
-    Tag { label: sum.label ^ offset_tag.times(shift(opened, flip)), perm: sum.perm }
+    Tag { label: sum.label ^ delta_tag.times(shift(opened, flip)), perm: sum.perm }
 }
 
 /// The tags that the `opened` solders must agree with, appended to `out`, for live wires with tags
@@ -56,7 +56,7 @@ pub(super) fn solder_tag(wires: [&Tag; 2], flip: bool, opened: &Message, offset_
 /// If the slices do not describe the same number of cores.
 pub fn outer_tags(
     (shape, bucket): (Shape, usize),
-    offset_tag: Block,
+    delta_tag: Block,
     live: &[Tag],
     flips: &[bool],
     ready: &[Block],
@@ -71,7 +71,7 @@ pub fn outer_tags(
     let wires = live.iter().zip(bases).zip(flips).zip(opened);
     out.extend(
         wires.map(|(((live, base), flip), opened)| {
-            solder_tag([live, base], *flip, opened, offset_tag)
+            solder_tag([live, base], *flip, opened, delta_tag)
         }),
     );
 }

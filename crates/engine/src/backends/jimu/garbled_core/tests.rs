@@ -19,7 +19,7 @@ impl Cores {
         let (first, wires, tags) = d.wires(cores * shape.wires());
         let numbers: Vec<u64> = (0..cores).map(|k| first + (k * shape.wires()) as u64).collect();
         let mut tables = vec![Block::ZERO; cores * shape.table_blocks()];
-        garble(shape, &d.offset, &numbers, &wires, &mut tables);
+        garble(shape, &d.delta, &numbers, &wires, &mut tables);
         Cores { shape, numbers, wires, tags, tables }
     }
 
@@ -31,10 +31,10 @@ impl Cores {
 
     fn ready(&self, d: &Dealer, bucket: usize) -> Vec<Block> {
         let (mut opened, mut expected, mut ready) = (Vec::new(), Vec::new(), Vec::new());
-        inner_solders(self.shape, bucket, &d.offset, &self.wires, &mut opened);
+        inner_solders(self.shape, bucket, &d.delta, &self.wires, &mut opened);
         let buckets = self.numbers.len() / bucket;
         assert_eq!(opened.len(), buckets * inner_len(self.shape, bucket));
-        inner_tags(self.shape, bucket, d.offset_tag, &self.tags, &opened, &mut expected);
+        inner_tags(self.shape, bucket, d.delta_tag, &self.tags, &opened, &mut expected);
         assert!(d.receiver.agree(&opened, &expected));
         let Cores { numbers, tables, tags, .. } = self;
         let members = Members { numbers, tables, tags, opened: &opened };
@@ -61,7 +61,7 @@ impl Cores {
                 let inputs = bits::pack(d.bits(self.shape.inputs()));
                 let mut opened = Vec::new();
                 let own = &self.wires[k * wires..][..wires];
-                open_for_check(self.shape, &d.offset, own, &inputs, &mut opened);
+                open_for_check(self.shape, &d.delta, own, &inputs, &mut opened);
                 forge(d, &mut opened);
                 let checked = Checked {
                     numbers: &self.numbers[k..=k],
@@ -71,7 +71,7 @@ impl Cores {
                     inputs: &inputs,
                     opened: &opened,
                 };
-                check(self.shape, &d.receiver, d.offset_tag, &checked)
+                check(self.shape, &d.receiver, d.delta_tag, &checked)
             })
             .collect()
     }
@@ -95,7 +95,7 @@ fn evaluate_on(
     let buckets = cores.numbers.len() / bucket;
     let mut outputs = vec![Active::default(); buckets * cores.shape.width()];
     let mut pair = Pair::default();
-    Evaluation::new(cores.shape, bucket, d.offset_tag).evaluate(
+    Evaluation::new(cores.shape, bucket, d.delta_tag).evaluate(
         &d.receiver,
         &ready,
         &inputs,
@@ -150,16 +150,16 @@ fn ands_of_live_wires_end_to_end() {
             let bases: Vec<Message> =
                 (0..buckets).flat_map(|k| cores.base(bucket, k).to_vec()).collect();
             let (mut opened, mut expected, mut active) = (Vec::new(), Vec::new(), Vec::new());
-            outer_solders(shape, &d.offset, &live, &flips, &bases, &mut opened);
+            outer_solders(shape, &d.delta, &live, &flips, &bases, &mut opened);
             let layout = (shape, bucket);
-            outer_tags(layout, d.offset_tag, &tags, &flips, &ready, &opened, &mut expected);
+            outer_tags(layout, d.delta_tag, &tags, &flips, &ready, &opened, &mut expected);
             assert!(d.receiver.agree(&opened, &expected));
             let known: Vec<Active> = (live.iter().zip(&flips).zip(&values))
                 .map(|((live, flip), value)| d.active(live, *flip, *value))
                 .collect();
             outer_inputs(&known, &flips, &opened, &mut active);
 
-            let mut evaluation = Evaluation::new(shape, bucket, d.offset_tag);
+            let mut evaluation = Evaluation::new(shape, bucket, d.delta_tag);
             let mut outputs = vec![Active::default(); buckets * width];
             let mut pair = Pair::default();
             evaluation.evaluate(&d.receiver, &ready, &active, &mut outputs, &mut pair);
@@ -200,13 +200,13 @@ fn folding_changes_no_label_whatever_the_tables() {
         d.prg.fill(&mut cores.tables);
         let ready = cores.ready(&d, bucket);
         let mut opened = Vec::new();
-        inner_solders(shape, bucket, &d.offset, &cores.wires, &mut opened);
+        inner_solders(shape, bucket, &d.delta, &cores.wires, &mut opened);
         let values = d.bits(shape.inputs());
         let base: Vec<Active> = (cores.base(bucket, 0).iter().zip(&values))
             .map(|(wire, value)| d.active(wire, false, *value))
             .collect();
         let folded = {
-            let mut evaluation = Evaluation::new(shape, bucket, d.offset_tag);
+            let mut evaluation = Evaluation::new(shape, bucket, d.delta_tag);
             evaluation.members(&ready, &base);
             evaluation.labels().to_vec()
         };
@@ -251,11 +251,11 @@ fn honest_cores_pass_in_bulk() {
         let cores = Cores::new(&mut d, shape, count);
         let inputs = bits::pack(d.bits(count * shape.inputs()));
         let mut opened = Vec::new();
-        open_for_check(shape, &d.offset, &cores.wires, &inputs, &mut opened);
+        open_for_check(shape, &d.delta, &cores.wires, &inputs, &mut opened);
         let verdict = |inputs: &[u8], opened: &[Message]| {
             let Cores { numbers, tables, tags, .. } = &cores;
             let checked = Checked { numbers, tables, tags, inputs, opened };
-            check(shape, &d.receiver, d.offset_tag, &checked)
+            check(shape, &d.receiver, d.delta_tag, &checked)
         };
         assert!(verdict(&inputs, &opened));
         // One wrong bit anywhere.
@@ -268,7 +268,7 @@ fn honest_cores_pass_in_bulk() {
             assert!(!verdict(&inputs, &forged));
             // The other label.
             let mut forged = opened.clone();
-            forged[place].label ^= d.offset;
+            forged[place].label ^= d.delta;
             assert!(!verdict(&inputs, &forged));
         }
         let mut other = inputs.clone();
@@ -286,10 +286,10 @@ fn wrong_pairs(d: &mut Dealer, errors: [Label; 3]) -> usize {
     let wrong = |case: usize| {
         let inputs = bits::pack([case & 1 == 1, case & 2 == 2]);
         let mut opened = Vec::new();
-        open_for_check(Shape::AND, &d.offset, &cores.wires, &inputs, &mut opened);
+        open_for_check(Shape::AND, &d.delta, &cores.wires, &inputs, &mut opened);
         let Cores { numbers, tables, tags, .. } = &cores;
         let checked = Checked { numbers, tables, tags, inputs: &inputs, opened: &opened };
-        !check(Shape::AND, &d.receiver, d.offset_tag, &checked)
+        !check(Shape::AND, &d.receiver, d.delta_tag, &checked)
     };
     (0..4).filter(|case| wrong(*case)).count()
 }
@@ -350,9 +350,9 @@ fn an_opening_is_of_the_wire_that_was_hashed() {
     for width in [1, 8] {
         let shape = Shape::new(width);
         let mut cores = Cores::new(&mut d, shape, 20);
-        let turned = |d: &Dealer, opened: &mut [Message]| opened[shape.o(0)].label ^= d.offset;
+        let turned = |d: &Dealer, opened: &mut [Message]| opened[shape.o(0)].label ^= d.delta;
         for core in 0..20 {
-            cores.lane(core, 0)[2] ^= d.offset;
+            cores.lane(core, 0)[2] ^= d.delta;
         }
         assert_eq!(cores.passes_with(&mut d, turned), [false; 20]);
     }
@@ -364,10 +364,10 @@ fn wrong_solders_are_caught() {
     let shape = Shape::new(8);
     let cores = Cores::new(&mut d, shape, 2 * bucket);
     let mut opened = Vec::new();
-    inner_solders(shape, bucket, &d.offset, &cores.wires, &mut opened);
+    inner_solders(shape, bucket, &d.delta, &cores.wires, &mut opened);
     let good = |opened: &[Message]| {
         let mut expected = Vec::new();
-        inner_tags(shape, bucket, d.offset_tag, &cores.tags, opened, &mut expected);
+        inner_tags(shape, bucket, d.delta_tag, &cores.tags, opened, &mut expected);
         d.receiver.agree(opened, &expected)
     };
     assert!(good(&opened));
@@ -377,11 +377,11 @@ fn wrong_solders_are_caught() {
             change(&mut forged[place]);
             assert!(!good(&forged));
         };
-        forge(&|solder| solder.label ^= d.offset);
+        forge(&|solder| solder.label ^= d.delta);
         forge(&|solder| solder.perm.0[0] ^= Block::ONE);
         forge(&|solder| {
             solder.perm.0[0] ^= Block::ONE;
-            solder.label ^= d.offset;
+            solder.label ^= d.delta;
         });
         forge(&|solder| *solder = Message::ZERO);
         forge(&|solder| *solder = opened[(place + 1) % opened.len()]);
@@ -393,12 +393,12 @@ fn wrong_solders_are_caught() {
     let base = cores.base(bucket, 0);
     for place in 0..live.len() {
         let mut opened = Vec::new();
-        outer_solders(shape, &d.offset, &live, &flips, base, &mut opened);
+        outer_solders(shape, &d.delta, &live, &flips, base, &mut opened);
         // A solder for the other value.
-        opened[place] = outer_solder(&live[place], !flips[place], &base[place], &d.offset);
+        opened[place] = outer_solder(&live[place], !flips[place], &base[place], &d.delta);
         let mut expected = Vec::new();
         let layout = (shape, bucket);
-        outer_tags(layout, d.offset_tag, &tags, &flips, ready, &opened, &mut expected);
+        outer_tags(layout, d.delta_tag, &tags, &flips, ready, &opened, &mut expected);
         assert!(!d.receiver.agree(&opened, &expected));
     }
 }
@@ -429,19 +429,19 @@ fn garbage_members_are_skipped() {
 }
 
 #[test]
-fn a_member_with_the_other_label_gives_the_offset() {
+fn a_member_with_the_other_label_gives_the_delta() {
     let (mut d, bucket, buckets) = (Dealer::new(Rho::Bits40, 9), 3, 50);
     for width in [1, 8] {
         let shape = Shape::new(width);
         for member in 0..bucket {
             let mut cores = Cores::new(&mut d, shape, bucket * buckets);
             let (victim, lane) = (17 + member, width - 1);
-            let offset = d.offset;
-            cores.lane(victim * bucket + member, lane)[2] ^= offset;
+            let delta = d.delta;
+            cores.lane(victim * bucket + member, lane)[2] ^= delta;
             let values = d.bits(buckets * shape.inputs());
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             let conflict = conflict.expect("both labels");
-            assert_eq!(conflict.offset().0, d.offset.0);
+            assert_eq!(conflict.delta().0, d.delta.0);
             let wire = &cores.base(bucket, victim)[shape.o(lane)];
             assert_eq!(conflict.labels[0].0, wire.label.0);
             let number = cores.numbers[victim * bucket] + shape.o(lane) as u64;
@@ -451,8 +451,8 @@ fn a_member_with_the_other_label_gives_the_offset() {
         }
         // A bucket of which all members are such knows one label only.
         let mut cores = Cores::new(&mut d, shape, bucket);
-        let offset = d.offset;
-        (0..bucket).for_each(|member| cores.lane(member, 0)[2] ^= offset);
+        let delta = d.delta;
+        (0..bucket).for_each(|member| cores.lane(member, 0)[2] ^= delta);
         assert!(evaluate_on(&d, &cores, bucket, &vec![true; shape.inputs()]).1.is_none());
     }
 }
@@ -463,20 +463,20 @@ fn a_selective_fault_shows_both_labels_exactly_when_it_acts() {
     for (table, input) in [(0, 0), (1, 1)] {
         for run in 0..32 {
             let mut cores = Cores::new(&mut d, Shape::AND, bucket);
-            let (member, offset) = (run % bucket, d.offset);
-            cores.lane(member, 0)[table] ^= offset;
+            let (member, delta) = (run % bucket, d.delta);
+            cores.lane(member, 0)[table] ^= delta;
             let values = d.bits(2);
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             let acts = values[input] ^ cores.wires[3 * member + input].perm.bit();
             assert_eq!(conflict.is_some(), acts);
-            assert!(conflict.is_none_or(|both| both.offset().0 == d.offset.0));
+            assert!(conflict.is_none_or(|both| both.delta().0 == d.delta.0));
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
         }
     }
 }
 
 /// A wrong label that has a tag by luck, of the right masked value or of the other: two good members
-/// outvote it, and its sum with the right one is no offset.
+/// outvote it, and its sum with the right one is no delta.
 #[test]
 fn a_label_with_a_tag_by_luck_is_outvoted() {
     let (mut d, bucket) = (Dealer::new(Rho::Bits40, 14), 3);
@@ -486,13 +486,13 @@ fn a_label_with_a_tag_by_luck_is_outvoted() {
         let shape = Shape::new(width);
         for (member, other) in (0..bucket).flat_map(|member| [(member, false), (member, true)]) {
             let mut cores = Cores::new(&mut d, shape, bucket);
-            let wrong = lucky ^ d.offset.times(other);
+            let wrong = lucky ^ d.delta.times(other);
             cores.lane(member, width - 1)[2] ^= wrong;
             let values = d.bits(shape.inputs());
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
             assert_eq!(conflict.is_some(), other);
-            assert!(conflict.is_none_or(|both| same_label(&both.offset(), &wrong)));
+            assert!(conflict.is_none_or(|both| same_label(&both.delta(), &wrong)));
         }
     }
 }
@@ -500,23 +500,23 @@ fn a_label_with_a_tag_by_luck_is_outvoted() {
 /// However many such labels there are in buckets that outvote them, two true ones in a bucket of which half
 /// is bad are the first that are tried.
 #[test]
-fn labels_with_a_tag_by_luck_do_not_hide_the_offset() {
+fn labels_with_a_tag_by_luck_do_not_hide_the_delta() {
     let (mut d, bucket, buckets) = (Dealer::new(Rho::Bits40, 15), 4, 150);
     let lucky = label_with_no_tag(&d.receiver);
     for place in [0, 77, buckets - 1] {
         let mut cores = Cores::new(&mut d, Shape::AND, bucket * buckets);
-        let (other, offset) = (lucky ^ d.offset, d.offset);
+        let (other, delta) = (lucky ^ d.delta, d.delta);
         for core in (0..buckets).filter(|core| *core != place) {
             cores.lane(core * bucket + core % bucket, 0)[2] ^= other;
         }
         // A tie, whichever comes first.
         for member in [[0, 1], [2, 3]][place % 2] {
-            cores.lane(place * bucket + member, 0)[2] ^= offset;
+            cores.lane(place * bucket + member, 0)[2] ^= delta;
         }
         let values = d.bits(2 * buckets);
         let (_, conflict) = evaluate_on(&d, &cores, bucket, &values);
         let conflict = conflict.expect("both labels");
-        assert!(same_label(&conflict.offset(), &offset), "place {place}");
+        assert!(same_label(&conflict.delta(), &delta), "place {place}");
         assert_eq!(conflict.wire, cores.numbers[place * bucket] + 2);
     }
 }

@@ -15,13 +15,13 @@ use crate::backends::jimu::tags;
 pub(super) struct Again<'a> {
     kind: Kind,
     hash: &'a ReedSolomonSender,
-    offset: &'a Label,
+    delta: &'a Label,
     messages: Vec<Message>,
 }
 
 impl<'a> Again<'a> {
-    pub(super) fn new(kind: Kind, hash: &'a ReedSolomonSender, offset: &'a Label) -> Again<'a> {
-        Again { kind, hash, offset, messages: Vec::new() }
+    pub(super) fn new(kind: Kind, hash: &'a ReedSolomonSender, delta: &'a Label) -> Again<'a> {
+        Again { kind, hash, delta, messages: Vec::new() }
     }
 
     /// Appends corrections and tables, laid out as in a strip.
@@ -30,7 +30,7 @@ impl<'a> Again<'a> {
         let lanes = lanes(numbers.len() * wires);
         self.hash.again_with_corrections(numbers, wires, lanes, &mut self.messages, out);
         let mut tables = vec![Block::ZERO; numbers.len() * self.kind.table_blocks()];
-        super::supply::garble(self.kind, self.offset, numbers, &self.messages, &mut tables);
+        super::supply::garble(self.kind, self.delta, numbers, &self.messages, &mut tables);
         out.extend_from_slice(Block::as_bytes(&tables));
     }
 

@@ -45,7 +45,7 @@ impl Garbler {
         supply: &mut Supply,
         chunk: &Chunk,
     ) -> Result<(), Fault> {
-        let (offset, perm_blocks) = (supply.offset(), supply.perm_blocks());
+        let (delta, perm_blocks) = (supply.delta(), supply.perm_blocks());
         let widths: Vec<usize> = supply.params().widths().collect();
         let counts = supply.params().demand(chunk);
         let mut cores = Cores { widths: &widths, rest: supply.take_cores(&counts)? };
@@ -54,12 +54,12 @@ impl Garbler {
         while let Some((gate, after)) = rest.split_first() {
             rest = match gate.kind {
                 Kind::And => {
-                    self.solder(std::slice::from_ref(gate), &mut cores, &offset)?;
+                    self.solder(std::slice::from_ref(gate), &mut cores, &delta)?;
                     after
                 }
                 Kind::Core => {
                     let (lanes, after) = after.split_at((gate.b as usize).min(after.len()));
-                    self.solder(lanes, &mut cores, &offset)?;
+                    self.solder(lanes, &mut cores, &delta)?;
                     after
                 }
                 _ => {
@@ -93,7 +93,7 @@ impl Garbler {
         &mut self,
         lanes: &[Gate],
         cores: &mut Cores<'_>,
-        offset: &Label,
+        delta: &Label,
     ) -> Result<(), Fault> {
         let core = cores.next(lanes.len())?;
         let (inputs, outputs) = core.split_at(1 + lanes.len());
@@ -101,7 +101,7 @@ impl Garbler {
         let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
         for (slot, base) in slots.zip(inputs) {
             let (live, flip) = (&self.wires[slot as usize], self.flips[slot as usize]);
-            self.solders.push(outer_solder(live, flip, base, offset));
+            self.solders.push(outer_solder(live, flip, base, delta));
         }
         for (gate, output) in lanes.iter().zip(outputs) {
             self.wires[gate.out as usize] = *output;
@@ -118,12 +118,12 @@ impl Garbler {
         slots: &[usize],
         values: &[bool],
     ) -> Result<(), Fault> {
-        let offset = supply.offset();
+        let delta = supply.delta();
         let wires = supply.take_escrowed(channel, slots.len())?;
         channel.set_phase(cenote_net::Phase::Online);
         let mut labels = Vec::with_capacity(slots.len());
         for ((&slot, wire), &value) in slots.iter().zip(wires).zip(values) {
-            labels.push(wire.label ^ offset.times(value ^ wire.perm.bit()));
+            labels.push(wire.label ^ delta.times(value ^ wire.perm.bit()));
             (self.wires[slot], self.flips[slot]) = (*wire, false);
         }
         channel.send(tags::JIMU_LABELS, bytemuck::cast_slice(&labels))
@@ -182,7 +182,7 @@ impl Garbler {
         &mut self,
         channel: &mut Channel,
         hash: &ResultHash,
-        offset: &Label,
+        delta: &Label,
         slots: &[usize],
     ) -> Result<Vec<bool>, Fault> {
         let message = channel.recv(tags::JIMU_RESULT, messages::result_len(slots.len()))?;
@@ -191,7 +191,7 @@ impl Garbler {
             return Err(Fault::Misbehaved("jimu.format"));
         }
         let key = |(i, &slot): (usize, &usize)| {
-            self.wires[slot].label.key() ^ offset.key().times(bits::get(masked, i))
+            self.wires[slot].label.key() ^ delta.key().times(bits::get(masked, i))
         };
         let keys = Zeroizing::new(slots.iter().enumerate().map(key).collect::<Vec<_>>());
         if !bool::from(hash.of(masked, &keys).to_bytes().ct_eq(proof)) {

@@ -1,5 +1,5 @@
-//! What the garbler keeps of a pool: of each item the number of its first wire. All else comes from
-//! the seeds again.
+//! The data that the garbler keeps of a pool: of each item the number of its first wire. All else
+//! comes from the seeds again.
 
 use cenote_net::Fault;
 use cenote_pool::{Draws, Pool};

@@ -32,7 +32,7 @@ pub(in crate::backends::jimu) struct Supply {
     session: SessionId,
     params: JimuParams,
     hash: ReedSolomonSender,
-    offset: Secret<Label>,
+    delta: Secret<Label>,
     choices: CotSender,
     sealer: Sealer,
     leaves: Leaves,
@@ -66,7 +66,7 @@ const MESSAGE: usize = size_of::<Message>() / 16;
 /// Blocks of a label.
 const LABEL: usize = size_of::<Label>() / 16;
 
-/// What survived the check of a batch, by number.
+/// The items and wires that survived the check of a batch, by number.
 struct Batch {
     fresh: Vec<u64>,
     /// Number of the first of the extra wires.
@@ -75,7 +75,7 @@ struct Batch {
 }
 
 impl Supply {
-    /// Watch lists, offset, and correlated OTs for the evaluator's inputs.
+    /// Watch lists, delta, and correlated OTs for the evaluator's inputs.
     pub(in crate::backends::jimu) fn setup(
         channel: &mut Channel,
         session: SessionId,
@@ -84,8 +84,8 @@ impl Supply {
     ) -> Result<Supply, Fault> {
         let mut hash = send_seeds(channel, &session, &params, &mut prg)?;
         let mut tosses = Tosses::new(session, Role::Garbler);
-        let offset = send_offset(channel, &mut hash, &mut tosses, &mut prg)?;
-        let choices = CotSender::setup(channel, &session, 1, params.ot, offset.key(), &mut prg)?;
+        let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+        let choices = CotSender::setup(channel, &session, 1, params.ot, delta.key(), &mut prg)?;
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
             let shape = Shape::new(width);
@@ -97,7 +97,7 @@ impl Supply {
             pools: pools.collect(),
             escrow,
             hash,
-            offset,
+            delta,
             choices,
             sealer: Sealer::new(0, &mut prg),
             leaves: Leaves::new(session),
@@ -112,9 +112,9 @@ impl Supply {
         &self.params
     }
 
-    /// The offset between the two labels of every wire.
-    pub(in crate::backends::jimu) fn offset(&self) -> Label {
-        *self.offset
+    /// Delta between the two labels of every wire.
+    pub(in crate::backends::jimu) fn delta(&self) -> Label {
+        *self.delta
     }
 
     /// Blocks of a permutation message on the wire.
@@ -229,7 +229,7 @@ impl Supply {
     }
 
     /// A fresh batch, exchanged for drawn items. What the evaluator did not keep is sent again. What
-    /// draws from the pool is booked to the phase `buckets`: online for a request that waits for it.
+    /// draws from the pool is charged to the phase `buckets`: online for a request that waits for it.
     fn draw(
         &mut self,
         channel: &mut Channel,
@@ -252,7 +252,7 @@ impl Supply {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
         if let Some(numbers) = pool.compact() {
-            let again = Again::new(kind, &self.hash, &self.offset);
+            let again = Again::new(kind, &self.hash, &self.delta);
             again.send(channel, &mut self.leaves, numbers, &draws)?;
         }
         pool.exchange(&self.sealer, &draws, &mut batch.fresh)?;
@@ -287,7 +287,7 @@ impl Supply {
             rest = others;
             self.hash.again(these, wires, &mut members);
             solders.clear();
-            garbled_core::inner_solders(*shape, bucket, &self.offset, &members, &mut solders);
+            garbled_core::inner_solders(*shape, bucket, &self.delta, &members, &mut solders);
             frame.clear();
             encode(&solders, self.hash.perm_blocks(), &mut frame);
             channel.send(tags::JIMU_INNER, &frame)?;
@@ -327,7 +327,7 @@ impl Supply {
             self.hash.again(&numbers, 1, &mut wires);
             first += buckets as u64;
             solders.clear();
-            escrow::solders(bucket, &self.offset, &gadgets, &wires, &mut solders);
+            escrow::solders(bucket, &self.delta, &gadgets, &wires, &mut solders);
             frame.clear();
             encode(&solders, self.hash.perm_blocks(), &mut frame);
             channel.send(tags::JIMU_ESCROW, &frame)?;
@@ -368,12 +368,12 @@ impl Supply {
         items: usize,
         numbers: &mut Vec<u64>,
     ) -> Result<(), Fault> {
-        let offset = *self.offset;
+        let delta = *self.delta;
         let wires = kind.wires();
         self.hash_strip(channel, lanes(items * wires), |first, messages, frame| {
             let own: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
             let mut tables = vec![Block::ZERO; items * kind.table_blocks()];
-            garble(kind, &offset, &own, &messages[..items * wires], &mut tables);
+            garble(kind, &delta, &own, &messages[..items * wires], &mut tables);
             frame.extend_from_slice(Block::as_bytes(&tables));
             numbers.extend(own);
         })?;
@@ -425,8 +425,8 @@ impl Supply {
             match kind {
                 Kind::Core(shape) => {
                     let inputs = pack(bits.iter().copied());
-                    let offset = &self.offset;
-                    garbled_core::open_for_check(shape, offset, &messages, &inputs, &mut opened);
+                    let delta = &self.delta;
+                    garbled_core::open_for_check(shape, delta, &messages, &inputs, &mut opened);
                 }
                 Kind::Escrow(_) => opened.extend_from_slice(&messages),
             }
@@ -467,7 +467,7 @@ impl Supply {
         let sums = Sums::new(self.session, &self.params, coin);
         let message = channel.recv(tags::JIMU_SUM, sums.message_len())?;
         let (choices, digest) = message.split_at(sums.count());
-        let opened = sums.shifted(sums.of(labels), choices, *self.offset);
+        let opened = sums.shifted(sums.of(labels), choices, *self.delta);
         let keys: Vec<Block> = opened.iter().map(Label::key).collect();
         if !bool::from(sums.digest(&keys).ct_eq(digest)) {
             return Err(Fault::Misbehaved("jimu.input.sum"));
@@ -513,13 +513,13 @@ impl Supply {
 /// The tables of items, from the messages of their wires.
 pub(super) fn garble(
     kind: Kind,
-    offset: &Label,
+    delta: &Label,
     numbers: &[u64],
     messages: &[Message],
     tables: &mut [Block],
 ) {
     match kind {
-        Kind::Core(shape) => garbled_core::garble(shape, offset, numbers, messages, tables),
+        Kind::Core(shape) => garbled_core::garble(shape, delta, numbers, messages, tables),
         Kind::Escrow(blocks) => escrow::seal(blocks, numbers, messages, tables),
     }
 }
@@ -531,8 +531,8 @@ fn send_seeds(
     params: &JimuParams,
     prg: &mut Prg,
 ) -> Result<ReedSolomonSender, Fault> {
-    let delta = prg.block().with_lsb(true);
-    let mut cot = CotSender::setup(channel, session, 0, params.ot, delta, prg)?;
+    let cot_delta = prg.block().with_lsb(true);
+    let mut cot = CotSender::setup(channel, session, 0, params.ot, cot_delta, prg)?;
     // All items follow from this one block: who stores no pool needs no more (`compact.rs`).
     let mut streams = prg.fork();
     let mut seeds = [Vec::new(), Vec::new()];
@@ -548,8 +548,8 @@ fn send_seeds(
     Ok(hash)
 }
 
-/// Hashes the offset: the label of wire 0, with bit 0 of its key made 1.
-fn send_offset(
+/// Hashes Delta: the label of wire 0, with bit 0 of its key made 1.
+fn send_delta(
     channel: &mut Channel,
     hash: &mut ReedSolomonSender,
     tosses: &mut Tosses,
@@ -561,9 +561,9 @@ fn send_offset(
     let flip = !messages[0].label.key().lsb();
     frame[0] = u8::from(flip);
     hash.close(&mut frame);
-    channel.send(tags::JIMU_OFFSET, &frame)?;
+    channel.send(tags::JIMU_DELTA, &frame)?;
     let coin = tosses.toss(channel, prg, [0; 32])?;
     channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
-    let offset = messages[0].label ^ Label::one().times(flip);
-    Ok(Secret::new(offset))
+    let delta = messages[0].label ^ Label::one().times(flip);
+    Ok(Secret::new(delta))
 }

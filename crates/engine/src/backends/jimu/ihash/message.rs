@@ -1,4 +1,5 @@
-//! What the interactive hash binds the garbler to: one label and one permutation message a wire.
+//! The messages that the interactive hash binds the garbler to: one label and one permutation
+//! message a wire.
 
 use std::ops::{BitXor, BitXorAssign};
 
@@ -91,15 +92,15 @@ impl Message {
     /// Zero label, zero permutation message.
     pub const ZERO: Message = Message { label: Label::ZERO, perm: Perm::ZERO };
 
-    /// What opens as the difference of two wires whose masked values differ by `shift` beyond their
-    /// permutation bits: the sum of both messages with the offset added to the label if the masked
-    /// values of one value differ.
+    /// Returns the message that opens as the difference of two wires whose masked values differ by
+    /// `shift` beyond their permutation bits: the sum of both messages with Delta added to the
+    /// label if the masked values of one value differ.
     #[inline(always)]
     #[must_use]
-    pub fn solder(&self, other: &Message, shift: bool, offset: &Label) -> Message {
+    pub fn solder(&self, other: &Message, shift: bool, delta: &Label) -> Message {
         let sum = *self ^ *other;
         let differ = sum.perm.bit() ^ shift;
-        Message { label: sum.label ^ offset.times(differ), perm: sum.perm }
+        Message { label: sum.label ^ delta.times(differ), perm: sum.perm }
     }
 }
 
@@ -138,7 +139,7 @@ impl Tag {
     pub const ZERO: Tag = Tag { label: Block::ZERO, perm: Block::ZERO };
 }
 
-/// Exclusive or, field by field.
+/// XOR, field by field.
 macro_rules! exclusive_or {
     ($type:ty, |$a:ident, $b:ident| $sum:expr) => {
         impl BitXor for $type {
@@ -228,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn a_solder_has_the_offset_where_masked_values_differ() {
-        let offset = message(1 << 70).label;
+    fn a_solder_has_the_delta_where_masked_values_differ() {
+        let delta = message(1 << 70).label;
         // Their permutation bits are 0 and 1.
         let (zero, one) = (message(1), message(2));
         assert!(!zero.perm.bit() && one.perm.bit());
@@ -240,8 +241,8 @@ mod tests {
             (one, zero, true, false),
             (one, one, false, false),
         ] {
-            let solder = a.solder(&b, shift, &offset);
-            assert!(same(&solder.label, &(a.label ^ b.label ^ offset.times(differ))));
+            let solder = a.solder(&b, shift, &delta);
+            assert!(same(&solder.label, &(a.label ^ b.label ^ delta.times(differ))));
             assert!(same(&solder.perm, &(a.perm ^ b.perm)));
         }
     }

@@ -69,8 +69,8 @@ pub trait HashSender {
     fn answer(&mut self, coin: Block) -> Vec<u8>;
 }
 
-/// What recognises permutation messages by their tags: the part of a [`HashReceiver`] that stays as it is
-/// while more is hashed, and that another thread may use.
+/// The recogniser of permutation messages by their tags: the part of a [`HashReceiver`] that stays
+/// as it is while more is hashed, and that another thread may use.
 pub trait PermTags: Send + Sync {
     /// Blocks of a [`Perm`] that are in use, 1 or 2.
     fn blocks(&self) -> usize;
@@ -143,7 +143,7 @@ pub trait HashReceiver {
     /// If the batch was not closed, unless there was an error before.
     fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault>;
 
-    /// What recognises permutation messages.
+    /// Returns the recogniser of permutation messages.
     fn perm_tags(&self) -> Arc<dyn PermTags>;
 
     /// Whether `label` is the one that `tag` is the hash of; constant time.
@@ -162,7 +162,7 @@ pub trait HashReceiver {
     /// If the lengths differ.
     fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]);
 
-    /// Whole labels from their keys: of the wires `first ..`, plus the offset where `bits` says so,
+    /// Whole labels from their keys: of the wires `first ..`, plus Delta where `bits` says so,
     /// whose tag symbols are known from the hashes and whose keys came another way. The wires must
     /// have been hashed with [`HashReceiver::hash`] after [`HashReceiver::keep_watched`]; they can be
     /// completed until the next batch begins.
@@ -175,9 +175,9 @@ pub trait HashReceiver {
     fn keep_watched(&mut self);
 
     /// Makes wire number `wire` of this batch, plus the constant [`Label::one`] if `flip`, the
-    /// offset that [`HashReceiver::complete`] adds from now on. Returns the tag of its label.
+    /// delta that [`HashReceiver::complete`] adds from now on. Returns the tag of its label.
     ///
     /// # Panics
     /// If the wire was not hashed since the last check or not kept.
-    fn set_offset(&mut self, wire: u64, flip: bool) -> Block;
+    fn set_delta(&mut self, wire: u64, flip: bool) -> Block;
 }

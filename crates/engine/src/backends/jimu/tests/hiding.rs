@@ -1,5 +1,5 @@
-//! What the supplies keep to themselves: searched for in what travels, and held against all that
-//! the evaluator sees of a wire.
+//! The secrets that the supplies keep to themselves: searched for in what travels, and held against
+//! all that the evaluator sees of a wire.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::backends::{Live, Protocol};
 use crate::params::Rho;
 use crate::party::{Party, Receivers};
 
-/// Windows of 64 bits, found at any bit offset.
+/// Windows of 64 bits, found at any bit delta.
 #[derive(Default)]
 struct Windows {
     all: HashSet<u64>,
@@ -56,12 +56,12 @@ impl Windows {
     }
 }
 
-/// Secrets of one side: blocks, bits in their order, and of the garbler the offset.
+/// Secrets of one side: blocks, bits in their order, and of the garbler Delta.
 #[derive(Default)]
 struct Secrets {
     blocks: Vec<Block>,
     bits: Vec<Vec<bool>>,
-    offset: Label,
+    delta: Label,
 }
 
 /// Cores and wires that are looked at.
@@ -82,14 +82,15 @@ fn request(session: &mut JimuSession, role: Role) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a side has left after a request: wires that nobody has used, the offset, choice bits.
+/// Returns the secrets that a side has left after a request: wires that nobody has used, Delta,
+/// choice bits.
 fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
     let core = &mut session.core;
     let counts = [CORES, 0, 0, 0, 0];
     let mut found = Secrets::default();
     match &mut core.side {
         Side::Garbler(side) => {
-            let (offset, supply) = (side.supply.offset(), &mut side.supply);
+            let (delta, supply) = (side.supply.delta(), &mut side.supply);
             let mut wires: Vec<Message> = supply.take_cores(&counts)?[0].to_vec();
             for first in 0..3 {
                 found.bits.push(wires[first..].iter().step_by(3).map(|w| w.perm.bit()).collect());
@@ -98,19 +99,19 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             wires.extend_from_slice(supply.take_escrowed(&mut core.channel, WIRES)?);
             let mut labels: Vec<Label> = wires.iter().map(|wire| wire.label).collect();
             labels.extend_from_slice(supply.take_inputs(&mut core.channel, WIRES)?);
-            labels.extend(labels.clone().iter().map(|label| *label ^ offset));
-            labels.push(offset);
-            found.offset = offset;
+            labels.extend(labels.clone().iter().map(|label| *label ^ delta));
+            labels.push(delta);
+            found.delta = delta;
             found.blocks.extend(labels.iter().flat_map(|label| label.0));
             found.blocks.extend(wires.iter().map(|wire| wire.perm.0[0]));
         }
         Side::Evaluator(side) => {
-            let (offset, supply) = (side.supply.offset(), &mut side.supply);
+            let (delta, supply) = (side.supply.delta(), &mut side.supply);
             let cores = supply.take_cores(&counts)?.0[0];
             let stride = cores.len() / CORES;
             // The tags of a bucket's base are its first blocks.
             let tags = cores.chunks(stride).flat_map(|core| &core[..6]).copied();
-            found.blocks = tags.chain([offset]).collect();
+            found.blocks = tags.chain([delta]).collect();
             for wire in supply.take_escrowed(&mut core.channel, WIRES)? {
                 found.blocks.extend([wire.tag.label, wire.tag.perm]);
             }
@@ -153,7 +154,7 @@ fn shown(recording: &Recording) -> Vec<Block> {
 }
 
 #[test]
-fn no_label_offset_permutation_bit_choice_or_tag_travels() {
+fn no_label_delta_permutation_bit_choice_or_tag_travels() {
     for rho in [Rho::Bits40, Rho::Bits64] {
         let ([garbler, evaluator], recording) = session(rho);
         let shown = shown(&recording);
@@ -165,7 +166,7 @@ fn no_label_offset_permutation_bit_choice_or_tag_travels() {
         // The label that is not shown of each input.
         for label in shown.chunks(3) {
             let other: Vec<Block> =
-                label.iter().zip(garbler.offset.0).map(|(a, b)| *a ^ b).collect();
+                label.iter().zip(garbler.delta.0).map(|(a, b)| *a ^ b).collect();
             windows.add_blocks(&other);
         }
         let sent = recording.wire_bytes(Direction::Sent);
@@ -221,7 +222,7 @@ fn seen(rho: Rho) -> ([Span; 2], Vec<Message>) {
     let params = params(400, rho, false);
     let (mut own, other) = channels();
     let recording = own.record();
-    // The first batch is that of the offset: a vector, and those that are sacrificed.
+    // The first batch is that of Delta: a vector, and those that are sacrificed.
     let codes = params.codes;
     let sacrificed = codes.label_combinations.max(codes.perm_combinations) as usize * LANES;
     let first = (LANES + sacrificed) as u64;

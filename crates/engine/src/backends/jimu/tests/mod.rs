@@ -1,8 +1,8 @@
 //! Both sides of a session with a look at what they keep to themselves.
 
+mod delta;
 mod flips;
 mod hiding;
-mod offset;
 mod recovery;
 mod sums;
 

@@ -1,4 +1,4 @@
-//! The run in the clear beside the garbled one, of sessions in which a bucket puts out the wrong label.
+//! The run in the clear beside the garbled one, of sessions in which a bucket outputs the wrong label.
 //!
 //! Both sides are honest; members of a ready bucket are spoiled in the evaluator's memory, as a garbler
 //! could have made them.
@@ -65,7 +65,7 @@ impl Rounds<'_> {
         Ok(wires.remove(0))
     }
 
-    /// What the job must give.
+    /// Returns the values that the job must give.
     fn expected(&self) -> Shown {
         let (mut state, mut shown) = (true, Vec::new());
         for round in 0..self.rounds {
@@ -122,7 +122,7 @@ impl Job for Rounds<'_> {
     }
 }
 
-/// Which members of the first bucket put out the wrong label.
+/// Which members of the first bucket output the wrong label.
 #[derive(Clone, Copy)]
 enum Spoiled {
     None,
@@ -136,7 +136,7 @@ type Ran = Result<Shown, Fault>;
 
 /// A session over `ends` in which both sides run jobs one after the other until one fails: what each run
 /// gave, and whether the evaluator has evidence.
-fn play(
+fn run_session(
     ends: (Channel, Channel),
     spoiled: Spoiled,
     garblers: &[Rounds<'_>],
@@ -165,23 +165,23 @@ fn play(
         }
         ran
     };
-    let (offset, of_garbler) = mpsc::channel();
+    let (delta, of_garbler) = mpsc::channel();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(move || {
             let mut session = open(ends.0, Role::Garbler).expect("honest");
             let Side::Garbler(side) = &session.core.side else { unreachable!() };
-            offset.send(side.supply.offset()).expect("the other side waits");
+            delta.send(side.supply.delta()).expect("the other side waits");
             run(&mut session, garblers)
         });
         let mut session = open(ends.1, Role::Evaluator).expect("honest");
-        let offset: Label = of_garbler.recv().expect("sent at once");
+        let delta: Label = of_garbler.recv().expect("sent at once");
         let members = match spoiled {
             Spoiled::None => 0,
             Spoiled::One => 1,
             Spoiled::AllButOne => params.ands.bucket - 1,
         };
         let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
-        side.supply.turn(members, &offset);
+        side.supply.turn(members, &delta);
         let ran = run(&mut session, evaluators);
         let evidence = session.evidence().is_some();
         (garbler.join().expect("no panic"), ran, evidence)
@@ -224,7 +224,7 @@ fn a_job_runs_once_in_the_clear() {
         let right = |jobs: &[Rounds<'_>]| -> Vec<Ran> {
             jobs.iter().map(|job| Ok(job.expected())).collect()
         };
-        let (garbled, ran, evidence) = play(channels(), spoiled, &garblers, &evaluators);
+        let (garbled, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
         assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)));
         assert_eq!((evidence, replayed.swap(0, Ordering::Relaxed)), (passes > 0, passes * ROUNDS));
     }
@@ -234,10 +234,10 @@ fn a_job_runs_once_in_the_clear() {
 #[test]
 fn both_labels_of_a_wire_make_no_more_work_and_no_less() {
     let work = [Spoiled::None, Spoiled::One, Spoiled::AllButOne].map(|spoiled| {
-        // The second job begins with the offset known.
+        // The second job begins with Delta known.
         let [garblers, evaluators] = two_jobs(9, &|_| Meddle::None);
         tally::steps();
-        let (_, ran, evidence) = play(channels(), spoiled, &garblers, &evaluators);
+        let (_, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
         assert!(ran.iter().all(Result::is_ok));
         (tally::steps(), evidence)
     });
@@ -246,13 +246,14 @@ fn both_labels_of_a_wire_make_no_more_work_and_no_less() {
     assert_eq!(work.map(|(steps, _)| steps), [work[0].0; 3]);
 }
 
-/// Neither side waits for values that never come, and none are put out that may be wrong.
+/// Neither side waits for values that never come, and none are output that may be wrong.
 #[test]
 fn a_job_that_does_not_run_alike_twice_ends_the_session() {
     for meddle in [Meddle::Input, Meddle::NoReveal, Meddle::Wider, Meddle::End, Meddle::Panic] {
         let at = |round: usize| if round == 4 { meddle } else { Meddle::None };
         let [garbler, evaluator] = both(6, 3, &at);
-        let (garbled, ran, _) = play(channels(), Spoiled::AllButOne, &[garbler], &[evaluator]);
+        let (garbled, ran, _) =
+            run_session(channels(), Spoiled::AllButOne, &[garbler], &[evaluator]);
         assert!(matches!(ran[..], [Err(Fault::Internal(_))]), "{meddle:?}: {ran:?}");
         assert_eq!(garbled, [Err(Fault::PeerAborted)], "{meddle:?}");
     }
@@ -272,7 +273,7 @@ fn a_replay_ends_with_a_session_that_is_cancelled() {
         Meddle::Endless
     };
     let [garbler, evaluator] = both(6, 4, &cancel);
-    let (garbled, ran, _) = play(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
+    let (garbled, ran, _) = run_session(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
     assert_eq!(ran, [Err(Fault::Transport("cancelled".into()))]);
     assert!(garbled[0].as_ref().is_err_and(is_over), "{garbled:?}");
 }
@@ -291,7 +292,7 @@ fn a_replay_ends_with_a_session_that_the_peer_leaves() {
         };
         let [garbler, _] = both(rounds, 5, &leave);
         let [_, evaluator] = both(6, 5, &leave);
-        let (garbled, ran, _) = play(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
+        let (garbled, ran, _) = run_session(ends, Spoiled::AllButOne, &[garbler], &[evaluator]);
         assert_eq!(garbled[0].is_ok(), rounds == 4);
         assert!(ran[0].as_ref().is_err_and(is_over), "{ran:?}");
     }
@@ -312,7 +313,8 @@ fn a_long_replay_keeps_the_session_alive() {
     };
     let [garbler, evaluator] = both(6, 6, &wait);
     let right = (Ok(garbler.expected()), Ok(evaluator.expected()));
-    let (garbled, ran, evidence) = play((own, other), Spoiled::AllButOne, &[garbler], &[evaluator]);
+    let (garbled, ran, evidence) =
+        run_session((own, other), Spoiled::AllButOne, &[garbler], &[evaluator]);
     assert!(evidence);
     assert_eq!((&garbled[0], &ran[0]), (&right.0, &right.1));
 }

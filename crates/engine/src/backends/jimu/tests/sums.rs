@@ -1,4 +1,5 @@
-//! What the sums over the evaluator's input wires tell the garbler: nothing of a wire that is used.
+//! The information that the sums over the evaluator's input wires give the garbler: none on a wire
+//! that is used.
 
 use cenote_net::Recording;
 use cenote_prim::{Block, SessionId};

@@ -7,16 +7,16 @@ use crate::backends::jimu::ihash::Label;
 use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 
 impl Supply {
-    /// Makes the first members of the next ready AND put out the label of the other value, as a NAND does.
-    pub(in crate::backends::jimu) fn turn(&mut self, members: usize, offset: &Label) {
+    /// Makes the first members of the next ready AND output the label of the other value, as a NAND does.
+    pub(in crate::backends::jimu) fn turn(&mut self, members: usize, delta: &Label) {
         let CorePool { shape, store, ready } = &mut self.pools[0];
         let (bucket, tags) = (store.spec.bucket, TAG * shape.wires());
         let item = ready.next_mut();
         let stride = (item.len() - tags) / bucket;
         for member in item[tags..].chunks_exact_mut(stride).take(members) {
             // Behind its head and two other tables.
-            for (block, delta) in member[7..10].iter_mut().zip(offset.0) {
-                *block ^= delta;
+            for (block, part) in member[7..10].iter_mut().zip(delta.0) {
+                *block ^= part;
             }
         }
     }

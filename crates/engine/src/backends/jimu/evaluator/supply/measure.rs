@@ -1,4 +1,4 @@
-//! What cores cost the evaluator, for measurements.
+//! The cost of cores to the evaluator, for measurements.
 
 use cenote_net::{Channel, Fault, Phase};
 

@@ -1,4 +1,4 @@
-//! What cores cost the garbler, for measurements.
+//! The cost of cores to the garbler, for measurements.
 
 use cenote_net::{Channel, Fault, Phase};
 

@@ -23,8 +23,8 @@ pub(super) struct Inputs {
     /// First wire, and for each wire what its watched symbols contribute.
     kept: Vec<(u64, Zeroizing<Vec<Block>>)>,
     keeping: bool,
-    /// The same for the offset.
-    offset: Secret<[Block; REST]>,
+    /// The same for Delta.
+    delta: Secret<[Block; REST]>,
     planes: Planes,
 }
 
@@ -42,7 +42,7 @@ impl Inputs {
             of_watched: PlaneMap::new(&watched.mul(&code.selection(positions))),
             kept: Vec::new(),
             keeping: false,
-            offset: Secret::new([Block::ZERO; REST]),
+            delta: Secret::new([Block::ZERO; REST]),
             planes: Planes::default(),
         }
     }
@@ -79,7 +79,7 @@ impl Inputs {
         self.kept.push((first, blocks));
     }
 
-    /// What is kept of these wires, in pieces.
+    /// Returns the blocks that are kept of these wires, in pieces.
     fn of_wires(&self, wires: Range<u64>) -> Vec<&[Block]> {
         let mut pieces = Vec::new();
         let mut found = 0;
@@ -96,18 +96,18 @@ impl Inputs {
         pieces
     }
 
-    /// Takes the label of `wire`, plus [`Label::one`] if `flip`, as the offset.
-    pub(super) fn set_offset(&mut self, wire: u64, flip: bool) {
+    /// Takes the label of `wire`, plus [`Label::one`] if `flip`, as Delta.
+    pub(super) fn set_delta(&mut self, wire: u64, flip: bool) {
         let one = Label::one().0;
         let kept = Zeroizing::new(self.of_wires(wire..wire + 1).concat());
         for i in 0..REST {
             // What a label is beyond what its key contributes.
             let correction = one[i + 1] ^ self.of_keys[i].apply(&one[..1]);
-            self.offset[i] = kept[i] ^ correction.times(flip);
+            self.delta[i] = kept[i] ^ correction.times(flip);
         }
     }
 
-    /// The labels of the wires from `first` on, plus the offset where `bits` says so, whose keys
+    /// The labels of the wires from `first` on, plus Delta where `bits` says so, whose keys
     /// are known.
     pub(super) fn complete(&self, first: u64, keys: &[Block], bits: &[bool]) -> Vec<Label> {
         assert_eq!(keys.len(), bits.len());
@@ -118,7 +118,7 @@ impl Inputs {
             .zip(bits)
             .zip(kept)
             .map(|((key, bit), kept)| {
-                let rest = |i: usize| kept[i] ^ self.offset[i].times(*bit);
+                let rest = |i: usize| kept[i] ^ self.delta[i].times(*bit);
                 Label([*key, rest(0), rest(1)])
             })
             .collect();

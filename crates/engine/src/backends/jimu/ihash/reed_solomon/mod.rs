@@ -90,7 +90,7 @@ const CODEWORD: Fault = Fault::Misbehaved("jimu.hash.codeword");
 /// A message is malformed.
 const FORMAT: Fault = Fault::Misbehaved("jimu.format");
 
-/// What the receiver knows of the streams of a code: secret, as its matrices are.
+/// The receiver's knowledge of the streams of a code: secret, as its matrices are.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// The positions it watches, ascending.

@@ -204,12 +204,12 @@ fn tags_are_linear_and_solders_agree() {
     for rho in RHOS {
         let mut setup = Setup::with(rho, 5);
         let (messages, tags) = setup.hash(256);
-        let offset = messages[0].label;
+        let delta = messages[0].label;
         for (i, shift) in (1..200).zip([false, true].into_iter().cycle()) {
             let (a, b) = (&messages[i], &messages[i + 50]);
             let sum = tags[i] ^ tags[i + 50];
             assert!(setup.receiver.agree(&[*a ^ *b], &[sum]));
-            let solder = a.solder(b, shift, &offset);
+            let solder = a.solder(b, shift, &delta);
             let differ = solder.perm.bit() ^ shift;
             let label = sum.label ^ tags[0].label.times(differ);
             assert!(setup.receiver.agree(&[solder], &[Tag { label, perm: sum.perm }]));
@@ -618,14 +618,14 @@ fn input_labels_are_completed_from_their_keys() {
             setup.receiver.keep_watched();
             let (mut messages, _) = setup.hash(640);
             messages.extend(setup.hash(64).0);
-            let offset = messages[5].label ^ Label::one().times(flip);
-            let tag = setup.receiver.set_offset(64 + 5, flip);
-            assert!(setup.receiver.labels_agree(&offset, tag));
+            let delta = messages[5].label ^ Label::one().times(flip);
+            let tag = setup.receiver.set_delta(64 + 5, flip);
+            assert!(setup.receiver.labels_agree(&delta, tag));
             let bits: Vec<bool> = (0..700).map(|i| i % 3 == 0).collect();
             let labels: Vec<Label> = messages[3..]
                 .iter()
                 .zip(&bits)
-                .map(|(message, bit)| message.label ^ offset.times(*bit))
+                .map(|(message, bit)| message.label ^ delta.times(*bit))
                 .collect();
             let keys: Vec<Block> = labels.iter().map(Label::key).collect();
             let same = |receiver: &ReedSolomonReceiver| {
@@ -635,12 +635,12 @@ fn input_labels_are_completed_from_their_keys() {
             same(&setup.receiver);
             assert_eq!(setup.finish(1), Ok(()));
             same(&setup.receiver);
-            // The offset stays; the wires of later batches are kept when that is asked for again.
+            // Delta stays; the wires of later batches are kept when that is asked for again.
             setup.hash(64);
             setup.receiver.keep_watched();
             let (messages, _) = setup.hash(64);
             let first = (64 + 640 + 64 + setup.receiver.sacrificed() + 64) as u64;
-            let label = messages[1].label ^ offset;
+            let label = messages[1].label ^ delta;
             let found = setup.receiver.complete(first + 1, &[label.key()], &[true]);
             assert_eq!(found[0].0, label.0);
         }

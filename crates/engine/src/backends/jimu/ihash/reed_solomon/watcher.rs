@@ -29,7 +29,7 @@ pub(super) struct Watcher {
 pub(super) enum Opening {
     /// A secret matrix times it.
     Compressed(ColumnMap),
-    /// What is left of it when a multiple of the one word is subtracted that has zeros wherever
+    /// The remainder of it when a multiple of the one word is subtracted that has zeros wherever
     /// this side looks and 1 at the point that is never watched: these are the forms of that word
     /// times x^i.
     Reduced(Secret<[Block; 6]>),

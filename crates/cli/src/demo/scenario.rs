@@ -1,4 +1,4 @@
-//! What the demonstration does, one thing after the other.
+//! The course of the demonstration, one thing after the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ const STEP: usize = 1 << 14;
 
 /// All that happened; the object of `--json`.
 #[derive(Serialize)]
-pub(crate) struct Story {
+pub(crate) struct Outcome {
     pub(crate) issuers: Vec<Issuer>,
-    pub(crate) session: SessionStory,
-    pub(crate) pool: PoolStory,
-    pub(crate) requests: Vec<Act>,
+    pub(crate) session: SessionOutcome,
+    pub(crate) pool: PoolOutcome,
+    pub(crate) requests: Vec<Step>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cheat: Option<CheatStory>,
+    pub(crate) cheat: Option<CheatOutcome>,
     pub(crate) all_equal: bool,
     pub(crate) wall_s: f64,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Issuer {
 
 /// The session.
 #[derive(Serialize)]
-pub(crate) struct SessionStory {
+pub(crate) struct SessionOutcome {
     pub(crate) id: String,
     #[serde(flatten)]
     pub(crate) promise: Promise,
@@ -63,7 +63,7 @@ pub(crate) struct SessionStory {
 
 /// The first filling of the pool.
 #[derive(Serialize)]
-pub(crate) struct PoolStory {
+pub(crate) struct PoolOutcome {
     pub(crate) capacity: u64,
     pub(crate) fill_s: f64,
     pub(crate) triples_ready: u64,
@@ -74,12 +74,12 @@ pub(crate) struct PoolStory {
 
 /// One request.
 #[derive(Serialize)]
-pub(crate) struct Act {
+pub(crate) struct Step {
     pub(crate) request: &'static str,
     pub(crate) title: &'static str,
     /// Who receives.
     pub(crate) receivers: &'static str,
-    /// What a receiver obtained.
+    /// The answer that a receiver obtained.
     pub(crate) result: Option<Answer>,
     pub(crate) oracle: Answer,
     /// Every receiver obtained the oracle's answer, and nobody else anything.
@@ -100,14 +100,14 @@ pub(crate) struct Act {
 
 /// A session in which B cheats, and the one after it.
 #[derive(Serialize)]
-pub(crate) struct CheatStory {
+pub(crate) struct CheatOutcome {
     pub(crate) what: &'static str,
     pub(crate) a_says: String,
     pub(crate) b_says: String,
     /// A found the cheat, and nobody obtained a result.
     pub(crate) caught: bool,
     /// The first request of the next session, by the same processes.
-    pub(crate) after: Act,
+    pub(crate) after: Step,
 }
 
 /// A request, who receives it, and what it must give.
@@ -120,8 +120,8 @@ struct Part {
     oracle: Answer,
 }
 
-/// Plays everything.
-pub(crate) fn play(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
+/// Runs every step.
+pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
     let started = Instant::now();
     let tables = [
         table(args.issuer_a.as_deref(), "issuer_a.csv", ISSUER_A)?,
@@ -158,7 +158,7 @@ pub(crate) fn play(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         stage.stock(READY)?;
     }
     let cheat = if args.cheat { Some(stage.cheat(&tables)?) } else { None };
-    stage.servers.tell_both([Order::Close, Order::Close])?;
+    stage.servers.send_both([Order::Close, Order::Close])?;
     let equal = requests.iter().chain(cheat.iter().map(|cheat| &cheat.after));
     let differ: Vec<&str> = equal.filter(|act| !act.equal).map(|act| act.request).collect();
     if !differ.is_empty() || cheat.as_ref().is_some_and(|cheat| !cheat.caught) {
@@ -167,9 +167,9 @@ pub(crate) fn play(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         return Err(Failure::internal(format!("not what the clear oracle says: {what}")));
     }
     let wall_s = started.elapsed().as_secs_f64();
-    let story = Story { issuers, session, pool, requests, cheat, all_equal: true, wall_s };
-    let text = stage.screen.summary(&story);
-    let json = serde_json::to_value(&story).map_err(|e| Failure::internal(e.to_string()))?;
+    let outcome = Outcome { issuers, session, pool, requests, cheat, all_equal: true, wall_s };
+    let text = stage.screen.summary(&outcome);
+    let json = serde_json::to_value(&outcome).map_err(|e| Failure::internal(e.to_string()))?;
     Ok(Reply::new(json, text))
 }
 
@@ -300,7 +300,7 @@ impl Stage<'_> {
             Order::Start { role, table, dir }
         };
         let events =
-            self.servers.tell_both([start(Owner::Garbler, 0), start(Owner::Evaluator, 1)])?;
+            self.servers.send_both([start(Owner::Garbler, 0), start(Owner::Evaluator, 1)])?;
         let mut issuers = Vec::new();
         let mut certificates = Vec::new();
         for ((event, name), process) in events.into_iter().zip(NAMES).zip(self.servers.ids()) {
@@ -312,7 +312,7 @@ impl Stage<'_> {
         }
         let [of_a, of_b] = <[PathBuf; 2]>::try_from(certificates).map_err(|_| unexpected())?;
         let orders = [Order::Pair { certificate: of_b }, Order::Pair { certificate: of_a }];
-        let [Event::Paired { listening }, Event::Paired { .. }] = self.servers.tell_both(orders)?
+        let [Event::Paired { listening }, Event::Paired { .. }] = self.servers.send_both(orders)?
         else {
             return Err(unexpected());
         };
@@ -320,7 +320,7 @@ impl Stage<'_> {
         Ok(issuers)
     }
 
-    fn open(&mut self, cheat: bool) -> Result<SessionStory, Failure> {
+    fn open(&mut self, cheat: bool) -> Result<SessionOutcome, Failure> {
         let (sizes, pool) = (self.sizes, self.pool);
         let orders = [
             Order::Open { address: None, sizes, pool, cheat: false },
@@ -329,18 +329,18 @@ impl Stage<'_> {
         let [
             Event::Opened { session: id, promise, seconds, bytes_sent },
             Event::Opened { session: other, bytes_sent: back, .. },
-        ] = self.servers.tell_both(orders)?
+        ] = self.servers.send_both(orders)?
         else {
             return Err(unexpected());
         };
         if id != other {
             return Err(Failure::internal("the servers are not in the same session"));
         }
-        Ok(SessionStory { id, promise, setup_s: seconds, setup_bytes: bytes_sent + back })
+        Ok(SessionOutcome { id, promise, setup_s: seconds, setup_bytes: bytes_sent + back })
     }
 
     /// Fills the pool, then makes the first triples ready, with a bar.
-    fn fill(&mut self) -> Result<PoolStory, Failure> {
+    fn fill(&mut self) -> Result<PoolOutcome, Failure> {
         let bar = progress::bar(self.pool + READY as u64, "filling the pool");
         let (level, fill_s, mut bytes) = self.level(0)?;
         let (mut pool, mut ready_s) = (level, 0.0);
@@ -353,7 +353,7 @@ impl Stage<'_> {
         }
         bar.finish_and_clear();
         let (capacity, triples_ready) = (pool.capacity, pool.stock);
-        Ok(PoolStory { capacity, fill_s, triples_ready, ready_s, bytes })
+        Ok(PoolOutcome { capacity, fill_s, triples_ready, ready_s, bytes })
     }
 
     fn stock(&mut self, triples: usize) -> Result<(), Failure> {
@@ -363,17 +363,17 @@ impl Stage<'_> {
     fn level(&mut self, triples: usize) -> Result<(Occupancy, f64, u64), Failure> {
         let orders = [Order::Stock { triples }, Order::Stock { triples }];
         let [Event::Level { pool, seconds, bytes_sent }, Event::Level { bytes_sent: back, .. }] =
-            self.servers.tell_both(orders)?
+            self.servers.send_both(orders)?
         else {
             return Err(unexpected());
         };
         Ok((pool, seconds, bytes_sent + back))
     }
 
-    fn perform(&mut self, part: &Part) -> Result<Act, Failure> {
+    fn perform(&mut self, part: &Part) -> Result<Step, Failure> {
         let orders = part.orders.clone().map(Order::Answer);
         let waiting = self.screen.waiting(part.title);
-        let events = self.servers.tell_both(orders);
+        let events = self.servers.send_both(orders);
         waiting.finish_and_clear();
         let [Event::Answered(a), Event::Answered(b)] = events? else {
             return Err(unexpected());
@@ -383,8 +383,8 @@ impl Stage<'_> {
 
     /// B sends a wrong value in a session of its own; then a new session opens between the same
     /// processes and serves.
-    fn cheat(&mut self, tables: &[Table; 2]) -> Result<CheatStory, Failure> {
-        self.servers.tell_both([Order::Close, Order::Close])?;
+    fn cheat(&mut self, tables: &[Table; 2]) -> Result<CheatOutcome, Failure> {
+        self.servers.send_both([Order::Close, Order::Close])?;
         self.open(true)?;
         let part = maximum_part(tables);
         let orders = part.orders.clone().map(Order::Answer);
@@ -398,14 +398,14 @@ impl Stage<'_> {
         self.open(false)?;
         let after = self.perform(&part)?;
         let what = "B reports one wrong bit of the masked values";
-        let story = CheatStory { what, a_says, b_says, caught, after };
-        self.screen.cheat(&story);
-        Ok(story)
+        let outcome = CheatOutcome { what, a_says, b_says, caught, after };
+        self.screen.cheat(&outcome);
+        Ok(outcome)
     }
 }
 
 impl Part {
-    fn act(&self, a: Report, b: Report) -> Act {
+    fn act(&self, a: Report, b: Report) -> Step {
         let due = |receives: bool| receives.then_some(&self.oracle);
         let equal = a.answer.as_ref() == due(self.to[0])
             && b.answer.as_ref() == due(self.to[1])
@@ -413,7 +413,7 @@ impl Part {
         let wrong = |report: &Report| report.answer.as_ref().is_some_and(|got| *got != self.oracle);
         // Shown is the answer that differs, if one does.
         let result = if wrong(&b) { b.answer } else { a.answer.or(b.answer) };
-        Act {
+        Step {
             request: self.name,
             title: self.title,
             receivers: match self.to {

@@ -1,4 +1,4 @@
-//! Requests of the puppet: inputs, gates in chunks of which some are in flight, reveals.
+//! Requests of the cheater: inputs, gates in chunks of which some are in flight, reveals.
 
 use cenote_circuit::Gates;
 use cenote_engine::backends::wrk;
@@ -7,7 +7,7 @@ use cenote_engine::{Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
-use super::{Cheat, Puppet, set_stray_bit};
+use super::{Cheat, Cheater, set_stray_bit};
 
 /// ANDs and gates at which a chunk is full.
 const CHUNK_ANDS: usize = 16_384;
@@ -53,7 +53,7 @@ impl Chunk {
     }
 }
 
-impl Puppet {
+impl Cheater {
     fn record(&mut self, gate: Gate) -> Result<usize, Fault> {
         if self.gates.len() == CHUNK_GATES || self.ands == CHUNK_ANDS {
             self.flush()?;
@@ -382,7 +382,7 @@ impl Puppet {
     }
 }
 
-impl Gates for Puppet {
+impl Gates for Cheater {
     type Wire = usize;
     type Error = Fault;
 
@@ -403,7 +403,7 @@ impl Gates for Puppet {
     }
 }
 
-impl Party for Puppet {
+impl Party for Cheater {
     type Checked = ();
 
     fn role(&self) -> Role {

@@ -74,7 +74,7 @@ impl Talk {
         Talk { role: self.role.peer(), ..self.clone() }
     }
 
-    /// The exclusive or of what a multiplexer chooses: every lane has a say.
+    /// The XOR of what a multiplexer chooses: every lane has a say.
     fn multiplex<P: Party>(
         &self,
         party: &mut P,
@@ -110,7 +110,7 @@ impl Talk {
 }
 
 impl Job for Talk {
-    /// What each reveal gave.
+    /// The values that each reveal gave.
     type Output = Outputs;
 
     fn terms(&self) -> Vec<(&'static str, String)> {

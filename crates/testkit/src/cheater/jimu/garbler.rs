@@ -1,4 +1,4 @@
-//! The garbling puppet: set-up and requests.
+//! The garbling cheater: set-up and requests.
 
 use cenote_circuit::Gates;
 use cenote_engine::backends::jimu;
@@ -17,7 +17,7 @@ use super::compact::Sent;
 use super::supply::{Pools, zero_seeds};
 use super::{Cheat, History, Kind, PIECE, Plan, Tosses, WIDTH};
 
-/// The puppet that garbles.
+/// The cheater that garbles.
 pub(super) struct Garbler {
     pub(super) channel: Channel,
     pub(super) session: SessionId,
@@ -25,7 +25,7 @@ pub(super) struct Garbler {
     pub(super) plan: Plan,
     pub(super) prg: Prg,
     pub(super) hash: ReedSolomonSender,
-    pub(super) offset: Label,
+    pub(super) delta: Label,
     pub(super) choices: CotSender,
     pub(super) tosses: Tosses,
     pub(super) pools: Pools,
@@ -45,7 +45,7 @@ pub(super) struct Wire {
     flip: bool,
 }
 
-/// A label that nobody hashed. It does not come from the puppet's randomness, which has to be that
+/// A label that nobody hashed. It does not come from the cheater's randomness, which has to be that
 /// of the rehearsal.
 pub(super) fn garbage(number: u64) -> Label {
     let mut blocks = [Block::ZERO; 3];
@@ -53,14 +53,15 @@ pub(super) fn garbage(number: u64) -> Label {
     Label(blocks)
 }
 
-/// What wrong keys are wrong by; bit 0 is that of no offset.
+/// Returns the difference of a wrong key from the right one; bit 0 is that of no Delta.
 pub(super) fn wrong_key() -> Block {
     garbage(1).key().with_lsb(false)
 }
 
-/// What opens a solder to the negated wire: nothing but its permutation message is wrong.
-pub(super) fn negated(solder: &Message, offset: &Label) -> Message {
-    Message { label: solder.label ^ *offset, perm: turned(solder.perm) }
+/// Returns the message that opens a solder to the negated wire: nothing but its permutation message
+/// is wrong.
+pub(super) fn negated(solder: &Message, delta: &Label) -> Message {
+    Message { label: solder.label ^ *delta, perm: turned(solder.perm) }
 }
 
 /// A permutation message with another permutation bit.
@@ -86,14 +87,14 @@ fn send_seeds(
         }
         _ => {}
     }
-    let delta = prg.block().with_lsb(true);
-    let mut cot = CotSender::setup(channel, session, 0, params.ot, delta, prg)?;
+    let cot_delta = prg.block().with_lsb(true);
+    let mut cot = CotSender::setup(channel, session, 0, params.ot, cot_delta, prg)?;
     let mut lists = [Vec::new(), Vec::new()];
     let codes = [&params.codes.labels, &params.codes.perms];
     for (instance, (list, code)) in (0..).zip(lists.iter_mut().zip(codes)) {
         list.resize(code.n as usize, Block::ZERO);
         prg.fill(list);
-        if cheat == Cheat::ZeroOffset && instance == 0 {
+        if cheat == Cheat::ZeroDelta && instance == 0 {
             zero_seeds(&mut list[..code.k as usize]);
         }
         watch::send(channel, &mut cot, session, instance, list, code.w as usize, prg)?;
@@ -117,17 +118,17 @@ impl Garbler {
         hash.hash(LANES, &mut messages, &mut frame);
         let mut flip = !messages[0].label.key().lsb();
         match cheat {
-            Cheat::ZeroOffset => flip = false,
-            Cheat::EvenOffset => flip ^= true,
+            Cheat::ZeroDelta => flip = false,
+            Cheat::EvenDelta => flip ^= true,
             _ => {}
         }
-        frame[0] = if cheat == Cheat::OffsetFlag { 2 } else { flip.into() };
-        let offset = messages[0].label ^ Label::one().times(flip);
+        frame[0] = if cheat == Cheat::DeltaFlag { 2 } else { flip.into() };
+        let delta = messages[0].label ^ Label::one().times(flip);
         hash.close(&mut frame);
-        channel.send(jimu::tags::JIMU_OFFSET, &frame)?;
+        channel.send(jimu::tags::JIMU_DELTA, &frame)?;
         let coin = tosses.toss(&mut channel, &mut prg)?;
         channel.send(jimu::tags::JIMU_ANSWER, &hash.answer(coin))?;
-        let mut correlation = offset.key().with_lsb(true);
+        let mut correlation = delta.key().with_lsb(true);
         if matches!(cheat, Cheat::Correlation | Cheat::FittingCorrelation) {
             correlation ^= wrong_key();
         }
@@ -146,7 +147,7 @@ impl Garbler {
             plan,
             prg,
             hash,
-            offset,
+            delta,
             choices,
             tosses,
         })
@@ -166,8 +167,8 @@ impl Garbler {
         if !std::mem::replace(&mut self.flushed, true) {
             let first = &mut self.solders[0];
             match self.plan.cheat {
-                Cheat::OuterLabel => first.label ^= self.offset,
-                Cheat::OuterNot => *first = negated(first, &self.offset),
+                Cheat::OuterLabel => first.label ^= self.delta,
+                Cheat::OuterNot => *first = negated(first, &self.delta),
                 _ => {}
             }
         }
@@ -181,7 +182,7 @@ impl Garbler {
         let wires = self.take_escrowed(values.len())?;
         let active = wires.iter().zip(values);
         let mut labels: Vec<Label> = active
-            .map(|(wire, value)| wire.label ^ self.offset.times(value ^ wire.perm.bit()))
+            .map(|(wire, value)| wire.label ^ self.delta.times(value ^ wire.perm.bit()))
             .collect();
         if self.cheats(Cheat::InputLabel) {
             labels[0] = garbage(0);
@@ -229,9 +230,9 @@ impl Garbler {
         self.channel.send(tag, Block::as_bytes(&blocks))
     }
 
-    /// What the evaluator's report says; whether its labels fit goes into the history.
+    /// Returns the values in the evaluator's report; whether its labels fit goes into the history.
     fn report(&mut self, number: u64, wires: &[Wire]) -> Result<Vec<bool>, Fault> {
-        let (n, key) = (wires.len(), self.offset.key());
+        let (n, key) = (wires.len(), self.delta.key());
         let message = self.channel.recv(jimu::tags::JIMU_RESULT, bits::packed_len(n) + 16)?;
         let (masked, proof) = message.split_at(bits::packed_len(n));
         let oracle = RandomOracle::new("cenote 2026 engine jimu output labels v1", &self.session);
@@ -267,7 +268,7 @@ impl Gates for Garbler {
         let b = if first && self.cheats(Cheat::OtherCircuit) { a } else { b };
         let core = self.take_core(Kind::And)?;
         for (wire, base) in [a, b].into_iter().zip(&core) {
-            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.offset));
+            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.delta));
         }
         Ok(Wire { message: core[2], flip: false })
     }
@@ -287,7 +288,7 @@ impl Gates for Garbler {
         assert_eq!(difference.len(), WIDTH, "the one pool there is");
         let core = self.take_core(Kind::Wide)?;
         for (wire, base) in std::iter::once(select).chain(&difference).zip(&core) {
-            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.offset));
+            self.solders.push(outer_solder(&wire.message, wire.flip, base, &self.delta));
         }
         let output = |message: &Message| Wire { message: *message, flip: false };
         let chosen: Vec<Wire> = core[1 + WIDTH..].iter().map(output).collect();

@@ -14,7 +14,7 @@ use super::list::{Mutant, Test};
 use super::tree::Tree;
 use crate::suite::Counts;
 
-/// What became of a mutant.
+/// The fate of a mutant.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Verdict {
     Noticed,
@@ -48,18 +48,18 @@ enum End {
 /// a library would have these built with every mutant.
 const PROGRAMS: &[&str] = &["-p", "cenote-cli", "-p", "cenote-py"];
 
-/// Plays mutants in a tree, with a build folder of their own.
-pub(super) struct Player<'t> {
+/// Runs mutants in a tree, with a build folder of their own.
+pub(super) struct Runner<'t> {
     tree: &'t Tree,
     build: PathBuf,
     log: PathBuf,
     along: &'static [&'static str],
 }
 
-impl<'t> Player<'t> {
+impl<'t> Runner<'t> {
     /// Builds go to `folder`.
-    pub(super) fn new(tree: &'t Tree, folder: &Path) -> Player<'t> {
-        Player { tree, build: folder.join("build"), log: folder.join("log"), along: PROGRAMS }
+    pub(super) fn new(tree: &'t Tree, folder: &Path) -> Runner<'t> {
+        Runner { tree, build: folder.join("build"), log: folder.join("log"), along: PROGRAMS }
     }
 
     /// The time that `test` takes as the sources are.
@@ -69,7 +69,7 @@ impl<'t> Player<'t> {
     pub(super) fn unchanged(&self, test: &Test) -> Result<Duration, String> {
         let mut command = self.compile(test)?;
         let start = Instant::now();
-        match self.run(&mut command, None)? {
+        match self.finish(&mut command, None)? {
             End::Passed => Ok(start.elapsed()),
             End::Failed | End::Hung => Err(format!("the test fails ({})", self.log.display())),
             End::Void(why) => Err(why.into()),
@@ -77,12 +77,12 @@ impl<'t> Player<'t> {
     }
 
     /// Whether the mutant's test fails within `limit`.
-    pub(super) fn play(&self, mutant: &Mutant, limit: Duration) -> Verdict {
-        let played = self.tree.with(&mutant.edits, || {
+    pub(super) fn run(&self, mutant: &Mutant, limit: Duration) -> Verdict {
+        let ran = self.tree.with(&mutant.edits, || {
             let mut command = self.compile(&mutant.test)?;
-            self.run(&mut command, Some(limit))
+            self.finish(&mut command, Some(limit))
         });
-        match played.and_then(|end| end) {
+        match ran.and_then(|end| end) {
             Ok(End::Passed) => Verdict::Survived,
             Ok(End::Failed) => Verdict::Noticed,
             Ok(End::Hung) if mutant.hangs => Verdict::Noticed,
@@ -119,7 +119,7 @@ impl<'t> Player<'t> {
     }
 
     /// Runs a test, its output in the log, for `limit` at most.
-    fn run(&self, command: &mut Command, limit: Option<Duration>) -> Result<End, String> {
+    fn finish(&self, command: &mut Command, limit: Option<Duration>) -> Result<End, String> {
         let mut run = || {
             let log = File::create(&self.log)?;
             command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -214,35 +214,35 @@ mod tests {
     fn only_a_test_that_fails_has_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let tree = package(folder.path());
-        let player = Player { along: &[], ..Player::new(&tree, folder.path()) };
-        let play = |mutant: &Mutant| player.play(mutant, Duration::from_secs(30));
-        let broken = |mutant: &Mutant| match play(mutant) {
+        let runner = Runner { along: &[], ..Runner::new(&tree, folder.path()) };
+        let run = |mutant: &Mutant| runner.run(mutant, Duration::from_secs(30));
+        let broken = |mutant: &Mutant| match run(mutant) {
             Verdict::Broken(why) => why,
             verdict => panic!("{verdict}"),
         };
-        assert!(player.unchanged(&test_of("checks")).is_ok());
-        assert!(player.unchanged(&test_of("chekcs")).unwrap_err().contains("no test"));
+        assert!(runner.unchanged(&test_of("checks")).is_ok());
+        assert!(runner.unchanged(&test_of("chekcs")).unwrap_err().contains("no test"));
 
-        assert_eq!(play(&mutant("n < 7", "true", "checks")), Verdict::Noticed);
-        assert_eq!(play(&mutant("n < 7", "n < 8", "checks")), Verdict::Survived);
+        assert_eq!(run(&mutant("n < 7", "true", "checks")), Verdict::Noticed);
+        assert_eq!(run(&mutant("n < 7", "n < 8", "checks")), Verdict::Survived);
         assert!(broken(&mutant("n < 7", "n < x", "checks")).contains("compile"));
         assert!(broken(&mutant("n < 9", "true", "checks")).contains("0 times"));
         assert!(broken(&mutant("n < 7", "true", "chekcs")).contains("no test"));
         let dies = mutant("n < 7", "std::process::abort()", "checks");
         assert!(broken(&dies).contains("died"));
         // And the next one starts from the sources as they are.
-        assert_eq!(play(&mutant("n < 7", "true", "checks")), Verdict::Noticed);
+        assert_eq!(run(&mutant("n < 7", "true", "checks")), Verdict::Noticed);
     }
 
     #[test]
     fn a_test_that_hangs_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let tree = package(folder.path());
-        let player = Player { along: &[], ..Player::new(&tree, folder.path()) };
+        let runner = Runner { along: &[], ..Runner::new(&tree, folder.path()) };
         let mut hangs = mutant("n < 7", "true", "waits");
-        assert_eq!(player.play(&hangs, Duration::from_secs(2)), Verdict::Noticed);
+        assert_eq!(runner.run(&hangs, Duration::from_secs(2)), Verdict::Noticed);
         hangs.hangs = false;
-        let Verdict::Broken(why) = player.play(&hangs, Duration::from_secs(2)) else { panic!() };
+        let Verdict::Broken(why) = runner.run(&hangs, Duration::from_secs(2)) else { panic!() };
         assert!(why.contains("2 s"));
     }
 }

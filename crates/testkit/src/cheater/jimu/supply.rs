@@ -1,4 +1,4 @@
-//! What the garbling puppet makes ahead of requests.
+//! The items that the garbling cheater makes ahead of requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,7 +25,8 @@ pub(super) struct Pools {
     inputs: VecDeque<Label>,
 }
 
-/// What survived the check of a batch: items, numbers of the extra wires, the coin's further words.
+/// The survivors of the check of a batch: items, numbers of the extra wires, the coin's further
+/// words.
 struct Batch {
     fresh: Vec<u64>,
     extra: Vec<u64>,
@@ -62,7 +63,7 @@ impl Garbler {
         items.used += 1;
         let core = self.messages(&[base], kind.wires());
         if kind == Kind::And {
-            let labels = [core[2].label, core[2].label ^ self.offset];
+            let labels = [core[2].label, core[2].label ^ self.delta];
             self.history.outputs.push(labels.map(|label| {
                 let mut bytes = [0; 48];
                 bytes.copy_from_slice(Block::as_bytes(&label.0));
@@ -166,7 +167,7 @@ impl Garbler {
     /// Items in one strip: batches are small. Returns their numbers.
     fn send_strip(&mut self, kind: Kind, items: usize) -> Result<Vec<u64>, Fault> {
         let (wires, blocks) = (kind.wires(), kind.table_blocks());
-        assert!(items * wires <= 3072, "a batch of the puppet is one strip");
+        assert!(items * wires <= 3072, "a batch of the cheater is one strip");
         let (first, messages, mut frame) = self.hash_wires(items * wires);
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
         if kind == Kind::And && self.history.gates.made.is_empty() {
@@ -175,7 +176,7 @@ impl Garbler {
         let mut tables = vec![Block::ZERO; items * blocks];
         match kind.shape() {
             Some(shape) => {
-                garbled_core::garble(shape, &self.offset, &numbers, &messages, &mut tables);
+                garbled_core::garble(shape, &self.delta, &numbers, &messages, &mut tables);
                 self.spoil_gates(kind, &numbers, &messages, &mut tables);
             }
             None => {
@@ -235,7 +236,7 @@ impl Garbler {
         let own = tables.chunks_mut(kind.table_blocks()).zip(messages.chunks(kind.wires()));
         for (i, (number, (table, wires))) in numbers.iter().zip(own).enumerate() {
             if let Some(flaw) = self.flaw_of(*number, none && i == 0) {
-                flaw.apply(*number, &self.offset, wires, table);
+                flaw.apply(*number, &self.delta, wires, table);
             }
         }
     }
@@ -281,8 +282,8 @@ impl Garbler {
             let mut inputs = pack(chosen.inputs.iter().copied());
             inputs[0] ^= u8::from(self.cheats(Cheat::CheckedInput));
             let wires = std::mem::take(&mut opened);
-            let offset = &self.offset;
-            garbled_core::open_for_check(shape, offset, &wires, &inputs, &mut opened);
+            let delta = &self.delta;
+            garbled_core::open_for_check(shape, delta, &wires, &inputs, &mut opened);
             if self.cheats(Cheat::CheckedPerm) {
                 opened[0].perm.0[0] ^= Block::ONE;
             }
@@ -296,7 +297,7 @@ impl Garbler {
         for (number, opened) in checked.iter().zip(opened.chunks_mut(kind.wires())) {
             match self.plan.cheat {
                 Cheat::Hidden(code) if self.flaw_of(*number, false).is_some() => {
-                    opened[2].label ^= self.offset;
+                    opened[2].label ^= self.delta;
                     opened[2].perm.0[0] ^= Block::ONE.times(code == Code::Perms);
                 }
                 Cheat::HiddenGadget if self.plan.gadgets.contains(number) => {
@@ -317,10 +318,10 @@ impl Garbler {
         let Some(shape) = kind.shape() else { return Ok(()) };
         let (members, mut solders) = (self.messages(numbers, kind.wires()), Vec::new());
         let bucket = kind.spec(&self.params).bucket;
-        garbled_core::inner_solders(shape, bucket, &self.offset, &members, &mut solders);
+        garbled_core::inner_solders(shape, bucket, &self.delta, &members, &mut solders);
         match self.plan.cheat {
-            Cheat::InnerLabel => solders[0].label ^= self.offset,
-            Cheat::InnerNot => solders[0] = negated(&solders[0], &self.offset),
+            Cheat::InnerLabel => solders[0].label ^= self.delta,
+            Cheat::InnerNot => solders[0] = negated(&solders[0], &self.delta),
             _ => {}
         }
         if solders.is_empty() {
@@ -334,9 +335,9 @@ impl Garbler {
         let bucket = self.params.escrow.bucket;
         let (gadgets, mut solders) = (self.messages(numbers, 1), Vec::new());
         let wires = self.messages(&extra[..numbers.len() / bucket], 1);
-        escrow::solders(bucket, &self.offset, &gadgets, &wires, &mut solders);
+        escrow::solders(bucket, &self.delta, &gadgets, &wires, &mut solders);
         match self.plan.cheat {
-            Cheat::EscrowLabel => solders[0].label ^= self.offset,
+            Cheat::EscrowLabel => solders[0].label ^= self.delta,
             Cheat::EscrowPerm => solders[0].perm ^= wires[0].perm ^ wires[1].perm,
             _ => {}
         }
@@ -358,7 +359,7 @@ impl Garbler {
         }
         match self.plan.cheat {
             Cheat::Key | Cheat::FittingKey => keys[0] ^= wrong_key(),
-            Cheat::OtherKey => keys[0] ^= self.offset.key(),
+            Cheat::OtherKey => keys[0] ^= self.delta.key(),
             _ => {}
         }
         frame.extend_from_slice(Block::as_bytes(&keys));
@@ -377,7 +378,7 @@ impl Garbler {
         let labels: Vec<Block> = labels.iter().flat_map(|label| label.0).collect();
         let mut opened = sums.of(Block::as_bytes(&labels), 48);
         for (sum, choice) in opened.iter_mut().zip(&claim) {
-            add_multiple(sum, *choice, Block::as_bytes(&self.offset.0));
+            add_multiple(sum, *choice, Block::as_bytes(&self.delta.0));
         }
         // How often the error of a wrong key is in each sum of keys.
         let wrong = match self.plan.cheat {
@@ -389,7 +390,7 @@ impl Garbler {
             add_multiple(sum, factor, &wrong_key().to_bytes());
         }
         if self.cheats(Cheat::Proof) {
-            add_multiple(&mut opened[0], 1, Block::as_bytes(&self.offset.0));
+            add_multiple(&mut opened[0], 1, Block::as_bytes(&self.delta.0));
         }
         self.channel.send(jimu::tags::JIMU_PROOF, &opened.concat())
     }

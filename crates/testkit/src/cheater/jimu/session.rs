@@ -1,4 +1,4 @@
-//! Sessions of a puppet with an honest party.
+//! Sessions of a cheater with an honest party.
 
 use cenote_engine::backends::jimu::{JimuParams, JimuSession};
 use cenote_engine::backends::{Live, Protocol};
@@ -12,14 +12,14 @@ use super::{Cheat, Flaw, History, Plan, Talk, Which};
 use crate::pair::run_pair_over;
 use crate::run::{Outputs, patient_pair, prg_of, sessions, with_pool};
 
-/// How a session of a puppet with an honest party went.
+/// How a session of a cheater with an honest party went.
 #[derive(Debug)]
-pub struct Played {
-    /// What the honest side obtained of each job, and what stopped it.
+pub struct Outcome {
+    /// The outputs that the honest side obtained of each job, and the fault that stopped it.
     pub honest: (Vec<Outputs>, Option<Fault>),
-    /// The same for the puppet.
+    /// The same for the cheater.
     pub cheater: (Vec<Outputs>, Option<Fault>),
-    /// What a garbling puppet saw.
+    /// The history that a garbling cheater saw.
     pub history: History,
     /// The claims of the honest side at its end, if it came to one.
     pub claims: Option<Claims>,
@@ -36,9 +36,15 @@ struct End {
     claims: Option<Claims>,
 }
 
-/// Plays a session of some jobs, as the honest side runs them, against a puppet in the other role.
+/// Runs a session of some jobs, as the honest side runs them, against a cheater in the other role.
 #[must_use]
-pub fn play(params: &JimuParams, plan: &Plan, talks: &[Talk], role: Role, seed: u128) -> Played {
+pub fn run_session(
+    params: &JimuParams,
+    plan: &Plan,
+    talks: &[Talk],
+    role: Role,
+    seed: u128,
+) -> Outcome {
     let (mut garbler, evaluator) = patient_pair();
     let recording = garbler.record();
     let session = SessionId([seed as u8; 32]);
@@ -52,25 +58,25 @@ pub fn play(params: &JimuParams, plan: &Plan, talks: &[Talk], role: Role, seed: 
                 session.map_or_else(failed, |session| serve(session, talks))
             }
             Role::Garbler => {
-                let puppet = Garbler::set_up(channel, session, params, plan, prg);
-                puppet.map_or_else(failed, |mut puppet| {
-                    let served = run_all(&mut puppet, &peers);
-                    close(&mut puppet.channel, &served);
-                    End { served, history: puppet.history, claims: None }
+                let cheater = Garbler::set_up(channel, session, params, plan, prg);
+                cheater.map_or_else(failed, |mut cheater| {
+                    let served = run_all(&mut cheater, &peers);
+                    close(&mut cheater.channel, &served);
+                    End { served, history: cheater.history, claims: None }
                 })
             }
             Role::Evaluator => {
-                let puppet = Evaluator::set_up(channel, session, params, plan.cheat, prg);
-                puppet.map_or_else(failed, |mut puppet| {
-                    let served = run_all(&mut puppet, &peers);
-                    close(&mut puppet.channel, &served);
+                let cheater = Evaluator::set_up(channel, session, params, plan.cheat, prg);
+                cheater.map_or_else(failed, |mut cheater| {
+                    let served = run_all(&mut cheater, &peers);
+                    close(&mut cheater.channel, &served);
                     End { served, history: History::default(), claims: None }
                 })
             }
         }
     });
     let (honest, cheater) = if role == Role::Garbler { ends } else { (ends.1, ends.0) };
-    Played {
+    Outcome {
         honest: honest.served,
         cheater: cheater.served,
         history: cheater.history,
@@ -83,7 +89,7 @@ fn failed(fault: Fault) -> End {
     End { served: (Vec::new(), Some(fault)), history: History::default(), claims: None }
 }
 
-/// A puppet that was found out leaves as it is; one that was not ends the session in order.
+/// A cheater that was found out leaves as it is; one that was not ends the session in order.
 fn close(channel: &mut Channel, served: &Served) {
     if served.1.is_none() {
         channel.close();
@@ -125,7 +131,7 @@ fn claims(session: &JimuSession) -> Claims {
     Claims { backend: JimuSession::NAME, peer: PeerIs::NotAuthenticated, promise, evidence }
 }
 
-/// What `role` must obtain of `talks`, by clear evaluation.
+/// Returns the outputs that `role` must obtain of `talks`, by clear evaluation.
 ///
 /// # Panics
 /// When clear evaluation fails.
@@ -143,15 +149,15 @@ pub fn expected(talks: &[Talk], role: Role) -> Vec<Outputs> {
     outputs.expect("no party cheats")
 }
 
-/// Plays the session with a puppet that garbles and does not cheat, for its history.
+/// Runs the session with a cheater that garbles and does not cheat, for its history.
 ///
 /// # Panics
 /// When the session fails.
 #[must_use]
 pub fn rehearse(params: &JimuParams, talks: &[Talk], seed: u128) -> History {
-    let played = play(params, &Plan::of(Cheat::None), talks, Role::Evaluator, seed);
-    assert_eq!((played.honest.1, played.cheater.1), (None, None), "an honest session");
-    played.history
+    let outcome = run_session(params, &Plan::of(Cheat::None), talks, Role::Evaluator, seed);
+    assert_eq!((outcome.honest.1, outcome.cheater.1), (None, None), "an honest session");
+    outcome.history
 }
 
 /// The plan of a cheat, with a rehearsal where one is needed.

@@ -1,4 +1,4 @@
-//! Compact storage: the garbling puppet sends drawn items again, some of them others than they were.
+//! Compact storage: the garbling cheater sends drawn items again, some of them others than they were.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use cenote_prim::merkle::{MerkleBuilder, MerkleHash, Node, Part, cover};
 use super::garbler::Garbler;
 use super::{Cheat, Kind};
 
-/// What was sent of the items, by number.
+/// The data that was sent of the items, by number.
 #[derive(Default)]
 pub(super) struct Sent {
     items: BTreeMap<u64, Item>,
-    /// What the slots of a pool held before its last draws.
+    /// The items that the slots of a pool held before its last draws.
     before: BTreeMap<Kind, Vec<u64>>,
 }
 
@@ -110,9 +110,9 @@ impl Garbler {
         match self.plan.cheat {
             // A NAND.
             Cheat::AgainTables if kind == Kind::And => {
-                let offset = cenote_prim::Block::as_bytes(&self.offset.0);
+                let delta = cenote_prim::Block::as_bytes(&self.delta.0);
                 let mask = items[0].tables[96..].iter_mut();
-                mask.zip(offset).for_each(|(table, offset)| *table ^= offset);
+                mask.zip(delta).for_each(|(table, delta)| *table ^= delta);
             }
             Cheat::AgainSwapped => items.swap(0, 1),
             Cheat::AgainNumber => items[0].number += LANES as u64,

@@ -1,4 +1,4 @@
-//! Preprocessing of the puppet.
+//! Preprocessing of the cheater.
 
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
@@ -9,7 +9,7 @@ use cenote_pool::Draws;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
-use super::{Cheat, Puppet, Triple, set_stray_bit};
+use super::{Cheat, Cheater, Triple, set_stray_bit};
 
 /// A leaky AND.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ pub(super) fn send_bad_point(
     }
 }
 
-impl Puppet {
+impl Cheater {
     /// `n` random shares, or the few more that make whole rows, by correlated OT each way.
     fn make_shares(&mut self, n: usize) -> Result<Vec<Share>, Fault> {
         let n = n.next_multiple_of(128);

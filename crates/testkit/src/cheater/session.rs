@@ -1,4 +1,4 @@
-//! Sessions of a puppet with an honest party.
+//! Sessions of a cheater with an honest party.
 
 use cenote_circuit::Clear;
 use cenote_engine::{
@@ -7,14 +7,14 @@ use cenote_engine::{
 use cenote_net::{Channel, Handshake, RecordedFrame};
 use cenote_prim::SessionId;
 
-use super::{Cheat, Puppet};
+use super::{Cheat, Cheater};
 use crate::pair::run_pair_over;
 use crate::programs::{Kind, TestProgram};
 use crate::run::{
     Outputs, expected, patient_pair, prg_of, program_job, run_program, smallest, with_pool,
 };
 
-/// What a session is like in which a puppet plays.
+/// The setting of a session in which a cheater takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     /// One request of one chunk; one batch without a pool.
@@ -61,14 +61,14 @@ impl Setting {
     }
 }
 
-/// A session with a puppet.
+/// A session with a cheater.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the session is like.
+    /// The setting of the session.
     pub setting: Setting,
-    /// The puppet's role.
+    /// The cheater's role.
     pub by: Role,
-    /// What it does, and at which of its occasions.
+    /// The deviation of the cheater, and at which of its occasions.
     pub cheat: (Cheat, usize),
     /// Inputs of all ports, request by request.
     pub inputs: Vec<Vec<Vec<bool>>>,
@@ -76,12 +76,12 @@ pub struct Plan {
     pub seed: u128,
 }
 
-/// What the puppet saw.
+/// The observations of the cheater.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Its outputs, request by request.
     pub outputs: Vec<Outputs>,
-    /// What stopped it.
+    /// The fault that stopped it.
     pub fault: Option<Fault>,
     /// The request in which it cheated, counted from 0; what comes before the first counts to it.
     pub cheated_in: Option<usize>,
@@ -91,14 +91,14 @@ pub struct Seen {
 
 /// How a session went.
 #[derive(Clone, Debug)]
-pub struct Played {
+pub struct Outcome {
     /// Outputs of the honest side.
     pub honest: Vec<Outputs>,
-    /// What stopped it.
+    /// The fault that stopped it.
     pub fault: Option<Fault>,
-    /// What the puppet saw.
+    /// The observations of the cheater.
     pub seen: Seen,
-    /// The frames, as the puppet sent and received them.
+    /// The frames, as the cheater sent and received them.
     pub frames: Vec<RecordedFrame>,
 }
 
@@ -111,12 +111,12 @@ impl Plan {
         Plan { setting, by, cheat, inputs: inputs.collect(), seed }
     }
 
-    /// Plays it.
+    /// Runs it.
     #[must_use]
-    pub fn play(&self) -> Played {
+    pub fn run(&self) -> Outcome {
         let mut channels = patient_pair();
-        let puppets = if self.by == Role::Garbler { &mut channels.0 } else { &mut channels.1 };
-        let recording = puppets.record();
+        let cheaters = if self.by == Role::Garbler { &mut channels.0 } else { &mut channels.1 };
+        let recording = cheaters.record();
         let (garbler, evaluator) = run_pair_over(channels, |channel, role| {
             if role == self.by {
                 (None, Some(self.cheat(channel)))
@@ -129,11 +129,11 @@ impl Plan {
             Role::Evaluator => (garbler.0, evaluator.1),
         };
         let (honest, fault) = honest.expect("one side is honest");
-        let seen = cheater.expect("one side is a puppet");
-        Played { honest, fault, seen, frames: recording.frames() }
+        let seen = cheater.expect("one side is a cheater");
+        Outcome { honest, fault, seen, frames: recording.frames() }
     }
 
-    /// What `role` must obtain, request by request.
+    /// Returns the outputs that `role` must obtain, request by request.
     #[must_use]
     pub fn expected(&self, role: Role) -> Vec<Outputs> {
         let requests = self.setting.requests().iter().zip(&self.inputs);
@@ -164,26 +164,26 @@ impl Plan {
     }
 
     fn cheat(&self, channel: Channel) -> Seen {
-        // Only a bad point comes before the puppet has made something to count by.
+        // Only a bad point comes before the cheater has made something to count by.
         let cheated_in = (self.cheat.0 == Cheat::BadPoint).then_some(0);
         let mut seen = Seen { outputs: Vec::new(), fault: None, cheated_in, answers: 0 };
-        let end = self.puppet(channel).and_then(|mut puppet| {
-            let end = self.run_all(&mut puppet, &mut seen.outputs);
-            (seen.cheated_in, seen.answers) = (puppet.cheated_in, puppet.answers);
-            end.map(|()| puppet.channel.close())
+        let end = self.cheater(channel).and_then(|mut cheater| {
+            let end = self.run_all(&mut cheater, &mut seen.outputs);
+            (seen.cheated_in, seen.answers) = (cheater.cheated_in, cheater.answers);
+            end.map(|()| cheater.channel.close())
         });
         seen.fault = end.err();
         seen
     }
 
-    fn run_all(&self, puppet: &mut Puppet, outputs: &mut Vec<Outputs>) -> Result<(), Fault> {
+    fn run_all(&self, cheater: &mut Cheater, outputs: &mut Vec<Outputs>) -> Result<(), Fault> {
         for ((kind, to), inputs) in self.setting.requests().iter().zip(&self.inputs) {
-            outputs.push(puppet.run(&TestProgram(*kind), inputs, *to)?);
+            outputs.push(cheater.run(&TestProgram(*kind), inputs, *to)?);
         }
         Ok(())
     }
 
-    fn puppet(&self, mut channel: Channel) -> Result<Puppet, Fault> {
+    fn cheater(&self, mut channel: Channel) -> Result<Cheater, Fault> {
         let config = self.setting.config();
         let params = WrkParams::derive(config.pool, config.rho)?;
         let mut prg = prg_of(self.by, self.seed);
@@ -195,11 +195,11 @@ impl Plan {
             .field("epsilon", format!("2^{}", params.epsilon_log2));
         let agreed = handshake.run(&mut channel, self.by, prg.bytes32())?;
         let session = SessionId(agreed.session_id);
-        Puppet::set_up(channel, self.by, session, params, self.cheat, prg)
+        Cheater::set_up(channel, self.by, session, params, self.cheat, prg)
     }
 }
 
-impl Puppet {
+impl Cheater {
     /// One request.
     fn run(
         &mut self,

@@ -7,7 +7,7 @@
 
 pub mod jimu;
 mod online;
-mod play;
+mod session;
 mod supply;
 
 use std::collections::VecDeque;
@@ -21,9 +21,9 @@ use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
 use online::{Chunk, Gate, Wire};
-pub use play::{Plan, Played, Seen, Setting};
+pub use session::{Outcome, Plan, Seen, Setting};
 
-/// What a [`Puppet`] does instead of following the protocol, once: at one of its occasions, counted
+/// The deviation from the protocol that a [`Cheater`] makes, once: at one of its occasions, counted
 /// from 0 through the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cheat {
@@ -37,7 +37,7 @@ pub enum Cheat {
     InconsistentChoices,
     /// Garbler, in a toss: opens a coin other than the one committed to.
     BiasedCoin,
-    /// In a batch of leaky ANDs: moves this many of its blocks G, each by a random offset.
+    /// In a batch of leaky ANDs: moves this many of its blocks G, each by a random delta.
     WrongG(usize),
     /// In a batch: makes its blocks G under another Delta.
     WrongDelta,
@@ -127,7 +127,7 @@ impl Cheat {
 }
 
 /// The cheating party: a [`cenote_engine::Party`] that runs any job.
-pub struct Puppet {
+pub struct Cheater {
     channel: Channel,
     role: Role,
     session: SessionId,
@@ -173,7 +173,7 @@ struct Triple {
     mask: Share,
 }
 
-impl Puppet {
+impl Cheater {
     /// A session as the engine's `WrkSession` sets it up, in which this side cheats at one occasion.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Puppet {
         params: WrkParams,
         (cheat, at): (Cheat, usize),
         mut prg: Prg,
-    ) -> Result<Puppet, Fault> {
+    ) -> Result<Cheater, Fault> {
         let delta = conventional_delta(prg.block(), role);
         if cheat == Cheat::BadPoint {
             supply::send_bad_point(&mut channel, role, params.ot)?;
@@ -203,7 +203,7 @@ impl Puppet {
             }
         };
         let nothing = || Mitccrh::new(Block::ZERO);
-        let mut puppet = Puppet {
+        let mut cheater = Cheater {
             channel,
             role,
             session,
@@ -232,14 +232,14 @@ impl Puppet {
             answers: 0,
             last_seed: Block::ZERO,
         };
-        let start = puppet.toss([0; 32])?;
-        puppet.leaky = [role, role.peer()].map(|direction| {
+        let start = cheater.toss([0; 32])?;
+        cheater.leaky = [role, role.peer()].map(|direction| {
             let oracle = RandomOracle::new("cenote 2026 engine leaky-and start v1", &session);
             Mitccrh::new(oracle.number(direction as u64).blocks(&[start]).block())
         });
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
-        puppet.half_gates = Mitccrh::new(oracle.blocks(&[start]).block());
-        Ok(puppet)
+        cheater.half_gates = Mitccrh::new(oracle.blocks(&[start]).block());
+        Ok(cheater)
     }
 
     /// Whether to cheat at this occasion for `cheat`.
@@ -280,7 +280,7 @@ impl Puppet {
 /// Sets a bit after the last of `n` packed bits.
 ///
 /// # Panics
-/// If they fill their bytes: then the puppet has no such cheat.
+/// If they fill their bytes: then the cheater has no such cheat.
 fn set_stray_bit(packed: &mut [u8], n: usize) {
     assert!(!n.is_multiple_of(8), "{n} bits leave no room for a stray one");
     *packed.last_mut().expect("there are bits") |= 1 << 7;

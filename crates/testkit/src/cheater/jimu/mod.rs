@@ -1,12 +1,12 @@
 //! A second implementation of both sides of `jimu` that cheats on command.
 //!
-//! As the puppet of `wrk` it checks nothing that it receives and goes on after its cheat. It plays
+//! As the cheater of `wrk` it checks nothing that it receives and goes on after its cheat. It runs
 //! any [`Job`](cenote_engine::Job) as a [`Party`](cenote_engine::Party), over the pieces of the
 //! engine that do no I/O, in sessions without a handshake and with tiny pools, which an honest
-//! `JimuSession` plays as well as large ones: see [`tiny`].
+//! `JimuSession` runs as well as large ones: see [`tiny`].
 //!
 //! Coins depend on both sides' randomness, which is fixed: a rehearsal without a cheat tells which
-//! gates will be checked and which will be used ([`History`]), and the session is then played again
+//! gates will be checked and which will be used ([`History`]), and the session is then run again
 //! with a flaw in just those.
 
 mod cheat;
@@ -14,7 +14,7 @@ mod compact;
 mod evaluator;
 mod garbler;
 mod input_sums;
-mod play;
+mod session;
 mod supply;
 mod talk;
 
@@ -29,10 +29,10 @@ use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, SessionId};
 
 pub use cheat::{Cheat, Code, Flaw, Plan, Which};
-pub use play::{Played, expected, plan_of, play, rehearse};
+pub use session::{Outcome, expected, plan_of, rehearse, run_session};
 pub use talk::Talk;
 
-/// What became of the items of one kind, by the number of their first wire.
+/// The fate of the items of one kind, by the number of their first wire.
 #[derive(Clone, Default, Debug)]
 pub struct Items {
     /// Those that were made, in order.
@@ -65,7 +65,7 @@ impl Items {
     }
 }
 
-/// What a garbling puppet saw of the coins, and the labels that it knows.
+/// The record of what a garbling cheater saw of the coins, and the labels that it knows.
 #[derive(Clone, Default, Debug)]
 pub struct History {
     /// ANDs.
@@ -107,7 +107,7 @@ pub fn tiny_compact() -> JimuParams {
     params
 }
 
-/// Wires in escrow that are always ready: on them the evaluator tries a candidate for the offset.
+/// Wires in escrow that are always ready: on them the evaluator tries a candidate for Delta.
 const ESCROW_RESERVE: usize = 8;
 
 /// ANDs of a core of the widest multiplexers.
@@ -145,7 +145,7 @@ pub fn weak_escrow() -> JimuParams {
 /// Most outputs of a message.
 const PIECE: usize = 8192;
 
-/// What a pool holds.
+/// The kind of items that a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// ANDs.
@@ -157,7 +157,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is garbled; none for gadgets.
+    /// Returns the shape of what is garbled; none for gadgets.
     const fn shape(self) -> Option<Shape> {
         match self {
             Kind::And => Some(Shape::AND),
@@ -222,7 +222,7 @@ impl Coins {
 }
 
 /// Which items of a batch are checked, on which inputs, and which survive: as honest parties see it,
-/// or sessions of the puppet would fail.
+/// or sessions of the cheater would fail.
 pub struct Selection {
     /// Those that are checked.
     pub checked: Vec<usize>,

@@ -1,4 +1,4 @@
-//! The evaluating puppet. It evaluates the base of a bucket alone: the garbler is honest.
+//! The evaluating cheater. It evaluates the base of a bucket alone: the garbler is honest.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 use super::input_sums::Sums;
 use super::{Cheat, Coins, Kind, PIECE, Selection, Tosses, blocks_of, first_block, input_batch};
 
-/// The puppet that evaluates.
+/// The cheater that evaluates.
 pub(super) struct Evaluator {
     pub(super) channel: Channel,
     session: SessionId,
@@ -25,8 +25,8 @@ pub(super) struct Evaluator {
     cheat: Cheat,
     prg: Prg,
     hash: ReedSolomonReceiver,
-    /// Tag of the offset.
-    offset: Block,
+    /// Tag of Delta.
+    delta: Block,
     choices: CotReceiver,
     tosses: Tosses,
     full: BTreeMap<Kind, Pool<u64>>,
@@ -76,11 +76,11 @@ impl Evaluator {
         let mut hash = receive_seeds(&mut channel, session, &params, &mut prg)?;
         let mut tosses = Tosses { session, role: Role::Evaluator, count: 0, cheat };
         let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-        let frame = channel.recv(jimu::tags::JIMU_OFFSET, 1 + own + last)?;
+        let frame = channel.recv(jimu::tags::JIMU_DELTA, 1 + own + last)?;
         let mut found = Vec::new();
         hash.keep_watched();
         let wire = hash.hash(LANES, &frame[1..=own], &mut found)?;
-        let offset = hash.set_offset(wire, frame[0] == 1);
+        let delta = hash.set_delta(wire, frame[0] == 1);
         hash.close(&frame[1 + own..])?;
         settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
         let choices = CotReceiver::setup(&mut channel, &session, 1, params.ot, &mut prg)?;
@@ -91,7 +91,7 @@ impl Evaluator {
             cheat,
             prg,
             hash,
-            offset,
+            delta,
             choices,
             tosses,
             full: BTreeMap::new(),
@@ -227,7 +227,7 @@ impl Evaluator {
 
     /// The masked value of a label, by the tag of masked value 0.
     fn masked(&self, label: &Label, tag: Block) -> bool {
-        self.hash.labels_agree(label, tag ^ self.offset)
+        self.hash.labels_agree(label, tag ^ self.delta)
     }
 
     fn own_inputs(&mut self, values: &[bool]) -> Result<Vec<usize>, Fault> {

@@ -1,4 +1,4 @@
-//! The cheats of the puppets of `jimu`, as data.
+//! The cheats of the cheaters of `jimu`, as data.
 
 use cenote_engine::JimuParams;
 use cenote_engine::backends::jimu::garbled_core::{Shape, garble};
@@ -9,7 +9,7 @@ use cenote_prim::field::{Field, Matrix};
 use super::garbler::garbage;
 use super::{tiny, tiny_compact};
 
-/// What a puppet of `jimu` does instead of following the protocol.
+/// The deviation from the protocol that a cheater of `jimu` makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cheat {
     /// Nothing, but for the flaws of its [`Plan`].
@@ -18,12 +18,12 @@ pub enum Cheat {
     Commitment,
     /// Deals one wrong share.
     Share,
-    /// Chooses its seeds so that the offset is zero.
-    ZeroOffset,
-    /// Sends an undefined flag with the offset.
-    OffsetFlag,
-    /// Keeps bit 0 of the offset's key zero.
-    EvenOffset,
+    /// Chooses its seeds so that Delta is zero.
+    ZeroDelta,
+    /// Sends an undefined flag with Delta.
+    DeltaFlag,
+    /// Keeps bit 0 of Delta's key zero.
+    EvenDelta,
     /// Opens a coin other than the one committed to, in the toss with this number.
     Coin(u64),
     /// Sends a wrong correction for one symbol of the first AND.
@@ -51,7 +51,7 @@ pub enum Cheat {
     InnerLabel,
     /// Solders a wire of a member to the negation of its base's.
     InnerNot,
-    /// Opens a wrong offset of a gadget.
+    /// Opens a wrong Delta of a gadget.
     EscrowLabel,
     /// Solders a gadget to another permutation message.
     EscrowPerm,
@@ -65,7 +65,7 @@ pub enum Cheat {
     Key,
     /// Sends the key of the other label of an input of the evaluator.
     OtherKey,
-    /// Runs correlated OT with a correlation that is not the key of the offset.
+    /// Runs correlated OT with a correlation that is not the key of Delta.
     Correlation,
     /// Sends a wrong key, and opens the sums that the evaluator has found with it.
     FittingKey,
@@ -119,7 +119,7 @@ pub enum Code {
 }
 
 /// How an AND is wrong. The error is an affine function of the masked values of its inputs: what it
-/// puts out wrongly is one, two, three or four of the four.
+/// outputs wrongly is one, two, three or four of the four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
     /// Garbage on two of the four inputs.
@@ -132,8 +132,8 @@ pub enum Flaw {
     Turn,
     /// The label of the other value on all: a NAND.
     Nand,
-    /// Garbled with another offset.
-    OtherOffset,
+    /// Garbled with another delta.
+    OtherDelta,
     /// In sessions of [`super::weak`]: a wrong label that has the right tag if the evaluator does not
     /// watch the last place.
     Near,
@@ -149,14 +149,14 @@ impl Flaw {
         (Flaw::All, 1.0),
         (Flaw::Turn, 0.5),
         (Flaw::Nand, 1.0),
-        // On the input that needs neither offset, if the output label needs it.
-        (Flaw::OtherOffset, 0.875),
+        // On the input that needs neither delta, if the output label needs it.
+        (Flaw::OtherDelta, 0.875),
     ];
 
     /// Makes the tables of a core with this number and these wires wrong, in its lane in the middle.
-    pub fn apply(self, number: u64, offset: &Label, wires: &[Message], tables: &mut [Block]) {
+    pub fn apply(self, number: u64, delta: &Label, wires: &[Message], tables: &mut [Block]) {
         let one = garbage(number);
-        let other = one ^ *offset;
+        let other = one ^ *delta;
         let shape = Shape::new(wires.len() / 2);
         let lane = shape.width() / 2;
         let mut add = |place: usize, error: Label| {
@@ -171,11 +171,11 @@ impl Flaw {
                 add(1, other);
             }
             Flaw::All => add(2, one),
-            Flaw::Turn => add(0, *offset),
-            Flaw::Nand => add(2, *offset),
+            Flaw::Turn => add(0, *delta),
+            Flaw::Nand => add(2, *delta),
             Flaw::Near => add(2, near()),
-            Flaw::NearOther => add(2, near() ^ *offset),
-            Flaw::OtherOffset => garble(shape, &other, &[number], wires, tables),
+            Flaw::NearOther => add(2, near() ^ *delta),
+            Flaw::OtherDelta => garble(shape, &other, &[number], wires, tables),
         }
     }
 }
@@ -206,9 +206,9 @@ impl Cheat {
     pub const ALL: &[Cheat] = &[
         Cheat::Commitment,
         Cheat::Share,
-        Cheat::ZeroOffset,
-        Cheat::OffsetFlag,
-        Cheat::EvenOffset,
+        Cheat::ZeroDelta,
+        Cheat::DeltaFlag,
+        Cheat::EvenDelta,
         Cheat::Coin(0),
         Cheat::Coin(2),
         Cheat::Symbol(Code::Labels),
@@ -228,8 +228,8 @@ impl Cheat {
         Cheat::Gate(Flaw::Nand, Which::Checked),
         Cheat::Gate(Flaw::Nand, Which::Used(0)),
         Cheat::Gate(Flaw::Nand, Which::Used(2)),
-        Cheat::Gate(Flaw::OtherOffset, Which::Checked),
-        Cheat::Gate(Flaw::OtherOffset, Which::Used(1)),
+        Cheat::Gate(Flaw::OtherDelta, Which::Checked),
+        Cheat::Gate(Flaw::OtherDelta, Which::Used(1)),
         Cheat::Hidden(Code::Labels),
         Cheat::Hidden(Code::Perms),
         Cheat::CheckedInput,
@@ -303,7 +303,7 @@ pub struct Plan {
     pub gates: Vec<(u64, Flaw)>,
     /// Escrow gadgets that seal something else.
     pub gadgets: Vec<u64>,
-    /// Escrow gadgets that open for the sum of the offset and `near`, and not for the offset.
+    /// Escrow gadgets that open for the sum of Delta and `near`, and not for Delta.
     pub decoys: Vec<u64>,
     /// Whether the solders of gates are sent without the wires in escrow that must be ready before.
     pub hasty: bool,
