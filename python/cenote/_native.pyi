@@ -90,26 +90,21 @@ class Progress:
     @property
     def done(self) -> int: ...
 
+def configuration(backend: str, options: Sequence[tuple[str, str]]) -> str: ...
 def run_party(
     program: Program,
     role: str,
     inputs: Sequence[bytes],
     backend: str,
-    pool: int | None,
-    rho: int,
-    muxcore: bool,
     progress: Progress,
     connection: Connection,
 ) -> dict[str, Any]: ...
 def price(
     program: Program,
     backend: str,
-    pool: int | None,
-    rho: int,
-    muxcore: bool,
     rtt_ms: float,
     mbit: float | None,
     machine: str | os.PathLike[str] | None,
 ) -> dict[str, Any]: ...
-def check_limits(program: Program, backend: str, pool: int | None, rho: int, muxcore: bool, changed: dict[str, float]) -> None: ...
+def check_limits(program: Program, backend: str, changed: dict[str, float]) -> None: ...
 def read_csv(text: bytes, columns: Sequence[tuple[str, str, int, int]]) -> tuple[int, list[bytes]]: ...

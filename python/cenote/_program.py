@@ -137,8 +137,8 @@ class Program:
         backend: str = "wrk",
         *,
         pool: int | None = None,
-        rho: int = 40,
-        muxcore: bool = True,
+        rho: int | None = None,
+        muxcore: bool | None = None,
         rtt_ms: float = 0.0,
         mbit: float | None = None,
         machine: str | os.PathLike[str] | None = None,
@@ -154,13 +154,13 @@ class Program:
         if mbit is not None and not 0 < mbit < math.inf:
             raise InputError(f"mbit={mbit!r}: a rate is a positive number of Mbit/s; None is a line without a limit")
         try:
-            return _native.price(self._native, backend, _pool(backend, pool), rho, muxcore, rtt_ms, mbit, machine)
+            return _native.price(self._native, _configuration(backend, pool, rho, muxcore), rtt_ms, mbit, machine)
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
-    def _check_limits(self, backend: str, pool: int | None, rho: int, muxcore: bool, limits: Mapping[str, float] | None) -> None:
+    def _check_limits(self, backend: str, limits: Mapping[str, float] | None) -> None:
         try:
-            _native.check_limits(self._native, backend, pool, rho, muxcore, dict(limits or {}))
+            _native.check_limits(self._native, backend, dict(limits or {}))
         except _native.Fault as fault:
             raise of_fault(*fault.args) from None
 
@@ -239,8 +239,8 @@ class Program:
         *,
         backend: str = "wrk",
         pool: int | None = None,
-        rho: int = 40,
-        muxcore: bool = True,
+        rho: int | None = None,
+        muxcore: bool | None = None,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         overflow: bool | None = None,
@@ -250,7 +250,7 @@ class Program:
         """Runs both parties on this machine, as two processes that talk over a pair of sockets of their own.
 
         Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
-        ``"plain"``; ``pool`` the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
+        ``"plain"``, also with its options, as ``"wrk:pool=480000,rho=64"``; ``pool`` is the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
         statistical security in bits: 40, 64 or 80. ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for
         multiplexers, which take hundreds of megabytes: better for small programs.
 
@@ -264,13 +264,12 @@ class Program:
         """
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
-        kept = _pool(backend, pool)
-        options = {"backend": backend, "pool": kept, "rho": rho, "muxcore": muxcore}
-        self._check_limits(backend, kept, rho, muxcore, limits)
+        configuration = _configuration(backend, pool, rho, muxcore)
+        self._check_limits(configuration, limits)
         total = int(self.cost()["ands"])
         wanted = self._is_short() if overflow is None else overflow
         overflows = self._in_the_clear(encoded)[1] if wanted else None
-        reports = _run.pair(self.to_bytes(), packed, options, total, progress, timeout)
+        reports = _run.pair(self.to_bytes(), packed, configuration, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
             if one is not None and two is not None and one != two:
@@ -283,15 +282,16 @@ class Program:
         return f"<program {self.name}({inputs}) {self.digest[:16]}>"
 
 
-def _pool(backend: str, pool: int | None) -> int | None:
-    """The size of the pool, if there can be one."""
-    if pool is None:
-        return None
-    if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
+def _configuration(backend: str, pool: int | None, rho: int | None, muxcore: bool | None) -> str:
+    """The backend and its options as one text; an option that it does not have is refused by name."""
+    if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
         raise InputError(f"pool={pool!r}: a pool has a positive whole number of items; None leaves it to the backend")
-    if backend in ("yao", "plain"):
-        raise InputError(f"pool={pool!r}: `{backend}` has no pool; leave it out, or use wrk or jimu")
-    return pool
+    given = {"pool": pool, "rho": rho, "muxcore": muxcore}
+    options = [(name, str(value).lower()) for name, value in given.items() if value is not None]
+    try:
+        return _native.configuration(backend, options)
+    except _native.Fault as fault:
+        raise of_fault(*fault.args) from None
 
 
 def load(path: str | os.PathLike[str]) -> Program:
@@ -558,8 +558,8 @@ class ProgramFunction:
         *,
         backend: str = "wrk",
         pool: int | None = None,
-        rho: int = 40,
-        muxcore: bool = True,
+        rho: int | None = None,
+        muxcore: bool | None = None,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         overflow: bool | None = None,

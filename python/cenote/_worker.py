@@ -49,9 +49,6 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
             spec["role"],
             [base64.b64decode(words) for words in spec["inputs"]],
             spec["backend"],
-            spec["pool"],
-            spec["rho"],
-            spec["muxcore"],
             progress,
             _native.Connection.standard_input(),
         )

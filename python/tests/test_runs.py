@@ -349,7 +349,7 @@ def test_a_party_that_dies_is_reported():
     [
         ({"backend": "mpc"}, cn.InputError, "there is no backend `mpc`"),
         ({"pool": 0}, cn.InputError, "pool=0: a pool has a positive whole number"),
-        ({"pool": 100, "backend": "yao"}, cn.InputError, "pool=100: `yao` has no pool"),
+        ({"pool": 100, "backend": "yao"}, cn.InputError, "yao has no option `pool`"),
         ({"rho": 41}, cn.PolicyError, "rho is 40, 64 or 80"),
         ({"pool": 10}, cn.PolicyError, "a pool of 10 items is too small"),
     ],

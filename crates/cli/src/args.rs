@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
-use cenote_engine::{Backend, JimuSwitches, PoolChoice, Receivers, Rho, Role};
+use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
-use crate::demo::DemoArgs;
 use crate::exit::Failure;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::values::Given;
-use crate::workers::Security;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success; 1 defect of this program; 2 bad input, nothing was started;
@@ -56,26 +54,27 @@ pub(crate) enum Command {
     Demo(DemoArgs),
 }
 
-/// The options that decide what a session promises; both sides must choose the same.
+/// The backend of a session with its options; both sides must choose the same.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SecurityArgs {
-    /// Protocol: wrk and jimu (malicious security), yao (semi-honest), plain (none; shows all inputs).
-    #[arg(long, default_value = "wrk", value_parser = backend)]
-    pub(crate) backend: Backend,
+    /// Protocol: wrk and jimu (malicious security), yao (semi-honest), plain (none; shows all inputs);
+    /// with its options if there are any, e.g. `wrk:pool=480000,rho=64`.
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "wrk", value_parser = backend)]
+    pub(crate) backend: SessionConfig,
     /// Items of the pool: leaky ANDs (wrk) or garbled ANDs (jimu). `none` for one-shot batches, as
     /// without it (wrk); 10000 without it (jimu).
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
-    pub(crate) pool: Option<PoolSize>,
+    pub(crate) pool: Option<String>,
     #[command(flatten)]
     pub(crate) refine: RefineArgs,
 }
 
-/// The options that refine a backend that draws from a pool.
-#[derive(Args, Clone, Copy, Debug, Default)]
+/// The options of backends that have flags of their own.
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RefineArgs {
     /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk and jimu).
     #[arg(long, value_parser = rho)]
-    pub(crate) rho: Option<Rho>,
+    pub(crate) rho: Option<String>,
     /// Multiplexers take ANDs from the pool of ANDs, not cores from pools of their own (jimu).
     #[arg(long)]
     pub(crate) no_muxcore: bool,
@@ -85,50 +84,50 @@ pub(crate) struct RefineArgs {
 }
 
 impl RefineArgs {
-    pub(crate) fn rho(&self) -> Rho {
-        self.rho.unwrap_or(Rho::Bits40)
-    }
-
-    pub(crate) fn switches(&self) -> JimuSwitches {
-        JimuSwitches { muxcore: !self.no_muxcore, compact: self.compact }
+    /// Sets what these flags and `pool` say in each session whose backend has it; a flag that none has is
+    /// bad input.
+    pub(crate) fn apply(
+        &self,
+        pool: Option<&str>,
+        mut sessions: Vec<SessionConfig>,
+    ) -> Result<Vec<SessionConfig>, Failure> {
+        for (flag, option, value) in [
+            ("--pool", "pool", pool),
+            ("--rho", "rho", self.rho.as_deref()),
+            ("--no-muxcore", "muxcore", self.no_muxcore.then_some("false")),
+            ("--compact", "compact", self.compact.then_some("true")),
+        ] {
+            let Some(value) = value else { continue };
+            let has = |config: &SessionConfig| config.option(option).is_some();
+            if !sessions.iter().any(has) {
+                let all = Backend::ALL.map(SessionConfig::new);
+                let names: Vec<_> =
+                    all.iter().filter(|c| has(c)).map(|c| c.backend.name()).collect();
+                let names = names.join(" or ");
+                return Err(Failure::bad_input(format!(
+                    "{flag} means nothing without --backend {names}; leave it out"
+                )));
+            }
+            for config in sessions.iter_mut().filter(|config| has(config)) {
+                *config = config.set(option, value).map_err(Failure::unusable)?;
+            }
+        }
+        Ok(sessions)
     }
 }
 
-/// The pool of a run with jimu that names none: filled in about a second. Garbled ANDs of a larger
-/// one make each AND cheaper.
-const SMALL_POOL: PoolSize = PoolSize::Kept(10_000);
-
-/// The pool of a run that names none.
-pub(crate) const fn default_pool(backend: Backend) -> PoolSize {
-    match backend {
-        Backend::Jimu => SMALL_POOL,
-        Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::None,
-    }
+/// The session `config` for a computation of `ands` ANDs. What has no sound parameters is bad input, and
+/// nothing starts.
+pub(crate) fn sound(config: SessionConfig, ands: u64) -> Result<SessionConfig, Failure> {
+    let config = config.for_ands(ands);
+    Backend::shown(&config).map(|_| config).map_err(Failure::unusable)
 }
 
 impl SecurityArgs {
     /// The session that was asked for.
-    pub(crate) fn chosen(&self) -> Result<Security, Failure> {
-        Security::check_options(&[self.backend], self.pool, &self.refine)?;
-        let pool = self.pool.unwrap_or(default_pool(self.backend));
-        Ok(Security::new(self.backend, pool, self.refine.rho(), self.refine.switches()))
-    }
-}
-
-/// Size of a pool, or none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PoolSize {
-    None,
-    Kept(u64),
-}
-
-impl PoolSize {
-    /// Returns what the engine is told, for a computation of about `ands` ANDs.
-    pub(crate) fn choice(self, ands: u64) -> PoolChoice {
-        match self {
-            PoolSize::None => PoolChoice::OneShot(ands),
-            PoolSize::Kept(size) => PoolChoice::Kept(size),
-        }
+    pub(crate) fn chosen(&self) -> Result<SessionConfig, Failure> {
+        let chosen = self.refine.apply(self.pool.as_deref(), vec![self.backend])?;
+        chosen.into_iter().next().ok_or_else(|| Failure::internal("one backend was named"))
     }
 }
 
@@ -238,13 +237,14 @@ pub(crate) enum BenchCommand {
 /// The options that all benches of a backend take.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchSecurityArgs {
-    /// Protocol: wrk, jimu, yao or plain; several, separated by commas, are measured in turns.
-    #[arg(long, default_value = "wrk", value_delimiter = ',', value_parser = backend)]
-    pub(crate) backend: Vec<Backend>,
+    /// Protocol: wrk, jimu, yao or plain, with its options if there are any; several, separated by commas,
+    /// are measured in turns.
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..],..", default_value = "wrk", value_parser = backends)]
+    pub(crate) backend: Vec<Backends>,
     /// Items of the pool: leaky ANDs, 480000 without it, or `none` for one-shot batches (wrk);
     /// garbled ANDs, 1048576 without it (jimu).
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
-    pub(crate) pool: Option<PoolSize>,
+    pub(crate) pool: Option<String>,
     #[command(flatten)]
     pub(crate) refine: RefineArgs,
 }
@@ -373,7 +373,7 @@ pub(crate) struct BenchJimuArgs {
     pub(crate) backend: String,
     /// Statistical security in bits: 40, 64 or 80.
     #[arg(long, default_value = "40", value_parser = rho)]
-    pub(crate) rho: Rho,
+    pub(crate) rho: String,
     /// The pools are not stored: what is drawn is sent again.
     #[arg(long)]
     pub(crate) compact: bool,
@@ -381,9 +381,10 @@ pub(crate) struct BenchJimuArgs {
 
 impl BenchJimuArgs {
     /// A session with a pool of `size`.
-    pub(crate) fn security(&self, size: u64, muxcore: bool) -> Security {
-        let switches = JimuSwitches { muxcore, compact: self.compact };
-        Security::new(Backend::Jimu, PoolSize::Kept(size), self.rho, switches)
+    pub(crate) fn session(&self, size: u64, muxcore: bool) -> Result<SessionConfig, Failure> {
+        let Self { backend, rho, compact, .. } = self;
+        let text = format!("{backend}:pool={size},rho={rho},muxcore={muxcore},compact={compact}");
+        text.parse().map_err(Failure::unusable)
     }
 }
 
@@ -612,16 +613,46 @@ pub(crate) struct PairArgs {
     pub(crate) replace: bool,
 }
 
-pub(crate) fn backend(name: &str) -> Result<Backend, String> {
-    let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
-    name.parse().map_err(|_| format!("use one of {}", names.join(", ")))
+/// Arguments of `cenote demo`.
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// Another table for issuer A: CSV with `customer` and six quarters, in cents.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) issuer_a: Option<PathBuf>,
+    /// Another table for issuer B.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) issuer_b: Option<PathBuf>,
+    /// Leaky ANDs of the pool.
+    #[arg(long, value_name = "N", default_value_t = 480_000, value_parser = items, allow_negative_numbers = true)]
+    pub(crate) pool: u64,
+    /// At the end, let issuer B cheat in a session of its own, and show that the servers go on.
+    #[arg(long)]
+    pub(crate) cheat: bool,
 }
 
-pub(crate) fn pool(text: &str) -> Result<PoolSize, String> {
-    match text {
-        "none" => Ok(PoolSize::None),
-        _ => items(text).map(PoolSize::Kept).map_err(|what| format!("{what}, or `none`")),
+pub(crate) fn backend(text: &str) -> Result<SessionConfig, String> {
+    text.parse().map_err(|fault| Failure::unusable(fault).message)
+}
+
+/// Some backends with their options.
+#[derive(Clone, Debug)]
+pub(crate) struct Backends(Vec<SessionConfig>);
+
+impl Backends {
+    /// All of them, in their order.
+    pub(crate) fn all(lists: &[Backends]) -> Vec<SessionConfig> {
+        lists.iter().flat_map(|list| list.0.iter().copied()).collect()
     }
+}
+
+pub(crate) fn backends(text: &str) -> Result<Backends, String> {
+    let all = SessionConfig::parse_list(text).map(Backends);
+    all.map_err(|fault| Failure::unusable(fault).message)
+}
+
+pub(crate) fn pool(text: &str) -> Result<String, String> {
+    let checked = if text == "none" { Ok(()) } else { items(text).map(drop) };
+    checked.map(|()| text.to_owned()).map_err(|what| format!("{what}, or `none`"))
 }
 
 /// A number of items in a pool.
@@ -651,13 +682,9 @@ fn log2(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rho(text: &str) -> Result<Rho, String> {
-    match text {
-        "40" => Ok(Rho::Bits40),
-        "64" => Ok(Rho::Bits64),
-        "80" => Ok(Rho::Bits80),
-        _ => Err("use 40, 64 or 80".to_owned()),
-    }
+fn rho(text: &str) -> Result<String, String> {
+    let known = ["40", "64", "80"].contains(&text);
+    if known { Ok(text.to_owned()) } else { Err("use 40, 64 or 80".to_owned()) }
 }
 
 pub(crate) fn role(text: &str) -> Result<Role, String> {

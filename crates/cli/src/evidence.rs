@@ -28,8 +28,10 @@ pub(crate) struct Found {
 /// Whether evidence of `backend` could be kept in `file`; nothing is written over.
 pub(crate) fn check(file: Option<&Path>, backend: Backend) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    if backend != Backend::Jimu {
-        let what = "--evidence means nothing without --backend jimu; leave it out";
+    if !backend.gives_evidence() {
+        let give: Vec<Backend> = Backend::ALL.into_iter().filter(|b| b.gives_evidence()).collect();
+        let names = give.iter().map(|backend| backend.name()).collect::<Vec<_>>().join(" or ");
+        let what = format!("--evidence means nothing without --backend {names}; leave it out");
         return Err(Failure::bad_input(what));
     }
     let place = match file.parent() {

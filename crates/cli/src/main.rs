@@ -9,7 +9,6 @@ mod bench;
 mod circuit;
 mod computation;
 mod demo;
-mod derived;
 mod evidence;
 mod exit;
 mod garble;

@@ -1,14 +1,12 @@
 //! `cenote params`: what a pool size and an error bound ask for.
 
-use cenote_engine::Backend;
+use cenote_engine::{Backend, SessionConfig};
 use cenote_pool::params::{PoolParams, jimu, shown_log2, wrk_bucket};
 use serde_json::{Map, Value, json};
 
-use crate::args::{ParamsArgs, PoolBackend, PoolSize};
-use crate::derived::Derived;
+use crate::args::{ParamsArgs, PoolBackend};
 use crate::exit::Failure;
 use crate::output::Reply;
-use crate::workers::Security;
 
 /// The chance that checking a bad garbled AND of JIMU shows it.
 const JIMU_DETECTION: f64 = 0.5;
@@ -39,18 +37,16 @@ fn pool(args: &ParamsArgs, epsilon_log2: f64) -> Result<Map<String, Value>, Fail
 
 /// All that a session takes, whose bound covers its pools, codes and checks together.
 fn session(args: &ParamsArgs) -> Result<Map<String, Value>, Failure> {
-    let backend = backend(args.backend);
-    let pool = PoolSize::Kept(args.pool);
-    Security::check_options(&[backend], Some(pool), &args.refine)?;
-    let security = Security::new(backend, pool, args.refine.rho(), args.refine.switches());
-    let mut fields = named(args.backend);
-    if let Some(derived) = Derived::of(&security.config(0)?)? {
-        fields.extend(derived.fields(security.rho()));
-    }
-    if args.backend == PoolBackend::Wrk {
-        let params = wrk_bucket(args.pool, args.refine.rho().epsilon_log2());
-        let params = params.map_err(|error| Failure::bad_input(error.to_string()))?;
-        fields.extend(costs(&params).as_object().cloned().unwrap_or_default());
+    let pool = args.pool.to_string();
+    let named = vec![SessionConfig::new(backend(args.backend))];
+    let mut fields = self::named(args.backend);
+    for config in args.refine.apply(Some(&pool), named)? {
+        fields.extend(Backend::shown(&config).map_err(Failure::unusable)?);
+        if args.backend == PoolBackend::Wrk {
+            let params = wrk_bucket(args.pool, config.rho().epsilon_log2());
+            let params = params.map_err(|error| Failure::bad_input(error.to_string()))?;
+            fields.extend(costs(&params).as_object().cloned().unwrap_or_default());
+        }
     }
     Ok(fields)
 }

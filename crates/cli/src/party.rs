@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gates, Program, Signature};
 use cenote_engine::cost::{Excess, Limits};
-use cenote_engine::{Metered, ModuleJob, ProgramJob, Receivers, Role, Session, role_of};
+use cenote_engine::{
+    Metered, ModuleJob, ProgramJob, Receivers, Role, Session, SessionConfig, role_of,
+};
 use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
 
-use crate::args::PartyArgs;
+use crate::args::{PartyArgs, sound};
 use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::identity::{self, PEER_FILE};
@@ -21,7 +23,7 @@ use crate::output::{self, Format, Reply};
 use crate::program::{calibrate, limits};
 use crate::progress::Meter;
 use crate::values::{Given, Port};
-use crate::workers::{JobReport, Report, Security};
+use crate::workers::{JobReport, Report};
 use crate::{evidence, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
@@ -57,18 +59,18 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
 /// Everything that can be checked before the peer hears of the run.
 fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let computation = Computation::read(&args.file)?;
-    let security = args.security.chosen()?;
+    let config = args.security.chosen()?;
     let none = vec![None; computation.signature().inputs.len()];
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
     let signature = values::with_owners(computation.signature(), &owners.unwrap_or(none))?;
     let to = values::receivers(&signature, args.reveal_to)?;
-    evidence::check(args.evidence.as_deref(), security.backend())?;
+    evidence::check(args.evidence.as_deref(), config.backend)?;
     if args.evidence.is_some() && args.role == Role::Garbler {
         let what = "--evidence means nothing for the garbler: the evaluator alone can have any";
         return Err(Failure::bad_input(what));
     }
     let limits = args.limits.chosen()?;
-    let work = Work::new(computation, signature, args.role, &args.inputs, to, security)?;
+    let work = Work::new(computation, signature, args.role, &args.inputs, to, config)?;
     work.keeping(args.evidence.clone()).within(Some(limits), args.role)
 }
 
@@ -92,7 +94,7 @@ pub(crate) struct Work {
     signature: Signature,
     own: Vec<Vec<bool>>,
     to: Receivers,
-    security: Security,
+    config: SessionConfig,
     ands: u64,
     /// Where evidence goes, should there be any.
     evidence: Option<PathBuf>,
@@ -108,17 +110,17 @@ impl Work {
         role: Role,
         given: &[Given],
         to: Receivers,
-        security: Security,
+        config: SessionConfig,
     ) -> Result<Work, Failure> {
         let ands = computation.ands();
-        security.config(ands)?;
+        let config = sound(config, ands)?;
         let owners = signature.owners();
         let owned = computation.ports().into_iter().zip(owners);
         let owned = owned.filter(|(_, owner)| role_of(*owner) == role);
         let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
         let own = values::all_bits(&owned, given, &format!("the {role}"))?;
         let (evidence, excess) = (None, None);
-        Ok(Work { computation, signature, own, to, security, ands, evidence, excess })
+        Ok(Work { computation, signature, own, to, config, ands, evidence, excess })
     }
 
     /// Keeps evidence in this file.
@@ -129,10 +131,9 @@ impl Work {
     /// Refuses, when the parties meet, to compute what is predicted to take more than `limits` allow.
     pub(crate) fn within(self, limits: Option<Limits>, role: Role) -> Result<Work, Failure> {
         let Some(limits) = limits else { return Ok(self) };
-        let config = self.security.config(self.ands)?;
         let demand = self.computation.demand(&self.signature);
         let (machine, _) = calibrate::typical();
-        let checked = limits::check(&limits, &config, &demand, &machine, role)?;
+        let checked = limits::check(&limits, &self.config, &demand, &machine, role)?;
         Ok(Work { excess: checked.err(), ..self })
     }
 
@@ -144,8 +145,7 @@ impl Work {
         done: &AtomicU64,
     ) -> Result<Report, Failure> {
         self.agree(&mut channel, role).inspect_err(|_| channel.abort())?;
-        let config = self.security.config(self.ands)?;
-        let mut session = Session::open(channel, role, &config)?;
+        let mut session = Session::open(channel, role, &self.config)?;
         let outcome = match &self.computation {
             Computation::Circuit(circuit) => {
                 let bound = Bound { work: self, circuit };
@@ -171,8 +171,8 @@ impl Work {
     /// Names everything that the two command lines could differ in, so that one refusal tells all;
     /// what follows binds the same values again.
     fn agree(&self, channel: &mut Channel, role: Role) -> Result<(), Fault> {
-        let Work { computation, signature, to, security, excess, .. } = self;
-        let handshake = handshake(computation, signature, *to, *security, excess.as_ref());
+        let Work { computation, signature, to, config, excess, .. } = self;
+        let handshake = handshake(computation, signature, *to, *config, excess.as_ref());
         let agreed = handshake.run(channel, role, Prg::from_os().bytes32()).map(drop);
         let fault = match (agreed, &self.excess) {
             (Err(Fault::Policy(_)) | Ok(()), Some(excess)) => {
@@ -199,16 +199,16 @@ pub(crate) fn handshake(
     computation: &Computation,
     signature: &Signature,
     to: Receivers,
-    security: Security,
+    config: SessionConfig,
     excess: Option<&Excess>,
 ) -> Handshake {
     let handshake = Handshake::new("run")
         .field("program", hex(&computation.digest()))
         .field("owners", owners(signature))
         .field("reveal-to", to.name())
-        .field("backend", security.backend().name());
-    let terms = security.terms().into_iter();
-    let handshake = terms.fold(handshake, |all, (name, value)| all.field(name, value));
+        .field("backend", config.backend.name());
+    let handshake =
+        config.options().fold(handshake, |all, (name, value)| all.field(name, value.to_string()));
     // The figure of a side that refuses: both hear it, the limit stays with its owner.
     handshake.field("price", excess.map_or("accepted", |excess| excess.figure.as_str()))
 }
@@ -265,7 +265,8 @@ fn reply(work: &Work, role: Role, report: &Report) -> Reply {
     let mut json = json!({
         "outputs": report.outputs,
         "role": role.name(),
-        "backend": work.security.backend().name(),
+        "backend": work.config.backend.name(),
+        "configuration": work.config,
         "ands": work.ands,
         "adversary": report.adversary,
         "peer": report.peer,

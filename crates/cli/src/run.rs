@@ -3,23 +3,23 @@
 use std::sync::atomic::AtomicU64;
 
 use cenote_circuit::{Receiver, hex_from_bits};
-use cenote_engine::{Receivers, Role, role_of};
+use cenote_engine::{Receivers, Role, SessionConfig, role_of};
 use cenote_net::Channel;
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, sound};
 use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::{Work, cost};
 use crate::values::Given;
-use crate::workers::{Both, LineSpec, Report, RunSpec, Security, Spec, Task, owner, run_pair};
+use crate::workers::{Both, LineSpec, Report, RunSpec, Spec, Task, owner, run_pair};
 use crate::{evidence, progress, values};
 
 pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let computation = Computation::read(&args.file)?;
-    let security = args.security.chosen()?;
+    let config = args.security.chosen()?;
     let ports = computation.ports();
     let inputs = values::from_files(&ports, &args.inputs)?;
     let given = values::in_order(&ports, &inputs, "the program")?;
@@ -34,9 +34,9 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
         let owned = values.iter().zip(&owners).filter(|(_, owner)| role_of(**owner) == role);
         owned.map(|(value, _)| value.clone()).collect()
     };
-    evidence::check(args.evidence.as_deref(), security.backend())?;
+    evidence::check(args.evidence.as_deref(), config.backend)?;
     let limits = args.limits.chosen()?;
-    security.config(computation.ands())?;
+    sound(config, computation.ands())?;
     let to = match values::receivers(&signature, args.reveal_to)? {
         Receivers::Garbler => Receiver::Garbler,
         Receivers::Evaluator => Receiver::Evaluator,
@@ -52,7 +52,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
             owners: owners.clone(),
             own: own(role),
             to,
-            security,
+            config,
             limits: Some(limits),
             evidence: args.evidence.clone(),
         }),
@@ -61,7 +61,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let bar = progress::spinner("running");
     let both = run_pair(spec, &interrupt)?;
     bar.finish_and_clear();
-    reply(&computation, security, &both)
+    reply(&computation, config, &both)
 }
 
 /// The work of one of the two processes.
@@ -71,12 +71,12 @@ pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Repo
     let signature = values::with_owners(computation.signature(), &named)?;
     let own: Result<Vec<Given>, String> = spec.own.iter().map(|text| Given::parse(text)).collect();
     let own = own.map_err(Failure::internal)?;
-    let work = Work::new(computation, signature, role, &own, spec.to.into(), spec.security)?;
+    let work = Work::new(computation, signature, role, &own, spec.to.into(), spec.config)?;
     let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
     work.run(channel, role, &AtomicU64::new(0))
 }
 
-fn reply(computation: &Computation, security: Security, both: &Both) -> Result<Reply, Failure> {
+fn reply(computation: &Computation, config: SessionConfig, both: &Both) -> Result<Reply, Failure> {
     let (garbler, evaluator) = (&both.garbler, &both.evaluator);
     let mut outputs = Vec::with_capacity(garbler.outputs.len());
     for (one, two) in garbler.outputs.iter().zip(&evaluator.outputs) {
@@ -87,7 +87,8 @@ fn reply(computation: &Computation, security: Security, both: &Both) -> Result<R
     }
     let mut json = json!({
         "outputs": outputs,
-        "backend": security.backend().name(),
+        "backend": config.backend.name(),
+        "configuration": config,
         "ands": computation.ands(),
         "adversary": garbler.adversary,
         "peer": garbler.peer,

@@ -54,6 +54,38 @@ fn both_sides_name_the_option_that_differs() {
     }
 }
 
+/// Options in the text of a backend and as flags are the same; twice is once too often.
+#[test]
+fn a_backend_takes_its_options_in_one_text() {
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "adder.txt", ADDER).display().to_string();
+    let of = |options: &str| run(&format!("run {file} --input 3 --input 1 {options}"));
+    for (options, shown) in [
+        ("--backend wrk", "wrk"),
+        ("--backend wrk:rho=64", "wrk:rho=64"),
+        ("--backend wrk --rho 64", "wrk:rho=64"),
+        ("--backend jimu:pool=500,muxcore=false", "jimu:pool=500,muxcore=false"),
+        ("--backend jimu:pool=500 --no-muxcore", "jimu:pool=500,muxcore=false"),
+    ] {
+        let said = of(options);
+        assert_eq!(said.json["configuration"], shown, "{said:?}");
+        assert_eq!(said.json["backend"], shown[..].split(':').next().expect("a name"));
+    }
+    for (options, what) in [
+        ("--backend wrk:rho=64 --rho 64", "option `rho` of wrk is given twice"),
+        ("--backend wrk:pol=5", "wrk has no option `pol`; it has pool, rho"),
+        ("--backend jimu:compact=yes", "compact is true or false, not yes"),
+        ("--backend wkr:rho=64", "there is no backend `wkr`"),
+    ] {
+        let said = of(options);
+        assert!(said.error(2).contains(what), "{said:?}");
+    }
+    // Options stay with their backend in a list.
+    let said = run("bench and --ands 100 --backend wrk:pool=none,rho=64,yao");
+    assert_eq!(said.json["results"][0]["rho"], 64);
+    assert_eq!(said.json["results"][1]["backend"], "yao");
+}
+
 #[test]
 fn what_jimu_cannot_do_is_bad_input() {
     let dir = TempDir::new().expect("a directory");

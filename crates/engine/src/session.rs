@@ -4,24 +4,10 @@ use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::Occupancy;
 use cenote_prim::{Prg, SessionId, wipe_stack};
 
-use crate::backends::jimu::JimuSwitches;
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, PeerIs};
-use crate::params::{PoolChoice, Rho};
+use crate::options::SessionConfig;
 use crate::party::Party;
-
-/// The configuration that both owners agree on before a session opens.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SessionConfig {
-    /// The protocol.
-    pub backend: Backend,
-    /// The pool of `wrk` or `jimu`; other backends have none.
-    pub pool: PoolChoice,
-    /// Statistical security of `wrk` or `jimu`.
-    pub rho: Rho,
-    /// Switches of `jimu`.
-    pub jimu: JimuSwitches,
-}
 
 /// A computation both parties run: a program with its inputs and receivers, or any function over
 /// [`Party`], reactive ones included. A backend may run it on two threads at once.

@@ -38,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Program>()?;
     module.add_class::<party::Connection>()?;
     module.add_class::<party::Progress>()?;
+    module.add_function(wrap_pyfunction!(party::configuration, module)?)?;
     module.add_function(wrap_pyfunction!(party::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(csv::read_csv, module)?)?;
     module.add_function(wrap_pyfunction!(price::price, module)?)?;

@@ -6,10 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{
-    Backend, Fault, JimuSwitches, Metered, ModuleJob, PoolChoice, Rho, Role, Session,
-    SessionConfig, role_of,
-};
+use cenote_engine::{Fault, Metered, ModuleJob, Role, Session, SessionConfig, role_of};
 use cenote_net::{Channel, Phase, unix_channel};
 use cenote_prim::keep_freed_memory;
 use cenote_program::Module;
@@ -106,7 +103,7 @@ struct Report {
 
 /// Runs one party to its end; the peer is at the other end of the connection.
 #[pyfunction]
-#[pyo3(signature = (program, role, inputs, backend, pool, rho, muxcore, progress, connection))]
+#[pyo3(signature = (program, role, inputs, backend, progress, connection))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn run_party<'py>(
     py: Python<'py>,
@@ -114,9 +111,6 @@ pub(crate) fn run_party<'py>(
     role: &str,
     inputs: Vec<PyBackedBytes>,
     backend: &str,
-    pool: Option<u64>,
-    rho: u32,
-    muxcore: bool,
     progress: &Progress,
     connection: &Connection,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -125,7 +119,7 @@ pub(crate) fn run_party<'py>(
         let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
         let own = own_bits(&module, role, &inputs)?;
         let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
-        let config = config(backend, pool, rho, muxcore, ands)?;
+        let config = backend.parse::<SessionConfig>()?.for_ands(ands);
         let end = connection.end().take().ok_or_else(taken)?;
         let channel = unix_channel(end)?;
         run(&module, role, own, channel, &config, &done)
@@ -166,36 +160,16 @@ fn own_bits(
     bits.collect()
 }
 
-pub(crate) fn config(
-    backend: &str,
-    pool: Option<u64>,
-    rho: u32,
-    muxcore: bool,
-    ands: u64,
-) -> Result<SessionConfig, Fault> {
-    let rho = match rho {
-        40 => Rho::Bits40,
-        64 => Rho::Bits64,
-        80 => Rho::Bits80,
-        other => return Err(Fault::Policy(format!("rho is 40, 64 or 80, not {other}"))),
-    };
-    let backend = backend.parse::<Backend>()?;
-    let pool = match (pool, backend) {
-        (Some(items), _) => PoolChoice::Kept(items),
-        // It has no one-shot batches.
-        (None, Backend::Jimu) => PoolChoice::Kept(JIMU_POOL),
-        (None, _) => PoolChoice::OneShot(ands),
-    };
-    Ok(SessionConfig {
-        backend,
-        pool,
-        rho,
-        jimu: JimuSwitches { muxcore, ..JimuSwitches::DEFAULT },
-    })
+/// The text form of a backend with options of its own and these.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn configuration(backend: &str, options: Vec<(String, String)>) -> PyResult<String> {
+    let config = options.iter().try_fold(
+        backend.parse::<SessionConfig>().map_err(|fault| raised(&fault))?,
+        |config, (name, value)| config.set(name, value),
+    );
+    config.map(|config| config.to_string()).map_err(|fault| raised(&fault))
 }
-
-/// The pool of a run with jimu that names none, as of the command: filled in about a second.
-const JIMU_POOL: u64 = 10_000;
 
 fn run(
     module: &Module,

@@ -11,28 +11,25 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::party::{config, raised};
+use crate::party::raised;
 use crate::program::Program;
 
 /// Bytes each way, rounds, memory and time of a session that computes the program once, on the machine whose figures are in a
 /// file, else on this one if it was measured, else on a typical server.
 #[pyfunction]
-#[pyo3(signature = (program, backend, pool, rho, muxcore, rtt_ms, mbit, machine))]
+#[pyo3(signature = (program, backend, rtt_ms, mbit, machine))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn price<'py>(
     py: Python<'py>,
     program: &Program,
     backend: &str,
-    pool: Option<u64>,
-    rho: u32,
-    muxcore: bool,
     rtt_ms: f64,
     mbit: Option<f64>,
     machine: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let module = program.module();
     let (machine, source) = figures(py, machine)?;
-    let asked = py.detach(|| Asked::new(&module, backend, pool, rho, muxcore));
+    let asked = py.detach(|| Asked::new(&module, backend));
     let Asked { config, demand, plan } = asked.map_err(|fault| raised(&fault))?;
     let seconds = plan.times(&machine, config.backend, &demand, Link { rtt_ms, mbit }).total();
     let total = plan.total();
@@ -51,14 +48,11 @@ pub(crate) fn price<'py>(
 /// Refuses a run on this machine that is predicted to take more than the limits: those of the command, with `changed` in their
 /// place.
 #[pyfunction]
-#[pyo3(signature = (program, backend, pool, rho, muxcore, changed))]
+#[pyo3(signature = (program, backend, changed))]
 pub(crate) fn check_limits(
     py: Python<'_>,
     program: &Program,
     backend: &str,
-    pool: Option<u64>,
-    rho: u32,
-    muxcore: bool,
     changed: BTreeMap<String, f64>,
 ) -> PyResult<()> {
     let module = program.module();
@@ -67,7 +61,7 @@ pub(crate) fn check_limits(
     let machine = kept.unwrap_or(Machine::typical());
     let checked = py.detach(|| {
         let limits = limits(changed)?;
-        let Asked { config, demand, plan } = Asked::new(&module, backend, pool, rho, muxcore)?;
+        let Asked { config, demand, plan } = Asked::new(&module, backend)?;
         let times = plan.times(&machine, config.backend, &demand, Link::LOOPBACK);
         let [out, back] = plan.total().bytes;
         let memory = plan.memory[0].max(plan.memory[1]).saturating_add(machine.process_bytes);
@@ -117,15 +111,9 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(
-        module: &Module,
-        backend: &str,
-        pool: Option<u64>,
-        rho: u32,
-        muxcore: bool,
-    ) -> Result<Asked, Fault> {
+    fn new(module: &Module, backend: &str) -> Result<Asked, Fault> {
         let stats = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?;
-        let config = config(backend, pool, rho, muxcore, stats.ands)?;
+        let config = backend.parse::<SessionConfig>()?.for_ands(stats.ands);
         let demand = Demand::new(stats, &module.signature());
         let plan = Plan::new(&config, &demand)?;
         Ok(Asked { config, demand, plan })

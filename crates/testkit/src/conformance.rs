@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::{Access, Clear, bits_of, value_of};
-use cenote_engine::backends::{jimu, plain, wrk, yao};
-use cenote_engine::parts;
 use cenote_engine::{
     Backend, Fault, Job, Metered, ModuleJob, Party, PoolChoice, Receivers, Role, Session,
     SessionConfig,
@@ -15,10 +13,11 @@ use cenote_engine::{
 use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
 use cenote_program::Module;
 
+use crate::adversary;
 use crate::programs::{Kind, TestProgram};
 use crate::run::{
     Outputs, batches_of, expected, pair_with_limit, patient_pair, prg_of, program_job, roomy,
-    run_program, sessions, sessions_over, smallest, with_pool,
+    run_program, sessions, sessions_over, smallest, with_option, with_pool,
 };
 use crate::run_pair;
 
@@ -333,43 +332,8 @@ pub fn no_reveal_at_all(backend: Backend) {
 /// The frames at whose sending a session is cancelled: one for each phase, with the role that
 /// sends it.
 fn milestones(backend: Backend) -> Vec<(Tag, Role)> {
-    use cenote_ot::tags as ot;
     let hello = [(Tag::HELLO, Role::Garbler), (Tag::HELLO, Role::Evaluator)];
-    let own = match backend {
-        Backend::Plain => vec![(plain::PLAIN_INPUT, Role::Garbler)],
-        Backend::Yao => vec![
-            (ot::BASE_POINTS, Role::Garbler),
-            (ot::TREES, Role::Evaluator),
-            (ot::CHUNK, Role::Evaluator),
-            (yao::tags::YAO_LABELS, Role::Garbler),
-        ],
-        Backend::Wrk => vec![
-            (ot::BASE_POINTS, Role::Garbler),
-            (ot::TREES, Role::Evaluator),
-            (parts::tags::COIN_COMMIT, Role::Garbler),
-            (wrk::tags::LEAKY_G, Role::Garbler),
-            (wrk::tags::LEAKY_D, Role::Evaluator),
-            (wrk::tags::BUCKET_OPEN, Role::Garbler),
-            (wrk::tags::INPUT_MASK, Role::Evaluator),
-            (wrk::tags::BEAVER_OPEN, Role::Evaluator),
-            (wrk::tags::TABLES, Role::Garbler),
-            (wrk::tags::REPORT, Role::Evaluator),
-        ],
-        Backend::Jimu => vec![
-            (ot::BASE_POINTS, Role::Garbler),
-            (ot::TREES, Role::Evaluator),
-            (ot::WATCH_SECRET, Role::Evaluator),
-            (jimu::tags::JIMU_DELTA, Role::Garbler),
-            (jimu::tags::JIMU_STRIP, Role::Garbler),
-            (parts::tags::COIN_REPLY, Role::Evaluator),
-            (jimu::tags::JIMU_ANSWER, Role::Garbler),
-            (jimu::tags::JIMU_INNER, Role::Garbler),
-            (jimu::tags::JIMU_SUM, Role::Evaluator),
-            (jimu::tags::JIMU_CHOICES, Role::Evaluator),
-            (jimu::tags::JIMU_OUTER, Role::Garbler),
-        ],
-    };
-    hello.into_iter().chain(own).collect()
+    hello.into_iter().chain(adversary::entry(backend).milestones.iter().copied()).collect()
 }
 
 /// Ctrl-C at any time: the side that was cancelled says so, the other learns that it is over.
@@ -467,12 +431,12 @@ pub fn differing_sessions_are_refused_on_both_sides(backend: Backend) {
         assert_refused(open([smallest(other), own], both), "backend");
     }
     assert_refused(open([own, own], [Role::Garbler, Role::Garbler]), "role");
-    if backend == Backend::Wrk {
+    if SessionConfig::new(backend).option("pool").is_some() {
         let kept = with_pool(backend, PoolChoice::Kept(8000));
         assert_refused(open([own, kept], both), "pool");
-        let stricter = SessionConfig { rho: cenote_engine::Rho::Bits64, ..kept };
+        let stricter = with_option(kept, "rho", "64");
         assert_refused(open([kept, stricter], both), "epsilon");
-        for tiny in [0, 1, 39] {
+        for tiny in [1, 39] {
             let unsound = with_pool(backend, PoolChoice::Kept(tiny));
             let (garbler, evaluator) = open([unsound, unsound], both);
             for fault in [garbler.err(), evaluator.err()] {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use cenote_circuit::{Owner, Program};
 use cenote_engine::{
-    Backend, Fault, JimuSwitches, PoolChoice, ProgramJob, Receivers, Rho, Role, Session,
-    SessionConfig, role_of,
+    Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig, role_of,
 };
 use cenote_net::{Channel, mem_pair};
 use cenote_prim::{Block, Prg};
@@ -17,33 +16,58 @@ pub type Outputs = Vec<Option<Vec<bool>>>;
 
 /// The smallest sound session: it makes only small batches.
 #[must_use]
-pub const fn smallest(backend: Backend) -> SessionConfig {
-    match backend {
-        // One-shot buckets are no choice here.
-        Backend::Jimu => with_pool(backend, PoolChoice::Kept(400)),
-        _ => with_pool(backend, PoolChoice::OneShot(1)),
-    }
+pub fn smallest(backend: Backend) -> SessionConfig {
+    let config = SessionConfig::new(backend);
+    if config.has_pool() { with_option(config, "pool", "400") } else { config.for_ands(1) }
 }
 
 /// A session whose batches serve thousands of ANDs.
 #[must_use]
-pub const fn roomy(backend: Backend) -> SessionConfig {
+pub fn roomy(backend: Backend) -> SessionConfig {
     with_pool(backend, batches_of(backend, 10_000))
 }
 
 /// One-shot batches for about `ands` ANDs, or the least pool whose batches come near.
 #[must_use]
-pub const fn batches_of(backend: Backend, ands: u64) -> PoolChoice {
-    match backend {
-        Backend::Jimu => PoolChoice::Kept(2 * ands),
-        _ => PoolChoice::OneShot(ands),
+pub fn batches_of(backend: Backend, ands: u64) -> PoolChoice {
+    match SessionConfig::new(backend).has_pool() {
+        true => PoolChoice::Kept(2 * ands),
+        false => PoolChoice::OneShot(ands),
     }
 }
 
-/// A session at 2^-40 with this pool.
+/// A session at 2^-40 with this pool, if the backend has one.
+///
+/// # Panics
+/// If a pool has no items.
 #[must_use]
-pub const fn with_pool(backend: Backend, pool: PoolChoice) -> SessionConfig {
-    SessionConfig { backend, pool, rho: Rho::Bits40, jimu: JimuSwitches::DEFAULT }
+pub fn with_pool(backend: Backend, pool: PoolChoice) -> SessionConfig {
+    let config = SessionConfig::new(backend);
+    match pool {
+        PoolChoice::OneShot(ands) => config.for_ands(ands),
+        PoolChoice::Kept(items) if config.option("pool").is_some() => {
+            with_option(config, "pool", &items.to_string())
+        }
+        PoolChoice::Kept(_) => config,
+    }
+}
+
+/// The session that this text names.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn config(text: &str) -> SessionConfig {
+    text.parse().unwrap_or_else(|fault| panic!("{text}: {fault}"))
+}
+
+/// The same session with an option that it has not set.
+///
+/// # Panics
+/// If the backend has no such option or value.
+#[must_use]
+pub fn with_option(config: SessionConfig, option: &str, value: &str) -> SessionConfig {
+    config.set(option, value).expect("an option of the backend")
 }
 
 /// This side's randomness in a test session.

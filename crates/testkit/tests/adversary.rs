@@ -8,9 +8,7 @@ use std::time::Duration;
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::{Live, Protocol};
 use cenote_engine::backends::{plain, wrk, yao};
-use cenote_engine::{
-    Backend, Fault, JimuSwitches, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags,
-};
+use cenote_engine::{Backend, Fault, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags};
 use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
@@ -18,7 +16,7 @@ use cenote_testkit::adversary::{
 };
 use cenote_testkit::cheater::{Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{patient_pair, prg_of, smallest};
+use cenote_testkit::run::{patient_pair, prg_of, smallest, with_option};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
 use cenote_testkit::tamper::{self, Ending};
@@ -38,8 +36,7 @@ fn honest_frames(config: &SessionConfig) -> Frames {
 /// The sessions that rows are of: those of every backend, and those of `jimu` with compact storage.
 fn settings() -> Vec<SessionConfig> {
     let mut all = Backend::ALL.map(smallest).to_vec();
-    let jimu = JimuSwitches { compact: true, ..JimuSwitches::DEFAULT };
-    all.push(SessionConfig { jimu, ..smallest(Backend::Jimu) });
+    all.push(with_option(smallest(Backend::Jimu), "compact", "true"));
     all
 }
 

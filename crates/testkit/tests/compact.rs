@@ -2,23 +2,18 @@
 //! say, and notice every change of what comes again.
 
 use cenote_circuit::Clear;
-use cenote_engine::backends::jimu;
-use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::backends::jimu::costs::{self, Item};
-use cenote_engine::{
-    Backend, Fault, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session,
-    SessionConfig,
-};
+use cenote_engine::backends::jimu::{self, PoolSpec};
+use cenote_engine::{Fault, JimuParams, Receivers, Rho, Role, Session, SessionConfig};
 use cenote_net::{Channel, Deviation, Direction, RecordedFrame, Tag, mem_pair};
 use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
-    expected, patient_pair, prg_of, run_program, sessions, sessions_over, smallest,
+    config as text, expected, patient_pair, prg_of, run_program, sessions, sessions_over,
 };
 
 fn config(pool: u64, rho: Rho, compact: bool) -> SessionConfig {
-    let jimu = JimuSwitches { compact, ..JimuSwitches::DEFAULT };
-    SessionConfig { pool: PoolChoice::Kept(pool), rho, jimu, ..smallest(Backend::Jimu) }
+    text(&format!("jimu:pool={pool},rho={},compact={compact}", rho.bits()))
 }
 
 /// Runs programs one after the other on one session, compares with clear evaluation, and returns
@@ -104,7 +99,7 @@ fn lengths(frames: &[RecordedFrame], tag: Tag) -> Vec<usize> {
 /// Bytes of `jimu.again` and `jimu.paths` of each refill of the pool of ANDs.
 fn sent_again(pool: u64, refills: usize) -> (JimuParams, Vec<[usize; 2]>) {
     let config = config(pool, Rho::Bits40, true);
-    let params = JimuParams::derive(config.pool, config.rho, config.jimu).expect("sound");
+    let params = JimuParams::of(&config).expect("sound");
     let (mut garbler, evaluator) = patient_pair();
     let recording = garbler.record();
     let (filled, all) = sessions_over((garbler, evaluator), &config, 6, |session, _| {

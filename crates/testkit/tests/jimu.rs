@@ -8,17 +8,11 @@ use cenote_engine::{
 };
 use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
-use cenote_testkit::run::{expected, prg_of, run_program, sessions, smallest};
+use cenote_testkit::run::{config, expected, prg_of, run_program, sessions, smallest};
 use cenote_testkit::run_pair;
 
 /// A small pool: wide cores are large.
-const POOL: PoolChoice = PoolChoice::Kept(100);
-
-fn config(rho: Rho, jimu: JimuSwitches) -> SessionConfig {
-    SessionConfig { pool: POOL, rho, jimu, ..smallest(Backend::Jimu) }
-}
-
-const NO_CORES: JimuSwitches = JimuSwitches { muxcore: false, ..JimuSwitches::DEFAULT };
+const POOL: &str = "jimu:pool=100";
 
 /// Runs programs one after the other, compares with clear evaluation, and returns how many cores
 /// of width 1 were taken for each.
@@ -44,8 +38,8 @@ fn check(config: &SessionConfig, programs: &[(Kind, Receivers)]) -> Vec<u64> {
 #[test]
 fn multiplexers_take_cores_of_their_own() {
     let muxes = [(Kind::Muxes, Receivers::Both), (Kind::MuxEdges, Receivers::Both)];
-    let without = check(&config(Rho::Bits40, NO_CORES), &muxes);
-    let with = check(&config(Rho::Bits40, JimuSwitches::DEFAULT), &muxes);
+    let without = check(&config("jimu:pool=100,muxcore=false"), &muxes);
+    let with = check(&config(POOL), &muxes);
     // Widths 64, 32, 16 and 8 leave up to seven lanes of each multiplexer. The edges have ten
     // multiplexers of nine lanes, an OR, and nine of them.
     let rest: usize = MUX_WIDTHS.iter().map(|width| width % 8).sum();
@@ -55,8 +49,8 @@ fn multiplexers_take_cores_of_their_own() {
 
 #[test]
 fn a_pool_too_small_for_wide_cores_goes_without() {
-    let small = SessionConfig { pool: PoolChoice::Kept(44), ..smallest(Backend::Jimu) };
-    let params = JimuParams::derive(small.pool, small.rho, small.jimu).expect("sound");
+    let small = config("jimu:pool=44");
+    let params = JimuParams::of(&small).expect("sound");
     assert_eq!(params.muxes, []);
     assert_eq!(check(&small, &[(Kind::MuxEdges, Receivers::Both)]), [100]);
 }
@@ -65,14 +59,15 @@ fn a_pool_too_small_for_wide_cores_goes_without() {
 fn the_hash_of_higher_bounds_computes_the_same() {
     let programs: Vec<(Kind, Receivers)> =
         ALL_RECEIVERS.into_iter().map(|to| (Kind::Compare, to)).collect();
-    for rho in [Rho::Bits64, Rho::Bits80] {
+    let strict = [64, 80].map(|rho| config(&format!("{POOL},rho={rho}")));
+    for config in strict {
         // Permutation messages of two blocks, in every kind of message.
-        let params = JimuParams::derive(POOL, rho, JimuSwitches::DEFAULT).expect("sound");
-        assert_eq!((params.codes.perms.field_bits, params.rho), (8, rho));
-        assert!(params.epsilon_log2 < 1.5 - f64::from(rho.bits()));
-        check(&config(rho, JimuSwitches::DEFAULT), &programs);
+        let params = JimuParams::of(&config).expect("sound");
+        assert_eq!((params.codes.perms.field_bits, params.rho), (8, config.rho()));
+        assert!(params.epsilon_log2 < 1.5 - f64::from(params.rho.bits()));
+        check(&config, &programs);
     }
-    check(&config(Rho::Bits64, JimuSwitches::DEFAULT), &[(Kind::MuxEdges, Receivers::Garbler)]);
+    check(&strict[0], &[(Kind::MuxEdges, Receivers::Garbler)]);
 }
 
 /// How a session ends that the sides open with these configurations.
@@ -85,19 +80,18 @@ fn open(configs: [SessionConfig; 2]) -> [Result<(), Fault>; 2] {
 
 #[test]
 fn what_has_no_sound_pool_is_refused() {
-    let own = smallest(Backend::Jimu);
-    let none = [PoolChoice::OneShot(1), PoolChoice::OneShot(1_000_000)];
-    let small = [0, 1, 39, 41].map(PoolChoice::Kept);
-    let large = [1 << 40, u64::MAX].map(PoolChoice::Kept);
-    for pool in none.into_iter().chain(small).chain(large) {
-        for end in open([SessionConfig { pool, ..own }; 2]) {
-            assert!(matches!(end, Err(Fault::Policy(_))), "{pool:?}: {end:?}");
+    for none in [PoolChoice::OneShot(1), PoolChoice::OneShot(1_000_000)] {
+        let derived = JimuParams::derive(none, Rho::Bits40, JimuSwitches::DEFAULT);
+        assert!(matches!(derived, Err(Fault::Policy(_))), "{none:?}");
+    }
+    for pool in [1, 39, 41, 1 << 40, u64::MAX] {
+        for end in open([config(&format!("jimu:pool={pool}")); 2]) {
+            assert!(matches!(end, Err(Fault::Policy(_))), "{pool}: {end:?}");
         }
     }
     // A pool that is sound at 2^-40 is not at 2^-80.
-    let enough = SessionConfig { pool: PoolChoice::Kept(60), ..own };
-    assert_eq!(open([enough; 2]), [Ok(()), Ok(())]);
-    for end in open([SessionConfig { rho: Rho::Bits80, ..enough }; 2]) {
+    assert_eq!(open([config("jimu:pool=60"); 2]), [Ok(()), Ok(())]);
+    for end in open([config("jimu:pool=60,rho=80"); 2]) {
         assert!(matches!(end, Err(Fault::Policy(_))), "{end:?}");
     }
 }
@@ -105,17 +99,14 @@ fn what_has_no_sound_pool_is_refused() {
 #[test]
 fn differing_parameters_are_refused_by_name_on_both_sides() {
     let own = smallest(Backend::Jimu);
-    let compact = JimuSwitches { compact: true, ..own.jimu };
     for (other, names) in [
-        (SessionConfig { jimu: NO_CORES, ..own }, &["multiplexers", "epsilon"][..]),
-        (SessionConfig { jimu: compact, ..own }, &["compact"]),
-        (SessionConfig { pool: PoolChoice::Kept(401), ..own }, &["pool", "multiplexers"]),
-        (
-            SessionConfig { pool: PoolChoice::Kept(20_000), ..own },
-            &["pool", "bucket", "check rate"],
-        ),
-        (SessionConfig { rho: Rho::Bits64, ..own }, &["bucket", "check rate"]),
+        ("jimu:pool=400,muxcore=false", &["multiplexers", "epsilon"][..]),
+        ("jimu:pool=400,compact=true", &["compact"]),
+        ("jimu:pool=401", &["pool", "multiplexers"]),
+        ("jimu:pool=20000", &["pool", "bucket", "check rate"]),
+        ("jimu:pool=400,rho=64", &["bucket", "check rate"]),
     ] {
+        let other = config(other);
         for configs in [[own, other], [other, own]] {
             for end in open(configs) {
                 let Err(Fault::Policy(text)) = &end else { panic!("{other:?}: {end:?}") };

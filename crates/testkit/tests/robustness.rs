@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
 use cenote_engine::backends::jimu;
-use cenote_engine::{Backend, Fault, JimuSwitches, Receivers, Role, Session, SessionConfig};
+use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{expected, pair_with_limit, patient_pair, prg_of, run_program, smallest};
+use cenote_testkit::run::{
+    expected, pair_with_limit, patient_pair, prg_of, run_program, smallest, with_option,
+};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
 use cenote_testkit::tamper::{REQUESTS, against, record};
@@ -182,12 +184,11 @@ impl Scenario {
     /// The scenarios in which every message of the backends that cover cheating occurs.
     fn all() -> [Scenario; 4] {
         let jimu = smallest(Backend::Jimu);
-        let compact = JimuSwitches { compact: true, ..jimu.jimu };
         [
             Scenario { config: smallest(Backend::Wrk), to: Receivers::Both },
             Scenario { config: jimu, to: Receivers::Both },
             Scenario { config: jimu, to: Receivers::Garbler },
-            Scenario { config: SessionConfig { jimu: compact, ..jimu }, to: Receivers::Both },
+            Scenario { config: with_option(jimu, "compact", "true"), to: Receivers::Both },
         ]
     }
 

@@ -15,7 +15,7 @@ use cenote_ot::tags as ot;
 use cenote_prim::bits::packed_len;
 use cenote_prim::simd::{Level, limit};
 use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
-use cenote_testkit::run::{patient_pair, prg_of, run_program, smallest, with_pool};
+use cenote_testkit::run::{config, patient_pair, prg_of, run_program, smallest, with_pool};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::fits;
 
@@ -435,7 +435,7 @@ impl<'p> Jimu<'p> {
 fn jimu_session(pool: u64, rho: Rho, ands: usize, to: Receivers) {
     let params = JimuParams::derive(PoolChoice::Kept(pool), rho, JimuSwitches::DEFAULT);
     let params = params.expect("sound");
-    let config = SessionConfig { rho, ..with_pool(Backend::Jimu, PoolChoice::Kept(pool)) };
+    let config = config(&format!("jimu:pool={pool},rho={}", rho.bits()));
     let frames = recorded(&config, TestProgram(Kind::Ands(ands)), to);
     let mut jimu = Jimu::new(&params, &frames);
     jimu.setup();
@@ -483,7 +483,7 @@ fn every_gadget_of_jimu_has_the_bytes_of_its_formula() {
     for muxcore in [true, false] {
         let switches = JimuSwitches { muxcore, ..JimuSwitches::DEFAULT };
         let params = JimuParams::derive(pool, Rho::Bits40, switches).expect("sound");
-        let config = SessionConfig { jimu: switches, ..with_pool(Backend::Jimu, pool) };
+        let config = config(&format!("jimu:pool=70,muxcore={muxcore}"));
         let frames = recorded(&config, TestProgram(Kind::Muxes), Receivers::Both);
         let mut jimu = Jimu::new(&params, &frames);
         jimu.setup();

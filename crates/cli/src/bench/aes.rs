@@ -4,17 +4,17 @@ use std::time::Instant;
 
 use cenote_circuit::gadgets::{Aes128Key, aes128_many};
 use cenote_circuit::{Counter, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
-use cenote_engine::{ProgramJob, Receivers, Role, Session};
+use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_net::Channel;
 use cenote_prim::Block;
 use cenote_prim::aes::Aes128;
 use serde_json::{Value, json};
 
-use super::{Setting, measure, securities, summary, wrong};
+use super::{Setting, measure, sessions, summary, wrong};
 use crate::args::BenchAesArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, JobReport, Report, Security, Task};
+use crate::workers::{Both, JobReport, Report, Task};
 
 /// FIPS 197, appendix C.1.
 const KEY: u128 = 0x000102030405060708090a0b0c0d0e0f;
@@ -90,22 +90,22 @@ fn counters<G: Gates>(
 
 pub(super) fn command(args: &BenchAesArgs, format: Format) -> Result<Reply, Failure> {
     let ands = Counter::count(&AesBlocks { blocks: args.blocks }).and;
-    let securities = securities(&args.security, ands)?;
+    let sessions = sessions(&args.security, ands)?;
     let setting = Setting::new(&args.line)?;
-    let task = |security: &Security| Task::Aes {
+    let task = |config: &SessionConfig| Task::Aes {
         blocks: args.blocks,
         jobs: args.jobs,
         warm: !args.cold,
-        security: *security,
+        config: *config,
     };
-    let tasks: Vec<Task> = securities.iter().map(task).collect();
+    let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected = expected(args.blocks);
     let runs = measure(&tasks, &setting, args.line.repeat, format, |both| {
         let mut jobs = both.garbler.jobs.iter().chain(&both.evaluator.jobs);
         if jobs.all(|job| job.outputs == expected) { Ok(()) } else { Err(wrong("bench aes")) }
     })?;
-    let results = securities.iter().zip(runs).map(|(security, runs)| {
-        let mut result = summary::security(*security, ands)?;
+    let results = sessions.iter().zip(runs).map(|(config, runs)| {
+        let mut result = summary::session(config)?;
         result.insert("blocks".into(), json!(args.blocks));
         result.insert("jobs".into(), json!(args.jobs));
         result.insert("warm".into(), json!(!args.cold));
@@ -157,11 +157,11 @@ pub(crate) fn party(
     blocks: u32,
     jobs: u32,
     warm: bool,
-    security: Security,
+    config: SessionConfig,
 ) -> Result<Report, Failure> {
     let program = AesBlocks { blocks };
     let ands = Counter::count(&program).and;
-    let mut session = Session::open(channel, role, &security.config(ands)?)?;
+    let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
     let value = match role {
         Role::Garbler => KEY,

@@ -1,23 +1,23 @@
 //! `cenote bench and`: a stream of ANDs through a backend.
 
 use cenote_circuit::{Clear, hex_from_bits};
-use cenote_engine::{ProgramJob, Receivers, Role, Session};
+use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_net::Channel;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{Setting, measure, securities, summary, wrong};
+use super::{Setting, measure, sessions, summary, wrong};
 use crate::args::BenchAndArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
+use crate::workers::{Both, Fill, JobReport, Report, Task};
 
 pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Failure> {
     let ands = args.ands;
-    let securities = securities(&args.security, ands)?;
+    let sessions = sessions(&args.security, ands)?;
     let setting = Setting::new(&args.line)?;
-    let task = |security: &Security| Task::And { ands, security: *security };
-    let tasks: Vec<Task> = securities.iter().map(task).collect();
+    let task = |config: &SessionConfig| Task::And { ands, config: *config };
+    let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected: Vec<Option<String>> = Clear::eval(&Stream { ands }, &Stream::inputs())
         .iter()
         .map(|bits| Some(hex_from_bits(bits)))
@@ -26,8 +26,8 @@ pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Fail
         let right = both.garbler.outputs == expected && both.evaluator.outputs == expected;
         if right { Ok(()) } else { Err(wrong("bench and")) }
     })?;
-    let results = securities.iter().zip(runs).map(|(security, runs)| {
-        let mut result = summary::security(*security, ands)?;
+    let results = sessions.iter().zip(runs).map(|(config, runs)| {
+        let mut result = summary::session(config)?;
         result.insert("ands".into(), json!(ands));
         let figures = runs.iter().map(|both| figures(both, ands)).collect();
         Ok(summary::result(result, figures, &setting, &args.line))
@@ -58,11 +58,11 @@ pub(crate) fn party(
     channel: Channel,
     role: Role,
     ands: u64,
-    security: Security,
+    config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let mut session = Session::open(channel, role, &security.config(ands)?)?;
+    let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
-    if security.has_pool() {
+    if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
     let program = Stream { ands };

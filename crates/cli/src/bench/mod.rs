@@ -13,26 +13,18 @@ pub(crate) mod pool_fill;
 mod stream;
 mod summary;
 
-use cenote_engine::{Backend, Role};
+use cenote_engine::{Role, SessionConfig};
 use cenote_net::Identity;
 use cenote_prim::{RandomOracle, SessionId};
 use rustix::thread::sched_getaffinity;
 use tempfile::TempDir;
 
-use crate::args::{BenchCommand, BenchLineArgs, BenchSecurityArgs, PoolSize};
+use crate::args::{Backends, BenchCommand, BenchLineArgs, BenchSecurityArgs, sound};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 use crate::progress;
-use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
-
-/// The pool of a bench that names none.
-const fn default_pool(backend: Backend) -> PoolSize {
-    match backend {
-        Backend::Jimu => PoolSize::Kept(1 << 20),
-        Backend::Wrk | Backend::Yao | Backend::Plain => PoolSize::Kept(480_000),
-    }
-}
+use crate::workers::{Both, LineSpec, Spec, Task, owner, run_pair};
 
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
@@ -50,15 +42,11 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
     }
 }
 
-/// Every backend that was asked for, checked for sound parameters before anything starts.
-fn securities(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<Security>, Failure> {
-    let BenchSecurityArgs { backend, pool, refine } = args;
-    Security::check_options(backend, *pool, refine)?;
-    let all = backend.iter().map(|&backend| {
-        let pool = pool.unwrap_or(default_pool(backend));
-        Security::new(backend, pool, refine.rho(), refine.switches())
-    });
-    all.map(|security| security.config(ands).map(|_| security)).collect()
+/// A session of every backend that was asked for, checked for sound parameters before anything starts.
+fn sessions(args: &BenchSecurityArgs, ands: u64) -> Result<Vec<SessionConfig>, Failure> {
+    let named = Backends::all(&args.backend);
+    let all = args.refine.apply(args.pool.as_deref(), named)?;
+    all.into_iter().map(|config| sound(config.lasting(), ands)).collect()
 }
 
 /// The machine and line of a bench.

@@ -1,7 +1,7 @@
 //! `cenote bench hamming`, `sort` and `edit`: programs of the library through a backend.
 
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
-use cenote_engine::{ModuleJob, Role, Session, role_of};
+use cenote_engine::{ModuleJob, Role, Session, SessionConfig, role_of};
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use cenote_program::{Module, Stats, library};
@@ -9,13 +9,13 @@ use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Setting, and, compile, measure, securities, summary, wrong};
+use super::{Setting, and, compile, measure, sessions, summary, wrong};
 use crate::args::{
     BenchEditArgs, BenchHammingArgs, BenchLineArgs, BenchSecurityArgs, BenchSortArgs,
 };
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
+use crate::workers::{Both, Fill, JobReport, Report, Task};
 
 /// A program of the library and its size; `Rsa` is compiled and evaluated, not run.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,17 +59,17 @@ fn command(
 ) -> Result<Reply, Failure> {
     let stats = compile::stats(&work.module()?)?;
     let whole = whole.map(|whole| compile::stats(&whole.module()?)).transpose()?;
-    let securities = securities(security, stats.ands)?;
+    let sessions = sessions(security, stats.ands)?;
     let setting = Setting::new(line)?;
-    let task = |security: &Security| Task::Module { work, security: *security };
-    let tasks: Vec<Task> = securities.iter().map(task).collect();
+    let task = |config: &SessionConfig| Task::Module { work, config: *config };
+    let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected = vec![Some(hex_from_bits(&work.expected()))];
     let runs = measure(&tasks, &setting, line.repeat, format, |both| {
         let right = both.garbler.outputs == expected && both.evaluator.outputs == expected;
         if right { Ok(()) } else { Err(wrong("bench of a program")) }
     })?;
-    let results = securities.iter().zip(runs).map(|(security, runs)| {
-        let mut result = summary::security(*security, stats.ands)?;
+    let results = sessions.iter().zip(runs).map(|(config, runs)| {
+        let mut result = summary::session(config)?;
         result.insert("ands".into(), json!(stats.ands));
         result.extend(work.fields());
         result.extend(compile::gates(&stats));
@@ -102,13 +102,12 @@ pub(crate) fn party(
     channel: Channel,
     role: Role,
     work: Work,
-    security: Security,
+    config: SessionConfig,
 ) -> Result<Report, Failure> {
     let module = work.module()?;
-    let config = security.config(compile::stats(&module)?.ands)?;
     let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
-    if security.has_pool() {
+    if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
     let ports = module.inputs().iter().zip(work.inputs());

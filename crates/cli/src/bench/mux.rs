@@ -1,17 +1,16 @@
 //! `cenote bench mux`: multiplexers from pools of their own (POOL section 5), and from ANDs.
 
 use cenote_circuit::{Clear, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
-use cenote_engine::{JimuParams, ProgramJob, Receivers, Role, Session};
+use cenote_engine::{JimuParams, ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary, wrong};
-use crate::args::BenchMuxArgs;
-use crate::derived::jimu_of;
+use crate::args::{BenchMuxArgs, sound};
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, Fill, JobReport, Report, Security, Task};
+use crate::workers::{Both, Fill, JobReport, Report, Task};
 
 /// ANDs of a bench that names no number of multiplexers: dozens of refills.
 const DEFAULT_ANDS: u64 = 1 << 20;
@@ -97,15 +96,16 @@ impl Program for Muxes {
 pub(super) fn command(args: &BenchMuxArgs, format: Format) -> Result<Reply, Failure> {
     let width = usize::from(args.width);
     let muxes = args.muxes.unwrap_or(DEFAULT_ANDS.div_ceil(width as u64));
-    let securities = [true, false].map(|muxcore| args.jimu.security(args.pool, muxcore));
+    let session = |muxcore| sound(args.jimu.session(args.pool, muxcore)?, 0);
+    let sessions = [session(true)?, session(false)?];
     let setting = Setting::new(&args.line)?;
-    let tasks = securities.map(|security| Task::Mux { width, muxes, security });
+    let tasks = sessions.map(|config| Task::Mux { width, muxes, config });
     let program = Muxes { muxes, width };
     let expected: Vec<Option<String>> = Clear::eval(&program, &program.inputs())
         .iter()
         .map(|bits| Some(hex_from_bits(bits)))
         .collect();
-    let mut result = summary::security(securities[0], 0)?;
+    let mut result = summary::session(&sessions[0])?;
     result.insert("width".into(), json!(width));
     result.insert("muxes".into(), json!(muxes));
     let runs = measure(&tasks, &setting, args.line.repeat, format, |both| {
@@ -163,10 +163,10 @@ pub(crate) fn party(
     role: Role,
     width: usize,
     muxes: u64,
-    security: Security,
+    config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let config = security.config(0)?;
-    let cores = cores(&jimu_of(&config)?, width);
+    let params = JimuParams::of(&config)?;
+    let cores = cores(&params, width);
     let mut session = Session::open(channel, role, &config)?;
     let fill = Fill::of(&mut session, |session| {
         cores.into_iter().try_for_each(|core| session.measure(|cores| cores.fill_pool(core)))?;

@@ -1,16 +1,15 @@
 //! `cenote bench pool-fill`: one pool of garbled gates, and what an item costs.
 
 use cenote_engine::backends::jimu::PoolSpec;
-use cenote_engine::{Role, Session};
+use cenote_engine::{Backend, JimuParams, Role, Session, SessionConfig};
 use cenote_net::Channel;
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary};
 use crate::args::{BenchPoolFillArgs, Gadget};
-use crate::derived::{self, jimu_of};
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
-use crate::workers::{Both, Fill, Rehearsal, Report, Security, Task};
+use crate::workers::{Both, Fill, Rehearsal, Report, Task};
 
 /// Wires of the batches that are made and checked for nothing after the pool is full, about, and
 /// how few and how many those are.
@@ -19,8 +18,9 @@ const REHEARSALS: (usize, usize) = (5, 100);
 
 pub(super) fn command(args: &BenchPoolFillArgs, format: Format) -> Result<Reply, Failure> {
     let width = args.gadget.width();
-    let security = args.jimu.security(args.size, true);
-    let spec = pool(security, width)?;
+    let config = args.jimu.session(args.size, true)?;
+    let params = JimuParams::of(&config).map_err(Failure::unusable)?;
+    let spec = pool(&params, width);
     if (spec.capacity as u64) < args.size {
         let most = spec.capacity;
         let what = format!("--size: a pool of these in memory holds at most {most} items");
@@ -29,39 +29,33 @@ pub(super) fn command(args: &BenchPoolFillArgs, format: Format) -> Result<Reply,
     let setting = Setting::new(&args.line)?;
     // There is no result to compare: the parties have checked each other's part, or failed.
     let runs =
-        measure(&[Task::PoolFill { width, security }], &setting, args.line.repeat, format, |_| {
+        measure(&[Task::PoolFill { width, config }], &setting, args.line.repeat, format, |_| {
             Ok(())
         })?;
     let runs = runs.into_iter().flatten().map(|both| figures(&both, &spec)).collect();
-    let result = work(args.gadget, security, &spec)?;
+    let result = work(args.gadget, &params, &spec);
     Ok(Reply::table(summary::result(result, runs, &setting, &args.line)))
 }
 
 /// The pool of cores of `width`.
-fn pool(security: Security, width: usize) -> Result<PoolSpec, Failure> {
-    let params = jimu_of(&security.config(0)?)?;
+fn pool(params: &JimuParams, width: usize) -> PoolSpec {
     let mux = params.muxes.iter().find(|(of, _)| *of == width).map(|(_, spec)| *spec);
-    Ok(mux.unwrap_or(params.ands))
+    mux.unwrap_or(params.ands)
 }
 
-fn work(
-    gadget: Gadget,
-    security: Security,
-    spec: &PoolSpec,
-) -> Result<Map<String, Value>, Failure> {
-    let params = jimu_of(&security.config(0)?)?;
+fn work(gadget: Gadget, params: &JimuParams, spec: &PoolSpec) -> Map<String, Value> {
     let gadget = match gadget {
         Gadget::And => "and".to_owned(),
         other => format!("mux{}", other.width()),
     };
     let mut fields = Map::new();
-    fields.insert("backend".into(), json!(security.backend().name()));
+    fields.insert("backend".into(), json!(Backend::Jimu.name()));
     fields.insert("gadget".into(), json!(gadget));
-    fields.extend(derived::pool(spec).as_object().cloned().unwrap_or_default());
-    fields.insert("rho".into(), json!(security.rho()));
+    fields.extend(spec.shown().as_object().cloned().unwrap_or_default());
+    fields.insert("rho".into(), json!(params.rho.bits()));
     fields.insert("epsilon_log2".into(), json!(params.epsilon_log2));
     fields.insert("compact".into(), json!(params.switches.compact));
-    Ok(fields)
+    fields
 }
 
 fn figures(both: &Both, spec: &PoolSpec) -> Value {
@@ -110,10 +104,10 @@ pub(crate) fn party(
     channel: Channel,
     role: Role,
     width: usize,
-    security: Security,
+    config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let items = pool(security, width)?.batch;
-    let mut session = Session::open(channel, role, &security.config(0)?)?;
+    let items = pool(&JimuParams::of(&config)?, width).batch;
+    let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
     let fill = Fill::of(&mut session, |session| session.measure(|cores| cores.fill_pool(width)))?;
     report.fill =

@@ -1,13 +1,13 @@
 //! From the runs of a bench to its reply.
 
+use cenote_engine::{Backend, SessionConfig};
 use serde_json::{Map, Value, json};
 
 use super::Setting;
 use crate::args::BenchLineArgs;
-use crate::derived::Derived;
 use crate::exit::Failure;
 use crate::output::Reply;
-use crate::workers::{Both, Report, Security};
+use crate::workers::{Both, Report};
 
 /// The fields that all benches share, for one run.
 pub(super) fn times(both: &Both) -> Map<String, Value> {
@@ -76,13 +76,11 @@ pub(super) fn parties(both: &Both) -> Value {
     json!({ "garbler": party(&both.garbler), "evaluator": party(&both.evaluator) })
 }
 
-/// The session's promise and parameters.
-pub(super) fn security(security: Security, ands: u64) -> Result<Map<String, Value>, Failure> {
+/// The session's parameters.
+pub(super) fn session(config: &SessionConfig) -> Result<Map<String, Value>, Failure> {
     let mut fields = Map::new();
-    fields.insert("backend".into(), json!(security.backend().name()));
-    if let Some(derived) = Derived::of(&security.config(ands)?)? {
-        fields.extend(derived.fields(security.rho()));
-    }
+    fields.insert("backend".into(), json!(config.backend.name()));
+    fields.extend(Backend::shown(config).map_err(Failure::unusable)?);
     Ok(fields)
 }
 

@@ -13,10 +13,9 @@ pub(crate) mod server;
 mod servers;
 mod table;
 
-use std::path::PathBuf;
+use cenote_engine::{Fault, SessionConfig};
 
-use clap::Args;
-
+use crate::args::DemoArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 
@@ -24,27 +23,15 @@ use crate::output::{Format, Reply};
 const ISSUER_A: &str = include_str!("../../../../data/cdnow/issuer_a.csv");
 const ISSUER_B: &str = include_str!("../../../../data/cdnow/issuer_b.csv");
 
-/// Arguments of `cenote demo`.
-#[derive(Args)]
-pub(crate) struct DemoArgs {
-    /// Another table for issuer A: CSV with `customer` and six quarters, in cents.
-    #[arg(long, value_name = "FILE")]
-    issuer_a: Option<PathBuf>,
-    /// Another table for issuer B.
-    #[arg(long, value_name = "FILE")]
-    issuer_b: Option<PathBuf>,
-    /// Leaky ANDs of the pool.
-    #[arg(long, value_name = "N", default_value_t = 480_000, value_parser = crate::args::items, allow_negative_numbers = true)]
-    pool: u64,
-    /// At the end, let issuer B cheat in a session of its own, and show that the servers go on.
-    #[arg(long)]
-    cheat: bool,
-}
-
 /// Runs the demonstration.
 ///
 /// # Errors
 /// `BadInput`, before anything is started, for tables that cannot be used; what happened to a server.
 pub(crate) fn command(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
     scenario::run(args, format)
+}
+
+/// The session of the two servers.
+fn session(pool: u64) -> Result<SessionConfig, Fault> {
+    format!("wrk:pool={pool}").parse()
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_circuit::{Owner, bits_of, hex_from_bits};
-use cenote_engine::{Backend, JimuSwitches, Rho};
 use cenote_pool::Occupancy;
 use cenote_prim::Prg;
 use serde::Serialize;
@@ -16,13 +15,12 @@ use super::lines::{Event, Order, Promise, Report, Request};
 use super::screen::Screen;
 use super::servers::{NAMES, Servers};
 use super::table::Table;
-use super::{DemoArgs, ISSUER_A, ISSUER_B};
-use crate::args::PoolSize;
+use super::{ISSUER_A, ISSUER_B};
+use crate::args::{DemoArgs, sound};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::progress;
-use crate::workers::Security;
 
 /// Triples that the servers keep ready between requests.
 const READY: usize = 1 << 17;
@@ -128,8 +126,7 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         table(args.issuer_b.as_deref(), "issuer_b.csv", ISSUER_B)?,
     ];
     same_periods(&tables)?;
-    Security::new(Backend::Wrk, PoolSize::Kept(args.pool), Rho::Bits40, JimuSwitches::DEFAULT)
-        .config(0)?;
+    sound(super::session(args.pool)?, 0)?;
     let interrupt = Interrupt::install(format)?;
     let place = tempfile::Builder::new().prefix("cenote-demo-").tempdir();
     let place = place.map_err(|error| Failure::internal(format!("temporary files: {error}")))?;

@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{hex_from_bits, value_from_hex};
 use cenote_engine::backends::wrk;
-use cenote_engine::{
-    Backend, Fault, JimuSwitches, Job, PoolChoice, Rho, Role, Session, SessionConfig, role_of,
-};
+use cenote_engine::{Fault, Job, Role, Session, role_of};
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
     tcp_listen, tls_accept, tls_connect,
@@ -208,12 +206,7 @@ impl Server {
             // Reports a wrong masked value, and so a wrong result, if nobody looked.
             channel.deviate(wrk::tags::REPORT, 0, Deviation::Flip(0));
         }
-        let config = SessionConfig {
-            backend: Backend::Wrk,
-            pool: PoolChoice::Kept(pool),
-            rho: Rho::Bits40,
-            jimu: JimuSwitches::DEFAULT,
-        };
+        let config = super::session(pool)?;
         let mut session = Session::open(channel, self.role, &config)?;
         let claims = session.claims();
         let event = Event::Opened {

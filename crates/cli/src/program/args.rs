@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use cenote_engine::cost::Link;
-use cenote_engine::{Backend, Receivers, Role};
+use cenote_engine::{Receivers, Role};
 use clap::{Args, Subcommand};
 
-use crate::args::{CyclesArgs, PoolSize, RefineArgs, backend, mbit, pool, receivers, role, rtt_ms};
+use crate::args::{
+    Backends, CyclesArgs, RefineArgs, backends, mbit, pool, receivers, role, rtt_ms,
+};
 use crate::values::Given;
 
 #[derive(Subcommand)]
@@ -118,11 +120,11 @@ pub(crate) struct CostArgs {
     #[arg(long, default_value = "lan", value_name = "lan|wan|loopback|RTT_MS,MBIT", value_parser = link)]
     pub(crate) link: Link,
     /// Protocols, separated by commas; all that hide something without it.
-    #[arg(long, value_delimiter = ',', value_parser = backend)]
-    pub(crate) backend: Vec<Backend>,
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..],..", value_parser = backends)]
+    pub(crate) backend: Vec<Backends>,
     /// Items of the pool, as for `run`.
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
-    pub(crate) pool: Option<PoolSize>,
+    pub(crate) pool: Option<String>,
     #[command(flatten)]
     pub(crate) refine: RefineArgs,
     /// Figures that `calibrate --output` wrote.

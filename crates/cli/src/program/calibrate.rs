@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_engine::cost::{Demand, Machine, Plan, Speed};
-use cenote_engine::{Backend, Role};
+use cenote_engine::{Backend, Role, SessionConfig};
 use cenote_program::Module;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::run::{Trial, security};
-use crate::args::RefineArgs;
+use super::run::Trial;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
@@ -52,16 +51,9 @@ impl Probe {
     /// A program that does mostly one thing, for about a tenth of a second on `backend`.
     fn text(self, backend: Backend) -> String {
         // ANDs and inputs are what backends differ in.
-        let slow = |trips: u32| match backend {
-            Backend::Plain | Backend::Yao => 8 * trips,
-            Backend::Wrk => trips,
-            Backend::Jimu => trips / 2,
-        };
-        let bits = match backend {
-            Backend::Plain | Backend::Yao => 1 << 20,
-            Backend::Wrk => 1 << 17,
-            Backend::Jimu => 1 << 16,
-        };
+        let size = backend.probe();
+        let slow = |trips: u32| trips * size.trips / 2;
+        let bits = size.inputs;
         match self {
             Probe::Start => repeated(1, 1, "and %3, %4"),
             Probe::Moved => repeated(500, 8192, "rotl{by=1} %3"),
@@ -230,10 +222,10 @@ impl Lessons {
         let module = Module::parse_text(&text).map_err(|e| Failure::internal(e.to_string()))?;
         let stats = module.stats().map_err(|error| Failure::internal(error.to_string()))?;
         let demand = Demand::new(stats, &module.signature());
-        let security = security(backend, None, RefineArgs::default())?;
-        let plan = Plan::new(&security.config(demand.stats.ands)?, &demand);
+        let config = SessionConfig::new(backend).for_ands(demand.stats.ands);
+        let plan = Plan::new(&config, &demand);
         let plan = plan.map_err(Failure::unusable)?;
-        let trial = best(|| Trial::run(file, &module.signature(), security, None, interrupt))?;
+        let trial = best(|| Trial::run(file, &module.signature(), config, None, interrupt))?;
         self.learn(probe, &plan, &demand, &trial);
         Ok(trial)
     }

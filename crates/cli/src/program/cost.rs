@@ -3,44 +3,43 @@
 use std::fmt::Write as _;
 
 use cenote_engine::cost::{Demand, Link, Machine, Plan};
-use cenote_engine::{Backend, Receivers, Role};
+use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use serde_json::{Map, Value, json};
 
 use super::args::CostArgs;
-use super::run::{Trial, security};
+use super::run::Trial;
 use super::{calibrate, counts, limits};
+use crate::args::{Backends, sound};
 use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::handshake;
-use crate::workers::Security;
 
 pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure> {
     let computation = Computation::read(&args.file)?;
     let signature = computation.signature();
     let demand = computation.demand(&signature);
-    let backends = match &args.backend[..] {
-        [] => vec![Backend::Yao, Backend::Wrk, Backend::Jimu],
-        named => named.to_vec(),
+    let named = match &args.backend[..] {
+        [] => Backend::ALL[1..].iter().map(|backend| SessionConfig::new(*backend)).collect(),
+        lists => Backends::all(lists),
     };
-    Security::check_options(&backends, args.pool, &args.refine)?;
+    let sessions = args.refine.apply(args.pool.as_deref(), named)?;
     let most = args.limits.chosen()?;
     let (machine, source) = calibrate::figures(args.machine.as_deref())?;
     let interrupt = args.check.then(|| Interrupt::install(format)).transpose()?;
-    let mut results = Vec::with_capacity(backends.len());
-    for backend in backends {
-        let security = security(backend, args.pool, args.refine)?;
-        let config = security.config(demand.stats.ands)?;
-        let commands = handshake(&computation, &signature, Receivers::Both, security, None);
+    let mut results = Vec::with_capacity(sessions.len());
+    for config in sessions {
+        let config = sound(config, demand.stats.ands)?;
+        let commands = handshake(&computation, &signature, Receivers::Both, config, None);
         let demand = demand.clone().after(&commands);
         let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
-        let mut result = predicted(backend, &plan, &demand, &machine, args.link);
+        let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
         if let Some(interrupt) = &interrupt {
             for role in [Role::Garbler, Role::Evaluator] {
                 limits::refuse(&most, &config, &demand, &machine, role)?;
             }
-            let trial = Trial::run(&args.file, &signature, security, Some(args.link), interrupt)?;
+            let trial = Trial::run(&args.file, &signature, config, Some(args.link), interrupt)?;
             result.insert("measured".to_owned(), measured(&trial));
         }
         results.push(Value::Object(result));

@@ -12,11 +12,10 @@ use std::path::Path;
 use args::{LimitArgs, ProgramCommand};
 use cenote_circuit::Clear;
 use cenote_circuit::optimise::Options;
-use cenote_engine::{Backend, Role};
+use cenote_engine::{Backend, Role, SessionConfig};
 use cenote_program::{PortPath, Stats};
 use serde_json::{Map, Value, json};
 
-use crate::args::RefineArgs;
 use crate::computation::{self, Computation, hex_outputs};
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
@@ -142,8 +141,7 @@ fn eval(file: &Path, inputs: &[Given], limits: &LimitArgs) -> Result<Reply, Fail
 
 /// Refuses to evaluate what `run --backend plain` refuses.
 fn within(computation: &Computation, limits: &LimitArgs) -> Result<(), Failure> {
-    let config = run::security(Backend::Plain, None, RefineArgs::default())?;
-    let config = config.config(computation.ands())?;
+    let config = SessionConfig::new(Backend::Plain).for_ands(computation.ands());
     let demand = computation.demand(&computation.signature());
     let (machine, _) = calibrate::typical();
     limits::refuse(&limits.chosen()?, &config, &demand, &machine, Role::Garbler)

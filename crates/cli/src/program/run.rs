@@ -4,23 +4,12 @@ use std::path::Path;
 
 use cenote_circuit::{Receiver, Signature};
 use cenote_engine::cost::Link;
-use cenote_engine::{Backend, Role, role_of};
+use cenote_engine::{Role, SessionConfig, role_of};
 
-use crate::args::{PoolSize, RefineArgs, default_pool};
 use crate::bench::two_cores;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::workers::{LineSpec, Report, RunSpec, Security, Spec, Task, owner, run_pair};
-
-/// The session that `run` would open for these options.
-pub(super) fn security(
-    backend: Backend,
-    pool: Option<PoolSize>,
-    refine: RefineArgs,
-) -> Result<Security, Failure> {
-    let pool = pool.unwrap_or(default_pool(backend));
-    Ok(Security::new(backend, pool, refine.rho(), refine.switches()))
-}
+use crate::workers::{LineSpec, Report, RunSpec, Spec, Task, owner, run_pair};
 
 /// The costs of a run; times are those of the slower party.
 pub(super) struct Trial {
@@ -39,7 +28,7 @@ impl Trial {
     pub(super) fn run(
         file: &Path,
         signature: &Signature,
-        security: Security,
+        config: SessionConfig,
         link: Option<Link>,
         interrupt: &Interrupt,
     ) -> Result<Trial, Failure> {
@@ -63,7 +52,7 @@ impl Trial {
                 owners: owners.clone(),
                 own: own(role),
                 to: Receiver::Both,
-                security,
+                config,
                 limits: None,
                 evidence: None,
             }),

@@ -70,18 +70,16 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
 fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> {
     match task {
         Task::Run(work) => run::party(channel, role, &work),
-        Task::And { ands, security } => bench::and::party(channel, role, ands, security),
-        Task::Aes { blocks, jobs, warm, security } => {
-            bench::aes::party(channel, role, blocks, jobs, warm, security)
+        Task::And { ands, config } => bench::and::party(channel, role, ands, config),
+        Task::Aes { blocks, jobs, warm, config } => {
+            bench::aes::party(channel, role, blocks, jobs, warm, config)
         }
         Task::Ot { digit_bits, count } => bench::ot::party(channel, role, digit_bits, count),
-        Task::PoolFill { width, security } => {
-            bench::pool_fill::party(channel, role, width, security)
+        Task::PoolFill { width, config } => bench::pool_fill::party(channel, role, width, config),
+        Task::Mux { width, muxes, config } => {
+            bench::mux::party(channel, role, width, muxes, config)
         }
-        Task::Mux { width, muxes, security } => {
-            bench::mux::party(channel, role, width, muxes, security)
-        }
-        Task::Module { work, security } => bench::module::party(channel, role, work, security),
+        Task::Module { work, config } => bench::module::party(channel, role, work, config),
     }
 }
 

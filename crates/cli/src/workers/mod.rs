@@ -11,4 +11,4 @@ mod spec;
 
 pub(crate) use parent::{Both, owner, run_pair};
 pub(crate) use report::{Fill, JobReport, Rehearsal, Report, peak_rss};
-pub(crate) use spec::{LineSpec, RunSpec, Security, Spec, Task};
+pub(crate) use spec::{LineSpec, RunSpec, Spec, Task};

@@ -15,10 +15,21 @@ use std::str::FromStr;
 use cenote_net::{Channel, Fault, Role, Tag};
 use cenote_pool::Occupancy;
 use cenote_prim::{Prg, SessionId};
+use serde_json::{Map, Value};
 
 use crate::claims::{Evidence, Promise};
 use crate::cost::{Demand, Plan, Speed};
-use crate::session::{Job, SessionConfig};
+use crate::options::{Opt, SessionConfig};
+use crate::session::Job;
+
+/// The size of a program that takes a moment on a backend, for measuring machines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeSize {
+    /// Rounds of a loop, in halves.
+    pub trips: u32,
+    /// Bits of an input.
+    pub inputs: u32,
+}
 
 /// The terms that both sides must agree on, by name. Never a secret: differing values are shown to
 /// both sides.
@@ -31,8 +42,14 @@ pub trait Protocol: Live + Sized + Send {
     const NAME: &'static str;
     /// The tags of its messages, those of [`parts`](crate::parts) and of oblivious transfer aside.
     const TAGS: &'static [Tag];
+    /// The options that owners choose, in the order in which they are shown.
+    const OPTIONS: &'static [Opt] = &[];
+    /// Whether a party can be left with [`Evidence`] against the other.
+    const GIVES_EVIDENCE: bool = false;
     /// The speed of a machine that was not measured.
     const TYPICAL: Speed;
+    /// The size of a program that runs for a moment.
+    const PROBE: ProbeSize;
     /// The parameters that follow from the choices of the owners.
     type Params;
 
@@ -46,6 +63,12 @@ pub trait Protocol: Live + Sized + Send {
     /// nothing.
     fn terms(_params: &Self::Params) -> Terms {
         Vec::new()
+    }
+
+    /// The derived parameters, as results show them.
+    #[must_use]
+    fn shown(_params: &Self::Params) -> Value {
+        Value::Null
     }
 
     /// Returns the promise that it makes.
@@ -172,6 +195,41 @@ macro_rules! backends {
                 match self {
                     $(Backend::$name => <$folder::$session as Protocol>::TAGS,)*
                 }
+            }
+
+            /// The options that owners choose, in the order in which they are shown.
+            #[must_use]
+            pub const fn options(self) -> &'static [Opt] {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::OPTIONS,)*
+                }
+            }
+
+            /// Whether a party can be left with [`Evidence`] against the other.
+            #[must_use]
+            pub const fn gives_evidence(self) -> bool {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::GIVES_EVIDENCE,)*
+                }
+            }
+
+            /// The size of a program that takes a moment.
+            #[must_use]
+            pub const fn probe(self) -> ProbeSize {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::PROBE,)*
+                }
+            }
+
+            /// The parameters that follow from `config`, as results show them.
+            ///
+            /// # Errors
+            /// `Policy` when there are none that are sound.
+            pub fn shown(config: &SessionConfig) -> Result<Map<String, Value>, Fault> {
+                let shown = match config.backend {
+                    $(Backend::$name => $folder::$session::shown(&$folder::$session::derive(config)?),)*
+                };
+                Ok(shown.as_object().cloned().unwrap_or_default())
             }
 
             /// The speed of a machine that was not measured.

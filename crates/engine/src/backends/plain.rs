@@ -7,11 +7,12 @@ use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
-use super::{Live, Protocol};
+use super::{Live, ProbeSize, Protocol};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
+use crate::options::SessionConfig;
 use crate::party::{Party, Receivers, expect_input};
-use crate::session::{Job, SessionConfig, run_and_check};
+use crate::session::{Job, run_and_check};
 
 /// Plain: input bits in the clear.
 pub const PLAIN_INPUT: Tag = Tag::new(60, "plain.input");
@@ -51,6 +52,7 @@ impl Protocol for PlainSession {
         pool_s: 0.0,
         input_s: [2e-9; 2],
     };
+    const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
     type Params = ();
 
     fn derive(_: &SessionConfig) -> Result<(), Fault> {

@@ -22,8 +22,9 @@ pub use limits::{Excess, Limits};
 pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::backends::Backend;
+use crate::options::SessionConfig;
 use crate::party::Receivers;
-use crate::session::{SessionConfig, session_handshake};
+use crate::session::session_handshake;
 
 /// Items that a backend makes ahead of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -10,11 +10,11 @@ use std::io::{Read, Seek, SeekFrom};
 use cenote_net::{Channel, Deviation, Role, Tag, mem_pair};
 use cenote_prim::{Block, Prg};
 
-use super::{Backend, Opened, Session, SessionConfig};
+use super::{Opened, Session, SessionConfig};
 use crate::backends::wrk;
 use crate::backends::wrk::WrkParams;
 use crate::parts;
-use crate::{Fault, JimuSwitches, Party, PoolChoice, Receivers, Rho};
+use crate::{Fault, Party, PoolChoice, Receivers, Rho};
 
 /// A secret under a mask, so that the note itself is no find.
 struct Needle {
@@ -136,13 +136,8 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
 
 #[test]
 fn nothing_of_a_session_is_left() {
-    let jimu = JimuSwitches::DEFAULT;
-    for (backend, pool) in [
-        (Backend::Wrk, PoolChoice::OneShot(1)),
-        (Backend::Wrk, PoolChoice::Kept(8_000)),
-        (Backend::Jimu, PoolChoice::Kept(1_000)),
-    ] {
-        let config = SessionConfig { backend, pool, rho: Rho::Bits40, jimu };
+    for config in ["wrk", "wrk:pool=8000", "jimu:pool=1000"] {
+        let config = config.parse().expect("a backend with options");
         nothing_is_left(|channel, role| keep_notes(&config, channel, role));
     }
 }
@@ -150,13 +145,7 @@ fn nothing_of_a_session_is_left() {
 /// A session of `wrk` that fills its pool, small enough that what is freed stays with the process, with the same randomness each time, and ends when the evaluator notices
 /// the garbler's frame `index` of `tag`: the leaky ANDs in the evaluator's pool by then.
 fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
-    let config = SessionConfig {
-        backend: Backend::Wrk,
-        pool: PoolChoice::Kept(1_100),
-        rho: Rho::Bits40,
-        jimu: JimuSwitches::DEFAULT,
-    };
-    let config = &config;
+    let config: &SessionConfig = &"wrk:pool=1100".parse().expect("wrk has a pool");
     let (mut garbler, evaluator) = mem_pair();
     garbler.deviate(tag, index, Deviation::Flip(7));
     let filled = |channel, role, seed| {

@@ -6,7 +6,7 @@ use cenote_engine::{Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, EQUAL, End, FrameRow, JimuRow, frame};
+use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, JimuRow, frame};
 use crate::cheater::jimu::{Cheat, Code, Flaw, Which};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -38,8 +38,27 @@ const SUM: End = End::Caught("jimu.input.sum");
 const DELTA: End = End::Caught("jimu.delta");
 const FORMAT: End = End::Caught("jimu.format");
 
+/// Its entry in the tests of all backends.
+pub(super) const ENTRY: Entry = Entry {
+    backend: Backend::Jimu,
+    frames: FRAMES,
+    milestones: &[
+        (ot::BASE_POINTS, A),
+        (ot::TREES, B),
+        (ot::WATCH_SECRET, B),
+        (tags::JIMU_DELTA, A),
+        (tags::JIMU_STRIP, A),
+        (coin::COIN_REPLY, B),
+        (tags::JIMU_ANSWER, A),
+        (tags::JIMU_INNER, A),
+        (tags::JIMU_SUM, B),
+        (tags::JIMU_CHOICES, B),
+        (tags::JIMU_OUTER, A),
+    ],
+};
+
 /// Every message, from each side that sends it.
-pub(super) const FRAMES: &[FrameRow] = &[
+const FRAMES: &[FrameRow] = &[
     row(Tag::HELLO, A, End::Noticed, End::Noticed),
     row(Tag::HELLO, B, End::Noticed, End::Noticed),
     row(ot::BASE_POINT, B, End::Noticed, End::Noticed),

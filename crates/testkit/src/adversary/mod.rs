@@ -11,14 +11,14 @@ mod wrk;
 mod yao;
 
 use cenote_engine::backends::yao::tags::YAO_TABLES;
-use cenote_engine::{Backend, JimuSwitches, Role, SessionConfig};
+use cenote_engine::{Backend, Role, SessionConfig};
 use cenote_net::Tag;
 
 pub use jimu::CHEATS as JIMU;
 pub use wrk::{MATTERS, cheats};
 
 use crate::cheater::{self, Cheat, Setting};
-use crate::run::smallest;
+use crate::run::{smallest, with_option};
 
 /// How a session must end at the honest side.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -66,7 +66,7 @@ impl FrameRow {
     #[must_use]
     pub fn config(&self) -> SessionConfig {
         let config = smallest(self.backend);
-        SessionConfig { jimu: JimuSwitches { compact: self.compact, ..config.jimu }, ..config }
+        if self.compact { with_option(config, "compact", "true") } else { config }
     }
 }
 
@@ -118,9 +118,33 @@ const COLUMNS: End = End::Caught(cenote_ot::COLUMN_CHECK);
 const EQUAL: End = End::Caught("equality.digest");
 const COIN: End = End::Caught("coin.opening");
 
+/// The entry of a backend in the tests of all.
+#[derive(Debug)]
+pub struct Entry {
+    /// The backend.
+    pub backend: Backend,
+    /// Every message of its sessions, from each side that sends it.
+    pub frames: &'static [FrameRow],
+    /// The messages of its own at whose sending a session is cancelled: one for each phase.
+    pub milestones: &'static [(Tag, Role)],
+}
+
+/// The entry of each backend.
+const ENTRIES: &[Entry] = &[plain::ENTRY, yao::ENTRY, wrk::ENTRY, jimu::ENTRY];
+
+/// The entry of `backend`.
+///
+/// # Panics
+/// If it has none.
+#[must_use]
+pub fn entry(backend: Backend) -> &'static Entry {
+    let entry = ENTRIES.iter().find(|entry| entry.backend == backend);
+    entry.unwrap_or_else(|| panic!("{} has no entry in the testkit", backend.name()))
+}
+
 /// Every message that a session of any backend sends, from each side that sends it.
 pub fn frames() -> impl Iterator<Item = &'static FrameRow> {
-    [plain::FRAMES, yao::FRAMES, wrk::FRAMES, jimu::FRAMES].into_iter().flatten()
+    Backend::ALL.into_iter().flat_map(|backend| entry(backend).frames)
 }
 
 /// The end of a frame that lost its last byte.

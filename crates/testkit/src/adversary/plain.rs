@@ -4,14 +4,18 @@ use cenote_engine::backends::plain::PLAIN_INPUT;
 use cenote_engine::{Backend, Role};
 use cenote_net::Tag;
 
-use super::{A, B, End, FrameRow, frame};
+use super::{A, B, End, Entry, FrameRow, frame};
 
 const fn open(tag: Tag, from: Role) -> FrameRow {
     frame(Backend::Plain, tag, from, End::Unprotected, Some(End::Unprotected))
 }
 
+/// Its entry in the tests of all backends.
+pub(super) const ENTRY: Entry =
+    Entry { backend: Backend::Plain, frames: FRAMES, milestones: &[(PLAIN_INPUT, A)] };
+
 /// Every message, from each side that sends it.
-pub(super) const FRAMES: &[FrameRow] = &[
+const FRAMES: &[FrameRow] = &[
     frame(Backend::Plain, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
     frame(Backend::Plain, Tag::HELLO, B, End::Noticed, Some(End::Noticed)),
     open(PLAIN_INPUT, A),

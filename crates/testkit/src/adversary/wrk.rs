@@ -6,7 +6,7 @@ use cenote_engine::{Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, CheatRow, EQUAL, End, FrameRow, frame};
+use super::{A, B, COIN, COLUMNS, CheatRow, EQUAL, End, Entry, FrameRow, frame};
 use crate::cheater::{Cheat, Setting};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -30,8 +30,26 @@ const REPORT: End = End::Caught("wrk.report.format");
 const TABLES: End = End::Caught("wrk.tables.format");
 const MAC: End = End::Caught("opening.mac");
 
+/// Its entry in the tests of all backends.
+pub(super) const ENTRY: Entry = Entry {
+    backend: Backend::Wrk,
+    frames: FRAMES,
+    milestones: &[
+        (ot::BASE_POINTS, A),
+        (ot::TREES, B),
+        (coin::COIN_COMMIT, A),
+        (tags::LEAKY_G, A),
+        (tags::LEAKY_D, B),
+        (tags::BUCKET_OPEN, A),
+        (tags::INPUT_MASK, B),
+        (tags::BEAVER_OPEN, B),
+        (tags::TABLES, A),
+        (tags::REPORT, B),
+    ],
+};
+
 /// Every message, from each side that sends it.
-pub(super) const FRAMES: &[FrameRow] = &[
+const FRAMES: &[FrameRow] = &[
     row(Tag::HELLO, A, End::Noticed, End::Noticed),
     row(Tag::HELLO, B, End::Noticed, End::Noticed),
     once(ot::BASE_POINT, A, End::Noticed),

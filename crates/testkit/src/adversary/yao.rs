@@ -5,7 +5,7 @@ use cenote_engine::{Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COLUMNS, End, FrameRow, frame};
+use super::{A, B, COLUMNS, End, Entry, FrameRow, frame};
 
 const fn once(tag: Tag, from: Role, flip: End) -> FrameRow {
     frame(Backend::Yao, tag, from, flip, None)
@@ -15,8 +15,15 @@ const fn open(tag: Tag, from: Role) -> FrameRow {
     frame(Backend::Yao, tag, from, End::Unprotected, Some(End::Unprotected))
 }
 
+/// Its entry in the tests of all backends.
+pub(super) const ENTRY: Entry = Entry {
+    backend: Backend::Yao,
+    frames: FRAMES,
+    milestones: &[(ot::BASE_POINTS, A), (ot::TREES, B), (ot::CHUNK, B), (tags::YAO_LABELS, A)],
+};
+
 /// Every message, from each side that sends it.
-pub(super) const FRAMES: &[FrameRow] = &[
+const FRAMES: &[FrameRow] = &[
     frame(Backend::Yao, Tag::HELLO, A, End::Noticed, Some(End::Noticed)),
     frame(Backend::Yao, Tag::HELLO, B, End::Noticed, Some(End::Noticed)),
     once(ot::BASE_POINT, B, End::Noticed),

@@ -32,7 +32,7 @@ impl Setting {
 
     /// The session's configuration.
     #[must_use]
-    pub const fn config(self) -> SessionConfig {
+    pub fn config(self) -> SessionConfig {
         match self {
             Setting::Small => smallest(Backend::Wrk),
             // A refill would end what is in flight: one batch serves all requests.
@@ -185,7 +185,7 @@ impl Plan {
 
     fn cheater(&self, mut channel: Channel) -> Result<Cheater, Fault> {
         let config = self.setting.config();
-        let params = WrkParams::derive(config.pool, config.rho)?;
+        let params = WrkParams::derive(config.pool(), config.rho())?;
         let mut prg = prg_of(self.by, self.seed);
         let handshake = Handshake::new("session")
             .field("backend", "wrk")

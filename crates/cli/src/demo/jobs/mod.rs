@@ -118,7 +118,7 @@ fn number(bits: &[bool]) -> u64 {
 pub(crate) mod tests {
     //! Both sides of a job on the plain backend, against its clear reference.
 
-    use cenote_engine::{Backend, JimuSwitches, Job, PoolChoice, Rho, Session, SessionConfig};
+    use cenote_engine::{Backend, Job, Session, SessionConfig};
     use cenote_net::{Role, mem_pair};
     use cenote_prim::{Block, Prg};
 
@@ -140,12 +140,7 @@ pub(crate) mod tests {
     where
         J::Output: Send,
     {
-        let config = SessionConfig {
-            backend: Backend::Plain,
-            pool: PoolChoice::OneShot(1),
-            rho: Rho::Bits40,
-            jimu: JimuSwitches::DEFAULT,
-        };
+        let config = SessionConfig::new(Backend::Plain);
         let party = |channel, role: Role| {
             let mut session = Session::open(channel, role, &config).expect("opens");
             session.run(&job(role)).map(|outcome| outcome.output)

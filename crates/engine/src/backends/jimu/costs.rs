@@ -381,7 +381,7 @@ pub fn filling(params: &JimuParams, item: Item) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::backends::jimu::JimuSwitches;
-    use crate::params::{PoolChoice, Rho};
+    use crate::options::{PoolChoice, Rho};
     use cenote_prim::merkle::cover;
 
     #[test]

@@ -142,7 +142,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{PoolChoice, Rho};
+    use crate::options::{PoolChoice, Rho};
     use cenote_prim::Prg;
 
     /// The bound that `JimuParams::input_sacrificed` counts on.

@@ -86,10 +86,13 @@ pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
 pub use party::{Checked, JimuParty};
 
-use super::{Live, MeasuredCores, Protocol, Terms};
+use serde_json::Value;
+
+use super::{Live, MeasuredCores, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Evidence, Promise};
 use crate::cost::{Demand, Plan, Speed};
-use crate::session::{Job, SessionConfig, run_and_check};
+use crate::options::{Opt, OptValue, SessionConfig, Values};
+use crate::session::{Job, run_and_check};
 use evaluator::Replay;
 use garbled_core::Conflict;
 
@@ -178,10 +181,28 @@ impl Protocol for JimuSession {
         pool_s: 2e-10,
         input_s: [8.5e-7; 2],
     };
+    const PROBE: ProbeSize = ProbeSize { trips: 1, inputs: 1 << 16 };
+    const GIVES_EVIDENCE: bool = true;
+    const OPTIONS: &'static [Opt] = &[
+        // Filled in about a second; a larger one makes each AND cheaper.
+        Opt::pool(
+            Values::Positive,
+            OptValue::Number(10_000),
+            1 << 20,
+            "garbled ANDs of the pool; for none take wrk, which does without a pool",
+        ),
+        Opt::RHO,
+        params::MUXCORE,
+        params::COMPACT,
+    ];
     type Params = JimuParams;
 
     fn derive(config: &SessionConfig) -> Result<JimuParams, Fault> {
-        JimuParams::derive(config.pool, config.rho, config.jimu)
+        JimuParams::of(config)
+    }
+
+    fn shown(params: &JimuParams) -> Value {
+        params.shown()
     }
 
     fn terms(params: &JimuParams) -> Terms {

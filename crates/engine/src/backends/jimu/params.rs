@@ -2,12 +2,18 @@
 
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;
-use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams};
+use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams, shown_log2};
+use serde_json::{Map, Value, json};
 
 use super::ESCROW_RESERVE;
 use crate::backends::jimu::garbled_core::Shape;
-use crate::params::{PoolChoice, Rho};
+use crate::options::{Opt, PoolChoice, Rho, SessionConfig};
 use crate::parts::chunk::{CORE_WIDTHS, Chunk};
+
+pub(super) const MUXCORE: Opt =
+    Opt::switch("muxcore", true, "multiplexers draw from pools of their own");
+pub(super) const COMPACT: Opt =
+    Opt::switch("compact", false, "pools are not stored: what is drawn is sent again");
 
 /// The features that the owners may switch, for comparisons and for small machines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +69,24 @@ impl PoolSpec {
         let expected = missing as f64 / (1.0 - self.check_rate());
         let spread = 4.0 * expected.sqrt() + 16.0;
         ((expected + spread) as usize).min(self.batch)
+    }
+
+    /// The fields of a result.
+    #[must_use]
+    pub fn shown(&self) -> Value {
+        json!({
+            "pool": self.capacity,
+            "bucket": self.bucket,
+            "check_rate": self.check_rate(),
+            "batch": self.batch,
+            "made_per_bucket": self.made(),
+            "error_log2": shown_log2(self.error_log2, 3),
+        })
+    }
+
+    /// Items made for one bucket on average: some are checked, and those are spent.
+    fn made(&self) -> f64 {
+        self.bucket as f64 / (1.0 - self.check_rate())
     }
 
     fn derive(
@@ -137,6 +161,37 @@ const CORE_DETECTION: f64 = 0.5;
 const ESCROW_DETECTION: f64 = 1.0;
 
 impl JimuParams {
+    /// The parameters of a session by `config`.
+    ///
+    /// # Errors
+    /// As [`JimuParams::derive`].
+    pub fn of(config: &SessionConfig) -> Result<JimuParams, Fault> {
+        let (muxcore, compact) = (config.is_on(MUXCORE.name), config.is_on(COMPACT.name));
+        JimuParams::derive(config.pool(), config.rho(), JimuSwitches { muxcore, compact })
+    }
+
+    /// The fields of a result; codes are \[n, k, w\]: symbols of a word, of a message, and those that are
+    /// watched.
+    pub(super) fn shown(&self) -> Value {
+        let code = |code: &Code| [code.n, code.k, code.w];
+        let muxes = self.muxes.iter().map(|(width, spec)| (width.to_string(), spec.shown()));
+        json!({
+            "pool": self.ands.capacity,
+            "bucket": self.ands.bucket,
+            "check_rate": self.ands.check_rate(),
+            "batch": self.ands.batch,
+            "gates_per_and": self.ands.made(),
+            "error_log2": shown_log2(self.ands.error_log2, 3),
+            "rho": self.rho.bits(),
+            "epsilon_log2": self.epsilon_log2,
+            "adaptive_epsilon_log2": self.adaptive_epsilon_log2(),
+            "escrow_pool": self.escrow.shown(),
+            "mux_pools": muxes.collect::<Map<String, Value>>(),
+            "codes": { "labels": code(&self.codes.labels), "perms": code(&self.codes.perms) },
+            "compact": self.switches.compact,
+        })
+    }
+
     /// Derives the parameters. The pool of ANDs may fail with 2^-(rho + 1) over its life, each of the
     /// other pools with 2^-(rho + 4): what they add to the bound is small beside the codes'.
     ///

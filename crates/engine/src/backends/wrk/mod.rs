@@ -54,11 +54,14 @@ use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 pub use params::WrkParams;
 pub use party::{Checked, WrkParty};
 
-use super::{Live, Protocol, Terms};
+use serde_json::Value;
+
+use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Plan, Speed};
+use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::gate_hash::GateHash;
-use crate::session::{Job, SessionConfig, run_and_check};
+use crate::session::{Job, run_and_check};
 use masks::{Beaver, Ready};
 use supply::Supply;
 
@@ -119,10 +122,24 @@ impl Protocol for WrkSession {
         pool_s: 0.0,
         input_s: [1.1e-7; 2],
     };
+    const PROBE: ProbeSize = ProbeSize { trips: 2, inputs: 1 << 17 };
+    const OPTIONS: &'static [Opt] = &[
+        Opt::pool(
+            Values::PositiveOrNone,
+            OptValue::None,
+            480_000,
+            "leaky ANDs of the pool; none for one-shot batches",
+        ),
+        Opt::RHO,
+    ];
     type Params = WrkParams;
 
     fn derive(config: &SessionConfig) -> Result<WrkParams, Fault> {
-        WrkParams::derive(config.pool, config.rho)
+        WrkParams::derive(config.pool(), config.rho())
+    }
+
+    fn shown(params: &WrkParams) -> Value {
+        params.shown()
     }
 
     fn terms(params: &WrkParams) -> Terms {

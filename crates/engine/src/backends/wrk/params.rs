@@ -3,8 +3,9 @@
 use cenote_net::Fault;
 use cenote_ot::Params as OtParams;
 use cenote_pool::params;
+use serde_json::{Value, json};
 
-use crate::params::{PoolChoice, Rho};
+use crate::options::{PoolChoice, Rho};
 
 /// Derived parameters of a `wrk` session.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,6 +37,18 @@ const MIN_BATCH: u64 = 4096;
 const MAX_POOL: u64 = 1 << 28;
 
 impl WrkParams {
+    /// The fields of a result.
+    pub(super) fn shown(&self) -> Value {
+        json!({
+            "pool": self.pool,
+            "bucket": self.bucket,
+            "batch": self.batch,
+            "rho": -self.epsilon_log2 as u32,
+            "epsilon_log2": self.epsilon_log2,
+            "adaptive_epsilon_log2": self.adaptive_epsilon_log2,
+        })
+    }
+
     /// Derives the parameters.
     ///
     /// # Errors

@@ -22,12 +22,13 @@ use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
-use super::{Live, Protocol};
+use super::{Live, ProbeSize, Protocol};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Plan, Speed};
+use crate::options::SessionConfig;
 use crate::parts::gate_hash::{BATCH, GateHash};
 use crate::party::{Party, Receivers, expect_input};
-use crate::session::{Job, SessionConfig, run_and_check};
+use crate::session::{Job, run_and_check};
 use half_gates::{evaluate, evaluate_one, garble, garble_one};
 
 /// Gates of a full frame of tables.
@@ -191,6 +192,7 @@ impl Protocol for YaoSession {
         pool_s: 0.0,
         input_s: [1.4e-8; 2],
     };
+    const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
     type Params = ();
 
     fn derive(_: &SessionConfig) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use cenote_prim::{Block, Prg, SessionId};
 
 use crate::backends::jimu::ihash::Message;
 use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
-use crate::params::{PoolChoice, Rho};
+use crate::options::{PoolChoice, Rho};
 
 /// A pool of which nearly every slot is drawn by a batch, most of them several times.
 const TINY: u64 = 60;

@@ -3,7 +3,7 @@
 use super::{channels, params, supplies};
 use crate::backends::jimu::garbled_core::dealer::label_with_no_tag;
 use crate::backends::jimu::ihash::Label;
-use crate::params::Rho;
+use crate::options::Rho;
 
 #[test]
 fn the_delta_opens_escrow_and_what_only_has_its_tag_does_not() {

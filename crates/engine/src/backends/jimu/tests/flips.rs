@@ -7,7 +7,7 @@ use super::{channels, params, supplies};
 use crate::backends::jimu::batch::Place;
 use crate::backends::jimu::store::Location;
 use crate::backends::jimu::{evaluator, garbler};
-use crate::params::Rho;
+use crate::options::Rho;
 
 /// Refills in which an item would have been drawn by far: each batch draws two of three slots.
 const REFILLS: usize = 30;

@@ -12,7 +12,7 @@ use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
 use crate::backends::jimu::tags;
 use crate::backends::jimu::{JimuSession, Side};
 use crate::backends::{Live, Protocol};
-use crate::params::Rho;
+use crate::options::Rho;
 use crate::party::{Party, Receivers};
 
 /// Windows of 64 bits, found at any bit delta.

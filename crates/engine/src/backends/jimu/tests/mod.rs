@@ -12,7 +12,7 @@ use cenote_net::{Channel, Fault, Role, mem_pair};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{JimuParams, JimuSwitches, evaluator, garbler};
-use crate::params::{PoolChoice, Rho};
+use crate::options::{PoolChoice, Rho};
 
 /// Parameters of small pools.
 fn params(pool: u64, rho: Rho, compact: bool) -> JimuParams {

@@ -15,7 +15,7 @@ use crate::backends::jimu::ihash::Label;
 use crate::backends::jimu::tally;
 use crate::backends::jimu::{JimuSession, Side};
 use crate::backends::{Live, Protocol};
-use crate::params::Rho;
+use crate::options::Rho;
 use crate::party::{Party, Receivers};
 use crate::session::Job;
 

@@ -10,7 +10,7 @@ use crate::backends::jimu::JimuParams;
 use crate::backends::jimu::ihash::{LANES, Label, Message};
 use crate::backends::jimu::input_check::{Sums, batch};
 use crate::backends::jimu::tags;
-use crate::params::Rho;
+use crate::options::Rho;
 use crate::parts::tags::{COIN_OPEN, COIN_REPLY};
 
 /// How often the evaluator has asked for sums.
