@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use cenote_circuit::gadgets::{self, Order};
-use cenote_circuit::{Access, Gates};
+use cenote_circuit::{Access, Gates, Memory};
 
 use crate::division::divide;
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
-use crate::run::memory_of;
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 use crate::wiring::{Operand, broadcast, wire};
@@ -281,6 +280,12 @@ fn mat_mul<G: EachLane>(
 
 /// Bits of the products of a matrix product that are alive together, unless those of one sum are more.
 const MAT_MUL_BITS: usize = 1 << 20;
+
+/// The rows of a table as a memory that is scanned.
+pub(crate) fn memory_of<W: Clone>(rows: Vec<Vec<W>>) -> Memory<W> {
+    // A value has one lane at least, and all of its lanes have one width.
+    Memory::new(rows).unwrap_or_else(|| unreachable!("a table has rows of one width"))
+}
 
 fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
     let mut memory = memory_of(words(args[0]));

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use cenote_circuit::{Access, Bundle, Circuit, Clear, Gates, Lanes, Memory, Program, Signature};
 
-use crate::apply::{apply, work};
+use crate::apply::{apply, memory_of, work};
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
-use crate::module::{Block, Body, Code, Module, Statement};
-use crate::op::{Affine, Op, ValueId, WordOp};
+use crate::module::{Body, Code, Module};
+use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 
@@ -49,12 +49,6 @@ pub trait Host: Gates {
         let mut machine = self;
         memory.scan(&mut machine, index, access)
     }
-}
-
-/// The rows of a table as a memory that is scanned.
-pub(crate) fn memory_of<W: Clone>(rows: Vec<Vec<W>>) -> Memory<W> {
-    // A value has one lane at least, and all of its lanes have one width.
-    Memory::new(rows).unwrap_or_else(|| unreachable!("a table has rows of one width"))
 }
 
 impl Host for Clear {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::apply::work;
 use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
-use crate::module::{Block, Body, Module, Statement};
-use crate::op::WordOp;
+use crate::module::{Body, Module};
+use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
@@ -139,6 +139,12 @@ impl Module {
 }
 
 impl Stats {
+    /// Gates of all kinds.
+    #[must_use]
+    pub fn gates(&self) -> u64 {
+        self.ands.saturating_add(self.xors).saturating_add(self.nots)
+    }
+
     /// Raises each figure to that of `other`.
     fn at_least(&mut self, other: &Stats) {
         let raise = |mine: &mut u64, theirs: u64| *mine = theirs.max(*mine);
