@@ -14,8 +14,11 @@ use cenote_pool::{Draws, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
+use super::cheat::Cheat;
+use super::coins::{Coins, Selection, Tosses, blocks_of, first_block};
 use super::input_sums::Sums;
-use super::{Cheat, Coins, Kind, PIECE, Selection, Tosses, blocks_of, first_block, input_batch};
+use super::items::Kind;
+use super::params::{ESCROW_RESERVE, PIECE, input_batch};
 
 /// The cheater that evaluates.
 pub(super) struct Evaluator {
@@ -259,7 +262,7 @@ impl Evaluator {
     }
 
     fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
-        while self.escrowed.len() < count + super::ESCROW_RESERVE {
+        while self.escrowed.len() < count + ESCROW_RESERVE {
             let spec = self.params.escrow;
             let wires = self.draw(Kind::Escrow, spec.batch / spec.bucket)?.1;
             self.escrowed.extend(wires);
