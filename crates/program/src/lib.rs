@@ -48,7 +48,7 @@ pub use optimise::{FunctionReport, OptimiseReport};
 pub use path::{PathStep, PortPath, Version};
 pub use run::{EXECUTION, Host, Stream};
 pub use shape::{Kind, Shape};
-pub use stats::{Stats, StatsError};
+pub use stats::{Accesses, Stats, StatsError};
 pub use tables::TableUse;
 pub use text::TextError;
 pub use values::ValueError;
