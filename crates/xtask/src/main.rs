@@ -39,7 +39,7 @@ fn lint(root: &Path) -> Vec<String> {
     let mut breaches = edges::check(root);
     match source::files(root) {
         Ok(files) => breaches.extend(
-            [source::check(&files), circles::check(&files), labels::check(&files)].concat(),
+            [source::check(&files), circles::check(&files), labels::check(root, &files)].concat(),
         ),
         Err(error) => breaches.push(format!("crates: {error}")),
     }
