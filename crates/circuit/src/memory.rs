@@ -4,12 +4,45 @@ use crate::count::{Counter, Depth};
 use crate::gadgets;
 use crate::gates::Gates;
 
-/// A memory. Every access goes over all of its rows; how a machine keeps it is a matter of this type
-/// alone, since nobody sees the rows between [`Self::new`] and [`Self::into_rows`].
-#[derive(Clone, Debug)]
-pub struct Memory<W> {
-    rows: Vec<Vec<W>>,
+/// How a machine keeps a memory: a matter of this type alone, since nobody sees the rows between
+/// [`Self::keep`] and [`Self::give`]. [`Rows`] are one for any machine.
+pub trait Memory<G: Gates>: Sized {
+    /// Takes the rows in.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn keep(g: &mut G, rows: Rows<G::Wire>) -> Result<Self, G::Error>;
+
+    /// How many rows it has, and the bits of each.
+    fn shape(&self) -> (usize, usize);
+
+    /// Reads or writes the row at the unsigned secret `index`; gives the row that is read.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When a word is not as wide as a row.
+    fn access(
+        &mut self,
+        g: &mut G,
+        index: &[G::Wire],
+        access: Access<'_, G::Wire>,
+    ) -> Result<Vec<G::Wire>, G::Error>;
+
+    /// ANDs of an access with an index of so many bits.
+    fn ands(&self, index: usize, is_write: bool) -> u64;
+
+    /// Returns the rows that it holds in the end.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn give(self, g: &mut G) -> Result<Rows<G::Wire>, G::Error>;
 }
+
+/// The rows of a memory as they are: every access goes over all of them.
+#[derive(Clone, Debug)]
+pub struct Rows<W>(Vec<Vec<W>>);
 
 /// An access to a secret place of a [`Memory`]; the kind of access is public.
 #[derive(Debug)]
@@ -34,71 +67,66 @@ impl<W> Clone for Access<'_, W> {
 
 impl<W> Copy for Access<'_, W> {}
 
-impl<W: Clone> Memory<W> {
-    /// A memory that holds `rows`; `None` if there are none or they differ in width.
+impl<W: Clone> Rows<W> {
+    /// `None` if there are none or they differ in width.
     #[must_use]
-    pub fn new(rows: Vec<Vec<W>>) -> Option<Memory<W>> {
+    pub fn new(rows: Vec<Vec<W>>) -> Option<Rows<W>> {
         let width = rows.first()?.len();
-        rows.iter().all(|row| row.len() == width).then_some(Memory { rows })
+        rows.iter().all(|row| row.len() == width).then_some(Rows(rows))
     }
 
-    /// Bits of a row.
+    /// The rows in order.
     #[must_use]
-    pub fn width(&self) -> usize {
-        self.rows[0].len()
+    pub fn into_inner(self) -> Vec<Vec<W>> {
+        self.0
+    }
+}
+
+/// The costs are those of [`gadgets::lookup`] and [`gadgets::store`] on the rows that the index has bits to
+/// reach.
+impl<G: Gates> Memory<G> for Rows<G::Wire> {
+    fn keep(_: &mut G, rows: Rows<G::Wire>) -> Result<Self, G::Error> {
+        Ok(rows)
     }
 
-    /// How many rows it has.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows.len()
+    fn shape(&self) -> (usize, usize) {
+        (self.0.len(), self.0[0].len())
     }
 
-    /// Returns the rows that it holds in the end.
-    #[must_use]
-    pub fn into_rows(self) -> Vec<Vec<W>> {
-        self.rows
-    }
-
-    /// Reads or writes the row at the unsigned secret `index` by looking at all rows: the costs are those
-    /// of [`gadgets::lookup`] and [`gadgets::store`] on the rows that the index has bits to reach.
-    ///
-    /// # Panics
-    ///
-    /// When a word is not as wide as a row.
-    pub fn scan<G: Gates<Wire = W>>(
+    fn access(
         &mut self,
         g: &mut G,
-        index: &[W],
-        access: Access<'_, W>,
-    ) -> Result<Vec<W>, G::Error> {
+        index: &[G::Wire],
+        access: Access<'_, G::Wire>,
+    ) -> Result<Vec<G::Wire>, G::Error> {
         match access {
-            Access::Read => gadgets::lookup(g, &self.rows, index),
+            Access::Read => gadgets::lookup(g, &self.0, index),
             Access::Write { word, enable } => {
-                let all = self.rows.len();
+                let all = self.0.len();
                 let reached = 1usize.checked_shl(index.len() as u32).map_or(all, |to| to.min(all));
-                let written = gadgets::store(g, &self.rows[..reached], index, word, enable)?;
-                self.rows.splice(..reached, written);
+                let written = gadgets::store(g, &self.0[..reached], index, word, enable)?;
+                self.0.splice(..reached, written);
                 Ok(Vec::new())
             }
         }
     }
 
-    /// ANDs of [`Self::scan`] with an index of so many bits.
-    #[must_use]
-    pub fn scan_ands(&self, index: usize, access: Access<'_, W>) -> u64 {
-        let word = vec![Depth::default(); self.width()];
-        let (mut memory, index) =
-            (Memory { rows: vec![word.clone(); self.rows.len()] }, vec![Depth::default(); index]);
-        let access = match access {
-            Access::Read => Access::Read,
-            Access::Write { .. } => Access::Write { word: &word, enable: &Depth(0) },
+    fn ands(&self, index: usize, is_write: bool) -> u64 {
+        let (mut counter, start) = (Counter::new(), Depth::default());
+        let word = vec![start; self.0[0].len()];
+        let mut rows = Rows(vec![word.clone(); self.0.len()]);
+        let access = match is_write {
+            true => Access::Write { word: &word, enable: &start },
+            false => Access::Read,
         };
-        let mut counter = Counter::new();
-        match memory.scan(&mut counter, &index, access) {
+        match rows.access(&mut counter, &vec![start; index], access) {
             Ok(_) => counter.counts().and,
             Err(never) => match never {},
         }
+    }
+
+    fn give(self, _: &mut G) -> Result<Rows<G::Wire>, G::Error> {
+        Ok(self)
     }
 }
 
@@ -113,40 +141,41 @@ mod tests {
         for (rows, index_bits) in [(1, 1), (2, 1), (5, 3), (5, 2), (6, 5), (8, 3)] {
             let mut array: Vec<u128> = (0..rows).map(|i| i * 7 % 16).collect();
             let rows = array.iter().map(|row| bits_of(*row, 4)).collect();
-            let mut memory = Memory::new(rows).unwrap();
+            let mut memory = Rows::new(rows).unwrap();
             for step in 0..4u128 << index_bits {
                 let (place, enable) = (step % (1 << index_bits), step % 3 != 0);
                 let (index, word) = (bits_of(place, index_bits), bits_of(step * 5 % 16, 4));
                 let write = Access::Write { word: &word, enable: &enable };
-                assert_eq!(memory.scan(&mut Clear, &index, write), Ok(vec![]));
+                assert_eq!(memory.access(&mut Clear, &index, write), Ok(vec![]));
                 if let Some(row) = array.get_mut(place as usize).filter(|_| enable) {
                     *row = step * 5 % 16;
                 }
-                let Ok(read) = memory.scan(&mut Clear, &index, Access::Read);
+                let Ok(read) = memory.access(&mut Clear, &index, Access::Read);
                 assert_eq!(value_of(&read), array.get(place as usize).copied().unwrap_or(0));
             }
-            let left: Vec<u128> = memory.into_rows().iter().map(|row| value_of(row)).collect();
+            let left: Vec<u128> = memory.into_inner().iter().map(|row| value_of(row)).collect();
             assert_eq!(left, array);
         }
     }
 
     #[test]
     fn costs_are_those_of_the_gadgets() {
-        let memory = Memory::new(vec![vec![false; 32]; 128]).unwrap();
-        let write = Access::Write { word: &[false; 32], enable: &true };
-        assert_eq!(memory.scan_ands(7, Access::Read), 127 * 32);
+        let ands = |rows: usize, index: usize, is_write: bool| {
+            let rows = Rows::new(vec![vec![false; 32]; rows]).unwrap();
+            Memory::<Clear>::ands(&rows, index, is_write)
+        };
+        assert_eq!(ands(128, 7, false), 127 * 32);
         // Beyond the end of 100 rows: four ANDs tell, 32 make zeros.
-        let short = Memory::new(vec![vec![false; 32]; 100]).unwrap();
-        assert_eq!(short.scan_ands(7, Access::Read), 99 * 32 + 4 + 32);
-        assert_eq!(memory.scan_ands(9, Access::Read), 127 * 32 + 1 + 32);
+        assert_eq!(ands(100, 7, false), 99 * 32 + 4 + 32);
+        assert_eq!(ands(128, 9, false), 127 * 32 + 1 + 32);
         // Ways to 2, 4, .. 128 rows, the rows, and no more for rows out of reach.
-        assert_eq!(memory.scan_ands(7, write), 127 + 128 * 32);
-        assert_eq!(memory.scan_ands(3, write), 7 + 8 * 32);
+        assert_eq!(ands(128, 7, true), 127 + 128 * 32);
+        assert_eq!(ands(128, 3, true), 7 + 8 * 32);
     }
 
     #[test]
     fn rows_have_one_width() {
-        assert!(Memory::<bool>::new(vec![]).is_none());
-        assert!(Memory::new(vec![vec![true], vec![]]).is_none());
+        assert!(Rows::<bool>::new(vec![]).is_none());
+        assert!(Rows::new(vec![vec![true], vec![]]).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_circuit::{Access, Gates, Memory};
+use cenote_circuit::{Access, Gates, Memory, Rows};
 use cenote_net::{Fault, Role};
 
 use crate::party::{Party, Receivers};
@@ -25,16 +25,16 @@ impl<J: Job> Job for Metered<'_, J> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
-        self.job.run(&mut Counting { party, done: self.done, scans: HashMap::new() })
+        self.job.run(&mut Counting { party, done: self.done, accesses: HashMap::new() })
     }
 }
 
 struct Counting<'p, P> {
     party: &'p mut P,
     done: &'p AtomicU64,
-    /// The ANDs that scans of memories take, by rows, width, bits of the index, and whether
+    /// The ANDs that accesses to memories take, by rows, width, bits of the index, and whether
     /// they write.
-    scans: HashMap<(usize, usize, usize, bool), u64>,
+    accesses: HashMap<(usize, usize, usize, bool), u64>,
 }
 
 impl<P> Counting<'_, P> {
@@ -91,6 +91,7 @@ impl<P: Party> Gates for Counting<'_, P> {
 
 impl<P: Party> Party for Counting<'_, P> {
     type Checked = P::Checked;
+    type Memory = Counted<P::Memory>;
 
     fn role(&self) -> Role {
         self.party.role()
@@ -118,26 +119,42 @@ impl<P: Party> Party for Counting<'_, P> {
         self.party.open(proof, to, wires)
     }
 
-    fn init_ram(&mut self, rows: Vec<Vec<P::Wire>>) -> Result<Memory<P::Wire>, Fault> {
-        self.party.init_ram(rows)
+    fn reveal(&mut self, to: Receivers, wires: &[P::Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        self.party.reveal(to, wires)
+    }
+}
+
+/// The memory of a party whose ANDs are counted.
+struct Counted<M>(M);
+
+impl<P: Party> Memory<Counting<'_, P>> for Counted<P::Memory> {
+    fn keep(g: &mut Counting<'_, P>, rows: Rows<P::Wire>) -> Result<Self, Fault> {
+        Memory::keep(g.party, rows).map(Counted)
     }
 
-    /// Counts what predictions do: a scan.
-    fn access_ram(
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    fn access(
         &mut self,
-        memory: &mut Memory<P::Wire>,
+        g: &mut Counting<'_, P>,
         index: &[P::Wire],
         access: Access<'_, P::Wire>,
     ) -> Result<Vec<P::Wire>, Fault> {
-        let word = self.party.access_ram(memory, index, access)?;
-        let write = matches!(access, Access::Write { .. });
-        let scan = (memory.rows(), memory.width(), index.len(), write);
-        let ands = self.scans.entry(scan).or_insert_with(|| memory.scan_ands(index.len(), access));
-        self.done.fetch_add(*ands, Ordering::Relaxed);
+        let word = self.0.access(g.party, index, access)?;
+        let ((rows, width), is_write) = (self.0.shape(), matches!(access, Access::Write { .. }));
+        let known = g.accesses.entry((rows, width, index.len(), is_write));
+        let ands = *known.or_insert_with(|| self.0.ands(index.len(), is_write));
+        g.done.fetch_add(ands, Ordering::Relaxed);
         Ok(word)
     }
 
-    fn reveal(&mut self, to: Receivers, wires: &[P::Wire]) -> Result<Option<Vec<bool>>, Fault> {
-        self.party.reveal(to, wires)
+    fn ands(&self, index: usize, is_write: bool) -> u64 {
+        self.0.ands(index, is_write)
+    }
+
+    fn give(self, g: &mut Counting<'_, P>) -> Result<Rows<P::Wire>, Fault> {
+        self.0.give(g.party)
     }
 }

@@ -1,6 +1,6 @@
 //! A structured program with inputs from their owners and outputs to their receivers.
 
-use cenote_circuit::{Access, Gates, Memory, Signature};
+use cenote_circuit::{Access, Gates, Rows, Signature};
 use cenote_net::{Fault, Role};
 use cenote_program::{EXECUTION, Host, Module};
 
@@ -79,16 +79,28 @@ impl<P: Party> Host for OnParty<'_, P> {
         bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
     }
 
-    fn init_ram(&mut self, rows: Vec<Vec<P::Wire>>) -> Result<Memory<P::Wire>, Fault> {
-        self.0.init_ram(rows)
+    fn lookup(
+        &mut self,
+        table: Rows<P::Wire>,
+        places: &[&[P::Wire]],
+    ) -> Result<Vec<P::Wire>, Fault> {
+        let mut memory = self.0.init_ram(table.into_inner())?;
+        let mut words = Vec::new();
+        for place in places {
+            words.extend(self.0.access_ram(&mut memory, place, Access::Read)?);
+        }
+        Ok(words)
     }
 
-    fn access_ram(
+    fn store(
         &mut self,
-        memory: &mut Memory<P::Wire>,
-        index: &[P::Wire],
-        access: Access<'_, P::Wire>,
+        table: Rows<P::Wire>,
+        place: &[P::Wire],
+        word: &[P::Wire],
+        enable: &P::Wire,
     ) -> Result<Vec<P::Wire>, Fault> {
-        self.0.access_ram(memory, index, access)
+        let mut memory = self.0.init_ram(table.into_inner())?;
+        self.0.access_ram(&mut memory, place, Access::Write { word, enable })?;
+        Ok(self.0.end_ram(memory)?.concat())
     }
 }

@@ -1,6 +1,6 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Access, Gates, Memory, Program, Receiver};
+use cenote_circuit::{Access, Gates, Memory, Program, Receiver, Rows};
 use cenote_net::{Fault, Role};
 
 /// Who receives an output.
@@ -50,9 +50,12 @@ impl From<Receiver> for Receivers {
 ///
 /// Both parties run the same program text against their own instance; every call happens on both
 /// sides in the same order. A fault ends the session: nothing may be called after one.
-pub trait Party: Gates<Error = Fault> {
+pub trait Party: Gates<Error = Fault> + Sized {
     /// Proof that every deferred check ran since the last gate. Only [`Party::check`] makes one.
     type Checked;
+
+    /// How this backend keeps a random access memory: [`Rows`] unless it has a better way.
+    type Memory: Memory<Self>;
 
     /// This side's role.
     fn role(&self) -> Role;
@@ -97,32 +100,43 @@ pub trait Party: Gates<Error = Fault> {
         self.open(proof, to, wires)
     }
 
-    /// A memory of these rows. A backend may keep it in any way, as long as it gives the same.
+    /// A memory of these rows.
     ///
     /// # Errors
     /// `Misuse` for no rows, or rows of different widths; faults of the protocol.
-    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Fault> {
-        Memory::new(rows).ok_or_else(|| {
+    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Self::Memory, Fault> {
+        let rows = Rows::new(rows).ok_or_else(|| {
             Fault::Misuse("a memory has at least one row, and all of one width".into())
-        })
+        })?;
+        Memory::keep(self, rows)
     }
 
     /// Reads or writes the row of a memory at the unsigned secret `index`; gives the row that is read.
-    /// The provided method looks at all rows.
     ///
     /// # Errors
     /// `Misuse` when a word is not as wide as a row; faults of the protocol.
     fn access_ram(
         &mut self,
-        memory: &mut Memory<Self::Wire>,
+        memory: &mut Self::Memory,
         index: &[Self::Wire],
         access: Access<'_, Self::Wire>,
-    ) -> Result<Vec<Self::Wire>, Fault>
-    where
-        Self: Sized,
-    {
-        expect_word(memory, access)?;
-        memory.scan(self, index, access)
+    ) -> Result<Vec<Self::Wire>, Fault> {
+        match (access, memory.shape()) {
+            (Access::Write { word, .. }, (_, width)) if word.len() != width => {
+                let given = word.len();
+                let what = format!("a row of the memory has {width} bits, the word {given}");
+                Err(Fault::Misuse(what))
+            }
+            _ => memory.access(self, index, access),
+        }
+    }
+
+    /// Returns the rows that a memory holds in the end.
+    ///
+    /// # Errors
+    /// Faults of the protocol.
+    fn end_ram(&mut self, memory: Self::Memory) -> Result<Vec<Vec<Self::Wire>>, Fault> {
+        memory.give(self).map(Rows::into_inner)
     }
 
     /// Runs a program on wires, one list per input port; returns one list per output port.
@@ -133,24 +147,10 @@ pub trait Party: Gates<Error = Fault> {
         &mut self,
         program: &P,
         inputs: &[Vec<Self::Wire>],
-    ) -> Result<Vec<Vec<Self::Wire>>, Fault>
-    where
-        Self: Sized,
-    {
+    ) -> Result<Vec<Vec<Self::Wire>>, Fault> {
         let fits = program.signature().check_inputs(inputs);
         fits.map_err(|error| Fault::Misuse(error.to_string()))?;
         program.run(self, inputs)
-    }
-}
-
-/// Checks the arguments of [`Party::access_ram`].
-fn expect_word<W: Clone>(memory: &Memory<W>, access: Access<'_, W>) -> Result<(), Fault> {
-    match access {
-        Access::Write { word, .. } if word.len() != memory.width() => {
-            let (given, width) = (word.len(), memory.width());
-            Err(Fault::Misuse(format!("a row of the memory has {width} bits, the word {given}")))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use cenote_prim::{Block, RandomOracle, Secret, SessionId, gf128, transpose};
 
-use crate::expand::{Row, STRIP, ZERO_ROW};
-use crate::params::ROWS;
+use crate::expand::{Row, ZERO_ROW};
+use crate::params::{ROWS, STRIP};
 
 /// A piece of the columns of a chunk.
 pub(crate) struct Strip {

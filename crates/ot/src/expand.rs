@@ -2,11 +2,7 @@
 
 use cenote_prim::{Block, Prg, Secret};
 
-use crate::Params;
-
-/// Blocks of a strip of columns: what is worked on at a time, so that the 16 leaves of a tree and
-/// their sums stay in the first-level cache.
-pub(crate) const STRIP: usize = 64;
+use crate::params::{Params, STRIP};
 
 /// One strip of one column.
 pub(crate) type Row = [Block; STRIP];

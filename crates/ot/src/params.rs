@@ -1,9 +1,11 @@
 use cenote_net::Fault;
 
-use crate::expand::STRIP;
-
 /// Rows of a matrix square, COTs of the smallest extension, bits of a block.
 pub(crate) const ROWS: usize = 128;
+
+/// Blocks of a strip of columns: what is worked on at a time, so that the 16 leaves of a tree and
+/// their sums stay in the first-level cache.
+pub(crate) const STRIP: usize = 64;
 
 /// The parameters that a correlated-OT session is built for; both parties must use the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

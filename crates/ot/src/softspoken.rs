@@ -30,8 +30,8 @@ use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
-use crate::expand::{Leaves, Row, STRIP, ZERO_ROW, add_bytes, add_masked, write_sum};
-use crate::params::ROWS;
+use crate::expand::{Leaves, Row, ZERO_ROW, add_bytes, add_masked, write_sum};
+use crate::params::{ROWS, STRIP};
 use crate::tags::{BASE_POINT, BASE_POINTS, CHUNK, TREES};
 use crate::{Params, base, pprf};
 

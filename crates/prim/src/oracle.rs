@@ -6,8 +6,8 @@ pub struct SessionId(pub [u8; 32]);
 
 /// A random oracle: BLAKE3 in key-derivation mode.
 ///
-/// Every instance carries a domain string, unique in the code base, and the session id, so that no
-/// two uses can ever meet on one input. Variable-length inputs are prefixed by their length.
+/// Every instance carries a domain string, one of the list in `docs/protocols/labels.md`, and the session id,
+/// so that no two uses can ever meet on one input. Variable-length inputs are prefixed by their length.
 #[derive(Clone)]
 pub struct RandomOracle(blake3::Hasher);
 

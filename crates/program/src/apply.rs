@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use cenote_circuit::gadgets::{self, Order};
-use cenote_circuit::{Access, Gates};
+use cenote_circuit::{Access, Gates, Memory, Rows};
 
 use crate::division::divide;
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
-use crate::run::memory_of;
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 use crate::wiring::{Operand, broadcast, wire};
@@ -48,8 +47,14 @@ pub(crate) fn apply<G: EachLane>(
     }
     let bits = match op {
         Sum | SumS => sum(fold, op == SumS, attrs, folded[0])?,
-        Lookup => lookup(fold, &folded)?,
-        Store => store(fold, &folded)?,
+        Lookup => {
+            let places: Vec<_> = folded[1].1.chunks(folded[1].0.width as usize).collect();
+            lookup(fold, rows_of(folded[0].1, folded[0].0), &places)?
+        }
+        Store => {
+            let table = rows_of(folded[0].1, folded[0].0);
+            store(fold, table, folded[1].1, folded[2].1, &folded[3].1[0])?
+        }
         _ => {
             let results = extreme(fold, op, folded[0])?;
             return Ok(results.into_iter().map(Value::of).collect());
@@ -282,18 +287,34 @@ fn mat_mul<G: EachLane>(
 /// Bits of the products of a matrix product that are alive together, unless those of one sum are more.
 const MAT_MUL_BITS: usize = 1 << 20;
 
-fn lookup<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let mut memory = memory_of(words(args[0]));
-    let mut out = Vec::new();
-    for index in words(args[1]) {
-        out.extend(memory.scan(g, &index, Access::Read)?);
-    }
-    Ok(out)
+/// The rows of a table.
+pub(crate) fn rows_of<W: Clone>(bits: &[W], shape: Shape) -> Rows<W> {
+    let rows = bits.chunks(shape.width as usize).map(<[W]>::to_vec).collect();
+    // A value has one lane at least, and all of its lanes have one width.
+    Rows::new(rows).unwrap_or_else(|| unreachable!("a table has rows of one width"))
 }
 
-fn store<G: Gates>(g: &mut G, args: &[Operand<'_, G::Wire>]) -> Result<Vec<G::Wire>, G::Error> {
-    let mut memory = memory_of(words(args[0]));
-    let access = Access::Write { word: args[2].1, enable: &args[3].1[0] };
-    memory.scan(g, args[1].1, access)?;
-    Ok(memory.into_rows().concat())
+/// The words of a table at secret places, by looking at all of it.
+pub(crate) fn lookup<G: Gates>(
+    g: &mut G,
+    mut table: Rows<G::Wire>,
+    places: &[&[G::Wire]],
+) -> Result<Vec<G::Wire>, G::Error> {
+    let mut words = Vec::new();
+    for place in places {
+        words.extend(table.access(g, place, Access::Read)?);
+    }
+    Ok(words)
+}
+
+/// The table with the word at a secret place replaced where a secret bit is set.
+pub(crate) fn store<G: Gates>(
+    g: &mut G,
+    mut table: Rows<G::Wire>,
+    place: &[G::Wire],
+    word: &[G::Wire],
+    enable: &G::Wire,
+) -> Result<Vec<G::Wire>, G::Error> {
+    table.access(g, place, Access::Write { word, enable })?;
+    Ok(table.into_inner().concat())
 }

@@ -5,10 +5,11 @@
 
 use cenote_circuit::{Circuit, Gate, Owner, Receiver};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::limits::{MAX_FILE_BYTES, MAX_NESTING, MAX_STEPS, MAX_WIDTH};
-use crate::module::{Block, Code, Input, Module, Output, Statement};
-use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
+use crate::module::{Code, Input, Module, Output};
+use crate::op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 use crate::path::{PathStep, PortPath, Version};
 use crate::shape::{Kind, Shape};
 

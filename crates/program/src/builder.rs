@@ -6,31 +6,16 @@ use std::collections::HashSet;
 
 use cenote_circuit::{Circuit, CircuitError, Gate, Program as _, Signature};
 
+use crate::error::{BuildError, check_name, ensure};
 use crate::infer::infer;
 use crate::limits::{
-    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NAME, MAX_NESTING, MAX_STATEMENTS,
-    MAX_TRIPS,
+    MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NESTING, MAX_STATEMENTS, MAX_TRIPS,
 };
 use crate::liveness;
-use crate::module::{Block, Body, Code, Function, Input, Module, Output, Statement};
-use crate::op::{Affine, Constant, FunctionId, LoopVar, Op, ValueId, WordOp};
+use crate::module::{Body, Code, Function, Input, Module, Output};
+use crate::op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 use crate::path::{Names, Version};
 use crate::shape::Shape;
-
-/// A problem with a call of the builder, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BuildError(String);
-
-impl BuildError {
-    pub(crate) fn new(what: impl Into<String>) -> BuildError {
-        BuildError(what.into())
-    }
-}
-
-pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), BuildError> {
-    if holds { Ok(()) } else { Err(BuildError(why())) }
-}
 
 /// Builds a module statement by statement.
 pub struct Builder {
@@ -293,7 +278,7 @@ impl Builder {
         args: &[ValueId],
     ) -> Result<Vec<ValueId>, BuildError> {
         let shapes = self.shapes_of(args)?;
-        let results = infer(op, attrs, &shapes).map_err(BuildError)?;
+        let results = infer(op, attrs, &shapes).map_err(BuildError::new)?;
         let public = self.all_public(args);
         self.push(Op::Word(op, attrs.to_vec()), args, &results, public)
     }
@@ -369,13 +354,27 @@ impl Builder {
     pub fn gather(&mut self, value: ValueId, indices: &[u32]) -> Result<ValueId, BuildError> {
         let shape = self.shape_of(value)?;
         if let Some(index) = indices.iter().find(|index| **index >= shape.lanes) {
-            return Err(BuildError(format!("`gather`: lane {index} of {shape}")));
+            return Err(BuildError::new(format!("`gather`: lane {index} of {shape}")));
         }
         let lanes = u32::try_from(indices.len()).unwrap_or(u32::MAX);
         let result = Shape { lanes, ..shape };
         check_shape(result)?;
         let public = self.all_public(&[value]);
         self.push_one(Op::Gather(indices.to_vec()), &[value], result, public)
+    }
+
+    /// A statement that depends on its operands alone, but for calls.
+    pub(crate) fn pure(&mut self, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {
+        match op {
+            Op::Const(constant) => self.packed_constant(constant.clone()).map(|id| vec![id]),
+            Op::Word(op, attrs) => self.word(*op, attrs, args),
+            Op::Lanes { at, count, stride } => {
+                self.lanes(args[0], at.clone(), *count, *stride).map(|id| vec![id])
+            }
+            Op::Put(at) => self.put(args[0], at.clone(), args[1]).map(|id| vec![id]),
+            Op::Gather(indices) => self.gather(args[0], indices).map(|id| vec![id]),
+            _ => unreachable!("only operations without blocks and effects come here"),
+        }
     }
 
     /// Opens a value to both parties; the result may steer [`Self::begin_if`].
@@ -619,7 +618,8 @@ impl Builder {
         }
         let (gates, wires) = (circuit.gates().to_vec(), circuit.output_wires().to_vec());
         let plain = plain_circuit(params, results, gates, wires);
-        let circuit = plain.map_err(|error| BuildError(format!("circuit `{name}`: {error}")))?;
+        let circuit =
+            plain.map_err(|error| BuildError::new(format!("circuit `{name}`: {error}")))?;
         self.reveals.push(false);
         self.depths.push(1);
         self.functions.push(Function {
@@ -718,20 +718,9 @@ fn misleads(sign: char) -> bool {
         || ('\u{2060}'..='\u{206f}').contains(&sign)
 }
 
-pub(crate) fn check_name(name: &str) -> Result<(), BuildError> {
-    let sign = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    ensure(starts && name.chars().all(sign) && name.len() <= MAX_NAME, || {
-        format!(
-            "`{}` is no name: use at most {MAX_NAME} letters, digits and _ - ., a letter first",
-            name.escape_debug()
-        )
-    })
-}
-
 fn check_shape(shape: Shape) -> Result<(), BuildError> {
     match shape.flaw() {
-        Some(flaw) => Err(BuildError(format!("{shape} is {flaw}"))),
+        Some(flaw) => Err(BuildError::new(format!("{shape} is {flaw}"))),
         None => Ok(()),
     }
 }

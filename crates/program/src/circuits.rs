@@ -2,7 +2,8 @@
 
 use cenote_circuit::{Circuit, Receiver, Signature};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::module::Module;
 use crate::shape::{Kind, Shape};
 

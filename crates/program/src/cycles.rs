@@ -2,7 +2,8 @@
 
 use cenote_circuit::{Program as _, Receiver, Sequential, Shown};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::limits::MAX_VALUE_BITS;
 use crate::module::Module;
 use crate::op::{Affine, ValueId};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::builder::BuildError;
+use crate::error::BuildError;
 use crate::limits::MAX_LIVE_BITS;
-use crate::module::{Block, Body, Code, Function};
-use crate::op::{Op, ValueId};
+use crate::module::{Body, Code, Function};
+use crate::op::{Block, Op, ValueId};
 use crate::run::map_group;
 use crate::shape::Shape;
 

@@ -2,7 +2,7 @@
 
 use cenote_circuit::{Circuit, InputPort, OutputPort, Owner, Receiver, Signature};
 
-use crate::op::{Op, ValueId};
+use crate::op::{Block, Op, ValueId};
 use crate::path::{PortPath, Version};
 use crate::shape::{Kind, Shape};
 
@@ -81,71 +81,6 @@ pub(crate) struct Body {
     pub(crate) block: Block,
     /// Bits that are alive at once, at most.
     pub(crate) peak_bits: u64,
-}
-
-/// Statements in order, with parameters and results.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
-    /// Parameters are numbered one after the other from here on.
-    pub(crate) first_param: u32,
-    pub(crate) params: u32,
-    pub(crate) statements: Vec<Statement>,
-    pub(crate) results: Vec<ValueId>,
-    /// Values of enclosing blocks that statements of this one read.
-    pub(crate) captured: Vec<ValueId>,
-    /// Bits that are alive in it at once, at most, captured ones included.
-    pub(crate) lane_bits: u64,
-}
-
-impl Block {
-    pub(crate) fn params(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
-        (self.first_param..self.first_param + self.params).map(ValueId)
-    }
-}
-
-impl Block {
-    /// The numbers of its values, those of the blocks in it included.
-    pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
-        let params = self.first_param + self.params;
-        let end = self.statements.last().map_or(params, |last| last.first_result + last.results);
-        self.first_param as usize..end as usize
-    }
-}
-
-/// One operation on values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    pub(crate) op: Op,
-    pub(crate) args: Vec<ValueId>,
-    /// Results are numbered one after the other from here on.
-    pub(crate) first_result: u32,
-    pub(crate) results: u32,
-    /// Values that nothing reads after this statement (the usage count of KSS12, section 4.5).
-    pub(crate) dead: Vec<ValueId>,
-}
-
-impl Statement {
-    pub(crate) fn results(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
-        (self.first_result..self.first_result + self.results).map(ValueId)
-    }
-}
-
-impl Statement {
-    /// Whether it uses its operand at this position up: nothing reads the value afterwards, and
-    /// nothing else of this statement does.
-    #[must_use]
-    pub fn uses_up(&self, position: usize) -> bool {
-        let id = self.args[position];
-        let once = self.args.iter().filter(|arg| **arg == id).count() == 1;
-        let captured = match &self.op {
-            Op::For { body, .. } | Op::Map { body, .. } => body.captured.contains(&id),
-            Op::If { then, otherwise } => {
-                then.captured.contains(&id) || otherwise.captured.contains(&id)
-            }
-            _ => false,
-        };
-        once && !captured && self.dead.binary_search(&id).is_ok()
-    }
 }
 
 impl Module {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builder::plain_circuit;
 use crate::module::{Code, Function, Module};
-use crate::outline::{Piece, Planner};
+use crate::outline::{Piece, Planner, RECORDED};
 use crate::stats::Stats;
 
 /// The result of optimising a module.
@@ -68,7 +68,7 @@ impl Module {
         let (better, stats) =
             tidy.with_better_functions(options, stats, &mut passes, &mut functions);
         let (best, stats) = better.with_circuits(options, stats, &mut passes, &mut functions);
-        passes.add("end", gates(&stats), stats.ands);
+        passes.add("end", stats.gates(), stats.ands);
         let passes = passes.finish();
         let report =
             OptimiseReport { ands_before: start.ands, ands_after: stats.ands, passes, functions };
@@ -195,13 +195,6 @@ fn ands(circuit: &Circuit) -> u64 {
     circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
 }
 
-pub(crate) fn gates(stats: &Stats) -> u64 {
-    stats.ands.saturating_add(stats.xors).saturating_add(stats.nots)
-}
-
-/// The pass that makes gates of words.
-pub(crate) const RECORDED: &str = "recorded";
-
 /// The sizes that passes leave of a module: what they take of its circuits, as often as these run,
 /// comes off.
 struct Passes {
@@ -212,9 +205,9 @@ struct Passes {
 
 impl Passes {
     fn new(start: &Stats, words: &Stats) -> Passes {
-        let words = [gates(words), words.ands];
+        let words = [words.gates(), words.ands];
         let mut passes = Passes { rows: Vec::new(), words };
-        passes.add("start", gates(start), start.ands);
+        passes.add("start", start.gates(), start.ands);
         passes.add("words", words[0], words[1]);
         passes.add(RECORDED, words[0], words[1]);
         passes

@@ -7,13 +7,15 @@ use cenote_circuit::optimise::{self, Options, PassReport, Report};
 use cenote_circuit::{Circuit, Owner, Receiver};
 
 use crate::binary::circuit_bytes;
-use crate::builder::{BuildError, Builder, plain_circuit};
-use crate::module::{Code, Module, Statement};
-use crate::op::{Constant, FunctionId, Op, ValueId, WordOp};
-use crate::optimise::{RECORDED, gates};
-use crate::rebuild::pure;
+use crate::builder::{Builder, plain_circuit};
+use crate::error::BuildError;
+use crate::module::{Code, Module};
+use crate::op::{Constant, FunctionId, Op, Statement, ValueId, WordOp};
 use crate::shape::{Kind, Shape};
 use crate::stats::Stats;
+
+/// The pass that makes gates of words.
+pub(crate) const RECORDED: &str = "recorded";
 
 /// Bytes that a module may grow by; a larger one may double.
 const GROWTH: usize = 1 << 16;
@@ -150,13 +152,13 @@ impl<'o> Planner<'o> {
             self.work = self.work.saturating_sub(MAX_GATES);
             return None;
         };
-        self.work = self.work.saturating_sub(gates(&stats));
+        self.work = self.work.saturating_sub(stats.gates());
         if stats.ands == 0 {
             return None;
         }
         let recorded = Circuit::from_program(&module.stream()?).ok()?;
         let (after, report) = optimise::circuit(&recorded, self.options);
-        let before = [stats.ands, gates(&stats)];
+        let before = [stats.ands, stats.gates()];
         let report = from_words(&stats, report);
         let is = after.stats();
         let times = view.stretch.times.saturating_mul(u64::from(lanes.unwrap_or(1)));
@@ -204,7 +206,7 @@ fn from_words(stats: &Stats, mut report: Report) -> Report {
     if let Some(start) = report.passes.first_mut() {
         start.name = RECORDED.to_owned();
     }
-    let (gates, ands) = (gates(stats), stats.ands);
+    let (gates, ands) = (stats.gates(), stats.ands);
     let start = PassReport { name: "start".to_owned(), gates, ands, ..PassReport::default() };
     report.passes.insert(0, start);
     report
@@ -364,7 +366,7 @@ impl<'s, 'm> View<'s, 'm> {
                     callees.insert(*callee, function);
                     b.call(function, &args)?
                 }
-                op => pure(&mut b, op, &args)?,
+                op => b.pure(op, &args)?,
             };
             values.extend(statement.results().zip(results));
         }

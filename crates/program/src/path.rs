@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 
 use cenote_circuit::{Owner, Receiver};
 
-use crate::builder::{BuildError, check_name, ensure};
+use crate::error::{BuildError, check_name, ensure};
 use crate::limits::{MAX_SIZES, MAX_STEPS};
 use crate::shape::Shape;
 

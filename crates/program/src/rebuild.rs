@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
 use crate::constants;
-use crate::module::{Block, Body, Code, Module, Statement};
-use crate::op::{Constant, FunctionId, Op, ValueId};
+use crate::error::BuildError;
+use crate::module::{Body, Code, Module};
+use crate::op::{Block, Constant, FunctionId, Op, Statement, ValueId};
 use crate::outline::{Piece, Planner, Stretch};
 use crate::shape::Shape;
 
@@ -368,7 +369,7 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let results = pure(&mut self.b, op, args)?;
+        let results = self.b.pure(op, args)?;
         if let Op::Const(constant) = op {
             scope.constants.insert(results[0], constant.clone());
         }
@@ -404,7 +405,7 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
             }
             Op::Reveal => self.b.reveal(args[0]).map(|id| vec![id]),
             Op::Call(callee) => self.b.call(self.functions[callee.0 as usize], args),
-            _ => pure(&mut self.b, &statement.op, args),
+            _ => self.b.pure(&statement.op, args),
         }
     }
 
@@ -422,19 +423,5 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
         let results = self.block(scope, body)?;
         scope.times = before;
         Ok(results)
-    }
-}
-
-/// A statement that depends on its operands alone, but for calls.
-pub(crate) fn pure(b: &mut Builder, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {
-    match op {
-        Op::Const(constant) => b.packed_constant(constant.clone()).map(|id| vec![id]),
-        Op::Word(op, attrs) => b.word(*op, attrs, args),
-        Op::Lanes { at, count, stride } => {
-            b.lanes(args[0], at.clone(), *count, *stride).map(|id| vec![id])
-        }
-        Op::Put(at) => b.put(args[0], at.clone(), args[1]).map(|id| vec![id]),
-        Op::Gather(indices) => b.gather(args[0], indices).map(|id| vec![id]),
-        _ => unreachable!("only operations without blocks and effects come here"),
     }
 }

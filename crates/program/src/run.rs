@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use cenote_circuit::{Access, Bundle, Circuit, Clear, Gates, Lanes, Memory, Program, Signature};
+use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Rows, Signature};
 
-use crate::apply::{apply, work};
+use crate::apply::{apply, lookup, rows_of, store, work};
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
-use crate::module::{Block, Body, Code, Module, Statement};
-use crate::op::{Affine, Op, ValueId, WordOp};
+use crate::module::{Body, Code, Module};
+use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 
@@ -28,33 +28,33 @@ pub trait Host: Gates {
     /// Those of the machine.
     fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
 
-    /// A memory of these rows: the table of a `lookup` or a `store` of wires alone.
+    /// The words of a table of wires alone at secret places; the provided method looks at all of it.
     ///
     /// # Errors
     /// Those of the machine.
-    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Self::Error> {
-        Ok(memory_of(rows))
-    }
-
-    /// Reads or writes a memory; the provided method looks at all rows.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn access_ram(
+    fn lookup(
         &mut self,
-        memory: &mut Memory<Self::Wire>,
-        index: &[Self::Wire],
-        access: Access<'_, Self::Wire>,
+        table: Rows<Self::Wire>,
+        places: &[&[Self::Wire]],
     ) -> Result<Vec<Self::Wire>, Self::Error> {
         let mut machine = self;
-        memory.scan(&mut machine, index, access)
+        lookup(&mut machine, table, places)
     }
-}
 
-/// The rows of a table as a memory that is scanned.
-pub(crate) fn memory_of<W: Clone>(rows: Vec<Vec<W>>) -> Memory<W> {
-    // A value has one lane at least, and all of its lanes have one width.
-    Memory::new(rows).unwrap_or_else(|| unreachable!("a table has rows of one width"))
+    /// The same table with the word at a secret place replaced where a secret bit is set.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn store(
+        &mut self,
+        table: Rows<Self::Wire>,
+        place: &[Self::Wire],
+        word: &[Self::Wire],
+        enable: &Self::Wire,
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        let mut machine = self;
+        store(&mut machine, table, place, word, enable)
+    }
 }
 
 impl Host for Clear {
@@ -205,18 +205,24 @@ pub(crate) trait Machine: EachLane {
     /// Opens a value to both parties.
     fn reveal(&mut self, value: Value<Self::Wire>) -> Result<Value<Self::Wire>, Self::Error>;
 
-    /// The memory that holds a table.
-    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Memory<Self::Wire>, Self::Error> {
-        Ok(memory_of(rows))
+    /// Words of a table at secret places.
+    fn lookup(
+        &mut self,
+        table: Rows<Self::Wire>,
+        places: &[&[Self::Wire]],
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        lookup(self, table, places)
     }
 
-    fn access_ram(
+    /// A table with the word at a secret place replaced.
+    fn store(
         &mut self,
-        memory: &mut Memory<Self::Wire>,
-        index: &[Self::Wire],
-        access: Access<'_, Self::Wire>,
+        table: Rows<Self::Wire>,
+        place: &[Self::Wire],
+        word: &[Self::Wire],
+        enable: &Self::Wire,
     ) -> Result<Vec<Self::Wire>, Self::Error> {
-        memory.scan(self, index, access)
+        store(self, table, place, word, enable)
     }
 
     fn run_for(
@@ -290,17 +296,12 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         Ok(Value::known(self.0.reveal(&wires)?))
     }
 
-    fn init_ram(&mut self, rows: Vec<Vec<W>>) -> Result<Memory<W>, E> {
-        self.0.init_ram(rows)
+    fn lookup(&mut self, table: Rows<W>, places: &[&[W]]) -> Result<Vec<W>, E> {
+        self.0.lookup(table, places)
     }
 
-    fn access_ram(
-        &mut self,
-        memory: &mut Memory<W>,
-        index: &[W],
-        access: Access<'_, W>,
-    ) -> Result<Vec<W>, E> {
-        self.0.access_ram(memory, index, access)
+    fn store(&mut self, table: Rows<W>, place: &[W], word: &[W], enable: &W) -> Result<Vec<W>, E> {
+        self.0.store(table, place, word, enable)
     }
 
     fn run_map(
@@ -631,25 +632,16 @@ fn run_table<M: Machine>(
     let shapes: Vec<Shape> = args.iter().map(|id| env.shapes[id.index()]).collect();
     // A table that is used up becomes the memory; of any other, a copy does.
     let table = env.move_out(&args[..1], |_| statement.uses_up(0)).remove(0);
-    let width = shapes[0].width as usize;
-    let rows = table.secret().into_iter().flat_map(|wires| wires.chunks(width));
-    let rows = rows.map(<[_]>::to_vec).collect();
+    let rows = rows_of(table.secret().unwrap_or_default(), shapes[0]);
     drop(table);
-    machine.working(work(op, &[], &shapes), |machine| {
-        let mut memory = machine.init_ram(rows)?;
-        let bits = if op == WordOp::Lookup {
-            let mut words = Vec::new();
-            for index in others[0].chunks(shapes[1].width as usize) {
-                words.extend(machine.access_ram(&mut memory, index, Access::Read)?);
-            }
-            words
-        } else {
-            let access = Access::Write { word: &others[1], enable: &others[2][0] };
-            machine.access_ram(&mut memory, &others[0], access)?;
-            memory.into_rows().concat()
-        };
-        Ok(vec![Value::Secret(bits)])
-    })
+    let bits = machine.working(work(op, &[], &shapes), |machine| {
+        if op == WordOp::Lookup {
+            let places: Vec<_> = others[0].chunks(shapes[1].width as usize).collect();
+            return machine.lookup(rows, &places);
+        }
+        machine.store(rows, &others[0], &others[1], &others[2][0])
+    })?;
+    Ok(vec![Value::Secret(bits)])
 }
 
 pub(crate) fn wires<M: Machine>(

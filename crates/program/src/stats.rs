@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Gates, Owner, Receiver, runs};
+use cenote_circuit::{Gates, Memory, Owner, Receiver, Rows, runs};
 use serde::{Deserialize, Serialize};
 
-use crate::apply::work;
+use crate::apply::{lookup, store, work};
 use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
-use crate::module::{Block, Body, Module, Statement};
-use crate::op::WordOp;
+use crate::module::{Body, Module};
+use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values};
 use crate::shape::Shape;
@@ -35,6 +35,9 @@ pub struct Stats {
     pub calls: u64,
     /// Multiplexers by their number of bits; their ANDs are in `ands` as well.
     pub muxes: BTreeMap<u32, u64>,
+    /// Accesses to memories by the number of rows, then by the bits of a row. Tables in maps are none:
+    /// there every iteration looks at all of its own.
+    pub memories: BTreeMap<u32, BTreeMap<u32, Accesses>>,
     /// Bits of values that are alive at once, at most.
     pub live_bits: u64,
     /// Input bits of the garbler.
@@ -62,6 +65,17 @@ pub struct Stats {
     pub wide_bits: u64,
     /// Gates, statements and bits that were looked at to count the others: what counting takes.
     pub counted: u64,
+}
+
+/// Accesses to memories of one shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accesses {
+    /// Rows that are read.
+    pub reads: u64,
+    /// Rows that are written, perhaps.
+    pub writes: u64,
+    /// ANDs of all of these where every access looks at all rows; they are in [`Stats::ands`] as well.
+    pub ands: u64,
 }
 
 /// A module so large that even its loop bodies, each taken once, are too much to count.
@@ -128,7 +142,8 @@ impl Module {
     ) -> Result<Stats, StatsError> {
         let stats = Stats::default();
         let course = Course::default();
-        let mut tally = Tally { stats, course, weight: 1, batch_weight: 1, looked_at: 0, limit };
+        let (weight, batch_weight, looked_at, in_map) = (1, 1, 0, false);
+        let mut tally = Tally { stats, course, weight, batch_weight, in_map, looked_at, limit };
         let inputs = params.iter().map(|shape| Value::Secret(vec![0; shape.bits()]));
         let outputs = call(self, &mut tally, body, inputs.collect())?;
         opaque(&mut tally, outputs)?;
@@ -139,6 +154,19 @@ impl Module {
 }
 
 impl Stats {
+    /// Gates of all kinds.
+    #[must_use]
+    pub fn gates(&self) -> u64 {
+        self.ands.saturating_add(self.xors).saturating_add(self.nots)
+    }
+
+    /// ANDs of all accesses to memories, where these look at all rows.
+    #[must_use]
+    pub fn access_ands(&self) -> u64 {
+        let accesses = self.memories.values().flat_map(BTreeMap::values);
+        accesses.fold(0, |sum, accesses| sum.saturating_add(accesses.ands))
+    }
+
     /// Raises each figure to that of `other`.
     fn at_least(&mut self, other: &Stats) {
         let raise = |mine: &mut u64, theirs: u64| *mine = theirs.max(*mine);
@@ -151,6 +179,14 @@ impl Stats {
         raise(&mut self.calls, other.calls);
         for (width, count) in &other.muxes {
             raise(self.muxes.entry(*width).or_default(), *count);
+        }
+        for (rows, widths) in &other.memories {
+            for (width, theirs) in widths {
+                let mine = self.memories.entry(*rows).or_default().entry(*width).or_default();
+                raise(&mut mine.reads, theirs.reads);
+                raise(&mut mine.writes, theirs.writes);
+                raise(&mut mine.ands, theirs.ands);
+            }
         }
         raise(&mut self.reveals, other.reveals);
         raise(&mut self.revealed_bits, other.revealed_bits);
@@ -221,6 +257,7 @@ struct Tally {
     course: Course,
     weight: u64,
     batch_weight: u64,
+    in_map: bool,
     looked_at: u64,
     limit: u64,
 }
@@ -260,6 +297,26 @@ impl Tally {
         add(&mut self.stats.xors, self.weight, xors as u64);
         add(&mut self.stats.linear_batches, self.batch_weight, xors.min(1) as u64);
         Ok(())
+    }
+
+    /// Scans a table, and takes note of accesses to a memory of its shape.
+    fn scan<T>(
+        &mut self,
+        table: Rows<u64>,
+        [reads, writes]: [u64; 2],
+        scan: impl FnOnce(&mut Tally, Rows<u64>) -> Result<T, StatsError>,
+    ) -> Result<T, StatsError> {
+        let (rows, width) = Memory::<Tally>::shape(&table);
+        let before = self.stats.ands;
+        let result = scan(self, table)?;
+        if !self.in_map {
+            let widths = self.stats.memories.entry(rows as u32).or_default();
+            let accesses = widths.entry(width as u32).or_default();
+            add(&mut accesses.reads, self.weight, reads);
+            add(&mut accesses.writes, self.weight, writes);
+            add(&mut accesses.ands, 1, self.stats.ands - before);
+        }
+        Ok(result)
     }
 
     /// Runs `step` as if it ran `times` times.
@@ -452,6 +509,20 @@ impl Machine for Tally {
         wires(self, value).map(Value::Secret)
     }
 
+    fn lookup(&mut self, table: Rows<u64>, places: &[&[u64]]) -> Result<Vec<u64>, StatsError> {
+        self.scan(table, [places.len() as u64, 0], |tally, table| lookup(tally, table, places))
+    }
+
+    fn store(
+        &mut self,
+        table: Rows<u64>,
+        place: &[u64],
+        word: &[u64],
+        enable: &u64,
+    ) -> Result<Vec<u64>, StatsError> {
+        self.scan(table, [0, 1], |tally, table| store(tally, table, place, word, enable))
+    }
+
     /// One iteration counts for all of them. Each makes the longest path longer by no more than one
     /// whose wires all start where the longest path ends.
     fn run_for(
@@ -504,10 +575,12 @@ impl Machine for Tally {
         let mut inner = env.inner(body, Clone::clone);
         self.look(inner.size())?;
         let groups = trips.div_ceil(map_group(trips, body.lane_bits));
+        let outside = std::mem::replace(&mut self.in_map, true);
         let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {
             let values = run_block(module, tally, &mut inner, body, args)?;
             values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         })?;
+        self.in_map = outside;
         let whole = |value: Vec<u64>| Value::Secret(value).repeated(trips as usize);
         Ok(results.into_iter().map(whole).collect())
     }

@@ -1,7 +1,7 @@
 //! Which tables could live in one memory: where `store` has nothing to copy.
 
-use crate::module::{Block, Code, Module};
-use crate::op::{FunctionId, Op, ValueId, WordOp};
+use crate::module::{Code, Module};
+use crate::op::{Block, FunctionId, Op, ValueId, WordOp};
 
 /// A `lookup` or a `store`, as far as memories are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

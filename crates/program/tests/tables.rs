@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 
-use cenote_circuit::{Access, Clear, Gates, Memory, bits_of, value_of};
-use cenote_program::{Host, Module, WordOp};
+use cenote_circuit::{Access, Clear, Gates, Memory, Rows, bits_of, value_of};
+use cenote_program::{Accesses, Host, Module, WordOp};
 
 fn module(body: &str, output: &str) -> Module {
     let text = format!(
@@ -71,9 +71,10 @@ fn what_runs_side_by_side_shares_no_memory() {
 #[derive(Default)]
 struct Counting {
     ands: u64,
-    memories: usize,
-    reads: usize,
-    writes: usize,
+    memories: u64,
+    reads: u64,
+    writes: u64,
+    access_ands: u64,
 }
 
 impl Gates for Counting {
@@ -103,22 +104,44 @@ impl Host for Counting {
         Ok(bits.to_vec())
     }
 
-    fn init_ram(&mut self, rows: Vec<Vec<bool>>) -> Result<Memory<bool>, Infallible> {
+    fn lookup(
+        &mut self,
+        mut table: Rows<bool>,
+        places: &[&[bool]],
+    ) -> Result<Vec<bool>, Infallible> {
         self.memories += 1;
-        Ok(Memory::new(rows).expect("lanes of one width"))
+        let mut words = Vec::new();
+        for place in places {
+            words.extend(self.access(&mut table, place, Access::Read)?);
+            self.reads += 1;
+        }
+        Ok(words)
     }
 
-    fn access_ram(
+    fn store(
         &mut self,
-        memory: &mut Memory<bool>,
-        index: &[bool],
+        mut table: Rows<bool>,
+        place: &[bool],
+        word: &[bool],
+        enable: &bool,
+    ) -> Result<Vec<bool>, Infallible> {
+        (self.memories, self.writes) = (self.memories + 1, self.writes + 1);
+        self.access(&mut table, place, Access::Write { word, enable })?;
+        Ok(table.into_inner().concat())
+    }
+}
+
+impl Counting {
+    fn access(
+        &mut self,
+        table: &mut Rows<bool>,
+        place: &[bool],
         access: Access<'_, bool>,
     ) -> Result<Vec<bool>, Infallible> {
-        match access {
-            Access::Read => self.reads += 1,
-            Access::Write { .. } => self.writes += 1,
-        }
-        memory.scan(self, index, access)
+        let before = self.ands;
+        let word = table.access(self, place, access)?;
+        self.access_ands += self.ands - before;
+        Ok(word)
     }
 }
 
@@ -139,6 +162,24 @@ fn lookups_and_stores_go_through_the_machine() {
         assert_eq!(outputs, module.evaluate(&inputs));
         // What is public is folded before it comes to a memory.
         assert_eq!((host.memories, host.reads, host.writes), (4, 2, 3));
-        assert_eq!(host.ands, module.stats().unwrap().ands);
+        let stats = module.stats().unwrap();
+        assert_eq!(host.ands, stats.ands);
+        let accesses = Accesses { reads: host.reads, writes: host.writes, ands: host.access_ands };
+        assert_eq!(stats.memories[&5], [(8, accesses)].into());
+        assert_eq!((stats.memories.len(), stats.access_ands()), (1, host.access_ands));
     }
+}
+
+/// In a map every iteration looks at its own table: gates, and no access to a memory.
+#[test]
+fn tables_in_maps_are_no_memories() {
+    let body = "%a = map 3 () { ||\n%b = lookup %0, %1\nyield %b }\n%s = store %0, %1, %2, %3";
+    let module = module(body, "%a");
+    let inputs = [vec![true; 40], bits_of(4, 3), bits_of(77, 8), vec![true]];
+    let mut host = Counting::default();
+    let Ok(_) = module.run_on(&mut host, inputs.to_vec());
+    let stats = module.stats().unwrap();
+    assert_eq!((host.reads, host.writes, host.ands), (0, 1, stats.ands));
+    assert_eq!(stats.memories[&5][&8].reads, 0);
+    assert_eq!((stats.memories[&5][&8].writes, stats.access_ands()), (1, host.access_ands));
 }

@@ -204,7 +204,7 @@ impl Job for Swaps {
             let (word, enable) = (&rows[4 * (i + 2)..4 * (i + 3)], &rows[0]);
             party.access_ram(&mut memory, place, Access::Write { word, enable })?;
         }
-        read.extend(memory.into_rows().concat());
+        read.extend(party.end_ram(memory)?.concat());
         let bits = party.reveal(Receivers::Both, &read)?.unwrap_or_default();
         Ok(bits.chunks(4).map(value_of).collect())
     }

@@ -1,7 +1,12 @@
 //! Predicted traffic beside that of real sessions, for programs of many kinds on every backend.
 
+use std::sync::atomic::AtomicU64;
+
+use cenote_circuit::{Clear, Memory, Rows};
 use cenote_engine::cost::{Demand, Plan};
-use cenote_engine::{Backend, Fault, ModuleJob, PoolChoice, Role, Session, SessionConfig, role_of};
+use cenote_engine::{
+    Backend, Fault, Metered, ModuleJob, PoolChoice, Role, Session, SessionConfig, role_of,
+};
 use cenote_net::{BOUND_LEN, Traffic};
 use cenote_program::{Module, library};
 use cenote_testkit::run::{patient_pair, prg_of, with_pool};
@@ -27,8 +32,26 @@ fn programs() -> Vec<(&'static str, Module)> {
         ("many inputs", parsed(INPUTS)),
         ("reveals without ANDs", parsed(REVEALS)),
         ("several chunks", parsed(CHUNKS)),
+        ("memory", parsed(MEMORY)),
     ]
 }
+
+/// Reads and writes a table in a loop, at places that depend on what is read.
+const MEMORY: &str = "cenote 1
+program memory \"walks through a table\"
+input t: garbler uint 20xb5
+input i: evaluator uint b5
+{
+  %2, %3 = for 6 (%0, %1) { |%4, %5|
+    %6 = lookup %4, %5
+    %7 = slice{lo=0, width=1} %6
+    %8 = store %4, %6, %5, %7
+    yield %8, %6
+  }
+}
+output u: both uint %2
+output z: evaluator uint %3
+";
 
 const MULTIPLEXERS: &str = "cenote 1\nprogram mux \"chooses\"
 input s: garbler bits 40xb1
@@ -143,16 +166,17 @@ input y: evaluator bits 1000xb40
 output z: both bits %2
 ";
 
-/// A session with one job: its traffic seen from the garbler.
-fn session(config: &SessionConfig, module: &Module) -> Traffic {
+/// A session with one job: its traffic seen from the garbler, and its ANDs.
+fn session(config: &SessionConfig, module: &Module) -> (Traffic, u64) {
     let ends = run_pair_over(patient_pair(), |channel, role| {
         let mut session = Session::open_seeded(channel, role, config, prg_of(role, 7))?;
         let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
         let own = own.map(|port| vec![true; port.shape.bits()]).collect();
-        session.run(&ModuleJob::new(module, role, own)?)?;
+        let (job, done) = (ModuleJob::new(module, role, own)?, AtomicU64::new(0));
+        session.run(&Metered { job, done: &done })?;
         let traffic = session.counters().total();
         session.close();
-        Ok::<_, Fault>(traffic)
+        Ok::<_, Fault>((traffic, done.into_inner()))
     });
     ends.1.expect("honest");
     ends.0.expect("honest")
@@ -169,7 +193,7 @@ fn compare(backend: Backend, pool: PoolChoice, name: &str, module: &Module) {
     let config = with_pool(backend, pool);
     let plan = Plan::new(&config, &demand).expect("sound");
     let predicted = plan.total();
-    let counted = session(&config, module);
+    let (counted, ands) = session(&config, module);
     let what = format!("{name} on {}, {pool:?}: {predicted:?}, {counted:?}", backend.name());
     // The price is that over TLS, where both hellos are bound to the connection.
     let bound = 2 * BOUND_LEN as u64;
@@ -179,6 +203,7 @@ fn compare(backend: Backend, pool: PoolChoice, name: &str, module: &Module) {
         assert!(off(predicted.bytes[place], bytes[place]) < 0.1, "bytes from the {role}: {what}");
     }
     assert_eq!(predicted.rounds, counted.rounds, "rounds: {what}");
+    assert_eq!(demand.stats.ands, ands, "ANDs: {what}");
 }
 
 fn compare_all(backend: Backend, pools: &[Option<u64>]) {
@@ -209,4 +234,19 @@ fn traffic_of_wrk_is_predicted() {
 #[test]
 fn traffic_of_jimu_is_predicted() {
     compare_all(Backend::Jimu, &[Some(1500)]);
+}
+
+/// Six reads and six writes of 20 rows of five bits: all rows are looked at.
+#[test]
+fn accesses_to_memories_are_priced_as_scans() {
+    let module = Module::parse_text(MEMORY).expect("well-formed");
+    let stats = module.stats().expect("small");
+    let accesses = stats.memories[&20][&5];
+    assert_eq!((accesses.reads, accesses.writes), (6, 6));
+    let rows = Rows::new(vec![vec![false; 5]; 20]).expect("of one width");
+    let each = [false, true].map(|is_write| Memory::<Clear>::ands(&rows, 5, is_write));
+    assert_eq!(accesses.ands, 6 * each.iter().sum::<u64>());
+    let demand = Demand::new(stats, &module.signature());
+    let plan = Plan::new(&with_pool(Backend::Yao, PoolChoice::OneShot(1)), &demand).expect("sound");
+    assert_eq!((plan.access_ands, demand.stats.ands), (accesses.ands, accesses.ands));
 }

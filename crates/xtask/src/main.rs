@@ -5,6 +5,7 @@
 //! one line of counts. `mutants` takes security checks away one by one and demands that a test
 //! fails.
 
+mod circles;
 mod edges;
 mod labels;
 mod mutants;
@@ -37,7 +38,9 @@ fn main() -> ExitCode {
 fn lint(root: &Path) -> Vec<String> {
     let mut breaches = edges::check(root);
     match source::files(root) {
-        Ok(files) => breaches.extend([source::check(&files), labels::check(&files)].concat()),
+        Ok(files) => breaches.extend(
+            [source::check(&files), circles::check(&files), labels::check(root, &files)].concat(),
+        ),
         Err(error) => breaches.push(format!("crates: {error}")),
     }
     breaches.extend(mutants::check(root));

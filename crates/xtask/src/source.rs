@@ -197,7 +197,7 @@ fn has_call(line: &str, call: &str) -> bool {
 }
 
 /// The lines with comments removed and the insides of string literals emptied.
-fn strip(lines: &[&str]) -> Vec<String> {
+pub(crate) fn strip(lines: &[&str]) -> Vec<String> {
     let mut state = State::Code;
     lines.iter().map(|line| strip_line(line, &mut state)).collect()
 }

@@ -81,6 +81,7 @@ fn predicted(
         "waits": total.waits,
         "memory_bytes": { "garbler": memory[0], "evaluator": memory[1] },
         "items": items,
+        "access_ands": plan.access_ands,
         "phases": {
             "setup": plan.setup, "preprocess": plan.preprocess, "online": plan.online,
         },

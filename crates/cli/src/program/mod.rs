@@ -97,10 +97,8 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         (&port.path, format!("{receiver} {} {}", port.kind, port.shape))
     })));
     words["counts"] = json["stats"].clone();
-    if let Some(counts) = words["counts"].as_object_mut()
-        && stats.muxes.is_empty()
-    {
-        counts.remove("muxes");
+    if let Some(counts) = words["counts"].as_object_mut() {
+        counts.retain(|_, count| count.as_object().is_none_or(|by_size| !by_size.is_empty()));
     }
     Ok(Reply::table(words).with_json(json))
 }

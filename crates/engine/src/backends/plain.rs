@@ -3,7 +3,7 @@
 //! **Adversary.** None: inputs travel in the clear to the peer, and nothing is checked. It takes
 //! the same steps as every other backend, so that programs and services can be tested with it.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
@@ -149,6 +149,7 @@ const PIECE: usize = 1 << 20;
 
 impl Party for PlainParty<'_> {
     type Checked = Checked;
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.session.role

@@ -100,13 +100,8 @@ impl Demand {
     /// has no more between two openings than one chunk holds; else up to one more for each stretch.
     pub(crate) fn and_chunks(&self) -> u64 {
         let Stats { ands, stretches, .. } = self.stats;
-        let full = ands.div_ceil(CHUNK_ANDS as u64).max(self.gates().div_ceil(CHUNK_GATES as u64));
+        let full =
+            ands.div_ceil(CHUNK_ANDS as u64).max(self.stats.gates().div_ceil(CHUNK_GATES as u64));
         full.max(stretches).min(ands)
-    }
-
-    /// Gates of all kinds.
-    pub(crate) fn gates(&self) -> u64 {
-        let Stats { ands, xors, nots, .. } = self.stats;
-        ands.saturating_add(xors).saturating_add(nots)
     }
 }

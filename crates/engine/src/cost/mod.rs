@@ -51,6 +51,11 @@ pub struct Plan {
     pub online: Flow,
     /// Items of pools.
     pub items: Vec<Items>,
+    /// ANDs of accesses to memories, which are among those of the program: backends that keep [rows]
+    /// look at all of them.
+    ///
+    /// [rows]: cenote_circuit::Rows
+    pub access_ands: u64,
     /// Work of making them, in units of the backend: leaky ANDs or hashed wires.
     pub made: f64,
     /// Work of ANDs, in units of the backend: ANDs, or members of buckets.
@@ -70,7 +75,7 @@ impl Plan {
     /// # Errors
     /// `Policy` when the configuration is unsound.
     pub fn new(config: &SessionConfig, demand: &Demand) -> Result<Plan, Fault> {
-        let mut plan = Plan::default();
+        let mut plan = Plan { access_ands: demand.stats.access_ands(), ..Plan::default() };
         if let Some(first) = demand.first_hello {
             plan.then(Phase::Setup, Flow::default().hello(first));
         }

@@ -2,7 +2,8 @@
 
 use cenote_circuit::{Owner, Receiver};
 
-use super::{BuildError, Builder, check_shape, ensure};
+use super::{Builder, check_shape};
+use crate::error::{BuildError, ensure};
 use crate::limits::MAX_PORTS;
 use crate::module::{Input, Output};
 use crate::op::ValueId;

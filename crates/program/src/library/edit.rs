@@ -12,7 +12,8 @@
 use cenote_circuit::{Owner, Receiver, bits_of};
 
 use super::{bits, bits_for, word};
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::module::Module;
 use crate::op::{Affine, LoopVar, ValueId, WordOp};
 use crate::shape::{Kind, Shape};

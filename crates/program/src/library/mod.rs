@@ -10,7 +10,8 @@ pub use edit::edit_distance;
 pub use mod_exp::mod_exp;
 pub use simple::{hamming, sort};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::op::{ValueId, WordOp};
 use crate::shape::Shape;
 

@@ -7,7 +7,8 @@
 use cenote_circuit::{Owner, Receiver};
 
 use super::word;
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::module::Module;
 use crate::op::{Affine, FunctionId, ValueId, WordOp};
 use crate::shape::{Kind, Shape};

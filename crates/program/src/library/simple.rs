@@ -3,7 +3,8 @@
 use cenote_circuit::{Owner, Receiver};
 
 use super::{bits_for, word};
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
+use crate::error::BuildError;
 use crate::module::Module;
 use crate::op::{Affine, ValueId, WordOp};
 use crate::shape::{Kind, Shape};

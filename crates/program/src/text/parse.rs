@@ -6,7 +6,8 @@ use cenote_circuit::{Gate, Owner, Receiver};
 
 use super::TextError;
 use super::lex::{Lexer, Place, Token, TokenKind};
-use crate::builder::{BuildError, Builder, plain_circuit};
+use crate::builder::{Builder, plain_circuit};
+use crate::error::BuildError;
 use crate::limits::{MAX_STEPS, MAX_TEXT_BYTES};
 use crate::module::Module;
 use crate::op::{Affine, Constant, FunctionId, LoopVar, ValueId, WordOp};

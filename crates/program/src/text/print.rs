@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 
 use cenote_circuit::{Circuit, Gate};
 
-use crate::module::{Block, Code, Input, Module, Output, Statement};
-use crate::op::{Affine, Constant, Op, ValueId};
+use crate::module::{Code, Input, Module, Output};
+use crate::op::{Affine, Block, Constant, Op, Statement, ValueId};
 use crate::path::Version;
 use crate::shape::Shape;
 

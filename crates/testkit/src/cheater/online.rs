@@ -1,6 +1,6 @@
 //! Requests of the cheater: inputs, gates in chunks of which some are in flight, reveals.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
 use cenote_engine::{Fault, Party, Receivers, Role};
@@ -405,6 +405,7 @@ impl Gates for Cheater {
 
 impl Party for Cheater {
     type Checked = ();
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.role

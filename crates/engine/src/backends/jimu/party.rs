@@ -1,6 +1,6 @@
 //! The Party API of one request over a session.
 
-use cenote_circuit::{Gates, runs};
+use cenote_circuit::{Gates, Rows, runs};
 use cenote_net::{Fault, Phase, Role};
 use cenote_prim::SessionId;
 use zeroize::Zeroizing;
@@ -306,6 +306,7 @@ impl Gates for JimuParty<'_> {
 
 impl Party for JimuParty<'_> {
     type Checked = Checked;
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.core.role

@@ -28,7 +28,7 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
     plan.job(demand);
     inputs(params, demand, plan);
     let fixed = FIXED + FLYING * demand.stats.ands.min(CHUNK_ANDS as u64);
-    let inside = demand.gates().min(CHUNK_GATES as u64);
+    let inside = demand.stats.gates().min(CHUNK_GATES as u64);
     for (memory, (live, gate)) in plan.memory.iter_mut().zip(LIVE.into_iter().zip(INSIDE)) {
         let values = demand.stats.live_bits.saturating_mul(live);
         *memory = values.saturating_add(fixed + gate * inside);

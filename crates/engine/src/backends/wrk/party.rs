@@ -1,6 +1,6 @@
 //! The Party API of one request over a `wrk` session.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_net::{Fault, Phase, Role};
 use cenote_prim::{Block, Secret, SessionId, bits};
 
@@ -281,6 +281,7 @@ impl Gates for WrkParty<'_> {
 
 impl Party for WrkParty<'_> {
     type Checked = Checked;
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.core.role

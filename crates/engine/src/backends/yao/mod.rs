@@ -16,7 +16,7 @@ mod half_gates;
 mod plan;
 pub mod tags;
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
@@ -374,6 +374,7 @@ impl YaoParty<'_> {
 
 impl Party for YaoParty<'_> {
     type Checked = Checked;
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         match self.session.side {

@@ -4,10 +4,9 @@ use cenote_engine::JimuParams;
 use cenote_engine::backends::jimu::garbled_core::{Shape, garble};
 use cenote_engine::backends::jimu::ihash::{Label, Message};
 use cenote_prim::Block;
-use cenote_prim::field::{Field, Matrix};
 
-use super::garbler::garbage;
-use super::{tiny, tiny_compact};
+use super::lies::{garbage, near};
+use super::params::{tiny, tiny_compact};
 
 /// The deviation from the protocol that a cheater of `jimu` makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,7 +133,7 @@ pub enum Flaw {
     Nand,
     /// Garbled with another delta.
     OtherDelta,
-    /// In sessions of [`super::weak`]: a wrong label that has the right tag if the evaluator does not
+    /// In sessions of [`weak`](super::weak): a wrong label that has the right tag if the evaluator does not
     /// watch the last place.
     Near,
     /// The same from the label of the other value.
@@ -178,16 +177,6 @@ impl Flaw {
             Flaw::OtherDelta => garble(shape, &other, &[number], wires, tables),
         }
     }
-}
-
-/// The label that is zero at all places but the last of the code of [`super::weak`].
-pub(super) fn near() -> Label {
-    let points = |range: std::ops::Range<u8>| range.collect::<Vec<u8>>();
-    let keys = Matrix::interpolation(Field::Gf256, &points(0..48), &points(48..64));
-    let key = keys.col_range(47..48);
-    let mut label = Label::ZERO;
-    Block::as_bytes_mut(&mut label.0[..1]).copy_from_slice(key.entries());
-    label
 }
 
 /// Which item a cheat is about.

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::Fault;
-use cenote_engine::backends::jimu;
-use cenote_engine::backends::jimu::ihash::LANES;
+use cenote_engine::backends::jimu::ihash::{LANES, Label};
 use cenote_pool::Draws;
+use cenote_prim::Block;
 use cenote_prim::merkle::{MerkleBuilder, MerkleHash, Node, Part, cover};
 
-use super::garbler::Garbler;
-use super::{Cheat, Kind};
+use super::cheat::Cheat;
+use super::items::Kind;
 
 /// The data that was sent of the items, by number.
 #[derive(Default)]
@@ -69,22 +68,21 @@ fn encode(items: &[Item]) -> Vec<u8> {
     frame
 }
 
-impl Garbler {
-    /// Sends what `draws` take out of the pool that holds `numbers`.
-    pub(super) fn send_again(
+impl Sent {
+    /// Returns what `draws` take out of the pool that holds `numbers`, and the nodes beside it.
+    pub(super) fn again(
         &mut self,
+        hash: &MerkleHash,
+        cheat: Cheat,
+        delta: &Label,
         kind: Kind,
         numbers: &[u64],
         draws: &Draws,
-    ) -> Result<(), Fault> {
-        if !self.params.switches.compact || draws.positions().is_empty() {
-            return Ok(());
-        }
+    ) -> (Vec<u8>, Vec<u8>) {
         let mut slots = draws.positions().to_vec();
         slots.sort_unstable();
         slots.dedup();
-        let hash = MerkleHash::new(self.session);
-        let leaf = |number: &u64| self.sent.items[number].leaf(&hash);
+        let leaf = |number: &u64| self.items[number].leaf(hash);
         let mut nodes: Vec<Node> = Vec::new();
         for part in cover(numbers.len(), &slots) {
             if let Part::Rest { first, height } = part {
@@ -93,38 +91,30 @@ impl Garbler {
                 nodes.extend(tree.take_subtree());
             }
         }
-        let own = |slot: &u32| self.sent.items[&numbers[*slot as usize]].clone();
+        let own = |slot: &u32| self.items[&numbers[*slot as usize]].clone();
         let mut items: Vec<Item> = slots.iter().map(own).collect();
-        self.exchange_item(kind, numbers, &slots, &mut items);
-        self.sent.before.insert(kind, numbers.to_vec());
-        self.channel.send(jimu::tags::JIMU_AGAIN, &encode(&items))?;
-        if self.cheats(Cheat::AgainPath) {
-            nodes[0][31] ^= 1;
-        }
-        let nodes = nodes.concat();
-        if nodes.is_empty() { Ok(()) } else { self.channel.send(jimu::tags::JIMU_PATHS, &nodes) }
-    }
-
-    /// Puts another item in the place of one of `items`, which are those of `slots`.
-    fn exchange_item(&self, kind: Kind, numbers: &[u64], slots: &[u32], items: &mut [Item]) {
-        match self.plan.cheat {
+        match cheat {
             // A NAND.
             Cheat::AgainTables if kind == Kind::And => {
-                let delta = cenote_prim::Block::as_bytes(&self.delta.0);
                 let mask = items[0].tables[96..].iter_mut();
-                mask.zip(delta).for_each(|(table, delta)| *table ^= delta);
+                mask.zip(Block::as_bytes(&delta.0)).for_each(|(table, delta)| *table ^= delta);
             }
             Cheat::AgainSwapped => items.swap(0, 1),
             Cheat::AgainNumber => items[0].number += LANES as u64,
-            Cheat::AgainOld => {
-                let Some(before) = self.sent.before.get(&kind) else { return };
-                let left = |slot: &u32| before[*slot as usize] != numbers[*slot as usize];
-                if let Some(place) = slots.iter().position(left) {
-                    let old = before[slots[place] as usize];
-                    items[place] = self.sent.items[&old].clone();
-                }
-            }
+            Cheat::AgainOld => self.put_old(kind, numbers, &slots, &mut items),
+            Cheat::AgainPath => nodes[0][31] ^= 1,
             _ => {}
+        }
+        self.before.insert(kind, numbers.to_vec());
+        (encode(&items), nodes.concat())
+    }
+
+    /// Puts what a slot held before in the place of one of `items`, which are those of `slots`.
+    fn put_old(&self, kind: Kind, numbers: &[u64], slots: &[u32], items: &mut [Item]) {
+        let Some(before) = self.before.get(&kind) else { return };
+        let left = |slot: &u32| before[*slot as usize] != numbers[*slot as usize];
+        if let Some(place) = slots.iter().position(left) {
+            items[place] = self.items[&before[slots[place] as usize]].clone();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
@@ -14,8 +14,11 @@ use cenote_pool::{Draws, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
+use super::cheat::Cheat;
+use super::coins::{Coins, Selection, Tosses, blocks_of, first_block};
 use super::input_sums::Sums;
-use super::{Cheat, Coins, Kind, PIECE, Selection, Tosses, blocks_of, first_block, input_batch};
+use super::items::Kind;
+use super::params::{ESCROW_RESERVE, PIECE, input_batch};
 
 /// The cheater that evaluates.
 pub(super) struct Evaluator {
@@ -259,7 +262,7 @@ impl Evaluator {
     }
 
     fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
-        while self.escrowed.len() < count + super::ESCROW_RESERVE {
+        while self.escrowed.len() < count + ESCROW_RESERVE {
             let spec = self.params.escrow;
             let wires = self.draw(Kind::Escrow, spec.batch / spec.bucket)?.1;
             self.escrowed.extend(wires);
@@ -433,6 +436,7 @@ impl Gates for Evaluator {
 
 impl Party for Evaluator {
     type Checked = ();
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         Role::Evaluator

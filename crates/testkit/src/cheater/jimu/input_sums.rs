@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use cenote_prim::field::Field;
 use cenote_prim::{Block, RandomOracle, SessionId};
 
-use super::Coins;
+use super::coins::Coins;
 
 /// The public coefficients of a batch.
 pub(super) struct Sums {

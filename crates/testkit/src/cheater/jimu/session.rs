@@ -6,9 +6,11 @@ use cenote_engine::{Backend, Claims, Fault, Job, Party, PeerIs, Role};
 use cenote_net::{Channel, RecordedFrame};
 use cenote_prim::SessionId;
 
+use super::cheat::{Cheat, Flaw, Plan, Which};
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
-use super::{Cheat, Flaw, History, Plan, Talk, Which};
+use super::items::History;
+use super::talk::Talk;
 use crate::pair::run_pair_over;
 use crate::run::{Outputs, patient_pair, prg_of, sessions, with_pool};
 

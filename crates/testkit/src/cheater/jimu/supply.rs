@@ -1,29 +1,23 @@
 //! The items that the garbling cheater makes ahead of requests.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use cenote_engine::Fault;
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::escrow;
 use cenote_engine::backends::jimu::garbled_core;
 use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, encode};
 use cenote_pool::{Draws, Pool};
+use cenote_prim::Block;
 use cenote_prim::bits::pack;
-use cenote_prim::field::{Field, Matrix};
-use cenote_prim::{Block, Prg};
+use cenote_prim::field::Field;
+use cenote_prim::merkle::MerkleHash;
 
-use super::cheat::near;
-use super::garbler::{Garbler, first_symbols_vanish, negated, wrong_key};
+use super::cheat::{Cheat, Code, Flaw, Which};
+use super::coins::{Coins, Selection};
+use super::garbler::Garbler;
 use super::input_sums::{Sums, add_multiple};
-use super::{Cheat, Code, Coins, Flaw, Items, Kind, Selection, Which, input_batch};
-
-/// Pools of item numbers, and what is ready for requests.
-#[derive(Default)]
-pub(super) struct Pools {
-    full: BTreeMap<Kind, Pool<u64>>,
-    escrowed: VecDeque<Message>,
-    inputs: VecDeque<Label>,
-}
+use super::items::{Items, Kind};
+use super::lies::{distance, near, negated, wrong_key};
+use super::params::{ESCROW_RESERVE, input_batch};
 
 /// The survivors of the check of a batch: items, numbers of the extra wires, the coin's further
 /// words.
@@ -31,16 +25,6 @@ struct Batch {
     fresh: Vec<u64>,
     extra: Vec<u64>,
     coins: Coins,
-}
-
-/// Replaces seeds by others until the first wire's label is the zero polynomial.
-pub(super) fn zero_seeds(seeds: &mut [Block]) {
-    for seed in seeds {
-        let mut prg = Prg::new(*seed);
-        while !first_symbols_vanish(*seed) {
-            *seed = prg.block();
-        }
-    }
 }
 
 impl Garbler {
@@ -82,7 +66,7 @@ impl Garbler {
 
     /// Makes sure that so many wires in escrow are ready, and those that the evaluator keeps.
     pub(super) fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
-        while self.pools.escrowed.len() < count + super::ESCROW_RESERVE {
+        while self.pools.escrowed.len() < count + ESCROW_RESERVE {
             let spec = self.params.escrow;
             let (buckets, extra) = self.draw(Kind::Escrow, spec.batch / spec.bucket)?;
             self.solder_escrow(&buckets, &extra)?;
@@ -134,6 +118,18 @@ impl Garbler {
         pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
         self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
         Ok((fresh, extra))
+    }
+
+    /// Sends what `draws` take out of the pool that holds `numbers`.
+    fn send_again(&mut self, kind: Kind, numbers: &[u64], draws: &Draws) -> Result<(), Fault> {
+        if !self.params.switches.compact || draws.positions().is_empty() {
+            return Ok(());
+        }
+        let hash = MerkleHash::new(self.session);
+        let cheat = self.plan.cheat;
+        let (items, nodes) = self.sent.again(&hash, cheat, &self.delta, kind, numbers, draws);
+        self.channel.send(jimu::tags::JIMU_AGAIN, &items)?;
+        if nodes.is_empty() { Ok(()) } else { self.channel.send(jimu::tags::JIMU_PATHS, &nodes) }
     }
 
     fn generate(&mut self, kind: Kind, items: usize, extra: usize) -> Result<Batch, Fault> {
@@ -394,12 +390,4 @@ impl Garbler {
         }
         self.channel.send(jimu::tags::JIMU_PROOF, &opened.concat())
     }
-}
-
-/// Where the corrections of a word differ from those of another, which is as near as words can be.
-fn distance(field: Field, n: u32, k: u32) -> Vec<u8> {
-    let points = |range: std::ops::Range<u32>| range.map(|point| point as u8).collect::<Vec<u8>>();
-    let parity = Matrix::interpolation(field, &points(0..k), &points(k..n));
-    let column = parity.col_range(k as usize - 1..k as usize);
-    column.entries().to_vec()
 }

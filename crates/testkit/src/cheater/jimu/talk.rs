@@ -3,7 +3,7 @@
 use cenote_engine::{Fault, Job, Party, Receivers, Role};
 use cenote_prim::{Block, Prg};
 
-use super::WIDTH;
+use super::params::WIDTH;
 use crate::programs::{Kind, TestProgram};
 use crate::run::Outputs;
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Secret};
 use zeroize::{Zeroize, Zeroizing};
@@ -211,6 +211,7 @@ impl Gates for Replay {
 
 impl Party for Replay {
     type Checked = ();
+    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         Role::Evaluator

@@ -1,0 +1,79 @@
+//! Sessions that are over in a moment, and what has a fixed size in them.
+
+use std::sync::OnceLock;
+
+use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::{JimuParams, JimuSwitches, PoolChoice, Rho};
+
+/// Pools of a few dozen items, half of which are checked, with buckets of three: no security, but
+/// everything happens in a moment.
+#[must_use]
+pub fn tiny() -> JimuParams {
+    static TINY: OnceLock<JimuParams> = OnceLock::new();
+    TINY.get_or_init(|| {
+        let switches = JimuSwitches { muxcore: false, compact: false };
+        let derived = JimuParams::derive(PoolChoice::Kept(400), Rho::Bits40, switches);
+        let mut params = derived.expect("a pool of 400 has sound buckets");
+        for (pool, bucket) in [(&mut params.ands, 3), (&mut params.escrow, 2)] {
+            (pool.capacity, pool.bucket, pool.batch) = (24, bucket, 96);
+            pool.check_below = 1 << 31;
+        }
+        params
+    })
+    .clone()
+}
+
+/// The same in compact storage, with pools of which some slots are not drawn.
+#[must_use]
+pub fn tiny_compact() -> JimuParams {
+    let mut params = tiny();
+    params.switches.compact = true;
+    (params.ands.capacity, params.escrow.capacity) = (80, 80);
+    params
+}
+
+/// Wires in escrow that are always ready: on them the evaluator tries a candidate for Delta.
+pub(super) const ESCROW_RESERVE: usize = 8;
+
+/// ANDs of a core of the widest multiplexers.
+pub const WIDTH: usize = 64;
+
+/// The same with a pool of cores for multiplexers of [`WIDTH`] lanes; there are to be no others.
+#[must_use]
+pub fn tiny_muxes() -> JimuParams {
+    let mut params = tiny();
+    params.switches.muxcore = true;
+    params.muxes = vec![(WIDTH, PoolSpec { capacity: 6, bucket: 2, batch: 20, ..params.ands })];
+    params
+}
+
+/// The same with a code of labels so short that one place of 48 tells two of them apart. The evaluator
+/// watches 32.
+#[must_use]
+pub fn weak() -> JimuParams {
+    let mut params = tiny();
+    params.codes.labels.n = params.codes.labels.k;
+    params
+}
+
+/// The same with buckets of three in escrow and a code of permutation messages of two places, of which
+/// the evaluator watches one: in half of all sessions a turned permutation bit has a tag.
+#[must_use]
+pub fn weak_escrow() -> JimuParams {
+    let mut params = tiny();
+    let perms = &mut params.codes.perms;
+    (perms.n, perms.k, perms.w) = (2, 2, 1);
+    params.escrow.bucket = 3;
+    params
+}
+
+/// Most outputs of a message.
+pub(super) const PIECE: usize = 8192;
+
+/// Wires to make for the evaluator's inputs when `missing` are needed, and how many of them are
+/// sacrificed.
+pub(super) fn input_batch(params: &JimuParams, missing: usize) -> (usize, usize) {
+    let sacrificed = params.input_sacrificed();
+    let total = (missing + sacrificed).clamp(2048, 1 << 16).next_multiple_of(128);
+    (total, sacrificed)
+}
