@@ -7,7 +7,7 @@ use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::escrow;
 use cenote_engine::backends::jimu::garbled_core;
 use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, encode};
-use cenote_pool::{Draws, Pool};
+use cenote_pool::{Draws, MemoryJournal, Pool};
 use cenote_prim::bits::pack;
 use cenote_prim::field::{Field, Matrix};
 use cenote_prim::{Block, Prg};
@@ -21,6 +21,7 @@ use super::{Cheat, Code, Coins, Flaw, Items, Kind, Selection, Which, input_batch
 #[derive(Default)]
 pub(super) struct Pools {
     full: BTreeMap<Kind, Pool<u64>>,
+    journal: MemoryJournal,
     escrowed: VecDeque<Message>,
     inputs: VecDeque<Label>,
 }
@@ -115,7 +116,7 @@ impl Garbler {
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
             items.extend(self.generate(kind, count, 0)?.fresh.into_iter().take(missing));
         }
-        let pool = Pool::full(spec.capacity, items).expect("as many as that");
+        let pool = Pool::full(format!("{kind:?}"), spec.capacity, items).expect("as many as that");
         self.pools.full.insert(kind, pool);
         Ok(())
     }
@@ -130,8 +131,9 @@ impl Garbler {
         draws.draw(fresh.len() / spec.bucket, || coins.word());
         let numbers = self.pools.full[&kind].items().to_vec();
         self.send_again(kind, &numbers, &draws)?;
-        let pool = self.pools.full.get_mut(&kind).expect("filled above");
-        pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
+        let Pools { full, journal, .. } = &mut self.pools;
+        let pool = full.get_mut(&kind).expect("filled above");
+        pool.exchange(journal, &draws, &mut fresh).expect("one fresh item for each drawn");
         self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
         Ok((fresh, extra))
     }
