@@ -35,7 +35,8 @@ impl Stock {
 
     /// Makes `count` more items ready, which the caller then writes: their blocks, zero.
     pub fn room(&mut self, count: usize) -> &mut [Block] {
-        if (self.ready.end + count) * self.stride > self.blocks.len() {
+        let more = (self.ready.end + count) * self.stride > self.blocks.len();
+        if more && self.ready.start > 0 {
             self.move_to_front();
         }
         let needed = (self.ready.end + count) * self.stride;
@@ -57,13 +58,12 @@ impl Stock {
     }
 
     fn move_to_front(&mut self) {
-        let (level, end) = (self.level(), self.ready.end);
-        if level < end {
-            let (ready, rest) =
-                (self.place(self.ready.start, level), self.place(level, end - level));
-            self.blocks.copy_within(ready, 0);
-            self.blocks[rest].zeroize();
-        }
+        let Range { start, end } = self.ready;
+        let level = end - start;
+        self.blocks.copy_within(start * self.stride..end * self.stride, 0);
+        // What lies before `start` and was not written over is zero.
+        let first = start.max(level) * self.stride;
+        self.blocks[first..end * self.stride].zeroize();
         self.ready = 0..level;
     }
 
