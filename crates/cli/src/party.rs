@@ -293,5 +293,6 @@ pub(crate) fn cost(report: &Report) -> Value {
         "rounds": report.rounds,
         "peak_rss_bytes": report.peak_rss_bytes,
         "cpu_s": report.cpu_s,
+        "stores": report.stores,
     })
 }

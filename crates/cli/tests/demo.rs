@@ -34,11 +34,18 @@ fn six_requests_and_a_caught_cheat() {
     assert_eq!(said.json["session"]["peer"], "pinned certificate");
     let requests = said.json["requests"].as_array().expect("a list");
     assert_eq!(requests.len(), 6);
+    let mut ands = 0;
     for request in requests {
         assert_eq!(request["result"], request["oracle"], "{request}");
         assert_eq!(request["epsilon_log2"], -40.0, "{request}");
         assert_eq!(request["pool_level"], 1073, "{request}");
         assert!(request["ands"].as_u64() > Some(0), "{request}");
+        let stores = request["stores"].as_array().expect("a list");
+        let names: Vec<&str> = stores.iter().filter_map(|store| store["name"].as_str()).collect();
+        assert_eq!(names, ["pool.leaky-and", "stock.triple", "stock.share"]);
+        let taken: u64 = request["ands"].as_u64().expect("a number");
+        ands += taken;
+        assert_eq!(stores[1]["consumed"], ands, "{request}");
     }
     // Multiples of 6 up to 80: 13 of them, two also multiples of 5.
     assert_eq!(requests[0]["result"]["total"]["customers"], 13);

@@ -1,7 +1,7 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
 use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
-use cenote_pool::Occupancy;
+use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Prg, SessionId, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
@@ -173,7 +173,21 @@ impl Session {
         Claims { backend: self.backend.name(), peer: self.peer, promise, evidence }
     }
 
-    /// Levels of the pool and its stock, for a backend that has them.
+    /// Lets `journal` see all items of pools and stocks before they leave, in place of one in memory
+    /// that counts them. A backend that has none needs no journal.
+    ///
+    /// # Errors
+    /// `Misuse` when items have left already.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
+        let stores = self.occupancy().map(|all| all.stores).unwrap_or_default();
+        if stores.iter().any(|store| store.consumed > 0) {
+            return Err(Fault::Misuse("items have left without this journal".into()));
+        }
+        self.opened.live_mut().set_journal(journal);
+        Ok(())
+    }
+
+    /// Levels of the pools and stocks by name, for a backend that has them.
     #[must_use]
     pub fn occupancy(&self) -> Option<Occupancy> {
         self.opened.live().occupancy()

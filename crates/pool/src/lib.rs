@@ -7,15 +7,17 @@
 //! Computation Service Against Malicious Adversaries", CCS 2017).
 //!
 //! [`params`] derives the bucket size from `n` and epsilon; [`Pool`] is the pool, [`Stock`] the
-//! queue of finished items formed ahead of requests, [`Lease`] what one request reserved of it. The
-//! crate knows no protocol: what an item is and how a bucket is combined is its user's matter.
+//! queue of finished items formed ahead of requests, [`Lease`] what one request reserved of it; a
+//! [`Journal`] sees whatever leaves either before it does. The crate knows no protocol: what an item
+//! is and how a bucket is combined is its user's matter.
 //!
 //! ```
-//! use cenote_pool::{Draws, Pool, Stock, params};
+//! use cenote_pool::{Draws, Journal, MemoryJournal, Pool, Stock, params};
+//! use cenote_prim::Block;
 //!
 //! let bucket = params::wrk_bucket(1_073, -40.0)?.bucket as usize;
-//! let mut pool = Pool::full(1_073, (0..1_073u64).collect())?;
-//! let mut ready = Stock::new();
+//! let mut pool = Pool::full("pool", 1_073, (0..1_073u64).collect())?;
+//! let (mut ready, mut journal) = (Stock::new("ready", 1), MemoryJournal::default());
 //!
 //! // Fresh items first; then both parties toss the coin that chooses positions.
 //! let mut items: Vec<u64> = (2_000..).take(4 * bucket).collect();
@@ -26,19 +28,23 @@
 //! };
 //! let mut draws = Draws::new(bucket, pool.capacity())?;
 //! draws.draw(4, coins);
-//! pool.exchange(&draws, &mut items)?;
+//! pool.exchange(&mut journal, &draws, &mut items)?;
 //!
 //! // The protocol combines each bucket into one finished item; requests lease those.
-//! let finished: Vec<u64> = items.chunks(bucket).map(|members| members.iter().sum()).collect();
-//! ready.push(&finished);
-//! let mut lease = ready.reserve(3)?;
-//! assert_eq!(lease.take(2)?.len(), 2);
+//! for (item, members) in ready.room(4).iter_mut().zip(items.chunks(bucket)) {
+//!     *item = Block::new(members.iter().sum::<u64>().into());
+//! }
+//! let lease = ready.reserve(&mut journal, 3)?;
+//! assert_eq!(lease.items().len(), 3);
 //! drop(lease);
-//! assert_eq!((ready.level(), ready.consumed()), (1, 3));
+//! assert_eq!((ready.level(), journal.consumed("ready")), (1, 3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod params;
 mod store;
 
-pub use store::{Draws, Lease, Occupancy, Pool, Stock, StoreError, shuffle};
+pub use store::{
+    Draws, Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock, StoreError,
+    shuffle,
+};

@@ -1,12 +1,14 @@
 //! Properties of the pool and the stock: always full, nothing twice, nothing lost, both parties
 //! alike.
 
-use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::Range;
 
-use cenote_pool::{Draws, Occupancy, Pool, Stock, StoreError};
+use cenote_pool::{
+    Draws, Journal, Level, MemoryJournal, Occupancy, Pool, Refused, Stock, StoreError,
+};
+use cenote_prim::Block;
 use proptest::prelude::*;
-use zeroize::Zeroize;
 
 /// A fixed sequence of coins (xorshift64*), the same for both parties.
 fn coins(seed: u64) -> impl FnMut() -> u64 {
@@ -20,7 +22,40 @@ fn coins(seed: u64) -> impl FnMut() -> u64 {
 }
 
 fn numbered(capacity: usize) -> Pool<u64> {
-    Pool::full(capacity, (0..capacity as u64).collect()).expect("exactly full")
+    Pool::full("numbers", capacity, (0..capacity as u64).collect()).expect("exactly full")
+}
+
+/// Appends the numbers from `first` on.
+fn push(stock: &mut Stock, first: u64, count: usize) {
+    for (number, block) in (first..).zip(stock.room(count)) {
+        *block = Block::new(number.into());
+    }
+}
+
+fn numbers(blocks: &[Block]) -> Vec<u64> {
+    blocks.iter().map(|block| block.to_u128() as u64).collect()
+}
+
+/// Lets `left` more items leave and keeps the list of what did.
+struct Strict {
+    left: u64,
+    seen: Vec<(String, Range<u64>)>,
+}
+
+impl Journal for Strict {
+    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
+        if items.end - items.start > self.left {
+            return Err(Refused { store: store.into(), reason: "enough".into() });
+        }
+        self.left -= items.end - items.start;
+        self.seen.push((store.into(), items));
+        Ok(())
+    }
+
+    fn consumed(&self, store: &str) -> u64 {
+        let last = self.seen.iter().rfind(|(name, _)| name == store);
+        last.map_or(0, |(_, items)| items.end)
+    }
 }
 
 proptest! {
@@ -31,11 +66,12 @@ proptest! {
         let mut draws = Draws::new(bucket, capacity).expect("shape");
         let mut coins = coins(seed);
         let (mut next, mut seen) = (capacity as u64, HashSet::new());
+        let mut journal = MemoryJournal::default();
         for buckets in &runs {
             draws.draw(*buckets, &mut coins);
             let mut items: Vec<u64> = (next..).take(buckets * bucket).collect();
             next += items.len() as u64;
-            pool.exchange(&draws, &mut items).expect("matching sizes");
+            pool.exchange(&mut journal, &draws, &mut items).expect("matching sizes");
             prop_assert_eq!(pool.capacity(), capacity);
             for item in items {
                 prop_assert!(item < next, "an item that never entered");
@@ -43,13 +79,13 @@ proptest! {
             }
         }
         let buckets: usize = runs.iter().sum();
-        prop_assert_eq!(pool.buckets(), buckets as u64);
-        prop_assert_eq!(pool.refilled(), (buckets * bucket) as u64);
+        prop_assert_eq!(journal.consumed("numbers"), (buckets * bucket) as u64);
+        prop_assert_eq!(pool.counters(&journal).made, next);
         // What has not left is still inside: empty the pool and count.
         let mut rest = Draws::new(capacity, capacity).expect("shape");
         rest.draw(1, &mut coins);
         let mut items = vec![u64::MAX; capacity];
-        pool.exchange(&rest, &mut items).expect("matching sizes");
+        pool.exchange(&mut journal, &rest, &mut items).expect("matching sizes");
         seen.extend(items);
         prop_assert_eq!(seen, (0..next).collect::<HashSet<_>>());
     }
@@ -73,38 +109,40 @@ proptest! {
         let (bucket, capacity) = (3, 12);
         let fresh: Vec<u64> = (100..).take(buckets * bucket).collect();
         let (mut ahead, mut single) = (numbered(capacity), numbered(capacity));
+        let mut journals = [MemoryJournal::default(), MemoryJournal::default()];
         let mut draws = Draws::new(bucket, capacity).expect("shape");
         draws.draw(buckets, coins(seed));
         let (mut expected, mut got) = (fresh.clone(), fresh);
-        ahead.exchange(&draws, &mut expected).expect("matching sizes");
+        ahead.exchange(&mut journals[0], &draws, &mut expected).expect("matching sizes");
         let mut coins = coins(seed);
         for items in got.chunks_mut(bucket) {
             draws.draw(1, &mut coins);
-            single.exchange(&draws, items).expect("matching sizes");
+            single.exchange(&mut journals[1], &draws, items).expect("matching sizes");
         }
         prop_assert_eq!(got, expected);
+        prop_assert_eq!(journals[0].consumed("numbers"), journals[1].consumed("numbers"));
     }
 
     #[test]
     fn stock_is_first_in_first_out(ops in prop::collection::vec((any::<bool>(), 0usize..40), 1..40)) {
-        let mut stock = Stock::new();
+        let (mut stock, mut journal) = (Stock::new("numbers", 1), MemoryJournal::default());
         let (mut pushed, mut taken) = (0u64, 0u64);
-        for (push, count) in ops {
+        for (more, count) in ops {
             let level = stock.level();
-            if push {
-                let items: Vec<u64> = (pushed..).take(count).collect();
-                stock.push(&items);
+            if more {
+                push(&mut stock, pushed, count);
                 pushed += count as u64;
-            } else if let Ok(mut lease) = stock.reserve(count) {
+            } else if let Ok(lease) = stock.reserve(&mut journal, count) {
                 let expected: Vec<u64> = (taken..).take(count).collect();
-                prop_assert_eq!(lease.take(count / 2).expect("reserved"), &expected[..count / 2]);
-                prop_assert_eq!(lease.rest(), &expected[count / 2..]);
+                prop_assert_eq!(numbers(&lease), expected);
                 taken += count as u64;
             } else {
                 prop_assert!(count > level);
             }
-            prop_assert_eq!(stock.level() as u64, pushed - taken);
-            prop_assert_eq!(stock.consumed(), taken);
+            let (name, level) = ("numbers".to_owned(), pushed - taken);
+            prop_assert_eq!(stock.level() as u64, level);
+            let expected = Level { name, level, capacity: None, made: pushed, consumed: taken };
+            prop_assert_eq!(stock.counters(&journal), expected);
         }
     }
 }
@@ -112,98 +150,121 @@ proptest! {
 #[test]
 fn misuse_is_refused_and_moves_nothing() {
     assert_eq!(
-        Pool::full(3, vec![1u64, 2]).err(),
+        Pool::full("three", 3, vec![1u64, 2]).err(),
         Some(StoreError::NotFull { capacity: 3, items: 2 })
     );
     assert_eq!(
-        Pool::full(3, vec![0u64; 4]).err(),
+        Pool::full("three", 3, vec![0u64; 4]).err(),
         Some(StoreError::NotFull { capacity: 3, items: 4 })
     );
-    let mut pool = numbered(8);
+    let (mut pool, mut journal) = (numbered(8), MemoryJournal::default());
     let mut draws = Draws::new(2, 8).expect("shape");
     draws.draw(2, coins(3));
     let mut items = [7u64; 5];
-    let short = pool.exchange(&draws, &mut items[..3]);
+    let short = pool.exchange(&mut journal, &draws, &mut items[..3]);
     assert_eq!(short, Err(StoreError::Length { expected: 4, got: 3 }));
-    let long = pool.exchange(&draws, &mut items);
+    let long = pool.exchange(&mut journal, &draws, &mut items);
     assert_eq!(long, Err(StoreError::Length { expected: 4, got: 5 }));
     let mut other = Draws::new(2, 9).expect("shape");
     other.draw(2, coins(3));
-    let foreign = pool.exchange(&other, &mut items[..4]);
+    let foreign = pool.exchange(&mut journal, &other, &mut items[..4]);
     assert_eq!(foreign, Err(StoreError::OtherPool { drawn_for: 9, capacity: 8 }));
-    assert_eq!((items, pool.buckets(), pool.refilled()), ([7; 5], 0, 0));
+    assert_eq!((items, pool.counters(&journal).made, journal.consumed("numbers")), ([7; 5], 8, 0));
     items = [99; 5];
-    pool.exchange(&draws, &mut items[..4]).expect("matching sizes");
+    pool.exchange(&mut journal, &draws, &mut items[..4]).expect("matching sizes");
     assert!(items[..2].iter().all(|item| *item < 8), "the first bucket holds first items");
 }
 
 #[test]
 fn a_dropped_lease_burns_its_items() {
-    let mut stock = Stock::new();
-    stock.push(&[1u64, 2, 3, 4, 5]);
-    let mut lease = stock.reserve(3).expect("level");
-    assert_eq!(lease.take(1).expect("reserved"), [1]);
-    assert_eq!(lease.take(3).err(), Some(StoreError::Exhausted { asked: 3, left: 2 }));
-    drop(lease);
-    assert_eq!((stock.level(), stock.consumed()), (2, 3));
-    assert_eq!(stock.reserve(3).err(), Some(StoreError::Exhausted { asked: 3, left: 2 }));
-    assert_eq!(stock.reserve(2).expect("level").take(2).expect("reserved"), [4, 5]);
+    let (mut stock, mut journal) = (Stock::new("numbers", 1), MemoryJournal::default());
+    push(&mut stock, 1, 5);
+    assert_eq!(numbers(stock.peek(9)), [1, 2, 3, 4, 5]);
+    drop(stock.reserve(&mut journal, 3).expect("level"));
+    assert_eq!((stock.level(), journal.consumed("numbers")), (2, 3));
+    assert_eq!(numbers(stock.peek(1)), [4]);
+    let exhausted = stock.reserve(&mut journal, 3).err();
+    assert_eq!(exhausted, Some(StoreError::Exhausted { asked: 3, left: 2 }));
+    assert_eq!(numbers(&stock.reserve(&mut journal, 2).expect("level")), [4, 5]);
 }
 
 #[test]
-fn occupancy_counts_and_survives_json() {
-    let mut pool = numbered(8);
-    let mut stock = Stock::new();
+fn nothing_leaves_that_the_journal_did_not_see() {
+    let mut journal = Strict { left: 9, seen: Vec::new() };
+    let (mut pool, mut stock) = (numbered(8), Stock::new("ready", 1));
+    push(&mut stock, 0, 20);
+    let mut draws = Draws::new(2, 8).expect("shape");
+    draws.draw(2, coins(5));
+    let mut items = [99; 4];
+    pool.exchange(&mut journal, &draws, &mut items).expect("four may leave");
+    drop(stock.reserve(&mut journal, 0).expect("nothing leaves"));
+    assert_eq!(numbers(&stock.reserve(&mut journal, 2).expect("two more")), [0, 1]);
+    // Three more may leave, not four.
+    let (held, before) = (pool.items().to_vec(), items);
+    let refused = Refused { store: "numbers".into(), reason: "enough".into() };
+    assert_eq!(
+        pool.exchange(&mut journal, &draws, &mut items),
+        Err(StoreError::Refused(refused.clone()))
+    );
+    assert_eq!((pool.items(), items), (&held[..], before));
+    let refused = Refused { store: "ready".into(), ..refused };
+    assert_eq!(stock.reserve(&mut journal, 4).err(), Some(StoreError::Refused(refused)));
+    assert_eq!(numbers(&stock.reserve(&mut journal, 3).expect("three more")), [2, 3, 4]);
+    let seen = [("numbers", 0..4), ("ready", 0..2), ("ready", 2..5)];
+    assert_eq!(journal.seen, seen.map(|(name, items)| (name.to_owned(), items)));
+}
+
+#[test]
+fn a_journal_in_memory_lets_no_number_pass_twice() {
+    let mut journal = MemoryJournal::default();
+    journal.reserve("a", 0..3).expect("the first");
+    journal.reserve("b", 0..1).expect("another store");
+    for again in [0..3, 2..4, 4..5] {
+        let refused = journal.reserve("a", again.clone()).expect_err("not the next");
+        assert_eq!(refused.store, "a", "{again:?}");
+    }
+    journal.reserve("a", 3..7).expect("the next");
+    assert_eq!(["a", "b", "c"].map(|store| journal.consumed(store)), [7, 1, 0]);
+    // Two stores of one name would hide each other's items.
+    let mut twin = Stock::new("a", 1);
+    push(&mut twin, 0, 2);
+    assert!(matches!(twin.reserve(&mut journal, 1), Err(StoreError::Refused(_))));
+}
+
+#[test]
+fn occupancy_lists_by_name_and_survives_json() {
+    let (mut pool, mut stock) = (numbered(8), Stock::new("ready", 1));
+    let mut journal = MemoryJournal::default();
     let mut draws = Draws::new(2, 8).expect("shape");
     draws.draw(3, coins(5));
     let mut items = [9; 6];
-    pool.exchange(&draws, &mut items).expect("matching sizes");
-    stock.push(&items[..3]);
-    drop(stock.reserve(2));
-    let seen = Occupancy::of(&pool, &stock, -40.0);
-    let expected = Occupancy {
-        capacity: 8,
-        level: 8,
-        stock: 1,
-        consumed: 2,
-        refilled: 6,
-        buckets: 3,
-        epsilon_log2: -40.0,
+    pool.exchange(&mut journal, &draws, &mut items).expect("matching sizes");
+    push(&mut stock, 0, 3);
+    drop(stock.reserve(&mut journal, 2));
+    let stores =
+        vec![pool.counters(&journal), Level::unfilled("other", 5), stock.counters(&journal)];
+    let seen = Occupancy { stores, epsilon_log2: -40.0 };
+    let level = |name: &str, level, capacity, made, consumed| Level {
+        name: name.to_owned(),
+        level,
+        capacity,
+        made,
+        consumed,
     };
-    assert_eq!(seen, expected);
+    assert_eq!(seen.of("numbers"), Some(&level("numbers", 8, Some(8), 14, 6)));
+    assert_eq!(seen.of("other"), Some(&level("other", 0, Some(5), 0, 0)));
+    assert_eq!(seen.of("ready"), Some(&level("ready", 1, None, 3, 2)));
+    assert_eq!(seen.of("none"), None);
     let json = serde_json::to_string(&seen).expect("plain numbers");
     assert_eq!(serde_json::from_str::<Occupancy>(&json).expect("own output"), seen);
 }
 
 #[test]
 fn debug_output_shows_no_item() {
-    let pool = Pool::full(2, vec![0xdead_beefu64, 3_735_928_559]).expect("full");
-    let mut stock = Stock::new();
-    stock.push(&[3_735_928_559u64]);
-    let lease = stock.reserve(1).expect("level");
-    let shown = format!("{pool:?} {stock:?} {lease:?}");
+    let pool = Pool::full("p", 2, vec![0xdead_beefu64, 3_735_928_559]).expect("full");
+    let (mut stock, mut journal) = (Stock::new("s", 1), MemoryJournal::default());
+    push(&mut stock, 3_735_928_559, 2);
+    let mut shown = format!("{pool:?} {stock:?}");
+    shown += &format!("{:?}", stock.reserve(&mut journal, 1).expect("level"));
     assert!(!shown.contains("3735928559"), "{shown}");
-}
-
-/// An item that counts how often one like it is wiped.
-#[derive(Clone, Copy)]
-struct Counted<'c>(&'c Cell<usize>);
-
-impl Zeroize for Counted<'_> {
-    fn zeroize(&mut self) {
-        self.0.set(self.0.get() + 1);
-    }
-}
-
-#[test]
-fn a_stock_keeps_no_copy_of_what_it_hands_out() {
-    let wiped = Cell::new(0);
-    let mut stock = Stock::new();
-    stock.push(&[Counted(&wiped); 5]);
-    let lease = stock.reserve(3).expect("five are there");
-    assert_eq!(wiped.get(), 3, "the places that they were in");
-    drop(lease);
-    assert_eq!(wiped.get(), 6, "the items handed out");
-    drop(stock);
-    assert_eq!(wiped.get(), 8, "the items left");
 }

@@ -6,6 +6,7 @@ use cenote_engine::backends::jimu::costs::{self, Item};
 use cenote_engine::backends::jimu::{self, PoolSpec};
 use cenote_engine::{Fault, JimuParams, Receivers, Rho, Role, Session, SessionConfig};
 use cenote_net::{Channel, Deviation, Direction, RecordedFrame, Tag, mem_pair};
+use cenote_pool::Level;
 use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
@@ -14,6 +15,12 @@ use cenote_testkit::run::{
 
 fn config(pool: u64, rho: Rho, compact: bool) -> SessionConfig {
     text(&format!("jimu:pool={pool},rho={},compact={compact}", rho.bits()))
+}
+
+/// The counters of the stock of ANDs, into which buckets go.
+fn ands(session: &Session) -> Level {
+    let levels = session.occupancy().expect("stocks");
+    levels.of("stock.and").expect("a stock of ANDs").clone()
 }
 
 /// Runs programs one after the other on one session, compares with clear evaluation, and returns
@@ -27,7 +34,7 @@ fn check(config: &SessionConfig, seed: u128, programs: &[(Kind, Receivers)]) -> 
             let clear = expected(&Clear::eval(&program, &inputs), *to, role);
             assert_eq!(output, clear, "{kind:?} to {to:?} at the {role}");
         }
-        Ok(session.occupancy().map_or(0, |levels| levels.buckets))
+        Ok(ands(session).made)
     });
     let drawn = garbler.expect("honest");
     assert_eq!(evaluator, Ok(drawn), "both sides count alike");
@@ -107,8 +114,8 @@ fn sent_again(pool: u64, refills: usize) -> (JimuParams, Vec<[usize; 2]>) {
         let filled = recording.frames().len();
         let mut marks = vec![filled];
         for _ in 0..refills {
-            let stock = session.occupancy().map_or(0, |levels| levels.stock);
-            session.stock(stock as usize + 1)?;
+            let ready = ands(session).level;
+            session.stock(ready as usize + 1)?;
             marks.push(recording.frames().len());
         }
         Ok(marks)

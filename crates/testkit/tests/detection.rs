@@ -4,7 +4,7 @@ use cenote_engine::Role;
 use cenote_engine::backends::wrk::bucket;
 use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use cenote_engine::backends::wrk::share::ShareSlice;
-use cenote_pool::{Draws, Pool, params, shuffle};
+use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
 use cenote_prim::{Block, SessionId};
 use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
@@ -79,13 +79,14 @@ fn wins(lab: &mut Lab, n: usize, bucket: usize, bad: usize) -> bool {
         return false;
     }
     let mut bad: Vec<Block> = items[..bad].iter().map(|item| item.x.mac).collect();
-    let mut pool = Pool::full(n, items).expect("full");
+    let mut pool = Pool::full("attacked", n, items).expect("full");
+    let mut journal = MemoryJournal::default();
     let mut draws = Draws::new(bucket, n).expect("shape");
     while bad.len() >= bucket {
         let (mut members, fresh) = lab.batch(bucket, 0);
         assert!(fresh, "honest refills pass");
         draws.draw(1, || lab.dealer.word());
-        pool.exchange(&draws, &mut members).expect("shape");
+        pool.exchange(&mut journal, &draws, &mut members).expect("shape");
         let attacked = |member: &LeakyAnd| bad.contains(&member.x.mac);
         if members.iter().all(attacked) {
             return true;

@@ -6,7 +6,7 @@ use cenote_engine::backends::jimu::ihash::{
     Watch,
 };
 use cenote_engine::{Fault, Role};
-use cenote_pool::{Draws, Pool, params};
+use cenote_pool::{Draws, MemoryJournal, Pool, params};
 use cenote_prim::{Block, Prg, SessionId, bits};
 use cenote_testkit::cheater::jimu::{
     Cheat, Code, Coins, Flaw, Kind, Plan, Selection, Talk, Which, expected, plan_of, rehearse,
@@ -185,13 +185,14 @@ fn wins(prg: &mut Prg, (n, bucket, rate): (usize, usize, f64), bad: usize) -> bo
     items.truncate(n);
     let is_bad = |item: &u64| *item < bad as u64;
     let mut left = items.iter().filter(|item| is_bad(item)).count();
-    let mut pool = Pool::full(n, items).expect("full");
+    let mut journal = MemoryJournal::default();
+    let mut pool = Pool::full("attacked", n, items).expect("full");
     let mut draws = Draws::new(bucket, n).expect("shape");
     while left >= bucket {
         let (mut fresh, mut coins, _): (_, Coins, _) = batch(2 * n, 0, prg);
         fresh.truncate(fresh.len() / bucket * bucket);
         draws.draw(fresh.len() / bucket, || coins.word());
-        pool.exchange(&draws, &mut fresh).expect("shape");
+        pool.exchange(&mut journal, &draws, &mut fresh).expect("shape");
         if fresh.chunks(bucket).any(|members| members.iter().all(is_bad)) {
             return true;
         }

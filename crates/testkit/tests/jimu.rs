@@ -14,6 +14,11 @@ use cenote_testkit::run_pair;
 /// A small pool: wide cores are large.
 const POOL: &str = "jimu:pool=100";
 
+fn consumed(session: &Session) -> u64 {
+    let levels = session.occupancy().expect("stocks");
+    levels.of("stock.and").expect("a stock of ANDs").consumed
+}
+
 /// Runs programs one after the other, compares with clear evaluation, and returns how many cores
 /// of width 1 were taken for each.
 fn check(config: &SessionConfig, programs: &[(Kind, Receivers)]) -> Vec<u64> {
@@ -22,11 +27,11 @@ fn check(config: &SessionConfig, programs: &[(Kind, Receivers)]) -> Vec<u64> {
         for (kind, to) in programs {
             let program = TestProgram(*kind);
             let inputs = program.inputs(77);
-            let before = session.occupancy().map_or(0, |levels| levels.consumed);
+            let before = consumed(session);
             let output = run_program(session, &program, &inputs, *to)?;
             let clear = expected(&Clear::eval(&program, &inputs), *to, role);
             assert_eq!(output, clear, "{kind:?} to {to:?} at the {role}");
-            taken.push(session.occupancy().map_or(0, |levels| levels.consumed) - before);
+            taken.push(consumed(session) - before);
         }
         Ok(taken)
     });

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use cenote_circuit::Owner;
 use cenote_engine::Fault;
-use cenote_pool::Occupancy;
+use cenote_pool::{Level, Occupancy};
 use serde::{Deserialize, Serialize};
 
 use super::jobs::{Answer, Sizes};
@@ -60,7 +60,7 @@ pub(crate) enum Event {
     /// A session is open.
     Opened { session: String, seconds: f64, bytes_sent: u64, promise: Promise },
     /// The pool is full or triples are ready.
-    Level { pool: Occupancy, seconds: f64, bytes_sent: u64 },
+    Level { occupancy: Occupancy, seconds: f64, bytes_sent: u64 },
     /// A request was answered.
     Answered(Box<Report>),
     /// The session ended in order.
@@ -94,7 +94,12 @@ pub(crate) struct Report {
     /// Of these, making leaky ANDs for the pool.
     pub(crate) refill_seconds: f64,
     /// Levels after the request.
-    pub(crate) pool: Occupancy,
+    pub(crate) occupancy: Occupancy,
+}
+
+/// The counters of one pool or stock.
+pub(crate) fn store(occupancy: &Occupancy, name: &str) -> Level {
+    occupancy.of(name).cloned().unwrap_or_else(|| Level::unfilled(name, 0))
 }
 
 impl From<Result<Event, Fault>> for Event {

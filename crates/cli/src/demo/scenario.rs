@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_circuit::{Owner, bits_of, hex_from_bits};
-use cenote_pool::Occupancy;
+use cenote_engine::backends::wrk::supply::{POOL, TRIPLES};
+use cenote_pool::{Level, Occupancy};
 use cenote_prim::Prg;
 use serde::Serialize;
 
 use super::jobs::aes::FIPS_197;
 use super::jobs::{Answer, Sizes, maximum, median, quarters, top, total};
-use super::lines::{Event, Order, Promise, Report, Request};
+use super::lines::{Event, Order, Promise, Report, Request, store};
 use super::screen::Screen;
 use super::servers::{NAMES, Servers};
 use super::table::Table;
@@ -94,6 +95,8 @@ pub(crate) struct Step {
     pub(crate) pool_capacity: u64,
     pub(crate) triples_ready: u64,
     pub(crate) epsilon_log2: f64,
+    /// All pools and stocks of A after the request; B's have had the same items.
+    pub(crate) stores: Vec<Level>,
 }
 
 /// A session in which B cheats, and the one after it.
@@ -340,16 +343,18 @@ impl Stage<'_> {
     fn fill(&mut self) -> Result<PoolOutcome, Failure> {
         let bar = progress::bar(self.pool + READY as u64, "filling the pool");
         let (level, fill_s, mut bytes) = self.level(0)?;
-        let (mut pool, mut ready_s) = (level, 0.0);
+        let (mut occupancy, mut ready_s) = (level, 0.0);
+        let levels = |all: &Occupancy| (store(all, POOL).level, store(all, TRIPLES).level);
         for triples in (STEP..=READY).step_by(STEP) {
-            bar.set_position(pool.level + pool.stock.min(READY as u64));
+            let (pool, ready) = levels(&occupancy);
+            bar.set_position(pool + ready.min(READY as u64));
             let (level, seconds, more) = self.level(triples)?;
-            pool = level;
+            occupancy = level;
             ready_s += seconds;
             bytes += more;
         }
         bar.finish_and_clear();
-        let (capacity, triples_ready) = (pool.capacity, pool.stock);
+        let (capacity, triples_ready) = levels(&occupancy);
         Ok(PoolOutcome { capacity, fill_s, triples_ready, ready_s, bytes })
     }
 
@@ -359,12 +364,14 @@ impl Stage<'_> {
 
     fn level(&mut self, triples: usize) -> Result<(Occupancy, f64, u64), Failure> {
         let orders = [Order::Stock { triples }, Order::Stock { triples }];
-        let [Event::Level { pool, seconds, bytes_sent }, Event::Level { bytes_sent: back, .. }] =
-            self.servers.send_both(orders)?
+        let [
+            Event::Level { occupancy, seconds, bytes_sent },
+            Event::Level { bytes_sent: back, .. },
+        ] = self.servers.send_both(orders)?
         else {
             return Err(unexpected());
         };
-        Ok((pool, seconds, bytes_sent + back))
+        Ok((occupancy, seconds, bytes_sent + back))
     }
 
     fn perform(&mut self, part: &Part) -> Result<Step, Failure> {
@@ -408,6 +415,7 @@ impl Part {
             && b.answer.as_ref() == due(self.to[1])
             && a.job_id == b.job_id;
         let wrong = |report: &Report| report.answer.as_ref().is_some_and(|got| *got != self.oracle);
+        let pool = store(&a.occupancy, POOL);
         // Shown is the answer that differs, if one does.
         let result = if wrong(&b) { b.answer } else { a.answer.or(b.answer) };
         Step {
@@ -426,10 +434,11 @@ impl Part {
             rounds: a.rounds,
             latency_s: a.seconds.max(b.seconds),
             refill_s: a.refill_seconds,
-            pool_level: a.pool.level,
-            pool_capacity: a.pool.capacity,
-            triples_ready: a.pool.stock,
-            epsilon_log2: a.pool.epsilon_log2,
+            pool_level: pool.level,
+            pool_capacity: pool.capacity.unwrap_or(0),
+            triples_ready: store(&a.occupancy, TRIPLES).level,
+            epsilon_log2: a.occupancy.epsilon_log2,
+            stores: a.occupancy.stores,
         }
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{hex_from_bits, value_from_hex};
 use cenote_engine::backends::wrk;
+use cenote_engine::backends::wrk::supply::TRIPLES;
 use cenote_engine::{Fault, Job, Role, Session, role_of};
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
@@ -26,7 +27,7 @@ use super::jobs::quarters::Quarters;
 use super::jobs::top::Top;
 use super::jobs::total::Total;
 use super::jobs::{Answer, Side, Sizes};
-use super::lines::{Event, Order, Promise, Report, Request};
+use super::lines::{Event, Order, Promise, Report, Request, store};
 use super::table::Table;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -245,7 +246,7 @@ impl Server {
         session.fill()?;
         session.stock(triples)?;
         Ok(Event::Level {
-            pool: level(session),
+            occupancy: occupancy(session),
             seconds: started.elapsed().as_secs_f64(),
             bytes_sent: session.counters().since(&before).total().bytes_sent,
         })
@@ -279,25 +280,25 @@ fn perform<T, J: Job<Output = Option<T>>>(
     job: &J,
     answer: impl Fn(T) -> Answer,
 ) -> Result<Event, Fault> {
-    let before = level(session).consumed;
+    let before = store(&occupancy(session), TRIPLES).consumed;
     let started = Instant::now();
     let outcome = session.run(job)?;
     let seconds = started.elapsed().as_secs_f64();
-    let pool = level(session);
+    let occupancy = occupancy(session);
     let total = outcome.cost.total();
     Ok(Event::Answered(Box::new(Report {
         answer: outcome.output.map(answer),
         job_id: hex(&outcome.job_id),
-        ands: pool.consumed - before,
+        ands: store(&occupancy, TRIPLES).consumed - before,
         bytes_sent: total.bytes_sent,
         rounds: total.rounds,
         seconds,
         refill_seconds: outcome.cost.phase(Phase::Preprocess).time.as_secs_f64(),
-        pool,
+        occupancy,
     })))
 }
 
-fn level(session: &Session) -> Occupancy {
+fn occupancy(session: &Session) -> Occupancy {
     session.occupancy().unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use cenote_circuit::hex_from_bits;
 use cenote_engine::{Fault, Outcome, Session};
 use cenote_net::{Counters, Handshake, Phase};
+use cenote_pool::Level;
 use cenote_prim::Prg;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub(crate) struct Report {
     pub(crate) adversary: String,
     /// How the peer is known.
     pub(crate) peer: String,
+    /// Pools and stocks, at the end.
+    pub(crate) stores: Vec<Level>,
     /// That the peer was found to have cheated.
     pub(crate) evidence: Option<Found>,
     /// Filling pools before the first job, where that is measured apart.
@@ -158,6 +161,7 @@ impl Report {
         self.kappa = claims.promise.kappa;
         self.adversary = claims.promise.adversary.name().to_owned();
         self.peer = claims.peer.name().to_owned();
+        self.stores = session.occupancy().map(|all| all.stores).unwrap_or_default();
     }
 
     /// Adds what the system knows about this process.

@@ -13,7 +13,7 @@ pub mod yao;
 use std::str::FromStr;
 
 use cenote_net::{Channel, Fault, Role, Tag};
-use cenote_pool::Occupancy;
+use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
 
@@ -126,10 +126,13 @@ pub trait Live {
         Ok(())
     }
 
-    /// Levels of the pool and its stock, if there are any.
+    /// Levels of the pools and stocks, if there are any.
     fn occupancy(&self) -> Option<Occupancy> {
         None
     }
+
+    /// Shows `journal` whatever leaves the pools and stocks from now on, before it leaves.
+    fn set_journal(&mut self, _journal: Box<dyn Journal>) {}
 
     /// The pools of garbled cores, to be measured one by one.
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {

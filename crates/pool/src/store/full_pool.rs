@@ -5,7 +5,7 @@ use std::mem;
 
 use zeroize::Zeroize;
 
-use super::{Draws, StoreError};
+use super::{Draws, Journal, Level, StoreError};
 
 /// Items in one flat array, drawn at random and replaced at once (POOL section 6).
 ///
@@ -15,37 +15,48 @@ use super::{Draws, StoreError};
 /// when items enter: the caller tosses the joint coin only after the items in the pool *and the
 /// refill of this exchange* are fixed and have passed their checks.
 pub struct Pool<T: Copy + Zeroize> {
+    name: String,
     items: Vec<T>,
-    buckets: u64,
-    refilled: u64,
+    consumed: u64,
 }
 
 /// Exchanges that the prefetch runs ahead: about one memory latency.
 const PREFETCH: usize = 12;
 
 impl<T: Copy + Zeroize> Pool<T> {
-    /// Opens a pool of `capacity` items.
+    /// Opens a pool of `capacity` items. Journals and occupancy know it by `name`.
     ///
     /// # Errors
     /// [`StoreError::NotFull`] unless there are exactly `capacity` items; those given are wiped.
-    pub fn full(capacity: usize, mut items: Vec<T>) -> Result<Self, StoreError> {
+    pub fn full(
+        name: impl Into<String>,
+        capacity: usize,
+        mut items: Vec<T>,
+    ) -> Result<Self, StoreError> {
         if items.len() != capacity {
             let given = items.len();
             items.zeroize();
             return Err(StoreError::NotFull { capacity, items: given });
         }
-        Ok(Self { items, buckets: 0, refilled: 0 })
+        Ok(Self { name: name.into(), items, consumed: 0 })
     }
 
-    /// Exchanges the drawn buckets, one after the other, for fresh items.
+    /// Exchanges the drawn buckets, one after the other, for fresh items, once `journal` has taken
+    /// note of it.
     ///
     /// `items` holds one fresh item per drawn position, bucket after bucket; each changes places
     /// with the item drawn there, so that `items` holds the buckets afterwards. A fresh item may be
     /// drawn by a later bucket of the same run.
     ///
     /// # Errors
-    /// [`StoreError::OtherPool`] or [`StoreError::Length`]; then nothing has moved.
-    pub fn exchange(&mut self, draws: &Draws, items: &mut [T]) -> Result<(), StoreError> {
+    /// [`StoreError::OtherPool`], [`StoreError::Length`], [`StoreError::Refused`]; then nothing has
+    /// moved.
+    pub fn exchange(
+        &mut self,
+        journal: &mut dyn Journal,
+        draws: &Draws,
+        items: &mut [T],
+    ) -> Result<(), StoreError> {
         let (drawn_for, capacity) = (draws.capacity(), self.capacity());
         if drawn_for != capacity {
             return Err(StoreError::OtherPool { drawn_for, capacity });
@@ -54,6 +65,11 @@ impl<T: Copy + Zeroize> Pool<T> {
         if items.len() != positions.len() {
             return Err(StoreError::Length { expected: positions.len(), got: items.len() });
         }
+        let consumed = self.consumed + positions.len() as u64;
+        if !positions.is_empty() {
+            journal.reserve(&self.name, self.consumed..consumed)?;
+        }
+        self.consumed = consumed;
         // Positions within a bucket are distinct, so exchanging item by item equals taking the
         // bucket and refilling.
         for (i, (position, item)) in positions.iter().zip(items).enumerate() {
@@ -63,8 +79,6 @@ impl<T: Copy + Zeroize> Pool<T> {
             }
             mem::swap(&mut self.items[*position as usize], item);
         }
-        self.buckets += draws.buckets() as u64;
-        self.refilled += positions.len() as u64;
         Ok(())
     }
 
@@ -78,14 +92,16 @@ impl<T: Copy + Zeroize> Pool<T> {
         self.items.len()
     }
 
-    /// Buckets drawn so far.
-    pub fn buckets(&self) -> u64 {
-        self.buckets
-    }
-
-    /// Items that entered after the first filling.
-    pub fn refilled(&self) -> u64 {
-        self.refilled
+    /// The counters, of which `journal` has the consumption.
+    pub fn counters(&self, journal: &dyn Journal) -> Level {
+        let capacity = self.capacity() as u64;
+        Level {
+            name: self.name.clone(),
+            level: capacity,
+            capacity: Some(capacity),
+            made: capacity + self.consumed,
+            consumed: journal.consumed(&self.name),
+        }
     }
 }
 
@@ -97,6 +113,6 @@ impl<T: Copy + Zeroize> Drop for Pool<T> {
 
 impl<T: Copy + Zeroize> fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pool({} items, {} buckets drawn)", self.capacity(), self.buckets)
+        write!(f, "Pool({}: {} items, {} drawn)", self.name, self.capacity(), self.consumed)
     }
 }

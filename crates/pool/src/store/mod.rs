@@ -3,23 +3,23 @@
 //! Everything that both parties do here is deterministic given the public coins, so two parties
 //! that feed the same counts and coins keep equal positions without a message.
 //!
-//! A later, durable store has one place to hook in: items leave only through [`Stock::reserve`] and
-//! [`Pool::exchange`], and both know the running number of what leaves ([`Stock::consumed`],
-//! [`Pool::buckets`]). A durable backing makes that number safe on disk *before* either returns,
-//! and starts behind it after a crash. Nothing else needs to be synchronous.
+//! Items leave through [`Stock::reserve`] and [`Pool::exchange`] alone, and both show the [`Journal`]
+//! their numbers first. A durable store hooks in there.
 
 mod draws;
 mod full_pool;
+mod journal;
 mod occupancy;
 mod stock;
 
 pub use draws::{Draws, shuffle};
 pub use full_pool::Pool;
-pub use occupancy::Occupancy;
+pub use journal::{Journal, MemoryJournal, Refused};
+pub use occupancy::{Level, Occupancy};
 pub use stock::{Lease, Stock};
 
-/// Misuse of a pool or stock by its owner; a peer cannot cause any of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// Misuse of a pool or stock by its owner, or a journal's refusal; a peer cannot cause any of these.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A pool was opened with another number of items than its capacity.
@@ -62,4 +62,7 @@ pub enum StoreError {
         /// Items there.
         left: usize,
     },
+    /// The journal took no note.
+    #[error(transparent)]
+    Refused(#[from] Refused),
 }

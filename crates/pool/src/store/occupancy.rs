@@ -1,46 +1,41 @@
-//! How full a pool and a stock are.
+//! How full pools and stocks are.
 
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroize;
 
-use super::full_pool::Pool;
-use super::stock::Stock;
-
-/// How full the pool and the stock are and what went through them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// All pools and stocks of one side of a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// Size of the pool; 0 without a pool.
-    pub capacity: u64,
-    /// Items in the pool; equal to the capacity whenever nobody is drawing.
-    pub level: u64,
-    /// Finished items ready for requests.
-    pub stock: u64,
-    /// Finished items reserved by requests so far, used or burned.
-    pub consumed: u64,
-    /// Items that entered the pool after its first filling.
-    pub refilled: u64,
-    /// Buckets drawn so far.
-    pub buckets: u64,
-    /// The error bound that the pool keeps for its whole life, as a base-2 logarithm.
+    /// Pools, then stocks.
+    pub stores: Vec<Level>,
+    /// The error bound that the pools keep together for their whole life, as a base-2 logarithm.
     pub epsilon_log2: f64,
 }
 
 impl Occupancy {
-    /// Reads the counters of `pool` and `stock`.
-    pub fn of<T: Copy + Zeroize, R: Copy + Zeroize>(
-        pool: &Pool<T>,
-        stock: &Stock<R>,
-        epsilon_log2: f64,
-    ) -> Self {
-        let capacity = pool.capacity() as u64;
-        Self {
-            capacity,
-            level: capacity,
-            stock: stock.level() as u64,
-            consumed: stock.consumed(),
-            refilled: pool.refilled(),
-            buckets: pool.buckets(),
-            epsilon_log2,
-        }
+    /// The counters of the pool or stock with this name.
+    pub fn of(&self, name: &str) -> Option<&Level> {
+        self.stores.iter().find(|level| level.name == name)
+    }
+}
+
+/// How full a pool or stock is and what went through it: `level = made - consumed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// The name, as its journal knows it.
+    pub name: String,
+    /// Items there.
+    pub level: u64,
+    /// Items of a pool that is full; a stock grows as needed.
+    pub capacity: Option<u64>,
+    /// Items that have entered.
+    pub made: u64,
+    /// Items that have left, used or burned.
+    pub consumed: u64,
+}
+
+impl Level {
+    /// Of a pool of `capacity` that has not been filled.
+    pub fn unfilled(name: impl Into<String>, capacity: usize) -> Self {
+        Self { name: name.into(), level: 0, capacity: Some(capacity as u64), made: 0, consumed: 0 }
     }
 }

@@ -1,139 +1,211 @@
 //! Finished items, formed ahead of requests and handed out in order.
 
-use std::collections::VecDeque;
 use std::fmt;
+use std::ops::{Deref, Range};
 
+use cenote_prim::Block;
 use zeroize::Zeroize;
 
-use super::StoreError;
+use super::{Journal, Level, StoreError};
 
-/// A queue of finished items, such as buckets combined into triples.
+/// A queue of finished items, such as buckets combined into triples: one flat array, `stride` blocks
+/// an item.
 ///
 /// Buckets do not depend on the function, so requests start from here at once. Order matters only
 /// in that both parties keep the same one. How much to keep ready is the refilling side's choice.
-pub struct Stock<T: Copy + Zeroize> {
-    items: VecDeque<T>,
-    consumed: u64,
+pub struct Stock {
+    name: String,
+    stride: usize,
+    /// Zero but for the items that are ready.
+    blocks: Vec<Block>,
+    /// Place in `blocks`, in items, of those that are ready.
+    ready: Range<usize>,
+    made: u64,
 }
 
-impl<T: Copy + Zeroize> Stock<T> {
-    /// An empty stock.
-    pub fn new() -> Self {
-        Self { items: VecDeque::new(), consumed: 0 }
+impl Stock {
+    /// An empty stock of items of `stride` blocks. Journals and occupancy know it by `name`.
+    ///
+    /// # Panics
+    /// If items have no blocks.
+    pub fn new(name: impl Into<String>, stride: usize) -> Self {
+        assert!(stride > 0, "items have blocks");
+        Self { name: name.into(), stride, blocks: Vec::new(), ready: 0..0, made: 0 }
     }
 
-    /// Appends `items`.
-    pub fn push(&mut self, items: &[T]) {
-        self.extend(items.iter().copied());
-    }
-
-    /// Appends what `items` yields, without an array in between.
-    pub fn extend(&mut self, items: impl ExactSizeIterator<Item = T>) {
-        let needed = self.items.len() + items.len();
-        if needed > self.items.capacity() {
-            // Growing in place would leave a copy of the items in freed memory.
-            let mut larger = VecDeque::with_capacity(needed.next_power_of_two());
-            larger.extend(&self.items);
-            self.wipe();
-            self.items = larger;
+    /// Makes `count` more items ready, which the caller then writes: their blocks, zero.
+    pub fn room(&mut self, count: usize) -> &mut [Block] {
+        let more = (self.ready.end + count) * self.stride > self.blocks.len();
+        if more && self.ready.start > 0 {
+            self.move_to_front();
         }
-        self.items.extend(items);
+        let needed = (self.ready.end + count) * self.stride;
+        if needed > self.blocks.capacity() {
+            // Growing in place would leave a copy of the items in freed memory.
+            let mut larger = Vec::with_capacity(needed.next_power_of_two());
+            larger.extend_from_slice(&self.blocks);
+            self.blocks.zeroize();
+            self.blocks = larger;
+        }
+        if needed > self.blocks.len() {
+            self.blocks.resize(needed, Block::ZERO);
+        }
+        let first = self.ready.end;
+        self.ready.end += count;
+        self.made += count as u64;
+        let place = self.place(first, count);
+        &mut self.blocks[place]
     }
 
-    /// Takes the oldest `count` items out for one request. *Reserving burns*: whatever the lease
-    /// does not use is wiped with it and never comes back.
+    fn move_to_front(&mut self) {
+        let Range { start, end } = self.ready;
+        let level = end - start;
+        self.blocks.copy_within(start * self.stride..end * self.stride, 0);
+        // What lies before `start` and was not written over is zero.
+        let first = start.max(level) * self.stride;
+        self.blocks[first..end * self.stride].zeroize();
+        self.ready = 0..level;
+    }
+
+    /// Takes the oldest `count` items out for one request, once `journal` has taken note of it.
+    /// *Reserving burns*: whatever the lease holds is wiped with it, used or not.
     ///
     /// # Errors
-    /// [`StoreError::Exhausted`]; then none was taken.
-    pub fn reserve(&mut self, count: usize) -> Result<Lease<T>, StoreError> {
-        if count > self.items.len() {
-            return Err(StoreError::Exhausted { asked: count, left: self.items.len() });
+    /// [`StoreError::Exhausted`], [`StoreError::Refused`]; then none was taken.
+    pub fn reserve(
+        &mut self,
+        journal: &mut dyn Journal,
+        count: usize,
+    ) -> Result<Lease<'_>, StoreError> {
+        let left = self.level();
+        if count > left {
+            return Err(StoreError::Exhausted { asked: count, left });
         }
-        let mut items = Vec::with_capacity(count);
-        for slot in self.items.iter_mut().take(count) {
-            items.push(*slot);
-            slot.zeroize();
+        if count > 0 {
+            let next = self.made - left as u64;
+            journal.reserve(&self.name, next..next + count as u64)?;
         }
-        self.items.drain(..count);
-        self.consumed += count as u64;
-        Ok(Lease { items, used: 0 })
+        let place = self.place(self.ready.start, count);
+        self.ready.start += count;
+        Ok(Lease { blocks: &mut self.blocks[place], stride: self.stride })
+    }
+
+    /// The blocks of the oldest `count` items, or of as many as there are. They stay.
+    pub fn peek(&self, count: usize) -> &[Block] {
+        &self.blocks[self.place(self.ready.start, count.min(self.level()))]
+    }
+
+    /// Blocks of an item.
+    pub fn stride(&self) -> usize {
+        self.stride
     }
 
     /// Items ready.
     pub fn level(&self) -> usize {
-        self.items.len()
+        self.ready.len()
     }
 
-    /// Items reserved so far.
-    pub fn consumed(&self) -> u64 {
-        self.consumed
-    }
-
-    fn wipe(&mut self) {
-        self.items.iter_mut().for_each(Zeroize::zeroize);
-    }
-}
-
-impl<T: Copy + Zeroize> Default for Stock<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: Copy + Zeroize> Drop for Stock<T> {
-    fn drop(&mut self) {
-        self.wipe();
-    }
-}
-
-impl<T: Copy + Zeroize> fmt::Debug for Stock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stock({} items, {} consumed)", self.level(), self.consumed)
-    }
-}
-
-/// Items reserved for one request, each handed out once, wiped at the end.
-#[must_use = "the items of a dropped lease are lost"]
-pub struct Lease<T: Copy + Zeroize> {
-    items: Vec<T>,
-    used: usize,
-}
-
-impl<T: Copy + Zeroize> Lease<T> {
-    /// The next `count` items.
-    ///
-    /// # Errors
-    /// [`StoreError::Exhausted`]; then none was handed out.
-    pub fn take(&mut self, count: usize) -> Result<&[T], StoreError> {
-        if count > self.left() {
-            return Err(StoreError::Exhausted { asked: count, left: self.left() });
+    /// The counters, of which `journal` has the consumption.
+    pub fn counters(&self, journal: &dyn Journal) -> Level {
+        Level {
+            name: self.name.clone(),
+            level: self.level() as u64,
+            capacity: None,
+            made: self.made,
+            consumed: journal.consumed(&self.name),
         }
-        let first = self.used;
-        self.used += count;
-        Ok(&self.items[first..self.used])
     }
 
-    /// All items not handed out yet.
-    pub fn rest(&mut self) -> &[T] {
-        let first = self.used;
-        self.used = self.items.len();
-        &self.items[first..]
-    }
-
-    /// Number of items not handed out yet.
-    pub fn left(&self) -> usize {
-        self.items.len() - self.used
+    fn place(&self, first: usize, count: usize) -> Range<usize> {
+        first * self.stride..(first + count) * self.stride
     }
 }
 
-impl<T: Copy + Zeroize> Drop for Lease<T> {
+impl Drop for Stock {
     fn drop(&mut self) {
-        self.items.zeroize();
+        self.blocks.zeroize();
     }
 }
 
-impl<T: Copy + Zeroize> fmt::Debug for Lease<T> {
+impl fmt::Debug for Stock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lease({} of {} items left)", self.left(), self.items.len())
+        write!(f, "Stock({}: {} items, {} made)", self.name, self.level(), self.made)
+    }
+}
+
+/// The blocks of items reserved for one request, wiped at the end.
+#[must_use = "the items of a dropped lease are lost"]
+pub struct Lease<'s> {
+    blocks: &'s mut [Block],
+    stride: usize,
+}
+
+impl Lease<'_> {
+    /// The items one by one.
+    pub fn items(&self) -> impl ExactSizeIterator<Item = &[Block]> {
+        self.blocks.chunks_exact(self.stride)
+    }
+}
+
+impl Deref for Lease<'_> {
+    type Target = [Block];
+
+    fn deref(&self) -> &[Block] {
+        self.blocks
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.blocks.zeroize();
+    }
+}
+
+impl fmt::Debug for Lease<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({} items)", self.blocks.len() / self.stride)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryJournal;
+    use cenote_prim::Prg;
+
+    fn block(number: u64) -> Block {
+        Block::new(number.into())
+    }
+
+    /// Two blocks an item: its number, and that of the next one.
+    fn push(stock: &mut Stock, count: usize) {
+        let made = stock.made;
+        for (number, item) in (made..).zip(stock.room(count).chunks_exact_mut(2)) {
+            item.copy_from_slice(&[block(number + 1), block(number + 2)]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_but_what_is_ready() {
+        let (mut stock, mut journal) = (Stock::new("pairs", 2), MemoryJournal::default());
+        let (mut taken, mut prg) = (0, Prg::new(Block::new(1)));
+        // Grows, moves to the front, empties.
+        for _ in 0..200 {
+            let mut below = |bound: usize| prg.block().to_u128() as usize % bound;
+            let more = below(12);
+            push(&mut stock, more);
+            let take = below(stock.level() + 1).max(stock.level().saturating_sub(20));
+            let lease = stock.reserve(&mut journal, take).expect("enough");
+            for (number, item) in (taken + 1..).zip(lease.items()) {
+                assert!(item[0].ct_eq(block(number)) && item[1].ct_eq(block(number + 1)));
+            }
+            taken += take as u64;
+            drop(lease);
+            let ready = stock.place(stock.ready.start, stock.level());
+            for (place, block) in stock.blocks.iter().enumerate() {
+                assert_ne!(block.ct_eq(Block::ZERO), ready.contains(&place), "{taken}: {place}");
+            }
+        }
+        assert_eq!(taken + stock.level() as u64, stock.made);
     }
 }

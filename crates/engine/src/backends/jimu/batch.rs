@@ -2,12 +2,10 @@
 //! joint coin which items are checked on which inputs and which are drawn into buckets.
 
 use cenote_net::Fault;
-use cenote_pool::{Draws, Occupancy, Pool, StoreError};
+use cenote_pool::{Draws, Stock, StoreError};
 use cenote_prim::Block;
-use zeroize::Zeroize;
 
 use super::params::PoolSpec;
-use super::shelf::Shelf;
 use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
@@ -45,6 +43,29 @@ impl Kind {
             Kind::Escrow(_) => 0,
         }
     }
+
+    /// Name of the pool, for journals and in the occupancy.
+    pub(super) fn pool_name(self) -> String {
+        format!("pool.{}", self.name())
+    }
+
+    /// An empty stock of what buckets are combined into, in `stride` blocks.
+    pub(super) fn stock(self, stride: usize) -> Stock {
+        Stock::new(format!("stock.{}", self.name()), stride)
+    }
+
+    fn name(self) -> String {
+        match self {
+            Kind::Core(Shape::AND) => "and".into(),
+            Kind::Core(shape) => format!("mux-{}", shape.width()),
+            Kind::Escrow(_) => "escrow".into(),
+        }
+    }
+}
+
+/// An empty stock of wires for the evaluator's inputs, in `stride` blocks.
+pub(super) fn input_stock(stride: usize) -> Stock {
+    Stock::new("stock.input", stride)
 }
 
 /// Which of a supply's pools.
@@ -117,33 +138,6 @@ pub(super) fn draws(spec: &PoolSpec, coins: &mut Coins, fresh: usize) -> Result<
     let mut draws = Draws::new(spec.bucket, spec.capacity).map_err(defect)?;
     draws.draw(fresh / spec.bucket, || coins.word());
     Ok(draws)
-}
-
-/// The counters of a full pool.
-#[derive(Clone, Copy)]
-pub(super) struct Levels {
-    pub(super) capacity: usize,
-    pub(super) buckets: u64,
-    pub(super) refilled: u64,
-}
-
-impl Levels {
-    pub(super) fn of<T: Copy + Zeroize>(pool: &Pool<T>) -> Levels {
-        Levels { capacity: pool.capacity(), buckets: pool.buckets(), refilled: pool.refilled() }
-    }
-}
-
-/// Levels of a pool, once it is full, and of the shelf behind it.
-pub(super) fn occupancy(pool: Option<Levels>, ready: &Shelf, epsilon_log2: f64) -> Occupancy {
-    let (stock, consumed) = (ready.level() as u64, ready.consumed());
-    let empty = Occupancy { stock, consumed, epsilon_log2, ..Occupancy::default() };
-    pool.map_or(empty, |pool| Occupancy {
-        capacity: pool.capacity as u64,
-        level: pool.capacity as u64,
-        refilled: pool.refilled,
-        buckets: pool.buckets,
-        ..empty
-    })
 }
 
 /// Both sides count items alike and within bounds derived from the same parameters.

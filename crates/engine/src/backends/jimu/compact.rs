@@ -168,7 +168,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::backends::jimu::garbled_core::Shape;
-    use cenote_pool::Pool;
+    use cenote_pool::{MemoryJournal, Pool};
     use cenote_prim::Prg;
 
     #[test]
@@ -180,9 +180,9 @@ mod tests {
             let run = Run::new(&draws);
             // Old items have the numbers of their slots; fresh ones follow.
             let old = capacity as u64;
-            let mut pool = Pool::full(capacity, (0..old).collect()).expect("full");
+            let mut pool = Pool::full("numbers", capacity, (0..old).collect()).expect("full");
             let mut items: Vec<u64> = (old..).take(buckets * bucket).collect();
-            pool.exchange(&draws, &mut items).expect("fits");
+            pool.exchange(&mut MemoryJournal::default(), &draws, &mut items).expect("fits");
             let drawn = run.drawn.iter().map(|item| match item {
                 Drawn::Old(place) => run.slots[*place as usize].into(),
                 Drawn::Fresh(item) => old + u64::from(*item),

@@ -6,7 +6,7 @@
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
 //! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `garbled_core`.
 //! Escrow: `escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
-//! `store`, `shelf` and the supply of each role; pools that are not stored: `compact`. Requests:
+//! `store` and the supply of each role; pools that are not stored: `compact`. Requests:
 //! `garbler`, `evaluator`, `party`.
 //! **Roles.** The garbler holds the labels and permutation messages of all wires and Delta; the
 //! evaluator their tags, active labels and masked values.
@@ -64,7 +64,6 @@ mod messages;
 mod params;
 mod party;
 mod plan;
-mod shelf;
 mod store;
 pub mod tags;
 #[cfg(test)]
@@ -77,7 +76,7 @@ use std::sync::mpsc;
 use std::thread::Builder;
 
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
-use cenote_pool::Occupancy;
+use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
 // For the fuzz targets.
@@ -312,12 +311,18 @@ impl Live for JimuSession {
         })
     }
 
-    /// Those of the pool of ANDs.
     fn occupancy(&self) -> Option<Occupancy> {
         Some(match &self.core.side {
             Side::Garbler(side) => side.supply.occupancy(),
             Side::Evaluator(side) => side.supply.occupancy(),
         })
+    }
+
+    fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        match &mut self.core.side {
+            Side::Garbler(side) => side.supply.set_journal(journal),
+            Side::Evaluator(side) => side.supply.set_journal(journal),
+        }
     }
 
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {

@@ -55,6 +55,7 @@ pub(super) fn flip_block(block: &mut Block, bit: usize) {
 #[cfg(test)]
 pub(super) fn flip_in_pool<T: Copy + Zeroize>(
     pool: &mut cenote_pool::Pool<T>,
+    journal: &mut dyn cenote_pool::Journal,
     slot: usize,
     change: impl FnOnce(T) -> T,
 ) {
@@ -65,7 +66,7 @@ pub(super) fn flip_in_pool<T: Copy + Zeroize>(
     draws.draw(1, || word as u64);
     assert_eq!(draws.positions(), [slot as u32]);
     let mut item = [change(pool.items()[slot])];
-    pool.exchange(&draws, &mut item).expect("one for one");
+    pool.exchange(journal, &draws, &mut item).expect("one for one");
 }
 
 /// Seals items with a universal hash under a secret key: a change that does not depend on the key

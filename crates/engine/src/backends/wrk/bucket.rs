@@ -8,16 +8,16 @@
 //! which is used nowhere else. **Leakage.** x leaks only if every x_i leaked.
 //! **Costs.** B - 1 bits each way.
 
+use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
 use cenote_prim::{Block, bits};
-use zeroize::Zeroize;
 
 use super::leaky_and::LeakyAnd;
 use super::share::{Share, ShareSlice};
 
 /// One party's half of a ready triple z = x y, with a spare authenticated bit for the mask of the
 /// gate's output wire: neither depends on the function, so both are made ahead.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct Triple {
     /// First factor.
@@ -28,14 +28,6 @@ pub struct Triple {
     pub z: Share,
     /// A random bit, unrelated to the others.
     pub mask: Share,
-}
-
-impl Zeroize for Triple {
-    fn zeroize(&mut self) {
-        for share in [&mut self.x, &mut self.y, &mut self.z, &mut self.mask] {
-            share.zeroize();
-        }
-    }
 }
 
 /// The shares of the bits d to open: B - 1 for each bucket of `bucket` members, in order.

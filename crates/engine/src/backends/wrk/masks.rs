@@ -33,9 +33,9 @@ pub(super) struct Ready {
 
 impl Masks {
     /// Walks the chunk once: linear gates move masks, each AND takes a triple and a fresh mask.
-    pub(super) fn pass(&mut self, chunk: Chunk, mut lease: Lease<Triple>) -> Beaver {
+    pub(super) fn pass(&mut self, chunk: Chunk, triples: Lease<'_>) -> Beaver {
         let n = chunk.ands;
-        let mut next = lease.rest().iter();
+        let mut next = bytemuck::cast_slice::<Block, Triple>(&triples).iter();
         let mut gates = Secret::with_capacity(n);
         let mut macs = Secret::with_capacity(2 * n);
         let mut keys = Secret::with_capacity(2 * n);

@@ -48,7 +48,7 @@ pub mod supply;
 pub mod tags;
 
 use cenote_net::{Channel, Fault, Role, Tag};
-use cenote_pool::Occupancy;
+use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use params::WrkParams;
@@ -225,6 +225,10 @@ impl Live for WrkSession {
 
     fn occupancy(&self) -> Option<Occupancy> {
         Some(self.core.supply.occupancy())
+    }
+
+    fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.core.supply.set_journal(journal);
     }
 }
 

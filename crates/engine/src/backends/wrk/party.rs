@@ -146,15 +146,14 @@ impl<'s> WrkParty<'s> {
 
     /// Inputs of at most [`MAX_TAKE`] bits.
     fn input_piece(&mut self, owner: Role, len: usize, bits: &[bool]) -> Result<Vec<Wire>, Fault> {
-        let mut lease = self.core.supply.take_shares(&mut self.core.channel, len)?;
+        let shares = self.core.supply.take_shares(&mut self.core.channel, len)?;
         self.core.channel.set_phase(Phase::Online);
-        let shares = lease.rest();
         let wires = self.recorder.wires(len);
         self.resize();
-        for (wire, share) in wires.iter().zip(shares) {
+        for (wire, share) in wires.iter().zip(shares.iter()) {
             self.masks.shares[wire.slot()] = *share;
         }
-        let masked = self.masked_inputs(owner, shares, bits)?;
+        let masked = self.masked_inputs(owner, &shares, bits)?;
         match &mut self.side {
             Side::Garbler(garbler) => {
                 let delta = self.core.supply.delta();

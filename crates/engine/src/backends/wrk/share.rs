@@ -8,12 +8,13 @@
 //! 0, so that s^P = bit 0 of M; bit 1 (the colour) of Delta is 1 at the garbler, 0 at the evaluator.
 //! **Roles.** Symmetric, except that a public constant is added to the garbler's bit.
 
+use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
 use cenote_prim::Block;
 use zeroize::Zeroize;
 
 /// One party's half of an authenticated bit.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Share {
     /// MAC on the own bit, under the peer's key; bit 0 is the own bit.

@@ -21,9 +21,12 @@
 
 use std::mem;
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
-use cenote_pool::{Draws, Lease, Occupancy, Pool, Stock, StoreError};
+use cenote_pool::{
+    Draws, Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Stock, StoreError,
+};
 use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
 
@@ -45,8 +48,9 @@ pub struct Supply {
     openings: Openings,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
-    triples: Stock<Triple>,
-    shares: Stock<Share>,
+    triples: Stock,
+    shares: Stock,
+    journal: Box<dyn Journal>,
     /// Room for fresh shares, kept between refills.
     made: Made,
     prg: Prg,
@@ -59,6 +63,10 @@ pub struct Supply {
 pub const MAX_TAKE: usize = 1 << 16;
 /// Most triples kept ready: 128 MiB.
 pub const MAX_STOCK: usize = 1 << 20;
+/// Name of the pool, for journals and in the occupancy.
+pub const POOL: &str = "pool.leaky-and";
+/// Name of the stock of triples.
+pub const TRIPLES: &str = "stock.triple";
 /// Spare shares made at a time for inputs, beyond what was asked for.
 pub(crate) const SPARE_SHARES: usize = 4096;
 
@@ -86,8 +94,9 @@ impl Supply {
             openings: Openings::new(session, role),
             generator: Generator::new(session, role, delta, start),
             pool: None,
-            triples: Stock::new(),
-            shares: Stock::new(),
+            triples: Stock::new(TRIPLES, blocks_of::<Triple>()),
+            shares: Stock::new("stock.share", blocks_of::<Share>()),
+            journal: Box::<MemoryJournal>::default(),
             made: Made::default(),
             start,
             prg,
@@ -118,19 +127,22 @@ impl Supply {
         self.triples.level()
     }
 
-    /// Levels of the pool and of the stock of triples.
+    /// Levels of the pool and of the stocks.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
-        let epsilon_log2 = self.params.epsilon_log2;
-        match &self.pool {
-            Some(pool) => Occupancy::of(pool, &self.triples, epsilon_log2),
-            None => Occupancy {
-                stock: self.triples.level() as u64,
-                consumed: self.triples.consumed(),
-                epsilon_log2,
-                ..Occupancy::default()
-            },
-        }
+        let journal = &*self.journal;
+        let pool = self.params.pool.map(|capacity| match &self.pool {
+            Some(pool) => pool.counters(journal),
+            None => Level::unfilled(POOL, capacity),
+        });
+        let stocks = [&self.triples, &self.shares].map(|stock| stock.counters(journal));
+        let stores = pool.into_iter().chain(stocks).collect();
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
+    }
+
+    /// Replaces the journal, which sees every item before it leaves.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.journal = journal;
     }
 
     /// Returns the items that lie in the pool.
@@ -164,41 +176,46 @@ impl Supply {
             items.extend_from_slice(&fresh);
             self.made = made;
         }
-        self.pool = Some(Pool::full(capacity, mem::take(&mut *items)).map_err(store_defect)?);
+        let full = Pool::full(POOL, capacity, mem::take(&mut *items));
+        self.pool = Some(full.map_err(store_defect)?);
         Ok(())
     }
 
-    /// Takes `n` ready triples, at most [`MAX_TAKE`], after as many refills as it needs.
+    /// Takes `n` ready triples, at most [`MAX_TAKE`], after as many refills as it needs. They are the
+    /// blocks of the lease, as [`Triple`]s.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub fn take_triples(
-        &mut self,
-        channel: &mut Channel,
-        n: usize,
-    ) -> Result<Lease<Triple>, Fault> {
+    pub fn take_triples(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<'_>, Fault> {
         while self.triples.level() < n {
             self.refill(channel, Phase::Online)?;
         }
-        self.triples.reserve(n).map_err(store_defect)
+        self.triples.reserve(&mut *self.journal, n).map_err(store_defect)
     }
 
     /// Takes `n` random authenticated bits, at most [`MAX_TAKE`].
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub fn take_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<Share>, Fault> {
+    pub fn take_shares(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+    ) -> Result<Secret<Vec<Share>>, Fault> {
         let missing = n.saturating_sub(self.shares.level());
         if missing > 0 {
             self.spare_shares(channel, missing + SPARE_SHARES)?;
         }
-        self.shares.reserve(n).map_err(store_defect)
+        let lease = self.shares.reserve(&mut *self.journal, n).map_err(store_defect)?;
+        Ok(Secret::new(cast_slice(&lease).to_vec()))
     }
 
     /// At least `n` more spare shares.
     fn spare_shares(&mut self, channel: &mut Channel, n: usize) -> Result<(), Fault> {
         let made = self.make_shares(channel, n)?;
-        self.shares.extend(made.slice().iter());
+        let shares = made.slice();
+        let room = cast_slice_mut::<Block, Share>(self.shares.room(shares.len()));
+        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
         self.made = made;
         Ok(())
     }
@@ -251,7 +268,7 @@ impl Supply {
         let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
         draws.draw(fresh.len() / bucket, || coins.word());
         // The drawn members change places with the fresh items.
-        pool.exchange(&draws, &mut fresh).map_err(store_defect)?;
+        pool.exchange(&mut *self.journal, &draws, &mut fresh).map_err(store_defect)?;
         Ok(fresh)
     }
 
@@ -274,7 +291,9 @@ impl Supply {
         channel.send(tags::BUCKET_OPEN, &own)?;
         let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
         let peer = self.openings.verify(&message, &keys, *self.delta)?;
-        self.triples.extend(bucket::combine(members, bucket, &own, &peer, masks));
+        let triples = bucket::combine(members, bucket, &own, &peer, masks);
+        let room = cast_slice_mut::<Block, Triple>(self.triples.room(triples.len()));
+        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
         Ok(())
     }
 
@@ -353,6 +372,11 @@ fn both_directions(
             (CotSender::setup(channel, session, own, params, delta, prg)?, macs)
         }
     })
+}
+
+/// Blocks of an item.
+const fn blocks_of<T>() -> usize {
+    size_of::<T>() / size_of::<Block>()
 }
 
 /// Both sides count items alike and within bounds derived from the same parameters.

@@ -10,7 +10,7 @@ use cenote_engine::backends::jimu::ihash::{
 use cenote_engine::{Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation, MAX_FRAME};
 use cenote_ot::{CotReceiver, watch};
-use cenote_pool::{Draws, Pool};
+use cenote_pool::{Draws, MemoryJournal, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
@@ -33,6 +33,7 @@ pub(super) struct Evaluator {
     choices: CotReceiver,
     tosses: Tosses,
     full: BTreeMap<Kind, Pool<u64>>,
+    journal: MemoryJournal,
     /// Tables of items and tags of their last wires, by number.
     items: BTreeMap<u64, (Vec<Block>, Tag)>,
     ready: VecDeque<u64>,
@@ -98,6 +99,7 @@ impl Evaluator {
             choices,
             tosses,
             full: BTreeMap::new(),
+            journal: MemoryJournal::default(),
             items: BTreeMap::new(),
             ready: VecDeque::new(),
             escrowed: VecDeque::new(),
@@ -119,7 +121,10 @@ impl Evaluator {
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
             items.extend(self.generate(kind, count, 0)?.0.into_iter().take(missing));
         }
-        self.full.insert(kind, Pool::full(spec.capacity, items).expect("as many as that"));
+        self.full.insert(
+            kind,
+            Pool::full(format!("{kind:?}"), spec.capacity, items).expect("as many as that"),
+        );
         Ok(())
     }
 
@@ -141,7 +146,7 @@ impl Evaluator {
             }
         }
         let pool = self.full.get_mut(&kind).expect("filled above");
-        pool.exchange(&draws, &mut fresh).expect("as many as drawn");
+        pool.exchange(&mut self.journal, &draws, &mut fresh).expect("as many as drawn");
         let (tag, openings) = match kind.shape() {
             Some(_) => (jimu::tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
             None => (jimu::tags::JIMU_ESCROW, buckets * spec.bucket),

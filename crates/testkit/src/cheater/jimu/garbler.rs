@@ -7,7 +7,7 @@ use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, Re
 use cenote_engine::{Fault, JimuParams, Role};
 use cenote_net::{Channel, Deviation};
 use cenote_ot::{CotSender, watch};
-use cenote_pool::Pool;
+use cenote_pool::{MemoryJournal, Pool};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::cheat::{Cheat, Plan};
@@ -20,6 +20,7 @@ use super::lies::{wrong_key, zero_seeds};
 #[derive(Default)]
 pub(super) struct Pools {
     pub(super) full: BTreeMap<Kind, Pool<u64>>,
+    pub(super) journal: MemoryJournal,
     pub(super) escrowed: VecDeque<Message>,
     pub(super) inputs: VecDeque<Label>,
 }

@@ -13,7 +13,7 @@ use cenote_prim::merkle::MerkleHash;
 
 use super::cheat::{Cheat, Code, Flaw, Which};
 use super::coins::{Coins, Selection};
-use super::garbler::Garbler;
+use super::garbler::{Garbler, Pools};
 use super::input_sums::{Sums, add_multiple};
 use super::items::{Items, Kind};
 use super::lies::{distance, near, negated, wrong_key};
@@ -99,7 +99,7 @@ impl Garbler {
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
             items.extend(self.generate(kind, count, 0)?.fresh.into_iter().take(missing));
         }
-        let pool = Pool::full(spec.capacity, items).expect("as many as that");
+        let pool = Pool::full(format!("{kind:?}"), spec.capacity, items).expect("as many as that");
         self.pools.full.insert(kind, pool);
         Ok(())
     }
@@ -114,8 +114,9 @@ impl Garbler {
         draws.draw(fresh.len() / spec.bucket, || coins.word());
         let numbers = self.pools.full[&kind].items().to_vec();
         self.send_again(kind, &numbers, &draws)?;
-        let pool = self.pools.full.get_mut(&kind).expect("filled above");
-        pool.exchange(&draws, &mut fresh).expect("one fresh item for each drawn");
+        let Pools { full, journal, .. } = &mut self.pools;
+        let pool = full.get_mut(&kind).expect("filled above");
+        pool.exchange(journal, &draws, &mut fresh).expect("one fresh item for each drawn");
         self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
         Ok((fresh, extra))
     }

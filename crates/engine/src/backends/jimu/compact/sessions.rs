@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_net::{Channel, Fault, Phase, Role, mem_pair};
 use cenote_prim::{Block, Prg, SessionId};
 
-use crate::backends::jimu::ihash::Message;
+use crate::backends::jimu::evaluator::Escrowed;
 use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
 use crate::options::{PoolChoice, Rho};
 
@@ -53,10 +53,10 @@ const POOLS: [usize; 3] = [0, 1, 4];
 const REFILLS: usize = 3;
 const ESCROWED: usize = 100;
 
-/// All that comes out of some refills of some pools: on the shelves of either side.
+/// All that comes out of some refills of some pools: in the stocks of either side.
 fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
     let counts = |ready: &dyn Fn(usize) -> usize| -> Vec<usize> { (0..5).map(ready).collect() };
-    let bytes = |messages: &[Message]| bytemuck::cast_slice::<_, u8>(messages).to_vec();
+    let bytes = |blocks: &[Block]| Block::as_bytes(blocks).to_vec();
     let (garbler, evaluator) = supplies(
         params,
         seed,
@@ -64,9 +64,9 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
             for at in POOLS {
                 (0..REFILLS).try_for_each(|_| supply.refill(channel, at, Phase::Preprocess))?;
             }
-            let mut all = bytes(supply.take_escrowed(channel, ESCROWED)?);
+            let mut all = bytes(&supply.take_escrowed(channel, ESCROWED)?);
             let counts = counts(&|at| supply.ready(at));
-            supply.take_cores(&counts)?.into_iter().for_each(|cores| all.extend(bytes(cores)));
+            supply.take_cores(&counts)?.iter().for_each(|cores| all.extend(bytes(cores)));
             Ok(all)
         },
         |channel, supply| {
@@ -74,13 +74,13 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
                 (0..REFILLS).try_for_each(|_| supply.refill(channel, at, Phase::Preprocess))?;
             }
             let mut all = Vec::new();
-            for wire in supply.take_escrowed(channel, ESCROWED)? {
+            for wire in Escrowed::all(&supply.take_escrowed(channel, ESCROWED)?) {
                 all.extend_from_slice(bytemuck::bytes_of(&wire.tag));
                 all.extend_from_slice(Block::as_bytes(wire.records));
             }
             let counts = counts(&|at| supply.ready(at));
             let cores = supply.take_cores(&counts)?.0;
-            cores.into_iter().for_each(|cores| all.extend_from_slice(Block::as_bytes(cores)));
+            cores.iter().for_each(|cores| all.extend_from_slice(Block::as_bytes(cores)));
             Ok(all)
         },
     );
@@ -110,7 +110,7 @@ fn cheated(pool: u64, cheat: impl FnOnce(&[u64], &mut Vec<u64>) + Send) -> Resul
             supply.refill(channel, 0, Phase::Preprocess)?;
             let mut numbers = supply.numbers(0);
             cheat(&before, &mut numbers);
-            supply.replace_numbers(0, numbers);
+            supply.replace_numbers(0, &numbers);
             supply.refill(channel, 0, Phase::Preprocess)
         },
         |channel, supply| {

@@ -2,13 +2,13 @@
 //! (`backends/jimu/compact.rs`).
 
 use cenote_net::{Channel, Fault};
-use cenote_pool::Draws;
+use cenote_pool::{Draws, Journal, Pool};
 use cenote_prim::Block;
 use cenote_prim::merkle::{self, MerkleBuilder, Node, Part, cover};
 use subtle::ConstantTimeEq;
 
 use super::stored::{Keep, Store};
-use crate::backends::jimu::batch::{self, Levels, lanes};
+use crate::backends::jimu::batch::{self, Kind, defect, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
 use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
 use crate::backends::jimu::store::{Sealer, Stored};
@@ -17,18 +17,17 @@ use crate::backends::jimu::tags;
 /// The items that came are not those that the slots held.
 const OTHER: Fault = Fault::Misbehaved("jimu.merkle");
 
-/// All that is kept of a pool in compact storage.
-#[derive(Clone, Copy)]
+/// All that is kept of a pool in compact storage: its items lie with the garbler.
 pub(super) struct Root {
     node: Node,
-    pub(super) levels: Levels,
+    pub(super) pool: Pool<()>,
 }
 
 impl Root {
     /// Of a pool that was filled with the leaves of `tree`.
-    pub(super) fn new(tree: &MerkleBuilder) -> Root {
-        let levels = Levels { capacity: tree.count(), buckets: 0, refilled: 0 };
-        Root { node: tree.root(), levels }
+    pub(super) fn new(kind: Kind, capacity: usize, tree: &MerkleBuilder) -> Result<Root, Fault> {
+        let pool = Pool::full(kind.pool_name(), capacity, vec![(); tree.count()]);
+        Ok(Root { node: tree.root(), pool: pool.map_err(defect)? })
     }
 
     /// Flips one bit of the node, counted modulo its bits.
@@ -46,6 +45,7 @@ pub(super) struct Exchange<'a> {
     pub(super) sealer: &'a Sealer,
     pub(super) leaves: &'a mut Leaves,
     pub(super) store: &'a mut Store,
+    pub(super) journal: &'a mut dyn Journal,
 }
 
 impl Exchange<'_> {
@@ -56,21 +56,21 @@ impl Exchange<'_> {
         fresh: &mut [Stored],
         entering: &[Node],
     ) -> Result<(), Fault> {
-        let Some(Keep::Compact(mut root)) = self.store.pool else {
-            return Err(Fault::Internal("a pool that was filled is gone".into()));
-        };
         let run = Run::new(draws);
         if run.slots.is_empty() {
             return Ok(());
         }
+        let Some(Keep::Compact(mut root)) = self.store.pool.take() else {
+            return Err(Fault::Internal("a pool that was filled is gone".into()));
+        };
+        let mut leaving = vec![(); draws.positions().len()];
+        root.pool.exchange(self.journal, draws, &mut leaving).map_err(defect)?;
         let entered: Vec<Stored> = run.entered.iter().map(|&item| fresh[item as usize]).collect();
         let new: Vec<Node> = run.entered.iter().map(|&item| entering[item as usize]).collect();
         // Their rows make room for what comes.
         self.store.release(&entered);
         let (items, old) = self.receive_items(run.slots.len())?;
         root.node = self.receive_paths(&root, &run.slots, (&old, &new))?;
-        root.levels.buckets += draws.buckets() as u64;
-        root.levels.refilled += draws.positions().len() as u64;
         self.store.pool = Some(Keep::Compact(root));
         let drawn = run.drawn.iter().map(|drawn| match *drawn {
             Drawn::Old(slot) => items[slot as usize],
@@ -118,7 +118,7 @@ impl Exchange<'_> {
         slots: &[u32],
         leaves: (&[Node], &[Node]),
     ) -> Result<Node, Fault> {
-        let capacity = root.levels.capacity;
+        let capacity = root.pool.capacity();
         let mut missing =
             cover(capacity, slots).filter(|part| !matches!(part, Part::Chosen)).count();
         let (mut piece, mut at) = (Vec::new(), 0);

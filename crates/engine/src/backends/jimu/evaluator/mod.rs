@@ -22,7 +22,7 @@ use crate::parts::chunk::{Chunk, Gate, Kind, Pass, walk};
 
 pub(super) use recovery::Replay;
 use recovery::{Escrows, Recovery};
-pub(super) use supply::Supply;
+pub(super) use supply::{Escrowed, Supply};
 
 /// The check of outputs to this side: their permutation messages are those that were hashed.
 const PERM_CHECK: &str = "jimu.output.perm";
@@ -83,12 +83,14 @@ impl Evaluator {
         }
         let solders =
             counts.iter().zip(&specs).map(|(count, (width, _))| count * (width + 1)).sum();
-        let (taken, hash) = supply.take_cores(&counts)?;
+        let (leases, hash) = supply.take_cores(&counts)?;
         self.receive_solders(channel, hash, solders)?;
-        let cores = Cores { specs: &specs, rest: taken };
+        let rest = leases.iter().map(|lease| &lease[..]).collect();
+        let cores = Cores { specs: &specs, rest };
         self.verify(chunk, cores.clone(), hash, delta)?;
         let mut pair = Zeroizing::new(Pair::default());
         self.evaluate(chunk, cores, hash, &mut pair);
+        drop(leases);
         if chunk.ands > 0 {
             // Tried whether or not there is a pair, and although Delta may be known.
             let found = pair.proven(supply.opens_escrow(&pair.delta()));
@@ -205,10 +207,12 @@ impl Evaluator {
     ) -> Result<(), Fault> {
         let delta = supply.delta();
         let (mut tags, mut escrows) = (Vec::with_capacity(slots.len()), Escrows::default());
-        for escrowed in supply.take_escrowed(channel, slots.len())? {
+        let lease = supply.take_escrowed(channel, slots.len())?;
+        for escrowed in Escrowed::all(&lease) {
             tags.push(escrowed.tag);
             escrows.push(&escrowed);
         }
+        drop(lease);
         channel.set_phase(Phase::Online);
         let mut labels = vec![Label::ZERO; slots.len()];
         channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
@@ -277,10 +281,12 @@ impl Evaluator {
         delta: &Label,
     ) -> Result<Vec<Perm>, Fault> {
         let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
-        for escrowed in supply.take_escrowed(channel, slots.len())? {
+        let lease = supply.take_escrowed(channel, slots.len())?;
+        for escrowed in Escrowed::all(&lease) {
             tags.push(escrowed.tag.perm);
             bonds.push(&escrowed);
         }
+        drop(lease);
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
         let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;

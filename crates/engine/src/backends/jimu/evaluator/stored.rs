@@ -1,12 +1,12 @@
 //! The evaluator's stored form of items: rows of tables, tags and numbers, sealed.
 
 use cenote_net::Fault;
-use cenote_pool::{Draws, Pool};
+use cenote_pool::{Draws, Journal, Level, Pool};
 use cenote_prim::Block;
 use cenote_prim::merkle::Node;
 
 use super::compact::Root;
-use crate::backends::jimu::batch::{Kind, Levels, defect};
+use crate::backends::jimu::batch::{Kind, defect};
 use crate::backends::jimu::ihash::Tag;
 use crate::backends::jimu::params::PoolSpec;
 use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
@@ -30,16 +30,6 @@ pub(super) enum Keep {
     Stored(Pool<Stored>),
     /// The root of a tree over them (`compact.rs`).
     Compact(Root),
-}
-
-impl Keep {
-    /// Counters of the pool.
-    pub(super) fn levels(&self) -> Levels {
-        match self {
-            Keep::Stored(pool) => Levels::of(pool),
-            Keep::Compact(root) => root.levels,
-        }
-    }
 }
 
 impl Store {
@@ -105,10 +95,24 @@ impl Store {
     }
 
     /// Exchanges fresh items of a stored pool for drawn ones.
-    pub(super) fn exchange(&mut self, draws: &Draws, fresh: &mut [Stored]) -> Result<(), Fault> {
+    pub(super) fn exchange(
+        &mut self,
+        journal: &mut dyn Journal,
+        draws: &Draws,
+        fresh: &mut [Stored],
+    ) -> Result<(), Fault> {
         match &mut self.pool {
-            Some(Keep::Stored(pool)) => pool.exchange(draws, fresh).map_err(defect),
+            Some(Keep::Stored(pool)) => pool.exchange(journal, draws, fresh).map_err(defect),
             _ => Err(Fault::Internal("a pool that was filled is gone".into())),
+        }
+    }
+
+    /// Counters of the pool.
+    pub(super) fn counters(&self, journal: &dyn Journal) -> Level {
+        match &self.pool {
+            Some(Keep::Stored(pool)) => pool.counters(journal),
+            Some(Keep::Compact(root)) => root.pool.counters(journal),
+            None => Level::unfilled(self.kind.pool_name(), self.spec.capacity),
         }
     }
 

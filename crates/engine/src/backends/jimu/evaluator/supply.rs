@@ -8,7 +8,7 @@ mod measure;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceiver, watch};
 use cenote_pool::params::Code;
-use cenote_pool::{Occupancy, Pool};
+use cenote_pool::{Journal, Lease, MemoryJournal, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
 use cenote_prim::{Block, Prg, SessionId};
@@ -26,7 +26,6 @@ use crate::backends::jimu::ihash::{
 };
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::JimuParams;
-use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
@@ -44,7 +43,8 @@ pub(in crate::backends::jimu) struct Supply {
     pools: Vec<CorePool>,
     escrow: EscrowPool,
     /// Wires for the evaluator's inputs: see [`InputWire`].
-    inputs: Shelf,
+    inputs: Stock,
+    journal: Box<dyn Journal>,
     tosses: Tosses,
     prg: Prg,
 }
@@ -54,14 +54,14 @@ struct CorePool {
     shape: Shape,
     store: Store,
     /// Ready buckets, folded.
-    ready: Shelf,
+    ready: Stock,
 }
 
 /// The pool of escrow gadgets.
 struct EscrowPool {
     store: Store,
     /// Wires, each with the records of its bucket: see [`Escrowed`].
-    ready: Shelf,
+    ready: Stock,
 }
 
 /// A wire for an input of the evaluator: its active label and tag, and the choice bit, which is its
@@ -82,7 +82,19 @@ pub(in crate::backends::jimu) struct Escrowed<'a> {
     pub(in crate::backends::jimu) records: &'a [Block],
 }
 
-/// Blocks of an [`InputWire`] on a shelf.
+impl<'a> Escrowed<'a> {
+    /// The wires of a lease.
+    pub(in crate::backends::jimu) fn all(
+        lease: &'a Lease<'_>,
+    ) -> impl Iterator<Item = Escrowed<'a>> {
+        lease.items().map(|item| {
+            let (tag, records) = item.split_at(TAG);
+            Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
+        })
+    }
+}
+
+/// Blocks of an [`InputWire`] in stock.
 const INPUT: usize = 5;
 
 /// The items and wires that survived the check of a batch.
@@ -111,14 +123,16 @@ impl Supply {
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
             let shape = Shape::new(width);
-            let ready = Shelf::new(garbled_core::ready_blocks(shape, spec.bucket));
-            CorePool { shape, store: Store::new(Kind::Core(shape), spec, compact), ready }
+            let kind = Kind::Core(shape);
+            let ready = kind.stock(garbled_core::ready_blocks(shape, spec.bucket));
+            CorePool { shape, store: Store::new(kind, spec, compact), ready }
         });
         let pools: Vec<CorePool> = pools.collect();
         let perm_blocks = hash.perm_blocks();
+        let kind = Kind::Escrow(perm_blocks);
         let escrow = EscrowPool {
-            store: Store::new(Kind::Escrow(perm_blocks), params.escrow, compact),
-            ready: Shelf::new(TAG + params.escrow.bucket * escrow::record_blocks(perm_blocks)),
+            store: Store::new(kind, params.escrow, compact),
+            ready: kind.stock(TAG + params.escrow.bucket * escrow::record_blocks(perm_blocks)),
         };
         let widest = pools.iter().map(|pool| pool.store.rows.stride()).max().unwrap_or_default();
         Ok(Supply {
@@ -130,7 +144,8 @@ impl Supply {
             choices,
             sealer: Sealer::new(widest, &mut prg),
             leaves: Leaves::new(session),
-            inputs: Shelf::new(INPUT),
+            inputs: batch::input_stock(INPUT),
+            journal: Box::<MemoryJournal>::default(),
             tosses,
             prg,
             params,
@@ -150,11 +165,19 @@ impl Supply {
         self.delta
     }
 
-    /// Levels of the pool of ANDs.
+    /// Levels of all pools and stocks.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let CorePool { store, ready, .. } = &self.pools[0];
-        let levels = store.pool.as_ref().map(Keep::levels);
-        batch::occupancy(levels, ready, self.params.epsilon_log2)
+        let journal = &*self.journal;
+        let pools = self.pools.iter().map(|pool| &pool.store).chain([&self.escrow.store]);
+        let stocks = self.pools.iter().map(|pool| &pool.ready);
+        let stocks = stocks.chain([&self.escrow.ready, &self.inputs]);
+        let levels = pools.map(|pool| pool.counters(journal));
+        let stores = levels.chain(stocks.map(|stock| stock.counters(journal))).collect();
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
+    }
+
+    pub(in crate::backends::jimu) fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.journal = journal;
     }
 
     /// Ready cores of a pool.
@@ -166,26 +189,22 @@ impl Supply {
     pub(in crate::backends::jimu) fn take_cores(
         &mut self,
         counts: &[usize],
-    ) -> Result<(Vec<&[Block]>, &ReedSolomonReceiver), Fault> {
+    ) -> Result<(Vec<Lease<'_>>, &ReedSolomonReceiver), Fault> {
         let pools = self.pools.iter_mut().zip(counts);
-        let taken: Result<Vec<&[Block]>, Fault> =
-            pools.map(|(pool, &count)| pool.ready.take(count)).collect();
-        Ok((taken?, &self.hash))
+        let journal = &mut *self.journal;
+        let leases: Result<Vec<Lease<'_>>, StoreError> =
+            pools.map(|(pool, &count)| pool.ready.reserve(journal, count)).collect();
+        Ok((leases.map_err(defect)?, &self.hash))
     }
 
-    /// The next `count` wires soldered to escrow.
+    /// The next `count` wires soldered to escrow: see [`Escrowed::all`].
     pub(in crate::backends::jimu) fn take_escrowed(
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<impl Iterator<Item = Escrowed<'_>>, Fault> {
+    ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        let stride = self.escrow.ready.stride();
-        let blocks = self.escrow.ready.take(count)?;
-        Ok(blocks.chunks_exact(stride).map(|item| {
-            let (tag, records) = item.split_at(TAG);
-            Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
-        }))
+        self.escrow.ready.reserve(&mut *self.journal, count).map_err(defect)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
@@ -223,8 +242,8 @@ impl Supply {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        let blocks = self.inputs.take(count)?;
-        let wires = blocks.chunks_exact(INPUT).map(|item| InputWire {
+        let lease = self.inputs.reserve(&mut *self.journal, count).map_err(defect)?;
+        let wires = lease.items().map(|item| InputWire {
             label: Label([item[0], item[1], item[2]]),
             tag: item[3],
             choice: item[4].lsb(),
@@ -281,11 +300,12 @@ impl Supply {
             items.extend(batch.fresh);
             self.store(at).release(&more);
         }
-        Pool::full(spec.capacity, items).map_err(defect)
+        let name = self.store(at).kind.pool_name();
+        Pool::full(name, spec.capacity, items).map_err(defect)
     }
 
     fn fill_root(&mut self, channel: &mut Channel, at: Place) -> Result<Root, Fault> {
-        let spec = self.store(at).spec;
+        let (kind, spec) = (self.store(at).kind, self.store(at).spec);
         let mut tree = MerkleBuilder::new(self.leaves.hash.clone());
         while tree.count() < spec.capacity {
             let missing = spec.capacity - tree.count();
@@ -293,7 +313,7 @@ impl Supply {
             batch.leaves.iter().take(missing).for_each(|leaf| tree.push(*leaf));
             self.store(at).end();
         }
-        Ok(Root::new(&tree))
+        Root::new(kind, spec.capacity, &tree)
     }
 
     /// One batch through pool number `at` of cores; phases as for the garbler.
@@ -338,12 +358,13 @@ impl Supply {
             Place::Escrow => &mut self.escrow.store,
         };
         store.release(&rest);
+        let journal = &mut *self.journal;
         if !self.params.switches.compact {
-            store.exchange(&draws, &mut batch.fresh)?;
+            store.exchange(journal, &draws, &mut batch.fresh)?;
             return Ok(batch);
         }
         let (hash, sealer, leaves) = (&self.hash, &self.sealer, &mut self.leaves);
-        let exchange = Exchange { channel, hash, sealer, leaves, store };
+        let exchange = Exchange { channel, hash, sealer, leaves, store, journal };
         exchange.run(&draws, &mut batch.fresh, &batch.leaves)?;
         Ok(batch)
     }
@@ -380,7 +401,7 @@ impl Supply {
             }
             let Items { numbers, tables, tags } = &items;
             let members = Members { numbers, tables, tags, opened: &opened };
-            ready.append(buckets, |out| garbled_core::fold(shape, bucket, &members, out));
+            garbled_core::fold(shape, bucket, &members, ready.room(buckets));
         }
         Ok(())
     }

@@ -90,21 +90,20 @@ pub struct Members<'a> {
     pub opened: &'a [Message],
 }
 
-/// Appends the ready buckets to `out`, [`ready_blocks`] each.
+/// Writes the ready buckets into `out`, [`ready_blocks`] each.
 ///
 /// # Panics
 /// If the slices do not describe the same number of whole buckets.
-pub fn fold(shape: Shape, bucket: usize, members: &Members<'_>, out: &mut Vec<Block>) {
+pub fn fold(shape: Shape, bucket: usize, members: &Members<'_>, out: &mut [Block]) {
     let buckets = members.numbers.len() / bucket;
     assert_eq!(members.numbers.len(), buckets * bucket);
     assert_eq!(members.tables.len(), buckets * bucket * shape.table_blocks());
     assert_eq!(members.tags.len(), buckets * bucket * shape.wires());
     assert_eq!(members.opened.len(), buckets * inner_len(shape, bucket));
-    let first = out.len();
-    out.resize(first + buckets * ready_blocks(shape, bucket), Block::ZERO);
+    assert_eq!(out.len(), buckets * ready_blocks(shape, bucket));
     let base = vec![Message::ZERO; shape.wires()];
     let mut opened = members.opened.chunks(shape.wires());
-    for (((ready, numbers), tables), tags) in out[first..]
+    for (((ready, numbers), tables), tags) in out
         .chunks_mut(ready_blocks(shape, bucket))
         .zip(members.numbers.chunks(bucket))
         .zip(members.tables.chunks(bucket * shape.table_blocks()))

@@ -7,7 +7,7 @@ use cenote_prim::merkle::{MerkleBuilder, Part, cover};
 use zeroize::Zeroize;
 
 use crate::backends::jimu::batch::{self, Kind, lanes};
-use crate::backends::jimu::compact::{Leaves, MAX_NODES, Run, encode_numbers};
+use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, encode_numbers};
 use crate::backends::jimu::ihash::{HashSender, Label, Message, ReedSolomonSender};
 use crate::backends::jimu::tags;
 
@@ -34,36 +34,37 @@ impl<'a> Again<'a> {
         out.extend_from_slice(Block::as_bytes(&tables));
     }
 
-    /// Sends what `draws` take out of the pool of `numbers`, and the nodes that show where it was.
+    /// Sends what `draws` have taken out of the pool, and the nodes that show where it was: `numbers`
+    /// lie in the slots now, `drawn` are those of the buckets.
     pub(super) fn send(
         mut self,
         channel: &mut Channel,
         leaves: &mut Leaves,
         numbers: &[u64],
-        draws: &Draws,
+        (draws, drawn): (&Draws, &[u64]),
     ) -> Result<(), Fault> {
-        let slots = Run::new(draws).slots;
-        if slots.is_empty() {
+        let run = Run::new(draws);
+        if run.slots.is_empty() {
             return Ok(());
         }
-        self.send_items(channel, numbers, &slots)?;
-        self.send_paths(channel, leaves, numbers, &slots)
+        let mut old = vec![0; run.slots.len()];
+        for (place, number) in run.drawn.iter().zip(drawn) {
+            if let Drawn::Old(slot) = place {
+                old[*slot as usize] = *number;
+            }
+        }
+        self.send_items(channel, &old)?;
+        self.send_paths(channel, leaves, numbers, &run.slots)
     }
 
-    fn send_items(
-        &mut self,
-        channel: &mut Channel,
-        numbers: &[u64],
-        slots: &[u32],
-    ) -> Result<(), Fault> {
-        let (mut frame, mut rest) = (Vec::new(), slots);
-        for items in batch::strips(slots.len(), self.kind.wires()) {
+    fn send_items(&mut self, channel: &mut Channel, numbers: &[u64]) -> Result<(), Fault> {
+        let (mut frame, mut rest) = (Vec::new(), numbers);
+        for items in batch::strips(numbers.len(), self.kind.wires()) {
             let (these, others) = rest.split_at(items);
             rest = others;
-            let these: Vec<u64> = these.iter().map(|&slot| numbers[slot as usize]).collect();
             frame.clear();
-            encode_numbers(&these, &mut frame);
-            self.strip(&these, &mut frame);
+            encode_numbers(these, &mut frame);
+            self.strip(these, &mut frame);
             channel.send(tags::JIMU_AGAIN, &frame)?;
         }
         Ok(())

@@ -48,7 +48,9 @@ impl Garbler {
         let (delta, perm_blocks) = (supply.delta(), supply.perm_blocks());
         let widths: Vec<usize> = supply.params().widths().collect();
         let counts = supply.params().demand(chunk);
-        let mut cores = Cores { widths: &widths, rest: supply.take_cores(&counts)? };
+        let leases = supply.take_cores(&counts)?;
+        let rest = leases.iter().map(|lease| bytemuck::cast_slice(lease)).collect();
+        let mut cores = Cores { widths: &widths, rest };
         self.solders.clear();
         let mut rest = &chunk.gates[..];
         while let Some((gate, after)) = rest.split_first() {
@@ -119,7 +121,8 @@ impl Garbler {
         values: &[bool],
     ) -> Result<(), Fault> {
         let delta = supply.delta();
-        let wires = supply.take_escrowed(channel, slots.len())?;
+        let lease = supply.take_escrowed(channel, slots.len())?;
+        let wires: &[Message] = bytemuck::cast_slice(&lease);
         channel.set_phase(cenote_net::Phase::Online);
         let mut labels = Vec::with_capacity(slots.len());
         for ((&slot, wire), &value) in slots.iter().zip(wires).zip(values) {
@@ -136,7 +139,8 @@ impl Garbler {
         supply: &mut Supply,
         slots: &[usize],
     ) -> Result<(), Fault> {
-        let labels = supply.take_inputs(channel, slots.len())?;
+        let lease = supply.take_inputs(channel, slots.len())?;
+        let labels: &[Label] = bytemuck::cast_slice(&lease);
         channel.set_phase(cenote_net::Phase::Online);
         let masked = channel.recv(tags::JIMU_CHOICES, bits::packed_len(slots.len()))?;
         if !bits::is_canonical(&masked, slots.len()) {
@@ -169,7 +173,8 @@ impl Garbler {
         slots: &[usize],
     ) -> Result<(), Fault> {
         let perm_blocks = supply.perm_blocks();
-        let escrowed = supply.take_escrowed(channel, slots.len())?;
+        let lease = supply.take_escrowed(channel, slots.len())?;
+        let escrowed: &[Message] = bytemuck::cast_slice(&lease);
         channel.set_phase(cenote_net::Phase::Online);
         let sums = slots.iter().zip(escrowed);
         let perms: Vec<Perm> =

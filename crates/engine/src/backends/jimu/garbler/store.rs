@@ -2,9 +2,9 @@
 //! comes from the seeds again.
 
 use cenote_net::Fault;
-use cenote_pool::{Draws, Pool};
+use cenote_pool::{Draws, Journal, Level, Pool};
 
-use crate::backends::jimu::batch::{Levels, defect};
+use crate::backends::jimu::batch::{Kind, defect};
 use crate::backends::jimu::store::{Sealer, Stored};
 
 /// A full pool.
@@ -19,15 +19,16 @@ impl Keep {
     /// A pool of `numbers`; `sealer` is none in compact storage.
     pub(super) fn full(
         sealer: Option<&Sealer>,
+        kind: Kind,
         capacity: usize,
         numbers: Vec<u64>,
     ) -> Result<Keep, Fault> {
-        Ok(match sealer {
-            Some(sealer) => {
-                Keep::Stored(Pool::full(capacity, seal(sealer, &numbers)).map_err(defect)?)
-            }
-            None => Keep::Compact(Pool::full(capacity, numbers).map_err(defect)?),
-        })
+        let name = kind.pool_name();
+        let full = match sealer {
+            Some(sealer) => Pool::full(name, capacity, seal(sealer, &numbers)).map(Keep::Stored),
+            None => Pool::full(name, capacity, numbers).map(Keep::Compact),
+        };
+        full.map_err(defect)
     }
 
     /// The items in compact storage, slot after slot.
@@ -41,6 +42,7 @@ impl Keep {
     /// Exchanges fresh items for drawn ones.
     pub(super) fn exchange(
         &mut self,
+        journal: &mut dyn Journal,
         sealer: &Sealer,
         draws: &Draws,
         numbers: &mut [u64],
@@ -48,21 +50,21 @@ impl Keep {
         match self {
             Keep::Stored(pool) => {
                 let mut items = seal(sealer, numbers);
-                pool.exchange(draws, &mut items).map_err(defect)?;
+                pool.exchange(journal, draws, &mut items).map_err(defect)?;
                 for (number, item) in numbers.iter_mut().zip(items) {
                     *number = sealer.open(item, &[])?;
                 }
                 Ok(())
             }
-            Keep::Compact(pool) => pool.exchange(draws, numbers).map_err(defect),
+            Keep::Compact(pool) => pool.exchange(journal, draws, numbers).map_err(defect),
         }
     }
 
     /// Counters of the pool.
-    pub(super) fn levels(&self) -> Levels {
+    pub(super) fn counters(&self, journal: &dyn Journal) -> Level {
         match self {
-            Keep::Stored(pool) => Levels::of(pool),
-            Keep::Compact(pool) => Levels::of(pool),
+            Keep::Stored(pool) => pool.counters(journal),
+            Keep::Compact(pool) => pool.counters(journal),
         }
     }
 

@@ -6,7 +6,7 @@ mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotSender, watch};
-use cenote_pool::Occupancy;
+use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Stock};
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use subtle::ConstantTimeEq;
@@ -15,15 +15,16 @@ use zeroize::{Zeroize, Zeroizing};
 use super::compact::Again;
 use super::store::Keep;
 use crate::backends::jimu::ESCROW_RESERVE;
-use crate::backends::jimu::batch::{self, Kind, Levels, Place, Selection, lanes};
+use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
-use crate::backends::jimu::shelf::Shelf;
 use crate::backends::jimu::store::Sealer;
+#[cfg(test)]
+use crate::backends::jimu::store::flip_in_pool;
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
 
@@ -39,7 +40,8 @@ pub(in crate::backends::jimu) struct Supply {
     pools: Vec<CorePool>,
     escrow: EscrowPool,
     /// Labels of wires for the evaluator's inputs.
-    inputs: Shelf,
+    inputs: Stock,
+    journal: Box<dyn Journal>,
     tosses: Tosses,
     prg: Prg,
 }
@@ -50,7 +52,7 @@ struct CorePool {
     spec: PoolSpec,
     pool: Option<Keep>,
     /// Messages of the base wires of ready buckets.
-    ready: Shelf,
+    ready: Stock,
 }
 
 /// The pool of escrow gadgets.
@@ -58,7 +60,7 @@ struct EscrowPool {
     spec: PoolSpec,
     pool: Option<Keep>,
     /// Messages of wires soldered to a bucket of gadgets.
-    ready: Shelf,
+    ready: Stock,
 }
 
 /// Blocks of a message.
@@ -89,9 +91,11 @@ impl Supply {
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
             let shape = Shape::new(width);
-            CorePool { shape, spec, pool: None, ready: Shelf::new(shape.wires() * MESSAGE) }
+            let ready = Kind::Core(shape).stock(shape.wires() * MESSAGE);
+            CorePool { shape, spec, pool: None, ready }
         });
-        let escrow = EscrowPool { spec: params.escrow, pool: None, ready: Shelf::new(MESSAGE) };
+        let ready = Kind::Escrow(hash.perm_blocks()).stock(MESSAGE);
+        let escrow = EscrowPool { spec: params.escrow, pool: None, ready };
         Ok(Supply {
             session,
             pools: pools.collect(),
@@ -101,7 +105,8 @@ impl Supply {
             choices,
             sealer: Sealer::new(0, &mut prg),
             leaves: Leaves::new(session),
-            inputs: Shelf::new(LABEL),
+            inputs: batch::input_stock(LABEL),
+            journal: Box::<MemoryJournal>::default(),
             tosses,
             prg,
             params,
@@ -127,30 +132,44 @@ impl Supply {
         self.pools.get(pool).map_or(0, |pool| pool.ready.level())
     }
 
-    /// Messages of the base wires of the next ready cores, as many of each pool as `counts` says.
+    /// The next ready cores, as many of each pool as `counts` says: messages of their base wires.
     pub(in crate::backends::jimu) fn take_cores(
         &mut self,
         counts: &[usize],
-    ) -> Result<Vec<&[Message]>, Fault> {
+    ) -> Result<Vec<Lease<'_>>, Fault> {
         let pools = self.pools.iter_mut().zip(counts);
-        pools.map(|(pool, &count)| Ok(bytemuck::cast_slice(pool.ready.take(count)?))).collect()
+        let journal = &mut *self.journal;
+        pools.map(|(pool, &count)| pool.ready.reserve(journal, count).map_err(defect)).collect()
     }
 
-    /// Levels of the pool of ANDs.
+    /// Levels of all pools and stocks.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let CorePool { pool, ready, .. } = &self.pools[0];
-        let levels: Option<Levels> = pool.as_ref().map(Keep::levels);
-        batch::occupancy(levels, ready, self.params.epsilon_log2)
+        let journal = &*self.journal;
+        let level = |kind: Kind, spec: &PoolSpec, pool: &Option<Keep>| match pool {
+            Some(pool) => pool.counters(journal),
+            None => Level::unfilled(kind.pool_name(), spec.capacity),
+        };
+        let escrow = Kind::Escrow(self.hash.perm_blocks());
+        let cores = self.pools.iter().map(|p| level(Kind::Core(p.shape), &p.spec, &p.pool));
+        let pools = cores.chain([level(escrow, &self.escrow.spec, &self.escrow.pool)]);
+        let stocks = self.pools.iter().map(|pool| &pool.ready);
+        let stocks = stocks.chain([&self.escrow.ready, &self.inputs]);
+        let stores = pools.chain(stocks.map(|stock| stock.counters(journal))).collect();
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
     }
 
-    /// The next `count` wires soldered to escrow.
+    pub(in crate::backends::jimu) fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.journal = journal;
+    }
+
+    /// The messages of the next `count` wires soldered to escrow.
     pub(in crate::backends::jimu) fn take_escrowed(
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<&[Message], Fault> {
+    ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        Ok(bytemuck::cast_slice(self.escrow.ready.take(count)?))
+        self.escrow.ready.reserve(&mut *self.journal, count).map_err(defect)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those that the evaluator keeps for its
@@ -171,12 +190,12 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<&[Label], Fault> {
+    ) -> Result<Lease<'_>, Fault> {
         while self.inputs.level() < count {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        Ok(bytemuck::cast_slice(self.inputs.take(count)?))
+        self.inputs.reserve(&mut *self.journal, count).map_err(defect)
     }
 
     /// Fills pool number `at` of cores, unless it is full.
@@ -223,7 +242,7 @@ impl Supply {
             items.extend(batch.fresh.into_iter().take(missing));
         }
         let sealer = (!self.params.switches.compact).then_some(&self.sealer);
-        let full = Keep::full(sealer, spec.capacity, items)?;
+        let full = Keep::full(sealer, kind, spec.capacity, items)?;
         *self.pool(at).0 = Some(full);
         Ok(())
     }
@@ -251,11 +270,11 @@ impl Supply {
         let Some(pool) = pool else {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
+        pool.exchange(&mut *self.journal, &self.sealer, &draws, &mut batch.fresh)?;
         if let Some(numbers) = pool.compact() {
             let again = Again::new(kind, &self.hash, &self.delta);
-            again.send(channel, &mut self.leaves, numbers, &draws)?;
+            again.send(channel, &mut self.leaves, numbers, (&draws, &batch.fresh))?;
         }
-        pool.exchange(&self.sealer, &draws, &mut batch.fresh)?;
         Ok(batch)
     }
 
@@ -270,7 +289,7 @@ impl Supply {
         self.solder_buckets(channel, at, &drawn.fresh)
     }
 
-    /// Inner solders of the buckets that `numbers` name; their base wires go on the shelf.
+    /// Inner solders of the buckets that `numbers` name; their base wires go into the stock.
     fn solder_buckets(
         &mut self,
         channel: &mut Channel,
@@ -504,9 +523,13 @@ impl Supply {
     }
 
     /// Lies about that.
-    pub(in crate::backends::jimu) fn replace_numbers(&mut self, at: usize, numbers: Vec<u64>) {
-        let pool = Keep::full(None, numbers.len(), numbers).expect("as many as before");
-        self.pools[at].pool = Some(pool);
+    pub(in crate::backends::jimu) fn replace_numbers(&mut self, at: usize, numbers: &[u64]) {
+        let Some(Keep::Compact(pool)) = &mut self.pools[at].pool else {
+            panic!("a full pool in compact storage")
+        };
+        for (slot, number) in numbers.iter().enumerate() {
+            flip_in_pool(pool, &mut *self.journal, slot, |_| *number);
+        }
     }
 }
 

@@ -3,11 +3,13 @@
 
 use std::collections::HashSet;
 
+use bytemuck::cast_slice;
 use cenote_circuit::Gates;
 use cenote_net::{Direction, Fault, Recording, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params, supplies};
+use crate::backends::jimu::evaluator::Escrowed;
 use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
 use crate::backends::jimu::tags;
 use crate::backends::jimu::{JimuSession, Side};
@@ -91,14 +93,17 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
     match &mut core.side {
         Side::Garbler(side) => {
             let (delta, supply) = (side.supply.delta(), &mut side.supply);
-            let mut wires: Vec<Message> = supply.take_cores(&counts)?[0].to_vec();
+            let mut wires: Vec<Message> = cast_slice(&supply.take_cores(&counts)?[0]).to_vec();
             for first in 0..3 {
                 found.bits.push(wires[first..].iter().step_by(3).map(|w| w.perm.bit()).collect());
             }
             found.bits.push(wires.iter().map(|wire| wire.perm.bit()).collect());
-            wires.extend_from_slice(supply.take_escrowed(&mut core.channel, WIRES)?);
+            let lease = supply.take_escrowed(&mut core.channel, WIRES)?;
+            wires.extend_from_slice(cast_slice(&lease));
+            drop(lease);
             let mut labels: Vec<Label> = wires.iter().map(|wire| wire.label).collect();
-            labels.extend_from_slice(supply.take_inputs(&mut core.channel, WIRES)?);
+            let lease = supply.take_inputs(&mut core.channel, WIRES)?;
+            labels.extend_from_slice(cast_slice(&lease));
             labels.extend(labels.clone().iter().map(|label| *label ^ delta));
             labels.push(delta);
             found.delta = delta;
@@ -107,12 +112,12 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
         }
         Side::Evaluator(side) => {
             let (delta, supply) = (side.supply.delta(), &mut side.supply);
-            let cores = supply.take_cores(&counts)?.0[0];
+            let cores = supply.take_cores(&counts)?.0[0].to_vec();
             let stride = cores.len() / CORES;
             // The tags of a bucket's base are its first blocks.
             let tags = cores.chunks(stride).flat_map(|core| &core[..6]).copied();
             found.blocks = tags.chain([delta]).collect();
-            for wire in supply.take_escrowed(&mut core.channel, WIRES)? {
+            for wire in Escrowed::all(&supply.take_escrowed(&mut core.channel, WIRES)?) {
                 found.blocks.extend([wire.tag.label, wire.tag.perm]);
             }
             let wires = supply.take_inputs(&mut core.channel, WIRES)?;

@@ -45,7 +45,7 @@ fn take_a_batch(params: &JimuParams) -> (usize, Block, Vec<Message>, Vec<Label>)
         |channel, supply| {
             let mut taken = Vec::with_capacity(total);
             for _ in 0..total {
-                taken.push(supply.take_inputs(channel, 1)?[0]);
+                taken.push(bytemuck::cast_slice(&supply.take_inputs(channel, 1)?)[0]);
             }
             Ok((supply.messages(first, total), taken))
         },

@@ -11,7 +11,10 @@ impl Supply {
     pub(in crate::backends::jimu) fn turn(&mut self, members: usize, delta: &Label) {
         let CorePool { shape, store, ready } = &mut self.pools[0];
         let (bucket, tags) = (store.spec.bucket, TAG * shape.wires());
-        let item = ready.next_mut();
+        let leased = ready.reserve(&mut *self.journal, ready.level()).expect("they are ready");
+        let mut all = leased.to_vec();
+        drop(leased);
+        let item = &mut all[..ready.stride()];
         let stride = (item.len() - tags) / bucket;
         for member in item[tags..].chunks_exact_mut(stride).take(members) {
             // Behind its head and two other tables.
@@ -19,6 +22,7 @@ impl Supply {
                 *block ^= part;
             }
         }
+        ready.room(all.len() / ready.stride()).copy_from_slice(&all);
     }
 
     /// Flips one bit of the item in `slot` of a full pool, counted modulo those of the location. In
@@ -30,7 +34,10 @@ impl Supply {
         location: Location,
         bit: usize,
     ) {
-        let store = self.store(at);
+        let store = match at {
+            Place::Core(at) => &mut self.pools[at].store,
+            Place::Escrow => &mut self.escrow.store,
+        };
         let (tables, tags) = (store.kind.table_blocks(), TAG * store.kind.wires());
         let pool = match store.pool.as_mut().expect("the pool is full") {
             Keep::Stored(pool) => pool,
@@ -42,7 +49,9 @@ impl Supply {
             Location::Tag => &mut store.rows.row_mut(row)[tables..tables + tags],
             Location::Number => &mut store.rows.row_mut(row)[tables + tags..],
             Location::Place | Location::Seal => {
-                return flip_in_pool(pool, slot, |item| item.flipped(location, bit));
+                return flip_in_pool(pool, &mut *self.journal, slot, |item| {
+                    item.flipped(location, bit)
+                });
             }
         };
         let bits = 128 * blocks.len();

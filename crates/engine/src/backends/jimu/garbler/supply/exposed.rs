@@ -17,9 +17,14 @@ impl Supply {
             Place::Core(at) => &mut self.pools[at].pool,
             Place::Escrow => &mut self.escrow.pool,
         };
+        let journal = &mut *self.journal;
         match pool.as_mut().expect("the pool is full") {
-            Keep::Stored(pool) => flip_in_pool(pool, slot, |item| item.flipped(location, bit)),
-            Keep::Compact(pool) => flip_in_pool(pool, slot, |number| number ^ 1 << (bit % 64)),
+            Keep::Stored(pool) => {
+                flip_in_pool(pool, journal, slot, |item| item.flipped(location, bit));
+            }
+            Keep::Compact(pool) => {
+                flip_in_pool(pool, journal, slot, |number| number ^ 1 << (bit % 64));
+            }
         }
     }
 
