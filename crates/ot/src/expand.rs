@@ -2,7 +2,7 @@
 
 use cenote_prim::{Block, Prg, Secret};
 
-use crate::Params;
+use crate::params::Params;
 
 /// Blocks of a strip of columns: what is worked on at a time, so that the 16 leaves of a tree and
 /// their sums stay in the first-level cache.

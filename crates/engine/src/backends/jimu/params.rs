@@ -1,7 +1,7 @@
 //! Parameters of a session: everything follows from what the owners choose.
 
 use cenote_net::Fault;
-use cenote_ot::Params as OtParams;
+use cenote_ot::Choice;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams};
 
 use super::ESCROW_RESERVE;
@@ -114,8 +114,8 @@ pub struct JimuParams {
     pub escrow: PoolSpec,
     /// The switches.
     pub switches: JimuSwitches,
-    /// The COT extension for the evaluator's inputs.
-    pub ot: OtParams,
+    /// The protocol of correlated OT: for watch lists and the evaluator's inputs.
+    pub ot: Choice,
     /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
     pub epsilon_log2: f64,
 }
@@ -173,7 +173,7 @@ impl JimuParams {
             }
         }
         let escrow = escrow.map_err(refuse)?;
-        let ot = OtParams::default();
+        let ot = Choice::default();
         let mut params =
             JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2: 0.0 };
         params.epsilon_log2 = total(&params, |spec| spec.error_log2);
@@ -223,7 +223,7 @@ impl JimuParams {
         let code = |code: &Code| format!("[{}, {}, {}]", code.n, code.k, code.w);
         let muxes: Vec<String> =
             self.muxes.iter().map(|(width, spec)| format!("{width}: {}", pool(spec))).collect();
-        vec![
+        let mut terms = vec![
             ("pool", self.ands.capacity.to_string()),
             ("bucket", self.ands.bucket.to_string()),
             ("batch", self.ands.batch.to_string()),
@@ -233,7 +233,9 @@ impl JimuParams {
             ("compact", self.switches.compact.to_string()),
             ("codes", format!("{} {}", code(&self.codes.labels), code(&self.codes.perms))),
             ("epsilon", format!("2^{}", self.epsilon_log2)),
-        ]
+        ];
+        terms.extend(self.ot.term());
+        terms
     }
 
     /// Widths of the cores that have pools, in the order of the pools.

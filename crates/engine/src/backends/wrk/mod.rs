@@ -126,12 +126,14 @@ impl Protocol for WrkSession {
     }
 
     fn terms(params: &WrkParams) -> Terms {
-        vec![
+        let mut terms = vec![
             ("pool", params.pool.map_or("none".into(), |pool| pool.to_string())),
             ("bucket", params.bucket.to_string()),
             ("batch", params.batch.to_string()),
             ("epsilon", format!("2^{}", params.epsilon_log2)),
-        ]
+        ];
+        terms.extend(params.ot.term());
+        terms
     }
 
     fn promises(params: &WrkParams) -> Promise {

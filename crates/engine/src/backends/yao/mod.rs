@@ -19,10 +19,10 @@ pub mod tags;
 use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
-use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
-use super::{Live, Protocol};
+use super::{Live, Protocol, Terms};
 use crate::claims::{Adversary, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::parts::gate_hash::{BATCH, GateHash};
@@ -35,9 +35,17 @@ const FRAME: usize = 2 << 10;
 /// Input bits of one message.
 const PIECE: usize = 1 << 16;
 
+/// Parameters of a `yao` session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct YaoParams {
+    /// The protocol of correlated OT, for the evaluator's inputs.
+    pub ot: Choice,
+}
+
 /// One party's end of a session.
 pub struct YaoSession {
     channel: Channel,
+    params: YaoParams,
     side: Side,
     hash: GateHash,
     /// Tables of one frame: garbled and not sent yet, or received.
@@ -49,8 +57,8 @@ pub struct YaoSession {
 }
 
 enum Side {
-    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Box<Prg> },
-    Evaluator { cot: Box<CotReceiver> },
+    Garbler { delta: Secret<Block>, cot: Box<dyn CotSend>, prg: Box<Prg> },
+    Evaluator { cot: Box<dyn CotReceive> },
 }
 
 /// Proof of the deferred checks, of which this backend has none.
@@ -151,24 +159,24 @@ fn set_up(
     channel: &mut Channel,
     session: &SessionId,
     role: Role,
+    ot: Choice,
     mut prg: Prg,
 ) -> Result<(Side, Block), Fault> {
-    let params = OtParams::default();
     Ok(match role {
         Role::Garbler => {
             let delta = prg.block().with_lsb(true);
-            let cot = CotSender::setup(channel, session, 0, params, delta, &mut prg)?;
+            let cot = ot.sender(channel, session, 0, delta, &mut prg)?;
             let start = prg.block();
             channel.send(tags::YAO_START, &start.to_bytes())?;
             channel.flush()?;
             let delta = Secret::new(delta);
-            (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
+            (Side::Garbler { delta, cot, prg: Box::new(prg) }, start)
         }
         Role::Evaluator => {
-            let cot = CotReceiver::setup(channel, session, 0, params, &mut prg)?;
+            let cot = ot.receiver(channel, session, 0, &mut prg)?;
             let mut start = [0; 16];
             channel.recv_into(tags::YAO_START, &mut start)?;
-            (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+            (Side::Evaluator { cot }, Block::from_bytes(start))
         }
     })
 }
@@ -191,13 +199,17 @@ impl Protocol for YaoSession {
         pool_s: 0.0,
         input_s: [1.4e-8; 2],
     };
-    type Params = ();
+    type Params = YaoParams;
 
-    fn derive(_: &SessionConfig) -> Result<(), Fault> {
-        Ok(())
+    fn derive(_: &SessionConfig) -> Result<YaoParams, Fault> {
+        Ok(YaoParams::default())
     }
 
-    fn promises((): &()) -> Promise {
+    fn terms(params: &YaoParams) -> Terms {
+        params.ot.term().into_iter().collect()
+    }
+
+    fn promises(_: &YaoParams) -> Promise {
         Promise {
             adversary: Adversary::SemiHonest,
             // Bit 0 of Delta is fixed.
@@ -216,22 +228,22 @@ impl Protocol for YaoSession {
         }
     }
 
-    fn plan((): &(), demand: &Demand, plan: &mut Plan) {
-        plan::plan(plan, demand);
+    fn plan(params: &YaoParams, demand: &Demand, plan: &mut Plan) {
+        plan::plan(plan, params, demand);
     }
 
     fn open(
         mut channel: Channel,
         session: SessionId,
         role: Role,
-        (): (),
+        params: YaoParams,
         prg: impl FnOnce() -> Prg,
     ) -> Result<YaoSession, Fault> {
-        match set_up(&mut channel, &session, role, prg()) {
+        match set_up(&mut channel, &session, role, params.ot, prg()) {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
                 let hash = GateHash::new(start);
-                Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
+                Ok(YaoSession { channel, params, side, hash, tables, filled: 0, used: 0 })
             }
             Err(fault) => {
                 channel.abort();
@@ -251,7 +263,7 @@ impl Live for YaoSession {
     }
 
     fn promise(&self) -> Promise {
-        YaoSession::promises(&())
+        YaoSession::promises(&self.params)
     }
 }
 
