@@ -6,7 +6,7 @@ use cenote_prim::{Prg, SessionId, wipe_stack};
 
 use crate::backends::jimu::JimuSwitches;
 use crate::backends::{Backend, MeasuredCores, Opened};
-use crate::claims::{Claims, PeerIs};
+use crate::claims::{Claims, Evidence, PeerIs};
 use crate::params::{PoolChoice, Rho};
 use crate::party::Party;
 
@@ -182,9 +182,14 @@ impl Session {
     /// Returns the claims of the session.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        let live = self.opened.live();
-        let (promise, evidence) = (live.promise(), live.evidence());
-        Claims { backend: self.backend.name(), peer: self.peer, promise, evidence }
+        let promise = self.opened.live().promise();
+        Claims { backend: self.backend.name(), peer: self.peer, promise }
+    }
+
+    /// Returns the proof that the peer has cheated in this session, once there is any.
+    #[must_use]
+    pub fn evidence(&self) -> Option<Evidence> {
+        self.opened.live().evidence()
     }
 
     /// Levels of the pool and its stock, for a backend that has them.

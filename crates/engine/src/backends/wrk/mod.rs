@@ -55,7 +55,7 @@ pub use params::WrkParams;
 pub use party::{Checked, WrkParty};
 
 use super::{Live, Protocol, Terms};
-use crate::claims::{Adversary, Promise};
+use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::parts::gate_hash::GateHash;
 use crate::session::{Job, SessionConfig, run_and_check};
@@ -141,15 +141,16 @@ impl Protocol for WrkSession {
             adversary: Adversary::Malicious,
             // Two bits of each global key are fixed.
             kappa: cenote_ot::KAPPA,
+            covers: Covers::Session,
             epsilon_log2: Some(params.epsilon_log2),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
             assumptions: &[
-                "BLAKE3 is a random oracle",
-                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                Assumption::RandomOracle,
+                Assumption::IdealCipher("re-keyed hash, PRG"),
+                Assumption::GapDiffieHellman,
             ],
-            leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
-            first_output: "evaluator",
+            leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic]),
+            first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
             audited: false,
         }

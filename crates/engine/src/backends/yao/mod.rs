@@ -23,7 +23,7 @@ use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
 use super::{Live, Protocol, Terms};
-use crate::claims::{Adversary, Promise};
+use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::parts::gate_hash::{BATCH, GateHash};
 use crate::party::{Party, Receivers, expect_input};
@@ -214,15 +214,16 @@ impl Protocol for YaoSession {
             adversary: Adversary::SemiHonest,
             // Bit 0 of Delta is fixed.
             kappa: cenote_ot::KAPPA,
+            covers: Covers::Session,
             epsilon_log2: None,
             adaptive_epsilon_log2: None,
             assumptions: &[
-                "BLAKE3 is a random oracle",
-                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                Assumption::RandomOracle,
+                Assumption::IdealCipher("re-keyed hash, PRG"),
+                Assumption::GapDiffieHellman,
             ],
-            leakage: "the outputs of its receivers; sizes and timing of messages",
-            first_output: "evaluator",
+            leakage: Leakage(&[Leak::Outputs, Leak::Traffic]),
+            first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
             audited: false,
         }
