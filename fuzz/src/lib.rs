@@ -31,7 +31,7 @@ use cenote_net::{
     tls_accept,
 };
 use cenote_ot::base::{BaseReceiver, BaseSender};
-use cenote_ot::{CorrelatedReceiver, CorrelatedSender, watch as watch_list};
+use cenote_ot::{CotReceive, CotSend, watch as watch_list};
 use cenote_pool::params::{Code, hash_codes};
 use cenote_prim::planes::{pack6, packed6, unpack6};
 use cenote_prim::{Block, Prg, SessionId};
@@ -480,7 +480,7 @@ struct Dealer(Prg);
 
 const DELTA: Block = Block::ONE;
 
-impl CorrelatedReceiver for Dealer {
+impl CotReceive for Dealer {
     fn extend(&mut self, _: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
         self.0.fill(macs);
         Ok(())
@@ -491,7 +491,7 @@ impl CorrelatedReceiver for Dealer {
     }
 }
 
-impl CorrelatedSender for Dealer {
+impl CotSend for Dealer {
     fn delta(&self) -> Block {
         DELTA
     }

@@ -157,7 +157,7 @@ impl Work {
                 session.run(&Metered { job, done })
             }
         };
-        let evidence = session.claims().evidence;
+        let evidence = session.evidence();
         let mut report = Report::default();
         report.session(&mut session);
         session.close();

@@ -16,7 +16,9 @@ pub use backends::Backend;
 pub use backends::jimu::{JimuParams, JimuSwitches};
 pub use backends::wrk::WrkParams;
 pub use cenote_net::{Fault, Role};
-pub use claims::{Adversary, Claims, Evidence, PeerIs, Promise};
+pub use claims::{
+    Adversary, Assumption, Claims, Covers, Evidence, FirstOutput, Leak, Leakage, PeerIs, Promise,
+};
 pub use metered::Metered;
 pub use module_job::ModuleJob;
 pub use options::{PoolChoice, Rho, SessionConfig};

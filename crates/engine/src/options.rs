@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use cenote_net::Fault;
+use cenote_ot::Choice;
 
 use crate::backends::Backend;
 
@@ -142,6 +143,15 @@ impl Opt {
         about: "statistical security in bits",
     };
 
+    /// Bits of a digit of oblivious transfer: more cost more AES and fewer bytes.
+    pub const OT_K: Opt = Opt {
+        name: "ot-k",
+        values: Values::OneOf(&[1, 2, 4, 8]),
+        default: OptValue::Number(4),
+        lasting: OptValue::Number(4),
+        about: "bits of a digit of oblivious transfer",
+    };
+
     /// A switch.
     #[must_use]
     pub const fn switch(name: &'static str, default: bool, about: &'static str) -> Opt {
@@ -250,6 +260,17 @@ impl SessionConfig {
         }
     }
 
+    /// Oblivious transfer.
+    ///
+    /// # Errors
+    /// `Policy` when it is not allowed.
+    pub fn ot(&self) -> Result<Choice, Fault> {
+        match self.option(Opt::OT_K.name) {
+            Some(OptValue::Number(bits)) => Choice::softspoken(bits as usize),
+            _ => Ok(Choice::default()),
+        }
+    }
+
     /// Whether a switch is on.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
@@ -333,6 +354,7 @@ mod tests {
             "yao",
             "wrk",
             "wrk:pool=none",
+            "yao:ot-k=8",
             "wrk:pool=480000,rho=64",
             "jimu:pool=5000,rho=80,muxcore=false,compact=true",
         ] {
@@ -366,8 +388,9 @@ mod tests {
             ("wkr", "there is no backend `wkr`; use plain, yao, wrk, jimu"),
             ("wrk:", "`` is no option; write NAME=VALUE after wrk:"),
             ("wrk:pool", "`pool` is no option; write NAME=VALUE after wrk:"),
-            ("wrk:pol=9", "wrk has no option `pol`; it has pool, rho"),
-            ("yao:rho=40", "yao has no option `rho`; it has none"),
+            ("wrk:pol=9", "wrk has no option `pol`; it has pool, rho, ot-k"),
+            ("yao:rho=40", "yao has no option `rho`; it has ot-k"),
+            ("plain:rho=40", "plain has no option `rho`; it has none"),
             ("wrk:pool=9,pool=9", "option `pool` of wrk is given twice"),
             ("wrk:pool=0", "pool is a positive whole number, or `none`, not 0"),
             ("wrk:pool=+5", "pool is a positive whole number, or `none`, not +5"),

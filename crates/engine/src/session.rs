@@ -5,7 +5,7 @@ use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Prg, SessionId, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
-use crate::claims::{Claims, PeerIs};
+use crate::claims::{Claims, Evidence, PeerIs};
 use crate::options::SessionConfig;
 use crate::party::Party;
 
@@ -168,9 +168,14 @@ impl Session {
     /// Returns the claims of the session.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        let live = self.opened.live();
-        let (promise, evidence) = (live.promise(), live.evidence());
-        Claims { backend: self.backend.name(), peer: self.peer, promise, evidence }
+        let promise = self.opened.live().promise();
+        Claims { backend: self.backend.name(), peer: self.peer, promise }
+    }
+
+    /// Returns the proof that the peer has cheated in this session, once there is any.
+    #[must_use]
+    pub fn evidence(&self) -> Option<Evidence> {
+        self.opened.live().evidence()
     }
 
     /// Lets `journal` see all items of pools and stocks before they leave, in place of one in memory

@@ -6,7 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_net::{Channel, tcp_accept, tcp_connect, tcp_listen};
-use cenote_ot::{CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len};
+use cenote_ot::softspoken::{
+    CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
+};
 use cenote_prim::{Block, Prg, SessionId};
 
 const COTS: usize = 1 << 25;

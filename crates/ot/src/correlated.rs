@@ -1,14 +1,14 @@
+//! Correlated OT as its users see it, whatever protocol makes it.
+
 use cenote_net::{Channel, Fault};
 use cenote_prim::Block;
 
-use crate::{CotReceiver, CotSender};
-
 /// The side of correlated OT that has Delta, whatever protocol makes it.
-pub trait CorrelatedSender {
+pub trait CotSend: Send {
     /// Delta; its bit 0 is 1.
     fn delta(&self) -> Block;
 
-    /// Fills `keys` together with the peer's [`CorrelatedReceiver::extend`]: K = M xor x Delta, bit
+    /// Fills `keys` together with the peer's [`CotReceive::extend`]: K = M xor x Delta, bit
     /// 0 of K is 0.
     ///
     /// # Errors
@@ -22,38 +22,43 @@ pub trait CorrelatedSender {
 }
 
 /// The side of correlated OT that has the random choice bits.
-pub trait CorrelatedReceiver {
+pub trait CotReceive: Send {
     /// Fills `macs`, whose bits 0 are the choice bits x, together with the peer's
-    /// [`CorrelatedSender::extend`].
+    /// [`CotSend::extend`].
     ///
     /// # Errors
     /// `Misuse` when the length is 0 or no multiple of 128; `Exhausted`; faults of the channel.
     fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault>;
 
-    /// As [`CorrelatedSender::hash_start`].
+    /// As [`CotSend::hash_start`].
     fn hash_start(&mut self) -> Block;
 }
 
-impl CorrelatedSender for CotSender {
-    fn delta(&self) -> Block {
-        CotSender::delta(self)
-    }
+/// COTs that one set-up may produce.
+pub const MAX_COTS: u64 = 1 << 40;
 
-    fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
-        CotSender::extend(self, ch, keys)
-    }
-
-    fn hash_start(&mut self) -> Block {
-        CotSender::hash_start(self)
-    }
+/// The traffic of one end of a correlated OT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Messages that they are in.
+    pub messages: u64,
 }
 
-impl CorrelatedReceiver for CotReceiver {
-    fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
-        CotReceiver::extend(self, ch, macs)
-    }
+/// The traffic of both ends of a correlated OT; sums stop at the largest number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// By the side with Delta.
+    pub sender: Sent,
+    /// By the side with the choice bits.
+    pub receiver: Sent,
+}
 
-    fn hash_start(&mut self) -> Block {
-        CotReceiver::hash_start(self)
+impl Traffic {
+    /// Payload bytes of both ends.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.sender.bytes.saturating_add(self.receiver.bytes)
     }
 }

@@ -4,7 +4,7 @@
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg};
 
-use crate::{CorrelatedReceiver, CorrelatedSender};
+use crate::{CotReceive, CotSend};
 
 /// The side with Delta.
 pub struct IdealSender {
@@ -47,7 +47,7 @@ impl Dealer {
 }
 
 impl IdealSender {
-    /// As [`CorrelatedSender::extend`], without a channel.
+    /// As [`CotSend::extend`], without a channel.
     ///
     /// # Errors
     /// `Misuse` when the length is 0 or no multiple of 128.
@@ -59,7 +59,7 @@ impl IdealSender {
 }
 
 impl IdealReceiver {
-    /// As [`CorrelatedReceiver::extend`], without a channel.
+    /// As [`CotReceive::extend`], without a channel.
     ///
     /// # Errors
     /// `Misuse` when the length is 0 or no multiple of 128.
@@ -68,7 +68,7 @@ impl IdealReceiver {
     }
 }
 
-impl CorrelatedSender for IdealSender {
+impl CotSend for IdealSender {
     fn delta(&self) -> Block {
         self.delta
     }
@@ -82,7 +82,7 @@ impl CorrelatedSender for IdealSender {
     }
 }
 
-impl CorrelatedReceiver for IdealReceiver {
+impl CotReceive for IdealReceiver {
     fn extend(&mut self, _: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
         self.deal(macs)
     }

@@ -3,8 +3,8 @@
 //!
 //! | task | item |
 //! |---|---|
-//! | correlated OT for a whole session | [`CotSender`], [`CotReceiver`] |
-//! | the same behind a trait, whatever makes it | [`CorrelatedSender`], [`CorrelatedReceiver`] |
+//! | correlated OT for a whole session, by the protocol of a [`Choice`] | [`CotSend`], [`CotReceive`] |
+//! | the protocol that the choice is of today | [`softspoken`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
 //! | 128 OTs from nothing | [`base`] |
@@ -15,6 +15,7 @@
 #![deny(missing_docs)]
 
 pub mod base;
+mod choice;
 mod columns;
 mod correlated;
 mod expand;
@@ -24,12 +25,12 @@ mod params;
 pub mod pprf;
 pub mod rot;
 mod sharing;
-mod softspoken;
+pub mod softspoken;
 pub mod tags;
 pub mod watch;
 
-pub use correlated::{CorrelatedReceiver, CorrelatedSender};
-pub use params::Params;
+pub use choice::Choice;
+pub use correlated::{CotReceive, CotSend, MAX_COTS, Sent, Traffic};
 
 /// Computational security that a set-up leaves, in bits: `T` calls of AES find one of its hidden seeds with
 /// probability `T / 2^120` at most.
@@ -38,6 +39,3 @@ pub use params::Params;
 /// that are on the same side of theirs: 128 in each of at most two set-ups. Counted in calls of AES, a
 /// discrete logarithm in ristretto255 and a try at the Fiat-Shamir challenge are dearer.
 pub const KAPPA: u32 = 120;
-pub use softspoken::{
-    COLUMN_CHECK, CotReceiver, CotSender, ReceiverSetup, SenderSetup, message_len, setup_len,
-};

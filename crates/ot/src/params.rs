@@ -7,19 +7,16 @@ pub(crate) const ROWS: usize = 128;
 /// their sums stay in the first-level cache.
 pub(crate) const STRIP: usize = 64;
 
-/// The parameters that a correlated-OT session is built for; both parties must use the same.
+/// The parameters of a set-up of SoftSpokenOT; both parties must use the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Params {
-    digit_bits: usize,
-    chunk: usize,
+    pub(crate) digit_bits: usize,
+    pub(crate) chunk: usize,
 }
 
 impl Params {
     /// The largest chunk, in COTs.
     pub const MAX_CHUNK: usize = 1 << 18;
-
-    /// COTs that one session may produce.
-    pub const MAX_COTS: u64 = 1 << 40;
 
     /// `digit_bits`: 1, 2, 4 or 8 bits of Delta per tree; a bigger digit means fewer bytes and more
     /// AES. `chunk`: COTs per message at most, a multiple of 128; a bigger chunk means fewer bytes

@@ -23,7 +23,7 @@
 use cenote_net::Fault;
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
 
-use crate::Params;
+use crate::params::Params;
 
 /// The check of this protocol: the trees that the opener rebuilt are the builder's.
 pub const TREE_CHECK: &str = "ot.pprf";

@@ -26,7 +26,7 @@ use cenote_prim::{Block, Secret, bits, mitccrh::Mitccrh};
 
 use crate::params::ROWS;
 use crate::tags::{CHOICES, MASKED};
-use crate::{CorrelatedReceiver, CorrelatedSender};
+use crate::{CotReceive, CotSend};
 
 /// OTs that are worked on at a time: what bounds memory and frames.
 pub const BATCH: usize = 1 << 15;
@@ -45,7 +45,7 @@ pub struct RotSender {
 
 impl RotSender {
     /// A run on `cot`. The peer starts its own at the same place among its calls.
-    pub fn new(cot: &mut impl CorrelatedSender) -> RotSender {
+    pub fn new(cot: &mut dyn CotSend) -> RotSender {
         RotSender { delta: Secret::new(cot.delta()), hash: Mitccrh::new(cot.hash_start()) }
     }
 
@@ -64,11 +64,11 @@ impl RotSender {
     /// Random OT: both random messages of every OT. Any number of them.
     ///
     /// # Errors
-    /// Those of [`CorrelatedSender::extend`].
+    /// Those of [`CotSend::extend`].
     pub fn random(
         &mut self,
         ch: &mut Channel,
-        cot: &mut impl CorrelatedSender,
+        cot: &mut dyn CotSend,
         pads: &mut [[Block; 2]],
     ) -> Result<(), Fault> {
         let mut keys = Secret::new(Vec::new());
@@ -83,11 +83,11 @@ impl RotSender {
     /// Chosen OT: the peer learns one of each pair. Any number of them.
     ///
     /// # Errors
-    /// `Misbehaved` for stray bits; those of [`CorrelatedSender::extend`].
+    /// `Misbehaved` for stray bits; those of [`CotSend::extend`].
     pub fn chosen(
         &mut self,
         ch: &mut Channel,
-        cot: &mut impl CorrelatedSender,
+        cot: &mut dyn CotSend,
         messages: &[[Block; 2]],
     ) -> Result<(), Fault> {
         let mut pads = Secret::new(Vec::new());
@@ -112,7 +112,7 @@ pub struct RotReceiver {
 
 impl RotReceiver {
     /// A run on `cot`. The peer starts its own at the same place among its calls.
-    pub fn new(cot: &mut impl CorrelatedReceiver) -> RotReceiver {
+    pub fn new(cot: &mut dyn CotReceive) -> RotReceiver {
         RotReceiver { hash: Mitccrh::new(cot.hash_start()) }
     }
 
@@ -124,14 +124,14 @@ impl RotReceiver {
     /// Random OT: random choice bits and the chosen message of every OT.
     ///
     /// # Errors
-    /// Those of [`CorrelatedReceiver::extend`].
+    /// Those of [`CotReceive::extend`].
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn random(
         &mut self,
         ch: &mut Channel,
-        cot: &mut impl CorrelatedReceiver,
+        cot: &mut dyn CotReceive,
         choices: &mut [bool],
         pads: &mut [Block],
     ) -> Result<(), Fault> {
@@ -150,14 +150,14 @@ impl RotReceiver {
     /// Chosen OT: writes to `out` the message of every pair that `choices` names.
     ///
     /// # Errors
-    /// Those of [`CorrelatedReceiver::extend`].
+    /// Those of [`CotReceive::extend`].
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn chosen(
         &mut self,
         ch: &mut Channel,
-        cot: &mut impl CorrelatedReceiver,
+        cot: &mut dyn CotReceive,
         choices: &[bool],
         out: &mut [Block],
     ) -> Result<(), Fault> {
@@ -173,7 +173,7 @@ impl RotReceiver {
     pub(crate) fn choose(
         &mut self,
         ch: &mut Channel,
-        cot: &mut impl CorrelatedReceiver,
+        cot: &mut dyn CotReceive,
         choices: &[bool],
         pads: &mut [Block],
     ) -> Result<(), Fault> {
@@ -206,10 +206,10 @@ pub(crate) fn unmask(ch: &mut Channel, choices: &[bool], pads: &mut [Block]) -> 
 /// them.
 ///
 /// # Errors
-/// `Misbehaved` for stray bits; those of [`CorrelatedSender::extend`].
+/// `Misbehaved` for stray bits; those of [`CotSend::extend`].
 pub fn send_correlated(
     ch: &mut Channel,
-    cot: &mut impl CorrelatedSender,
+    cot: &mut dyn CotSend,
     keys: &mut [Block],
 ) -> Result<(), Fault> {
     // Bit 0 stays clear: it is 1 in Delta.
@@ -229,13 +229,13 @@ pub fn send_correlated(
 /// Correlated OT with the bits `choices`, which come back in bit 0 of `macs`.
 ///
 /// # Errors
-/// Those of [`CorrelatedReceiver::extend`].
+/// Those of [`CotReceive::extend`].
 ///
 /// # Panics
 /// If the lengths differ.
 pub fn receive_correlated(
     ch: &mut Channel,
-    cot: &mut impl CorrelatedReceiver,
+    cot: &mut dyn CotReceive,
     choices: &[bool],
     macs: &mut [Block],
 ) -> Result<(), Fault> {

@@ -30,10 +30,12 @@ use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
+use crate::correlated::{MAX_COTS, Sent};
 use crate::expand::{Leaves, Row, ZERO_ROW, add_bytes, add_masked, write_sum};
+pub use crate::params::Params;
 use crate::params::{ROWS, STRIP};
 use crate::tags::{BASE_POINT, BASE_POINTS, CHUNK, TREES};
-use crate::{Params, base, pprf};
+use crate::{base, pprf};
 
 /// The check of the extension: all columns of a chunk belong to one vector of choice bits.
 pub const COLUMN_CHECK: &str = "ot.softspoken.columns";
@@ -46,6 +48,16 @@ pub const fn message_len(params: Params, cots: usize) -> usize {
 /// Payload bytes of a setup: from the COT sender, from the COT receiver.
 pub const fn setup_len(params: Params) -> (usize, usize) {
     (base::RECEIVER_LEN, base::SENDER_LEN + pprf::message_len(params))
+}
+
+/// Messages of an extension by `cots` COTs, rounded up to a multiple of 128.
+pub(crate) const fn extension(params: Params, cots: u64) -> Sent {
+    let rows = cots.div_ceil(ROWS as u64);
+    let chunk = (params.chunk() / ROWS) as u64;
+    let (whole, rest) = (rows / chunk, (rows % chunk) as usize);
+    let last = if rest > 0 { message_len(params, ROWS * rest) as u64 } else { 0 };
+    let bytes = whole.saturating_mul(message_len(params, params.chunk()) as u64);
+    Sent { bytes: bytes.saturating_add(last), messages: whole + (rest > 0) as u64 }
 }
 
 /// Bytes of the corrections for chunks of `blocks` blocks, the sacrificed one among them.
@@ -83,7 +95,7 @@ impl Course {
         if cots == 0 || !cots.is_multiple_of(ROWS) || cots > self.params.chunk() {
             return Err(Fault::Misuse(format!("ot: a chunk of {cots} COTs")));
         }
-        if self.made + cots as u64 > Params::MAX_COTS {
+        if self.made + cots as u64 > MAX_COTS {
             return Err(Fault::Exhausted("ot: COTs of a session".into()));
         }
         self.made += cots as u64;
@@ -163,7 +175,7 @@ impl CotSender {
     /// # Errors
     /// `Misbehaved` when the message is wrong; then `keys` holds none. `Misuse` when `keys` is
     /// empty, over the chunk size or no multiple of 128, or after a fault; `Exhausted` over
-    /// [`Params::MAX_COTS`].
+    /// [`MAX_COTS`].
     pub fn absorb(&mut self, message: &[u8], keys: &mut [Block]) -> Result<(), Fault> {
         let params = self.course.params;
         let chunk = self.course.begin(keys.len())?;
@@ -281,7 +293,7 @@ impl CotReceiver {
     ///
     /// # Errors
     /// `Misuse` when `macs` is empty, over the chunk size or no multiple of 128; `Exhausted` over
-    /// [`Params::MAX_COTS`].
+    /// [`MAX_COTS`].
     pub fn produce(&mut self, macs: &mut [Block], message: &mut Vec<u8>) -> Result<(), Fault> {
         let chunk = self.course.begin(macs.len())?;
         let blocks = macs.len() / ROWS + 1;
@@ -581,7 +593,7 @@ mod tests {
     fn the_limit_of_a_session_holds() {
         let params = Params::new(2, 128).unwrap();
         let (_, mut r) = dealt(params, delta(1), 5);
-        r.course.made = Params::MAX_COTS - 128;
+        r.course.made = MAX_COTS - 128;
         let mut macs = [Block::ZERO; 128];
         assert_eq!(r.produce(&mut macs, &mut Vec::new()), Ok(()));
         assert!(matches!(r.produce(&mut macs, &mut Vec::new()), Err(Fault::Exhausted(_))));

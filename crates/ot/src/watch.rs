@@ -46,7 +46,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 
 use crate::rot::{RotReceiver, RotSender, unmask};
 use crate::tags::{WATCH_COMMIT, WATCH_SECRET};
-use crate::{CorrelatedReceiver, CorrelatedSender, sharing};
+use crate::{CotReceive, CotSend, sharing};
 
 /// Most seeds of a watch list: places are bytes.
 pub const MAX_SEEDS: usize = 256;
@@ -86,7 +86,7 @@ pub struct Watch {
 /// `Misbehaved(SECRET_CHECK)`; those of [`RotSender::chosen`].
 pub fn send(
     ch: &mut Channel,
-    cot: &mut impl CorrelatedSender,
+    cot: &mut dyn CotSend,
     session: &SessionId,
     instance: u64,
     seeds: &[Block],
@@ -116,7 +116,7 @@ pub fn send(
 /// `Misbehaved(SHARE_CHECK)`; those of [`RotReceiver::chosen`].
 pub fn receive(
     ch: &mut Channel,
-    cot: &mut impl CorrelatedReceiver,
+    cot: &mut dyn CotReceive,
     session: &SessionId,
     instance: u64,
     seeds: usize,
@@ -158,7 +158,7 @@ fn commitment(
 /// `choices` says so.
 fn take(
     ch: &mut Channel,
-    cot: &mut impl CorrelatedReceiver,
+    cot: &mut dyn CotReceive,
     choices: &[bool],
 ) -> Result<([u8; COMMITMENT], Secret<Vec<Block>>), Fault> {
     let mut messages = Secret::new(vec![Block::ZERO; choices.len()]);
@@ -217,7 +217,8 @@ mod tests {
 
     use super::*;
     use crate::ideal::{IdealReceiver, IdealSender, ideal_pair};
-    use crate::{CotReceiver, CotSender, Params, tags};
+    use crate::softspoken::{CotReceiver, CotSender, Params};
+    use crate::tags;
 
     const SESSION: SessionId = SessionId([5; 32]);
     const SHARE: Fault = Fault::Misbehaved(SHARE_CHECK);
@@ -320,7 +321,7 @@ mod tests {
         let expected = lists.map(|(_, n, _)| message_len(n));
         assert_eq!(expected, [(32 + 32 * 88, 11 + 16), (32 + 32 * 44, 6 + 16)]);
         assert_eq!(received, expected.iter().map(|(to, _)| to + 2 * 5).sum());
-        let chunk = crate::message_len(params, 128);
+        let chunk = crate::softspoken::message_len(params, 128);
         assert_eq!(sent, expected.iter().map(|(_, from)| from + chunk + 3 * 5).sum());
     }
 

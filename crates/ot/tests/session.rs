@@ -3,9 +3,11 @@
 use std::thread;
 
 use cenote_net::{Channel, Fault, mem_pair};
-use cenote_ot::{
-    COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, base, pprf, setup_len,
+use cenote_ot::softspoken::{
+    COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
+    setup_len,
 };
+use cenote_ot::{base, pprf};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
@@ -68,7 +70,7 @@ fn a_session_of_every_digit_size() {
         assert_eq!((a, b), (c, d));
         assert_ne!(a, b);
         // Frames: base points, base point, trees, chunks of 1024, 1024, 128 and 256.
-        let chunks = [1024, 1024, 128, 256].map(|n| cenote_ot::message_len(params, n));
+        let chunks = [1024, 1024, 128, 256].map(|n| message_len(params, n));
         let (from_sender, from_receiver) = setup_len(params);
         assert_eq!(traffic.bytes_sent as usize, from_sender + 5);
         assert_eq!(

@@ -3,13 +3,19 @@
 use std::sync::atomic::AtomicU64;
 
 use cenote_circuit::{Clear, Memory, Rows};
-use cenote_engine::cost::{Demand, Plan};
+use cenote_engine::backends::Protocol;
+use cenote_engine::backends::wrk::WrkSession;
+use cenote_engine::backends::yao::{YaoParams, YaoSession};
+use cenote_engine::cost::{Demand, Flow, Link, Machine, Plan};
 use cenote_engine::{
-    Backend, Fault, Metered, ModuleJob, PoolChoice, Role, Session, SessionConfig, role_of,
+    Backend, Fault, Metered, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig, WrkParams,
+    role_of,
 };
 use cenote_net::{BOUND_LEN, Traffic};
+use cenote_ot::Choice;
+use cenote_prim::SessionId;
 use cenote_program::{Module, library};
-use cenote_testkit::run::{patient_pair, prg_of, with_pool};
+use cenote_testkit::run::{config, patient_pair, prg_of, with_pool};
 use cenote_testkit::run_pair_over;
 
 /// Programs with chains, wide batches, multiplexers of many widths, maps, reveals, receivers of each
@@ -166,13 +172,18 @@ input y: evaluator bits 1000xb40
 output z: both bits %2
 ";
 
+/// The inputs of `role`, all bits set.
+fn ones(module: &Module, role: Role) -> Vec<Vec<bool>> {
+    let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
+    own.map(|port| vec![true; port.shape.bits()]).collect()
+}
+
 /// A session with one job: its traffic seen from the garbler, and its ANDs.
 fn session(config: &SessionConfig, module: &Module) -> (Traffic, u64) {
     let ends = run_pair_over(patient_pair(), |channel, role| {
         let mut session = Session::open_seeded(channel, role, config, prg_of(role, 7))?;
-        let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
-        let own = own.map(|port| vec![true; port.shape.bits()]).collect();
-        let (job, done) = (ModuleJob::new(module, role, own)?, AtomicU64::new(0));
+        let job = ModuleJob::new(module, role, ones(module, role))?;
+        let done = AtomicU64::new(0);
         session.run(&Metered { job, done: &done })?;
         let traffic = session.counters().total();
         session.close();
@@ -249,4 +260,85 @@ fn accesses_to_memories_are_priced_as_scans() {
     let demand = Demand::new(stats, &module.signature());
     let plan = Plan::new(&with_pool(Backend::Yao, PoolChoice::OneShot(1)), &demand).expect("sound");
     assert_eq!((plan.access_ands, demand.stats.ands), (accesses.ands, accesses.ands));
+}
+
+fn planned<P: Protocol>(params: &P::Params, demand: &Demand) -> Plan {
+    let mut plan = Plan::default();
+    P::plan(params, demand, &mut plan);
+    plan
+}
+
+/// A session without handshakes, with one job: its outputs on both sides, and its traffic seen from
+/// the garbler.
+fn bare<P: Protocol>(params: &P::Params, module: &Module) -> ([String; 2], Traffic)
+where
+    P::Params: Copy + Sync,
+{
+    let ends = run_pair_over(patient_pair(), |channel, role| {
+        let mut session = P::open(channel, SessionId([4; 32]), role, *params, || prg_of(role, 7))?;
+        let output = session.run(&ModuleJob::new(module, role, ones(module, role))?)?;
+        session.channel().flush()?;
+        let traffic = session.channel().counters().total();
+        session.channel().close();
+        Ok::<_, Fault>((format!("{output:?}"), traffic))
+    });
+    let (garbler, evaluator) = (ends.0.expect("honest"), ends.1.expect("honest"));
+    ([garbler.0, evaluator.0], garbler.1)
+}
+
+/// What wide digits save is planned to the byte, and what is computed stays.
+fn compare_digits<P: Protocol>(params: impl Fn(Choice, u64) -> P::Params)
+where
+    P::Params: Copy + Sync,
+{
+    let wide = Choice::softspoken(8).expect("allowed");
+    for (name, module) in &programs() {
+        let demand = Demand::new(module.stats().expect("small"), &module.signature());
+        let [(before, usual), (after, run)] = [Choice::default(), wide].map(|ot| {
+            let params = params(ot, demand.stats.ands);
+            (planned::<P>(&params, &demand).total(), bare::<P>(&params, module))
+        });
+        assert_eq!(usual.0, run.0, "{name}");
+        let planned = |flow: Flow, role: Role| flow.bytes[role as usize];
+        let counted = |t: Traffic| [t.bytes_sent, t.bytes_received];
+        for role in [Role::Garbler, Role::Evaluator] {
+            let saved = planned(before, role) - planned(after, role);
+            let [usual, run] = [usual.1, run.1].map(|traffic| counted(traffic)[role as usize]);
+            assert_eq!(usual - run, saved, "{name}, from the {role}");
+        }
+        assert!(after.bytes[1] < before.bytes[1], "{name}: the evaluator's OTs cost fewer bytes");
+    }
+}
+
+#[test]
+fn wide_digits_of_yao_save_what_is_planned() {
+    compare_digits::<YaoSession>(|ot, _| YaoParams { ot });
+}
+
+#[test]
+fn wide_digits_of_wrk_save_what_is_planned() {
+    compare_digits::<WrkSession>(|ot, ands| {
+        let derived = WrkParams::derive(PoolChoice::OneShot(ands), Rho::Bits40).expect("sound");
+        WrkParams { ot, ..derived }
+    });
+}
+
+#[test]
+fn wide_digits_are_worth_their_work_on_slow_lines_alone() {
+    let module = library::edit_distance(64, 64, 4).expect("small");
+    let demand = Demand::new(module.stats().expect("small"), &module.signature());
+    let machine = Machine::typical();
+    let fastest = |text: &str, link| {
+        let config = config(text).for_ands(demand.stats.ands);
+        Plan::fastest_ot(config, &machine, &demand, link).expect("sound").to_string()
+    };
+    for link in [Link::LOOPBACK, Link::LAN] {
+        assert_eq!(fastest("wrk", link), "wrk");
+    }
+    assert_eq!(fastest("wrk:rho=64", Link::WAN), "wrk:rho=64,ot-k=8");
+    // What the owner chose stays.
+    assert_eq!(fastest("wrk:ot-k=4", Link::WAN), "wrk:ot-k=4");
+    // The bytes of yao are tables, from the other side.
+    assert_eq!(fastest("yao", Link::WAN), "yao");
+    assert_eq!(fastest("plain", Link::WAN), "plain");
 }

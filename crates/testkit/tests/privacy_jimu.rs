@@ -11,7 +11,7 @@ use cenote_circuit::{Clear, bits_of};
 use cenote_engine::backends::jimu;
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Tag, mem_pair};
-use cenote_ot::{CotReceiver, CotSender, Params, tags as ot, watch};
+use cenote_ot::{Choice, tags as ot, watch};
 use cenote_pool::params::hash_codes;
 use cenote_prim::{Block, Prg, SessionId, bits};
 use cenote_testkit::canary;
@@ -375,17 +375,15 @@ fn watch_lists(lists: u64, seeds: &[Block], watched: usize) -> (Vec<u8>, Vec<Rec
         let mut places = Vec::new();
         if role == Role::Garbler {
             let delta = prg.block().with_lsb(true);
-            let params = Params::default();
-            let mut cot = CotSender::setup(channel, &session, 0, params, delta, &mut prg)?;
+            let mut cot = Choice::default().sender(channel, &session, 0, delta, &mut prg)?;
             for list in 0..lists {
-                watch::send(channel, &mut cot, &session, list, seeds, watched, &mut prg)?;
+                watch::send(channel, &mut *cot, &session, list, seeds, watched, &mut prg)?;
             }
         } else {
-            let params = Params::default();
-            let mut cot = CotReceiver::setup(channel, &session, 0, params, &mut prg)?;
+            let mut cot = Choice::default().receiver(channel, &session, 0, &mut prg)?;
             for list in 0..lists {
                 let (n, prg) = (seeds.len(), &mut Prg::new(Block::new(2)));
-                let found = watch::receive(channel, &mut cot, &session, list, n, watched, prg)?;
+                let found = watch::receive(channel, &mut *cot, &session, list, n, watched, prg)?;
                 places = found.positions.to_vec();
             }
         }

@@ -5,7 +5,7 @@
 //! which gates will be used, and with flaws in some of those.
 
 use cenote_engine::backends::jimu;
-use cenote_engine::{Claims, JimuParams, Role};
+use cenote_engine::{Evidence, JimuParams, Role};
 use cenote_net::{Direction, RecordedFrame};
 use cenote_testkit::cheater::jimu::{
     Cheat, Flaw, Items, Outcome, Plan, Talk, WIDTH, expected, run_session, tiny, tiny_compact,
@@ -38,7 +38,7 @@ impl Session {
     fn of(params: JimuParams, talks: Vec<Talk>, seed: u128) -> Session {
         let honest = run_session(&params, &Plan::of(Cheat::None), &talks, Role::Evaluator, seed);
         assert_eq!((&honest.honest.1, &honest.cheater.1), (&None, &None), "an honest session");
-        assert_eq!(honest.claims.as_ref().expect("ended").evidence, None);
+        assert_eq!(honest.evidence, None);
         Session { params, talks, seed, honest }
     }
 
@@ -61,17 +61,17 @@ impl Session {
     }
 
     /// The same; all outputs must be right, and the garbler must see what it sees in an honest run.
-    fn right_with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Claims {
+    fn right_with(&self, gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Option<Evidence> {
         let outcome = self.with(gates, gadgets);
         same_to_the_garbler(&self.honest.frames, &outcome.frames);
         assert_eq!(outcome.honest.0, expected(&self.talks, Role::Evaluator));
         assert_eq!(outcome.cheater.0, expected(&self.talks, Role::Garbler));
-        outcome.claims.expect("ended")
+        outcome.evidence
     }
 
-    /// Whether `claims` name both labels of the output of AND number `place` of the session.
-    fn shows(&self, claims: &Claims, place: usize) -> bool {
-        let Some(evidence) = &claims.evidence else { return false };
+    /// Whether `evidence` names both labels of the output of AND number `place` of the session.
+    fn shows(&self, evidence: &Option<Evidence>, place: usize) -> bool {
+        let Some(evidence) = evidence else { return false };
         let base = self.gates().buckets[place][0];
         assert_eq!(evidence.session, [self.seed as u8; 32]);
         evidence.wire == base + 2 && evidence.labels == self.honest.history.outputs[place]
@@ -103,8 +103,8 @@ fn a_nand_gives_evidence_and_nothing_else_wherever_it_is() {
         {
             // The base of the bucket, whose label comes first, or another member.
             let bad = session.gates().buckets[place][i % 3];
-            let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
-            assert!(session.shows(&claims, place), "AND {place}: {claims:?}");
+            let evidence = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+            assert!(session.shows(&evidence, place), "AND {place}: {evidence:?}");
         }
     });
 }
@@ -118,10 +118,10 @@ fn one_good_member_of_every_bucket_is_enough() {
             let bad = used.iter().flat_map(|bucket| {
                 (0..3).filter(|member| *member != good).map(|member| (bucket[member], flaw))
             });
-            let claims = session.right_with(bad.collect(), vec![]);
+            let evidence = session.right_with(bad.collect(), vec![]);
             // Garbage is no evidence.
             let found = matches!(flaw, Flaw::Nand | Flaw::Turn);
-            assert_eq!(claims.evidence.is_some(), found, "{flaw:?}");
+            assert_eq!(evidence.is_some(), found, "{flaw:?}");
         }
     }
 }
@@ -132,8 +132,8 @@ fn whether_a_gate_shows_depends_on_the_values_and_the_frames_do_not() {
     for seed in 20..32 {
         let session = Session::new(seed);
         let bad = session.gates().buckets[3][0];
-        let claims = session.right_with(vec![(bad, Flaw::Turn)], vec![]);
-        shown += u32::from(session.shows(&claims, 3));
+        let evidence = session.right_with(vec![(bad, Flaw::Turn)], vec![]);
+        shown += u32::from(session.shows(&evidence, 3));
     }
     assert!(shown > 0 && shown < 12, "{shown} of 12");
 }
@@ -147,8 +147,8 @@ fn a_reveal_of_many_pieces_is_right_in_all_of_them() {
     assert_eq!(session.honest.history.reports.len(), 3 * JOBS as usize + 2);
     for place in [0, ANDS + 5, 2 * ANDS - 1] {
         let bad = session.gates().buckets[place][0];
-        let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
-        assert!(session.shows(&claims, place));
+        let evidence = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+        assert!(session.shows(&evidence, place));
     }
 }
 
@@ -164,17 +164,17 @@ fn recovery_rests_on_one_good_gadget_of_every_bucket() {
         assert!(gadgets.used > 3 * 8, "inputs of the garbler and its own outputs");
         for good in 0..2 {
             let bad = gadgets.buckets.iter().map(|bucket| bucket[1 - good]).collect();
-            let claims = session.right_with(nands.clone(), bad);
-            assert!(session.shows(&claims, 0));
+            let evidence = session.right_with(nands.clone(), bad);
+            assert!(session.shows(&evidence, 0));
         }
         // What no bound allows for. Without the first inputs, recovery computes with others.
         let (inputs, next) = gadgets.buckets.split_at(5);
         let outcome = session.with(nands.clone(), inputs.concat());
-        assert!(session.shows(outcome.claims.as_ref().expect("ended"), 0));
+        assert!(session.shows(&outcome.evidence, 0));
         wrong += u32::from(outcome.honest.0 != expected(&session.talks, Role::Evaluator));
         // The wires on which a candidate for Delta is tried: it is taken for luck.
         let outcome = session.with(nands, next[..8].concat());
-        assert_eq!(outcome.claims.expect("ended").evidence, None);
+        assert_eq!(outcome.evidence, None);
         assert_ne!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
     }
     assert!(wrong > 0, "inputs came from elsewhere than escrow");
@@ -185,9 +185,9 @@ fn recovery_knows_no_storage() {
     let session = Session::of(tiny_compact(), talks(35), 35);
     let tables = |i: usize| (session.gates().buckets[i][i % 3], Flaw::Nand);
     let outcome = session.with(vec![tables(20)], vec![]);
-    let (right, claims) = (expected(&session.talks, Role::Evaluator), outcome.claims);
+    let (right, evidence) = (expected(&session.talks, Role::Evaluator), outcome.evidence);
     assert_eq!(outcome.honest.0, right);
-    assert!(session.shows(&claims.expect("ended"), 20));
+    assert!(session.shows(&evidence, 20));
     // Nodes follow from tables; all that the evaluator sends is the same.
     let of_evaluator = |frames: &[RecordedFrame]| -> Vec<RecordedFrame> {
         frames.iter().filter(|frame| frame.direction == Direction::Received).cloned().collect()
@@ -203,8 +203,8 @@ fn both_labels_of_a_lane_of_a_multiplexer_are_found() {
     assert_eq!(cores.used, JOBS as usize);
     for (job, member) in [(0, 0), (1, 1), (2, 0)] {
         let core = &cores.buckets[job];
-        let claims = session.right_with(vec![(core[member], Flaw::Nand)], vec![]);
-        let evidence = claims.evidence.expect("a conflict");
+        let evidence = session.right_with(vec![(core[member], Flaw::Nand)], vec![]);
+        let evidence = evidence.expect("a conflict");
         // The output wire of the lane in the middle, and labels that differ by Delta.
         assert_eq!(evidence.wire, core[0] + 1 + WIDTH as u64 + WIDTH as u64 / 2);
         let delta = |labels: &[[u8; 48]; 2]| -> Vec<u8> {
@@ -224,13 +224,13 @@ fn labels_that_have_a_tag_by_luck_are_outvoted_and_give_no_delta() {
         for flaw in [Flaw::Near, Flaw::NearOther] {
             let mut bad: Vec<(u64, Flaw)> =
                 used.iter().map(|bucket| (bucket[*seed as usize % 3], flaw)).collect();
-            let claims = session.right_with(bad.clone(), vec![]);
-            assert_eq!(claims.evidence, None);
+            let evidence = session.right_with(bad.clone(), vec![]);
+            assert_eq!(evidence, None);
             // Among such labels, two that are true: one pair is tried, and no vote depends on which. Three
             // kinds in one bucket are what the bound counts.
             bad[6].1 = Flaw::Nand;
-            let claims = session.right_with(bad, vec![]);
-            assert!(claims.evidence.is_none() || session.shows(&claims, 6), "{claims:?}");
+            let evidence = session.right_with(bad, vec![]);
+            assert!(evidence.is_none() || session.shows(&evidence, 6), "{evidence:?}");
         }
     });
 }
@@ -254,12 +254,12 @@ fn a_wrong_sum_that_opens_half_of_the_wires_is_not_the_delta() {
         };
         for count in [1, 4] {
             let outcome = decoys(count);
-            assert_eq!(outcome.claims.expect("ended").evidence, None, "{count} of 8, seed {seed}");
+            assert_eq!(outcome.evidence, None, "{count} of 8, seed {seed}");
             assert_eq!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
             same_to_the_garbler(&session.honest.frames, &outcome.frames);
         }
         // If the evaluator happens to look elsewhere than where the label is wrong.
-        let found = decoys(5).claims.expect("ended").evidence.is_some();
+        let found = decoys(5).evidence.is_some();
         *taken.lock().expect("no panic") += u32::from(found);
     });
     let taken = taken.into_inner().expect("no panic");
@@ -274,10 +274,10 @@ fn the_delta_is_found_if_it_opens_most_of_the_wires() {
         let nands: Vec<(u64, Flaw)> =
             session.gates().buckets[0][1..].iter().map(|bad| (*bad, Flaw::Nand)).collect();
         let tried = &session.honest.history.gadgets.buckets[TRIED];
-        let claims = session.with(nands.clone(), tried[..3].concat()).claims.expect("ended");
-        assert!(session.shows(&claims, 0), "{claims:?}");
-        let claims = session.with(nands, tried[..4].concat()).claims.expect("ended");
-        assert_eq!(claims.evidence, None);
+        let evidence = session.with(nands.clone(), tried[..3].concat()).evidence;
+        assert!(session.shows(&evidence, 0), "{evidence:?}");
+        let evidence = session.with(nands, tried[..4].concat()).evidence;
+        assert_eq!(evidence, None);
     }
 }
 
@@ -295,8 +295,8 @@ fn a_permutation_message_with_a_tag_by_luck_is_outvoted() {
         let gadgets = &session.honest.history.gadgets.buckets;
         for place in 0..3 {
             let bad = gadgets.iter().map(|bucket| bucket[place]).collect();
-            let claims = session.right_with(nands.clone(), bad);
-            assert!(session.shows(&claims, 0), "place {place}, seed {seed}");
+            let evidence = session.right_with(nands.clone(), bad);
+            assert!(session.shows(&evidence, 0), "place {place}, seed {seed}");
         }
         // Two of them win, which the bound counts.
         let bad = gadgets.iter().flat_map(|bucket| &bucket[..2]).copied().collect();
@@ -321,7 +321,7 @@ fn escrow_is_ready_before_the_first_gate() {
     );
     let outcome = session.with(nands.clone(), vec![]);
     assert_eq!(outcome.honest.0, right);
-    assert!(session.shows(&outcome.claims.expect("ended"), 0));
+    assert!(session.shows(&outcome.evidence, 0));
     // A garbler that leaves them out sends solders where their batch has to come.
     let outcome = session.run(&Plan { hasty: true, ..Plan::flaws(nands, vec![]) });
     assert_eq!(outcome.honest.0, right[..0]);
@@ -334,7 +334,7 @@ fn a_bucket_without_a_good_member_gives_a_wrong_output() {
     let session = Session::new(40);
     let all = session.gates().buckets[0].iter().map(|member| (*member, Flaw::Nand)).collect();
     let outcome = session.with(all, vec![]);
-    assert_eq!(outcome.claims.expect("ended").evidence, None);
+    assert_eq!(outcome.evidence, None);
     assert_ne!(outcome.honest.0, expected(&session.talks, Role::Evaluator));
 }
 
@@ -342,11 +342,8 @@ fn a_bucket_without_a_good_member_gives_a_wrong_output() {
 fn evidence_is_not_printed() {
     let session = Session::new(50);
     let bad = session.gates().buckets[0][0];
-    let claims = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
-    let wire = claims.evidence.as_ref().expect("a conflict").wire;
-    let found = format!("Some(Evidence(two labels of wire {wire}))");
-    let honest = format!("{:?}", session.honest.claims.as_ref().expect("ended"));
-    let expected = honest.replace("evidence: None", &format!("evidence: {found}"));
-    assert_ne!(honest, expected);
-    assert_eq!(format!("{claims:?}"), expected);
+    let evidence = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+    let evidence = evidence.expect("a conflict");
+    let wire = evidence.wire;
+    assert_eq!(format!("{evidence:?}"), format!("Evidence(two labels of wire {wire})"));
 }

@@ -11,7 +11,7 @@ use cenote_engine::{
     WrkParams, tags,
 };
 use cenote_net::{Direction, HEADER_LEN, RecordedFrame, Tag, TranscriptDigest};
-use cenote_ot::tags as ot;
+use cenote_ot::{Choice, tags as ot};
 use cenote_prim::bits::packed_len;
 use cenote_prim::simd::{Level, limit};
 use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
@@ -43,15 +43,17 @@ impl Formula {
     }
 
     /// A set-up of correlated OT with `sender` the one that has Delta.
-    fn setup(&mut self, params: cenote_ot::Params, sender: Role) {
+    fn setup(&mut self, choice: Choice, sender: Role) {
         self.add(ot::BASE_POINTS, sender, 128 * 2 * 32);
         self.add(ot::BASE_POINT, sender.peer(), 32);
+        let Choice::SoftSpoken(params) = choice;
         let (trees, depth) = (params.trees(), params.digit_bits());
         self.add(ot::TREES, sender.peer(), trees * (32 * depth + 32) + 32);
     }
 
     /// `n` COTs from `receiver`, in chunks.
-    fn cots(&mut self, params: cenote_ot::Params, receiver: Role, n: usize) {
+    fn cots(&mut self, choice: Choice, receiver: Role, n: usize) {
+        let Choice::SoftSpoken(params) = choice;
         let mut left = n.next_multiple_of(128);
         while left > 0 {
             let chunk = left.min(params.chunk());
@@ -61,9 +63,9 @@ impl Formula {
         }
     }
 
-    fn shares(&mut self, params: cenote_ot::Params, n: usize) {
-        self.cots(params, Role::Garbler, n);
-        self.cots(params, Role::Evaluator, n);
+    fn shares(&mut self, choice: Choice, n: usize) {
+        self.cots(choice, Role::Garbler, n);
+        self.cots(choice, Role::Evaluator, n);
     }
 
     fn toss(&mut self) {
@@ -122,7 +124,7 @@ impl Formula {
     }
 
     fn yao(&mut self, ands: usize) {
-        let params = cenote_ot::Params::default();
+        let params = Choice::default();
         self.setup(params, Role::Garbler);
         self.add(yao::tags::YAO_START, Role::Garbler, 16);
         self.add(yao::tags::YAO_LABELS, Role::Garbler, 16 * INPUT);

@@ -1,8 +1,8 @@
-//! `cenote bench ot`: SoftSpoken correlated OTs; the garbler sends, the evaluator chooses.
+//! `cenote bench ot`: correlated OTs; the garbler sends, the evaluator chooses.
 
 use cenote_engine::Role;
 use cenote_net::{Channel, Fault, Handshake, Phase, Tag};
-use cenote_ot::{CotReceiver, CotSender, Params};
+use cenote_ot::Choice;
 use cenote_prim::{Block, Prg, SessionId};
 use serde_json::{Map, Value, json};
 
@@ -61,16 +61,16 @@ pub(crate) fn party(
 
 fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) -> Result<(), Fault> {
     let mut prg = Prg::from_os();
-    let params = Params::new(digit_bits, Params::default().chunk())?;
+    let ot = Choice::softspoken(digit_bits)?;
     let agreed = Handshake::new("bench ot")
         .field("k", digit_bits.to_string())
         .field("count", count.to_string())
         .run(channel, role, prg.bytes32())?;
     let session = SessionId(agreed.session_id);
-    let mut blocks = vec![Block::ZERO; params.chunk()];
+    let mut blocks = vec![Block::ZERO; ot.chunk()];
     let mut left = count.next_multiple_of(128);
     let mut chunks = std::iter::from_fn(|| {
-        let next = left.min(params.chunk() as u64);
+        let next = left.min(ot.chunk() as u64);
         left -= next;
         (next > 0).then_some(next as usize)
     });
@@ -78,7 +78,7 @@ fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) ->
         Role::Garbler => {
             // Bit 0 of the offset is 1, so that bit 0 of a MAC is its choice.
             let delta = Block::new(prg.block().to_u128() | 1);
-            let mut sender = CotSender::setup(channel, &session, 0, params, delta, &mut prg)?;
+            let mut sender = ot.sender(channel, &session, 0, delta, &mut prg)?;
             channel.set_phase(Phase::Preprocess);
             let last =
                 chunks.try_fold(0, |_, n| sender.extend(channel, &mut blocks[..n]).map(|()| n))?;
@@ -88,7 +88,7 @@ fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) ->
             check(keys, &macs, delta)
         }
         Role::Evaluator => {
-            let mut receiver = CotReceiver::setup(channel, &session, 0, params, &mut prg)?;
+            let mut receiver = ot.receiver(channel, &session, 0, &mut prg)?;
             channel.set_phase(Phase::Preprocess);
             let last = chunks
                 .try_fold(0, |_, n| receiver.extend(channel, &mut blocks[..n]).map(|()| n))?;

@@ -35,6 +35,10 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         let demand = demand.clone().after(&commands);
         let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
         let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
+        let fastest = Plan::fastest_ot(config, &machine, &demand, args.link);
+        let fastest = fastest.map_err(Failure::unusable)?;
+        result.insert("configuration".to_owned(), json!(config));
+        result.insert("fastest".to_owned(), json!(fastest));
         if let Some(interrupt) = &interrupt {
             for role in [Role::Garbler, Role::Evaluator] {
                 limits::refuse(&most, &config, &demand, &machine, role)?;

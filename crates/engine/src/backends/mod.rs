@@ -328,3 +328,30 @@ impl FromStr for Backend {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cenote_ot::Choice;
+
+    use super::jimu::{JimuParams, JimuSwitches};
+    use super::wrk::{WrkParams, WrkSession};
+    use super::yao::{YaoParams, YaoSession};
+    use super::*;
+    use crate::options::{PoolChoice, Rho};
+
+    #[test]
+    fn another_oblivious_transfer_is_one_term_more() {
+        let (ot, pool) = (Choice::softspoken(8).expect("allowed"), PoolChoice::Kept(1_100));
+        let yao = YaoParams::default();
+        let wrk = WrkParams::derive(pool, Rho::Bits40).expect("sound");
+        let jimu = JimuParams::derive(pool, Rho::Bits40, JimuSwitches::DEFAULT).expect("sound");
+        for (usual, mut other) in [
+            (YaoSession::terms(&yao), YaoSession::terms(&YaoParams { ot })),
+            (WrkSession::terms(&wrk), WrkSession::terms(&WrkParams { ot, ..wrk })),
+            (jimu.terms(), JimuParams { ot, ..jimu.clone() }.terms()),
+        ] {
+            assert_eq!(other.pop(), Some(("ot", ot.to_string())));
+            assert_eq!(other, usual);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol};
-use crate::claims::{Adversary, Promise};
+use crate::claims::{Adversary, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::options::SessionConfig;
 use crate::party::{Party, Receivers, expect_input};
@@ -63,11 +63,12 @@ impl Protocol for PlainSession {
         Promise {
             adversary: Adversary::None,
             kappa: 0,
+            covers: Covers::Session,
             epsilon_log2: None,
             adaptive_epsilon_log2: None,
             assumptions: &[],
-            leakage: "everything",
-            first_output: "both at once",
+            leakage: Leakage(&[Leak::Everything]),
+            first_output: FirstOutput::BothAtOnce,
             constant_time: false,
             audited: false,
         }

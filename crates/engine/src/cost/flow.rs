@@ -1,7 +1,7 @@
 //! The traffic that a part of a session puts on the wire.
 
 use cenote_net::{HEADER_LEN, Role};
-use cenote_ot::{Params as OtParams, message_len, setup_len};
+use cenote_ot::{Choice, Sent};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
@@ -19,6 +19,9 @@ pub struct Flow {
     /// How often one side waits for a message that the other one sends only then: each costs half a
     /// round-trip time.
     pub waits: u64,
+    /// Correlated OTs, in either direction.
+    #[serde(skip)]
+    pub(super) cots: u64,
     /// Who sends first and who last.
     #[serde(skip)]
     ends: Option<(Role, Role)>,
@@ -53,6 +56,7 @@ impl Flow {
             frames: self.frames.map(times),
             rounds: times(self.rounds).saturating_add(between),
             waits: times(self.waits),
+            cots: times(self.cots),
             ends: self.ends.filter(|_| count > 0),
         }
     }
@@ -71,6 +75,7 @@ impl Flow {
             frames: add(self.frames, next.frames),
             rounds,
             waits: self.waits.saturating_add(next.waits),
+            cots: self.cots.saturating_add(next.cots),
             ends,
         }
     }
@@ -82,26 +87,25 @@ impl Flow {
     }
 
     /// A set-up of correlated OT; `sender` has Delta.
-    pub(crate) fn ot_setup(self, params: OtParams, sender: Role) -> Flow {
-        let (from_sender, from_receiver) = setup_len(params);
-        // The points cross, then come the trees; bytes of both are counted with the first.
-        let points = match sender {
-            Role::Garbler => [(sender, from_sender), (sender.peer(), from_receiver)],
-            Role::Evaluator => [(sender.peer(), from_receiver), (sender, from_sender)],
-        };
-        let crossing =
-            points.into_iter().fold(self, |flow, (from, bytes)| flow.sends(from, bytes as u64, 1));
-        crossing.sends(sender.peer(), 0, 1)
+    pub(crate) fn ot_setup(self, ot: Choice, sender: Role) -> Flow {
+        let traffic = ot.setup_traffic();
+        // First messages cross; the bytes of the receiver's others are counted with its first.
+        let first = |sent: Sent| Sent { messages: 1, ..sent };
+        let mut ends = [(sender, traffic.sender), (sender.peer(), first(traffic.receiver))];
+        ends.sort_by_key(|(from, _)| *from as u8);
+        let crossing = ends.into_iter().fold(self, |flow, (from, sent)| flow.sent(from, sent));
+        crossing.sends(sender.peer(), 0, traffic.receiver.messages - 1)
     }
 
-    /// `count` correlated OTs: messages of their receiver alone.
-    pub(crate) fn cots(self, params: OtParams, receiver: Role, count: u64) -> Flow {
-        let (chunk, count) = (params.chunk() as u64, count.next_multiple_of(128));
-        let (whole, rest) = (count / chunk, count % chunk);
-        let message = |cots: u64| message_len(params, cots as usize) as u64;
-        let whole = Flow::default().sends(receiver, message(chunk), 1).times(whole);
-        let rest = if rest > 0 { self.sends(receiver, message(rest), 1) } else { self };
-        rest.and(whole)
+    /// `count` correlated OTs.
+    pub(crate) fn cots(self, ot: Choice, receiver: Role, count: u64) -> Flow {
+        let traffic = ot.traffic(count);
+        let flow = self.sent(receiver.peer(), traffic.sender).sent(receiver, traffic.receiver);
+        Flow { cots: flow.cots.saturating_add(count), ..flow }
+    }
+
+    fn sent(self, from: Role, sent: Sent) -> Flow {
+        self.sends(from, sent.bytes, sent.messages)
     }
 
     /// A toss of a joint coin.

@@ -114,7 +114,7 @@ const fn frame(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option
     FrameRow { backend, compact: false, tag, from, index: 0, flip, replay }
 }
 
-const COLUMNS: End = End::Caught(cenote_ot::COLUMN_CHECK);
+const COLUMNS: End = End::Caught(cenote_ot::softspoken::COLUMN_CHECK);
 const EQUAL: End = End::Caught("equality.digest");
 const COIN: End = End::Caught("coin.opening");
 

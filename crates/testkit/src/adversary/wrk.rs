@@ -244,7 +244,7 @@ pub const MATTERS: &[(Setting, &[&str])] = &[
             "equality.digest",
             "leaky-and.length",
             "opening.mac",
-            cenote_ot::COLUMN_CHECK,
+            cenote_ot::softspoken::COLUMN_CHECK,
             "wrk.labels",
             "wrk.masked",
         ],

@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 use cenote_engine::backends::wrk::share::{Share, conventional_delta};
 use cenote_engine::{Fault, Role, WrkParams};
 use cenote_net::Channel;
-use cenote_ot::{CotReceiver, CotSender};
+use cenote_ot::softspoken::CotReceiver;
+use cenote_ot::{Choice, CotSend};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
@@ -139,7 +140,7 @@ pub struct Cheater {
     jobs: usize,
     prg: Prg,
     delta: Block,
-    keys: CotSender,
+    keys: Box<dyn CotSend>,
     macs: CotReceiver,
     tosses: u64,
     /// Openings shown to the peer.
@@ -188,18 +189,20 @@ impl Cheater {
         mut prg: Prg,
     ) -> Result<Cheater, Fault> {
         let delta = conventional_delta(prg.block(), role);
+        // Its wrong corrections are those of SoftSpokenOT, so it reaches inside.
+        let Choice::SoftSpoken(inner) = params.ot;
         if cheat == Cheat::BadPoint {
-            supply::send_bad_point(&mut channel, role, params.ot)?;
+            supply::send_bad_point(&mut channel, role, inner)?;
         }
         let (ch, ot, own, peer) = (&mut channel, params.ot, role as u64, role.peer() as u64);
         let (keys, macs) = match role {
             Role::Garbler => {
-                let keys = CotSender::setup(ch, &session, own, ot, delta, &mut prg)?;
-                (keys, CotReceiver::setup(ch, &session, peer, ot, &mut prg)?)
+                let keys = ot.sender(ch, &session, own, delta, &mut prg)?;
+                (keys, CotReceiver::setup(ch, &session, peer, inner, &mut prg)?)
             }
             Role::Evaluator => {
-                let macs = CotReceiver::setup(ch, &session, peer, ot, &mut prg)?;
-                (CotSender::setup(ch, &session, own, ot, delta, &mut prg)?, macs)
+                let macs = CotReceiver::setup(ch, &session, peer, inner, &mut prg)?;
+                (ot.sender(ch, &session, own, delta, &mut prg)?, macs)
             }
         };
         let nothing = || Mitccrh::new(Block::ZERO);

@@ -23,7 +23,7 @@ pub(super) struct Leaky {
 pub(super) fn send_bad_point(
     channel: &mut Channel,
     role: Role,
-    params: cenote_ot::Params,
+    params: cenote_ot::softspoken::Params,
 ) -> Result<(), Fault> {
     use cenote_ot::{base, pprf, tags};
     match role {

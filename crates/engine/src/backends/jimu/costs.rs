@@ -50,7 +50,7 @@
 //! | 40 | 1048576 | 117009 | 292970 | 1532 | 3627 |
 //! | 40 | 16777216 | 105385 | 679712 | 1592 | 3429 |
 
-use cenote_ot::{message_len, setup_len, watch};
+use cenote_ot::watch;
 use cenote_prim::planes::packed6;
 
 use super::batch::{self, Kind, lanes};
@@ -338,10 +338,9 @@ pub fn output(params: &JimuParams, to: Receivers) -> f64 {
     }
 }
 
-/// Correlated OTs, a multiple of 128.
+/// Correlated OTs.
 fn cots(params: &JimuParams, count: usize) -> usize {
-    let chunk = params.ot.chunk();
-    (0..count).step_by(chunk).map(|first| message_len(params.ot, chunk.min(count - first))).sum()
+    params.ot.traffic(count as u64).bytes() as usize
 }
 
 /// The hashed Delta (`jimu.delta`): a bit, a vector of wires, those that are sacrificed.
@@ -353,13 +352,13 @@ pub fn delta(params: &JimuParams) -> usize {
 /// The set-up of a session: two set-ups of correlated OT, two watch lists, Delta.
 #[must_use]
 pub fn setup(params: &JimuParams) -> usize {
-    let (sender, receiver) = setup_len(params.ot);
+    let cot = params.ot.setup_traffic().bytes() as usize;
     let lists = [params.codes.labels, params.codes.perms].map(|code| {
         let seeds = code.n as usize;
         let (out, back) = watch::message_len(seeds);
-        cots(params, seeds.next_multiple_of(128)) + out + back
+        cots(params, seeds) + out + back
     });
-    2 * (sender + receiver) + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
+    2 * cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
 }
 
 /// The first filling of a pool, on the average; `None` for a width that has none.

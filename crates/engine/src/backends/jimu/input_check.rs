@@ -148,7 +148,7 @@ mod tests {
     /// The bound that `JimuParams::input_sacrificed` counts on.
     #[test]
     fn a_session_has_less_than_two_to_the_32_batches() {
-        assert!(cenote_ot::Params::MAX_COTS / FEWEST as u64 <= 1 << 32);
+        assert!(cenote_ot::MAX_COTS / FEWEST as u64 <= 1 << 32);
     }
 
     #[test]

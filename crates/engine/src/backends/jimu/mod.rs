@@ -88,7 +88,7 @@ pub use party::{Checked, JimuParty};
 use serde_json::Value;
 
 use super::{Live, MeasuredCores, ProbeSize, Protocol, Terms};
-use crate::claims::{Adversary, Evidence, Promise};
+use crate::claims::{Adversary, Assumption, Covers, Evidence, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::session::{Job, run_and_check};
@@ -193,6 +193,7 @@ impl Protocol for JimuSession {
         Opt::RHO,
         params::MUXCORE,
         params::COMPACT,
+        Opt::OT_K,
     ];
     type Params = JimuParams;
 
@@ -212,17 +213,16 @@ impl Protocol for JimuSession {
         Promise {
             adversary: Adversary::Malicious,
             kappa: cenote_ot::KAPPA,
+            covers: Covers::Session,
             epsilon_log2: Some(params.epsilon_log2),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
             assumptions: &[
-                "BLAKE3 is a random oracle",
-                "AES-128 is an ideal cipher (gate hash, escrow, PRG)",
-                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                Assumption::RandomOracle,
+                Assumption::IdealCipher("gate hash, escrow, PRG"),
+                Assumption::GapDiffieHellman,
             ],
-            leakage: "the outputs of its receivers; that the session aborted; sizes and timing of \
-                      messages; by timing, after which chunk of gates a garbler who cheated had been found \
-                      out, if at all",
-            first_output: "evaluator",
+            leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic, Leak::ChunkFoundOut]),
+            first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
             audited: false,
         }

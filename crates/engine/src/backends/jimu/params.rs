@@ -1,7 +1,7 @@
 //! Parameters of a session: everything follows from what the owners choose.
 
 use cenote_net::Fault;
-use cenote_ot::Params as OtParams;
+use cenote_ot::Choice;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams, shown_log2};
 use serde_json::{Map, Value, json};
 
@@ -138,8 +138,8 @@ pub struct JimuParams {
     pub escrow: PoolSpec,
     /// The switches.
     pub switches: JimuSwitches,
-    /// The COT extension for the evaluator's inputs.
-    pub ot: OtParams,
+    /// The protocol of correlated OT: for watch lists and the evaluator's inputs.
+    pub ot: Choice,
     /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
     pub epsilon_log2: f64,
 }
@@ -167,7 +167,9 @@ impl JimuParams {
     /// As [`JimuParams::derive`].
     pub fn of(config: &SessionConfig) -> Result<JimuParams, Fault> {
         let (muxcore, compact) = (config.is_on(MUXCORE.name), config.is_on(COMPACT.name));
-        JimuParams::derive(config.pool(), config.rho(), JimuSwitches { muxcore, compact })
+        let switches = JimuSwitches { muxcore, compact };
+        let derived = JimuParams::derive(config.pool(), config.rho(), switches)?;
+        Ok(JimuParams { ot: config.ot()?, ..derived })
     }
 
     /// The fields of a result; codes are \[n, k, w\]: symbols of a word, of a message, and those that are
@@ -228,7 +230,7 @@ impl JimuParams {
             }
         }
         let escrow = escrow.map_err(refuse)?;
-        let ot = OtParams::default();
+        let ot = Choice::default();
         let mut params =
             JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2: 0.0 };
         params.epsilon_log2 = total(&params, |spec| spec.error_log2);
@@ -278,7 +280,7 @@ impl JimuParams {
         let code = |code: &Code| format!("[{}, {}, {}]", code.n, code.k, code.w);
         let muxes: Vec<String> =
             self.muxes.iter().map(|(width, spec)| format!("{width}: {}", pool(spec))).collect();
-        vec![
+        let mut terms = vec![
             ("pool", self.ands.capacity.to_string()),
             ("bucket", self.ands.bucket.to_string()),
             ("batch", self.ands.batch.to_string()),
@@ -288,7 +290,9 @@ impl JimuParams {
             ("compact", self.switches.compact.to_string()),
             ("codes", format!("{} {}", code(&self.codes.labels), code(&self.codes.perms))),
             ("epsilon", format!("2^{}", self.epsilon_log2)),
-        ]
+        ];
+        terms.extend(self.ot.term());
+        terms
     }
 
     /// Widths of the cores that have pools, in the order of the pools.

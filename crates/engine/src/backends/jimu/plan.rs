@@ -24,6 +24,7 @@ const FLYING: u64 = 600;
 const INSIDE: [u64; 2] = [100, 280];
 
 pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
+    plan.ot = params.ot;
     plan.then(Phase::Setup, setup(params));
     plan.job(demand);
     inputs(params, demand, plan);

@@ -57,7 +57,7 @@ pub use party::{Checked, WrkParty};
 use serde_json::Value;
 
 use super::{Live, ProbeSize, Protocol, Terms};
-use crate::claims::{Adversary, Promise};
+use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::gate_hash::GateHash;
@@ -131,11 +131,13 @@ impl Protocol for WrkSession {
             "leaky ANDs of the pool; none for one-shot batches",
         ),
         Opt::RHO,
+        Opt::OT_K,
     ];
     type Params = WrkParams;
 
     fn derive(config: &SessionConfig) -> Result<WrkParams, Fault> {
-        WrkParams::derive(config.pool(), config.rho())
+        let derived = WrkParams::derive(config.pool(), config.rho())?;
+        Ok(WrkParams { ot: config.ot()?, ..derived })
     }
 
     fn shown(params: &WrkParams) -> Value {
@@ -143,12 +145,14 @@ impl Protocol for WrkSession {
     }
 
     fn terms(params: &WrkParams) -> Terms {
-        vec![
+        let mut terms = vec![
             ("pool", params.pool.map_or("none".into(), |pool| pool.to_string())),
             ("bucket", params.bucket.to_string()),
             ("batch", params.batch.to_string()),
             ("epsilon", format!("2^{}", params.epsilon_log2)),
-        ]
+        ];
+        terms.extend(params.ot.term());
+        terms
     }
 
     fn promises(params: &WrkParams) -> Promise {
@@ -156,15 +160,16 @@ impl Protocol for WrkSession {
             adversary: Adversary::Malicious,
             // Two bits of each global key are fixed.
             kappa: cenote_ot::KAPPA,
+            covers: Covers::Session,
             epsilon_log2: Some(params.epsilon_log2),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
             assumptions: &[
-                "BLAKE3 is a random oracle",
-                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                Assumption::RandomOracle,
+                Assumption::IdealCipher("re-keyed hash, PRG"),
+                Assumption::GapDiffieHellman,
             ],
-            leakage: "the outputs of its receivers; that the session aborted; sizes and timing of messages",
-            first_output: "evaluator",
+            leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic]),
+            first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
             audited: false,
         }

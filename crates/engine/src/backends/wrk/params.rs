@@ -1,7 +1,7 @@
 //! Parameters of a `wrk` session: everything follows from what the owners choose.
 
 use cenote_net::Fault;
-use cenote_ot::Params as OtParams;
+use cenote_ot::Choice;
 use cenote_pool::params;
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ pub struct WrkParams {
     /// The same for a cheater that brings bad items in when it sees that it still needs them
     /// (docs/parameters.md): a fraction of a bit above, with a pool.
     pub adaptive_epsilon_log2: f64,
-    /// The COT extension.
-    pub ot: OtParams,
+    /// The protocol of correlated OT.
+    pub ot: Choice,
 }
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
@@ -56,7 +56,7 @@ impl WrkParams {
     pub fn derive(choice: PoolChoice, rho: Rho) -> Result<WrkParams, Fault> {
         let refuse = |error: params::ParamsError| Fault::Policy(error.to_string());
         let epsilon_log2 = rho.epsilon_log2();
-        let ot = OtParams::default();
+        let ot = Choice::default();
         match choice {
             PoolChoice::Kept(pool) if pool > MAX_POOL => {
                 Err(Fault::Policy(format!("a pool in memory holds at most {MAX_POOL} leaky ANDs")))

@@ -24,6 +24,7 @@ const FLYING: u64 = 400;
 const IN_FLIGHT: u64 = 3 * CHUNK_ANDS as u64;
 
 pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
+    plan.ot = params.ot;
     plan.then(Phase::Setup, setup(params));
     plan.job(demand);
     inputs(params, demand, plan);

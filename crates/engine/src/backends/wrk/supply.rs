@@ -23,7 +23,7 @@ use std::mem;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_pool::{
     Draws, Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Stock, StoreError,
 };
@@ -43,8 +43,8 @@ use crate::parts::toss::{Coins, Tosses};
 pub struct Supply {
     params: WrkParams,
     delta: Secret<Block>,
-    keys: CotSender,
-    macs: CotReceiver,
+    keys: Box<dyn CotSend>,
+    macs: Box<dyn CotReceive>,
     openings: Openings,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
@@ -351,25 +351,28 @@ impl Made {
     }
 }
 
+/// Correlated OT with this party as sender, and as receiver.
+type BothWays = (Box<dyn CotSend>, Box<dyn CotReceive>);
+
 /// COT set-up in both directions; the garbler is sender first.
 fn both_directions(
     channel: &mut Channel,
     session: &SessionId,
     role: Role,
-    params: OtParams,
+    ot: Choice,
     delta: Block,
     prg: &mut Prg,
-) -> Result<(CotSender, CotReceiver), Fault> {
+) -> Result<BothWays, Fault> {
     // A set-up is numbered by the role of its sender.
     let (own, peer) = (role as u64, role.peer() as u64);
     Ok(match role {
         Role::Garbler => {
-            let keys = CotSender::setup(channel, session, own, params, delta, prg)?;
-            (keys, CotReceiver::setup(channel, session, peer, params, prg)?)
+            let keys = ot.sender(channel, session, own, delta, prg)?;
+            (keys, ot.receiver(channel, session, peer, prg)?)
         }
         Role::Evaluator => {
-            let macs = CotReceiver::setup(channel, session, peer, params, prg)?;
-            (CotSender::setup(channel, session, own, params, delta, prg)?, macs)
+            let macs = ot.receiver(channel, session, peer, prg)?;
+            (ot.sender(channel, session, own, delta, prg)?, macs)
         }
     })
 }

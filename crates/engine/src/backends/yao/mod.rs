@@ -19,13 +19,13 @@ pub mod tags;
 use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
-use cenote_ot::{CotReceiver, CotSender, Params as OtParams};
+use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
-use super::{Live, ProbeSize, Protocol};
-use crate::claims::{Adversary, Promise};
+use super::{Live, ProbeSize, Protocol, Terms};
+use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
-use crate::options::SessionConfig;
+use crate::options::{Opt, SessionConfig};
 use crate::parts::gate_hash::{BATCH, GateHash};
 use crate::party::{Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
@@ -36,9 +36,17 @@ const FRAME: usize = 2 << 10;
 /// Input bits of one message.
 const PIECE: usize = 1 << 16;
 
+/// Parameters of a `yao` session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct YaoParams {
+    /// The protocol of correlated OT, for the evaluator's inputs.
+    pub ot: Choice,
+}
+
 /// One party's end of a session.
 pub struct YaoSession {
     channel: Channel,
+    params: YaoParams,
     side: Side,
     hash: GateHash,
     /// Tables of one frame: garbled and not sent yet, or received.
@@ -50,8 +58,8 @@ pub struct YaoSession {
 }
 
 enum Side {
-    Garbler { delta: Secret<Block>, cot: Box<CotSender>, prg: Box<Prg> },
-    Evaluator { cot: Box<CotReceiver> },
+    Garbler { delta: Secret<Block>, cot: Box<dyn CotSend>, prg: Box<Prg> },
+    Evaluator { cot: Box<dyn CotReceive> },
 }
 
 /// Proof of the deferred checks, of which this backend has none.
@@ -152,24 +160,24 @@ fn set_up(
     channel: &mut Channel,
     session: &SessionId,
     role: Role,
+    ot: Choice,
     mut prg: Prg,
 ) -> Result<(Side, Block), Fault> {
-    let params = OtParams::default();
     Ok(match role {
         Role::Garbler => {
             let delta = prg.block().with_lsb(true);
-            let cot = CotSender::setup(channel, session, 0, params, delta, &mut prg)?;
+            let cot = ot.sender(channel, session, 0, delta, &mut prg)?;
             let start = prg.block();
             channel.send(tags::YAO_START, &start.to_bytes())?;
             channel.flush()?;
             let delta = Secret::new(delta);
-            (Side::Garbler { delta, cot: Box::new(cot), prg: Box::new(prg) }, start)
+            (Side::Garbler { delta, cot, prg: Box::new(prg) }, start)
         }
         Role::Evaluator => {
-            let cot = CotReceiver::setup(channel, session, 0, params, &mut prg)?;
+            let cot = ot.receiver(channel, session, 0, &mut prg)?;
             let mut start = [0; 16];
             channel.recv_into(tags::YAO_START, &mut start)?;
-            (Side::Evaluator { cot: Box::new(cot) }, Block::from_bytes(start))
+            (Side::Evaluator { cot }, Block::from_bytes(start))
         }
     })
 }
@@ -193,47 +201,53 @@ impl Protocol for YaoSession {
         input_s: [1.4e-8; 2],
     };
     const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
-    type Params = ();
+    const OPTIONS: &'static [Opt] = &[Opt::OT_K];
+    type Params = YaoParams;
 
-    fn derive(_: &SessionConfig) -> Result<(), Fault> {
-        Ok(())
+    fn derive(config: &SessionConfig) -> Result<YaoParams, Fault> {
+        Ok(YaoParams { ot: config.ot()? })
     }
 
-    fn promises((): &()) -> Promise {
+    fn terms(params: &YaoParams) -> Terms {
+        params.ot.term().into_iter().collect()
+    }
+
+    fn promises(_: &YaoParams) -> Promise {
         Promise {
             adversary: Adversary::SemiHonest,
             // Bit 0 of Delta is fixed.
             kappa: cenote_ot::KAPPA,
+            covers: Covers::Session,
             epsilon_log2: None,
             adaptive_epsilon_log2: None,
             assumptions: &[
-                "BLAKE3 is a random oracle",
-                "AES-128 is an ideal cipher (re-keyed hash, PRG)",
-                "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                Assumption::RandomOracle,
+                Assumption::IdealCipher("re-keyed hash, PRG"),
+                Assumption::GapDiffieHellman,
             ],
-            leakage: "the outputs of its receivers; sizes and timing of messages",
-            first_output: "evaluator",
+            leakage: Leakage(&[Leak::Outputs, Leak::Traffic]),
+            first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
             audited: false,
         }
     }
 
-    fn plan((): &(), demand: &Demand, plan: &mut Plan) {
-        plan::plan(plan, demand);
+    fn plan(params: &YaoParams, demand: &Demand, plan: &mut Plan) {
+        plan::plan(plan, params, demand);
     }
 
     fn open(
         mut channel: Channel,
         session: SessionId,
         role: Role,
-        (): (),
+        params: YaoParams,
         prg: impl FnOnce() -> Prg,
     ) -> Result<YaoSession, Fault> {
-        match set_up(&mut channel, &session, role, prg()) {
+        match set_up(&mut channel, &session, role, params.ot, prg()) {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
                 let hash = GateHash::new(start);
-                Ok(YaoSession { channel, side, hash, tables, filled: 0, used: 0 })
+                Ok(YaoSession { channel, params, side, hash, tables, filled: 0, used: 0 })
             }
             Err(fault) => {
                 channel.abort();
@@ -253,7 +267,7 @@ impl Live for YaoSession {
     }
 
     fn promise(&self) -> Promise {
-        YaoSession::promises(&())
+        YaoSession::promises(&self.params)
     }
 }
 

@@ -9,7 +9,7 @@ use cenote_engine::backends::jimu::ihash::{
 };
 use cenote_engine::{Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation, MAX_FRAME};
-use cenote_ot::{CotReceiver, watch};
+use cenote_ot::{CotReceive, watch};
 use cenote_pool::{Draws, MemoryJournal, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
@@ -30,7 +30,7 @@ pub(super) struct Evaluator {
     hash: ReedSolomonReceiver,
     /// Tag of Delta.
     delta: Block,
-    choices: CotReceiver,
+    choices: Box<dyn CotReceive>,
     tosses: Tosses,
     full: BTreeMap<Kind, Pool<u64>>,
     journal: MemoryJournal,
@@ -87,7 +87,7 @@ impl Evaluator {
         let delta = hash.set_delta(wire, frame[0] == 1);
         hash.close(&frame[1 + own..])?;
         settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
-        let choices = CotReceiver::setup(&mut channel, &session, 1, params.ot, &mut prg)?;
+        let choices = params.ot.receiver(&mut channel, &session, 1, &mut prg)?;
         Ok(Evaluator {
             channel,
             session,
@@ -391,11 +391,11 @@ fn receive_seeds(
     params: &JimuParams,
     prg: &mut Prg,
 ) -> Result<ReedSolomonReceiver, Fault> {
-    let mut cot = CotReceiver::setup(channel, &session, 0, params.ot, prg)?;
+    let mut cot = params.ot.receiver(channel, &session, 0, prg)?;
     let codes = &params.codes;
     let mut list = |instance, code: &cenote_pool::params::Code, prg: &mut Prg| {
         let (n, w) = (code.n as usize, code.w as usize);
-        watch::receive(channel, &mut cot, &session, instance, n, w, prg)
+        watch::receive(channel, &mut *cot, &session, instance, n, w, prg)
     };
     let labels = list(0, &codes.labels, prg)?;
     let perms = list(1, &codes.perms, prg)?;

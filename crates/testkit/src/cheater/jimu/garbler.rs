@@ -6,7 +6,7 @@ use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender};
 use cenote_engine::{Fault, JimuParams, Role};
 use cenote_net::{Channel, Deviation};
-use cenote_ot::{CotSender, watch};
+use cenote_ot::{CotSend, watch};
 use cenote_pool::{MemoryJournal, Pool};
 use cenote_prim::{Block, Prg, SessionId};
 
@@ -34,7 +34,7 @@ pub(super) struct Garbler {
     pub(super) prg: Prg,
     pub(super) hash: ReedSolomonSender,
     pub(super) delta: Label,
-    pub(super) choices: CotSender,
+    pub(super) choices: Box<dyn CotSend>,
     pub(super) tosses: Tosses,
     pub(super) pools: Pools,
     pub(super) history: History,
@@ -65,7 +65,7 @@ fn send_seeds(
         _ => {}
     }
     let cot_delta = prg.block().with_lsb(true);
-    let mut cot = CotSender::setup(channel, session, 0, params.ot, cot_delta, prg)?;
+    let mut cot = params.ot.sender(channel, session, 0, cot_delta, prg)?;
     let mut lists = [Vec::new(), Vec::new()];
     let codes = [&params.codes.labels, &params.codes.perms];
     for (instance, (list, code)) in (0..).zip(lists.iter_mut().zip(codes)) {
@@ -74,7 +74,7 @@ fn send_seeds(
         if cheat == Cheat::ZeroDelta && instance == 0 {
             zero_seeds(&mut list[..code.k as usize]);
         }
-        watch::send(channel, &mut cot, session, instance, list, code.w as usize, prg)?;
+        watch::send(channel, &mut *cot, session, instance, list, code.w as usize, prg)?;
     }
     Ok(lists)
 }
@@ -109,8 +109,7 @@ impl Garbler {
         if matches!(cheat, Cheat::Correlation | Cheat::FittingCorrelation) {
             correlation ^= wrong_key();
         }
-        let choices =
-            CotSender::setup(&mut channel, &session, 1, params.ot, correlation, &mut prg)?;
+        let choices = params.ot.sender(&mut channel, &session, 1, correlation, &mut prg)?;
         Ok(Garbler {
             pools: Pools::default(),
             history: History::default(),

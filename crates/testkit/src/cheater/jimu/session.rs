@@ -2,7 +2,7 @@
 
 use cenote_engine::backends::jimu::{JimuParams, JimuSession};
 use cenote_engine::backends::{Live, Protocol};
-use cenote_engine::{Backend, Claims, Fault, Job, Party, PeerIs, Role};
+use cenote_engine::{Backend, Evidence, Fault, Job, Party, Role};
 use cenote_net::{Channel, RecordedFrame};
 use cenote_prim::SessionId;
 
@@ -23,8 +23,8 @@ pub struct Outcome {
     pub cheater: (Vec<Outputs>, Option<Fault>),
     /// The history that a garbling cheater saw.
     pub history: History,
-    /// The claims of the honest side at its end, if it came to one.
-    pub claims: Option<Claims>,
+    /// The evidence that the honest side has at its end, if it came to one and has any.
+    pub evidence: Option<Evidence>,
     /// The frames, as the garbler sent and received them.
     pub frames: Vec<RecordedFrame>,
 }
@@ -35,7 +35,7 @@ type Served = (Vec<Outputs>, Option<Fault>);
 struct End {
     served: Served,
     history: History,
-    claims: Option<Claims>,
+    evidence: Option<Evidence>,
 }
 
 /// Runs a session of some jobs, as the honest side runs them, against a cheater in the other role.
@@ -64,7 +64,7 @@ pub fn run_session(
                 cheater.map_or_else(failed, |mut cheater| {
                     let served = run_all(&mut cheater, &peers);
                     close(&mut cheater.channel, &served);
-                    End { served, history: cheater.history, claims: None }
+                    End { served, history: cheater.history, evidence: None }
                 })
             }
             Role::Evaluator => {
@@ -72,7 +72,7 @@ pub fn run_session(
                 cheater.map_or_else(failed, |mut cheater| {
                     let served = run_all(&mut cheater, &peers);
                     close(&mut cheater.channel, &served);
-                    End { served, history: History::default(), claims: None }
+                    End { served, history: History::default(), evidence: None }
                 })
             }
         }
@@ -82,13 +82,13 @@ pub fn run_session(
         honest: honest.served,
         cheater: cheater.served,
         history: cheater.history,
-        claims: honest.claims,
+        evidence: honest.evidence,
         frames: recording.frames(),
     }
 }
 
 fn failed(fault: Fault) -> End {
-    End { served: (Vec::new(), Some(fault)), history: History::default(), claims: None }
+    End { served: (Vec::new(), Some(fault)), history: History::default(), evidence: None }
 }
 
 /// A cheater that was found out leaves as it is; one that was not ends the session in order.
@@ -122,15 +122,9 @@ fn serve(mut session: JimuSession, talks: &[Talk]) -> End {
             }
         }
     }
-    let claims = served.1.is_none().then(|| claims(&session));
+    let evidence = session.evidence().filter(|_| served.1.is_none());
     close(session.channel(), &served);
-    End { served, history: History::default(), claims }
-}
-
-/// The claims of a session without a handshake.
-fn claims(session: &JimuSession) -> Claims {
-    let (promise, evidence) = (session.promise(), session.evidence());
-    Claims { backend: JimuSession::NAME, peer: PeerIs::NotAuthenticated, promise, evidence }
+    End { served, history: History::default(), evidence }
 }
 
 /// Returns the outputs that `role` must obtain of `talks`, by clear evaluation.

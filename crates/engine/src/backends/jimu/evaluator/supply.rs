@@ -6,7 +6,7 @@ mod exposed;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::{CotReceiver, watch};
+use cenote_ot::{CotReceive, watch};
 use cenote_pool::params::Code;
 use cenote_pool::{Journal, Lease, MemoryJournal, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::bits::pack;
@@ -37,7 +37,7 @@ pub(in crate::backends::jimu) struct Supply {
     hash: ReedSolomonReceiver,
     /// Tag of Delta's label.
     delta: Block,
-    choices: CotReceiver,
+    choices: Box<dyn CotReceive>,
     sealer: Sealer,
     leaves: Leaves,
     pools: Vec<CorePool>,
@@ -118,7 +118,7 @@ impl Supply {
         let mut hash = receive_seeds(channel, &session, &params, &mut prg)?;
         let mut tosses = Tosses::new(session, Role::Evaluator);
         let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
-        let choices = CotReceiver::setup(channel, &session, 1, params.ot, &mut prg)?;
+        let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;
         let compact = params.switches.compact;
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
@@ -669,10 +669,10 @@ fn receive_seeds(
     params: &JimuParams,
     prg: &mut Prg,
 ) -> Result<ReedSolomonReceiver, Fault> {
-    let mut cot = CotReceiver::setup(channel, session, 0, params.ot, prg)?;
+    let mut cot = params.ot.receiver(channel, session, 0, prg)?;
     let mut list = |instance, code: &Code, prg: &mut Prg| {
         let (seeds, watched) = (code.n as usize, code.w as usize);
-        watch::receive(channel, &mut cot, session, instance, seeds, watched, prg)
+        watch::receive(channel, &mut *cot, session, instance, seeds, watched, prg)
     };
     let labels = list(0, &params.codes.labels, prg)?;
     let perms = list(1, &params.codes.perms, prg)?;

@@ -5,7 +5,7 @@ mod exposed;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::{CotSender, watch};
+use cenote_ot::{CotSend, watch};
 use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Stock};
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
@@ -34,7 +34,7 @@ pub(in crate::backends::jimu) struct Supply {
     params: JimuParams,
     hash: ReedSolomonSender,
     delta: Secret<Label>,
-    choices: CotSender,
+    choices: Box<dyn CotSend>,
     sealer: Sealer,
     leaves: Leaves,
     pools: Vec<CorePool>,
@@ -87,7 +87,7 @@ impl Supply {
         let mut hash = send_seeds(channel, &session, &params, &mut prg)?;
         let mut tosses = Tosses::new(session, Role::Garbler);
         let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
-        let choices = CotSender::setup(channel, &session, 1, params.ot, delta.key(), &mut prg)?;
+        let choices = params.ot.sender(channel, &session, 1, delta.key(), &mut prg)?;
         let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
         let pools = cores.map(|(width, spec)| {
             let shape = Shape::new(width);
@@ -555,7 +555,7 @@ fn send_seeds(
     prg: &mut Prg,
 ) -> Result<ReedSolomonSender, Fault> {
     let cot_delta = prg.block().with_lsb(true);
-    let mut cot = CotSender::setup(channel, session, 0, params.ot, cot_delta, prg)?;
+    let mut cot = params.ot.sender(channel, session, 0, cot_delta, prg)?;
     // All items follow from this one block: who stores no pool needs no more (`compact.rs`).
     let mut streams = prg.fork();
     let mut seeds = [Vec::new(), Vec::new()];
@@ -564,7 +564,7 @@ fn send_seeds(
         list.resize(code.n as usize, Block::ZERO);
         streams.fill(list);
         let watched = code.w as usize;
-        watch::send(channel, &mut cot, session, instance as u64, list, watched, prg)?;
+        watch::send(channel, &mut *cot, session, instance as u64, list, watched, prg)?;
     }
     let hash = ReedSolomonSender::new(&params.codes, *session, &seeds[0], &seeds[1]);
     seeds.zeroize();

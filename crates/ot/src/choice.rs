@@ -1,0 +1,194 @@
+//! The protocol of correlated OT, picked by value.
+
+use std::fmt;
+
+use cenote_net::{Channel, Fault};
+use cenote_prim::{Block, Prg, SessionId};
+
+use crate::correlated::{CotReceive, CotSend, Sent, Traffic};
+use crate::softspoken::{self, CotReceiver, CotSender, Params};
+
+impl CotSend for CotSender {
+    fn delta(&self) -> Block {
+        CotSender::delta(self)
+    }
+
+    fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
+        CotSender::extend(self, ch, keys)
+    }
+
+    fn hash_start(&mut self) -> Block {
+        CotSender::hash_start(self)
+    }
+}
+
+impl CotReceive for CotReceiver {
+    fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
+        CotReceiver::extend(self, ch, macs)
+    }
+
+    fn hash_start(&mut self) -> Block {
+        CotReceiver::hash_start(self)
+    }
+}
+
+/// The protocol that makes the correlated OTs of a session; both parties must use the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// SoftSpokenOT.
+    SoftSpoken(Params),
+}
+
+impl Choice {
+    /// SoftSpokenOT with digits of `k` bits: 1, 2, 4 or 8.
+    ///
+    /// # Errors
+    /// `Misuse` for any other `k`.
+    pub fn softspoken(k: usize) -> Result<Choice, Fault> {
+        Params::new(k, Params::default().chunk()).map(Choice::SoftSpoken)
+    }
+
+    /// Sets up the side with Delta. `instance` is a number that no other set-up in `session` has.
+    /// Bit 0 of `delta` must be 1.
+    ///
+    /// # Errors
+    /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
+    pub fn sender(
+        self,
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        delta: Block,
+        prg: &mut Prg,
+    ) -> Result<Box<dyn CotSend>, Fault> {
+        match self {
+            Choice::SoftSpoken(params) => {
+                let sender = CotSender::setup(ch, session, instance, params, delta, prg)?;
+                Ok(Box::new(sender))
+            }
+        }
+    }
+
+    /// Sets up the side with the choice bits, with a [`Choice::sender`] of the same `instance` on
+    /// the other side.
+    ///
+    /// # Errors
+    /// `Misbehaved`; faults of the channel.
+    pub fn receiver(
+        self,
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        prg: &mut Prg,
+    ) -> Result<Box<dyn CotReceive>, Fault> {
+        match self {
+            Choice::SoftSpoken(params) => {
+                Ok(Box::new(CotReceiver::setup(ch, session, instance, params, prg)?))
+            }
+        }
+    }
+
+    /// Traffic of a set-up. Both sides send at once first, the receiver last.
+    #[must_use]
+    pub fn setup_traffic(self) -> Traffic {
+        match self {
+            Choice::SoftSpoken(params) => {
+                let (sender, receiver) = softspoken::setup_len(params);
+                Traffic {
+                    sender: Sent { bytes: sender as u64, messages: 1 },
+                    receiver: Sent { bytes: receiver as u64, messages: 2 },
+                }
+            }
+        }
+    }
+
+    /// Traffic of one call of `extend` for `cots` COTs, rounded up to a multiple of 128.
+    #[must_use]
+    pub fn traffic(self, cots: u64) -> Traffic {
+        match self {
+            Choice::SoftSpoken(params) => {
+                let receiver = softspoken::extension(params, cots);
+                Traffic { receiver, ..Traffic::default() }
+            }
+        }
+    }
+
+    /// COTs of one message at most: extensions by a multiple of it waste nothing.
+    #[must_use]
+    pub const fn chunk(self) -> usize {
+        match self {
+            Choice::SoftSpoken(params) => params.chunk(),
+        }
+    }
+
+    /// Calls of AES that a COT takes on each side.
+    #[must_use]
+    pub fn aes_per_cot(self) -> f64 {
+        match self {
+            Choice::SoftSpoken(params) => params.leaves() as f64 / params.digit_bits() as f64,
+        }
+    }
+
+    /// The term that both sides of a session must agree on, by name; the default goes without
+    /// saying.
+    #[must_use]
+    pub fn term(self) -> Option<(&'static str, String)> {
+        (self != Choice::default()).then(|| ("ot", self.to_string()))
+    }
+}
+
+impl Default for Choice {
+    /// SoftSpokenOT with digits of 4 bits.
+    fn default() -> Choice {
+        Choice::SoftSpoken(Params::default())
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::SoftSpoken(params) => {
+                let (k, chunk) = (params.digit_bits(), params.chunk());
+                write!(f, "softspoken, k = {k}, chunks of {chunk}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_goes_without_saying_and_any_other_choice_is_a_term_of_its_own() {
+        assert_eq!(Choice::softspoken(4), Ok(Choice::default()));
+        assert_eq!(Choice::default().term(), None);
+        let others = [8, 2, 1].map(|k| Choice::softspoken(k).expect("allowed"));
+        let terms = others.map(|choice| choice.term().expect("not the default"));
+        assert!(terms[0].1.contains("k = 8"), "{terms:?}");
+        for (i, term) in terms.iter().enumerate() {
+            assert!(term.0 == "ot" && !terms[i + 1..].contains(term), "{terms:?}");
+        }
+        assert!(matches!(Choice::softspoken(3), Err(Fault::Misuse(_))));
+    }
+
+    #[test]
+    fn wide_digits_halve_the_bytes_for_eight_times_the_aes() {
+        let [four, eight] = [4, 8].map(|k| Choice::softspoken(k).expect("allowed"));
+        let bytes = |choice: Choice| choice.traffic(1 << 20).receiver.bytes as f64;
+        // 15 corrections of a bit against 31, and the check.
+        let ratio = bytes(eight) / bytes(four);
+        assert!((0.48..0.50).contains(&ratio), "{ratio}");
+        assert_eq!(eight.aes_per_cot(), 8.0 * four.aes_per_cot());
+    }
+
+    #[test]
+    fn traffic_of_any_size_is_a_number() {
+        for k in [1, 2, 4, 8] {
+            let choice = Choice::softspoken(k).expect("allowed");
+            assert_eq!(choice.traffic(0), Traffic::default());
+            assert_eq!(choice.traffic(1), choice.traffic(128));
+            assert_eq!(choice.traffic(u64::MAX).receiver.bytes, u64::MAX);
+        }
+    }
+}
