@@ -4,6 +4,9 @@
 //!
 //! Everything is generic over [`Gates`]: a [`Program`] runs unchanged on [`Clear`] bits, on a
 //! [`Counter`] and on every protocol backend.
+//!
+//! `program` builds on it, and backends implement [`Gates`]. Start with [`Gates`] and [`gadgets`] to compute, with
+//! [`Circuit`] for a list of gates in memory, and with [`formats`] for files.
 
 mod bits;
 mod circuit;

@@ -1,4 +1,57 @@
-//! The Party API, sessions, and the protocol backends, a folder each in [`backends`].
+//! Secure two-party computation between sessions of two parties: the Party API, the protocols behind it, and
+//! what a computation will cost.
+//!
+//! The command, the Python package and the tests open a [`Session`] over a channel and run [`Job`]s in it: a
+//! [`ModuleJob`] for a program as people write them, a [`ProgramJob`] for a stream of gates, or one of their own.
+//! A job sees a [`Party`]: gates, inputs, memory, checks, openings, whatever the [`Backend`].
+//!
+//! | task | item |
+//! |---|---|
+//! | run a program with the other party | [`Session`], [`ModuleJob`] |
+//! | compute something else, step by step | [`Job`], [`Party`] |
+//! | know before what it takes | [`cost`] |
+//! | know what was promised and found | [`Claims`] |
+//! | add a protocol | [`backends`], docs/contribute/backend.md |
+//! | the boxes that protocols share | [`parts`] |
+//!
+//! Both parties of a sum in one process, over a connection in memory:
+//!
+//! ```
+//! use cenote_engine::{Backend, JimuSwitches, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig};
+//! use cenote_program::Module;
+//!
+//! let text = "cenote 1
+//! program sum \"x + y\"
+//! input x: garbler uint b8
+//! input y: evaluator uint b8
+//! {
+//!   %2 = add %0, %1
+//! }
+//! output z: both uint %2
+//! ";
+//! let module = Module::parse_text(text)?;
+//! let config = SessionConfig {
+//!     backend: Backend::Yao,
+//!     pool: PoolChoice::OneShot(module.stats()?.ands),
+//!     rho: Rho::Bits40,
+//!     jimu: JimuSwitches::default(),
+//! };
+//! let party = |channel, role, own: u8| {
+//!     let mut session = Session::open(channel, role, &config)?;
+//!     let bits = (0..8).map(|bit| own >> bit & 1 == 1).collect();
+//!     let outcome = session.run(&ModuleJob::new(&module, role, vec![bits])?)?;
+//!     session.close();
+//!     Ok::<_, cenote_net::Fault>(outcome.output)
+//! };
+//! let (garbler, evaluator) = cenote_net::mem_pair();
+//! let outputs = std::thread::scope(|scope| {
+//!     let other = scope.spawn(|| party(evaluator, Role::Evaluator, 5));
+//!     party(garbler, Role::Garbler, 37).and_then(|own| Ok((own, other.join().expect("no panic")?)))
+//! })?;
+//! let sum = (0..8).map(|bit| 42u8 >> bit & 1 == 1).collect::<Vec<bool>>();
+//! assert_eq!(outputs, (vec![Some(sum.clone())], vec![Some(sum)]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod backends;
 mod claims;

@@ -4,6 +4,10 @@
 //! A protocol sees a [`Channel`]: blocking, typed frames that are length-checked before memory is
 //! allocated, counted by phase, and free of deadlock when both sides send at once. Nothing that the
 //! peer sends makes it panic, hang for longer than the idle limit, or allocate beyond its limits.
+//!
+//! Protocols (`ot`, `engine`) send and receive on a channel that they are given; commands make it. Start with
+//! [`mem_pair`] in a test and [`tcp_connect`] or [`tls_connect`] elsewhere, then [`Handshake`], after which both
+//! sides know that they agree. Whatever fails is a [`Fault`].
 #![deny(missing_docs)]
 
 mod alive;

@@ -12,6 +12,9 @@
 //! | the ideal functionality, with feature `test-util` | `ideal` |
 //!
 //! The page of these protocols is docs/protocols/ot.md.
+//!
+//! The backends in `engine` are its users. Start with [`CotSender::setup`] and [`CotReceiver::setup`], both over one
+//! channel: one session of each direction serves everything made later.
 #![deny(missing_docs)]
 
 pub mod base;

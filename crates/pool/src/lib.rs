@@ -40,6 +40,8 @@
 //! assert_eq!((ready.level(), journal.consumed("ready")), (1, 3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Its users are the backends with pools, `wrk` and `jimu` of `engine`. Start with the example and [`params`].
 
 pub mod params;
 mod store;

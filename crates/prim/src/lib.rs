@@ -11,6 +11,10 @@
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
 //! portable one, is chosen at run time by what the processor has ([`simd`]), and is tested against
 //! it.
+//!
+//! Its users are the protocols: `net`, `ot`, `pool` and `engine`. Start with [`Block`], [`Prg`] and
+//! [`RandomOracle`], whose labels docs/protocols/labels.md lists; what is secret lies in a [`Secret`], which wipes
+//! itself.
 
 pub mod aes;
 pub mod bits;

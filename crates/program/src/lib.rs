@@ -6,6 +6,9 @@
 //! backend, and [`Module::stats`] counts what it costs; none of them expands its loops.
 //!
 //! `docs/formats/program.md` describes both forms and every operation.
+//!
+//! Start with [`Builder`] or [`Module::parse_text`]. Front ends (`frontend`, the Python package) drive the builder; `engine`
+//! runs modules between two parties, as the machine that [`Host`] describes, and prices their [`Stats`].
 
 mod apply;
 mod binary;

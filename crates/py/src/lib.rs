@@ -1,5 +1,8 @@
-//! The native half of the Python package `cenote`: the builder of programs, their two forms, counts and clear runs, and one party
-//! of a secure run. What users see is in `python/cenote`; this module has the smallest surface that it can stand on.
+//! The native half of the Python package `cenote`: the builder of programs, their two forms, counts and clear
+//! runs, prices, and one party of a secure run.
+//!
+//! Only `python/cenote` uses it, and that is what users see: this module has the smallest surface that it can stand
+//! on. Start with `builder.rs` for programs and `party.rs` for runs.
 
 // The macros of pyo3 write the glue to the interpreter, which is `unsafe`; nothing here is written so by hand.
 #![allow(unsafe_code)]
