@@ -9,11 +9,12 @@ from typing import Any
 
 from . import _native, _tree
 from ._clear import numbers
-from ._convert import constant, full, nest, plain
+from ._convert import constant, full
 from ._errors import CompileError
 from ._packing import unpack
-from ._records import Path, Record, RecordValue, dotted, field_types, grouped, is_tuple, leaves
-from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, port_type, resolve, type_name
+from ._plain import nest, plain
+from ._records import Path, RecordValue, dotted, field_types, grouped, is_tuple, leaves
+from ._types import ArrayType, Deferred, PartyMarker, Ported, Record, Scalar, Shape, port_type, resolve, type_name
 from ._values import Secret
 from ._words import W
 

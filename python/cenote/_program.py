@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import math
 import os
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
+from ._calls import call
 from ._clear import Clear, Overflow
 from ._errors import (
     CompileError,
@@ -624,8 +626,6 @@ class _Part:
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from ._calls import call
-
         if self._rewritten is None:
             self._rewritten = _rewrite.rewrite(self._function)
         if self._stays:
@@ -633,8 +633,6 @@ class _Part:
         return self._rewritten(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        import functools
-
         return self if instance is None else functools.partial(self, instance)
 
 
