@@ -5,7 +5,7 @@ Write a function of secrets, run it with a party that may not see your data::
     import cenote as cn
 
     @cn.program
-    def richer(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+    def richer(a: cn.A[cn.UInt[32]], b: cn.B[cn.UInt[32]]) -> cn.Both[cn.Bit]:
         return a > b
 
     richer(5, 3)                                 # in the clear: True
@@ -66,13 +66,15 @@ from ._ops import (
 )
 from ._program import Program, ProgramFunction, checked, function, inline, load, program
 from ._run import Run
-from ._types import Array, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
+from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
 from ._values import Secret
 
 _operators.install()
 
 __all__ = [
+    "A",
     "Array",
+    "B",
     "Bit",
     "Both",
     "CompileError",

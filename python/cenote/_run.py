@@ -66,14 +66,16 @@ class Run:
         return self._outputs.structured(self._sides[role])
 
     @property
-    def garbler(self) -> Any:
-        """What the garbler received; ``None`` in place of the rest."""
+    def a(self) -> Any:
+        """What A, who garbles, received; ``None`` in place of the rest."""
         return self._side("garbler")
 
     @property
-    def evaluator(self) -> Any:
-        """What the evaluator received; ``None`` in place of the rest."""
+    def b(self) -> Any:
+        """What B, who evaluates, received; ``None`` in place of the rest."""
         return self._side("evaluator")
+
+    garbler, evaluator = a, b
 
     @property
     def outputs(self) -> dict[str, Any]:

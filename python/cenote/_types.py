@@ -265,14 +265,16 @@ class Ported:
         raise compile_error(f"{self!r} says whose a value is; convert with {type_name(self.type)}(..)")
 
     def __repr__(self) -> str:
-        return f"{self.party.capitalize()}[{type_name(self.type)}]"
+        return f"{party_of(self.party)!r}[{type_name(self.type)}]"
 
 
 class PartyMarker:
-    """``Garbler[T]``: an input of the garbler, or an output for it alone."""
+    """``A[T]``: an input of A, or an output for it alone; ``Both[T]``: an output for both."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, shown: str, name: str) -> None:
+        #: The role that it has: "garbler" or "evaluator"; or "both".
         self.name = name
+        self._shown = shown
 
     def __getitem__(self, of: Any) -> Ported:
         if isinstance(of, Ported):
@@ -282,9 +284,18 @@ class PartyMarker:
         return Ported(self.name, of)
 
     def __repr__(self) -> str:
-        return self.name.capitalize()
+        return self._shown
 
 
-Garbler = PartyMarker("garbler")
-Evaluator = PartyMarker("evaluator")
-Both = PartyMarker("both")
+A = PartyMarker("A", "garbler")
+B = PartyMarker("B", "evaluator")
+Both = PartyMarker("Both", "both")
+#: The parties by what they do in the protocols.
+Garbler, Evaluator = A, B
+
+_PARTIES = {"a": A, "b": B, **{party.name: party for party in (A, B, Both)}}
+
+
+def party_of(named: Any) -> PartyMarker | None:
+    """The party, or both, of this name or marker; ``None`` for anything else."""
+    return named if isinstance(named, PartyMarker) else _PARTIES.get(named) if isinstance(named, str) else None

@@ -22,5 +22,5 @@ pub use module_job::ModuleJob;
 pub use params::{PoolChoice, Rho};
 pub use parts::wires::Wire;
 pub use party::{Party, Receivers};
-pub use program_job::{ProgramJob, role_of};
+pub use program_job::ProgramJob;
 pub use session::{Job, Outcome, Session, SessionConfig};

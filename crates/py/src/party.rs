@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_engine::{
-    Backend, Fault, JimuSwitches, Metered, ModuleJob, PoolChoice, Rho, Role, Session,
-    SessionConfig, role_of,
+    Backend, Fault, JimuSwitches, Metered, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig,
 };
 use cenote_net::{Channel, Phase, unix_channel};
 use cenote_prim::keep_freed_memory;
@@ -122,7 +121,7 @@ pub(crate) fn run_party<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (module, done) = (program.module(), Arc::clone(&progress.0));
     let result = py.detach(|| {
-        let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
+        let role = ports::owner(role).map_err(|_| unknown_role(role))?;
         let own = own_bits(&module, role, &inputs)?;
         let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
         let config = config(backend, pool, rho, muxcore, ands)?;
@@ -154,7 +153,7 @@ fn own_bits(
     role: Role,
     inputs: &[PyBackedBytes],
 ) -> Result<Vec<Vec<bool>>, Fault> {
-    let ports: Vec<_> = module.inputs().iter().filter(|port| role_of(port.owner) == role).collect();
+    let ports: Vec<_> = module.inputs().iter().filter(|port| port.owner == role).collect();
     if ports.len() != inputs.len() {
         let what = format!("the {role} owns {} inputs, {} were given", ports.len(), inputs.len());
         return Err(Fault::Misuse(what));

@@ -1,7 +1,7 @@
 //! Predicted traffic beside that of real sessions, for programs of many kinds on every backend.
 
 use cenote_engine::cost::{Demand, Plan};
-use cenote_engine::{Backend, Fault, ModuleJob, PoolChoice, Role, Session, SessionConfig, role_of};
+use cenote_engine::{Backend, Fault, ModuleJob, PoolChoice, Role, Session, SessionConfig};
 use cenote_net::{BOUND_LEN, Traffic};
 use cenote_program::{Module, library};
 use cenote_testkit::run::{patient_pair, prg_of, with_pool};
@@ -147,7 +147,7 @@ output z: both bits %2
 fn session(config: &SessionConfig, module: &Module) -> Traffic {
     let ends = run_pair_over(patient_pair(), |channel, role| {
         let mut session = Session::open_seeded(channel, role, config, prg_of(role, 7))?;
-        let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
+        let own = module.inputs().iter().filter(|port| port.owner == role);
         let own = own.map(|port| vec![true; port.shape.bits()]).collect();
         session.run(&ModuleJob::new(module, role, own)?)?;
         let traffic = session.counters().total();

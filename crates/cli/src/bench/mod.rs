@@ -24,7 +24,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 use crate::progress;
-use crate::workers::{Both, LineSpec, Security, Spec, Task, owner, run_pair};
+use crate::workers::{Both, LineSpec, Security, Spec, Task, run_pair};
 
 /// The pool of a bench that names none.
 const fn default_pool(backend: Backend) -> PoolSize {
@@ -86,7 +86,7 @@ impl Setting {
 
     fn spec(&self, role: Role, task: &Task) -> Spec {
         Spec {
-            role: owner(role),
+            role,
             connect: None,
             core: self.cores.map(|cores| cores[role as usize]),
             line: self.line.clone(),
