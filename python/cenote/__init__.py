@@ -17,7 +17,7 @@ Write a function of secrets, run it with a party that may not see your data::
 
 from __future__ import annotations
 
-from . import _operators
+from . import _operators, paper
 from ._calls import map, vmap
 from ._control import fold, range
 from ._errors import (
@@ -119,6 +119,7 @@ __all__ = [
     "max",
     "min",
     "multiply_full",
+    "paper",
     "parity",
     "popcount",
     "program",

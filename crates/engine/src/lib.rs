@@ -5,6 +5,7 @@ mod claims;
 pub mod cost;
 mod metered;
 mod module_job;
+pub mod paper;
 mod params;
 pub mod parts;
 mod party;
