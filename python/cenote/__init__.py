@@ -5,7 +5,7 @@ Write a function of secrets, run it with a party that may not see your data::
     import cenote as cn
 
     @cn.program
-    def richer(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+    def richer(a: cn.A[cn.UInt[32]], b: cn.B[cn.UInt[32]]) -> cn.Both[cn.Bit]:
         return a > b
 
     richer(5, 3)                                 # in the clear: True
@@ -17,8 +17,9 @@ Write a function of secrets, run it with a party that may not see your data::
 
 from __future__ import annotations
 
+from . import _operators, paper
 from ._calls import map, vmap
-from ._control import range
+from ._control import fold, range
 from ._errors import (
     CompileError,
     ConnectionFailed,
@@ -39,7 +40,6 @@ from ._ops import (
     argmin,
     broadcast_to,
     concatenate,
-    fold,
     from_bits,
     isqrt,
     join_words,
@@ -65,13 +65,16 @@ from ._ops import (
     zeros,
 )
 from ._program import Program, ProgramFunction, checked, function, inline, load, program
-from ._records import Record
 from ._run import Run
-from ._types import Array, Bit, Both, Evaluator, Fixed, Garbler, Int, UInt
+from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
 from ._values import Secret
 
+_operators.install()
+
 __all__ = [
+    "A",
     "Array",
+    "B",
     "Bit",
     "Both",
     "CompileError",
@@ -116,6 +119,7 @@ __all__ = [
     "max",
     "min",
     "multiply_full",
+    "paper",
     "parity",
     "popcount",
     "program",

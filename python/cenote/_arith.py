@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _clear as clear
-from . import _values as values
 from . import _words as words
 from ._convert import as_secret, broadcast_shapes, constant, spread
 from ._errors import compile_error
+from ._plain import public_number
 from ._types import Bit, Scalar
+from ._values import Secret
 from ._words import W, current
-
-if TYPE_CHECKING:
-    from ._clear import Clear
-    from ._values import Secret
 
 
 def refuse_bits(of: Scalar, what: str) -> None:
@@ -29,12 +26,6 @@ def _pair(x: Secret, y: Secret) -> tuple[tuple[int, ...], W, W]:
     shape = broadcast_shapes(x.shape, y.shape)
     a, b = spread(x, shape), spread(y, shape)
     return shape, a, b
-
-
-def _watch(operation: str, elem: Scalar, exact: Any) -> None:
-    """In a clear run, looks for results that do not fit; ``exact`` gives them."""
-    target: Clear = current()  # type: ignore[assignment]
-    target.watch(operation, exact(), elem)
 
 
 def _numbers(x: W, elem: Scalar) -> list[int]:
@@ -58,8 +49,8 @@ def _simple(op: str, sign: str, x: Secret, y: Secret) -> Secret:
         w = words.binary(op, a, b)
     if target.clear:
         factor = 1 if op == "add" else -1
-        _watch(sign, elem, lambda: [p + factor * q for p, q in _pairs(a, b, elem)])
-    return values.Secret(elem, shape, w)
+        clear.watch(sign, elem, lambda: [p + factor * q for p, q in _pairs(a, b, elem)])
+    return Secret(elem, shape, w)
 
 
 def add(x: Secret, y: Secret) -> Secret:
@@ -88,8 +79,8 @@ def mul(x: Secret, y: Secret) -> Secret:
     else:
         w = words.binary("mul", a, b)
     if target.clear:
-        _watch("*", elem, lambda: [(p * q) >> elem.frac for p, q in _pairs(a, b, elem)])
-    return values.Secret(elem, shape, w)
+        clear.watch("*", elem, lambda: [(p * q) >> elem.frac for p, q in _pairs(a, b, elem)])
+    return Secret(elem, shape, w)
 
 
 def narrow(exact: W, lo: int, elem: Scalar) -> W:
@@ -120,8 +111,8 @@ def floor_divide(x: Secret, other: Any, sign: str) -> tuple[Secret, Secret]:
     if elem.signed:
         quotient, remainder = _round_down(quotient, remainder, b)
     if target.clear:
-        _watch(sign, elem, lambda: [(p % q if sign == "%" else p // q) if q else None for p, q in _pairs(a, b, elem)])
-    return values.Secret(elem, shape, quotient), values.Secret(elem, shape, remainder)
+        clear.watch(sign, elem, lambda: [(p % q if sign == "%" else p // q) if q else None for p, q in _pairs(a, b, elem)])
+    return Secret(elem, shape, quotient), Secret(elem, shape, remainder)
 
 
 def _power_of_two(x: Secret, divisor: int) -> tuple[Secret, Secret]:
@@ -132,7 +123,7 @@ def _power_of_two(x: Secret, divisor: int) -> tuple[Secret, Secret]:
         return x.copy(), x - x
     quotient = words.shift("sar" if elem.signed else "shr", x.w, places)
     remainder = words.extend(words.slice_bits(x.w, 0, places), elem.width, False)
-    return values.Secret(elem, x.shape, quotient), values.Secret(elem, x.shape, remainder)
+    return Secret(elem, x.shape, quotient), Secret(elem, x.shape, remainder)
 
 
 def _round_down(quotient: W, remainder: W, divisor: W) -> tuple[W, W]:
@@ -163,8 +154,8 @@ def true_divide(x: Secret, y: Secret) -> Secret:
     if target.checked:
         words.flag_overflow(words.compare("eq", b, words.constant([0], b.width)))
     if target.clear:
-        _watch("/", elem, lambda: [_toward_zero(p << elem.frac, q) for p, q in _pairs(a, b, elem)])
-    return values.Secret(elem, shape, w)
+        clear.watch("/", elem, lambda: [_toward_zero(p << elem.frac, q) for p, q in _pairs(a, b, elem)])
+    return Secret(elem, shape, w)
 
 
 def _toward_zero(p: int, q: int) -> int | None:
@@ -203,8 +194,8 @@ def negate(x: Secret) -> Secret:
     else:
         w = words.unary("neg", x.w)
     if target.clear:
-        _watch("-", elem, lambda: [-n for n in _numbers(x.w, elem)])
-    return values.Secret(elem, x.shape, w)
+        clear.watch("-", elem, lambda: [-n for n in _numbers(x.w, elem)])
+    return Secret(elem, x.shape, w)
 
 
 def absolute(x: Secret) -> Secret:
@@ -217,14 +208,14 @@ def absolute(x: Secret) -> Secret:
     if target.checked:
         words.flag_overflow(words.slice_bits(w, elem.width - 1, 1))
     if target.clear:
-        _watch("abs", elem, lambda: [abs(n) for n in _numbers(x.w, elem)])
-    return values.Secret(elem, x.shape, w)
+        clear.watch("abs", elem, lambda: [abs(n) for n in _numbers(x.w, elem)])
+    return Secret(elem, x.shape, w)
 
 
 def logic(op: str, x: Secret, y: Secret) -> Secret:
     """``and``, ``or`` or ``xor``, bit by bit."""
     shape, a, b = _pair(x, y)
-    return values.Secret(x.elem, shape, words.binary(op, a, b))
+    return Secret(x.elem, shape, words.binary(op, a, b))
 
 
 def compare(op: str, x: Secret, y: Secret) -> Secret:
@@ -233,7 +224,7 @@ def compare(op: str, x: Secret, y: Secret) -> Secret:
     if x.elem.kind == "bool" and op != "eq":
         refuse_bits(x.elem, "an order")
     name = op + "s" if x.elem.signed and op != "eq" else op
-    return values.Secret(Bit, shape, words.compare(name, a, b))
+    return Secret(Bit, shape, words.compare(name, a, b))
 
 
 def shift(x: Secret, by: Any, left: bool) -> Secret:
@@ -241,40 +232,32 @@ def shift(x: Secret, by: Any, left: bool) -> Secret:
     sign = "<<" if left else ">>"
     refuse_bits(x.elem, sign)
     op = "shl" if left else ("sar" if x.elem.signed else "shr")
-    if isinstance(by, values.Secret):
+    if isinstance(by, Secret):
         if by.elem.kind != "uint":
             raise compile_error(f"{sign} by {by.elem}: take UInt[n] as the number of places")
         shape, a, b = _pair(x, by)
-        return values.Secret(x.elem, shape, words.one(op + "by", (), (a, b), max(a.lanes, b.lanes), a.width))
+        return Secret(x.elem, shape, words.one(op + "by", (), (a, b), max(a.lanes, b.lanes), a.width))
     places = public_number(by, f"the number of places of {sign}")
     if places < 0:
         raise compile_error(f"{sign} by {places}: the number of places starts at 0")
-    return values.Secret(x.elem, x.shape, words.shift(op, x.w, min(places, x.elem.width)))
+    return Secret(x.elem, x.shape, words.shift(op, x.w, min(places, x.elem.width)))
 
 
 def rotate(x: Secret, by: Any, left: bool) -> Secret:
     """The bits of each word, turned round."""
     refuse_bits(x.elem, "rotation")
     width = x.elem.width
-    if isinstance(by, values.Secret):
+    if isinstance(by, Secret):
         if by.elem.kind != "uint":
             raise compile_error(f"rotation by {by.elem}: take UInt[n] as the number of places")
         if not left:
             if width & (width - 1) or (1 << by.elem.width) % width:
                 raise compile_error(f"rotr of {x.elem} by a secret {by.elem}: turn to the left by width - places instead")
-            by = values.Secret(by.elem, by.shape, words.unary("neg", by.w))
+            by = Secret(by.elem, by.shape, words.unary("neg", by.w))
         shape, a, b = _pair(x, by)
-        return values.Secret(x.elem, shape, words.one("rotlby", (), (a, b), max(a.lanes, b.lanes), width))
+        return Secret(x.elem, shape, words.one("rotlby", (), (a, b), max(a.lanes, b.lanes), width))
     places = public_number(by, "the number of places of a rotation") % width
-    return values.Secret(x.elem, x.shape, words.shift("rotl", x.w, places if left else (width - places) % width))
-
-
-def public_number(value: Any, what: str) -> int:
-    """A plain whole number."""
-    try:
-        return int(value.__index__())
-    except AttributeError:
-        raise compile_error(f"{what} is {value!r}, not a whole number") from None
+    return Secret(x.elem, x.shape, words.shift("rotl", x.w, places if left else (width - places) % width))
 
 
 def matmul(x: Secret, y: Secret, elem: Scalar | None = None) -> Secret:
@@ -297,8 +280,8 @@ def matmul(x: Secret, y: Secret, elem: Scalar | None = None) -> Secret:
             w = words.extend(w, out.width + x.elem.frac, x.elem.signed)
         w = narrow(w, x.elem.frac, out)
     if current().clear:
-        _watch("@", out, lambda: _products(x, y, rows, inner, cols))
-    return values.Secret(out, shape, w)
+        clear.watch("@", out, lambda: _products(x, y, rows, inner, cols))
+    return Secret(out, shape, w)
 
 
 def _products(x: Secret, y: Secret, rows: int, inner: int, cols: int) -> list[int]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._convert import BadValue, flatten, shape_of
 from ._errors import InputError
 from ._packing import unpack
-from ._records import Record, field_types, is_tuple, leaves
-from ._types import ArrayType, Scalar, Shape, type_name
+from ._plain import BadValue, flatten, shape_of
+from ._records import field_types, is_tuple, leaves
+from ._types import ArrayType, Record, Scalar, Shape, type_name
 
 _MISSING = ("NAType", "NaTType")
 

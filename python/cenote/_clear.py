@@ -15,7 +15,7 @@ from . import _native
 from ._errors import InternalError, place
 from ._packing import pack, unpack
 from ._types import Scalar
-from ._words import Affine, Target, W
+from ._words import Affine, Target, W, current
 
 Lanes = list[int]
 
@@ -94,6 +94,12 @@ class Clear(Target):
         where = place()
         note = self.overflows.setdefault((operation, problem, where), Overflow(operation, problem, where, first))
         note.count += 1
+
+
+def watch(operation: str, elem: Scalar, exact: Callable[[], Sequence[int | None]]) -> None:
+    """In a clear run, looks for results that do not fit; ``exact`` gives them."""
+    target: Clear = current()  # type: ignore[assignment]
+    target.watch(operation, exact(), elem)
 
 
 def signed(word: int, width: int) -> int:
@@ -187,7 +193,8 @@ def _sar(x: int, by: int, width: int) -> int:
     return signed(x, width) >> min(by, width)
 
 
-def _groups(x: Lanes, groups: int) -> list[Lanes]:
+def groups_of(x: Lanes, groups: int) -> list[Lanes]:
+    """The lanes of each of so many groups."""
     size = len(x) // groups
     return [x[k * size : (k + 1) * size] for k in range(groups)]
 
@@ -197,7 +204,7 @@ def _over(function: Callable[[Lanes], int], is_signed: bool = False) -> Callable
 
     def run(attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> list[Lanes]:
         mask = (1 << shapes[0][1]) - 1
-        return [[function(group) & mask for group in _groups(numbers(args[0], is_signed), attrs[-1])]]
+        return [[function(group) & mask for group in groups_of(numbers(args[0], is_signed), attrs[-1])]]
 
     return run
 

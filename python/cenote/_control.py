@@ -124,7 +124,7 @@ def last(rounds: Any) -> Any:
 
 
 def fold(function: Callable[[Any, Any], Any], items: Any, initial: Any) -> Any:
-    """``function(function(initial, items[0]), items[1]) ..`` as one loop, without rewriting of source."""
+    """``function(function(initial, items[0]), items[1]) ..`` as one loop."""
     state = initial
 
     def body(i: Any) -> None:

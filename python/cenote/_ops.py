@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import builtins
+from collections.abc import Iterable
 from typing import Any
 
 from . import _arith as arith
 from . import _arrays as arrays
+from . import _clear as clear
 from . import _words as words
+from ._calls import map
 from ._convert import as_secret, broadcast_shapes, full, spread
 from ._errors import compile_error
 from ._records import RecordValue
-from ._types import Bit, Scalar, UInt
+from ._types import ArrayType, Bit, Scalar, UInt
 from ._values import Index, Secret, count_type
 from ._words import W, current
 
@@ -86,7 +89,7 @@ def sum(x: Any, axis: int | None = None, width: int | None = None) -> Secret:
     if over:
         w = arith.narrow(w, 0, elem)
     if current().clear:
-        arith._watch("sum", elem, lambda: _sums(grouped, groups))
+        clear.watch("sum", elem, lambda: _sums(grouped, groups))
     return Secret(elem, shape, w)
 
 
@@ -98,8 +101,6 @@ _PART = 1 << 10
 
 def _summed(rows: Secret, width: int) -> W:
     """The sum of each row, in so many bits."""
-    from ._calls import map
-
     (groups, each), of = rows.shape, rows.elem
     op, kind = ("sums", "int") if of.signed else ("sum", "uint")
     if current().clear or rows.size * (width if of.signed else of.width) <= _ADDED or (groups == 1 and each <= _PART):
@@ -119,11 +120,7 @@ def _summed(rows: Secret, width: int) -> W:
 
 
 def _sums(x: Secret, groups: int) -> list[int]:
-    import builtins
-
-    from ._clear import _groups, numbers
-
-    return [builtins.sum(group) for group in _groups(numbers(x.w, x.elem.signed), groups)]
+    return [builtins.sum(group) for group in clear.groups_of(clear.numbers(x.w, x.elem.signed), groups)]
 
 
 def _logical(op: str, x: Any, axis: int | None) -> Secret:
@@ -153,8 +150,6 @@ def _arg(name: str, x: Secret, axis: int | None) -> tuple[Secret, Secret]:
     arith.refuse_bits(x.elem, name)
     grouped, groups, shape = _grouped(x, axis)
     if groups > 1:
-        from ._calls import map
-
         flat = Secret(x.elem, (groups, grouped.size // groups), grouped.w)
         places, values = map(lambda row: _arg(name, row, None), flat)
         return Secret(places.elem, shape, places.w), Secret(x.elem, shape, values.w)
@@ -392,8 +387,6 @@ def broadcast_to(x: Secret, shape: Any) -> Secret:
 
 def zeros(of: Any, shape: Any = ()) -> Any:
     """Public zeros of a type; the start of arrays that a loop fills."""
-    from ._types import ArrayType
-
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if isinstance(of, ArrayType):
         of, shape = of.item, shape + of.shape
@@ -415,10 +408,3 @@ def reveal(x: Any) -> Any:
     if isinstance(x, (Index, int, float)) or not isinstance(x, Secret):
         raise compile_error(f"reveal of {type(x).__name__}, which is public already")
     return Secret(x.elem, x.shape, words.reveal(x.w))
-
-
-def fold(function: Callable[[Any, Any], Any], items: Any, initial: Any) -> Any:
-    """``function(function(initial, items[0]), items[1]) ..`` as one loop."""
-    from ._control import fold as run
-
-    return run(function, items, initial)

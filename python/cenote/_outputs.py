@@ -9,11 +9,12 @@ from typing import Any
 
 from . import _native, _tree
 from ._clear import numbers
-from ._convert import constant, full, nest, plain
+from ._convert import constant, full
 from ._errors import CompileError
 from ._packing import unpack
-from ._records import Path, Record, RecordValue, dotted, field_types, grouped, is_tuple, leaves
-from ._types import ArrayType, Deferred, PartyMarker, Ported, Scalar, Shape, port_type, resolve, type_name
+from ._plain import nest, plain
+from ._records import Path, RecordValue, dotted, field_types, grouped, is_tuple, leaves
+from ._types import ArrayType, Deferred, PartyMarker, Ported, Record, Scalar, Shape, port_type, resolve, type_name
 from ._values import Secret
 from ._words import W
 
@@ -219,7 +220,7 @@ class _Collector:
             return typing.get_type_hints(spec)
         raise self._error(
             path,
-            f"is annotated with {spec!r}: write cn.Both[..], cn.Garbler[..] or cn.Evaluator[..] around a secret type, a "
+            f"is annotated with {spec!r}: write cn.Both[..], cn.A[..] or cn.B[..] around a secret type, a "
             "tuple of them, a dict or a dataclass",
         )
 
@@ -259,7 +260,7 @@ class _Collector:
             if isinstance(result, (RecordValue, dict)):
                 raise self._error(path, f"is a {type(result).__name__}, annotated is {type_name(of)}")
             if isinstance(result, (tuple, list)) and any(isinstance(part, (Secret, RecordValue)) for part in result):
-                remedy = "make it one array with cn.stack" if shape else "annotate each part, as in -> tuple[cn.Both[..], cn.Garbler[..]]"
+                remedy = "make it one array with cn.stack" if shape else "annotate each part, as in -> tuple[cn.Both[..], cn.A[..]]"
                 raise self._error(path, f"is a {type(result).__name__} of {len(result)}, annotated is {type_name(of)}: {remedy}")
             result = constant(result, elem)
             result = Secret(elem, shape, full(result, shape)) if result.shape != shape and not result.shape else result

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from . import _axes as axes
 from . import _words as words
-from ._arith import public_number
 from ._axes import Part
-from ._convert import broadcast_shapes, is_sequence, is_truth, shape_of
+from ._convert import broadcast_shapes
 from ._errors import compile_error
+from ._plain import is_sequence, is_truth, public_number, shape_of
 from ._types import Shape, lanes_of
 from ._values import Index, Secret
 from ._words import W

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import math
 import os
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 
 from . import _bind, _native, _outputs, _rewrite, _run
 from . import _words as words
+from ._calls import call
 from ._clear import Clear, Overflow
 from ._errors import (
     CompileError,
@@ -33,7 +35,7 @@ from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
 from ._records import build, dotted, grouped, leaves, places, type_at
-from ._types import Deferred, Ported, is_type, lanes_of, port_type, resolve, type_name
+from ._types import Both, Deferred, Ported, is_type, lanes_of, party_of, port_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -369,22 +371,18 @@ class ProgramFunction:
             else:
                 if is_type(parameter.annotation):
                     shown = type_name(parameter.annotation)
-                    raise CompileError(
-                        f"{self.__name__}: `{name}` belongs to nobody: write {name}: cn.Garbler[{shown}] or {name}: cn.Evaluator[{shown}]"
-                    )
+                    raise CompileError(f"{self.__name__}: `{name}` belongs to nobody: write {name}: cn.A[{shown}] or {name}: cn.B[{shown}]")
                 raise CompileError(
                     f"{self.__name__}: `{name}` has no secret type, so its value is fixed when the program is compiled: "
-                    f"{self.__name__}.compile({name}=..). For an input annotate it, as in {name}: cn.Garbler[cn.UInt[32]]"
+                    f"{self.__name__}.compile({name}=..). For an input annotate it, as in {name}: cn.A[cn.UInt[32]]"
                 )
         inputs = {}
         for name in secret_names:
             ported = self._evaluated(parameters[name].annotation, statics)
             if not isinstance(ported, Ported) or not is_type(ported.type):
-                raise CompileError(
-                    f"{self.__name__}: `{name}` has the type {ported!r}: write cn.Garbler[..] or cn.Evaluator[..] around a secret type"
-                )
+                raise CompileError(f"{self.__name__}: `{name}` has the type {ported!r}: write cn.A[..] or cn.B[..] around a secret type")
             if ported.party == "both":
-                raise CompileError(f"{self.__name__}: input `{name}` belongs to one party: write cn.Garbler[..] or cn.Evaluator[..]")
+                raise CompileError(f"{self.__name__}: input `{name}` belongs to one party: write cn.A[..] or cn.B[..]")
             inputs[name] = ported
         return inputs, statics
 
@@ -587,30 +585,31 @@ class ProgramFunction:
 def _looks_secret(annotation: Any) -> bool:
     """Whether a parameter is an input; annotations may still be text."""
     if isinstance(annotation, str):
-        return any(word in annotation for word in ("Garbler[", "Evaluator[", "Both["))
+        return re.search(r"\b(A|B|Both|Garbler|Evaluator)\[", annotation) is not None
     return isinstance(annotation, (Ported, Deferred))
 
 
-def program(function: Callable[..., Any] | None = None, *, to: str = "both", checked: bool = False) -> Any:
+def program(function: Callable[..., Any] | None = None, *, to: Any = Both, checked: bool = False) -> Any:
     """Makes a function a program for two parties.
 
     ::
 
         @cn.program
-        def richer(a: cn.Garbler[cn.UInt[32]], b: cn.Evaluator[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+        def richer(a: cn.A[cn.UInt[32]], b: cn.B[cn.UInt[32]]) -> cn.Both[cn.Bit]:
             return a > b
 
     Parameters without an owner are fixed by :meth:`ProgramFunction.compile`; sizes in types may be text over them, as in
     ``cn.Array[cn.UInt[8], "n"]``. ``to`` says who receives outputs that no annotation gives to anybody; ``checked`` adds an
     output ``overflow``.
     """
-    if to not in ("garbler", "evaluator", "both"):
-        raise CompileError(f"to={to!r}: outputs go to 'garbler', 'evaluator' or 'both'")
+    receiver = party_of(to)
+    if receiver is None:
+        raise CompileError(f"to={to!r}: outputs go to cn.A, cn.B or cn.Both")
 
     def decorate(inner: Callable[..., Any]) -> ProgramFunction:
         texts = any(isinstance(a, str) for a in getattr(inner, "__annotations__", {}).values())
         frame = sys._getframe(1 if function is None else 2)
-        return ProgramFunction(inner, to, checked, dict(frame.f_locals) if texts else {})
+        return ProgramFunction(inner, receiver.name, checked, dict(frame.f_locals) if texts else {})
 
     return decorate if function is None else decorate(function)
 
@@ -624,8 +623,6 @@ class _Part:
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from ._calls import call
-
         if self._rewritten is None:
             self._rewritten = _rewrite.rewrite(self._function)
         if self._stays:
@@ -633,8 +630,6 @@ class _Part:
         return self._rewritten(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        import functools
-
         return self if instance is None else functools.partial(self, instance)
 
 

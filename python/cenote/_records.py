@@ -8,40 +8,12 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from . import _words as words
+from ._arrays import get_item, set_item, watch_places
+from ._convert import as_secret
 from ._errors import CompileError, NoAttribute, compile_error
-from ._types import ArrayType, Deferred, Scalar, Shape, is_type, resolve, type_name
+from ._types import ArrayType, Bit, Deferred, Record, RecordMeta, Scalar, Shape, is_type, lanes_of, resolve, type_name
 from ._values import Secret, _unhashable
-
-
-class RecordMeta(type):
-    """Makes a call of a record type a record value instead of an instance."""
-
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        if args:
-            raise compile_error(
-                f"{cls.__name__} takes its fields by name, as in {cls.__name__}({', '.join(f'{n}=..' for n in field_types(cls))})"
-            )
-        wanted = field_types(cls)
-        if set(fields) != set(wanted):
-            missing = ", ".join(sorted(set(wanted) - set(fields)))
-            extra = ", ".join(sorted(set(fields) - set(wanted)))
-            what = "; ".join(filter(None, [missing and f"missing: {missing}", extra and f"unknown: {extra}"]))
-            raise compile_error(f"{cls.__name__} has the fields {', '.join(wanted)} ({what})")
-        return RecordValue(cls, {name: _field(fields[name], of, name) for name, of in wanted.items()})
-
-
-class Record(metaclass=RecordMeta):
-    """Base of record types.
-
-    ::
-
-        class Purchase(cn.Record):
-            customer: cn.UInt[32]
-            cents: cn.UInt[24]
-
-    Fields are words, arrays of a fixed shape or other records. ``Array[Purchase, 100]`` is a table of 100 rows, whose
-    ``rows.cents`` is an array and whose ``rows[i]`` is one purchase.
-    """
 
 
 def field_types(cls: type) -> dict[str, Any]:
@@ -137,8 +109,6 @@ def build(of: Any, words: Any, shape: Shape = ()) -> Any:
 
 
 def _field(value: Any, of: Any, name: str) -> Any:
-    from ._convert import as_secret
-
     if isinstance(value, RecordValue):
         if value.type is not of:
             raise compile_error(f"field {name} takes {type_name(of)}, not {value.type.__name__}")
@@ -147,6 +117,21 @@ def _field(value: Any, of: Any, name: str) -> Any:
     if not isinstance(elem, Scalar):
         raise compile_error(f"field {name} takes a {type_name(of)}")
     return as_secret(value, elem, f"field {name}").copy()
+
+
+def made(cls: RecordMeta, *args: Any, **fields: Any) -> RecordValue:
+    """A record of the type ``cls``, its fields by name."""
+    if args:
+        raise compile_error(
+            f"{cls.__name__} takes its fields by name, as in {cls.__name__}({', '.join(f'{n}=..' for n in field_types(cls))})"
+        )
+    wanted = field_types(cls)
+    if set(fields) != set(wanted):
+        missing = ", ".join(sorted(set(wanted) - set(fields)))
+        extra = ", ".join(sorted(set(fields) - set(wanted)))
+        what = "; ".join(filter(None, [missing and f"missing: {missing}", extra and f"unknown: {extra}"]))
+        raise compile_error(f"{cls.__name__} has the fields {', '.join(wanted)} ({what})")
+    return RecordValue(cls, {name: _field(fields[name], of, name) for name, of in wanted.items()})
 
 
 class RecordValue:
@@ -254,24 +239,18 @@ class RecordValue:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, key: Any) -> RecordValue:
-        from ._arrays import get_item
-
         axes = self._watched_axes(key)
         return self.each(lambda field: get_item(field, key, axes))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, RecordValue) or value.type is not self.type:
             raise compile_error(f"a row of this table is a {self.type.__name__}")
-        from ._arrays import set_item
-
         axes = self._watched_axes(key)
         for mine, other in zip(self.leaves(), value.leaves()):
             mine.write(set_item(mine, key, other, axes))
 
     def _watched_axes(self, key: Any) -> int:
         """How many axes the table has, before those of its fields; a secret place beyond the end is flagged, once for all fields."""
-        from ._arrays import watch_places
-
         own = leaves(self.type)[0][2]
         axes = self.leaves()[0].ndim - len(own)
         if not axes:
@@ -283,13 +262,12 @@ class RecordValue:
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, RecordValue) or other.type is not self.type:
             raise compile_error(f"== of {self.type.__name__} and {type(other).__name__}: records of one type are compared")
-        from ._ops import all as every
-
         result: Any = None
         for (_, _, own), mine, theirs in zip(leaves(self.type), self.leaves(), other.leaves()):
             same = mine == theirs
             if own:
-                same = every(same.reshape(*same.shape[: same.ndim - len(own)], -1), axis=-1)
+                shape = same.shape[: same.ndim - len(own)]
+                same = Secret(Bit, shape, words.over("rand", (lanes_of(shape),), same.w, lanes_of(shape), 1))
             result = same if result is None else result & same
         return result
 

@@ -14,14 +14,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Union
+from typing import Any, BinaryIO, Union
 
 from . import _native
+from ._clear import Overflow
 from ._errors import ConnectionFailed, Error, LimitError, of_fault
-
-if TYPE_CHECKING:
-    from ._clear import Overflow
-    from ._outputs import Outputs
+from ._outputs import Outputs, as_array
 
 #: Whether to show progress: ``None`` where somebody looks, or a function of the ANDs done and of all.
 ProgressOption = Union[bool, Callable[[int, int], None], None]
@@ -60,8 +58,6 @@ class Run:
     @property
     def numpy(self) -> Any:
         """The result with arrays as NumPy arrays."""
-        from ._outputs import as_array
-
         return self._outputs.structured(self._joined, as_array)
 
     def _side(self, role: str) -> Any:
@@ -70,14 +66,16 @@ class Run:
         return self._outputs.structured(self._sides[role])
 
     @property
-    def garbler(self) -> Any:
-        """What the garbler received; ``None`` in place of the rest."""
+    def a(self) -> Any:
+        """What A, who garbles, received; ``None`` in place of the rest."""
         return self._side("garbler")
 
     @property
-    def evaluator(self) -> Any:
-        """What the evaluator received; ``None`` in place of the rest."""
+    def b(self) -> Any:
+        """What B, who evaluates, received; ``None`` in place of the rest."""
         return self._side("evaluator")
+
+    garbler, evaluator = a, b
 
     @property
     def outputs(self) -> dict[str, Any]:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import CompileError, compile_error
 
-if TYPE_CHECKING:
-    from ._records import Record
-
 #: Widest word, in bits.
 MAX_WIDTH = 4096
 
@@ -52,15 +49,9 @@ class Scalar:
             return f"-2^{self.width - 1} .. 2^{self.width - 1} - 1" if self.signed else f"0 .. 2^{self.width} - 1"
         return f"{self.low} .. {self.high}"
 
-    def __call__(self, value: Any, shape: Any = None) -> Any:
-        from ._convert import cast, constant
-        from ._values import Secret
+    if TYPE_CHECKING:  # Given by ``_operators``.
 
-        if isinstance(value, Secret):
-            return cast(value, self)
-        if isinstance(value, bool) and self.kind != "bool":
-            value = int(value)
-        return constant(value, self, shape)
+        def __call__(self, value: Any, shape: Any = None) -> Any: ...
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scalar) and (self.kind, self.width, self.frac) == (other.kind, other.width, other.frac)
@@ -84,14 +75,9 @@ class ArrayType:
     def __init__(self, item: Any, shape: Shape) -> None:
         self.item, self.shape = item, shape
 
-    def __call__(self, value: Any) -> Any:
-        """A constant of this type, or an array of this shape with its words converted."""
-        if not isinstance(self.item, Scalar):
-            raise compile_error(f"{self!r}(..) of records: make each field, as in {type_name(self.item)}(name=..)")
-        made = self.item(value)
-        if made.shape != self.shape:
-            raise compile_error(f"{self!r}(..) of shape {made.shape}: reshape it, or repeat it with cn.broadcast_to")
-        return made
+    if TYPE_CHECKING:  # Given by ``_operators``.
+
+        def __call__(self, value: Any) -> Any: ...
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArrayType) and (self.item, self.shape) == (other.item, other.shape)
@@ -103,8 +89,30 @@ class ArrayType:
         return f"Array[{type_name(self.item)}, {', '.join(map(str, self.shape))}]"
 
 
+class RecordMeta(type):
+    """Makes a call of a record type a record value instead of an instance."""
+
+    if TYPE_CHECKING:  # Given by ``_operators``.
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any: ...
+
+
+class Record(metaclass=RecordMeta):
+    """Base of record types.
+
+    ::
+
+        class Purchase(cn.Record):
+            customer: cn.UInt[32]
+            cents: cn.UInt[24]
+
+    Fields are words, arrays of a fixed shape or other records. ``Array[Purchase, 100]`` is a table of 100 rows, whose
+    ``rows.cents`` is an array and whose ``rows[i]`` is one purchase.
+    """
+
+
 #: Any type of a secret value; a record type is a subclass of ``Record``.
-Type = Union[Scalar, ArrayType, "type[Record]"]
+Type = Union[Scalar, ArrayType, type[Record]]
 
 
 class Deferred:
@@ -231,8 +239,6 @@ def port_type(kind: str, width: int, frac: int) -> Scalar:
 
 def is_type(value: Any) -> bool:
     """Whether ``value`` is a type of secrets."""
-    from ._records import Record
-
     return isinstance(value, (Scalar, ArrayType)) or (isinstance(value, type) and issubclass(value, Record))
 
 
@@ -259,14 +265,16 @@ class Ported:
         raise compile_error(f"{self!r} says whose a value is; convert with {type_name(self.type)}(..)")
 
     def __repr__(self) -> str:
-        return f"{self.party.capitalize()}[{type_name(self.type)}]"
+        return f"{party_of(self.party)!r}[{type_name(self.type)}]"
 
 
 class PartyMarker:
-    """``Garbler[T]``: an input of the garbler, or an output for it alone."""
+    """``A[T]``: an input of A, or an output for it alone; ``Both[T]``: an output for both."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, shown: str, name: str) -> None:
+        #: The role that it has: "garbler" or "evaluator"; or "both".
         self.name = name
+        self._shown = shown
 
     def __getitem__(self, of: Any) -> Ported:
         if isinstance(of, Ported):
@@ -276,9 +284,18 @@ class PartyMarker:
         return Ported(self.name, of)
 
     def __repr__(self) -> str:
-        return self.name.capitalize()
+        return self._shown
 
 
-Garbler = PartyMarker("garbler")
-Evaluator = PartyMarker("evaluator")
-Both = PartyMarker("both")
+A = PartyMarker("A", "garbler")
+B = PartyMarker("B", "evaluator")
+Both = PartyMarker("Both", "both")
+#: The parties by what they do in the protocols.
+Garbler, Evaluator = A, B
+
+_PARTIES = {"a": A, "b": B, **{party.name: party for party in (A, B, Both)}}
+
+
+def party_of(named: Any) -> PartyMarker | None:
+    """The party, or both, of this name or marker; ``None`` for anything else."""
+    return named if isinstance(named, PartyMarker) else _PARTIES.get(named) if isinstance(named, str) else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _arith as arith
 from . import _words as words
-from ._convert import as_secret, cast, constant, full, nest, plain
+from ._clear import numbers
 from ._errors import NoAttribute, compile_error, place
-from ._types import Scalar, Shape, UInt, lanes_of
+from ._plain import nest, plain
+from ._types import Bit, Scalar, Shape, UInt, lanes_of
 from ._words import Affine, LoopVariable, Scope, W
 
 #: What NumPy has as methods and functions, and this package as functions of the same name.
@@ -117,8 +117,6 @@ class Index:
             raise compile_error("this comparison of loop variables is the same in every round: compare plain numbers")
         low, high = gap.low, gap.high
         truth = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[compare]
-        from ._types import Bit
-
         table = words.constant([int(getattr(k, truth)(0)) for k in range(low, high + 1)], 1)
         return _CounterBit(Bit, (), words.take(table, (gap.constant - low, gap.terms), 1))
 
@@ -157,24 +155,6 @@ class Index:
 
     def __repr__(self) -> str:
         return f"loop variable from {self.low} to {self.high}"
-
-
-def _in_place(operator: Callable[[Any, Any], Secret], sign: str) -> Callable[[Any, Any], Any]:
-    """``x += y`` from ``x + y``: an array changes where it is, a variable with one word gets another one."""
-
-    def change(self: Secret, other: Any) -> Secret:
-        result = operator(self, other)
-        if not self.shape:
-            return result
-        if (result.elem, result.shape) != (self.elem, self.shape):
-            raise compile_error(
-                f"{sign}= changes an array where it is, and the result of {result.elem} and shape {result.shape} does not fit into one of "
-                f"{self.elem} and shape {self.shape}: write x = x {sign} y"
-            )
-        self.write(result.w)
-        return self
-
-    return change
 
 
 class Forgotten(Scope):
@@ -219,159 +199,49 @@ class Secret:
         """Whether both parties know it while the program runs: a constant, what was revealed, and what follows from such."""
         return self.w.public
 
-    # ---- arithmetic ---------------------------------------------------------------------------------------------------------
+    # ---- operators, given by ``_operators`` ---------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Secret:
-        return arith.add(self, as_other(other, self, "+"))
+    if TYPE_CHECKING:
 
-    def __radd__(self, other: Any) -> Secret:
-        return arith.add(as_other(other, self, "+"), self)
+        def __add__(self, other: Any, /) -> Secret: ...
+        def __eq__(self, other: Any) -> Secret: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Secret: ...  # type: ignore[override]
+        def __divmod__(self, other: Any, /) -> tuple[Secret, Secret]: ...
+        def __invert__(self, /) -> Secret: ...
 
-    def __sub__(self, other: Any) -> Secret:
-        return arith.sub(self, as_other(other, self, "-"))
+        __sub__ = __mul__ = __floordiv__ = __mod__ = __truediv__ = __pow__ = __matmul__ = __add__
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rfloordiv__ = __rmod__ = __rtruediv__ = __rpow__ = __rmatmul__ = __add__
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __add__
+        __iadd__ = __isub__ = __imul__ = __ifloordiv__ = __imod__ = __itruediv__ = __ipow__ = __imatmul__ = __add__
+        __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+        __rdivmod__ = __divmod__
+        __neg__ = __pos__ = __abs__ = __invert__
 
-    def __rsub__(self, other: Any) -> Secret:
-        return arith.sub(as_other(other, self, "-"), self)
+        def __getitem__(self, key: Any) -> Secret: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
 
-    def __mul__(self, other: Any) -> Secret:
-        return arith.mul(self, as_other(other, self, "*"))
+        @property
+        def T(self) -> Secret: ...
+        def reshape(self, *shape: Any) -> Secret: ...
+        def cast(self, of: Scalar) -> Secret: ...
+        def assign(self, value: Any) -> None: ...
 
-    def __rmul__(self, other: Any) -> Secret:
-        return arith.mul(as_other(other, self, "*"), self)
+    __hash__ = _unhashable
 
-    def __floordiv__(self, other: Any) -> Secret:
-        return arith.floor_divide(self, other, "//")[0]
-
-    def __rfloordiv__(self, other: Any) -> Secret:
-        return arith.floor_divide(as_other(other, self, "//"), self, "//")[0]
-
-    def __mod__(self, other: Any) -> Secret:
-        return arith.floor_divide(self, other, "%")[1]
-
-    def __rmod__(self, other: Any) -> Secret:
-        return arith.floor_divide(as_other(other, self, "%"), self, "%")[1]
-
-    def __divmod__(self, other: Any) -> tuple[Secret, Secret]:
-        return arith.floor_divide(self, other, "divmod")
-
-    def __rdivmod__(self, other: Any) -> tuple[Secret, Secret]:
-        return arith.floor_divide(as_other(other, self, "divmod"), self, "divmod")
-
-    def __truediv__(self, other: Any) -> Secret:
-        return arith.true_divide(self, as_other(other, self, "/"))
-
-    def __rtruediv__(self, other: Any) -> Secret:
-        return arith.true_divide(as_other(other, self, "/"), self)
-
-    def __pow__(self, exponent: Any) -> Secret:
-        return arith.power(self, exponent)
-
-    def __rpow__(self, _: Any) -> Secret:
-        raise compile_error(
-            "a secret exponent: the power would take as long as the exponent says; look it up in a table, as in cn.lookup(powers, x)"
-        )
-
-    def __neg__(self) -> Secret:
-        return arith.negate(self)
-
-    def __pos__(self) -> Secret:
-        return self.copy()
-
-    def __abs__(self) -> Secret:
-        return arith.absolute(self)
-
-    def __matmul__(self, other: Any) -> Secret:
-        return arith.matmul(self, as_other(other, self, "@"))
-
-    def __rmatmul__(self, other: Any) -> Secret:
-        return arith.matmul(as_other(other, self, "@"), self)
-
-    # ---- bits ---------------------------------------------------------------------------------------------------------------
-
-    def __and__(self, other: Any) -> Secret:
-        return arith.logic("and", self, as_other(other, self, "&"))
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Secret:
-        return arith.logic("or", self, as_other(other, self, "|"))
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Secret:
-        return arith.logic("xor", self, as_other(other, self, "^"))
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Secret:
-        return Secret(self.elem, self.shape, words.unary("not", self.w))
-
-    def __lshift__(self, by: Any) -> Secret:
-        return arith.shift(self, by, left=True)
-
-    def __rshift__(self, by: Any) -> Secret:
-        return arith.shift(self, by, left=False)
-
-    def __rlshift__(self, other: Any) -> Secret:
-        raise compile_error(f"{other!r} << secret has no width: write cn.UInt[n]({other!r}) << x")
-
-    def __rrshift__(self, other: Any) -> Secret:
-        raise compile_error(f"{other!r} >> secret has no width: write cn.UInt[n]({other!r}) >> x")
+    # ---- words, bits, axes --------------------------------------------------------------------------------------------------
 
     def bit(self, place: int) -> Secret:
         """One bit of each word, the least significant being number 0."""
-        from ._types import Bit
-
         if not 0 <= place < self.elem.width:
             raise compile_error(f"bit {place} of {self.elem}, whose bits have numbers 0 to {self.elem.width - 1}")
         return Secret(Bit, self.shape, words.slice_bits(self.w, place, 1))
 
     def bits(self) -> Secret:
         """All bits, least significant first, along a new last axis."""
-        from ._types import Bit
-
         width = self.elem.width
         return Secret(Bit, (*self.shape, width), words.reshape(self.w, self.w.lanes * width, 1))
-
-    # ---- in place -----------------------------------------------------------------------------------------------------------
-
-    __iadd__ = _in_place(__add__, "+")
-    __isub__ = _in_place(__sub__, "-")
-    __imul__ = _in_place(__mul__, "*")
-    __ifloordiv__ = _in_place(__floordiv__, "//")
-    __imod__ = _in_place(__mod__, "%")
-    __itruediv__ = _in_place(__truediv__, "/")
-    __ipow__ = _in_place(__pow__, "**")
-    __imatmul__ = _in_place(__matmul__, "@")
-    __iand__ = _in_place(__and__, "&")
-    __ior__ = _in_place(__or__, "|")
-    __ixor__ = _in_place(__xor__, "^")
-    __ilshift__ = _in_place(__lshift__, "<<")
-    __irshift__ = _in_place(__rshift__, ">>")
-
-    # ---- comparisons --------------------------------------------------------------------------------------------------------
-
-    def __eq__(self, other: Any) -> Secret:  # type: ignore[override]
-        return arith.compare("eq", self, as_other(other, self, "=="))
-
-    def __ne__(self, other: Any) -> Secret:  # type: ignore[override]
-        return ~arith.compare("eq", self, as_other(other, self, "!="))
-
-    def __lt__(self, other: Any) -> Secret:
-        return arith.compare("lt", self, as_other(other, self, "<"))
-
-    def __le__(self, other: Any) -> Secret:
-        return arith.compare("le", self, as_other(other, self, "<="))
-
-    def __gt__(self, other: Any) -> Secret:
-        return arith.compare("lt", as_other(other, self, ">"), self)
-
-    def __ge__(self, other: Any) -> Secret:
-        return arith.compare("le", as_other(other, self, ">="), self)
-
-    __hash__ = _unhashable
-
-    # ---- arrays -------------------------------------------------------------------------------------------------------------
 
     @property
     def ndim(self) -> int:
@@ -383,23 +253,6 @@ class Secret:
         """Number of words."""
         return lanes_of(self.shape)
 
-    @property
-    def T(self) -> Secret:
-        """The array with its axes in reverse order."""
-        from ._arrays import transpose
-
-        return transpose(self)
-
-    def reshape(self, *shape: Any) -> Secret:
-        """The same words in another shape; one size may be -1."""
-        from ._arrays import reshape
-
-        return reshape(self, *shape)
-
-    def cast(self, of: Scalar) -> Secret:
-        """The same numbers in another type; those that do not fit are cut to its lowest bits, which is an overflow."""
-        return cast(self, of)
-
     def __len__(self) -> int:
         if not self.shape:
             raise compile_error(f"{self.elem} is one word and has no length; its width is a property of its type")
@@ -410,27 +263,11 @@ class Secret:
             raise compile_error(f"{self.elem} is one word and cannot be gone through; .bits() gives its bits")
         return (self[k] for k in range(self.shape[0]))
 
-    def __getitem__(self, key: Any) -> Secret:
-        from ._arrays import get_item
-
-        return get_item(self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        from ._arrays import set_item
-
-        if not (isinstance(value, View) and value.base is self and value.key is key):
-            self.write(set_item(self, key, value))
-
     def copy(self) -> Secret:
         """An array of its own with the same words."""
         return Secret(self.elem, self.shape, self.w)
 
-    def assign(self, value: Any) -> None:
-        """Puts a value of this type in every place."""
-        new = full(as_secret(value, self.elem, "assignment"), self.shape)
-        if new.lanes != self.w.lanes:
-            raise compile_error(f"{new.lanes} items for shape {self.shape}")
-        self.write(new)
+    # ---- changes ------------------------------------------------------------------------------------------------------------
 
     def note(self) -> None:
         """Before a change: an array of the blocks around the present one gets its words back when that ends."""
@@ -500,8 +337,6 @@ class Secret:
 
         Blocks of loops and branches are rehearsed before they run; everything is zero then.
         """
-        from ._clear import numbers
-
         target = words.current()
         if isinstance(target, words.Rehearsal) and target.of_clear:
             return nest([plain(0, self.elem)] * self.size, self.shape)
@@ -579,17 +414,6 @@ def link(x: Secret, y: Secret) -> None:
         x.note()
         y.note()
         x.kin, y.kin = (*x.kin, y), (*y.kin, x)
-
-
-def as_other(value: Any, beside: Secret, what: str) -> Secret:
-    """The other operand of an operator, in the type of the first."""
-    if isinstance(value, Secret):
-        if value.elem != beside.elem:
-            return as_secret(value, beside.elem, what)
-        return value
-    if beside.elem.kind == "bool" and what in ("+", "-", "*", "//", "%", "<", "<=", ">", ">="):
-        arith.refuse_bits(beside.elem, what)
-    return constant(value, beside.elem)
 
 
 def count_type(largest: int) -> Scalar:

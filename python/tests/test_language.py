@@ -682,6 +682,28 @@ def test_errors_say_what_to_write_instead(body, message, line):
         assert first < int(place[1]) < first + 8
 
 
+def test_parties_have_two_names():
+    def compiled(to, text):
+        scope = {"cn": cn}
+        exec(f"def f({text}): return x + y, x", scope)
+        return cn.program(scope["f"], to=to).compile()
+
+    ways = {
+        "x: cn.A[cn.UInt[8]], y: cn.B[cn.UInt[8]]": (cn.A, "a", "garbler", cn.Garbler),
+        "x: cn.Garbler[cn.UInt[8]], y: cn.Evaluator[cn.UInt[8]]": (cn.A, "garbler"),
+        # Annotations that are still text when the function is made.
+        "x: 'cn.A[cn.UInt[8]]', y: 'cn.B[cn.UInt[8]]'": (cn.A,),
+    }
+    made = [compiled(to, text) for text, names in ways.items() for to in names]
+    assert len({prog.digest for prog in made}) == 1
+    assert {receiver for receiver, _ in made[0].outputs.values()} == {"garbler"}
+    assert compiled(cn.B, next(iter(ways))).digest != made[0].digest
+    run = made[0].run_local(x=3, y=4, backend="plain")
+    assert (run.a, run.b) == (run.garbler, run.evaluator) == ((7, 3), (None, None))
+    with pytest.raises(cn.CompileError, match=r"outputs go to cn\.A, cn\.B or cn\.Both"):
+        compiled("alice", "x: cn.A[cn.Bit], y: cn.B[cn.Bit]")
+
+
 def test_sizes_of_inputs_are_refused_where_they_are_written():
     @cn.program
     def large(
@@ -740,7 +762,7 @@ def test_signatures_are_checked():
 
     for text, message in [
         ("x", "`x` has no secret type"),
-        ("x: cn.UInt[8]", "`x` belongs to nobody: write x: cn.Garbler[UInt[8]] or x: cn.Evaluator[UInt[8]]"),
+        ("x: cn.UInt[8]", "`x` belongs to nobody: write x: cn.A[UInt[8]] or x: cn.B[UInt[8]]"),
         ("x: cn.Garbler[cn.Array[cn.UInt[8], 0]]", "a size of Array is 0: choose from 1"),
         ("x: int", "its value is fixed when the program is compiled"),
         ("x: cn.Both[cn.Bit]", "belongs to one party"),
@@ -775,7 +797,7 @@ def test_parameters_are_fixed_by_compile():
         return cn.sum(x, width=w + n)
 
     assert scaled.compile(n=2) is scaled.compile(n=2, w=8)
-    assert repr(scaled.compile(n=2, w=9).inputs["x"]) == "Garbler[Array[UInt[9], 3]]"
+    assert repr(scaled.compile(n=2, w=9).inputs["x"]) == "A[Array[UInt[9], 3]]"
     assert scaled([200, 100, 1], n=2) == 301
     with pytest.raises(cn.CompileError, match="has no parameter m"):
         scaled.compile(m=3)

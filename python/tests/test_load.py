@@ -242,8 +242,8 @@ def test_programs_of_version_1_run_as_before(tmp_path):
     (tmp_path / "first.txt").write_text(FIRST)
     made = cn.load(tmp_path / "first.txt")
     assert {name: repr(port) for name, port in made.inputs.items()} == {
-        "rows.age": "Garbler[Array[UInt[8], 3]]",
-        "x": "Evaluator[Fixed[8, 4]]",
+        "rows.age": "A[Array[UInt[8], 3]]",
+        "x": "B[Fixed[8, 4]]",
     }
     assert made.simulate({"rows.age": [1, 2, 3], "x": 1.5}).value == [254, 253, 252]
     assert made.show() == FIRST
@@ -265,7 +265,7 @@ def test_tuples_are_given_as_tuples(tmp_path):
 
 def test_circuits(tmp_path):
     made = cn.load(CIRCUITS / "add64.txt")
-    assert {name: repr(port) for name, port in made.inputs.items()} == {"x": "Garbler[UInt[64]]", "y": "Evaluator[UInt[64]]"}
+    assert {name: repr(port) for name, port in made.inputs.items()} == {"x": "A[UInt[64]]", "y": "B[UInt[64]]"}
     assert made.simulate(x=2**63, y=7).value == {"sum": 2**63 + 7}
     assert made.run_local(x=5, y=7, backend="yao").value == {"sum": 12}
     assert loaded(made, tmp_path).digest == made.digest

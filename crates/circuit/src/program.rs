@@ -1,31 +1,11 @@
 //! Programs: a name, a typed signature and a replayable stream of gates.
 
+/// A party as the owner of an input, and the parties that receive an output.
+pub use cenote_prim::{Receivers as Receiver, Role as Owner};
 use serde::{Deserialize, Serialize};
 
 use crate::digest;
 use crate::gates::Gates;
-
-/// One of the two parties. The names are those of the protocol roles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Owner {
-    /// The party that garbles.
-    Garbler,
-    /// The party that evaluates.
-    Evaluator,
-}
-
-/// Who learns an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Receiver {
-    /// Only the party that garbles.
-    Garbler,
-    /// Only the party that evaluates.
-    Evaluator,
-    /// Both parties.
-    Both,
-}
 
 /// One input of a program: a number of `bits` bits, least significant bit first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +95,7 @@ impl Signature {
 
     /// Who provides each input. Ports that name no owner take turns, the garbler first.
     pub fn owners(&self) -> Vec<Owner> {
-        let mut turns = [Owner::Garbler, Owner::Evaluator].into_iter().cycle();
+        let mut turns = Owner::ALL.into_iter().cycle();
         self.inputs
             .iter()
             .map(|port| port.owner.or_else(|| turns.next()).unwrap_or(Owner::Garbler))

@@ -699,10 +699,7 @@ pub(crate) fn role(text: &str) -> Result<Role, String> {
 pub(crate) fn receivers(text: &str) -> Result<Receivers, String> {
     match text {
         "both" => Ok(Receivers::Both),
-        _ => role(text).map(|role| match role {
-            Role::Garbler => Receivers::Garbler,
-            Role::Evaluator => Receivers::Evaluator,
-        }),
+        _ => role(text).map(Receivers::from),
     }
 }
 

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::{Circuit, Gates, Program, Signature};
 use cenote_engine::cost::{Excess, Limits};
-use cenote_engine::{
-    Metered, ModuleJob, ProgramJob, Receivers, Role, Session, SessionConfig, role_of,
-};
+use cenote_engine::{Metered, ModuleJob, ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Fault, Handshake, PeerCertificate, tcp_listen};
 use cenote_prim::{Prg, RandomOracle, SessionId};
 use serde_json::{Value, json};
@@ -116,7 +114,7 @@ impl Work {
         let config = sound(config, ands)?;
         let owners = signature.owners();
         let owned = computation.ports().into_iter().zip(owners);
-        let owned = owned.filter(|(_, owner)| role_of(*owner) == role);
+        let owned = owned.filter(|(_, owner)| *owner == role);
         let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
         let own = values::all_bits(&owned, given, &format!("the {role}"))?;
         let (evidence, excess) = (None, None);
@@ -215,7 +213,7 @@ pub(crate) fn handshake(
 
 /// One letter for each input port, or a digest where there are very many.
 fn owners(signature: &Signature) -> String {
-    let letter = |owner| match role_of(owner) {
+    let letter = |owner| match owner {
         Role::Garbler => 'g',
         Role::Evaluator => 'e',
     };

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicU64;
 
-use cenote_circuit::{Receiver, hex_from_bits};
-use cenote_engine::{Receivers, Role, SessionConfig, role_of};
+use cenote_circuit::hex_from_bits;
+use cenote_engine::{Role, SessionConfig};
 use cenote_net::Channel;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::{Work, cost};
 use crate::values::Given;
-use crate::workers::{Both, LineSpec, Report, RunSpec, Spec, Task, owner, run_pair};
+use crate::workers::{Both, LineSpec, Report, RunSpec, Spec, Task, run_pair};
 use crate::{evidence, progress, values};
 
 pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
@@ -31,19 +31,15 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
         ports.iter().zip(given).map(|(port, given)| values::bits(port, given)).collect();
     let values: Vec<String> = bits?.iter().map(|bits| hex_from_bits(bits)).collect();
     let own = |role: Role| -> Vec<String> {
-        let owned = values.iter().zip(&owners).filter(|(_, owner)| role_of(**owner) == role);
+        let owned = values.iter().zip(&owners).filter(|(_, owner)| **owner == role);
         owned.map(|(value, _)| value.clone()).collect()
     };
     evidence::check(args.evidence.as_deref(), config.backend)?;
     let limits = args.limits.chosen()?;
     sound(config, computation.ands())?;
-    let to = match values::receivers(&signature, args.reveal_to)? {
-        Receivers::Garbler => Receiver::Garbler,
-        Receivers::Evaluator => Receiver::Evaluator,
-        Receivers::Both => Receiver::Both,
-    };
+    let to = values::receivers(&signature, args.reveal_to)?;
     let spec = |role| Spec {
-        role: owner(role),
+        role,
         connect: None,
         core: None,
         line: LineSpec::default(),
@@ -67,11 +63,11 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
 /// The work of one of the two processes.
 pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
     let computation = Computation::read(&spec.file)?;
-    let named: Vec<Option<Role>> = spec.owners.iter().map(|owner| Some(role_of(*owner))).collect();
+    let named: Vec<Option<Role>> = spec.owners.iter().copied().map(Some).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
     let own: Result<Vec<Given>, String> = spec.own.iter().map(|text| Given::parse(text)).collect();
     let own = own.map_err(Failure::internal)?;
-    let work = Work::new(computation, signature, role, &own, spec.to.into(), spec.config)?;
+    let work = Work::new(computation, signature, role, &own, spec.to, spec.config)?;
     let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
     work.run(channel, role, &AtomicU64::new(0))
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Read;
 
-use cenote_circuit::{HexError, Owner, Receiver, Signature, value_from_hex};
+use cenote_circuit::{HexError, Signature, value_from_hex};
 use cenote_engine::{Receivers, Role};
 use cenote_program::{Column, CsvFile, Input, Shape};
 
@@ -272,17 +272,13 @@ pub(crate) fn with_owners(
         )));
     }
     for (port, owner) in signature.inputs.iter_mut().zip(owners) {
-        let owner = owner.map(|role| match role {
-            Role::Garbler => Owner::Garbler,
-            Role::Evaluator => Owner::Evaluator,
-        });
-        if port.owner.is_some() && owner.is_some() && port.owner != owner {
+        if port.owner.is_some() && owner.is_some() && port.owner != *owner {
             return Err(Failure::bad_input(format!(
                 "the file gives `{}` to the other party; correct the file or the owner",
                 port.name
             )));
         }
-        port.owner = port.owner.or(owner);
+        port.owner = port.owner.or(*owner);
     }
     // Ports that are still free take turns; from here on everybody sees the same owners.
     let owners = signature.owners();
@@ -298,14 +294,9 @@ pub(crate) fn receivers(
     signature: &Signature,
     asked: Option<Receivers>,
 ) -> Result<Receivers, Failure> {
-    let named = |receiver| match receiver {
-        Receiver::Garbler => Receivers::Garbler,
-        Receiver::Evaluator => Receivers::Evaluator,
-        Receiver::Both => Receivers::Both,
-    };
     let mut free = false;
     for port in &signature.outputs {
-        match (port.receiver.map(named), asked) {
+        match (port.receiver, asked) {
             (None, _) => free = true,
             (Some(named), Some(asked)) if named != asked => {
                 return Err(Failure::bad_input(format!(
@@ -334,13 +325,13 @@ mod tests {
     fn named_owners_stand_and_the_rest_takes_turns() {
         let named = [None, Some(Role::Garbler), None];
         let owners = with_owners(signature(), &named).map(|s| s.owners()).expect("three ports");
-        assert_eq!(owners, [Owner::Garbler, Owner::Garbler, Owner::Evaluator]);
+        assert_eq!(owners, [Role::Garbler, Role::Garbler, Role::Evaluator]);
         assert!(with_owners(signature(), &named[..2]).is_err());
     }
 
     #[test]
     fn a_ports_file_wins_or_the_request_is_refused() {
-        let fixed = Signature::new().input("a", 1, Some(Owner::Evaluator));
+        let fixed = Signature::new().input("a", 1, Some(Role::Evaluator));
         let same = with_owners(fixed.clone(), &[Some(Role::Evaluator)]).expect("the same owner");
         assert_eq!(same, fixed);
         assert!(with_owners(fixed, &[Some(Role::Garbler)]).is_err());

@@ -5,7 +5,7 @@ use cenote_net::{Fault, Role};
 use cenote_program::{EXECUTION, Host, Module};
 
 use crate::party::{Party, Receivers};
-use crate::program_job::{assign_inputs, bring_in, open_outputs, role_of};
+use crate::program_job::{assign_inputs, bring_in, open_outputs};
 use crate::session::Job;
 
 /// Runs a module once. Owners and receivers are those of its ports.
@@ -29,7 +29,7 @@ impl<'m> ModuleJob<'m> {
         own: Vec<Vec<bool>>,
     ) -> Result<ModuleJob<'m>, Fault> {
         let signature = module.signature();
-        let owners: Vec<Role> = signature.owners().into_iter().map(role_of).collect();
+        let owners = signature.owners();
         let inputs = assign_inputs(&signature, &owners, role, own)?;
         Ok(ModuleJob { module, digest: module.digest(), signature, owners, inputs })
     }
@@ -58,7 +58,7 @@ impl Job for ModuleJob<'_> {
             .signature
             .outputs
             .iter()
-            .map(|port| port.receiver.map_or(Receivers::Both, Receivers::from))
+            .map(|port| port.receiver.unwrap_or(Receivers::Both))
             .collect();
         open_outputs(party, &outputs, &receivers)
     }

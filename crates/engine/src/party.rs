@@ -1,50 +1,9 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Access, Gates, Memory, Program, Receiver, Rows};
-use cenote_net::{Fault, Role};
-
-/// Who receives an output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Receivers {
-    /// The garbler alone.
-    Garbler,
-    /// The evaluator alone.
-    Evaluator,
-    /// Both; the evaluator learns it first.
-    Both,
-}
-
-impl Receivers {
-    /// Whether `role` receives.
-    #[must_use]
-    pub const fn include(self, role: Role) -> bool {
-        match self {
-            Receivers::Garbler => matches!(role, Role::Garbler),
-            Receivers::Evaluator => matches!(role, Role::Evaluator),
-            Receivers::Both => true,
-        }
-    }
-
-    /// The name in commands, handshakes and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Receivers::Garbler => "garbler",
-            Receivers::Evaluator => "evaluator",
-            Receivers::Both => "both",
-        }
-    }
-}
-
-impl From<Receiver> for Receivers {
-    fn from(receiver: Receiver) -> Receivers {
-        match receiver {
-            Receiver::Garbler => Receivers::Garbler,
-            Receiver::Evaluator => Receivers::Evaluator,
-            Receiver::Both => Receivers::Both,
-        }
-    }
-}
+use cenote_circuit::{Access, Gates, Memory, Program, Rows};
+use cenote_net::Fault;
+pub use cenote_prim::Receivers;
+use cenote_prim::Role;
 
 /// One party of a secure computation: gates, inputs and reveals.
 ///

@@ -1,6 +1,6 @@
 //! The common job: one program, inputs from their owners, outputs to their receivers.
 
-use cenote_circuit::{Owner, Program, Signature};
+use cenote_circuit::{Program, Signature};
 use cenote_net::{Fault, Role};
 
 use crate::party::{Party, Receivers};
@@ -30,23 +30,14 @@ impl<'p, P: Program> ProgramJob<'p, P> {
         receivers: Receivers,
     ) -> Result<ProgramJob<'p, P>, Fault> {
         let signature = program.signature();
-        let owners: Vec<Role> = signature.owners().into_iter().map(role_of).collect();
+        let owners = signature.owners();
         let inputs = assign_inputs(&signature, &owners, role, own)?;
         let digest = program.digest();
         Ok(ProgramJob { program, signature, digest, owners, inputs, receivers })
     }
 
     fn receivers_of(&self, port: usize) -> Receivers {
-        self.signature.outputs[port].receiver.map_or(self.receivers, Receivers::from)
-    }
-}
-
-/// The role that a port's owner has.
-#[must_use]
-pub const fn role_of(owner: Owner) -> Role {
-    match owner {
-        Owner::Garbler => Role::Garbler,
-        Owner::Evaluator => Role::Evaluator,
+        self.signature.outputs[port].receiver.unwrap_or(self.receivers)
     }
 }
 

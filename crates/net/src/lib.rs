@@ -23,12 +23,12 @@ mod inbox;
 mod limit;
 mod link;
 mod mem;
-mod role;
 mod shape;
 mod tap;
 mod tcp;
 mod tls;
 
+pub use cenote_prim::Role;
 pub use channel::{Channel, DEFAULT_IDLE_LIMIT, DEFAULT_WORK_LIMIT};
 pub use counters::{Counters, Phase, Traffic};
 pub use fault::Fault;
@@ -39,7 +39,6 @@ pub use handshake::{
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
 pub use mem::mem_pair;
-pub use role::Role;
 pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,

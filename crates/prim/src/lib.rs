@@ -6,7 +6,8 @@
 //! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
 //! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]). Reed-Solomon codes
 //! over small fields ([`field`]) work on many words side by side ([`planes`], [`columns`]), drawn
-//! from many seeds ([`seeds`], [`keyed`]).
+//! from many seeds ([`seeds`], [`keyed`]). The names of the two parties ([`Role`], [`Receivers`]) are
+//! here as well, below everything that speaks of them.
 //!
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
 //! portable one, is chosen at run time by what the processor has ([`simd`]), and is tested against
@@ -32,6 +33,7 @@ mod oracle;
 pub mod planes;
 mod prg;
 mod random;
+mod role;
 mod secret;
 pub mod seeds;
 pub mod simd;
@@ -42,6 +44,7 @@ pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};
+pub use role::{Receivers, Role};
 pub use secret::{Secret, wipe_stack};
 pub use simd::prefetch;
 

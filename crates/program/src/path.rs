@@ -48,8 +48,7 @@ impl Version {
     #[must_use]
     pub const fn owner(self, owner: Owner) -> &'static str {
         match (self, owner) {
-            (Version::One, Owner::Garbler) => "garbler",
-            (Version::One, Owner::Evaluator) => "evaluator",
+            (Version::One, owner) => owner.name(),
             (Version::Two, Owner::Garbler) => "a",
             (Version::Two, Owner::Evaluator) => "b",
         }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{Fault, Metered, ModuleJob, Role, Session, SessionConfig, role_of};
+use cenote_engine::{Fault, Metered, ModuleJob, Role, Session, SessionConfig};
 use cenote_net::{Channel, Phase, unix_channel};
 use cenote_prim::keep_freed_memory;
 use cenote_program::Module;
@@ -116,7 +116,7 @@ pub(crate) fn run_party<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (module, done) = (program.module(), Arc::clone(&progress.0));
     let result = py.detach(|| {
-        let role = role_of(ports::owner(role).map_err(|_| unknown_role(role))?);
+        let role = ports::owner(role).map_err(|_| unknown_role(role))?;
         let own = own_bits(&module, role, &inputs)?;
         let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
         let config = backend.parse::<SessionConfig>()?.for_ands(ands);
@@ -148,7 +148,7 @@ fn own_bits(
     role: Role,
     inputs: &[PyBackedBytes],
 ) -> Result<Vec<Vec<bool>>, Fault> {
-    let ports: Vec<_> = module.inputs().iter().filter(|port| role_of(port.owner) == role).collect();
+    let ports: Vec<_> = module.inputs().iter().filter(|port| port.owner == role).collect();
     if ports.len() != inputs.len() {
         let what = format!("the {role} owns {} inputs, {} were given", ports.len(), inputs.len());
         return Err(Fault::Misuse(what));

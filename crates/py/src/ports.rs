@@ -1,6 +1,6 @@
 //! Names of owners, receivers and kinds, and values as bytes.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_prim::{Receivers, Role};
 use cenote_program::{Kind, PathStep, PortPath, Shape};
 use pyo3::PyErr;
 
@@ -20,29 +20,14 @@ pub(crate) fn steps(path: &PortPath) -> Path {
     path.steps().iter().map(|step| (step.name.clone(), step.sizes.clone())).collect()
 }
 
-pub(crate) fn owner(name: &str) -> Result<Owner, PyErr> {
-    match name {
-        "garbler" => Ok(Owner::Garbler),
-        "evaluator" => Ok(Owner::Evaluator),
-        other => Err(BuildError::new_err(format!("there is no owner `{other}`"))),
-    }
+pub(crate) fn owner(name: &str) -> Result<Role, PyErr> {
+    let found = Role::ALL.into_iter().find(|role| role.name() == name);
+    found.ok_or_else(|| BuildError::new_err(format!("there is no owner `{name}`")))
 }
 
-pub(crate) fn receiver(name: &str) -> Result<Receiver, PyErr> {
-    match name {
-        "garbler" => Ok(Receiver::Garbler),
-        "evaluator" => Ok(Receiver::Evaluator),
-        "both" => Ok(Receiver::Both),
-        other => Err(BuildError::new_err(format!("there is no receiver `{other}`"))),
-    }
-}
-
-pub(crate) const fn receiver_name(receiver: Receiver) -> &'static str {
-    match receiver {
-        Receiver::Garbler => "garbler",
-        Receiver::Evaluator => "evaluator",
-        Receiver::Both => "both",
-    }
+pub(crate) fn receiver(name: &str) -> Result<Receivers, PyErr> {
+    let found = Receivers::ALL.into_iter().find(|receivers| receivers.name() == name);
+    found.ok_or_else(|| BuildError::new_err(format!("there is no receiver `{name}`")))
 }
 
 pub(crate) fn kind(name: &str, fraction: u32) -> Result<Kind, PyErr> {

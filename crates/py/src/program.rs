@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cenote_circuit::Program as _;
 use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Owner, Program as _};
 use cenote_program::{Module, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,13 +27,6 @@ impl Program {
 
     pub(crate) fn module(&self) -> Arc<Module> {
         Arc::clone(&self.module)
-    }
-}
-
-const fn owner_name(owner: Owner) -> &'static str {
-    match owner {
-        Owner::Garbler => "garbler",
-        Owner::Evaluator => "evaluator",
     }
 }
 
@@ -114,7 +107,7 @@ impl Program {
     fn inputs(&self) -> Vec<Port> {
         let port = |port: &cenote_program::Input| {
             let (kind, fraction) = ports::kind_name(port.kind);
-            (ports::steps(&port.path), owner_name(port.owner), kind, fraction, port.shape.width)
+            (ports::steps(&port.path), port.owner.name(), kind, fraction, port.shape.width)
         };
         self.module.inputs().iter().map(port).collect()
     }
@@ -122,7 +115,7 @@ impl Program {
     fn outputs(&self) -> Vec<Port> {
         let port = |port: &cenote_program::Output| {
             let (kind, fraction) = ports::kind_name(port.kind);
-            let receiver = ports::receiver_name(port.receiver);
+            let receiver = port.receiver.name();
             (ports::steps(&port.path), receiver, kind, fraction, port.shape.width)
         };
         self.module.outputs().iter().map(port).collect()

@@ -21,10 +21,6 @@ use crate::run::{
 };
 use crate::run_pair;
 
-/// Everybody who may receive.
-pub const ALL_RECEIVERS: [Receivers; 3] =
-    [Receivers::Garbler, Receivers::Evaluator, Receivers::Both];
-
 /// Instantiates the suite for one backend: one test for each function of the list.
 #[macro_export]
 macro_rules! conformance {
@@ -86,7 +82,7 @@ fn check_programs(config: &SessionConfig, seed: u128, programs: &[(TestProgram, 
 pub fn quick_programs_for_all_receivers(backend: Backend) {
     let programs: Vec<(TestProgram, Receivers)> = TestProgram::QUICK
         .into_iter()
-        .flat_map(|program| ALL_RECEIVERS.map(|to| (program, to)))
+        .flat_map(|program| Receivers::ALL.map(|to| (program, to)))
         .collect();
     check_programs(&roomy(backend), 1, &programs);
 }

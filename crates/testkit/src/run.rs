@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_circuit::{Owner, Program};
 use cenote_engine::{
-    Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig, role_of,
+    Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig,
 };
 use cenote_net::{Channel, mem_pair};
 use cenote_prim::{Block, Prg};
@@ -142,7 +142,7 @@ pub fn program_job<'p, P: Program>(
     to: Receivers,
 ) -> Result<ProgramJob<'p, P>, Fault> {
     let owners: Vec<Owner> = program.signature().owners();
-    let own = owners.iter().zip(inputs).filter(|(owner, _)| role_of(**owner) == role);
+    let own = owners.iter().zip(inputs).filter(|(owner, _)| **owner == role);
     ProgramJob::new(program, role, own.map(|(_, bits)| bits.clone()).collect(), to)
 }
 

@@ -7,7 +7,6 @@ use cenote_engine::backends::jimu::{self, PoolSpec};
 use cenote_engine::{Fault, JimuParams, Receivers, Rho, Role, Session, SessionConfig};
 use cenote_net::{Channel, Deviation, Direction, RecordedFrame, Tag, mem_pair};
 use cenote_pool::Level;
-use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
     config as text, expected, patient_pair, prg_of, run_program, sessions, sessions_over,
@@ -46,7 +45,7 @@ fn programs_of_all_kinds_run_on_pools_that_are_not_stored() {
     let quick = TestProgram::QUICK.into_iter().map(|program| program.0);
     let programs: Vec<(Kind, Receivers)> = quick
         .chain([Kind::MuxEdges, Kind::Muxes])
-        .flat_map(|kind| ALL_RECEIVERS.map(|to| (kind, to)))
+        .flat_map(|kind| Receivers::ALL.map(|to| (kind, to)))
         .collect();
     check(&config(400, Rho::Bits40, true), 1, &programs);
 }

@@ -9,7 +9,6 @@ use cenote_engine::backends::yao::{YaoParams, YaoSession};
 use cenote_engine::cost::{Demand, Flow, Link, Machine, Plan};
 use cenote_engine::{
     Backend, Fault, Metered, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig, WrkParams,
-    role_of,
 };
 use cenote_net::{BOUND_LEN, Traffic};
 use cenote_ot::Choice;
@@ -174,7 +173,7 @@ output z: both bits %2
 
 /// The inputs of `role`, all bits set.
 fn ones(module: &Module, role: Role) -> Vec<Vec<bool>> {
-    let own = module.inputs().iter().filter(|port| role_of(port.owner) == role);
+    let own = module.inputs().iter().filter(|port| port.owner == role);
     own.map(|port| vec![true; port.shape.bits()]).collect()
 }
 

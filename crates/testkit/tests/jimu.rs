@@ -6,7 +6,6 @@ use cenote_engine::{
     Backend, Fault, JimuParams, JimuSwitches, PoolChoice, Receivers, Rho, Role, Session,
     SessionConfig,
 };
-use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, MUX_WIDTHS, TestProgram};
 use cenote_testkit::run::{config, expected, prg_of, run_program, sessions, smallest};
 use cenote_testkit::run_pair;
@@ -63,7 +62,7 @@ fn a_pool_too_small_for_wide_cores_goes_without() {
 #[test]
 fn the_hash_of_higher_bounds_computes_the_same() {
     let programs: Vec<(Kind, Receivers)> =
-        ALL_RECEIVERS.into_iter().map(|to| (Kind::Compare, to)).collect();
+        Receivers::ALL.into_iter().map(|to| (Kind::Compare, to)).collect();
     let strict = [64, 80].map(|rho| config(&format!("{POOL},rho={rho}")));
     for config in strict {
         // Permutation messages of two blocks, in every kind of message.

@@ -4,8 +4,7 @@
 mod random;
 
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Owner, Receiver};
-use cenote_engine::{Backend, Fault, ModuleJob, Role, Session, role_of};
+use cenote_engine::{Backend, Fault, ModuleJob, Role, Session};
 use cenote_program::{Module, library};
 use cenote_testkit::run::{Outputs, roomy, sessions};
 
@@ -16,20 +15,15 @@ const SMALL: Limits = Limits { statements: 24, width: 5, reveals: true };
 /// Runs a module once with the inputs of all ports.
 fn run(session: &mut Session, module: &Module, inputs: &[Vec<bool>]) -> Result<Outputs, Fault> {
     let role = session.role();
-    let own = module.inputs().iter().zip(inputs).filter(|(port, _)| role_of(port.owner) == role);
+    let own = module.inputs().iter().zip(inputs).filter(|(port, _)| port.owner == role);
     let job = ModuleJob::new(module, role, own.map(|(_, bits)| bits.clone()).collect())?;
     session.run(&job).map(|outcome| outcome.output)
 }
 
 /// Returns the outputs that `role` gets, if `clear` are the outputs.
 fn expected(module: &Module, clear: &[Vec<bool>], role: Role) -> Outputs {
-    let learns = |to: Receiver| match to {
-        Receiver::Both => true,
-        Receiver::Garbler => role == Role::Garbler,
-        Receiver::Evaluator => role == Role::Evaluator,
-    };
     let ports = module.outputs().iter().zip(clear);
-    ports.map(|(port, bits)| learns(port.receiver).then(|| bits.clone())).collect()
+    ports.map(|(port, bits)| port.receiver.include(role).then(|| bits.clone())).collect()
 }
 
 /// All modules one after the other on one session: as in the clear, at both parties.
@@ -123,7 +117,7 @@ fn small_library() -> Vec<(Module, Vec<Vec<bool>>)> {
         .into_iter()
         .map(|module| {
             let module = module.unwrap();
-            assert!(module.inputs().iter().any(|port| port.owner == Owner::Garbler));
+            assert!(module.inputs().iter().any(|port| port.owner == Role::Garbler));
             let bits = |port: &cenote_program::Input| random.bits(port.shape.bits());
             let inputs = module.inputs().iter().map(bits).collect();
             (module, inputs)

@@ -12,7 +12,6 @@ use cenote_engine::{Backend, PoolChoice, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Recording, Tag};
 use cenote_prim::bits;
 use cenote_testkit::canary;
-use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
     patient_pair, prg_of, program_job, roomy, run_program, sessions_over, smallest, with_pool,
@@ -55,7 +54,7 @@ fn record(
 
 #[test]
 fn no_canary_in_either_transcript() {
-    for to in ALL_RECEIVERS {
+    for to in Receivers::ALL {
         for backend in HIDING {
             let program = canaries_of(backend);
             let inputs = program.inputs(900 + to as u128);

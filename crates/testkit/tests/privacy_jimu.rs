@@ -15,7 +15,6 @@ use cenote_ot::{Choice, tags as ot, watch};
 use cenote_pool::params::hash_codes;
 use cenote_prim::{Block, Prg, SessionId, bits};
 use cenote_testkit::canary;
-use cenote_testkit::conformance::ALL_RECEIVERS;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{patient_pair, prg_of, program_job, smallest};
 use cenote_testkit::run_pair_over;
@@ -221,7 +220,7 @@ const REQUESTS: usize = 14;
 #[test]
 fn every_bit_of_every_message_is_balanced_whatever_the_inputs() {
     let mut all = Frequencies::new();
-    for (i, to) in ALL_RECEIVERS.into_iter().enumerate() {
+    for (i, to) in Receivers::ALL.into_iter().enumerate() {
         for bit in [false, true] {
             let mut found = Frequencies::new();
             let requests = vec![vec![vec![bit; 16]; 2]; REQUESTS];

@@ -305,18 +305,11 @@ impl Signature {
             }
         };
         for input in &self.inputs {
-            let owner = input.owner.map(|owner| match owner {
-                Owner::Garbler => ("owner", "garbler"),
-                Owner::Evaluator => ("owner", "evaluator"),
-            });
+            let owner = input.owner.map(|owner| ("owner", owner.name()));
             port("input", &input.name, input.bits, owner);
         }
         for output in &self.outputs {
-            let receiver = output.receiver.map(|receiver| match receiver {
-                Receiver::Garbler => ("receiver", "garbler"),
-                Receiver::Evaluator => ("receiver", "evaluator"),
-                Receiver::Both => ("receiver", "both"),
-            });
+            let receiver = output.receiver.map(|receiver| ("receiver", receiver.name()));
             port("output", &output.name, output.bits, receiver);
         }
         text

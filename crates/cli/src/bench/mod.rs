@@ -24,7 +24,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
 use crate::progress;
-use crate::workers::{Both, LineSpec, Spec, Task, owner, run_pair};
+use crate::workers::{Both, LineSpec, Spec, Task, run_pair};
 
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
@@ -74,7 +74,7 @@ impl Setting {
 
     fn spec(&self, role: Role, task: &Task) -> Spec {
         Spec {
-            role: owner(role),
+            role,
             connect: None,
             core: self.cores.map(|cores| cores[role as usize]),
             line: self.line.clone(),

@@ -1,7 +1,7 @@
 //! `cenote bench hamming`, `sort` and `edit`: programs of the library through a backend.
 
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
-use cenote_engine::{ModuleJob, Role, Session, SessionConfig, role_of};
+use cenote_engine::{ModuleJob, Role, Session, SessionConfig};
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use cenote_program::{Module, Stats, library};
@@ -111,7 +111,7 @@ pub(crate) fn party(
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
     let ports = module.inputs().iter().zip(work.inputs());
-    let own = ports.filter(|(port, _)| role_of(port.owner) == role).map(|(_, bits)| bits).collect();
+    let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
     let job = ModuleJob::new(&module, role, own)?;
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));

@@ -5,8 +5,7 @@
 
 use std::path::PathBuf;
 
-use cenote_circuit::Owner;
-use cenote_engine::Fault;
+use cenote_engine::{Fault, Role};
 use cenote_pool::{Level, Occupancy};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +17,7 @@ use crate::exit::Failure;
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Order {
     /// Reads its table and makes an identity in `dir`. First of all.
-    Start { role: Owner, table: PathBuf, dir: PathBuf },
+    Start { role: Role, table: PathBuf, dir: PathBuf },
     /// Keeps the peer's certificate; A starts to listen.
     Pair { certificate: PathBuf },
     /// Opens a session in place of the one before; B connects to `address`.

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cenote_circuit::{Owner, bits_of, hex_from_bits};
+use cenote_circuit::{bits_of, hex_from_bits};
+use cenote_engine::Role;
 use cenote_engine::backends::wrk::supply::{POOL, TRIPLES};
 use cenote_pool::{Level, Occupancy};
 use cenote_prim::Prg;
@@ -300,7 +301,7 @@ impl Stage<'_> {
             Order::Start { role, table, dir }
         };
         let events =
-            self.servers.send_both([start(Owner::Garbler, 0), start(Owner::Evaluator, 1)])?;
+            self.servers.send_both([start(Role::Garbler, 0), start(Role::Evaluator, 1)])?;
         let mut issuers = Vec::new();
         let mut certificates = Vec::new();
         for ((event, name), process) in events.into_iter().zip(NAMES).zip(self.servers.ids()) {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use cenote_circuit::{hex_from_bits, value_from_hex};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::supply::TRIPLES;
-use cenote_engine::{Fault, Job, Role, Session, role_of};
+use cenote_engine::{Fault, Job, Role, Session};
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
     tcp_listen, tls_accept, tls_connect,
@@ -87,7 +87,7 @@ fn serve(orders: &Receiver<Option<String>>, running: Running) {
 
 fn obey(server: &mut Option<Server>, order: Order, running: &Running) -> Result<Event, Fault> {
     if let Order::Start { role, table, dir } = order {
-        let new = Server::start(role_of(role), &table, &dir, running.clone())?;
+        let new = Server::start(role, &table, &dir, running.clone())?;
         let event = new.started(&dir);
         *server = Some(new);
         return Ok(event);

@@ -6,7 +6,7 @@ use cenote_circuit::formats::Parsed;
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::formats::ports_path;
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Circuit, Program, Receiver, Sequential, Signature};
+use cenote_circuit::{Circuit, Program, Sequential, Signature};
 use cenote_engine::{Receivers, Role};
 use cenote_program::{Module, plain_name};
 use serde_json::json;
@@ -159,11 +159,7 @@ impl Wish {
         let owners = self.owners.as_ref();
         let owners = owners.map_or(none, |owners| owners.iter().copied().map(Some).collect());
         signature = values::with_owners(signature, &owners)?;
-        let to = match values::receivers(&signature, self.reveal_to)? {
-            Receivers::Garbler => Receiver::Garbler,
-            Receivers::Evaluator => Receiver::Evaluator,
-            Receivers::Both => Receiver::Both,
-        };
+        let to = values::receivers(&signature, self.reveal_to)?;
         for port in &mut signature.outputs {
             port.receiver = port.receiver.or(Some(to));
         }

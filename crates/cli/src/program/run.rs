@@ -4,12 +4,12 @@ use std::path::Path;
 
 use cenote_circuit::{Receiver, Signature};
 use cenote_engine::cost::Link;
-use cenote_engine::{Role, SessionConfig, role_of};
+use cenote_engine::{Role, SessionConfig};
 
 use crate::bench::two_cores;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::workers::{LineSpec, Report, RunSpec, Spec, Task, owner, run_pair};
+use crate::workers::{LineSpec, Report, RunSpec, Spec, Task, run_pair};
 
 /// The costs of a run; times are those of the slower party.
 pub(super) struct Trial {
@@ -39,11 +39,11 @@ impl Trial {
             ..LineSpec::default()
         });
         let own = |role: Role| -> Vec<String> {
-            let own = owners.iter().filter(|owner| role_of(**owner) == role);
+            let own = owners.iter().filter(|owner| **owner == role);
             own.map(|_| "0".to_owned()).collect()
         };
         let spec = |role: Role| Spec {
-            role: owner(role),
+            role,
             connect: None,
             core: cores.map(|cores| cores[role as usize]),
             line: line.clone(),

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_engine::{Role, role_of};
+use cenote_engine::Role;
 use cenote_net::{Channel, Identity, PeerCertificate, tcp_listen};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(crate) fn command() -> Result<Reply, Failure> {
 
 fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
     let started = Instant::now();
-    let role = role_of(spec.role);
+    let role = spec.role;
     let protection = protection(&spec.line, role)?;
     let end = match spec.connect {
         Some(address) => End::Connect(address),

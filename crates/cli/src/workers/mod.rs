@@ -9,6 +9,6 @@ mod parent;
 mod report;
 mod spec;
 
-pub(crate) use parent::{Both, owner, run_pair};
+pub(crate) use parent::{Both, run_pair};
 pub(crate) use report::{Fill, JobReport, Rehearsal, Report, peak_rss};
 pub(crate) use spec::{LineSpec, RunSpec, Spec, Task};

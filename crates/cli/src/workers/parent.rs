@@ -6,8 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_circuit::Owner;
-use cenote_engine::{Role, role_of};
+use cenote_engine::Role;
 use serde::Deserialize;
 
 use super::{Report, Spec};
@@ -84,7 +83,7 @@ impl Pair<'_> {
         let mut text = serde_json::to_vec(spec).map_err(|error| failed(&error.to_string()))?;
         text.push(b'\n');
         stdin.write_all(&text).map_err(|error| failed(&error.to_string()))?;
-        let (role, lines) = (role_of(spec.role), lines.clone());
+        let (role, lines) = (spec.role, lines.clone());
         thread::spawn(move || {
             let mut ended = false;
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -182,13 +181,5 @@ fn worse(one: Option<Failure>, two: Failure) -> Failure {
     match one {
         Some(one) if rank(&one) >= rank(&two) => one,
         _ => two,
-    }
-}
-
-/// The owner that stands for a role in a spec.
-pub(crate) const fn owner(role: Role) -> Owner {
-    match role {
-        Role::Garbler => Owner::Garbler,
-        Role::Evaluator => Owner::Evaluator,
     }
 }

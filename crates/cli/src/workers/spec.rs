@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cenote_circuit::{Owner, Receiver};
-use cenote_engine::SessionConfig;
 use cenote_engine::cost::Limits;
+use cenote_engine::{Receivers, Role, SessionConfig};
 use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::bench::module::Work;
 /// One child's work.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Spec {
-    pub(crate) role: Owner,
+    pub(crate) role: Role,
     /// Where the other child listens; `None` to listen on the loopback address and say where.
     pub(crate) connect: Option<String>,
     /// The processor core to stay on.
@@ -66,10 +65,10 @@ pub(crate) enum Task {
 pub(crate) struct RunSpec {
     pub(crate) file: PathBuf,
     /// Of each input port.
-    pub(crate) owners: Vec<Owner>,
+    pub(crate) owners: Vec<Role>,
     /// Values of the own ports.
     pub(crate) own: Vec<String>,
-    pub(crate) to: Receiver,
+    pub(crate) to: Receivers,
     pub(crate) config: SessionConfig,
     /// The most that the computation may be predicted to take; `None` for whatever it takes.
     pub(crate) limits: Option<Limits>,

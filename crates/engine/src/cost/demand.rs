@@ -6,7 +6,6 @@ use cenote_program::Stats;
 
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
-use crate::program_job::role_of;
 
 /// Counts of a computation, its inputs and its outputs.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,14 +26,14 @@ impl Demand {
     /// The demand of a program with these counts and ports; outputs that name no receiver go to both.
     #[must_use]
     pub fn new(stats: Stats, signature: &Signature) -> Demand {
-        let owners = signature.owners().into_iter().map(role_of);
+        let owners = signature.owners().into_iter();
         let bits = signature.inputs.iter().map(|port| port.bits as u64);
         let mut outputs = Vec::new();
         for to in [Receivers::Evaluator, Receivers::Garbler, Receivers::Both] {
             let ports = signature
                 .outputs
                 .iter()
-                .filter(|port| port.receiver.map_or(Receivers::Both, Receivers::from) == to);
+                .filter(|port| port.receiver.unwrap_or(Receivers::Both) == to);
             let ports: Vec<u64> = ports.map(|port| port.bits as u64).collect();
             if !ports.is_empty() {
                 outputs.push((to, ports.iter().sum()));

@@ -283,8 +283,7 @@ impl<'t> Parser<'t> {
         let start = self.token.place;
         let path = self.path(version, "the name of the input")?;
         self.sign(':')?;
-        let owners = [Owner::Garbler, Owner::Evaluator];
-        let owner = self.one_of(owners.map(|owner| (version.owner(owner), owner)))?;
+        let owner = self.one_of(Owner::ALL.map(|owner| (version.owner(owner), owner)))?;
         let (kind, shape) = (self.kind()?, self.shape()?);
         let added = match version {
             Version::One => b.input(&path.name(), owner, kind, shape),
@@ -301,8 +300,8 @@ impl<'t> Parser<'t> {
         let start = self.token.place;
         let path = self.path(version, "the name of the output")?;
         self.sign(':')?;
-        let all = [Receiver::Garbler, Receiver::Evaluator, Receiver::Both];
-        let receiver = self.one_of(all.map(|receiver| (version.receiver(receiver), receiver)))?;
+        let named = |receiver| (version.receiver(receiver), receiver);
+        let receiver = self.one_of(Receiver::ALL.map(named))?;
         let (kind, value) = (self.kind()?, self.value(scope)?);
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),

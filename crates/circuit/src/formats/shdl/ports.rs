@@ -9,33 +9,13 @@ use crate::formats::error::Source;
 use crate::formats::names::{Group, unnamed};
 use crate::program::{Owner, Receiver};
 
-/// A party, as the owner of an input or the receiver of an output.
-pub(super) trait Party: Copy {
-    fn new(owner: Owner) -> Self;
-}
-
-impl Party for Owner {
-    fn new(owner: Owner) -> Self {
-        owner
-    }
-}
-
-impl Party for Receiver {
-    fn new(owner: Owner) -> Self {
-        match owner {
-            Owner::Garbler => Self::Garbler,
-            Owner::Evaluator => Self::Evaluator,
-        }
-    }
-}
-
 /// Ports from comments like `output$input.alice$3`: bit 3 of Alice's `input.alice`. One port of all
 /// bits, called `name`, unless every comment is like this.
-pub(super) fn of_comments<P: Party>(bits: &[Io<'_>], name: &str) -> Vec<Group<P>> {
+pub(super) fn of_comments<P: From<Owner>>(bits: &[Io<'_>], name: &str) -> Vec<Group<P>> {
     named(bits).unwrap_or_else(|| unnamed(name, bits.len()))
 }
 
-fn named<P: Party>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
+fn named<P: From<Owner>>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut ports: Vec<(&str, Vec<(usize, u32)>)> = Vec::new();
     for (at, io) in ios.iter().enumerate() {
@@ -51,7 +31,7 @@ fn named<P: Party>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
         bits.sort_unstable();
         let whole = bits.iter().enumerate().all(|(i, (bit, _))| i == *bit);
         let bits = bits.into_iter().map(|(_, at)| at).collect();
-        whole.then(|| Group { name: base.to_owned(), bits, party: party(base).map(P::new) })
+        whole.then(|| Group { name: base.to_owned(), bits, party: party(base).map(P::from) })
     });
     groups.collect()
 }
@@ -119,7 +99,7 @@ fn outputs(
             wires.push(*wire as u32);
         }
         let both = listed[at..].iter().any(|other| same(&other));
-        let party = if both { Receiver::Both } else { Receiver::new(port.owner) };
+        let party = if both { Receiver::Both } else { Receiver::from(port.owner) };
         let name = name(port, listed, &format!("out{}", outputs.len()));
         let bits = (start..wires.len() as u32).collect();
         outputs.push(Group { name, bits, party: Some(party) });
