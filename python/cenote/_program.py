@@ -202,7 +202,7 @@ class Program:
         :meth:`run_local` for ``limits``.
         """
         encoded = self._encoded({**(inputs or {}), **more})
-        self._check_limits("plain", None, 40, True, limits)
+        self._check_limits("plain", limits)
         found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
         reference, overflows = self._in_the_clear(encoded) if overflow else (None, None)
         if reference not in (None, found):
@@ -216,7 +216,7 @@ class Program:
     def _is_short(self) -> bool:
         """Whether Python goes through the program in a second or two, whatever the rounds of its loops."""
         try:
-            self._check_limits("plain", None, 40, True, _SHORT)
+            self._check_limits("plain", _SHORT)
         except LimitError:
             return False
         return True

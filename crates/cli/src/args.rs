@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
+use cenote_job::policy;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
@@ -198,13 +199,13 @@ pub(crate) struct PartyArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// Seconds to wait for the peer to come.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_COMES.as_secs(), value_parser = seconds)]
     pub(crate) wait: u64,
     /// Seconds that the peer may stay silent: its machine or the line is dead then.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_SILENT.as_secs(), value_parser = seconds)]
     pub(crate) idle_limit: u64,
     /// Seconds that the peer may compute between two messages, saying only that it is there.
-    #[arg(long, value_name = "SECONDS", default_value_t = 86400, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_WORKS.as_secs(), value_parser = seconds)]
     pub(crate) work_limit: u64,
 }
 

@@ -15,6 +15,8 @@ use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential};
 use serde_json::json;
 
 use crate::args::{CircuitCommand, CircuitFormat, CyclesArgs};
+use cenote_job as job;
+
 use crate::computation::{Computation, hex_outputs};
 use crate::exit::Failure;
 use crate::output::Reply;
@@ -125,7 +127,7 @@ fn info(file: &Path, cycles: CyclesArgs) -> Result<Reply, Failure> {
 
 fn eval(file: &Path, inputs: &[Given], cycles: CyclesArgs) -> Result<Reply, Failure> {
     let circuit = combinational(unrolled(read_any(file)?.0, file, cycles)?, file)?;
-    let computation = Computation::Circuit(circuit.clone());
+    let computation = Computation::of(job::Computation::Circuit(circuit.clone()));
     let bits = values::all_bits(&computation.ports(), inputs, "the circuit")?;
     let outputs = hex_outputs(&Clear::eval(&circuit, &bits));
     Ok(Reply::new(json!({ "outputs": outputs }), computation.outputs_text(&outputs)))

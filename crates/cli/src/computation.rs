@@ -3,10 +3,12 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
-use cenote_circuit::{Circuit, Gate, Program, Signature, hex_from_bits, value_from_hex};
-use cenote_engine::cost::Demand;
+use cenote_circuit::{Program, hex_from_bits, value_from_hex};
+use cenote_job as job;
 use cenote_program::limits::MAX_FILE_BYTES;
 use cenote_program::{Kind, MAGIC, Module, Output, PathStep, Stats};
 use serde_json::{Map, Value, json};
@@ -15,10 +17,16 @@ use crate::circuit;
 use crate::exit::Failure;
 use crate::values::Port;
 
-/// A circuit or a structured program, with what counting it gives.
-pub(crate) enum Computation {
-    Circuit(Circuit),
-    Module { module: Box<Module>, stats: Stats },
+/// A computation that was read from a file.
+#[derive(Clone)]
+pub(crate) struct Computation(pub(crate) Arc<job::Computation>);
+
+impl Deref for Computation {
+    type Target = job::Computation;
+
+    fn deref(&self) -> &job::Computation {
+        &self.0
+    }
 }
 
 /// The two forms of a structured program.
@@ -29,66 +37,33 @@ pub(crate) enum Form {
 }
 
 impl Computation {
+    pub(crate) fn of(computation: job::Computation) -> Computation {
+        Computation(Arc::new(computation))
+    }
+
     /// Reads a file; what is wrong with it is bad input, named with its place and the remedy.
     pub(crate) fn read(file: &Path) -> Result<Computation, Failure> {
         match form(file)? {
-            None => circuit::read(file).map(Computation::Circuit),
+            None => circuit::read(file)
+                .map(|circuit| Computation::of(job::Computation::Circuit(circuit))),
             Some(form) => {
                 let module = parse(file, form)?;
                 let stats = stats(file, &module)?;
-                Ok(Computation::Module { module: Box::new(module), stats })
+                Ok(Computation::of(job::Computation::Module { module: Arc::new(module), stats }))
             }
-        }
-    }
-
-    pub(crate) fn signature(&self) -> Signature {
-        match self {
-            Computation::Circuit(circuit) => circuit.signature(),
-            Computation::Module { module, .. } => module.signature(),
-        }
-    }
-
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        match self {
-            Computation::Circuit(circuit) => circuit.digest(),
-            Computation::Module { module, .. } => module.digest(),
-        }
-    }
-
-    /// The command that describes it.
-    pub(crate) const fn info_command(&self) -> &'static str {
-        match self {
-            Computation::Circuit(_) => "circuit info",
-            Computation::Module { .. } => "program info",
-        }
-    }
-
-    /// ANDs; a bound, where opened bits steer what is computed.
-    pub(crate) fn ands(&self) -> u64 {
-        match self {
-            Computation::Circuit(circuit) => ands_of(circuit),
-            Computation::Module { stats, .. } => stats.ands,
-        }
-    }
-
-    /// Returns the demand of a run on a backend, with the owners and receivers of `signature`.
-    pub(crate) fn demand(&self, signature: &Signature) -> Demand {
-        match self {
-            Computation::Circuit(circuit) => Demand::of_circuit(circuit, signature),
-            Computation::Module { stats, .. } => Demand::new(stats.clone(), signature),
         }
     }
 
     /// The input ports as values are read for them.
     pub(crate) fn ports(&self) -> Vec<Port> {
-        match self {
-            Computation::Circuit(circuit) => circuit
+        match &**self {
+            job::Computation::Circuit(circuit) => circuit
                 .signature()
                 .inputs
                 .into_iter()
                 .map(|port| Port { typed: None, name: port.name, bits: port.bits })
                 .collect(),
-            Computation::Module { module, .. } => module
+            job::Computation::Module { module, .. } => module
                 .inputs()
                 .iter()
                 .map(|port| Port {
@@ -102,7 +77,7 @@ impl Computation {
 
     /// The value of each output port as its kind reads, where ports have kinds; of `hex`, one for each.
     fn values(&self, hex: &[Option<String>]) -> Option<Vec<(&Output, Value)>> {
-        let Computation::Module { module, .. } = self else { return None };
+        let job::Computation::Module { module, .. } = &**self else { return None };
         let value = |(port, hex)| {
             let hex: &Option<String> = hex;
             let port: &Output = port;
@@ -237,10 +212,6 @@ fn parse(file: &Path, form: Form) -> Result<Module, Failure> {
             parsed.map_err(|error| Failure::bad_input(format!("{name}:{error}")))
         }
     }
-}
-
-pub(crate) fn ands_of(circuit: &Circuit) -> u64 {
-    circuit.gates().iter().filter(|gate| matches!(gate, Gate::And(..))).count() as u64
 }
 
 /// A value of an output as JSON: one entry, or lists in the sizes of its array.

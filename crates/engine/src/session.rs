@@ -63,7 +63,22 @@ impl Session {
     /// `Policy`, on both sides, when the configurations differ or are unsound; faults of the set-up.
     /// The connection is closed then.
     pub fn open(channel: Channel, role: Role, config: &SessionConfig) -> Result<Session, Fault> {
-        Session::open_seeded(channel, role, config, Prg::from_os())
+        Session::open_for(channel, role, config, |handshake| handshake)
+    }
+
+    /// [`Session::open`] with `facts` in the same handshake, before those of the backend: what the session is
+    /// for, so that one refusal names all that differs.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_for(
+        channel: Channel,
+        role: Role,
+        config: &SessionConfig,
+        facts: impl FnOnce(Handshake) -> Handshake,
+    ) -> Result<Session, Fault> {
+        let handshake = session_handshake(config, facts);
+        Session::open_agreed(channel, role, config, handshake, Prg::from_os())
     }
 
     /// [`Session::open`] with randomness of the caller's, for tests: a seed that is used twice repeats Delta, and
@@ -77,7 +92,18 @@ impl Session {
         config: &SessionConfig,
         prg: Prg,
     ) -> Result<Session, Fault> {
-        let opened = Session::set_up(channel, role, config, prg);
+        let handshake = session_handshake(config, |handshake| handshake);
+        Session::open_agreed(channel, role, config, handshake, prg)
+    }
+
+    fn open_agreed(
+        channel: Channel,
+        role: Role,
+        config: &SessionConfig,
+        handshake: Result<Handshake, Fault>,
+        prg: Prg,
+    ) -> Result<Session, Fault> {
+        let opened = Session::set_up(channel, role, config, handshake, prg);
         // Setting up moves keys through many frames.
         wipe_stack();
         opened
@@ -88,10 +114,11 @@ impl Session {
         mut channel: Channel,
         role: Role,
         config: &SessionConfig,
+        handshake: Result<Handshake, Fault>,
         mut prg: Prg,
     ) -> Result<Session, Fault> {
-        let agreed = agree_on_session(&mut channel, role, config, &mut prg)
-            .inspect_err(|_| channel.abort())?;
+        let agreed = handshake.and_then(|all| all.run(&mut channel, role, prg.bytes32()));
+        let agreed = agreed.inspect_err(|_| channel.abort())?;
         let (id, peer) = (agreed.session_id, PeerIs::of(&channel));
         let backend = config.backend;
         let opened = backend.open(channel, SessionId(id), role, config, || prg.fork())?;
@@ -239,20 +266,14 @@ pub(crate) fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<
     Ok(output)
 }
 
-/// Returns the handshake with all that both sides of a session must agree on.
-pub(crate) fn session_handshake(config: &SessionConfig) -> Result<Handshake, Fault> {
-    let handshake = Handshake::new("session").field("backend", config.backend.name());
+/// Returns the handshake with all that both sides of a session must agree on; `facts` come first.
+pub(crate) fn session_handshake(
+    config: &SessionConfig,
+    facts: impl FnOnce(Handshake) -> Handshake,
+) -> Result<Handshake, Fault> {
+    let handshake = facts(Handshake::new("session")).field("backend", config.backend.name());
     let terms = config.backend.terms(config)?;
     Ok(terms.into_iter().fold(handshake, |all, (name, value)| all.field(name, value)))
-}
-
-fn agree_on_session(
-    channel: &mut Channel,
-    role: Role,
-    config: &SessionConfig,
-    prg: &mut Prg,
-) -> Result<Agreed, Fault> {
-    session_handshake(config)?.run(channel, role, prg.bytes32())
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct Agreed {
 pub struct Handshake {
     kind: String,
     fields: Vec<(String, Vec<u8>)>,
+    /// Remedies by the name of a field: they stay on this side.
+    remedies: Vec<(String, String)>,
 }
 
 /// A decoded hello: everything in it is within the limits, and names are distinct.
@@ -66,7 +68,7 @@ impl Handshake {
     /// Starts a list; `kind` says what is being opened, such as "session" or "job".
     #[must_use]
     pub fn new(kind: &str) -> Handshake {
-        Handshake { kind: kind.to_owned(), fields: Vec::new() }
+        Handshake { kind: kind.to_owned(), fields: Vec::new(), remedies: Vec::new() }
     }
 
     /// Adds a value that must be equal on both sides. Values are public: they appear in refusals. The
@@ -74,6 +76,13 @@ impl Handshake {
     #[must_use]
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Handshake {
         self.fields.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Adds what this side's refusal says when the field of this name differs. The peer does not see it.
+    #[must_use]
+    pub fn remedy(mut self, name: &str, remedy: &str) -> Handshake {
+        self.remedies.push((name.to_owned(), remedy.to_owned()));
         self
     }
 
@@ -113,7 +122,7 @@ impl Handshake {
         if theirs.nonce == nonce {
             return Err(Fault::Misbehaved("handshake: our own nonce came back"));
         }
-        compare(&ours, &theirs)?;
+        compare(&ours, &theirs, &self.remedies)?;
         let (garbler, evaluator) = match role {
             Role::Garbler => (&our_bytes, &their_bytes),
             Role::Evaluator => (&their_bytes, &our_bytes),
@@ -244,10 +253,14 @@ fn is_plain(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-fn compare(ours: &Hello, theirs: &Hello) -> Result<(), Fault> {
-    let mut differences = Vec::new();
+fn compare(ours: &Hello, theirs: &Hello, remedies: &[(String, String)]) -> Result<(), Fault> {
+    let (mut differences, mut advice) = (Vec::new(), String::new());
     let mut note = |name: &str, here: &str, there: &str| {
         differences.push(format!("{name}: here {here}, the peer has {there}"));
+        for (_, remedy) in remedies.iter().filter(|(field, _)| field == name) {
+            advice.push_str("; ");
+            advice.push_str(remedy);
+        }
     };
     if ours.kind != theirs.kind {
         note("kind", &show(ours.kind.as_bytes()), &show(theirs.kind.as_bytes()));
@@ -289,6 +302,7 @@ fn compare(ours: &Hello, theirs: &Hello) -> Result<(), Fault> {
     if more > 0 {
         text.push_str(&format!("; and {more} more"));
     }
+    text.push_str(&advice);
     Err(Fault::Policy(text))
 }
 

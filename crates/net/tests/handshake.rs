@@ -58,6 +58,19 @@ fn equal_lists_agree_on_one_fresh_session_id() {
     }
 }
 
+/// A remedy is said where its field differs, to the side that gave it alone.
+#[test]
+fn a_remedy_stays_on_its_side() {
+    let ours = || list().remedy("rho", "ask the owner").remedy("program", "compare the files");
+    let (a, b) = both(&ours(), &list());
+    assert_eq!(a.expect("equal").session_id, b.expect("equal").session_id);
+    assert_eq!(ours().encoded_len(), list().encoded_len());
+    let theirs = Handshake::new("job").field("backend", "wrk").field("program", [7u8; 32]);
+    let (here, there) = both(&ours(), &theirs.field("rho", "64"));
+    assert_eq!(refusal(here), "rho: here 40, the peer has 64; ask the owner");
+    assert_eq!(refusal(there), "rho: here 64, the peer has 40");
+}
+
 #[test]
 fn a_difference_is_named_with_both_values_on_both_sides() {
     let (a, b) = both(&list().field("epsilon", "-41"), &list().field("epsilon", "-64"));

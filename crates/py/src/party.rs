@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{Fault, Metered, ModuleJob, Role, Session, SessionConfig};
+use cenote_engine::{Fault, Receivers, Role, SessionConfig};
+use cenote_job::{Ran, Request, Summary};
 use cenote_net::{Channel, Phase, unix_channel};
 use cenote_prim::keep_freed_memory;
 use cenote_program::Module;
@@ -118,11 +119,11 @@ pub(crate) fn run_party<'py>(
     let result = py.detach(|| {
         let role = ports::owner(role).map_err(|_| unknown_role(role))?;
         let own = own_bits(&module, role, &inputs)?;
-        let ands = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?.ands;
-        let config = backend.parse::<SessionConfig>()?.for_ands(ands);
+        let (computation, config) = (program.counted()?, backend.parse::<SessionConfig>()?);
+        let signature = computation.signature();
+        let request = Request::new(computation, signature, own, Receivers::Both, config)?;
         let end = connection.end().take().ok_or_else(taken)?;
-        let channel = unix_channel(end)?;
-        run(&module, role, own, channel, &config, &done)
+        run(&request, role, unix_channel(end)?, &done)
     });
     let report = result.map_err(|fault| raised(&fault))?;
     let words = report.outputs.iter().zip(module.outputs()).map(|(bits, port)| {
@@ -171,18 +172,9 @@ pub(crate) fn configuration(backend: &str, options: Vec<(String, String)>) -> Py
     config.map(|config| config.to_string()).map_err(|fault| raised(&fault))
 }
 
-fn run(
-    module: &Module,
-    role: Role,
-    own: Vec<Vec<bool>>,
-    channel: Channel,
-    config: &SessionConfig,
-    done: &AtomicU64,
-) -> Result<Report, Fault> {
-    let mut session = Session::open(channel, role, config)?;
-    let outcome = session.run(&Metered { job: ModuleJob::new(module, role, own)?, done })?;
-    let (counters, claims) = (session.counters(), session.claims());
-    session.close();
+fn run(request: &Request, role: Role, channel: Channel, done: &AtomicU64) -> Result<Report, Fault> {
+    let Ran { outcome, summary } = request.run(channel, role, done)?;
+    let Summary { counters, claims, .. } = summary;
     let total = counters.total();
     let seconds = |phase| counters.phase(phase).time.as_secs_f64();
     let mut figures = vec![
@@ -196,5 +188,5 @@ fn run(
     ];
     figures.extend(claims.promise.epsilon_log2.map(|epsilon| ("epsilon_log2", epsilon)));
     let words = [("adversary", claims.promise.adversary.name()), ("peer", claims.peer.name())];
-    Ok(Report { outputs: outcome.output, figures, words })
+    Ok(Report { outputs: outcome?.output, figures, words })
 }

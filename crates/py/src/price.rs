@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use cenote_engine::cost::{Demand, Limits, Link, Machine, Plan};
-use cenote_engine::{Fault, SessionConfig};
-use cenote_program::Module;
+use cenote_engine::{Fault, Role, SessionConfig};
+use cenote_job::policy;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,9 +27,8 @@ pub(crate) fn price<'py>(
     mbit: Option<f64>,
     machine: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let module = program.module();
     let (machine, source) = figures(py, machine)?;
-    let asked = py.detach(|| Asked::new(&module, backend));
+    let asked = py.detach(|| Asked::new(program, backend));
     let Asked { config, demand, plan } = asked.map_err(|fault| raised(&fault))?;
     let seconds = plan.times(&machine, config.backend, &demand, Link { rtt_ms, mbit }).total();
     let total = plan.total();
@@ -55,22 +54,17 @@ pub(crate) fn check_limits(
     backend: &str,
     changed: BTreeMap<String, f64>,
 ) -> PyResult<()> {
-    let module = program.module();
     // Silent on figures that cannot be read: nobody asked for a price.
     let kept = Machine::kept().and_then(|file| Machine::read(&file));
     let machine = kept.unwrap_or(Machine::typical());
     let checked = py.detach(|| {
         let limits = limits(changed)?;
-        let Asked { config, demand, plan } = Asked::new(&module, backend)?;
-        let times = plan.times(&machine, config.backend, &demand, Link::LOOPBACK);
-        let [out, back] = plan.total().bytes;
-        let memory = plan.memory[0].max(plan.memory[1]).saturating_add(machine.process_bytes);
-        limits.check(&demand.stats, out.saturating_add(back), times.total(), memory).map_err(
-            |excess| {
-                let option = excess.option;
-                Fault::Exhausted(format!("{excess}; limits={{\"{option}\": ..}} raises it"))
-            },
-        )
+        let Asked { config, demand, plan } = Asked::new(program, backend)?;
+        let (link, both) = (policy::LOCAL_LINK, &Role::ALL);
+        plan.check(&limits, &machine, config.backend, &demand, link, both).map_err(|excess| {
+            let option = excess.option;
+            Fault::Exhausted(format!("{excess}; limits={{\"{option}\": ..}} raises it"))
+        })
     });
     checked.map_err(|fault| raised(&fault))
 }
@@ -111,10 +105,10 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(module: &Module, backend: &str) -> Result<Asked, Fault> {
-        let stats = module.stats().map_err(|error| Fault::Exhausted(error.to_string()))?;
-        let config = backend.parse::<SessionConfig>()?.for_ands(stats.ands);
-        let demand = Demand::new(stats, &module.signature());
+    fn new(program: &Program, backend: &str) -> Result<Asked, Fault> {
+        let computation = program.counted()?;
+        let config = backend.parse::<SessionConfig>()?.for_ands(computation.ands());
+        let demand = computation.demand(&computation.signature());
         let plan = Plan::new(&config, &demand)?;
         Ok(Asked { config, demand, plan })
     }

@@ -1,11 +1,13 @@
 //! A finished program: its forms, ports, counts and clear run.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cenote_circuit::Program as _;
 use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
+use cenote_engine::Fault;
+use cenote_job::Computation;
 use cenote_program::{Module, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,15 +20,31 @@ use crate::ports::{self, Port};
 #[pyclass(module = "cenote._native", frozen)]
 pub(crate) struct Program {
     module: Arc<Module>,
+    /// The same with its counts, once they were asked for.
+    counted: OnceLock<Result<Arc<Computation>, Fault>>,
 }
 
 impl Program {
     pub(crate) fn new(module: Module) -> Program {
-        Program { module: Arc::new(module) }
+        Program { module: Arc::new(module), counted: OnceLock::new() }
     }
 
     pub(crate) fn module(&self) -> Arc<Module> {
         Arc::clone(&self.module)
+    }
+
+    /// The program as a job takes it; counted once.
+    pub(crate) fn counted(&self) -> Result<Arc<Computation>, Fault> {
+        let count = || Computation::of_module(self.module()).map(Arc::new);
+        self.counted.get_or_init(count).clone()
+    }
+}
+
+/// What counting says of a program that is too large for it.
+fn too_large(fault: &Fault) -> String {
+    match fault {
+        Fault::Exhausted(what) => what.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -122,8 +140,9 @@ impl Program {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| self.module.stats());
-        let stats = stats.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let counted = py.detach(|| self.counted());
+        let counted = counted.map_err(|fault| PyValueError::new_err(too_large(&fault)))?;
+        let stats = counted.demand(&counted.signature()).stats;
         let dict = PyDict::new(py);
         for (name, count) in [
             ("ands", stats.ands),

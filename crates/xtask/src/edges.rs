@@ -15,9 +15,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ot", &["prim", "net"]),
     ("pool", &["prim"]),
     ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
+    ("job", &["prim", "net", "circuit", "program", "pool", "engine"]),
     ("testkit", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
-    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
-    ("py", &["prim", "net", "circuit", "program", "engine"]),
+    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine", "job"]),
+    ("py", &["prim", "net", "circuit", "program", "engine", "job"]),
     ("xtask", &[]),
 ];
 

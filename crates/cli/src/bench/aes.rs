@@ -5,6 +5,7 @@ use std::time::Instant;
 use cenote_circuit::gadgets::{Aes128Key, aes128_many};
 use cenote_circuit::{Counter, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
+use cenote_job::Summary;
 use cenote_net::Channel;
 use cenote_prim::Block;
 use cenote_prim::aes::Aes128;
@@ -178,7 +179,7 @@ pub(crate) fn party(
         let wall_s = started.elapsed().as_secs_f64();
         report.jobs.push(JobReport { wall_s, ..JobReport::of(&outcome) });
     }
-    report.session(&mut session);
+    report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
 }

@@ -2,6 +2,7 @@
 
 use cenote_circuit::{Clear, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
+use cenote_job::Summary;
 use cenote_net::Channel;
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ pub(crate) fn party(
     let job = ProgramJob::new(&program, role, own, Receivers::Both)?;
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
-    report.session(&mut session);
+    report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
 }

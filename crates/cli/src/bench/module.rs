@@ -2,6 +2,7 @@
 
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
 use cenote_engine::{ModuleJob, Role, Session, SessionConfig};
+use cenote_job::Summary;
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use cenote_program::{Module, Stats, library};
@@ -115,7 +116,7 @@ pub(crate) fn party(
     let job = ModuleJob::new(&module, role, own)?;
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
-    report.session(&mut session);
+    report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
 }

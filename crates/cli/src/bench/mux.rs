@@ -2,6 +2,7 @@
 
 use cenote_circuit::{Clear, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{JimuParams, ProgramJob, Receivers, Role, Session, SessionConfig};
+use cenote_job::Summary;
 use cenote_net::Channel;
 use cenote_prim::{Block, Prg};
 use serde_json::{Map, Value, json};
@@ -183,7 +184,7 @@ pub(crate) fn party(
     let job = ProgramJob::new(&program, role, own, Receivers::Both)?;
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
-    report.session(&mut session);
+    report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
 }

@@ -2,6 +2,7 @@
 
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::{Backend, JimuParams, Role, Session, SessionConfig};
+use cenote_job::Summary;
 use cenote_net::Channel;
 use serde_json::{Map, Value, json};
 
@@ -116,7 +117,7 @@ pub(crate) fn party(
     for _ in 0..(REHEARSED_WIRES / wires).clamp(REHEARSALS.0, REHEARSALS.1) {
         report.rehearsals.push(Rehearsal::of(&mut session, width, items)?);
     }
-    report.session(&mut session);
+    report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use cenote_engine::cost::{Demand, Link, Machine, Plan};
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
+use cenote_job::facts;
 use serde_json::{Map, Value, json};
 
 use super::args::CostArgs;
@@ -14,7 +15,6 @@ use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
-use crate::party::handshake;
 
 pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure> {
     let computation = Computation::read(&args.file)?;
@@ -31,8 +31,8 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
     let mut results = Vec::with_capacity(sessions.len());
     for config in sessions {
         let config = sound(config, demand.stats.ands)?;
-        let commands = handshake(&computation, &signature, Receivers::Both, config, None);
-        let demand = demand.clone().after(&commands);
+        let facts = facts(&computation, &signature, Receivers::Both, config, None);
+        let demand = demand.clone().with_facts(facts);
         let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
         let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
         let fastest = Plan::fastest_ot(config, &machine, &demand, args.link);

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use cenote_engine::cost::{Demand, Excess, Limits, Link, Machine, Plan};
+use cenote_engine::cost::{Demand, Limits, Machine, Plan};
 use cenote_engine::{Fault, Role, SessionConfig};
+use cenote_job::policy;
 
 use super::args::LimitArgs;
 use crate::exit::Failure;
@@ -45,21 +46,8 @@ pub(super) fn refuse(
     machine: &Machine,
     role: Role,
 ) -> Result<(), Failure> {
-    let checked = check(limits, config, demand, machine, role)?;
-    checked.map_err(|excess| Fault::Policy(format!("the program takes too much: {excess}")).into())
-}
-
-/// Whether `role` may compute `demand` in a session by `config`.
-pub(crate) fn check(
-    limits: &Limits,
-    config: &SessionConfig,
-    demand: &Demand,
-    machine: &Machine,
-    role: Role,
-) -> Result<Result<(), Excess>, Failure> {
     let plan = Plan::new(config, demand).map_err(Failure::unusable)?;
-    let seconds = plan.times(machine, config.backend, demand, Link::LAN).total();
-    let memory = plan.memory[role as usize].saturating_add(machine.process_bytes);
-    let [out, back] = plan.total().bytes;
-    Ok(limits.check(&demand.stats, out.saturating_add(back), seconds, memory))
+    let link = policy::PEER_LINK;
+    let checked = plan.check(limits, machine, config.backend, demand, link, &[role]);
+    checked.map_err(|excess| Fault::Policy(format!("the program takes too much: {excess}")).into())
 }

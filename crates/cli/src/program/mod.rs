@@ -13,6 +13,7 @@ use args::{LimitArgs, ProgramCommand};
 use cenote_circuit::Clear;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Role, SessionConfig};
+use cenote_job as job;
 use cenote_program::{PortPath, Stats};
 use serde_json::{Map, Value, json};
 
@@ -126,9 +127,9 @@ fn eval(file: &Path, inputs: &[Given], limits: &LimitArgs) -> Result<Reply, Fail
     let computation = Computation::read(file)?;
     within(&computation, limits)?;
     let bits = values::all_bits(&computation.ports(), inputs, "the program")?;
-    let outputs = match &computation {
-        Computation::Circuit(circuit) => hex_outputs(&Clear::eval(circuit, &bits)),
-        Computation::Module { module, .. } => hex_outputs(&module.evaluate(&bits)),
+    let outputs = match &*computation {
+        job::Computation::Circuit(circuit) => hex_outputs(&Clear::eval(circuit, &bits)),
+        job::Computation::Module { module, .. } => hex_outputs(&module.evaluate(&bits)),
     };
     let mut json = json!({ "outputs": outputs });
     if let Some(typed) = computation.typed(&outputs) {

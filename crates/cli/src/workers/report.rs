@@ -4,6 +4,7 @@ use std::fs;
 
 use cenote_circuit::hex_from_bits;
 use cenote_engine::{Fault, Outcome, Session};
+use cenote_job::Summary;
 use cenote_net::{Counters, Handshake, Phase};
 use cenote_pool::Level;
 use cenote_prim::Prg;
@@ -153,15 +154,15 @@ impl Report {
         self.rounds = total.rounds;
     }
 
-    /// Adds what a session says of itself.
-    pub(crate) fn session(&mut self, session: &mut Session) {
-        self.count(&session.counters());
-        let claims = session.claims();
+    /// Adds what a session did and promises.
+    pub(crate) fn session(&mut self, summary: &Summary) {
+        self.count(&summary.counters);
+        let claims = &summary.claims;
         self.epsilon_log2 = claims.promise.epsilon_log2;
         self.kappa = claims.promise.kappa;
         self.adversary = claims.promise.adversary.name().to_owned();
         self.peer = claims.peer.name().to_owned();
-        self.stores = session.occupancy().map(|all| all.stores).unwrap_or_default();
+        self.stores.clone_from(&summary.stores);
     }
 
     /// Adds what the system knows about this process.

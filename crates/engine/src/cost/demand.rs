@@ -18,8 +18,8 @@ pub struct Demand {
     pub outputs: Vec<(Receivers, u64)>,
     /// Bytes of the hello of the job, about.
     pub(super) job_hello: usize,
-    /// Bytes of a hello before that of the session.
-    pub(super) first_hello: Option<usize>,
+    /// Bytes of what the hello of the session says of the computation.
+    pub(super) facts: usize,
 }
 
 impl Demand {
@@ -42,7 +42,7 @@ impl Demand {
         // Session, digest and a name: names are a few bytes of this.
         let hello = Handshake::new("job").field("session", [0; 32]).field("program", [0; 16]);
         let job_hello = hello.field("digest", [0; 64]).encoded_len();
-        Demand { stats, inputs: owners.zip(bits).collect(), outputs, job_hello, first_hello: None }
+        Demand { stats, inputs: owners.zip(bits).collect(), outputs, job_hello, facts: 0 }
     }
 
     /// The demand of a circuit under the owners and receivers of `signature`.
@@ -64,10 +64,12 @@ impl Demand {
         demand
     }
 
-    /// The demand with one handshake more, which comes before the session.
+    /// The demand of a session whose hello has these facts, as [`Session::open_for`](crate::Session::open_for)
+    /// takes them.
     #[must_use]
-    pub fn after(mut self, handshake: &Handshake) -> Demand {
-        self.first_hello = Some(handshake.encoded_len());
+    pub fn with_facts(mut self, facts: impl FnOnce(Handshake) -> Handshake) -> Demand {
+        let none = Handshake::new("session");
+        self.facts = facts(none.clone()).encoded_len() - none.encoded_len();
         self
     }
 

@@ -89,10 +89,8 @@ impl Plan {
     /// `Policy` when the configuration is unsound.
     pub fn new(config: &SessionConfig, demand: &Demand) -> Result<Plan, Fault> {
         let mut plan = Plan { access_ands: demand.stats.access_ands(), ..Plan::default() };
-        if let Some(first) = demand.first_hello {
-            plan.then(Phase::Setup, Flow::default().hello(first));
-        }
-        let session = session_handshake(config)?.encoded_len();
+        let handshake = session_handshake(config, |handshake| handshake)?;
+        let session = handshake.encoded_len() + demand.facts;
         plan.then(Phase::Setup, Flow::default().hello(session));
         config.backend.plan(config, demand, &mut plan)?;
         Ok(plan)
@@ -156,6 +154,27 @@ impl Plan {
             preprocess_s: seconds(&self.preprocess, self.made * speed.made_s),
             online_s: seconds(&self.online, speed.online(self, demand)),
         }
+    }
+
+    /// Whether a session of `backend` with this plan is within `limits` on `machine` and `link`, for whichever
+    /// of `roles` needs more memory.
+    ///
+    /// # Errors
+    /// The first limit that it breaks.
+    pub fn check(
+        &self,
+        limits: &Limits,
+        machine: &Machine,
+        backend: Backend,
+        demand: &Demand,
+        link: Link,
+        roles: &[Role],
+    ) -> Result<(), Excess> {
+        let seconds = self.times(machine, backend, demand, link).total();
+        let memory = roles.iter().map(|role| self.memory[*role as usize]).max().unwrap_or(0);
+        let memory = memory.saturating_add(machine.process_bytes);
+        let [out, back] = self.total().bytes;
+        limits.check(&demand.stats, out.saturating_add(back), seconds, memory)
     }
 
     /// `config` with the digits of oblivious transfer with which its session is the fastest on a link: as it

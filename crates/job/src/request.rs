@@ -1,0 +1,196 @@
+//! One side's part of a run of a program.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use cenote_circuit::{Circuit, Gates, Program, Signature};
+use cenote_engine::cost::{Excess, Limits, Link, Machine, Plan};
+use cenote_engine::{
+    Backend, Fault, Metered, ModuleJob, Outcome, ProgramJob, Receivers, Role, Session,
+    SessionConfig,
+};
+use cenote_net::{Channel, Handshake};
+use cenote_prim::{RandomOracle, SessionId};
+
+use crate::{Computation, Summary};
+
+/// Most owners of ports that a hello spells out.
+const SPELLED_OUT: usize = 512;
+
+/// One side's part of a run: everything that is checked before the peer hears of it.
+pub struct Request {
+    computation: Arc<Computation>,
+    signature: Signature,
+    own: Vec<Vec<bool>>,
+    to: Receivers,
+    config: SessionConfig,
+    /// Why this side will not run it.
+    excess: Option<Excess>,
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Ran {
+    /// The outputs, one entry for each port, `None` where the other party alone receives; with the cost of the
+    /// job.
+    pub outcome: Result<Outcome<Vec<Option<Vec<bool>>>>, Fault>,
+    /// The session, as it was at its end.
+    pub summary: Summary,
+}
+
+impl Request {
+    /// A run of `computation` with the owners and receivers of `signature`, in which this side provides `own`:
+    /// the bits of each port that it owns, in port order. Outputs whose port names nobody go to `to`.
+    ///
+    /// # Errors
+    /// `Policy` when the backend has no sound parameters for it.
+    pub fn new(
+        computation: Arc<Computation>,
+        signature: Signature,
+        own: Vec<Vec<bool>>,
+        to: Receivers,
+        config: SessionConfig,
+    ) -> Result<Request, Fault> {
+        let config = config.for_ands(computation.ands());
+        Backend::shown(&config)?;
+        Ok(Request { computation, signature, own, to, config, excess: None })
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn computation(&self) -> &Computation {
+        &self.computation
+    }
+
+    /// The backend and its options.
+    #[must_use]
+    pub const fn config(&self) -> SessionConfig {
+        self.config
+    }
+
+    /// The same run, which `role` refuses when the parties meet if it is predicted to take more than `limits`
+    /// allow on `machine` and `link`.
+    ///
+    /// # Errors
+    /// `Policy` when the configuration is unsound.
+    pub fn within(
+        self,
+        limits: &Limits,
+        machine: &Machine,
+        link: Link,
+        role: Role,
+    ) -> Result<Request, Fault> {
+        let demand = self.computation.demand(&self.signature);
+        let plan = Plan::new(&self.config, &demand)?;
+        let excess = plan.check(limits, machine, self.config.backend, &demand, link, &[role]).err();
+        Ok(Request { excess, ..self })
+    }
+
+    /// Agrees with the peer, computes, and ends the session.
+    ///
+    /// # Errors
+    /// `Policy`, on both sides, naming what differs, or that one side refuses; faults of the set-up.
+    pub fn run(&self, channel: Channel, role: Role, done: &AtomicU64) -> Result<Ran, Fault> {
+        let Request { computation, signature, to, config, excess, .. } = self;
+        let facts = facts(computation, signature, *to, *config, excess.as_ref().map(|e| (role, e)));
+        let opened = Session::open_for(channel, role, config, facts);
+        let mut session = match (opened, excess) {
+            (Err(Fault::Policy(_)) | Ok(_), Some(excess)) => {
+                return Err(Fault::Policy(format!("the program takes too much: {excess}")));
+            }
+            (opened, _) => opened?,
+        };
+        let outcome = match &**computation {
+            Computation::Circuit(circuit) => {
+                let bound = Bound { signature, circuit };
+                let job = ProgramJob::new(&bound, role, self.own.clone(), *to)?;
+                session.run(&Metered { job, done })
+            }
+            Computation::Module { module, .. } => {
+                let job = ModuleJob::new(module, role, self.own.clone())?;
+                session.run(&Metered { job, done })
+            }
+        };
+        let summary = Summary::of(&mut session);
+        session.close();
+        Ok(Ran { outcome, summary })
+    }
+}
+
+/// All that both sides have to agree on of a run, for the handshake of its session; `refused` has the role of
+/// this side and why it refuses.
+pub fn facts<'a>(
+    computation: &'a Computation,
+    signature: &'a Signature,
+    to: Receivers,
+    config: SessionConfig,
+    refused: Option<(Role, &'a Excess)>,
+) -> impl FnOnce(Handshake) -> Handshake + 'a {
+    move |handshake| {
+        let compare = format!("compare with `cenote {}` on both sides", computation.info_command());
+        let handshake = handshake
+            .field("program", hex(&computation.digest()))
+            .remedy("program", &compare)
+            .field("owners", owners(signature))
+            .field("reveal-to", to.name());
+        let options = config.options();
+        let handshake = options.fold(handshake, |all, (name, value)| {
+            all.field(&format!("option {name}"), value.to_string())
+        });
+        // The figure of a side that refuses: both hear it, the limit stays with its owner. Two that refuse
+        // do not agree either.
+        let Some((role, excess)) = refused else {
+            let remedy = "the program is above the limits of the other side";
+            return handshake.field("price", "accepted").remedy("price", remedy);
+        };
+        handshake.field("price", format!("refused by the {role}: {}", excess.figure))
+    }
+}
+
+/// One letter for each input port, or a digest where there are very many.
+fn owners(signature: &Signature) -> String {
+    let letter = |owner| match owner {
+        Role::Garbler => 'g',
+        Role::Evaluator => 'e',
+    };
+    let letters: String = signature.owners().into_iter().map(letter).collect();
+    if letters.len() <= SPELLED_OUT { letters } else { hex(&digest(&letters)) }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    RandomOracle::new("cenote 2026 job owners of many ports v1", &SessionId([0; 32]))
+        .bytes(text.as_bytes())
+        .digest()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The circuit with the owners of this run. Its file's name is nobody's business but the owner's.
+struct Bound<'r> {
+    signature: &'r Signature,
+    circuit: &'r Circuit,
+}
+
+impl Program for Bound<'_> {
+    fn name(&self) -> String {
+        "circuit".to_owned()
+    }
+
+    fn signature(&self) -> Signature {
+        self.signature.clone()
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        self.circuit.digest()
+    }
+
+    fn run<G: Gates>(
+        &self,
+        g: &mut G,
+        inputs: &[Vec<G::Wire>],
+    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
+        self.circuit.run(g, inputs)
+    }
+}
