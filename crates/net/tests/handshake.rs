@@ -67,8 +67,8 @@ fn a_remedy_stays_on_its_side() {
     assert_eq!(ours().encoded_len(), list().encoded_len());
     let theirs = Handshake::new("job").field("backend", "wrk").field("program", [7u8; 32]);
     let (here, there) = both(&ours(), &theirs.field("rho", "64"));
-    assert_eq!(refusal(here), "rho: here 40, the peer has 64; ask the owner");
-    assert_eq!(refusal(there), "rho: here 64, the peer has 40");
+    assert_eq!(refusal(here), "rho: here \"40\", the peer has \"64\"; ask the owner");
+    assert_eq!(refusal(there), "rho: here \"64\", the peer has \"40\"");
 }
 
 #[test]
