@@ -21,7 +21,7 @@ use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
 use crate::program::calibrate;
 use crate::progress::Meter;
-use crate::values::{Given, Port};
+use crate::values::Port;
 use crate::workers::{JobReport, Report};
 use crate::{evidence, values};
 
@@ -69,7 +69,11 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
         return Err(Failure::bad_input(what));
     }
     let limits = args.limits.chosen()?;
-    let work = Work::new(computation, signature, args.role, &args.inputs, to, config)?;
+    let owned = computation.ports().into_iter().zip(signature.owners());
+    let owned = owned.filter(|(_, owner)| *owner == args.role);
+    let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
+    let own = values::all_bits(&owned, &args.inputs, &format!("the {}", args.role))?;
+    let work = Work::new(computation, signature, own, to, config)?;
     work.keeping(args.evidence.clone()).within(Some(limits), args.role)
 }
 
@@ -97,20 +101,14 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Checks values and parameters; `given` are those of the ports that `role` owns.
+    /// Checks parameters; `own` are the bits of this side's ports.
     pub(crate) fn new(
         computation: Computation,
         signature: Signature,
-        role: Role,
-        given: &[Given],
+        own: Vec<Vec<bool>>,
         to: Receivers,
         config: SessionConfig,
     ) -> Result<Work, Failure> {
-        let owners = signature.owners();
-        let owned = computation.ports().into_iter().zip(owners);
-        let owned = owned.filter(|(_, owner)| *owner == role);
-        let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
-        let own = values::all_bits(&owned, given, &format!("the {role}"))?;
         let request = Request::new(Arc::clone(&computation.0), signature, own, to, config);
         let request = request.map_err(Failure::unusable)?;
         Ok(Work { request, computation, evidence: None })

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicU64;
 
-use cenote_circuit::hex_from_bits;
 use cenote_engine::{Role, SessionConfig};
 use cenote_net::Channel;
+use cenote_prim::bits::{get, pack};
 use serde_json::{Value, json};
 
 use crate::args::{RunArgs, sound};
@@ -13,7 +13,6 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::party::{Work, cost};
-use crate::values::Given;
 use crate::workers::{Both, LineSpec, Report, RunSpec, Spec, Task, run_pair};
 use crate::{evidence, progress, values};
 
@@ -29,10 +28,10 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     // Whatever is wrong is found here, before anything starts. The two processes get plain numbers.
     let bits: Result<Vec<Vec<bool>>, Failure> =
         ports.iter().zip(given).map(|(port, given)| values::bits(port, given)).collect();
-    let values: Vec<String> = bits?.iter().map(|bits| hex_from_bits(bits)).collect();
-    let own = |role: Role| -> Vec<String> {
+    let values = bits?;
+    let own = |role: Role| -> Vec<Vec<u8>> {
         let owned = values.iter().zip(&owners).filter(|(_, owner)| **owner == role);
-        owned.map(|(value, _)| value.clone()).collect()
+        owned.map(|(bits, _)| pack(bits.iter().copied())).collect()
     };
     evidence::check(args.evidence.as_deref(), config.backend)?;
     let limits = args.limits.chosen()?;
@@ -65,9 +64,14 @@ pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Repo
     let computation = Computation::read(&spec.file)?;
     let named: Vec<Option<Role>> = spec.owners.iter().copied().map(Some).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
-    let own: Result<Vec<Given>, String> = spec.own.iter().map(|text| Given::parse(text)).collect();
-    let own = own.map_err(Failure::internal)?;
-    let work = Work::new(computation, signature, role, &own, spec.to, spec.config)?;
+    let owned = signature.inputs.iter().filter(|port| port.owner == Some(role)).zip(&spec.own);
+    let fits = |bits: usize, bytes: &[u8]| bytes.len() == bits.div_ceil(8);
+    let own = owned.map(|(port, bytes)| match fits(port.bits, bytes) {
+        true => Ok((0..port.bits).map(|i| get(bytes, i)).collect()),
+        false => Err(Failure::internal("a value is not as wide as its port")),
+    });
+    let own = own.collect::<Result<Vec<Vec<bool>>, Failure>>()?;
+    let work = Work::new(computation, signature, own, spec.to, spec.config)?;
     let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
     work.run(channel, role, &AtomicU64::new(0))
 }

@@ -38,9 +38,9 @@ impl Trial {
             mbit: link.mbit,
             ..LineSpec::default()
         });
-        let own = |role: Role| -> Vec<String> {
-            let own = owners.iter().filter(|owner| **owner == role);
-            own.map(|_| "0".to_owned()).collect()
+        let own = |role: Role| -> Vec<Vec<u8>> {
+            let ports = signature.inputs.iter().zip(&owners).filter(|(_, owner)| **owner == role);
+            ports.map(|(port, _)| vec![0; port.bits.div_ceil(8)]).collect()
         };
         let spec = |role: Role| Spec {
             role,

@@ -60,14 +60,14 @@ pub(crate) enum Task {
     Module { work: Work, config: SessionConfig },
 }
 
-/// A program or circuit and one party's values, in hexadecimal.
+/// A program or circuit and one party's values.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct RunSpec {
     pub(crate) file: PathBuf,
     /// Of each input port.
     pub(crate) owners: Vec<Role>,
-    /// Values of the own ports.
-    pub(crate) own: Vec<String>,
+    /// Packed bits of the own ports, in port order.
+    pub(crate) own: Vec<Vec<u8>>,
     pub(crate) to: Receivers,
     pub(crate) config: SessionConfig,
     /// The most that the computation may be predicted to take; `None` for whatever it takes.
