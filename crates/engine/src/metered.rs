@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_circuit::{Access, Gates, Memory, Rows};
 use cenote_net::{Fault, Role};
 
-use crate::party::{Party, Receivers};
+use crate::party::Party;
 use crate::session::Job;
 
 /// A job whose ANDs are counted on their way to the backend.
@@ -90,7 +90,10 @@ impl<P: Party> Gates for Counting<'_, P> {
 }
 
 impl<P: Party> Party for Counting<'_, P> {
-    type Checked = P::Checked;
+    type Checked<'q>
+        = P::Checked<'q>
+    where
+        Self: 'q;
     type Memory = Counted<P::Memory>;
 
     fn role(&self) -> Role {
@@ -106,21 +109,8 @@ impl<P: Party> Party for Counting<'_, P> {
         self.party.input(owner, len, bits)
     }
 
-    fn check(&mut self) -> Result<P::Checked, Fault> {
+    fn check(&mut self) -> Result<P::Checked<'_>, Fault> {
         self.party.check()
-    }
-
-    fn open(
-        &mut self,
-        proof: P::Checked,
-        to: Receivers,
-        wires: &[P::Wire],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        self.party.open(proof, to, wires)
-    }
-
-    fn reveal(&mut self, to: Receivers, wires: &[P::Wire]) -> Result<Option<Vec<bool>>, Fault> {
-        self.party.reveal(to, wires)
     }
 }
 

@@ -10,8 +10,10 @@ use cenote_prim::Role;
 /// Both parties run the same program text against their own instance; every call happens on both
 /// sides in the same order. A fault ends the session: nothing may be called after one.
 pub trait Party: Gates<Error = Fault> + Sized {
-    /// Proof that every deferred check ran since the last gate. Only [`Party::check`] makes one.
-    type Checked;
+    /// This party, borrowed after its checks. Only [`Party::check`] makes one.
+    type Checked<'p>: Checked<Self::Wire>
+    where
+        Self: 'p;
 
     /// How this backend keeps a random access memory: [`Rows`] unless it has a better way.
     type Memory: Memory<Self>;
@@ -31,32 +33,53 @@ pub trait Party: Gates<Error = Fault> + Sized {
         bits: Option<&[bool]>,
     ) -> Result<Vec<Self::Wire>, Fault>;
 
-    /// Runs every deferred check.
+    /// Runs every deferred check. The party stays borrowed until the result opens wires or is dropped,
+    /// so that whatever is opened was there when the checks ran:
+    ///
+    /// ```
+    /// # use cenote_engine::{Checked, Fault, Party, Receivers};
+    /// fn product<P: Party>(party: &mut P, a: &P::Wire, b: &P::Wire) -> Result<(), Fault> {
+    ///     let wire = party.and(a, b)?;
+    ///     let checked = party.check()?;
+    ///     checked.open(Receivers::Both, &[wire]).map(drop)
+    /// }
+    /// ```
+    ///
+    /// With a gate between the checks and the opening, or an input, it does not compile:
+    ///
+    /// ```compile_fail,E0499
+    /// # use cenote_engine::{Checked, Fault, Party, Receivers};
+    /// fn product<P: Party>(party: &mut P, a: &P::Wire, b: &P::Wire) -> Result<(), Fault> {
+    ///     let checked = party.check()?;
+    ///     let wire = party.and(a, b)?;
+    ///     checked.open(Receivers::Both, &[wire]).map(drop)
+    /// }
+    /// ```
+    ///
+    /// Nor does it with the checks of another request:
+    ///
+    /// ```compile_fail,E0499
+    /// # use cenote_engine::backends::wrk::WrkSession;
+    /// # use cenote_engine::{Checked, Fault, Party, Receivers, Role};
+    /// fn later(session: &mut WrkSession) -> Result<(), Fault> {
+    ///     let mut first = session.party();
+    ///     let checked = first.check()?;
+    ///     let wires = session.party().input(Role::Garbler, 1, None)?;
+    ///     checked.open(Receivers::Both, &wires).map(drop)
+    /// }
+    /// ```
     ///
     /// # Errors
     /// `Misbehaved` if one fails; faults of the channel.
-    fn check(&mut self) -> Result<Self::Checked, Fault>;
-
-    /// Opens wires to the receivers, given the proof that the checks ran. Returns the bits to a
-    /// receiver, `None` to the other party.
-    ///
-    /// # Errors
-    /// Faults of the protocol.
-    fn open(
-        &mut self,
-        proof: Self::Checked,
-        to: Receivers,
-        wires: &[Self::Wire],
-    ) -> Result<Option<Vec<bool>>, Fault>;
+    fn check(&mut self) -> Result<Self::Checked<'_>, Fault>;
 
     /// Runs the deferred checks, then opens wires to the receivers. What is revealed to both may
     /// steer what comes next.
     ///
     /// # Errors
-    /// Those of [`Party::check`] and [`Party::open`].
+    /// Those of [`Party::check`] and [`Checked::open`].
     fn reveal(&mut self, to: Receivers, wires: &[Self::Wire]) -> Result<Option<Vec<bool>>, Fault> {
-        let proof = self.check()?;
-        self.open(proof, to, wires)
+        self.check()?.open(to, wires)
     }
 
     /// A memory of these rows.
@@ -111,6 +134,15 @@ pub trait Party: Gates<Error = Fault> + Sized {
         fits.map_err(|error| Fault::Misuse(error.to_string()))?;
         program.run(self, inputs)
     }
+}
+
+/// A party whose checks all ran, and to which nothing happened since.
+pub trait Checked<Wire> {
+    /// Opens wires to the receivers. Returns the bits to a receiver, `None` to the other party.
+    ///
+    /// # Errors
+    /// Faults of the protocol.
+    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault>;
 }
 
 /// Checks the arguments of [`Party::input`].

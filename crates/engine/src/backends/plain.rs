@@ -11,7 +11,7 @@ use super::{Live, ProbeSize, Protocol};
 use crate::claims::{Adversary, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::options::SessionConfig;
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 
 /// Plain: input bits in the clear.
@@ -22,10 +22,6 @@ pub struct PlainSession {
     channel: Channel,
     role: Role,
 }
-
-/// Proof of the deferred checks, of which this backend has none.
-#[must_use = "outputs are opened with the proof that the checks ran"]
-pub struct Checked(());
 
 impl PlainSession {
     /// The party of the next request.
@@ -149,7 +145,10 @@ impl Gates for PlainParty<'_> {
 const PIECE: usize = 1 << 20;
 
 impl Party for PlainParty<'_> {
-    type Checked = Checked;
+    type Checked<'p>
+        = PlainChecked<'p>
+    where
+        Self: 'p;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -183,16 +182,16 @@ impl Party for PlainParty<'_> {
         Ok(wires)
     }
 
-    fn check(&mut self) -> Result<Checked, Fault> {
-        Ok(Checked(()))
+    fn check(&mut self) -> Result<PlainChecked<'_>, Fault> {
+        Ok(PlainChecked(self.session))
     }
+}
 
-    fn open(
-        &mut self,
-        _proof: Checked,
-        to: Receivers,
-        wires: &[bool],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        Ok(to.include(self.session.role).then(|| wires.to_vec()))
+/// A party after its deferred checks, of which this backend has none.
+pub struct PlainChecked<'p>(&'p PlainSession);
+
+impl Checked<bool> for PlainChecked<'_> {
+    fn open(self, to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
+        Ok(to.include(self.0.role).then(|| wires.to_vec()))
     }
 }

@@ -101,7 +101,7 @@ fn work<P: Party>(party: &mut P) -> Result<Vec<P::Wire>, Fault> {
         let other = vec![live[live.len() - 1].clone(); live.len()];
         let more = party.and_many(&live, &other)?;
         live.extend(more);
-        let _proof = party.check()?;
+        party.check()?;
     }
     party.reveal(Receivers::Both, &live[..2])?;
     Ok(live)

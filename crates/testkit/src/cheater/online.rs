@@ -3,7 +3,7 @@
 use cenote_circuit::{Gates, Rows};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
-use cenote_engine::{Fault, Party, Receivers, Role};
+use cenote_engine::{Checked, Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
@@ -404,7 +404,7 @@ impl Gates for Cheater {
 }
 
 impl Party for Cheater {
-    type Checked = ();
+    type Checked<'p> = &'p mut Self;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -446,11 +446,14 @@ impl Party for Cheater {
         Ok((first..first + len).collect())
     }
 
-    fn check(&mut self) -> Result<(), Fault> {
-        self.drain()
+    fn check(&mut self) -> Result<&mut Self, Fault> {
+        self.drain()?;
+        Ok(self)
     }
+}
 
-    fn open(&mut self, (): (), to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+impl Checked<usize> for &mut Cheater {
+    fn open(self, to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
         let mut result = None;
         for receiver in [Role::Evaluator, Role::Garbler] {
             if !to.include(receiver) {

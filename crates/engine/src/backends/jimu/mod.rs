@@ -83,7 +83,7 @@ use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 #[doc(hidden)]
 pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
-pub use party::{Checked, JimuParty};
+pub use party::{JimuChecked, JimuParty};
 
 use serde_json::Value;
 
@@ -114,8 +114,6 @@ struct Core {
     channel: Channel,
     session: SessionId,
     role: Role,
-    /// Requests so far.
-    requests: u64,
     /// Reveals so far, in pieces.
     reports: u64,
     side: Side,
@@ -241,7 +239,7 @@ impl Protocol for JimuSession {
     ) -> Result<JimuSession, Fault> {
         let side = Side::setup(&mut channel, session, role, params, prg())
             .inspect_err(|_| channel.abort())?;
-        Ok(JimuSession { core: Core { channel, session, role, requests: 0, reports: 0, side } })
+        Ok(JimuSession { core: Core { channel, session, role, reports: 0, side } })
     }
 
     /// Should it become necessary, the job runs once more beside itself, in the clear: `Internal` if it does

@@ -2,7 +2,6 @@
 
 use cenote_circuit::{Gates, Rows, runs};
 use cenote_net::{Fault, Phase, Role};
-use cenote_prim::SessionId;
 use zeroize::Zeroizing;
 
 use super::evaluator::Replay;
@@ -12,7 +11,7 @@ use crate::backends::jimu::garbled_core::Conflict;
 use crate::backends::jimu::ihash::Label;
 use crate::parts::chunk::{CORE_WIDTHS, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// Runs the job of a request again in the clear, beside this run.
 pub(super) type Beside<'s> = dyn Fn(Replay) -> Result<(), Fault> + 's;
@@ -24,25 +23,12 @@ pub struct JimuParty<'s> {
     recorder: Recorder,
     /// A call failed: nothing may follow.
     faulted: bool,
-    /// Gates recorded so far: a proof is good for the state it was made in.
-    recorded: u64,
-}
-
-/// Proof that every check of the session ran. Only [`JimuParty::check`] makes one, it is used up by
-/// the reveal it allows, and it is good only for the request and the gates it was made for.
-#[must_use = "outputs are opened with the proof that the checks ran"]
-#[derive(PartialEq, Eq)]
-pub struct Checked {
-    session: SessionId,
-    request: u64,
-    recorded: u64,
 }
 
 impl<'s> JimuParty<'s> {
     pub(super) fn new(core: &'s mut Core, beside: &'s Beside<'s>) -> JimuParty<'s> {
         core.channel.set_phase(Phase::Online);
-        core.requests += 1;
-        JimuParty { core, beside, recorder: Recorder::new(), faulted: false, recorded: 0 }
+        JimuParty { core, beside, recorder: Recorder::new(), faulted: false }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
@@ -65,20 +51,13 @@ impl<'s> JimuParty<'s> {
         }
     }
 
-    /// Flushes a full chunk, and counts the gate that is about to be recorded.
+    /// Flushes a full chunk: a gate is about to be recorded.
     #[inline]
     fn make_room(&mut self) -> Result<(), Fault> {
         if self.faulted {
             return Err(session_failed());
         }
-        self.recorded += 1;
         if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
-    }
-
-    /// The proof that is good now.
-    fn proof(&self) -> Checked {
-        let Core { session, requests, .. } = *self.core;
-        Checked { session, request: requests, recorded: self.recorded }
     }
 
     /// Solders and evaluates the recorded chunk, with refills before it if cores are missing.
@@ -304,8 +283,11 @@ impl Gates for JimuParty<'_> {
     }
 }
 
-impl Party for JimuParty<'_> {
-    type Checked = Checked;
+impl<'s> Party for JimuParty<'s> {
+    type Checked<'p>
+        = JimuChecked<'p, 's>
+    where
+        Self: 'p;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -334,21 +316,18 @@ impl Party for JimuParty<'_> {
         })
     }
 
-    fn check(&mut self) -> Result<Checked, Fault> {
+    fn check(&mut self) -> Result<JimuChecked<'_, 's>, Fault> {
         self.guarded(Self::drain)?;
-        Ok(self.proof())
+        Ok(JimuChecked(self))
     }
+}
 
-    fn open(
-        &mut self,
-        proof: Checked,
-        to: Receivers,
-        wires: &[Wire],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        self.guarded(|party| {
-            if !party.recorder.is_empty() || proof != party.proof() {
-                return Err(Fault::Misuse("the proof is of another state than this".into()));
-            }
+/// A party whose checks all ran, with nothing recorded since.
+pub struct JimuChecked<'p, 's>(&'p mut JimuParty<'s>);
+
+impl Checked<Wire> for JimuChecked<'_, '_> {
+    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        self.0.guarded(|party| {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             let clear = party.in_the_clear(slots.len())?;
             let mut values = to.include(party.core.role).then(Vec::new);

@@ -52,7 +52,7 @@ use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use params::WrkParams;
-pub use party::{Checked, WrkParty};
+pub use party::{WrkChecked, WrkParty};
 
 use serde_json::Value;
 
@@ -84,8 +84,6 @@ struct Core {
     hash: GateHash,
     prg: Prg,
     chunks: u64,
-    /// Requests so far.
-    requests: u64,
     /// A request has chunks whose checks are outstanding.
     in_flight: bool,
 }
@@ -192,17 +190,7 @@ impl Protocol for WrkSession {
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = GateHash::new(oracle.blocks(&[supply.start()]).block());
         Ok(WrkSession {
-            core: Core {
-                channel,
-                supply,
-                session,
-                role,
-                hash,
-                prg,
-                chunks: 0,
-                requests: 0,
-                in_flight: false,
-            },
+            core: Core { channel, supply, session, role, hash, prg, chunks: 0, in_flight: false },
         })
     }
 

@@ -2,7 +2,7 @@
 
 use cenote_circuit::{Gates, Rows};
 use cenote_net::{Fault, Phase, Role};
-use cenote_prim::{Block, Secret, SessionId, bits};
+use cenote_prim::{Block, Secret, bits};
 
 use super::Core;
 use super::evaluator::Evaluator;
@@ -14,7 +14,7 @@ use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
 use crate::parts::chunk::{Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// One party of one request.
 pub struct WrkParty<'s> {
@@ -24,23 +24,11 @@ pub struct WrkParty<'s> {
     side: Side,
     /// A call failed: nothing may follow.
     faulted: bool,
-    /// Gates recorded so far: a proof is good for the state it was made in.
-    recorded: u64,
 }
 
 enum Side {
     Garbler(Garbler),
     Evaluator(Evaluator),
-}
-
-/// Proof that every deferred check of the session ran. Only [`WrkParty::check`] makes one, it is used
-/// up by the reveal it allows, and it is good only for the request and the gates it was made for.
-#[must_use = "outputs are opened with the proof that the checks ran"]
-#[derive(PartialEq, Eq)]
-pub struct Checked {
-    session: SessionId,
-    request: u64,
-    recorded: u64,
 }
 
 impl<'s> WrkParty<'s> {
@@ -51,15 +39,7 @@ impl<'s> WrkParty<'s> {
         };
         core.channel.set_phase(Phase::Online);
         let faulted = core.in_flight;
-        core.requests += 1;
-        WrkParty {
-            core,
-            recorder: Recorder::new(),
-            masks: Masks::default(),
-            side,
-            faulted,
-            recorded: 0,
-        }
+        WrkParty { core, recorder: Recorder::new(), masks: Masks::default(), side, faulted }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
@@ -82,20 +62,13 @@ impl<'s> WrkParty<'s> {
         }
     }
 
-    /// Flushes a full chunk, and counts the gate that is about to be recorded.
+    /// Flushes a full chunk: a gate is about to be recorded.
     #[inline]
     fn make_room(&mut self) -> Result<(), Fault> {
         if self.faulted {
             return Err(session_failed());
         }
-        self.recorded += 1;
         if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
-    }
-
-    /// The proof that is good now.
-    fn proof(&self) -> Checked {
-        let Core { session, requests, .. } = *self.core;
-        Checked { session, request: requests, recorded: self.recorded }
     }
 
     /// Masks the recorded chunk, opens its f and g, and moves the chunks in flight on by one.
@@ -278,8 +251,11 @@ impl Gates for WrkParty<'_> {
     }
 }
 
-impl Party for WrkParty<'_> {
-    type Checked = Checked;
+impl<'s> Party for WrkParty<'s> {
+    type Checked<'p>
+        = WrkChecked<'p, 's>
+    where
+        Self: 'p;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -305,22 +281,18 @@ impl Party for WrkParty<'_> {
         })
     }
 
-    fn check(&mut self) -> Result<Checked, Fault> {
+    fn check(&mut self) -> Result<WrkChecked<'_, 's>, Fault> {
         self.guarded(Self::drain)?;
-        Ok(self.proof())
+        Ok(WrkChecked(self))
     }
+}
 
-    fn open(
-        &mut self,
-        proof: Checked,
-        to: Receivers,
-        wires: &[Wire],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        self.guarded(|party| {
-            // Whatever is recorded or in flight since the proof was counted in `recorded`.
-            if proof != party.proof() {
-                return Err(Fault::Misuse("the proof is of another state than this".into()));
-            }
+/// A party whose deferred checks all ran, with nothing recorded since.
+pub struct WrkChecked<'p, 's>(&'p mut WrkParty<'s>);
+
+impl Checked<Wire> for WrkChecked<'_, '_> {
+    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        self.0.guarded(|party| {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             let mut result = None;
             for role in [Role::Evaluator, Role::Garbler] {

@@ -27,7 +27,7 @@ use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, P
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
 use crate::parts::gate_hash::{BATCH, GateHash};
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 use half_gates::{evaluate, evaluate_one, garble, garble_one};
 
@@ -61,10 +61,6 @@ enum Side {
     Garbler { delta: Secret<Block>, cot: Box<dyn CotSend>, prg: Box<Prg> },
     Evaluator { cot: Box<dyn CotReceive> },
 }
-
-/// Proof of the deferred checks, of which this backend has none.
-#[must_use = "outputs are opened with the proof that the checks ran"]
-pub struct Checked(());
 
 impl YaoSession {
     /// The party of the next request.
@@ -386,8 +382,11 @@ impl YaoParty<'_> {
     }
 }
 
-impl Party for YaoParty<'_> {
-    type Checked = Checked;
+impl<'s> Party for YaoParty<'s> {
+    type Checked<'p>
+        = YaoChecked<'p, 's>
+    where
+        Self: 'p;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -411,24 +410,24 @@ impl Party for YaoParty<'_> {
         }
     }
 
-    fn check(&mut self) -> Result<Checked, Fault> {
+    fn check(&mut self) -> Result<YaoChecked<'_, 's>, Fault> {
         self.session.sync()?;
-        Ok(Checked(()))
+        Ok(YaoChecked(self))
     }
+}
 
-    fn open(
-        &mut self,
-        _proof: Checked,
-        to: Receivers,
-        wires: &[Block],
-    ) -> Result<Option<Vec<bool>>, Fault> {
+/// A party after its deferred checks, of which this backend has none.
+pub struct YaoChecked<'p, 's>(&'p mut YaoParty<'s>);
+
+impl Checked<Block> for YaoChecked<'_, '_> {
+    fn open(self, to: Receivers, wires: &[Block]) -> Result<Option<Vec<bool>>, Fault> {
         let mut result = None;
         if to.include(Role::Evaluator) {
-            let opened = self.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?;
+            let opened = self.0.exchange(Role::Evaluator, tags::YAO_DECODE, wires)?;
             result = result.or(opened);
         }
         if to.include(Role::Garbler) {
-            let opened = self.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?;
+            let opened = self.0.exchange(Role::Garbler, tags::YAO_OUTPUT, wires)?;
             result = result.or(opened);
         }
         Ok(result)

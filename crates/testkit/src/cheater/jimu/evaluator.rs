@@ -7,7 +7,7 @@ use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
 };
-use cenote_engine::{Fault, JimuParams, Party, Receivers, Role};
+use cenote_engine::{Checked, Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation, MAX_FRAME};
 use cenote_ot::{CotReceive, watch};
 use cenote_pool::{Draws, MemoryJournal, Pool};
@@ -440,7 +440,7 @@ impl Gates for Evaluator {
 }
 
 impl Party for Evaluator {
-    type Checked = ();
+    type Checked<'p> = &'p mut Self;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -460,11 +460,14 @@ impl Party for Evaluator {
         }
     }
 
-    fn check(&mut self) -> Result<(), Fault> {
-        self.flush()
+    fn check(&mut self) -> Result<&mut Self, Fault> {
+        self.flush()?;
+        Ok(self)
     }
+}
 
-    fn open(&mut self, (): (), to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+impl Checked<usize> for &mut Evaluator {
+    fn open(self, to: Receivers, wires: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
         let mut values = Vec::new();
         for piece in wires.chunks(PIECE) {
             values.extend(self.open_piece(to, piece)?);

@@ -4,7 +4,7 @@ use cenote_circuit::{Gates, Rows};
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::garbled_core::outer_solder;
 use cenote_engine::backends::jimu::ihash::{Label, Message, Perm, encode};
-use cenote_engine::{Fault, Party, Receivers, Role};
+use cenote_engine::{Checked, Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, RandomOracle, bits};
 
@@ -162,7 +162,7 @@ impl Gates for Garbler {
 }
 
 impl Party for Garbler {
-    type Checked = ();
+    type Checked<'p> = &'p mut Self;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -182,11 +182,14 @@ impl Party for Garbler {
         }
     }
 
-    fn check(&mut self) -> Result<(), Fault> {
-        self.flush()
+    fn check(&mut self) -> Result<&mut Self, Fault> {
+        self.flush()?;
+        Ok(self)
     }
+}
 
-    fn open(&mut self, (): (), to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
+impl Checked<Wire> for &mut Garbler {
+    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
         let mut values = Vec::new();
         for piece in wires.chunks(PIECE) {
             values.extend(self.open_piece(to, piece)?);

@@ -24,7 +24,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::supply::Escrowed;
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::ihash::{HashReceiver, Label, Perm, PermTags};
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// How often a run that waits for the other looks whether its session was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -210,7 +210,7 @@ impl Gates for Replay {
 }
 
 impl Party for Replay {
-    type Checked = ();
+    type Checked<'p> = &'p mut Self;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -241,11 +241,13 @@ impl Party for Replay {
         if values.len() == len { Ok(values) } else { Err(not_alike()) }
     }
 
-    fn check(&mut self) -> Result<(), Fault> {
-        Ok(())
+    fn check(&mut self) -> Result<&mut Self, Fault> {
+        Ok(self)
     }
+}
 
-    fn open(&mut self, (): (), to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
+impl Checked<bool> for &mut Replay {
+    fn open(self, to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
         if self.passed > 0 {
             self.passed -= 1;
         } else {
