@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 # Which mutants `make mutants` plays, by the starts of their ids; all if empty.
 MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz mutants arithmetic
+.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz mutants toy arithmetic
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -55,6 +55,9 @@ fuzz: ## fuzz one target: make fuzz FUZZ=bristol FUZZ_SECONDS=600
 
 mutants: ## take each security check away in a copy, one at a time: a test must fail; MUTANTS="wrk. ot." for some
 	$(CARGO) --locked xtask mutants $(MUTANTS)
+
+toy: setup ## add a backend to a copy of the sources and use it: docs/contribute/backend.md holds
+	$(CARGO) --locked xtask toy
 
 arithmetic: ## change every operator of parameters, fields and codecs, one at a time: a test must fail; needs cargo-mutants
 	$(CARGO) mutants --package cenote-pool --package cenote-prim --output target/arithmetic

@@ -1,16 +1,16 @@
-//! The conformance suite for every backend.
+//! The conformance suite for every backend, and what those alone refuse whose wires end with their request.
 
-mod plain {
-    cenote_testkit::conformance!(cenote_engine::Backend::Plain);
+macro_rules! suites {
+    ($($name:ident)*) => {
+        $(mod $name {
+            cenote_testkit::conformance!(cenote_testkit::run::config(stringify!($name)).backend);
+        })*
+    };
 }
 
-mod yao {
-    cenote_testkit::conformance!(cenote_engine::Backend::Yao);
-}
+cenote_testkit::for_each_backend!(suites);
 
-mod jimu {
-    cenote_testkit::conformance!(cenote_engine::Backend::Jimu);
-
+mod wires_of_jimu {
     use cenote_circuit::Gates;
     use cenote_engine::backends::jimu::{JimuParty, JimuSession};
     use cenote_engine::backends::{Live, Protocol};
@@ -59,9 +59,7 @@ mod jimu {
     }
 }
 
-mod wrk {
-    cenote_testkit::conformance!(cenote_engine::Backend::Wrk);
-
+mod wires_of_wrk {
     use cenote_circuit::Gates;
     use cenote_engine::backends::wrk::WrkSession;
     use cenote_engine::backends::{Live, Protocol};

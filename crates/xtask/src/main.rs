@@ -1,9 +1,9 @@
-//! House keeping of the repository: `cargo xtask lint`, `cargo xtask test`, `cargo xtask mutants`.
+//! House keeping of the repository: `cargo xtask lint`, `test`, `mutants`, `toy`.
 //!
 //! `lint` checks what the compiler cannot: which crate may depend on which, the house rules about
 //! source files, labels of hashes, the list of mutants. `test` runs every check there is, in one order, and ends with
 //! one line of counts. `mutants` takes security checks away one by one and demands that a test
-//! fails.
+//! fails. `toy` adds a backend to a copy of the sources and uses it.
 
 mod circles;
 mod edges;
@@ -12,12 +12,14 @@ mod mutants;
 mod python;
 mod source;
 mod suite;
+mod toy;
+mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str =
-    "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]...";
+    "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]... | toy";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let passed = match arguments.split_first() {
         Some((command, [])) if command == "lint" => report(&lint(&root)),
         Some((command, steps)) if command == "test" => suite::run(&root, steps),
+        Some((command, [])) if command == "toy" => toy::run(&root),
         Some((command, wanted)) if command == "mutants" => mutants::run(&root, wanted),
         _ => {
             eprintln!("{USAGE}\nsteps: {}", suite::step_names().join(" "));

@@ -7,13 +7,15 @@ use std::process::{Command, Stdio};
 
 use super::suite::{Counts, succeeds};
 
-/// Where the environment is, and the list of what belongs into it.
-const ENVIRONMENT: &str = "target/venv";
+/// The list of what belongs into an environment.
 const REQUIREMENTS: &str = "python/requirements-dev.txt";
 
 /// Runs every check of the package in `python`; goes on after a failure, so that one run shows everything.
 pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
-    if !prepare(root) || !run(root, "maturin", &["develop", "--quiet", "--locked"]) {
+    let Some(environment) = Environment::prepare(root, &root.join("target/venv"), |_| true) else {
+        return false;
+    };
+    if !environment.run("maturin", &["develop", "--quiet", "--locked"]) {
         return false;
     }
     let checks: [(&str, &[&str]); 4] = [
@@ -22,61 +24,81 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
         ("mypy", &[]),
         ("stubtest", &["cenote"]),
     ];
-    let failed = checks.iter().filter(|(tool, arguments)| !run(root, tool, arguments)).count();
-    tests(root, counts) && failed == 0
+    let failed = checks.iter().filter(|(tool, arguments)| !environment.run(tool, arguments));
+    let failed = failed.count();
+    tests(&environment, counts) && failed == 0
 }
 
-/// Makes the environment, unless it is there with everything in it.
-fn prepare(root: &Path) -> bool {
-    let Ok(wanted) = fs::read_to_string(root.join(REQUIREMENTS)) else {
-        eprintln!("python: {REQUIREMENTS} is missing");
-        return false;
-    };
-    let installed = root.join(ENVIRONMENT).join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
-        return true;
+/// A virtual environment for the package of the sources at `root`.
+pub(crate) struct Environment {
+    root: PathBuf,
+    place: PathBuf,
+}
+
+impl Environment {
+    /// Makes the environment at `place` with the lines of the requirements that are `wanted`, unless it is
+    /// there with everything in it.
+    pub(crate) fn prepare(
+        root: &Path,
+        place: &Path,
+        wanted: fn(&str) -> bool,
+    ) -> Option<Environment> {
+        let environment = Environment { root: root.to_owned(), place: place.to_owned() };
+        let Ok(all) = fs::read_to_string(root.join(REQUIREMENTS)) else {
+            eprintln!("python: {REQUIREMENTS} is missing");
+            return None;
+        };
+        let wanted: String =
+            all.lines().filter(|line| wanted(line)).map(|line| format!("{line}\n")).collect();
+        let installed = place.join("installed.txt");
+        if fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
+            return Some(environment);
+        }
+        let made = environment.fill(&wanted) && fs::write(installed, wanted).is_ok();
+        if !made {
+            let place = place.display();
+            eprintln!("python: no environment in {place}; is python3-venv installed (.ci/setup)?");
+        }
+        made.then_some(environment)
     }
-    let made = succeeds(
-        Command::new("python3").args(["-m", "venv", "--clear", ENVIRONMENT]).current_dir(root),
-    );
-    let filled = made
-        && succeeds(
-            Command::new(tool(root, "pip"))
-                .args(["install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS])
-                .current_dir(root),
-        );
-    if !filled {
-        eprintln!(
-            "python: no environment in {ENVIRONMENT}; is python3-venv installed (.ci/setup)?"
-        );
+
+    fn fill(&self, wanted: &str) -> bool {
+        let list = self.place.join("wanted.txt");
+        succeeds(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&self.place))
+            && fs::write(&list, wanted).is_ok()
+            && succeeds(
+                Command::new(self.tool("pip"))
+                    .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
+                    .arg(list),
+            )
     }
-    filled && fs::write(installed, wanted).is_ok()
-}
 
-fn tool(root: &Path, name: &str) -> PathBuf {
-    root.join(ENVIRONMENT).join("bin").join(name)
-}
-
-fn command(root: &Path, name: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(tool(root, name));
-    command
-        .args(arguments)
-        .current_dir(root.join("python"))
-        .env("VIRTUAL_ENV", root.join(ENVIRONMENT));
-    command
-}
-
-fn run(root: &Path, name: &str, arguments: &[&str]) -> bool {
-    let passed = succeeds(&mut command(root, name, arguments));
-    if !passed {
-        eprintln!("python: {name} {} failed", arguments.join(" "));
+    fn tool(&self, name: &str) -> PathBuf {
+        self.place.join("bin").join(name)
     }
-    passed
+
+    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.tool(name));
+        command
+            .args(arguments)
+            .current_dir(self.root.join("python"))
+            .env("VIRTUAL_ENV", &self.place);
+        command
+    }
+
+    /// Runs a program of the environment in the folder of the package.
+    pub(crate) fn run(&self, name: &str, arguments: &[&str]) -> bool {
+        let passed = succeeds(&mut self.command(name, arguments));
+        if !passed {
+            eprintln!("python: {name} {} failed", arguments.join(" "));
+        }
+        passed
+    }
 }
 
 /// The tests of the package, their results added to those of the workspace.
-fn tests(root: &Path, counts: &mut Counts) -> bool {
-    let mut command = command(root, "pytest", &["--hypothesis-seed=2017"]);
+fn tests(environment: &Environment, counts: &mut Counts) -> bool {
+    let mut command = environment.command("pytest", &["--hypothesis-seed=2017"]);
     let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else { return false };
     let mut last = String::new();
     for line in child

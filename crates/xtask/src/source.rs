@@ -18,16 +18,29 @@ const MAX_FUNCTION: usize = 60;
 /// Crates whose business includes `unsafe` (SIMD).
 const UNSAFE_CRATES: &[&str] = &["prim"];
 /// Crates that may open a session with randomness of the caller's: a seed used twice gives Delta away.
-const SEEDING_CRATES: &[&str] = &["engine", "testkit"];
-/// The names of what opens such sessions.
-const SEEDED: &[&str] = &["open_seeded", "YaoSession", "WrkSession", "JimuSession"];
+/// `xtask` opens none, but has the text of a backend.
+const SEEDING_CRATES: &[&str] = &["engine", "testkit", "xtask"];
+/// Opens such a session of any backend; [`sessions`] are those of each.
+const SEEDED: &str = "open_seeded";
+/// The list of backends.
+const BACKENDS: &str = "crates/engine/src/backends/mod.rs";
 /// Crates that are programs and print.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
 const PRINTS: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 
 /// Breaches in the Rust files of [`files`].
 pub(crate) fn check(files: &[(String, String)]) -> Vec<String> {
-    files.iter().flat_map(|(path, text)| check_file(path, text)).collect()
+    let list = files.iter().find(|(path, _)| path == BACKENDS);
+    let mut seeded = list.map(|(_, text)| sessions(text)).unwrap_or_default();
+    seeded.push(SEEDED);
+    files.iter().flat_map(|(path, text)| check_file(path, text, &seeded)).collect()
+}
+
+/// The sessions in the list of backends: its lines are `Name = folder::Session,`.
+fn sessions(list: &str) -> Vec<&str> {
+    let lines = list.lines().filter_map(|line| line.strip_suffix(',')?.split_once(" = "));
+    let paths = lines.filter_map(|(_, path)| path.split_once("::"));
+    paths.map(|(_, session)| session).filter(|session| session.ends_with("Session")).collect()
 }
 
 /// All Rust files under `crates`, by their paths in the repository.
@@ -59,7 +72,7 @@ pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Breaches in one file; `path` is relative to the repository and starts with `crates/NAME/`.
-fn check_file(path: &str, text: &str) -> Vec<String> {
+fn check_file(path: &str, text: &str, seeded: &[&str]) -> Vec<String> {
     let krate = path.split('/').nth(1).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let is_test = !path.contains("/src/") || path.ends_with("tests.rs") || path.contains("/tests/");
@@ -75,7 +88,7 @@ fn check_file(path: &str, text: &str) -> Vec<String> {
         if has_word(line, "unsafe") {
             found.extend(check_unsafe(krate, &place, &lines, number));
         }
-        if !SEEDING_CRATES.contains(&krate) && SEEDED.iter().any(|word| has_word(line, word)) {
+        if !SEEDING_CRATES.contains(&krate) && seeded.iter().any(|word| has_word(line, word)) {
             found.push(format!("{place}: a session without fresh randomness: use Session::open"));
         }
         if let Some(other) = foreign_backend(path, line) {
@@ -274,7 +287,7 @@ mod tests {
     use super::*;
 
     fn breaches(path: &str, text: &str) -> usize {
-        check_file(path, text).len()
+        check_file(path, text, &[SEEDED, "WrkSession"]).len()
     }
 
     #[test]
@@ -319,6 +332,9 @@ mod tests {
         assert_eq!(breaches("crates/cli/tests/a.rs", seeded), 1);
         assert_eq!(breaches("crates/testkit/src/a.rs", seeded), 0);
         assert_eq!(breaches("crates/cli/src/a.rs", "fn f() {\n    Session::open(c, r);\n}\n"), 0);
+        let list = fs::read_to_string(crate::repository_root().join(BACKENDS)).unwrap();
+        assert_eq!(sessions(&list)[..2], ["PlainSession", "YaoSession"]);
+        assert!(sessions(&list).len() >= 4);
     }
 
     #[test]

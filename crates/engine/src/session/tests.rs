@@ -128,7 +128,7 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
                 party.secrets_of(wire, &mut note);
             }
         }
-        Opened::Plain(_) | Opened::Yao(_) => {}
+        _ => {}
     }
     session.close();
     Ok(needles)

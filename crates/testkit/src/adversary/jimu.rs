@@ -55,6 +55,8 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::JIMU_CHOICES, B),
         (tags::JIMU_OUTER, A),
     ],
+    stray: &[],
+    wire: ["167bb64bdf61e9311dfa95c3", "35919b1cd86069a7de545d03"],
 };
 
 /// Every message, from each side that sends it.

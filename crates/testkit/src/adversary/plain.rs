@@ -11,8 +11,13 @@ const fn open(tag: Tag, from: Role) -> FrameRow {
 }
 
 /// Its entry in the tests of all backends.
-pub(super) const ENTRY: Entry =
-    Entry { backend: Backend::Plain, frames: FRAMES, milestones: &[(PLAIN_INPUT, A)] };
+pub(super) const ENTRY: Entry = Entry {
+    backend: Backend::Plain,
+    frames: FRAMES,
+    milestones: &[(PLAIN_INPUT, A)],
+    stray: &[(PLAIN_INPUT, A, "plain.input.format"), (PLAIN_INPUT, B, "plain.input.format")],
+    wire: ["e813725209b8a3c0713348ac", "4bb3507b5237adac28a7e11a"],
+};
 
 /// Every message, from each side that sends it.
 const FRAMES: &[FrameRow] = &[

@@ -46,6 +46,8 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::TABLES, A),
         (tags::REPORT, B),
     ],
+    stray: &[],
+    wire: ["cae413435529ea2afb631e67", "a9bfe9bd3a73cef4920e4dea"],
 };
 
 /// Every message, from each side that sends it.

@@ -20,6 +20,8 @@ pub(super) const ENTRY: Entry = Entry {
     backend: Backend::Yao,
     frames: FRAMES,
     milestones: &[(ot::BASE_POINTS, A), (ot::TREES, B), (ot::CHUNK, B), (tags::YAO_LABELS, A)],
+    stray: &[(tags::YAO_DECODE, A, "yao.format"), (tags::YAO_OUTPUT, B, "yao.format")],
+    wire: ["23ab6e33d64063892ece1ce8", "3d96a6c802c3738b8669e9fa"],
 };
 
 /// Every message, from each side that sends it.
@@ -31,7 +33,7 @@ const FRAMES: &[FrameRow] = &[
     once(ot::TREES, B, End::NoticedOrRight),
     frame(Backend::Yao, ot::CHUNK, B, COLUMNS, Some(COLUMNS)),
     once(tags::YAO_START, A, End::Unprotected),
-    open(tags::YAO_TABLES, A),
+    FrameRow { cut: End::Caught("yao.tables.format"), ..open(tags::YAO_TABLES, A) },
     open(tags::YAO_LABELS, A),
     open(ot::CHOICES, B),
     open(tags::YAO_DECODE, A),

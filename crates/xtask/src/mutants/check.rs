@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::list::{self, Mutant, Test};
-use super::tree::apply;
 use crate::source;
+use crate::tree::apply;
 
 /// Crates that have checks of their own; each of these checks needs a mutant.
 const CHECKING: &[&str] = &["engine", "ot", "net", "pool"];

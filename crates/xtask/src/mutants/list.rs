@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::tree::Edit;
+
 /// Crates in the order of their layers: a change of one rebuilds those after it.
 const LAYERS: &[&str] = &["prim", "net", "circuit", "program", "ot", "pool", "engine"];
 
@@ -22,15 +24,6 @@ pub(super) struct Mutant {
     pub(super) test: Test,
     /// Whether the test notices by never ending.
     pub(super) hangs: bool,
-}
-
-/// One replaced text; it occurs once in its file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Edit {
-    pub(super) file: PathBuf,
-    pub(super) find: String,
-    pub(super) replace: String,
 }
 
 /// A test, out of the arguments of `cargo test`: `-p CRATE`, `--lib` or `--test NAME`, the start of

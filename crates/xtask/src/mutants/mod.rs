@@ -6,12 +6,8 @@
 mod check;
 mod list;
 mod runner;
-mod seed;
-mod tree;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -19,7 +15,8 @@ use std::time::{Duration, Instant};
 pub(crate) use check::check;
 use list::{Mutant, Test};
 use runner::{Runner, Verdict};
-use tree::Tree;
+
+use crate::tree::Tree;
 
 /// Time that a test may take whatever it took without a mutant: machines can be busy.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -85,13 +82,7 @@ fn report(ran: Result<Summary, String>) -> bool {
 fn run_all(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
     list::order(&mut mutants);
     let folder = root.join("target/mutants");
-    let shown = |error| format!("{}: {error}", folder.display());
-    let _alone = lock(&folder).map_err(shown)?;
-    let (copy, build) = (folder.join("tree"), folder.join("build"));
-    if !copy.exists() {
-        renew(&root.join("target"), &build).map_err(shown)?;
-    }
-    let tree = Tree::of(root, &copy)?;
+    let tree = Tree::scratch(root, &folder, &BTreeMap::new())?;
     let runner = Runner::new(&tree, &folder);
     let mut limits = BTreeMap::new();
     let mut summary = Summary::default();
@@ -110,22 +101,6 @@ fn run_all(root: &Path, mut mutants: Vec<Mutant>) -> Result<Summary, String> {
         println!("{} {verdict} ({:.0} s)", mutant.id, start.elapsed().as_secs_f64());
     }
     Ok(summary)
-}
-
-/// Waits until no other run uses the copy.
-fn lock(folder: &Path) -> io::Result<File> {
-    fs::create_dir_all(folder)?;
-    let file = File::create(folder.join("lock"))?;
-    file.lock()?;
-    Ok(file)
-}
-
-/// A build for a new copy: that of the repository as far as it goes, since most crates are the same.
-fn renew(target: &Path, build: &Path) -> io::Result<()> {
-    if build.exists() {
-        fs::remove_dir_all(build)?;
-    }
-    seed::seed(target, build)
 }
 
 /// Runs a test once as it is: it has to pass, and its time says when it hangs.

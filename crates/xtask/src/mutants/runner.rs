@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::list::{Mutant, Test};
-use super::tree::Tree;
 use crate::suite::Counts;
+use crate::tree::Tree;
 
 /// The fate of a mutant.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +172,9 @@ fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutants::list::Edit;
+    use std::collections::BTreeMap;
+
+    use crate::tree::Edit;
 
     /// A package with one check and its test.
     fn package(folder: &Path) -> Tree {
@@ -192,7 +194,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Tree::of(&folder.join("source"), &folder.join("tree")).unwrap()
+        Tree::of(&folder.join("source"), &folder.join("tree"), &BTreeMap::new()).unwrap()
     }
 
     fn test_of(name: &str) -> Test {

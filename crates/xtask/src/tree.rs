@@ -1,40 +1,70 @@
-//! The copy of the sources in which mutants are run.
+//! Copies of the sources in which something is changed: mutants, a toy backend.
 
-use std::collections::BTreeSet;
-use std::fs;
+mod seed;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::list::Edit;
-use super::seed;
+use serde::Deserialize;
 
 /// Folders that are no sources where git cannot say so.
 const NO_SOURCES: &[&str] = &["target", ".git", ".venv"];
 
+/// One replaced text; it occurs once in its file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Edit {
+    pub(crate) file: PathBuf,
+    pub(crate) find: String,
+    pub(crate) replace: String,
+}
+
+/// Files that a copy has with another text than the sources, or beyond them.
+pub(crate) type Changes = BTreeMap<PathBuf, String>;
+
 /// A copy of the sources of a repository.
-pub(super) struct Tree(PathBuf);
+pub(crate) struct Tree {
+    place: PathBuf,
+    _alone: Option<File>,
+}
 
 impl Tree {
-    /// Makes the copy at `place`, or brings it up to date. What is the same stays untouched, so
-    /// that it need not be built again; in a new copy, files have the dates of the sources.
-    pub(super) fn of(root: &Path, place: &Path) -> Result<Tree, String> {
-        let (sources, new) = (sources(root), !place.exists());
-        let copied =
-            copy_sources(root, place, &sources, new).and_then(|()| clear(place, place, &sources));
-        copied.map_err(|error| format!("{}: {error}", place.display()))?;
-        Ok(Tree(place.to_owned()))
+    /// The copy `tree` in `folder`, which no other run uses as long as it lives. Beside it is `build` for
+    /// what cargo builds of it: with a new copy, the libraries of the repository as far as they go, since
+    /// most crates are the same.
+    pub(crate) fn scratch(root: &Path, folder: &Path, changes: &Changes) -> Result<Tree, String> {
+        let shown = |error| format!("{}: {error}", folder.display());
+        let alone = lock(folder).map_err(shown)?;
+        let (copy, build) = (folder.join("tree"), folder.join("build"));
+        if !copy.exists() {
+            renew(&root.join("target"), &build).map_err(shown)?;
+        }
+        Ok(Tree { _alone: Some(alone), ..Tree::of(root, &copy, changes)? })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
+    /// Makes the copy at `place`, or brings it up to date. What is the same stays untouched, so
+    /// that it need not be built again; in a new copy, files have the dates of the sources.
+    pub(crate) fn of(root: &Path, place: &Path, changes: &Changes) -> Result<Tree, String> {
+        let (mut files, new) = (sources(root), !place.exists());
+        files.extend(changes.keys().cloned());
+        let copied = copy_sources(root, place, &files, changes, new)
+            .and_then(|()| clear(place, place, &files));
+        copied.map_err(|error| format!("{}: {error}", place.display()))?;
+        Ok(Tree { place: place.to_owned(), _alone: None })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.place
     }
 
     /// Runs `step` while `edits` are made.
-    pub(super) fn with<T>(&self, edits: &[Edit], step: impl FnOnce() -> T) -> Result<T, String> {
+    pub(crate) fn with<T>(&self, edits: &[Edit], step: impl FnOnce() -> T) -> Result<T, String> {
         let mut before = Vec::new();
         let made = edits.iter().try_for_each(|edit| {
-            let path = self.0.join(&edit.file);
+            let path = self.place.join(&edit.file);
             let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
             let changed = apply(edit, &text)?;
             before.push((path.clone(), text));
@@ -49,8 +79,23 @@ impl Tree {
     }
 }
 
+/// Waits until no other run uses the folder.
+fn lock(folder: &Path) -> io::Result<File> {
+    fs::create_dir_all(folder)?;
+    let file = File::create(folder.join("lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn renew(target: &Path, build: &Path) -> io::Result<()> {
+    if build.exists() {
+        fs::remove_dir_all(build)?;
+    }
+    seed::seed(target, build)
+}
+
 /// The text with the edit made.
-pub(super) fn apply(edit: &Edit, text: &str) -> Result<String, String> {
+pub(crate) fn apply(edit: &Edit, text: &str) -> Result<String, String> {
     let Edit { file, find, replace } = edit;
     match text.matches(find).count() {
         _ if find == replace => Err(format!("{}: replaces a text by itself", file.display())),
@@ -93,14 +138,17 @@ fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) {
 fn copy_sources(
     root: &Path,
     place: &Path,
-    sources: &BTreeSet<PathBuf>,
+    files: &BTreeSet<PathBuf>,
+    changes: &Changes,
     new: bool,
 ) -> io::Result<()> {
-    for path in sources {
+    for path in files {
         let (from, to) = (root.join(path), place.join(path));
         fs::create_dir_all(to.parent().unwrap_or(place))?;
-        let content = fs::read(&from)?;
-        if new {
+        let changed = changes.get(path).map(|text| text.clone().into_bytes());
+        let as_it_is = changed.is_none();
+        let content = changed.map_or_else(|| fs::read(&from), Ok)?;
+        if new && as_it_is {
             seed::copy(&from, &to)?;
         } else if fs::read(&to).ok().is_none_or(|old| old != content) {
             // Dated now: what was built of the copy may be newer than the source.
@@ -153,11 +201,11 @@ mod tests {
         write("crates/old.rs", "");
         write("target/big", "");
         let place = root.path().join("copy");
-        Tree::of(&source, &place).unwrap();
+        Tree::of(&source, &place, &BTreeMap::new()).unwrap();
         fs::remove_file(source.join("crates/old.rs")).unwrap();
         // As an interrupted run leaves it.
         fs::write(place.join("crates/a.rs"), "xbc").unwrap();
-        let tree = Tree::of(&source, &place).unwrap();
+        let tree = Tree::of(&source, &place, &BTreeMap::new()).unwrap();
         let now = || fs::read_to_string(place.join("crates/a.rs")).unwrap();
         assert_eq!(now(), "abc");
         assert!(!place.join("crates/old.rs").exists() && !place.join("target").exists());
@@ -167,5 +215,20 @@ mod tests {
         assert!(tree.with(&[edit("a", "x"), edit("z", "y")], now).is_err());
         assert_eq!(now(), "abc");
         assert_eq!(fs::read_to_string(source.join("crates/a.rs")).unwrap(), "abc");
+
+        let changes = [("crates/a.rs", "z"), ("crates/new/b.rs", "b")];
+        let changes = changes.map(|(path, text)| (PathBuf::from(path), text.to_owned())).into();
+        let added = place.join("crates/new/b.rs");
+        for place in [&place, &root.path().join("another copy")] {
+            Tree::of(&source, place, &changes).unwrap();
+            assert_eq!(fs::read_to_string(place.join("crates/a.rs")).unwrap(), "z");
+            assert_eq!(fs::read_to_string(place.join("crates/new/b.rs")).unwrap(), "b");
+        }
+        let dated = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        let made = dated(&added);
+        Tree::of(&source, &place, &changes).unwrap();
+        assert_eq!(dated(&added), made);
+        Tree::of(&source, &place, &BTreeMap::new()).unwrap();
+        assert!(now() == "abc" && !added.exists());
     }
 }
