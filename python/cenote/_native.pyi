@@ -13,6 +13,7 @@ __all__ = [
     "Progress",
     "__version__",
     "check_limits",
+    "configuration",
     "price",
     "read_csv",
     "run_party",

@@ -252,9 +252,10 @@ class Program:
         """Runs both parties on this machine, as two processes that talk over a pair of sockets of their own.
 
         Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
-        ``"plain"``, also with its options, as ``"wrk:pool=480000,rho=64"``; ``pool`` is the size of the pool that ``wrk`` (without it: none) or ``jimu`` (10000) draws from; ``rho`` the
-        statistical security in bits: 40, 64 or 80. ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for
-        multiplexers, which take hundreds of megabytes: better for small programs.
+        ``"plain"``, also with its options, as ``"wrk:pool=480000,rho=64"``. ``pool`` is the size of the pool that ``wrk``
+        (without it: none) or ``jimu`` (10000) draws from; ``rho`` the statistical security in bits: 40, 64 or 80.
+        ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for multiplexers, which take hundreds of
+        megabytes: better for small programs.
 
         As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it, and :class:`OverflowWarning` says
         where numbers do not fit. ``overflow=False`` leaves that out, as does a program with more than 10^4 statements to go through,

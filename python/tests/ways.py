@@ -10,12 +10,12 @@ from cenote import _native, _run
 ROLES = ("garbler", "evaluator")
 
 
-def _pair(program, inputs, options, total, progress, timeout):
+def _pair(program, inputs, backend, total, progress, timeout):
     """What ``_run.pair`` does, with the parties on threads of this process instead of processes of their own: faster."""
 
     def party(role, end):
         made = _native.Program.from_bytes(program)
-        return _native.run_party(made, role, inputs[role], **options, progress=_native.Progress(), connection=end)
+        return _native.run_party(made, role, inputs[role], backend, progress=_native.Progress(), connection=end)
 
     with ThreadPoolExecutor(2) as threads:
         return dict(zip(ROLES, threads.map(party, ROLES, _native.Connection.pair())))
