@@ -58,9 +58,8 @@ pub(crate) enum Command {
 /// The backend of a session with its options; both sides must choose the same.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SecurityArgs {
-    /// Protocol: wrk and jimu (malicious security), yao (semi-honest), plain (none; shows all inputs);
-    /// with its options if there are any, e.g. `wrk:pool=480000,rho=64`.
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "wrk", value_parser = backend)]
+    #[arg(help = about_backends("Protocol, with its options if there are any"))]
     pub(crate) backend: SessionConfig,
     /// Items of the pool: leaky ANDs (wrk) or garbled ANDs (jimu). `none` for one-shot batches, as
     /// without it (wrk); 10000 without it (jimu).
@@ -238,9 +237,8 @@ pub(crate) enum BenchCommand {
 /// The options that all benches of a backend take.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchSecurityArgs {
-    /// Protocol: wrk, jimu, yao or plain, with its options if there are any; several, separated by commas,
-    /// are measured in turns.
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..],..", default_value = "wrk", value_parser = backends)]
+    #[arg(help = about_backends("Protocol, with its options if there are any, or several between commas, measured in turns"))]
     pub(crate) backend: Vec<Backends>,
     /// Items of the pool: leaky ANDs, 480000 without it, or `none` for one-shot batches (wrk);
     /// garbled ANDs, 1048576 without it (jimu).
@@ -633,6 +631,12 @@ pub(crate) struct DemoArgs {
 
 pub(crate) fn backend(text: &str) -> Result<SessionConfig, String> {
     text.parse().map_err(|fault| Failure::unusable(fault).message)
+}
+
+/// The help of an option that names a backend: `what` it takes, and all there are.
+fn about_backends(what: &str) -> String {
+    let all = Backend::ALL.map(|backend| format!("\n{}: {}", backend.name(), backend.about()));
+    format!("{what}, e.g. `wrk:pool=480000,rho=64`{}", all.concat())
 }
 
 /// Some backends with their options.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_circuit::{Owner, Program};
 use cenote_engine::{
-    Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig,
+    Adversary, Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig,
 };
 use cenote_net::{Channel, mem_pair};
 use cenote_prim::{Block, Prg};
@@ -68,6 +68,16 @@ pub fn config(text: &str) -> SessionConfig {
 #[must_use]
 pub fn with_option(config: SessionConfig, option: &str, value: &str) -> SessionConfig {
     config.set(option, value).expect("an option of the backend")
+}
+
+/// The adversary that sessions of `backend` promise to withstand.
+///
+/// # Panics
+/// If a session does not open.
+#[must_use]
+pub fn adversary_of(backend: Backend) -> Adversary {
+    let promised = |session: &mut Session, _| Ok(session.claims().promise.adversary);
+    sessions(&smallest(backend), 1, promised).0.expect("honest")
 }
 
 /// This side's randomness in a test session.

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
 use cenote_engine::backends::jimu;
-use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
+use cenote_engine::{Adversary, Backend, Fault, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
-    expected, pair_with_limit, patient_pair, prg_of, run_program, smallest, with_option,
+    adversary_of, expected, pair_with_limit, patient_pair, prg_of, run_program, smallest,
+    with_option,
 };
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
@@ -148,6 +149,7 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
         .collect();
     in_parallel(&cases, |case, (backend, role, frames)| {
         let mut dice = Dice(Prg::new(Block::new(500 + case as u128)));
+        let covered = adversary_of(*backend) == Adversary::Malicious;
         let mut faults = 0;
         for i in 0..MUTATIONS {
             // Every frame gets its turn; then the dice choose.
@@ -155,7 +157,6 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
             let bytes = dice.mutate(frames, at);
             let (right, wrong, fault) = face(*backend, *role, bytes);
             let what = format!("{} {role}, mutation {i} at frame {at}", backend.name());
-            let covered = matches!(backend, Backend::Wrk | Backend::Jimu);
             assert!(wrong == 0 || !covered, "{what}: a wrong output");
             assert!(fault.is_some() || right + wrong == REQUESTS, "{what}");
             let ours = matches!(fault, Some(Fault::Internal(_) | Fault::Misuse(_)));

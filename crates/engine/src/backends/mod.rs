@@ -168,11 +168,11 @@ pub trait MeasuredCores {
 
 /// Makes the list of backends out of a line for each.
 macro_rules! backends {
-    ($($(#[$doc:meta])* $name:ident = $folder:ident::$session:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $folder:ident::$session:ident,)*) => {
         /// The protocol a session speaks.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Backend {
-            $($(#[$doc])* $name,)*
+            $($(#[doc = $doc])* $name,)*
         }
 
         /// A session of any backend. Boxed, so that a session that moves leaves no copy of its keys behind.
@@ -189,6 +189,14 @@ macro_rules! backends {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Backend::$name => <$folder::$session as Protocol>::NAME,)*
+                }
+            }
+
+            /// A line for people: its documentation.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Backend::$name => concat!($($doc),*).trim_ascii(),)*
                 }
             }
 
@@ -307,7 +315,7 @@ macro_rules! backends {
 }
 
 backends! {
-    /// Clear evaluation.
+    /// Clear evaluation: the peer sees all inputs.
     Plain = plain::PlainSession,
     /// Half-gates garbled circuits, semi-honest.
     Yao = yao::YaoSession,

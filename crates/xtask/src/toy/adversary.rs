@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     frames: FRAMES,
     milestones: &[(TOY_INPUT, A)],
     stray: &[(TOY_INPUT, A, "toy.input.format"), (TOY_INPUT, B, "toy.input.format")],
-    wire: ["", ""],
+    wire: ["40f36d5d6738356bc7888592", "5b2dcae44f6557abbb0e5e6a"],
 };
 
 /// Every message, from each side that sends it.
