@@ -6,17 +6,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use cenote_engine::backends::wrk::WrkSession;
-use cenote_engine::backends::{Live, Protocol};
-use cenote_engine::backends::{plain, wrk, yao};
+use cenote_engine::backends::{Live, Protocol, wrk};
 use cenote_engine::{Backend, Fault, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags};
 use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
-    self, CheatRow, ELSEWHERE, Elsewhere, End, FrameRow, JIMU, MATTERS, RAW,
+    self, CheatRow, ELSEWHERE, Elsewhere, End, Entry, FrameRow, JIMU, MATTERS, RAW,
 };
 use cenote_testkit::cheater::{Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{patient_pair, prg_of, smallest, with_option};
+use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
 use cenote_testkit::tamper::{self, Ending};
@@ -33,11 +32,9 @@ fn honest_frames(config: &SessionConfig) -> Frames {
     frames
 }
 
-/// The sessions that rows are of: those of every backend, and those of `jimu` with compact storage.
+/// The sessions that rows are of.
 fn settings() -> Vec<SessionConfig> {
-    let mut all = Backend::ALL.map(smallest).to_vec();
-    all.push(with_option(smallest(Backend::Jimu), "compact", "true"));
-    all
+    adversary::entries().flat_map(Entry::sessions).collect()
 }
 
 /// Whether a session ended as its row says.
@@ -70,7 +67,7 @@ fn deviations(row: &FrameRow, len: usize) -> Vec<(Deviation, End)> {
     let random = (prg.block().to_u128() % bits as u128) as usize;
     let mut all: Vec<(Deviation, End)> =
         [0, bits - 1, random].map(|bit| (Deviation::Flip(bit), row.flip)).into();
-    all.push((Deviation::Cut(1), adversary::cut(row.tag)));
+    all.push((Deviation::Cut(1), row.cut));
     if row.index == 0 {
         let structure = [Deviation::Drop, Deviation::Double, Deviation::Swap];
         all.extend(structure.map(|deviation| (deviation, End::Noticed)));
@@ -139,12 +136,7 @@ fn bytes_that_are_no_frame_of_the_protocol() {
 /// A value that has two encodings is refused, though nothing is promised.
 #[test]
 fn stray_bits_are_refused_where_cheating_is_not_covered() {
-    for (backend, tag, from, check) in [
-        (Backend::Plain, plain::PLAIN_INPUT, Role::Garbler, "plain.input.format"),
-        (Backend::Plain, plain::PLAIN_INPUT, Role::Evaluator, "plain.input.format"),
-        (Backend::Yao, yao::tags::YAO_DECODE, Role::Garbler, "yao.format"),
-        (Backend::Yao, yao::tags::YAO_OUTPUT, Role::Evaluator, "yao.format"),
-    ] {
+    for (backend, (tag, from, check)) in adversary::stray() {
         // The last bit of one byte or two, which hold 5 bits or 10.
         let (cheat, timeout) = (Deviation::Flip(15), Duration::from_secs(30));
         let ending = tamper::deviate(&smallest(backend), (tag, from, 0), cheat, timeout, 5);
@@ -359,12 +351,14 @@ fn every_check_has_a_row() {
     let caught: BTreeSet<&str> = adversary::cheats()
         .map(|row| row.end)
         .chain(JIMU.iter().map(|row| row.end))
-        .chain(adversary::frames().map(|row| adversary::cut(row.tag)))
+        .chain(adversary::frames().map(|row| row.cut))
         .filter_map(|end| match end {
             End::Caught(check) | End::Chance(check, _) | End::CaughtOrRight(check) => Some(check),
             _ => None,
         })
         .collect();
+    let stray = adversary::stray().map(|(_, (_, _, check))| check);
+    let caught: BTreeSet<&str> = caught.into_iter().chain(stray).collect();
     let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|entry| entry.check).collect();
     assert_eq!(elsewhere.len(), ELSEWHERE.len(), "one entry a check");
     let covered: BTreeSet<String> = caught.union(&elsewhere).map(|&check| check.into()).collect();
