@@ -8,6 +8,7 @@
 //! | sessions with fixed randomness | [`run`] |
 //! | programs of every kind | [`programs`] |
 //! | what every backend must do | [`mod@conformance`], [`conformance!`] |
+//! | what each backend tells the tests of all: rows, byte formulas, digests | [`adversary::Entry`], [`adversary::bytes`] |
 //! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`cheater`] |
 //! | shares without a network | [`dealer`] |
 //! | a secret in a transcript | [`canary`] |

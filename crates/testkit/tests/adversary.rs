@@ -11,11 +11,11 @@ use cenote_engine::{Backend, Fault, Party, PoolChoice, Rho, Role, SessionConfig,
 use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
-    self, CheatRow, ELSEWHERE, Elsewhere, End, FrameRow, JIMU, MATTERS, RAW,
+    self, CheatRow, ELSEWHERE, Elsewhere, End, Entry, FrameRow, JIMU, MATTERS, RAW,
 };
 use cenote_testkit::cheater::{Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{patient_pair, prg_of, smallest, with_option};
+use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::{fits, in_parallel};
 use cenote_testkit::tamper::{self, Ending};
@@ -32,11 +32,9 @@ fn honest_frames(config: &SessionConfig) -> Frames {
     frames
 }
 
-/// The sessions that rows are of: those of every backend, and those of `jimu` with compact storage.
+/// The sessions that rows are of.
 fn settings() -> Vec<SessionConfig> {
-    let mut all = Backend::ALL.map(smallest).to_vec();
-    all.push(with_option(smallest(Backend::Jimu), "compact", "true"));
-    all
+    adversary::entries().flat_map(Entry::sessions).collect()
 }
 
 /// Whether a session ended as its row says.

@@ -14,8 +14,10 @@ use cenote_net::{BOUND_LEN, Traffic};
 use cenote_ot::Choice;
 use cenote_prim::SessionId;
 use cenote_program::{Module, library};
+use cenote_testkit::adversary::entries;
 use cenote_testkit::run::{config, patient_pair, prg_of, with_pool};
 use cenote_testkit::run_pair_over;
+use cenote_testkit::stats::in_parallel;
 
 /// Programs with chains, wide batches, multiplexers of many widths, maps, reveals, receivers of each
 /// kind, and more inputs than gates.
@@ -198,13 +200,12 @@ fn off(predicted: u64, counted: u64) -> f64 {
     difference as f64 / counted as f64
 }
 
-fn compare(backend: Backend, pool: PoolChoice, name: &str, module: &Module) {
+fn compare(config: &SessionConfig, name: &str, module: &Module) {
     let demand = Demand::new(module.stats().expect("small"), &module.signature());
-    let config = with_pool(backend, pool);
-    let plan = Plan::new(&config, &demand).expect("sound");
+    let plan = Plan::new(config, &demand).expect("sound");
     let predicted = plan.total();
-    let (counted, ands) = session(&config, module);
-    let what = format!("{name} on {}, {pool:?}: {predicted:?}, {counted:?}", backend.name());
+    let (counted, ands) = session(config, module);
+    let what = format!("{name} on {config}: {predicted:?}, {counted:?}");
     // The price is that over TLS, where both hellos are bound to the connection.
     let bound = 2 * BOUND_LEN as u64;
     let bytes = [counted.bytes_sent + bound, counted.bytes_received + bound];
@@ -216,34 +217,20 @@ fn compare(backend: Backend, pool: PoolChoice, name: &str, module: &Module) {
     assert_eq!(demand.stats.ands, ands, "ANDs: {what}");
 }
 
-fn compare_all(backend: Backend, pools: &[Option<u64>]) {
-    for (name, module) in &programs() {
-        let ands = module.stats().expect("small").ands;
-        for pool in pools {
-            let pool = pool.map_or(PoolChoice::OneShot(ands), PoolChoice::Kept);
-            compare(backend, pool, name, module);
+#[test]
+fn traffic_is_predicted() {
+    let programs = programs();
+    let mut cases = Vec::new();
+    for entry in entries() {
+        assert!(!entry.plans.is_empty(), "a plan of {}", entry.backend.name());
+        for text in entry.plans {
+            cases.extend(programs.iter().map(|program| (config(text), program)));
         }
     }
-}
-
-#[test]
-fn traffic_of_plain_sessions_is_predicted() {
-    compare_all(Backend::Plain, &[None]);
-}
-
-#[test]
-fn traffic_of_yao_is_predicted() {
-    compare_all(Backend::Yao, &[None]);
-}
-
-#[test]
-fn traffic_of_wrk_is_predicted() {
-    compare_all(Backend::Wrk, &[None, Some(20_000)]);
-}
-
-#[test]
-fn traffic_of_jimu_is_predicted() {
-    compare_all(Backend::Jimu, &[Some(1500)]);
+    in_parallel(&cases, |_, (config, (name, module))| {
+        let ands = module.stats().expect("small").ands;
+        compare(&config.for_ands(ands), name, module);
+    });
 }
 
 /// Six reads and six writes of 20 rows of five bits: all rows are looked at.

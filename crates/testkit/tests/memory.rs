@@ -3,6 +3,7 @@
 
 use cenote_circuit::Clear;
 use cenote_engine::{Backend, Receivers};
+use cenote_testkit::adversary::entry;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{batches_of, run_program, sessions, with_pool};
 
@@ -14,11 +15,9 @@ fn peak_kib() -> Option<u64> {
 }
 
 fn run(backend: Backend, gates: usize) {
-    let program = TestProgram(match backend {
-        // ANDs are slow, and fewer will do: a bucket is more than a kilobyte, were it kept.
-        Backend::Jimu => Kind::Sparse(gates),
-        _ => Kind::Stream(gates),
-    });
+    // Where ANDs are slow, fewer will do: an item of a pool is more than a kilobyte, were it kept.
+    let kind = if entry(backend).few_ands { Kind::Sparse } else { Kind::Stream };
+    let program = TestProgram(kind(gates));
     let inputs = program.inputs(1);
     let config = with_pool(backend, batches_of(backend, 20_000));
     let (garbler, evaluator) =

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use cenote_circuit::Clear;
-use cenote_engine::backends::{wrk, yao};
+use cenote_engine::backends::wrk;
 use cenote_engine::parts;
 use cenote_engine::{Adversary, Backend, PoolChoice, Receivers, Role, Session, tags};
 use cenote_net::{Direction, RecordedFrame, Recording, Tag};
 use cenote_prim::bits;
+use cenote_testkit::adversary::{entries, entry};
 use cenote_testkit::canary;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
@@ -19,13 +20,21 @@ use cenote_testkit::run::{
 };
 use cenote_testkit::run_pair_over;
 
-/// Programs whose inputs and outputs have 128 bits. Few ANDs do for `jimu`, whose transcripts are
-/// long.
-const fn canaries_of(backend: Backend) -> TestProgram {
-    match backend {
-        Backend::Jimu => TestProgram(Kind::Mixed),
-        _ => TestProgram(Kind::Aes),
+/// The backends that hide anything.
+fn hiding() -> impl Iterator<Item = Backend> {
+    entries().filter(|entry| entry.adversary != Adversary::None).map(|entry| entry.backend)
+}
+
+#[test]
+fn entries_say_what_sessions_promise() {
+    for entry in entries() {
+        assert_eq!(adversary_of(entry.backend), entry.adversary, "{}", entry.backend.name());
     }
+}
+
+/// Programs whose inputs and outputs have 128 bits.
+fn canaries_of(backend: Backend) -> TestProgram {
+    TestProgram(if entry(backend).few_ands { Kind::Mixed } else { Kind::Aes })
 }
 
 /// Records, at the garbler, a session that runs `program` on each of the inputs.
@@ -53,9 +62,8 @@ fn record(
 
 #[test]
 fn no_canary_in_either_transcript() {
-    let hiding = Backend::ALL.map(|backend| (adversary_of(backend) != Adversary::None, backend));
     for to in Receivers::ALL {
-        for (_, backend) in hiding.into_iter().filter(|(hides, _)| *hides) {
+        for backend in hiding() {
             let program = canaries_of(backend);
             let inputs = program.inputs(900 + to as u128);
             let output = Clear::eval(&program, &inputs).concat();
@@ -138,22 +146,15 @@ fn per_request(recording: &Recording) -> Vec<Vec<RecordedFrame>> {
 
 /// XORs of messages that a listener can make: of the masked inputs with the opened shares
 /// of their masks, of the masked values with the opened shares of the output masks.
-fn combinations(frames: &[RecordedFrame]) -> Vec<(String, Vec<u8>)> {
-    let first = |tag: Tag, direction: Direction| {
-        let mut all = frames.iter().filter(|f| f.tag == tag.id && f.direction == direction);
+fn combinations(frames: &[RecordedFrame], masked: &[[(Tag, Role); 2]]) -> Vec<(String, Vec<u8>)> {
+    let first = |(tag, from): (Tag, Role)| {
+        let by = if from == Role::Garbler { Direction::Sent } else { Direction::Received };
+        let mut all = frames.iter().filter(|f| f.tag == tag.id && f.direction == by);
         all.next().map(|frame| &frame.payload[..2])
     };
-    let (sent, received) = (Direction::Sent, Direction::Received);
-    let pairs = [
-        ((wrk::tags::INPUT_BITS, sent), (wrk::tags::INPUT_MASK, received)),
-        ((wrk::tags::INPUT_BITS, received), (wrk::tags::INPUT_MASK, sent)),
-        ((wrk::tags::REPORT, received), (wrk::tags::OUTPUT_MASK, sent)),
-        ((wrk::tags::REPORT, received), (wrk::tags::OUTPUT_MASK, received)),
-        ((yao::tags::YAO_DECODE, sent), (yao::tags::YAO_OUTPUT, received)),
-    ];
-    let made = pairs.into_iter().filter_map(|(a, b)| {
-        let (x, y) = (first(a.0, a.1)?, first(b.0, b.1)?);
-        let name = format!("{} {:?} xor {} {:?}", a.0.name, a.1, b.0.name, b.1);
+    let made = masked.iter().filter_map(|&[a, b]| {
+        let (x, y) = (first(a)?, first(b)?);
+        let name = format!("{} of the {} xor {} of the {}", a.0.name, a.1, b.0.name, b.1);
         Some((name, x.iter().zip(y).map(|(x, y)| x ^ y).collect()))
     });
     made.collect()
@@ -179,7 +180,7 @@ fn frequencies(backend: Backend, bit: bool, to: Receivers) -> Ones {
                     count(&mut ones, &name_of(frame), &frame.payload);
                 }
             }
-            for (name, combined) in combinations(&frames) {
+            for (name, combined) in combinations(&frames, entry(backend).masked) {
                 count(&mut ones, &name, &combined);
             }
         }
@@ -199,7 +200,9 @@ fn leaning(ones: &Ones) -> Vec<(String, usize)> {
 
 #[test]
 fn every_bit_of_every_message_is_balanced_whatever_the_inputs() {
-    for backend in [Backend::Yao, Backend::Wrk] {
+    // privacy_jimu.rs looks at the messages of `jimu`.
+    for entry in entries().filter(|entry| !entry.masked.is_empty()) {
+        let backend = entry.backend;
         for to in [Receivers::Garbler, Receivers::Evaluator] {
             for bit in [false, true] {
                 let counted = frequencies(backend, bit, to);

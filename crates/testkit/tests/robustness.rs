@@ -8,15 +8,12 @@
 use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
-use cenote_engine::backends::jimu;
-use cenote_engine::{Adversary, Backend, Fault, Receivers, Role, Session, SessionConfig};
+use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg};
+use cenote_testkit::adversary::{Entry, entries, entry};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{
-    adversary_of, expected, pair_with_limit, patient_pair, prg_of, run_program, smallest,
-    with_option,
-};
+use cenote_testkit::run::{expected, pair_with_limit, patient_pair, prg_of, run_program};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
 use cenote_testkit::tamper::{REQUESTS, against, record};
@@ -149,7 +146,7 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
         .collect();
     in_parallel(&cases, |case, (backend, role, frames)| {
         let mut dice = Dice(Prg::new(Block::new(500 + case as u128)));
-        let covered = adversary_of(*backend) == Adversary::Malicious;
+        let covered = entry(*backend).covers_cheating();
         let mut faults = 0;
         for i in 0..MUTATIONS {
             // Every frame gets its turn; then the dice choose.
@@ -167,10 +164,15 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
     });
 }
 
-/// A session with one request. What [`Backend::Jimu`] sends depends on more than its inputs.
+/// A session with one request. Its messages depend on more than its inputs.
 struct Scenario {
     config: SessionConfig,
     to: Receivers,
+}
+
+/// The backends that cover cheating.
+fn covering() -> impl Iterator<Item = &'static Entry> {
+    entries().filter(|entry| entry.covers_cheating())
 }
 
 /// A message of a scenario: the frames that the peer of `to` sends before it, and itself.
@@ -183,14 +185,10 @@ struct Message {
 
 impl Scenario {
     /// The scenarios in which every message of the backends that cover cheating occurs.
-    fn all() -> [Scenario; 4] {
-        let jimu = smallest(Backend::Jimu);
-        [
-            Scenario { config: smallest(Backend::Wrk), to: Receivers::Both },
-            Scenario { config: jimu, to: Receivers::Both },
-            Scenario { config: jimu, to: Receivers::Garbler },
-            Scenario { config: with_option(jimu, "compact", "true"), to: Receivers::Both },
-        ]
+    fn all() -> Vec<Scenario> {
+        let configs: Vec<_> = covering().flat_map(Entry::sessions).collect();
+        let of = |to| configs.iter().map(move |config| Scenario { config: *config, to });
+        of(Receivers::Both).chain(of(Receivers::Garbler)).collect()
     }
 
     /// Whether the outputs of this side were right.
@@ -249,11 +247,11 @@ fn messages(scenarios: &[Scenario]) -> Vec<Message> {
 }
 
 #[test]
-fn the_scenes_have_every_message_of_jimu() {
+fn the_scenes_have_every_message() {
     let scenarios = Scenario::all();
     let mut found: Vec<u8> = messages(&scenarios).iter().map(|message| message.frame.tag).collect();
     found.sort_unstable();
-    for tag in jimu::tags::ALL.iter() {
+    for tag in covering().flat_map(|entry| entry.backend.tags()) {
         assert!(found.binary_search(&tag.id).is_ok(), "{} is never sent", tag.name);
     }
 }

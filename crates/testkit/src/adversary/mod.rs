@@ -1,22 +1,24 @@
-//! The adversary table, as data: every message tampered with in every way, every check with the
-//! cheat it exists for, and what the honest side must make of it.
+//! What the tests must know of each backend: an [`Entry`] in a file of its own, with its rows of the adversary
+//! table, its byte formulas and what else the tests of all backends take from it.
 //!
-//! `tests/adversary.rs` runs every row and fails when a message tag or a check of the source has
-//! none. The rows of a backend are in its file. Whatever the row, the honest side never gives a wrong output against a protocol that
-//! covers cheating, and the cheater sees the one uniform abort frame.
+//! The adversary table, as data: every message tampered with in every way, every check with the
+//! cheat it exists for, and what the honest side must make of it. `tests/adversary.rs` runs every row and fails
+//! when a message tag or a check of the source has none. Whatever the row, the honest side never gives a wrong
+//! output against a protocol that covers cheating, and the cheater sees the one uniform abort frame.
 
+pub mod bytes;
 mod jimu;
 mod plain;
 mod wrk;
 mod yao;
 
-use cenote_engine::{Backend, Role, SessionConfig};
-use cenote_net::Tag;
+use cenote_engine::{Adversary, Backend, Role, SessionConfig};
+use cenote_net::{RecordedFrame, Tag};
 
-pub use jimu::CHEATS as JIMU;
-pub use wrk::{MATTERS, cheats};
+pub use jimu::{CHEATS as JIMU, JimuRow};
+pub use wrk::{CheatRow, MATTERS, cheats};
 
-use crate::cheater::{self, Cheat, Setting};
+use self::bytes::{Bytes, Case};
 use crate::run::{smallest, with_option};
 
 /// How a session must end at the honest side.
@@ -40,14 +42,23 @@ pub enum End {
     Unprotected,
 }
 
+/// An option and its value.
+pub type Variant = (&'static str, &'static str);
+
+/// The smallest session of a backend, or of one of its variants.
+fn smallest_of(backend: Backend, variant: Option<Variant>) -> SessionConfig {
+    let config = smallest(backend);
+    variant.map_or(config, |(option, value)| with_option(config, option, value))
+}
+
 /// One message of one backend. Dropped, doubled and swapped frames have the same end in every row:
 /// [`End::Noticed`].
 #[derive(Clone, Copy, Debug)]
 pub struct FrameRow {
     /// The backend.
     pub backend: Backend,
-    /// Whether its storage is compact.
-    pub compact: bool,
+    /// The [variant](Entry::variants) of its sessions, if it is not sent in the usual ones.
+    pub variant: Option<Variant>,
     /// The message.
     pub tag: Tag,
     /// Who sends it, changed.
@@ -66,35 +77,8 @@ impl FrameRow {
     /// The sessions that the message is of.
     #[must_use]
     pub fn config(&self) -> SessionConfig {
-        let config = smallest(self.backend);
-        if self.compact { with_option(config, "compact", "true") } else { config }
+        smallest_of(self.backend, self.variant)
     }
-}
-
-/// One cheat of an active cheater against `wrk`; see [`crate::cheater`].
-#[derive(Clone, Copy, Debug)]
-pub struct CheatRow {
-    /// The setting of the session.
-    pub setting: Setting,
-    /// The cheat.
-    pub cheat: Cheat,
-    /// At which of its occasions, counted from 0.
-    pub at: usize,
-    /// Who cheats.
-    pub by: Role,
-    /// How the session ends for the other.
-    pub end: End,
-}
-
-/// One cheat of an active cheater against `jimu`; see [`cheater::jimu`].
-#[derive(Clone, Copy, Debug)]
-pub struct JimuRow {
-    /// The cheat.
-    pub cheat: cheater::jimu::Cheat,
-    /// Who cheats.
-    pub by: Role,
-    /// How the session ends for the other.
-    pub end: End,
 }
 
 /// Bytes in place of a frame.
@@ -117,7 +101,7 @@ const fn frame(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option
     } else {
         End::Caught("frame: wrong length")
     };
-    FrameRow { backend, compact: false, tag, from, index: 0, flip, cut, replay }
+    FrameRow { backend, variant: None, tag, from, index: 0, flip, cut, replay }
 }
 
 const COLUMNS: End = End::Caught(cenote_ot::softspoken::COLUMN_CHECK);
@@ -129,6 +113,10 @@ const COIN: End = End::Caught("coin.opening");
 pub struct Entry {
     /// The backend.
     pub backend: Backend,
+    /// The conduct of the peer that it promises to withstand. Sessions must claim the same.
+    pub adversary: Adversary,
+    /// Options with which a session sends messages that the usual ones do not.
+    pub variants: &'static [Variant],
     /// Every message of its sessions, from each side that sends it.
     pub frames: &'static [FrameRow],
     /// The messages of its own at whose sending a session is cancelled: one for each phase.
@@ -140,6 +128,33 @@ pub struct Entry {
     /// frames. They change when a byte on the wire does, and then
     /// [`PROTOCOL_VERSION`](cenote_net::PROTOCOL_VERSION) must as well, once a release is out.
     pub wire: [&'static str; 2],
+    /// Sessions whose bytes are compared with the formula, message by message.
+    pub cases: &'static [Case],
+    /// The formula: bytes of every message of a case but hellos; a message without any has no place. What
+    /// coins decide comes from the frames.
+    pub bytes: fn(&Case, &[RecordedFrame]) -> Bytes,
+    /// Sessions whose traffic is compared with their plans. Without a pool, batches are for the program.
+    pub plans: &'static [&'static str],
+    /// Whether its ANDs are so slow, and its transcripts so long, that tests make do with few.
+    pub few_ands: bool,
+    /// Pairs of messages that a listener can XOR, such as masked bits with an opened share of their masks:
+    /// the sums must be balanced. None where nothing is hidden, or a test of its own looks at all messages.
+    pub masked: &'static [[(Tag, Role); 2]],
+}
+
+impl Entry {
+    /// Every kind of session: the smallest, and that of each variant.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionConfig> + use<> {
+        let (backend, variants) = (self.backend, self.variants);
+        let all = std::iter::once(None).chain(variants.iter().copied().map(Some));
+        all.map(move |variant| smallest_of(backend, variant))
+    }
+
+    /// Whether a peer that does anything gets no wrong output accepted.
+    #[must_use]
+    pub fn covers_cheating(&self) -> bool {
+        self.adversary == Adversary::Malicious
+    }
 }
 
 /// Hands the names of all backends to the macro `then`, each also the name of a file of the adversary table:
@@ -175,15 +190,19 @@ pub fn entry(backend: Backend) -> &'static Entry {
     entry.unwrap_or_else(|| panic!("{} has no entry in the testkit", backend.name()))
 }
 
+/// The entries of all backends.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    Backend::ALL.into_iter().map(entry)
+}
+
 /// Every message that a session of any backend sends, from each side that sends it.
 pub fn frames() -> impl Iterator<Item = &'static FrameRow> {
-    Backend::ALL.into_iter().flat_map(|backend| entry(backend).frames)
+    entries().flat_map(|entry| entry.frames)
 }
 
 /// The messages of each backend whose last bit pads their last byte, where cheating is not covered.
 pub fn stray() -> impl Iterator<Item = (Backend, (Tag, Role, &'static str))> {
-    let entries = Backend::ALL.into_iter().map(entry);
-    entries.flat_map(|entry| entry.stray.iter().map(|stray| (entry.backend, *stray)))
+    entries().flat_map(|entry| entry.stray.iter().map(|stray| (entry.backend, *stray)))
 }
 
 /// Bytes that are no frame of the protocol, in place of the first frame after the handshakes.

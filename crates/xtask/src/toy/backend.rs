@@ -16,7 +16,7 @@ use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
-use crate::party::{Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 
 /// Input bits in the clear.
@@ -151,12 +151,11 @@ impl Gates for ToyParty<'_> {
     }
 }
 
-/// Proof of the deferred checks, of which this backend has none.
-#[must_use = "outputs are opened with the proof that the checks ran"]
-pub struct Checked(());
-
 impl Party for ToyParty<'_> {
-    type Checked = Checked;
+    type Checked<'p>
+        = ToyChecked<'p>
+    where
+        Self: 'p;
     type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
@@ -190,16 +189,16 @@ impl Party for ToyParty<'_> {
         Ok(wires)
     }
 
-    fn check(&mut self) -> Result<Checked, Fault> {
-        Ok(Checked(()))
+    fn check(&mut self) -> Result<ToyChecked<'_>, Fault> {
+        Ok(ToyChecked(self.session))
     }
+}
 
-    fn open(
-        &mut self,
-        _proof: Checked,
-        to: Receivers,
-        wires: &[bool],
-    ) -> Result<Option<Vec<bool>>, Fault> {
-        Ok(to.include(self.session.role).then(|| wires.to_vec()))
+/// A party after its deferred checks, of which this backend has none.
+pub struct ToyChecked<'p>(&'p ToySession);
+
+impl Checked<bool> for ToyChecked<'_> {
+    fn open(self, to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
+        Ok(to.include(self.0.role).then(|| wires.to_vec()))
     }
 }

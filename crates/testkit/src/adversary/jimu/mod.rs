@@ -1,12 +1,14 @@
-//! The rows of `jimu`.
+//! The entry of `jimu`.
+
+mod bytes;
 
 use cenote_engine::backends::jimu::tags;
 use cenote_engine::parts::tags as coin;
-use cenote_engine::{Backend, Role};
+use cenote_engine::{Adversary, Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, JimuRow, frame};
+use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, Variant, frame};
 use crate::cheater::jimu::{Cheat, Code, Flaw, Which};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -18,8 +20,10 @@ const fn nth(index: usize, tag: Tag, from: Role, flip: End) -> FrameRow {
     FrameRow { index, ..frame(Backend::Jimu, tag, from, flip, None) }
 }
 
+const COMPACT: Variant = ("compact", "true");
+
 const fn compact(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
-    FrameRow { compact: true, ..row(tag, from, flip, replay) }
+    FrameRow { variant: Some(COMPACT), ..row(tag, from, flip, replay) }
 }
 
 const SHARE: End = End::Caught("jimu.watch.share");
@@ -41,6 +45,8 @@ const FORMAT: End = End::Caught("jimu.format");
 /// Its entry in the tests of all backends.
 pub(super) const ENTRY: Entry = Entry {
     backend: Backend::Jimu,
+    adversary: Adversary::Malicious,
+    variants: &[COMPACT],
     frames: FRAMES,
     milestones: &[
         (ot::BASE_POINTS, A),
@@ -57,6 +63,11 @@ pub(super) const ENTRY: Entry = Entry {
     ],
     stray: &[],
     wire: ["167bb64bdf61e9311dfa95c3", "35919b1cd86069a7de545d03"],
+    cases: bytes::CASES,
+    bytes: bytes::of,
+    plans: &["jimu:pool=1500"],
+    few_ands: true,
+    masked: &[],
 };
 
 /// Every message, from each side that sends it.
@@ -112,6 +123,17 @@ const FRAMES: &[FrameRow] = &[
     compact(tags::JIMU_AGAIN, A, MERKLE, End::Noticed),
     compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
 ];
+
+/// One cheat of an active cheater against `jimu`; see [`crate::cheater::jimu`].
+#[derive(Clone, Copy, Debug)]
+pub struct JimuRow {
+    /// The cheat.
+    pub cheat: Cheat,
+    /// Who cheats.
+    pub by: Role,
+    /// How the session ends for the other.
+    pub end: End,
+}
 
 const fn garbler(cheat: Cheat, end: End) -> JimuRow {
     JimuRow { cheat, by: A, end }
@@ -199,3 +221,54 @@ pub const CHEATS: &[JimuRow] = &[
     evaluator(Cheat::ForgedHash, RESULT),
     evaluator(Cheat::StrayResult, FORMAT),
 ];
+
+#[cfg(test)]
+mod tests {
+    use cenote_circuit::Gates;
+    use cenote_engine::backends::jimu::{JimuParty, JimuSession};
+    use cenote_engine::backends::{Live, Protocol};
+    use cenote_engine::{Fault, JimuParams, JimuSwitches, Party, PoolChoice, Receivers, Rho, Wire};
+    use cenote_prim::SessionId;
+
+    use crate::run::prg_of;
+
+    type Use = fn(&mut JimuParty<'_>, &Wire, &Wire) -> Result<(), Fault>;
+
+    /// Everything that takes wires.
+    const USES: [Use; 5] = [
+        |party, own, old| party.and(own, old).map(drop),
+        |party, own, old| party.xor(old, own).map(drop),
+        |party, _, old| party.not(old).map(drop),
+        // A core, with the old wire as select and among the data.
+        |party, own, old| {
+            party.mux_many(old, &vec![own.clone(); 8], &vec![own.clone(); 8]).map(drop)
+        },
+        |party, own, old| {
+            let mut lanes = vec![own.clone(); 8];
+            lanes[7] = old.clone();
+            party.mux_many(own, &lanes, &vec![own.clone(); 8]).map(drop)
+        },
+    ];
+
+    #[test]
+    fn a_wire_of_another_request_is_refused() {
+        let (garbler, evaluator) = crate::run_pair(|channel, role| {
+            let params =
+                JimuParams::derive(PoolChoice::Kept(100), Rho::Bits40, JimuSwitches::DEFAULT)?;
+            let prg = prg_of(role, 1);
+            let mut session = JimuSession::open(channel, SessionId([1; 32]), role, params, || prg)?;
+            let old = session.party().constant(true)?;
+            for (i, use_old) in USES.iter().enumerate() {
+                let mut party = session.party();
+                let own = party.constant(true)?;
+                let refused = use_old(&mut party, &own, &old);
+                assert!(matches!(refused, Err(Fault::Misuse(_))), "use {i}: {refused:?}");
+            }
+            let opened = session.party().reveal(Receivers::Both, &[old]);
+            assert!(matches!(opened, Err(Fault::Misuse(_))), "{opened:?}");
+            session.channel().close();
+            Ok::<_, Fault>(())
+        });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
+    }
+}

@@ -1,12 +1,14 @@
-//! The rows of `wrk`.
+//! The entry of `wrk`.
+
+mod bytes;
 
 use cenote_engine::backends::wrk::tags;
 use cenote_engine::parts::tags as coin;
-use cenote_engine::{Backend, Role};
+use cenote_engine::{Adversary, Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, CheatRow, EQUAL, End, Entry, FrameRow, frame};
+use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, frame};
 use crate::cheater::{Cheat, Setting};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -33,6 +35,8 @@ const MAC: End = End::Caught("opening.mac");
 /// Its entry in the tests of all backends.
 pub(super) const ENTRY: Entry = Entry {
     backend: Backend::Wrk,
+    adversary: Adversary::Malicious,
+    variants: &[],
     frames: FRAMES,
     milestones: &[
         (ot::BASE_POINTS, A),
@@ -48,6 +52,16 @@ pub(super) const ENTRY: Entry = Entry {
     ],
     stray: &[],
     wire: ["cae413435529ea2afb631e67", "a9bfe9bd3a73cef4920e4dea"],
+    cases: bytes::CASES,
+    bytes: bytes::of,
+    plans: &["wrk", "wrk:pool=20000"],
+    few_ands: false,
+    masked: &[
+        [(tags::INPUT_BITS, A), (tags::INPUT_MASK, B)],
+        [(tags::INPUT_BITS, B), (tags::INPUT_MASK, A)],
+        [(tags::REPORT, B), (tags::OUTPUT_MASK, A)],
+        [(tags::REPORT, B), (tags::OUTPUT_MASK, B)],
+    ],
 };
 
 /// Every message, from each side that sends it.
@@ -100,6 +114,21 @@ const FRAMES: &[FrameRow] = &[
     row(tags::OUTPUT_MASK, A, MAC, MAC),
     row(tags::OUTPUT_MASK, B, MAC, MAC),
 ];
+
+/// One cheat of an active cheater against `wrk`; see [`crate::cheater`].
+#[derive(Clone, Copy, Debug)]
+pub struct CheatRow {
+    /// The setting of the session.
+    pub setting: Setting,
+    /// The cheat.
+    pub cheat: Cheat,
+    /// At which of its occasions, counted from 0.
+    pub at: usize,
+    /// Who cheats.
+    pub by: Role,
+    /// How the session ends for the other.
+    pub end: End,
+}
 
 const fn by(by: Role, cheat: Cheat, end: End) -> CheatRow {
     CheatRow { setting: Setting::Small, cheat, at: 0, by, end }
@@ -256,4 +285,33 @@ pub const MATTERS: &[(Setting, &[&str])] = &[
 /// Every row of a cheat against `wrk`.
 pub fn cheats() -> impl Iterator<Item = CheatRow> {
     OF_BOTH.iter().flatten().chain(OF_ONE).chain(LONG).chain(POOL).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_circuit::Gates;
+    use cenote_engine::backends::wrk::WrkSession;
+    use cenote_engine::backends::{Live, Protocol};
+    use cenote_engine::{Fault, Party, PoolChoice, Receivers, Rho, WrkParams};
+    use cenote_prim::SessionId;
+
+    use crate::run::prg_of;
+
+    #[test]
+    fn a_wire_of_another_request_is_refused() {
+        let (garbler, evaluator) = crate::run_pair(|channel, role| {
+            let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
+            let prg = prg_of(role, 1);
+            let mut session = WrkSession::open(channel, SessionId([1; 32]), role, params, || prg)?;
+            let old = session.party().constant(true)?;
+            let mut party = session.party();
+            let own = party.constant(true)?;
+            assert!(matches!(party.and(&own, &old), Err(Fault::Misuse(_))));
+            let opened = party.reveal(Receivers::Both, &[old]);
+            assert!(matches!(opened, Err(Fault::Misuse(_))), "{opened:?}");
+            session.channel().close();
+            Ok::<_, Fault>(())
+        });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
+    }
 }
