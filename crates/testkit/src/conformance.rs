@@ -431,7 +431,7 @@ pub fn differing_sessions_are_refused_on_both_sides(backend: Backend) {
         let kept = with_pool(backend, PoolChoice::Kept(8000));
         assert_refused(open([own, kept], both), "pool");
         let stricter = with_option(kept, "rho", "64");
-        assert_refused(open([kept, stricter], both), "epsilon");
+        assert_refused(open([kept, stricter], both), "bucket");
         for tiny in [1, 39] {
             let unsound = with_pool(backend, PoolChoice::Kept(tiny));
             let (garbler, evaluator) = open([unsound, unsound], both);
