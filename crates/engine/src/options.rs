@@ -146,7 +146,7 @@ impl Opt {
     /// Bits of a digit of oblivious transfer: more cost more AES and fewer bytes.
     pub const OT_K: Opt = Opt {
         name: "ot-k",
-        values: Values::OneOf(&[1, 2, 4, 8]),
+        values: Values::OneOf(&[4, 8]),
         default: OptValue::Number(4),
         lasting: OptValue::Number(4),
         about: "bits of a digit of oblivious transfer",

@@ -81,6 +81,20 @@ impl Session {
         Session::open_agreed(channel, role, config, handshake, Prg::from_os())
     }
 
+    /// Ends with a peer that this side will not open a session with, after a handshake in which `facts` say so.
+    /// Nothing follows it, whatever the peer answers.
+    pub fn refuse(
+        mut channel: Channel,
+        role: Role,
+        config: &SessionConfig,
+        facts: impl FnOnce(Handshake) -> Handshake,
+    ) -> Fault {
+        let handshake = session_handshake(config, facts);
+        let heard = handshake.and_then(|all| all.run(&mut channel, role, Prg::from_os().bytes32()));
+        channel.abort();
+        heard.err().unwrap_or_else(|| Fault::Policy("the peer agrees to be refused".into()))
+    }
+
     /// [`Session::open`] with randomness of the caller's, for tests: a seed that is used twice repeats Delta, and
     /// a peer that saw the first session knows it. `cargo xtask lint` keeps it out of programs.
     ///
@@ -250,11 +264,11 @@ impl Session {
         if self.failed {
             return Err(Fault::Misuse("the session has failed".into()));
         }
+        // A step that panics leaves the session as it was: whoever catches it has no session any more.
+        self.failed = true;
         let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
-        result.inspect_err(|_| {
-            self.failed = true;
-            self.channel().abort();
-        })
+        self.failed = result.is_err();
+        result.inspect_err(|_| self.channel().abort())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use cenote_circuit::{Circuit, Gates, Program, Signature};
 use cenote_engine::cost::{Excess, Limits, Link, Machine, Plan};
 use cenote_engine::{
-    Backend, Fault, Metered, ModuleJob, Outcome, ProgramJob, Receivers, Role, Session,
+    Backend, Fault, Job, Metered, ModuleJob, Outcome, ProgramJob, Receivers, Role, Session,
     SessionConfig,
 };
 use cenote_net::{Channel, Handshake};
@@ -29,7 +29,6 @@ pub struct Request {
 }
 
 /// How a run went.
-#[derive(Debug)]
 pub struct Ran {
     /// The outputs, one entry for each port, `None` where the other party alone receives; with the cost of the
     /// job.
@@ -86,34 +85,54 @@ impl Request {
         Ok(Request { excess, ..self })
     }
 
-    /// Agrees with the peer, computes, and ends the session.
+    /// Agrees with the peer, computes, and ends the session. A side that refuses says so in the handshake, and
+    /// nothing follows, whatever the peer answers.
     ///
     /// # Errors
-    /// `Policy`, on both sides, naming what differs, or that one side refuses; faults of the set-up.
+    /// `Misuse` for inputs that are not those of the ports, before the peer hears of it; `Policy`, on both sides,
+    /// naming what differs, or that one side refuses; faults of the set-up.
     pub fn run(&self, channel: Channel, role: Role, done: &AtomicU64) -> Result<Ran, Fault> {
-        let Request { computation, signature, to, config, excess, .. } = self;
-        let facts = facts(computation, signature, *to, *config, excess.as_ref().map(|e| (role, e)));
-        let opened = Session::open_for(channel, role, config, facts);
-        let mut session = match (opened, excess) {
-            (Err(Fault::Policy(_)) | Ok(_), Some(excess)) => {
-                return Err(Fault::Policy(format!("the program takes too much: {excess}")));
-            }
-            (opened, _) => opened?,
-        };
-        let outcome = match &**computation {
+        if let Some(excess) = &self.excess {
+            return Err(self.refuse(channel, role, excess));
+        }
+        match &*self.computation {
             Computation::Circuit(circuit) => {
-                let bound = Bound { signature, circuit };
-                let job = ProgramJob::new(&bound, role, self.own.clone(), *to)?;
-                session.run(&Metered { job, done })
+                let bound = Bound { signature: &self.signature, circuit };
+                let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?;
+                self.compute(channel, role, Metered { job, done })
             }
             Computation::Module { module, .. } => {
                 let job = ModuleJob::new(module, role, self.own.clone())?;
-                session.run(&Metered { job, done })
+                self.compute(channel, role, Metered { job, done })
             }
-        };
+        }
+    }
+
+    fn compute<J>(&self, channel: Channel, role: Role, job: J) -> Result<Ran, Fault>
+    where
+        J: Job<Output = Vec<Option<Vec<bool>>>>,
+    {
+        let mut session = Session::open_for(channel, role, &self.config, self.facts(None))?;
+        let outcome = session.run(&job);
         let summary = Summary::of(&mut session);
         session.close();
         Ok(Ran { outcome, summary })
+    }
+
+    fn refuse(&self, channel: Channel, role: Role, excess: &Excess) -> Fault {
+        let heard = Session::refuse(channel, role, &self.config, self.facts(Some((role, excess))));
+        let what = format!("the program takes too much: {excess}");
+        match heard {
+            Fault::Policy(differences) => Fault::Policy(format!("{what}; {differences}")),
+            other => other,
+        }
+    }
+
+    fn facts<'r>(
+        &'r self,
+        refused: Option<(Role, &'r Excess)>,
+    ) -> impl FnOnce(Handshake) -> Handshake + 'r {
+        facts(&self.computation, &self.signature, self.to, self.config, refused)
     }
 }
 

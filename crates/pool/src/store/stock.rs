@@ -61,9 +61,8 @@ impl Stock {
         let Range { start, end } = self.ready;
         let level = end - start;
         self.blocks.copy_within(start * self.stride..end * self.stride, 0);
-        // What lies before `start` and was not written over is zero.
-        let first = start.max(level) * self.stride;
-        self.blocks[first..end * self.stride].zeroize();
+        // Before `start` are zeros, unless somebody forgot a lease.
+        self.blocks[level * self.stride..end * self.stride].zeroize();
         self.ready = 0..level;
     }
 

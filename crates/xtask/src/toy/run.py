@@ -8,7 +8,7 @@ import cenote as cn
 @cn.program
 def product(a: cn.A[cn.UInt[8]], b: cn.B[cn.UInt[8]]) -> cn.Both[cn.UInt[16]]:
     """The product."""
-    return cn.UInt[16](a) * b
+    return cn.UInt[16](a) * cn.UInt[16](b)
 
 
 for backend in sys.argv[1:]:
