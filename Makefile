@@ -1,11 +1,11 @@
 # The habits of this repository. `make` alone lists them.
 CARGO ?= cargo
-# Which scenario `make bench` runs: see `cenote bench --help`. Others: `pool-fill --gadget mux8`, `mux --width 64`.
+# Which measurement `make bench` runs: see `cenote bench --help`. Others: `pool-fill --gadget mux8`, `mux --width 64`.
 BENCH ?= and --backend wrk --ands 1000000
 # Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
 FUZZ ?= codec
 FUZZ_SECONDS ?= 60
-# Which mutants `make mutants` plays, by the starts of their ids; all if empty.
+# Which mutants `make mutants` runs, by the starts of their ids; all if empty.
 MUTANTS ?=
 
 .PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz mutants toy arithmetic

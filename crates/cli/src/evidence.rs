@@ -19,7 +19,7 @@ use crate::output;
 pub(crate) struct Found {
     /// The session, in hexadecimal.
     session: String,
-    /// The wire both of whose labels were output.
+    /// The wire of which this side was given both labels.
     wire: u64,
     /// Where the whole evidence is, if it was written.
     file: Option<PathBuf>,

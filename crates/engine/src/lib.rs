@@ -17,7 +17,7 @@
 //! Both parties of a sum in one process, over a connection in memory:
 //!
 //! ```
-//! use cenote_engine::{Backend, JimuSwitches, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig};
+//! use cenote_engine::{ModuleJob, Role, Session, SessionConfig};
 //! use cenote_program::Module;
 //!
 //! let text = "cenote 1
@@ -30,12 +30,7 @@
 //! output z: both uint %2
 //! ";
 //! let module = Module::parse_text(text)?;
-//! let config = SessionConfig {
-//!     backend: Backend::Yao,
-//!     pool: PoolChoice::OneShot(module.stats()?.ands),
-//!     rho: Rho::Bits40,
-//!     jimu: JimuSwitches::default(),
-//! };
+//! let config: SessionConfig = "yao".parse()?;
 //! let party = |channel, role, own: u8| {
 //!     let mut session = Session::open(channel, role, &config)?;
 //!     let bits = (0..8).map(|bit| own >> bit & 1 == 1).collect();

@@ -264,7 +264,7 @@ impl Session {
         if self.failed {
             return Err(Fault::Misuse("the session has failed".into()));
         }
-        // A step that panics leaves the session as it was: whoever catches it has no session any more.
+        // Set first: a step that panics leaves the session failed, for whoever catches the panic.
         self.failed = true;
         let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
         self.failed = result.is_err();

@@ -13,7 +13,7 @@
 //!
 //! The page of these protocols is docs/protocols/ot.md.
 //!
-//! The backends in `engine` are its users. Start with [`CotSender::setup`] and [`CotReceiver::setup`], both over one
+//! The backends in `engine` are its users. Start with [`Choice::sender`] and [`Choice::receiver`], both over one
 //! channel: one session of each direction serves everything made later.
 #![deny(missing_docs)]
 

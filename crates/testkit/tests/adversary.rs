@@ -237,7 +237,7 @@ fn every_check_catches_the_cheat_it_exists_for() {
     });
 }
 
-/// A cheat is caught in the request it is run in, and the cheater gets nothing for it.
+/// A cheat is caught in the request in which it is made, and the cheater gets nothing for it.
 fn assert_caught_in_time(what: &str, row: &CheatRow, ending: &Ending, seen: &Seen) {
     assert_eq!(Some(ending.right), seen.cheated_in, "{what}: caught in another request");
     // The one thing a caught cheater sees, unless it had its output already.

@@ -16,7 +16,7 @@ const TAKERS: &[&str] = &["RandomOracle::new(", "derive_key("];
 /// Programs are identified by their digests, so these two stay as they were first released.
 const DIGESTS: &[&str] =
     &["cenote 2025 program gate stream v1", "cenote 2026 structured program v1"];
-/// Its cheaters repeat the labels of the protocols that they play.
+/// Its cheaters repeat the labels of the protocols that they run.
 const REPEATING: &str = "testkit";
 
 /// Breaches in the sources among these [`files`](source::files), their tests aside, and in the list.

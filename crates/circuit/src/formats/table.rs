@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn chains_share_their_parts() {
-        // AND and disjunction of six take five ANDs.
+        // The AND and the OR of six take five ANDs.
         for truth in [1u64 << 63, !1u64] {
             assert_eq!(recorded(6, |g, inputs| table(g, truth, inputs)).stats().and, 5);
         }

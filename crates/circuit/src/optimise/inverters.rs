@@ -2,8 +2,8 @@
 
 use super::net::{Lit, Net, Node, Op};
 
-/// Removes inverters: `x xor true` is the literal `not x`, and signs of the operands of an exclusive
-/// or move to its result. What is left of them becomes gates again when the net is written, once
+/// Removes inverters: `x xor true` is the literal `not x`, and signs of the operands of an XOR
+/// move to its result. What is left of them becomes gates again when the net is written, once
 /// for each wire that is needed both ways.
 pub(crate) fn inverters(net: &Net) -> Net {
     net.rewritten(|node| match (node.op, node.a, node.b) {

@@ -1,6 +1,6 @@
 //! Which gates are written negated, so that few inverters remain.
 //!
-//! Inverters live in literals and become gates again where a net is written. an XOR that is
+//! Inverters live in literals and become gates again where a net is written. An XOR that is
 //! only ever read negated needs no inverter of its own: it reads an operand negated, where that is
 //! wanted negated as well, or where it moves the inverter closer to a wire that others share.
 

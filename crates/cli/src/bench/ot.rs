@@ -76,7 +76,7 @@ fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) ->
     });
     match role {
         Role::Garbler => {
-            // Bit 0 of the offset is 1, so that bit 0 of a MAC is its choice.
+            // Bit 0 of Delta is 1, so that bit 0 of a MAC is its choice.
             let delta = Block::new(prg.block().to_u128() | 1);
             let mut sender = ot.sender(channel, &session, 0, delta, &mut prg)?;
             channel.set_phase(Phase::Preprocess);
@@ -99,7 +99,7 @@ fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) ->
     }
 }
 
-/// Every MAC is its key, plus the offset where the choice is 1.
+/// Every MAC is its key, plus Delta where the choice is 1.
 fn check(keys: &[Block], macs: &[u8], delta: Block) -> Result<(), Fault> {
     let (macs, _) = macs.as_chunks::<16>();
     let right = keys.iter().zip(macs).all(|(key, mac)| {
@@ -107,7 +107,6 @@ fn check(keys: &[Block], macs: &[u8], delta: Block) -> Result<(), Fault> {
         let choice = mac.to_u128() & 1 == 1;
         mac == if choice { *key ^ delta } else { *key }
     });
-    let wrong =
-        || Fault::Internal("bench ot: a MAC is not its key plus choice times offset".into());
+    let wrong = || Fault::Internal("bench ot: a MAC is not its key plus choice times Delta".into());
     if right { Ok(()) } else { Err(wrong()) }
 }

@@ -236,7 +236,7 @@ pub const RAW: &[RawRow] = &[
     },
 ];
 
-/// A check whose cheat is run by a test of its own.
+/// A check whose cheat is made by a test of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Elsewhere {
     /// The check's id.

@@ -38,7 +38,7 @@ pub enum Cheat {
     InconsistentChoices,
     /// Garbler, in a toss: opens a coin other than the one committed to.
     BiasedCoin,
-    /// In a batch of leaky ANDs: moves this many of its blocks G, each by a random delta.
+    /// In a batch of leaky ANDs: moves this many of its blocks G, each by a random difference.
     WrongG(usize),
     /// In a batch: makes its blocks G under another Delta.
     WrongDelta,

@@ -4,7 +4,7 @@ use crate::circuit::Gate;
 use crate::formats::Parsed;
 use crate::formats::names::bit_names;
 
-/// The circuit in the text format. an XOR becomes three ANDs.
+/// The circuit in the text format. An XOR becomes three ANDs.
 pub fn write_aiger_ascii(parsed: &Parsed) -> String {
     let graph = Graph::new(parsed);
     let mut lines = vec![graph.header("aag")];
@@ -20,7 +20,7 @@ pub fn write_aiger_ascii(parsed: &Parsed) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The circuit in the binary format. an XOR becomes three ANDs.
+/// The circuit in the binary format. An XOR becomes three ANDs.
 pub fn write_aiger_binary(parsed: &Parsed) -> Vec<u8> {
     let graph = Graph::new(parsed);
     let mut lines = vec![graph.header("aig")];

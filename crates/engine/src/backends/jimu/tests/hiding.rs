@@ -17,7 +17,7 @@ use crate::backends::{Live, Protocol};
 use crate::options::Rho;
 use crate::party::{Party, Receivers};
 
-/// Windows of 64 bits, found at any bit delta.
+/// Windows of 64 bits, found at any bit position.
 #[derive(Default)]
 struct Windows {
     all: HashSet<u64>,

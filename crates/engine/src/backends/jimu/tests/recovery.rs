@@ -246,7 +246,7 @@ fn both_labels_of_a_wire_make_no_more_work_and_no_less() {
     assert_eq!(work.map(|(steps, _)| steps), [work[0].0; 3]);
 }
 
-/// Neither side waits for values that never come, and none are output that may be wrong.
+/// Neither side waits for values that never come, and nothing that may be wrong is output.
 #[test]
 fn a_job_that_does_not_run_alike_twice_ends_the_session() {
     for meddle in [Meddle::Input, Meddle::NoReveal, Meddle::Wider, Meddle::End, Meddle::Panic] {
