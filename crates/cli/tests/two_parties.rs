@@ -371,6 +371,13 @@ fn benches_report_what_they_measured() {
     assert_eq!((&said.json["warm"], &cold.json["warm"]), (&true.into(), &false.into()));
     assert!(said.json["online_ms"].as_f64().expect("a number") > 0.0);
 
+    // Batches are for the work: many small ones would take a thousand bytes and more for each AND.
+    for work in ["and --ands 50000", "aes --blocks 8", "sort --n 128"] {
+        let said = run(&format!("bench {work} --backend wrk --pool none"));
+        let bytes = said.json["bytes_per_and"].as_f64().expect("a number");
+        assert!(bytes < 500.0, "{work}: {bytes}");
+    }
+
     let said = run("bench ot --k 2 --count 1000 --rtt-ms 10 --mbit 100");
     assert!(said.json["ots_per_s"].as_f64().expect("a number") > 0.0, "{said:?}");
     assert!(said.json["setup_s"].as_f64().expect("a number") > 0.02);

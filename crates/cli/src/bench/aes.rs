@@ -162,7 +162,7 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let program = AesBlocks { blocks };
     let ands = Counter::count(&program).and;
-    let mut session = Session::open(channel, role, &config)?;
+    let mut session = Session::open(channel, role, &config.for_ands(ands))?;
     let mut report = Report::default();
     let value = match role {
         Role::Garbler => KEY,

@@ -61,7 +61,7 @@ pub(crate) fn party(
     ands: u64,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let mut session = Session::open(channel, role, &config)?;
+    let mut session = Session::open(channel, role, &config.for_ands(ands))?;
     let mut report = Report::default();
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);

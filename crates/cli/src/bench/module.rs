@@ -106,6 +106,8 @@ pub(crate) fn party(
     config: SessionConfig,
 ) -> Result<Report, Failure> {
     let module = work.module()?;
+    // The text that a configuration travels as says nothing of the computation.
+    let config = config.for_ands(compile::stats(&module)?.ands);
     let mut session = Session::open(channel, role, &config)?;
     let mut report = Report::default();
     if config.has_pool() {
