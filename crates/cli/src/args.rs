@@ -100,13 +100,7 @@ impl RefineArgs {
             let Some(value) = value else { continue };
             let has = |config: &SessionConfig| config.option(option).is_some();
             if !sessions.iter().any(has) {
-                let all = Backend::ALL.map(SessionConfig::new);
-                let names: Vec<_> =
-                    all.iter().filter(|c| has(c)).map(|c| c.backend.name()).collect();
-                let names = names.join(" or ");
-                return Err(Failure::bad_input(format!(
-                    "{flag} means nothing without --backend {names}; leave it out"
-                )));
+                return Err(meaningless(flag, |backend| has(&SessionConfig::new(backend))));
             }
             for config in sessions.iter_mut().filter(|config| has(config)) {
                 *config = config.set(option, value).map_err(Failure::unusable)?;
@@ -114,6 +108,14 @@ impl RefineArgs {
         }
         Ok(sessions)
     }
+}
+
+/// The failure that `flag` is where none of the backends that have it, those of `has`, was named.
+pub(crate) fn meaningless(flag: &str, has: impl Fn(Backend) -> bool) -> Failure {
+    let with = Backend::ALL.into_iter().filter(|backend| has(*backend));
+    let names = with.map(Backend::name).collect::<Vec<_>>().join(" or ");
+    let what = format!("{flag} means nothing without --backend {names}; leave it out");
+    Failure::bad_input(what)
 }
 
 /// The session `config` for a computation of `ands` ANDs. What has no sound parameters is bad input, and

@@ -10,6 +10,7 @@ use cenote_engine::{Backend, Evidence};
 use cenote_prim::Secret;
 use serde::{Deserialize, Serialize};
 
+use crate::args::meaningless;
 use crate::exit::Failure;
 use crate::output;
 
@@ -29,10 +30,7 @@ pub(crate) struct Found {
 pub(crate) fn check(file: Option<&Path>, backend: Backend) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     if !backend.gives_evidence() {
-        let give: Vec<Backend> = Backend::ALL.into_iter().filter(|b| b.gives_evidence()).collect();
-        let names = give.iter().map(|backend| backend.name()).collect::<Vec<_>>().join(" or ");
-        let what = format!("--evidence means nothing without --backend {names}; leave it out");
-        return Err(Failure::bad_input(what));
+        return Err(meaningless("--evidence", Backend::gives_evidence));
     }
     let place = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,

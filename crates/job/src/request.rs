@@ -55,12 +55,6 @@ impl Request {
         Ok(Request { computation, signature, own, to, config, excess: None })
     }
 
-    /// The program.
-    #[must_use]
-    pub fn computation(&self) -> &Computation {
-        &self.computation
-    }
-
     /// The backend and its options.
     #[must_use]
     pub const fn config(&self) -> SessionConfig {
