@@ -1,22 +1,25 @@
-//! The connection to the peer, as the command line describes it.
+//! The connections to the peer, as the command line describes them.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_net::{
-    Channel, Fault, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect,
+    Channel, Channels, Fault, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect,
     tls_accept, tls_connect,
 };
 
-use crate::exit::Failure;
 use crate::output;
 
 /// Callers who were turned away and of whom a line is said: a flood of them fills no log.
 const MOST_NOTES: u32 = 10;
 
+/// How long a side waits for a data channel of a peer that is there.
+const DATA_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Which end of the connection this side is.
 pub(crate) enum End {
-    Accept(Listener),
+    Accept(Arc<Listener>),
     Connect(String),
 }
 
@@ -25,30 +28,35 @@ pub(crate) enum Protection {
     /// Nothing.
     Plain,
     /// TLS 1.3 with both certificates pinned.
-    Tls(Box<(Identity, PeerCertificate)>),
+    Tls { identity: Arc<Identity>, peer: PeerCertificate },
 }
 
-/// Opens the channel, waiting up to `timeout` for the peer. Nobody listens any more after that.
+/// Opens the control channel, waiting up to `timeout` for the peer. Data channels come and go the same way, as
+/// long as a session opens any; nobody listens any more after that.
 pub(crate) fn open(
     end: End,
-    protection: &Protection,
+    protection: Protection,
     timeout: Duration,
     shape: Option<Shape>,
-) -> Result<Channel, Failure> {
-    let mut channel = match (end, protection) {
-        (End::Accept(listener), Protection::Plain) => tcp_accept(&listener, timeout)?,
-        (End::Connect(address), Protection::Plain) => tcp_connect(&address, timeout)?,
-        (End::Accept(listener), Protection::Tls(pins)) => {
-            tls_accept(&listener, &pins.0, &pins.1, timeout, strangers())?
-        }
-        (End::Connect(address), Protection::Tls(pins)) => {
-            tls_connect(&address, &pins.0, &pins.1, timeout)?
-        }
-    };
+) -> Result<Channels, Fault> {
+    let mut control = connect(&end, &protection, timeout)?;
     if let Some(shape) = shape {
-        channel.shape(shape)?;
+        control.shape(shape)?;
     }
-    Ok(channel)
+    Ok(Channels::new(control, move |_| connect(&end, &protection, DATA_TIMEOUT)))
+}
+
+fn connect(end: &End, protection: &Protection, timeout: Duration) -> Result<Channel, Fault> {
+    match (end, protection) {
+        (End::Accept(listener), Protection::Plain) => tcp_accept(listener, timeout),
+        (End::Connect(address), Protection::Plain) => tcp_connect(address, timeout),
+        (End::Accept(listener), Protection::Tls { identity, peer }) => {
+            tls_accept(listener, identity, peer, timeout, strangers())
+        }
+        (End::Connect(address), Protection::Tls { identity, peer }) => {
+            tls_connect(address, identity, peer, timeout)
+        }
+    }
 }
 
 /// Says who was turned away: a port scan, or a peer that was set up with another certificate.

@@ -9,7 +9,7 @@ use cenote_circuit::Signature;
 use cenote_engine::cost::Limits;
 use cenote_engine::{Receivers, Role, SessionConfig};
 use cenote_job::{Request, policy};
-use cenote_net::{Channel, PeerCertificate, tcp_listen};
+use cenote_net::{Channels, PeerCertificate, tcp_listen};
 use serde_json::{Value, json};
 
 use crate::args::PartyArgs;
@@ -35,21 +35,21 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
         (Some(address), _) => {
             let listener = tcp_listen(&address)?;
             output::note(&format!("listening on {}", listener.address()));
-            End::Accept(listener)
+            End::Accept(Arc::new(listener))
         }
         (None, Some(address)) => End::Connect(address),
         (None, None) => return Err(Failure::bad_input("give --listen or --connect")),
     };
     let started = Instant::now();
     let timeout = Duration::from_secs(args.wait);
-    let mut channel = link::open(end, &protection, timeout, None)?;
-    channel.set_idle_limit(idle_limit);
-    channel.set_work_limit(work_limit);
-    let canceller = channel.canceller();
+    let mut channels = link::open(end, protection, timeout, None)?;
+    channels.control().set_idle_limit(idle_limit);
+    channels.control().set_work_limit(work_limit);
+    let canceller = channels.control().canceller();
     interrupt.on_signal(move || canceller.cancel());
     let meter = Meter::start(work.computation.ands(), "ANDs");
     let mut report =
-        work.run(channel, role, meter.count()).map_err(|failure| interrupt.or(failure))?;
+        work.run(channels, role, meter.count()).map_err(|failure| interrupt.or(failure))?;
     report.wall_s = started.elapsed().as_secs_f64();
     report.process();
     Ok(reply(&work, role, &report))
@@ -88,7 +88,7 @@ fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
             dir.display()
         )));
     }
-    Ok(Protection::Tls(Box::new((identity, PeerCertificate::load(file)?))))
+    Ok(Protection::Tls { identity: Arc::new(identity), peer: PeerCertificate::load(file)? })
 }
 
 /// One run of a program or circuit as one party sees it.
@@ -130,11 +130,11 @@ impl Work {
     /// Agrees with the peer, computes, and ends the session.
     pub(crate) fn run(
         &self,
-        channel: Channel,
+        channels: Channels,
         role: Role,
         done: &AtomicU64,
     ) -> Result<Report, Failure> {
-        let ran = self.request.run(channel, role, done)?;
+        let ran = self.request.run(channels, role, done)?;
         let mut report = Report::default();
         report.session(&ran.summary);
         // After a failed job as well; and after the end, so that the peer waits for nothing that only

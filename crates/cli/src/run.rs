@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use cenote_engine::{Role, SessionConfig};
-use cenote_net::Channel;
+use cenote_net::Channels;
 use cenote_prim::bits::{get, pack};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
 }
 
 /// The work of one of the two processes.
-pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
+pub(crate) fn party(channels: Channels, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
     let computation = Computation::read(&spec.file)?;
     let named: Vec<Option<Role>> = spec.owners.iter().copied().map(Some).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
@@ -73,7 +73,7 @@ pub(crate) fn party(channel: Channel, role: Role, spec: &RunSpec) -> Result<Repo
     let own = own.collect::<Result<Vec<Vec<bool>>, Failure>>()?;
     let work = Work::new(computation, signature, own, spec.to, spec.config)?;
     let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
-    work.run(channel, role, &AtomicU64::new(0))
+    work.run(channels, role, &AtomicU64::new(0))
 }
 
 fn reply(computation: &Computation, config: SessionConfig, both: &Both) -> Result<Reply, Failure> {

@@ -24,6 +24,10 @@ impl<J: Job> Job for Metered<'_, J> {
         self.job.terms()
     }
 
+    fn ands(&self) -> u64 {
+        self.job.ands()
+    }
+
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
         self.job.run(&mut Counting { party, done: self.done, accesses: HashMap::new() })
     }

@@ -15,6 +15,7 @@ pub struct ModuleJob<'m> {
     digest: [u8; 32],
     owners: Vec<Role>,
     inputs: Vec<Option<Vec<bool>>>,
+    ands: u64,
 }
 
 impl<'m> ModuleJob<'m> {
@@ -31,7 +32,13 @@ impl<'m> ModuleJob<'m> {
         let signature = module.signature();
         let owners = signature.owners();
         let inputs = assign_inputs(&signature, &owners, role, own)?;
-        Ok(ModuleJob { module, digest: module.digest(), signature, owners, inputs })
+        Ok(ModuleJob { module, digest: module.digest(), signature, owners, inputs, ands: 0 })
+    }
+
+    /// The same run, which is known to take as many ANDs.
+    #[must_use]
+    pub fn of_ands(self, ands: u64) -> Self {
+        Self { ands, ..self }
     }
 }
 
@@ -49,6 +56,10 @@ impl Job for ModuleJob<'_> {
             ("digest", digest),
             ("execution", execution),
         ]
+    }
+
+    fn ands(&self) -> u64 {
+        self.ands
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {

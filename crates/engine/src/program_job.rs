@@ -14,6 +14,7 @@ pub struct ProgramJob<'p, P: Program> {
     owners: Vec<Role>,
     inputs: Vec<Option<Vec<bool>>>,
     receivers: Receivers,
+    ands: u64,
 }
 
 impl<'p, P: Program> ProgramJob<'p, P> {
@@ -33,11 +34,17 @@ impl<'p, P: Program> ProgramJob<'p, P> {
         let owners = signature.owners();
         let inputs = assign_inputs(&signature, &owners, role, own)?;
         let digest = program.digest();
-        Ok(ProgramJob { program, signature, digest, owners, inputs, receivers })
+        Ok(ProgramJob { program, signature, digest, owners, inputs, receivers, ands: 0 })
     }
 
     fn receivers_of(&self, port: usize) -> Receivers {
         self.signature.outputs[port].receiver.unwrap_or(self.receivers)
+    }
+
+    /// The same run, which is known to take as many ANDs.
+    #[must_use]
+    pub fn of_ands(self, ands: u64) -> Self {
+        Self { ands, ..self }
     }
 }
 
@@ -54,6 +61,10 @@ impl<P: Program> Job for ProgramJob<'_, P> {
             ("owners", short_list(&owners)),
             ("receivers", self.receivers.name().into()),
         ]
+    }
+
+    fn ands(&self) -> u64 {
+        self.ands
     }
 
     fn run<Q: Party>(&self, party: &mut Q) -> Result<Self::Output, Fault> {

@@ -1,6 +1,6 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
-use cenote_net::{Agreed, Channel, Counters, Fault, Handshake, Phase, Role};
+use cenote_net::{Agreed, Channel, Channels, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Prg, SessionId, wipe_stack};
 
@@ -19,6 +19,12 @@ pub trait Job: Sync {
     /// signature, the receivers, public parameters. Never a secret: differing values are shown to
     /// both sides.
     fn terms(&self) -> Vec<(&'static str, String)>;
+
+    /// The ANDs that it is going to take, if that is known: a backend may make ready what they take while the job
+    /// runs. More or fewer are no fault.
+    fn ands(&self) -> u64 {
+        0
+    }
 
     /// Runs the computation. Every run of a job must call the party alike and return alike, given the
     /// same revealed bits: a backend may run it again in the clear.
@@ -62,8 +68,12 @@ impl Session {
     /// # Errors
     /// `Policy`, on both sides, when the configurations differ or are unsound; faults of the set-up.
     /// The connection is closed then.
-    pub fn open(channel: Channel, role: Role, config: &SessionConfig) -> Result<Session, Fault> {
-        Session::open_for(channel, role, config, |handshake| handshake)
+    pub fn open(
+        channels: impl Into<Channels>,
+        role: Role,
+        config: &SessionConfig,
+    ) -> Result<Session, Fault> {
+        Session::open_for(channels, role, config, |handshake| handshake)
     }
 
     /// [`Session::open`] with `facts` in the same handshake, before those of the backend: what the session is
@@ -72,24 +82,27 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_for(
-        channel: Channel,
+        channels: impl Into<Channels>,
         role: Role,
         config: &SessionConfig,
         facts: impl FnOnce(Handshake) -> Handshake,
     ) -> Result<Session, Fault> {
-        let handshake = session_handshake(config, facts);
-        Session::open_agreed(channel, role, config, handshake, Prg::from_os())
+        let channels = channels.into();
+        let handshake = session_handshake(config, channels.can_open(), facts);
+        Session::open_agreed(channels, role, config, handshake, Prg::from_os())
     }
 
     /// Ends with a peer that this side will not open a session with, after a handshake in which `facts` say so.
     /// Nothing follows it, whatever the peer answers.
     pub fn refuse(
-        mut channel: Channel,
+        channels: impl Into<Channels>,
         role: Role,
         config: &SessionConfig,
         facts: impl FnOnce(Handshake) -> Handshake,
     ) -> Fault {
-        let handshake = session_handshake(config, facts);
+        let channels = channels.into();
+        let handshake = session_handshake(config, channels.can_open(), facts);
+        let mut channel = channels.into_control();
         let heard = handshake.and_then(|all| all.run(&mut channel, role, Prg::from_os().bytes32()));
         channel.abort();
         heard.err().unwrap_or_else(|| Fault::Policy("the peer agrees to be refused".into()))
@@ -101,23 +114,24 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_seeded(
-        channel: Channel,
+        channels: impl Into<Channels>,
         role: Role,
         config: &SessionConfig,
         prg: Prg,
     ) -> Result<Session, Fault> {
-        let handshake = session_handshake(config, |handshake| handshake);
-        Session::open_agreed(channel, role, config, handshake, prg)
+        let channels = channels.into();
+        let handshake = session_handshake(config, channels.can_open(), |handshake| handshake);
+        Session::open_agreed(channels, role, config, handshake, prg)
     }
 
     fn open_agreed(
-        channel: Channel,
+        channels: Channels,
         role: Role,
         config: &SessionConfig,
         handshake: Result<Handshake, Fault>,
         prg: Prg,
     ) -> Result<Session, Fault> {
-        let opened = Session::set_up(channel, role, config, handshake, prg);
+        let opened = Session::set_up(channels, role, config, handshake, prg);
         // Setting up moves keys through many frames.
         wipe_stack();
         opened
@@ -125,17 +139,18 @@ impl Session {
 
     #[inline(never)]
     fn set_up(
-        mut channel: Channel,
+        mut channels: Channels,
         role: Role,
         config: &SessionConfig,
         handshake: Result<Handshake, Fault>,
         mut prg: Prg,
     ) -> Result<Session, Fault> {
-        let agreed = handshake.and_then(|all| all.run(&mut channel, role, prg.bytes32()));
+        let channel = channels.control();
+        let agreed = handshake.and_then(|all| all.run(channel, role, prg.bytes32()));
         let agreed = agreed.inspect_err(|_| channel.abort())?;
-        let (id, peer) = (agreed.session_id, PeerIs::of(&channel));
+        let (id, peer) = (agreed.session_id, PeerIs::of(channel));
         let backend = config.backend;
-        let opened = backend.open(channel, SessionId(id), role, config, || prg.fork())?;
+        let opened = backend.open(channels, SessionId(id), role, config, || prg.fork())?;
         let prg = Box::new(prg);
         let mut session = Session { backend, opened, role, prg, id, peer, failed: false };
         session.guarded(|_| Ok(()))?;
@@ -157,6 +172,12 @@ impl Session {
     /// As [`Session::fill`].
     pub fn stock(&mut self, triples: usize) -> Result<(), Fault> {
         self.guarded(|session| session.opened.live_mut().stock(triples))
+    }
+
+    /// Keeps as many ready triples from now on, for a backend that makes them beside requests: then a request
+    /// waits only for what the ones before it have used up.
+    pub fn keep(&mut self, triples: usize) {
+        self.opened.live_mut().keep(triples);
     }
 
     /// One step on the pools of garbled cores, for benchmarks.
@@ -191,7 +212,7 @@ impl Session {
 
     /// Traffic and time of the session so far.
     pub fn counters(&mut self) -> Counters {
-        self.channel().counters()
+        self.opened.live_mut().counters()
     }
 
     /// This side's role.
@@ -246,7 +267,7 @@ impl Session {
 
     /// Ends the session in order.
     pub fn close(mut self) {
-        self.channel().close();
+        self.opened.live_mut().close();
     }
 
     fn agree_on_job(&mut self, job: &impl Job) -> Result<Agreed, Fault> {
@@ -280,15 +301,26 @@ pub(crate) fn run_and_check<P: Party, J: Job>(party: &mut P, job: &J) -> Result<
     Ok(output)
 }
 
-/// Returns the handshake with all that both sides of a session must agree on; `facts` come first.
+/// Returns the handshake with all that both sides of a session must agree on; `facts` come first. `extendable` says
+/// whether data channels can be opened.
 pub(crate) fn session_handshake(
     config: &SessionConfig,
+    extendable: bool,
     facts: impl FnOnce(Handshake) -> Handshake,
 ) -> Result<Handshake, Fault> {
-    let handshake = facts(Handshake::new("session")).field("backend", config.backend.name());
+    let mut handshake = facts(Handshake::new("session")).field("backend", config.backend.name());
+    let data_channels = config.backend.data_channels();
+    if extendable && data_channels > 0 {
+        let remedy = "give both sides a way to open further channels, or neither";
+        handshake =
+            handshake.field(DATA_CHANNELS, data_channels.to_string()).remedy(DATA_CHANNELS, remedy);
+    }
     let terms = config.backend.terms(config)?;
     Ok(terms.into_iter().fold(handshake, |all, (name, value)| all.field(name, value)))
 }
+
+/// The field of a hello that says how many data channels will follow.
+const DATA_CHANNELS: &str = "data-channels";
 
 #[cfg(test)]
 mod tests;

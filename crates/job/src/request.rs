@@ -9,7 +9,7 @@ use cenote_engine::{
     Backend, Fault, Job, Metered, ModuleJob, Outcome, ProgramJob, Receivers, Role, Session,
     SessionConfig,
 };
-use cenote_net::{Channel, Handshake};
+use cenote_net::{Channels, Handshake};
 use cenote_prim::{RandomOracle, SessionId};
 
 use crate::{Computation, Summary};
@@ -85,36 +85,43 @@ impl Request {
     /// # Errors
     /// `Misuse` for inputs that are not those of the ports, before the peer hears of it; `Policy`, on both sides,
     /// naming what differs, or that one side refuses; faults of the set-up.
-    pub fn run(&self, channel: Channel, role: Role, done: &AtomicU64) -> Result<Ran, Fault> {
+    pub fn run(
+        &self,
+        channels: impl Into<Channels>,
+        role: Role,
+        done: &AtomicU64,
+    ) -> Result<Ran, Fault> {
+        let channels = channels.into();
         if let Some(excess) = &self.excess {
-            return Err(self.refuse(channel, role, excess));
+            return Err(self.refuse(channels, role, excess));
         }
+        let ands = self.computation.ands();
         match &*self.computation {
             Computation::Circuit(circuit) => {
                 let bound = Bound { signature: &self.signature, circuit };
-                let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?;
-                self.compute(channel, role, Metered { job, done })
+                let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?.of_ands(ands);
+                self.compute(channels, role, Metered { job, done })
             }
             Computation::Module { module, .. } => {
-                let job = ModuleJob::new(module, role, self.own.clone())?;
-                self.compute(channel, role, Metered { job, done })
+                let job = ModuleJob::new(module, role, self.own.clone())?.of_ands(ands);
+                self.compute(channels, role, Metered { job, done })
             }
         }
     }
 
-    fn compute<J>(&self, channel: Channel, role: Role, job: J) -> Result<Ran, Fault>
+    fn compute<J>(&self, channels: Channels, role: Role, job: J) -> Result<Ran, Fault>
     where
         J: Job<Output = Vec<Option<Vec<bool>>>>,
     {
-        let mut session = Session::open_for(channel, role, &self.config, self.facts(None))?;
+        let mut session = Session::open_for(channels, role, &self.config, self.facts(None))?;
         let outcome = session.run(&job);
         let summary = Summary::of(&mut session);
         session.close();
         Ok(Ran { outcome, summary })
     }
 
-    fn refuse(&self, channel: Channel, role: Role, excess: &Excess) -> Fault {
-        let heard = Session::refuse(channel, role, &self.config, self.facts(Some((role, excess))));
+    fn refuse(&self, channels: Channels, role: Role, excess: &Excess) -> Fault {
+        let heard = Session::refuse(channels, role, &self.config, self.facts(Some((role, excess))));
         let what = format!("the program takes too much: {excess}");
         match heard {
             Fault::Policy(differences) => Fault::Policy(format!("{what}; {differences}")),

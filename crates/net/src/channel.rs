@@ -2,14 +2,14 @@
 
 use std::io::IoSliceMut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::alive::AliveLink;
 use crate::binding::Binding;
 use crate::frame::{HEADER_LEN, MAX_FRAME, decode_frame_header, encode_header};
 use crate::inbox::Inbox;
-use crate::link::{Canceller, Interest, Io, Link, Waker};
+use crate::link::{Cancellation, Canceller, Interest, Io, Link};
+use crate::shape::Line;
 use crate::tap::{Direction, Tap};
 use crate::{Counters, Fault, Fingerprint, Phase, Tag};
 
@@ -65,7 +65,7 @@ pub struct Channel {
     out_done: usize,
     /// A frame's payload left in part, so nothing may follow it.
     torn: bool,
-    cancelled: Arc<AtomicBool>,
+    cancellation: Arc<Cancellation>,
     idle_limit: Duration,
     work_limit: Duration,
     phase: Phase,
@@ -76,6 +76,8 @@ pub struct Channel {
     peer_closed: bool,
     /// The binding of handshakes over this channel; none where nobody authenticated the peer.
     pub(crate) binding: Option<Binding>,
+    /// The line that this channel was shaped to.
+    pub(crate) line: Option<Line>,
     /// Layers for tests; boxed so that their absence is one comparison.
     pub(crate) tap: Option<Box<Tap>>,
 }
@@ -98,7 +100,7 @@ impl Channel {
             outbox: Vec::new(),
             out_done: 0,
             torn: false,
-            cancelled: Arc::default(),
+            cancellation: Arc::default(),
             idle_limit: DEFAULT_IDLE_LIMIT,
             work_limit: DEFAULT_WORK_LIMIT,
             phase: Phase::Setup,
@@ -107,8 +109,23 @@ impl Channel {
             sent_since_receive: false,
             peer_closed: false,
             binding: None,
+            line: None,
             tap: None,
         }
+    }
+
+    /// Makes `data` a channel beside this one: it has the same limits, runs on the same line if that is shaped,
+    /// and is cancelled with it.
+    pub(crate) fn adopt(&mut self, data: &mut Channel) -> Result<(), Fault> {
+        data.set_idle_limit(self.idle_limit);
+        data.set_work_limit(self.work_limit);
+        if let Some(line) = &self.line {
+            data.shape_as(line.clone())?;
+        }
+        self.cancellation.wakes(self.link.waker());
+        self.cancellation.wakes(data.link.waker());
+        data.cancellation = Arc::clone(&self.cancellation);
+        Ok(())
     }
 
     /// Puts a layer between this channel and its link.
@@ -198,11 +215,17 @@ impl Channel {
         self.work_limit = limit;
     }
 
+    /// The limit that [`set_work_limit`](Self::set_work_limit) has set.
+    #[must_use]
+    pub const fn work_limit(&self) -> Duration {
+        self.work_limit
+    }
+
     /// A handle that cancels this channel from another thread.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
-        let waker: Waker = self.link.waker();
-        Canceller { flag: self.cancelled.clone(), waker }
+        self.cancellation.wakes(self.link.waker());
+        Canceller(Arc::clone(&self.cancellation))
     }
 
     /// The certificate that the peer proved to have; none over anything but TLS.
@@ -452,7 +475,7 @@ impl Channel {
 
     fn check_cancelled(&self) -> Result<(), Fault> {
         // The abort and bye frames of a cancelled channel still go out.
-        if self.state == State::Open && self.cancelled.load(Ordering::Relaxed) {
+        if self.state == State::Open && self.cancellation.is_cancelled() {
             return Err(Fault::Transport("cancelled".into()));
         }
         Ok(())
@@ -596,6 +619,7 @@ impl Timeout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::Waker;
 
     const IDLE: Duration = Duration::from_millis(200);
     const PAUSE: Duration = Duration::from_millis(10);

@@ -95,6 +95,17 @@ impl Counters {
         difference
     }
 
+    /// These with the traffic of a channel beside: bytes, messages and rounds, but not its time, which passed at
+    /// the same time.
+    #[must_use]
+    pub fn beside(&self, other: &Counters) -> Counters {
+        let mut sum = *self;
+        for (traffic, other) in sum.phases.iter_mut().zip(&other.phases) {
+            traffic.add(&Traffic { time: Duration::ZERO, ..*other });
+        }
+        sum
+    }
+
     pub(crate) fn at(&mut self, phase: Phase) -> &mut Traffic {
         &mut self.phases[phase as usize]
     }

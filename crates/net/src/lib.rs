@@ -14,6 +14,7 @@ mod alive;
 mod binding;
 mod callers;
 mod channel;
+mod channels;
 mod counters;
 mod fault;
 mod frame;
@@ -30,6 +31,7 @@ mod tls;
 
 pub use cenote_prim::Role;
 pub use channel::{Channel, DEFAULT_IDLE_LIMIT, DEFAULT_WORK_LIMIT};
+pub use channels::Channels;
 pub use counters::{Counters, Phase, Traffic};
 pub use fault::Fault;
 pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
@@ -38,7 +40,7 @@ pub use handshake::{
 };
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
-pub use mem::mem_pair;
+pub use mem::{mem_channels, mem_pair};
 pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,

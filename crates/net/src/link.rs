@@ -2,8 +2,8 @@
 //! way to wait.
 
 use std::io::IoSliceMut;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::Fault;
@@ -53,27 +53,48 @@ pub(crate) trait Link: Send {
 /// Ends a wait of a link, from any thread.
 pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// Cancels a channel from another thread, for Ctrl-C and for a service that ends a job.
+/// Cancels a channel, and the data channels beside it, from another thread: for Ctrl-C and for a service
+/// that ends a job.
 ///
-/// The blocked call of the channel, or its next one, returns `Transport("cancelled")` soon. The owner
-/// of the channel can still abort or close it.
+/// The blocked call of each, or its next one, returns `Transport("cancelled")` soon. The owner of a channel can
+/// still abort or close it.
 #[derive(Clone)]
-pub struct Canceller {
-    pub(crate) flag: Arc<AtomicBool>,
-    pub(crate) waker: Waker,
-}
+pub struct Canceller(pub(crate) Arc<Cancellation>);
 
 impl Canceller {
-    /// Cancels the channel. Does not block; may be called more than once.
+    /// Cancels the channels. Does not block; may be called more than once.
     pub fn cancel(&self) {
-        self.flag.store(true, Ordering::SeqCst);
-        (self.waker)();
+        self.0.cancelled.store(true, Ordering::SeqCst);
+        self.0.wakers().iter().for_each(|wake| wake());
     }
 }
 
 impl std::fmt::Debug for Canceller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Canceller").field("cancelled", &self.flag).finish_non_exhaustive()
+        f.debug_struct("Canceller")
+            .field("cancelled", &self.0.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether the channels to a peer are cancelled, and how to wake whoever waits on one of them.
+#[derive(Default)]
+pub(crate) struct Cancellation {
+    cancelled: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
+}
+
+impl Cancellation {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wakes(&self, waker: Waker) {
+        self.wakers().push(waker);
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Two channels joined in memory, for tests and for both parties in one process.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{IoSliceMut, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::link::{Interest, Io, Link, Waker, read_each};
-use crate::{Channel, Fault};
+use crate::{Channel, Channels, Fault};
 
 /// Bytes that one direction holds before a send waits for the peer.
 const CAPACITY: usize = 8 << 20;
@@ -20,6 +20,28 @@ pub fn mem_pair() -> (Channel, Channel) {
     let shared = Arc::new(Shared::default());
     let side = |me| Channel::over(Box::new(MemLink { shared: Arc::clone(&shared), me }));
     (side(0), side(1))
+}
+
+/// Two sides of [`Channels`] in memory, whose data channels are [`mem_pair`]s.
+#[must_use]
+pub fn mem_channels() -> (Channels, Channels) {
+    let (a, b) = mem_pair();
+    let hub = Arc::new(Mutex::new(HashMap::new()));
+    let side = |control| {
+        let hub = Arc::clone(&hub);
+        Channels::new(control, move |number| Ok(meet(&hub, number)))
+    };
+    (side(a), side(b))
+}
+
+/// One end of data channel `number`: whoever comes first leaves the other end there.
+fn meet(hub: &Mutex<HashMap<u32, Channel>>, number: u32) -> Channel {
+    let mut hub = hub.lock().unwrap_or_else(PoisonError::into_inner);
+    hub.remove(&number).unwrap_or_else(|| {
+        let (own, other) = mem_pair();
+        hub.insert(number, other);
+        own
+    })
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@
 //! stamps are readings of the machine's monotonic clock, hence the one machine.
 
 use std::io::IoSliceMut;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -33,6 +34,24 @@ pub struct Shape {
     pub mbit_per_s: Option<f64>,
 }
 
+/// A shaped line, shared by the channels of one side that run on it.
+#[derive(Clone)]
+pub(crate) struct Line {
+    shape: Shape,
+    /// When the line has carried all that was sent, in nanoseconds of the clock.
+    free: Arc<Mutex<u64>>,
+}
+
+impl Line {
+    /// When a segment of so many bytes arrives that is sent now.
+    fn carry(&self, bytes: usize) -> u64 {
+        let ns_per_byte = self.shape.mbit_per_s.map_or(0.0, |rate| 8000.0 / rate);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free = (*free).max(now()) + (bytes as f64 * ns_per_byte) as u64;
+        *free + self.shape.rtt.as_nanos() as u64 / 2
+    }
+}
+
 impl Channel {
     /// Shapes the line from here on. Both sides must do so, with the same figures, before the first
     /// frame, and run on the same machine. TLS has then been set up at full speed.
@@ -48,21 +67,24 @@ impl Channel {
         if shape.rtt > Duration::from_secs(10) {
             return Err(Fault::Misuse("a shaped line needs a round trip of at most 10 s".into()));
         }
+        self.shape_as(Line { shape, free: Arc::default() })
+    }
+
+    /// Runs on a line, perhaps beside other channels.
+    pub(crate) fn shape_as(&mut self, line: Line) -> Result<(), Fault> {
         let traffic = self.counters().total();
         if traffic.messages_sent + traffic.messages_received > 0 {
             return Err(Fault::Misuse("a line is shaped before its first frame".into()));
         }
-        self.wrap_link(|inner| Box::new(ShapedLink::new(inner, shape)));
+        self.line = Some(line.clone());
+        self.wrap_link(|inner| Box::new(ShapedLink::new(inner, line)));
         Ok(())
     }
 }
 
 struct ShapedLink {
     inner: Box<dyn Link>,
-    half_rtt: u64,
-    ns_per_byte: f64,
-    /// When the line has carried all that was sent, in nanoseconds of the clock.
-    line_free: u64,
+    line: Line,
     /// Stamped segments on their way out, and how many of their bytes have left.
     outgoing: Vec<u8>,
     out_done: usize,
@@ -73,12 +95,10 @@ struct ShapedLink {
 }
 
 impl ShapedLink {
-    fn new(inner: Box<dyn Link>, shape: Shape) -> ShapedLink {
+    fn new(inner: Box<dyn Link>, line: Line) -> ShapedLink {
         ShapedLink {
             inner,
-            half_rtt: shape.rtt.as_nanos() as u64 / 2,
-            ns_per_byte: shape.mbit_per_s.map_or(0.0, |rate| 8000.0 / rate),
-            line_free: 0,
+            line,
             outgoing: Vec::new(),
             out_done: 0,
             incoming: Inbox::default(),
@@ -89,9 +109,7 @@ impl ShapedLink {
 
     fn stamp(&mut self, bytes: &[u8]) {
         for segment in bytes.chunks(SEGMENT) {
-            let transfer = (segment.len() as f64 * self.ns_per_byte) as u64;
-            self.line_free = self.line_free.max(now()) + transfer;
-            let arrives = self.line_free + self.half_rtt;
+            let arrives = self.line.carry(segment.len());
             self.outgoing.extend_from_slice(&arrives.to_le_bytes());
             self.outgoing.extend_from_slice(&(segment.len() as u32).to_le_bytes());
             self.outgoing.extend_from_slice(segment);
@@ -212,7 +230,6 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mem_pair;
 
     /// A line on which nothing more comes.
     struct Silent;
@@ -235,7 +252,7 @@ mod tests {
         }
 
         fn waker(&self) -> Waker {
-            mem_pair().0.canceller().waker
+            Arc::new(|| ())
         }
 
         fn finish(&mut self, _: Duration) {}
@@ -244,7 +261,8 @@ mod tests {
     #[test]
     fn what_arrives_between_a_read_and_the_wait_wakes_the_reader() {
         let shape = Shape { rtt: Duration::from_millis(10), mbit_per_s: None };
-        let mut link = ShapedLink::new(Box::new(Silent), shape);
+        let line = Line { shape, free: Arc::default() };
+        let mut link = ShapedLink::new(Box::new(Silent), line);
         link.stamp(b"abort");
         let stamped = std::mem::take(&mut link.outgoing);
         link.incoming.room(stamped.len())[..stamped.len()].copy_from_slice(&stamped);

@@ -273,7 +273,7 @@ fn no_request_follows_one_whose_checks_are_open() {
             let _input = cheater.input(Role::Garbler, 1, Some(&[true]))?;
             return Ok(());
         }
-        let mut session = WrkSession::open(channel, id, role, params, || prg)?;
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg)?;
         leave_in_flight(&mut session.party(), &program, &inputs)?;
         let supply = [session.fill(), session.stock(1)];
         assert!(supply.iter().all(|end| matches!(end, Err(Fault::Misuse(_)))), "{supply:?}");

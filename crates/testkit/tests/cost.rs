@@ -261,7 +261,8 @@ where
     P::Params: Copy + Sync,
 {
     let ends = run_pair_over(patient_pair(), |channel, role| {
-        let mut session = P::open(channel, SessionId([4; 32]), role, *params, || prg_of(role, 7))?;
+        let mut session =
+            P::open(channel.into(), SessionId([4; 32]), role, *params, || prg_of(role, 7))?;
         let output = session.run(&ModuleJob::new(module, role, ones(module, role))?)?;
         session.channel().flush()?;
         let traffic = session.channel().counters().total();

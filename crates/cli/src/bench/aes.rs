@@ -6,7 +6,7 @@ use cenote_circuit::gadgets::{Aes128Key, aes128_many};
 use cenote_circuit::{Counter, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_job::Summary;
-use cenote_net::Channel;
+use cenote_net::Channels;
 use cenote_prim::Block;
 use cenote_prim::aes::Aes128;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ fn figures(both: &Both, ands: u64) -> Value {
 
 /// One party's work.
 pub(crate) fn party(
-    channel: Channel,
+    channels: Channels,
     role: Role,
     blocks: u32,
     jobs: u32,
@@ -162,13 +162,14 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let program = AesBlocks { blocks };
     let ands = Counter::count(&program).and;
-    let mut session = Session::open(channel, role, &config.for_ands(ands))?;
+    let mut session = Session::open(channels, role, &config.for_ands(ands))?;
     let mut report = Report::default();
     let value = match role {
         Role::Garbler => KEY,
         Role::Evaluator => NONCE,
     };
-    let job = ProgramJob::new(&program, role, vec![bits_of(value, 128)], Receivers::Both)?;
+    let job =
+        ProgramJob::new(&program, role, vec![bits_of(value, 128)], Receivers::Both)?.of_ands(ands);
     for _ in 0..jobs {
         if warm {
             session.fill()?;

@@ -3,7 +3,7 @@
 use cenote_circuit::{Clear, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_job::Summary;
-use cenote_net::Channel;
+use cenote_net::Channels;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
@@ -56,12 +56,12 @@ pub(super) fn figures(both: &Both, ands: u64) -> Value {
 
 /// One party's work.
 pub(crate) fn party(
-    channel: Channel,
+    channels: Channels,
     role: Role,
     ands: u64,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let mut session = Session::open(channel, role, &config.for_ands(ands))?;
+    let mut session = Session::open(channels, role, &config.for_ands(ands))?;
     let mut report = Report::default();
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
@@ -71,7 +71,7 @@ pub(crate) fn party(
         (Role::Garbler, inputs) => inputs.into_iter().take(1).collect(),
         (Role::Evaluator, inputs) => inputs.into_iter().skip(1).collect(),
     };
-    let job = ProgramJob::new(&program, role, own, Receivers::Both)?;
+    let job = ProgramJob::new(&program, role, own, Receivers::Both)?.of_ands(ands);
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
     report.session(&Summary::of(&mut session));

@@ -3,7 +3,7 @@
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
 use cenote_engine::{ModuleJob, Role, Session, SessionConfig};
 use cenote_job::Summary;
-use cenote_net::Channel;
+use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
 use cenote_program::{Module, Stats, library};
 use num_bigint::BigUint;
@@ -100,22 +100,23 @@ fn figures(both: &Both, stats: &Stats, whole: Option<&Stats>) -> Value {
 
 /// One party's work.
 pub(crate) fn party(
-    channel: Channel,
+    channels: Channels,
     role: Role,
     work: Work,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
     let module = work.module()?;
     // The text that a configuration travels as says nothing of the computation.
-    let config = config.for_ands(compile::stats(&module)?.ands);
-    let mut session = Session::open(channel, role, &config)?;
+    let ands = compile::stats(&module)?.ands;
+    let config = config.for_ands(ands);
+    let mut session = Session::open(channels, role, &config)?;
     let mut report = Report::default();
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
     let ports = module.inputs().iter().zip(work.inputs());
     let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
-    let job = ModuleJob::new(&module, role, own)?;
+    let job = ModuleJob::new(&module, role, own)?.of_ands(ands);
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));
     report.session(&Summary::of(&mut session));

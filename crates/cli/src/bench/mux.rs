@@ -3,7 +3,7 @@
 use cenote_circuit::{Clear, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{JimuParams, ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_job::Summary;
-use cenote_net::Channel;
+use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
 use serde_json::{Map, Value, json};
 
@@ -160,7 +160,7 @@ fn cores(params: &JimuParams, width: usize) -> Vec<usize> {
 
 /// One party's work.
 pub(crate) fn party(
-    channel: Channel,
+    channels: Channels,
     role: Role,
     width: usize,
     muxes: u64,
@@ -168,7 +168,7 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let params = JimuParams::of(&config)?;
     let cores = cores(&params, width);
-    let mut session = Session::open(channel, role, &config)?;
+    let mut session = Session::open(channels, role, &config)?;
     let fill = Fill::of(&mut session, |session| {
         cores.into_iter().try_for_each(|core| session.measure(|cores| cores.fill_pool(core)))?;
         // What inputs and outputs take.

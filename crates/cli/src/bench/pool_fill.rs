@@ -3,7 +3,7 @@
 use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::{Backend, JimuParams, Role, Session, SessionConfig};
 use cenote_job::Summary;
-use cenote_net::Channel;
+use cenote_net::Channels;
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary};
@@ -102,13 +102,13 @@ fn rehearsed(both: &Both, items: usize) -> Map<String, Value> {
 
 /// One party's work.
 pub(crate) fn party(
-    channel: Channel,
+    channels: Channels,
     role: Role,
     width: usize,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
     let items = pool(&JimuParams::of(&config)?, width).batch;
-    let mut session = Session::open(channel, role, &config)?;
+    let mut session = Session::open(channels, role, &config)?;
     let mut report = Report::default();
     let fill = Fill::of(&mut session, |session| session.measure(|cores| cores.fill_pool(width)))?;
     report.fill =

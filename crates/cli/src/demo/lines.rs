@@ -22,7 +22,7 @@ pub(crate) enum Order {
     Pair { certificate: PathBuf },
     /// Opens a session in place of the one before; B connects to `address`.
     Open { address: Option<String>, sizes: Sizes, pool: u64, cheat: bool },
-    /// Makes that many triples ready.
+    /// Makes that many triples ready, and keeps them ready.
     Stock { triples: usize },
     /// Answers a request.
     Answer(Request),

@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{Format, Reply};
 use crate::progress;
 
-/// Triples that the servers keep ready between requests.
+/// Triples that the servers keep ready.
 const READY: usize = 1 << 17;
 /// Triples made at a time while a progress bar is shown.
 const STEP: usize = 1 << 14;
@@ -156,7 +156,6 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Reply, Failure> {
         let act = stage.perform(&part)?;
         stage.screen.act(requests.len() + 1, &act);
         requests.push(act);
-        stage.stock(READY)?;
     }
     let cheat = if args.cheat { Some(stage.cheat(&tables)?) } else { None };
     stage.servers.send_both([Order::Close, Order::Close])?;
@@ -340,7 +339,7 @@ impl Stage<'_> {
         Ok(SessionOutcome { id, promise, setup_s: seconds, setup_bytes: bytes_sent + back })
     }
 
-    /// Fills the pool, then makes the first triples ready, with a bar.
+    /// Fills the pool, then makes the first triples ready, with a bar; from then on as many are kept ready.
     fn fill(&mut self) -> Result<PoolOutcome, Failure> {
         let bar = progress::bar(self.pool + READY as u64, "filling the pool");
         let (level, fill_s, mut bytes) = self.level(0)?;
@@ -357,10 +356,6 @@ impl Stage<'_> {
         bar.finish_and_clear();
         let (capacity, triples_ready) = levels(&occupancy);
         Ok(PoolOutcome { capacity, fill_s, triples_ready, ready_s, bytes })
-    }
-
-    fn stock(&mut self, triples: usize) -> Result<(), Failure> {
-        self.level(triples).map(drop)
     }
 
     fn level(&mut self, triples: usize) -> Result<(Occupancy, f64, u64), Failure> {

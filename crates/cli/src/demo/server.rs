@@ -15,8 +15,8 @@ use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::supply::TRIPLES;
 use cenote_engine::{Fault, Job, Role, Session};
 use cenote_net::{
-    CERTIFICATE_FILE, Canceller, Channel, Deviation, Identity, Listener, PeerCertificate, Phase,
-    tcp_listen, tls_accept, tls_connect,
+    CERTIFICATE_FILE, Canceller, Channels, Deviation, Identity, Listener, PeerCertificate, Phase,
+    tcp_listen,
 };
 use cenote_pool::Occupancy;
 
@@ -31,6 +31,7 @@ use super::lines::{Event, Order, Promise, Report, Request, store};
 use super::table::Table;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
 
 /// How long one server waits for the other to come.
@@ -127,9 +128,9 @@ impl Running {
 struct Server {
     role: Role,
     table: Table,
-    identity: Identity,
+    identity: Arc<Identity>,
     peer: Option<PeerCertificate>,
-    listener: Option<Listener>,
+    listener: Option<Arc<Listener>>,
     sizes: Sizes,
     session: Option<Session>,
     running: Running,
@@ -147,7 +148,7 @@ impl Server {
         Ok(Server {
             role,
             table,
-            identity,
+            identity: Arc::new(identity),
             peer: None,
             listener: None,
             sizes,
@@ -185,7 +186,7 @@ impl Server {
     fn pair(&mut self, certificate: &Path) -> Result<Event, Fault> {
         self.peer = Some(PeerCertificate::load(certificate)?);
         if self.role == Role::Garbler {
-            self.listener = Some(tcp_listen("127.0.0.1:0")?);
+            self.listener = Some(Arc::new(tcp_listen("127.0.0.1:0")?));
         }
         let listening = self.listener.as_ref().map(|listener| listener.address().to_string());
         Ok(Event::Paired { listening })
@@ -201,14 +202,14 @@ impl Server {
         let started = Instant::now();
         self.session = None;
         self.sizes = sizes;
-        let mut channel = self.connect(address)?;
-        self.running.set(Some(channel.canceller()));
+        let mut channels = self.connect(address)?;
+        self.running.set(Some(channels.control().canceller()));
         if cheat {
             // Reports a wrong masked value, and so a wrong result, if nobody looked.
-            channel.deviate(wrk::tags::REPORT, 0, Deviation::Flip(0));
+            channels.control().deviate(wrk::tags::REPORT, 0, Deviation::Flip(0));
         }
         let config = super::session(pool)?;
-        let mut session = Session::open(channel, self.role, &config)?;
+        let mut session = Session::open(channels, self.role, &config)?;
         let claims = session.claims();
         let event = Event::Opened {
             session: hex(&session.id()),
@@ -227,16 +228,16 @@ impl Server {
         Ok(event)
     }
 
-    fn connect(&self, address: Option<&str>) -> Result<Channel, Fault> {
+    fn connect(&self, address: Option<&str>) -> Result<Channels, Fault> {
         let unpaired = || Fault::Misuse("pair the server first".into());
-        let peer = self.peer.as_ref().ok_or_else(unpaired)?;
-        match (address, &self.listener) {
-            (Some(address), _) => tls_connect(address, &self.identity, peer, TIMEOUT),
-            (None, Some(listener)) => {
-                tls_accept(listener, &self.identity, peer, TIMEOUT, |_, _| ())
-            }
-            (None, None) => Err(unpaired()),
-        }
+        let peer = self.peer.clone().ok_or_else(unpaired)?;
+        let end = match (address, &self.listener) {
+            (Some(address), _) => End::Connect(address.to_owned()),
+            (None, Some(listener)) => End::Accept(Arc::clone(listener)),
+            (None, None) => return Err(unpaired()),
+        };
+        let protection = Protection::Tls { identity: Arc::clone(&self.identity), peer };
+        link::open(end, protection, TIMEOUT, None)
     }
 
     fn stock(&mut self, triples: usize) -> Result<Event, Fault> {
@@ -245,6 +246,8 @@ impl Server {
         let before = session.counters();
         session.fill()?;
         session.stock(triples)?;
+        // From now on refills go beside requests.
+        session.keep(triples);
         Ok(Event::Level {
             occupancy: occupancy(session),
             seconds: started.elapsed().as_secs_f64(),

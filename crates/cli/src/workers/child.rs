@@ -1,11 +1,12 @@
 //! A child: one party, told by a line on standard input.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_engine::Role;
-use cenote_net::{Channel, Identity, PeerCertificate, tcp_listen};
+use cenote_net::{Channels, Identity, PeerCertificate, tcp_listen};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
 
@@ -55,31 +56,33 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
         None => {
             let listener = tcp_listen("127.0.0.1:0")?;
             output::line(&json!({ "listening": listener.address().to_string() }));
-            End::Accept(listener)
+            End::Accept(Arc::new(listener))
         }
     };
-    let channel = link::open(end, &protection, TIMEOUT, spec.line.shape())?;
-    let canceller = channel.canceller();
+    let mut channels = link::open(end, protection, TIMEOUT, spec.line.shape())?;
+    let canceller = channels.control().canceller();
     interrupt.on_signal(move || canceller.cancel());
-    let mut report = perform(spec.task, channel, role)?;
+    let mut report = perform(spec.task, channels, role)?;
     report.wall_s = started.elapsed().as_secs_f64();
     report.process();
     Ok(report)
 }
 
-fn perform(task: Task, channel: Channel, role: Role) -> Result<Report, Failure> {
+fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure> {
     match task {
-        Task::Run(work) => run::party(channel, role, &work),
-        Task::And { ands, config } => bench::and::party(channel, role, ands, config),
+        Task::Run(work) => run::party(channels, role, &work),
+        Task::And { ands, config } => bench::and::party(channels, role, ands, config),
         Task::Aes { blocks, jobs, warm, config } => {
-            bench::aes::party(channel, role, blocks, jobs, warm, config)
+            bench::aes::party(channels, role, blocks, jobs, warm, config)
         }
-        Task::Ot { digit_bits, count } => bench::ot::party(channel, role, digit_bits, count),
-        Task::PoolFill { width, config } => bench::pool_fill::party(channel, role, width, config),
+        Task::Ot { digit_bits, count } => {
+            bench::ot::party(channels.into_control(), role, digit_bits, count)
+        }
+        Task::PoolFill { width, config } => bench::pool_fill::party(channels, role, width, config),
         Task::Mux { width, muxes, config } => {
-            bench::mux::party(channel, role, width, muxes, config)
+            bench::mux::party(channels, role, width, muxes, config)
         }
-        Task::Module { work, config } => bench::module::party(channel, role, work, config),
+        Task::Module { work, config } => bench::module::party(channels, role, work, config),
     }
 }
 
@@ -87,7 +90,7 @@ fn protection(line: &LineSpec, role: Role) -> Result<Protection, Failure> {
     let Some(dir) = &line.identities else { return Ok(Protection::Plain) };
     let identity = Identity::load(dir.join(role.name()))?;
     let peer = dir.join(role.peer().name()).join(cenote_net::CERTIFICATE_FILE);
-    Ok(Protection::Tls(Box::new((identity, PeerCertificate::load(peer)?))))
+    Ok(Protection::Tls { identity: Arc::new(identity), peer: PeerCertificate::load(peer)? })
 }
 
 fn pin(core: usize) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ pub mod yao;
 
 use std::str::FromStr;
 
-use cenote_net::{Channel, Fault, Role, Tag};
+use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
@@ -50,6 +50,8 @@ pub trait Protocol: Live + Sized + Send {
     const TYPICAL: Speed;
     /// The size of a program that runs for a moment.
     const PROBE: ProbeSize;
+    /// Data channels that a session opens beside the control channel, where the link to the peer lets it.
+    const DATA_CHANNELS: u32 = 0;
     /// The parameters that follow from the choices of the owners.
     type Params;
 
@@ -83,7 +85,7 @@ pub trait Protocol: Live + Sized + Send {
     /// # Errors
     /// Faults of the channel and of the checks; the channel has told the peer.
     fn open(
-        channel: Channel,
+        channels: Channels,
         session: SessionId,
         role: Role,
         params: Self::Params,
@@ -99,8 +101,18 @@ pub trait Protocol: Live + Sized + Send {
 
 /// The services that a session of any backend offers between its requests.
 pub trait Live {
-    /// The connection: for handshakes, counters, limits and cancellation.
+    /// The control channel: for handshakes, limits and cancellation.
     fn channel(&mut self) -> &mut Channel;
+
+    /// Traffic of all channels so far, and the time of the control channel.
+    fn counters(&mut self) -> Counters {
+        self.channel().counters()
+    }
+
+    /// Ends the session in order.
+    fn close(&mut self) {
+        self.channel().close();
+    }
 
     /// Returns the promise of the session, under its parameters.
     fn promise(&self) -> Promise;
@@ -125,6 +137,9 @@ pub trait Live {
     fn stock(&mut self, _ands: usize) -> Result<(), Fault> {
         Ok(())
     }
+
+    /// Keeps ready what so many ANDs take from now on, where it can be made beside requests.
+    fn keep(&mut self, _ands: usize) {}
 
     /// Levels of the pools and stocks, if there are any.
     fn occupancy(&self) -> Option<Occupancy> {
@@ -224,6 +239,14 @@ macro_rules! backends {
                 }
             }
 
+            /// Data channels that a session opens where its link to the peer lets it.
+            #[must_use]
+            pub const fn data_channels(self) -> u32 {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::DATA_CHANNELS,)*
+                }
+            }
+
             /// The size of a program that takes a moment.
             #[must_use]
             pub const fn probe(self) -> ProbeSize {
@@ -276,7 +299,7 @@ macro_rules! backends {
             /// Sets a session up that was agreed on.
             pub(crate) fn open(
                 self,
-                channel: Channel,
+                channels: Channels,
                 session: SessionId,
                 role: Role,
                 config: &SessionConfig,
@@ -285,7 +308,7 @@ macro_rules! backends {
                 Ok(match self {
                     $(Backend::$name => {
                         let params = $folder::$session::derive(config)?;
-                        let open = $folder::$session::open(channel, session, role, params, prg)?;
+                        let open = $folder::$session::open(channels, session, role, params, prg)?;
                         Opened::$name(Box::new(open))
                     })*
                 })

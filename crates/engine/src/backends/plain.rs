@@ -4,7 +4,7 @@
 //! the same steps as every other backend, so that programs and services can be tested with it.
 
 use cenote_circuit::{Gates, Rows};
-use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol};
@@ -82,13 +82,13 @@ impl Protocol for PlainSession {
     }
 
     fn open(
-        channel: Channel,
+        channels: Channels,
         _: SessionId,
         role: Role,
         (): (),
         _: impl FnOnce() -> Prg,
     ) -> Result<PlainSession, Fault> {
-        Ok(PlainSession { channel, role })
+        Ok(PlainSession { channel: channels.into_control(), role })
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {

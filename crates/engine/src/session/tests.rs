@@ -114,7 +114,7 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
     let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
     match &mut session.opened {
         Opened::Wrk(wrk) => {
-            note("delta", &wrk.supply().delta());
+            note("delta", &wrk.depot().delta());
             let mut party = wrk.party();
             let live = work(&mut party)?;
             for wire in [&live[5], &live[live.len() - 1]] {
@@ -154,7 +154,7 @@ fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
         let ended = session.stock(1);
         assert!(ended.is_err(), "{tag:?} is not noticed");
         let Opened::Wrk(wrk) = &mut session.opened else { unreachable!("the session is of wrk") };
-        let items = wrk.supply().pooled().iter();
+        let items = wrk.depot().pooled().iter();
         items
             .flat_map(|item| [item.x, item.y, item.z])
             .map(|share| Needle::new("a share of a leaky AND", &share.mac))

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use cenote_circuit::{Gates, Rows};
-use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol, Terms};
@@ -99,13 +99,13 @@ impl Protocol for ToySession {
     }
 
     fn open(
-        channel: Channel,
+        channels: Channels,
         _: SessionId,
         role: Role,
         delay: u64,
         _: impl FnOnce() -> Prg,
     ) -> Result<ToySession, Fault> {
-        Ok(ToySession { channel, role, delay })
+        Ok(ToySession { channel: channels.into_control(), role, delay })
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {

@@ -75,7 +75,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
@@ -231,12 +231,13 @@ impl Protocol for JimuSession {
     }
 
     fn open(
-        mut channel: Channel,
+        channels: Channels,
         session: SessionId,
         role: Role,
         params: JimuParams,
         prg: impl FnOnce() -> Prg,
     ) -> Result<JimuSession, Fault> {
+        let mut channel = channels.into_control();
         let side = Side::setup(&mut channel, session, role, params, prg())
             .inspect_err(|_| channel.abort())?;
         Ok(JimuSession { core: Core { channel, session, role, reports: 0, side } })

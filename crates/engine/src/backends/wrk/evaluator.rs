@@ -93,7 +93,7 @@ impl Evaluator {
     ) -> (Secret<Vec<Active>>, Secret<Vec<Block>>) {
         let n = ready.gates.len();
         let mut pass = EvaluatePass {
-            delta: core.supply.delta(),
+            delta: core.depot.delta(),
             hash: &mut core.hash,
             active: &mut self.active,
             gates: &ready.gates,

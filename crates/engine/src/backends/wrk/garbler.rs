@@ -67,7 +67,7 @@ impl Garbler {
     fn garble(&mut self, core: &mut Core, ready: &Ready) -> (TableMessage, Secret<Vec<Block>>) {
         let n = ready.gates.len();
         let mut pass = GarblePass {
-            delta: core.supply.delta(),
+            delta: core.depot.delta(),
             hash: &mut core.hash,
             labels: &mut self.labels,
             gates: &ready.gates,
@@ -95,7 +95,7 @@ impl Garbler {
         let report = core.channel.recv(tags::REPORT, Report::len(n))?;
         let report = Report::decode(&report, n)?;
         let Garbled { ready, outputs, number } = &mut garbled;
-        let report = report.verify(&core.session, *number, core.supply.delta(), outputs)?;
+        let report = report.verify(&core.session, *number, core.depot.delta(), outputs)?;
         let mut terms = Secret::with_capacity(n);
         self.follow(ready, report.masked(), |term| terms.push(term));
         core.channel.send(tags::MAC_HASH, &report.answer(&terms).to_bytes())

@@ -34,6 +34,7 @@
 
 pub mod authenticated_half_gates;
 pub mod bucket;
+pub mod depot;
 mod evaluator;
 mod garbler;
 pub mod leaky_and;
@@ -43,11 +44,12 @@ pub mod opening;
 mod params;
 mod party;
 mod plan;
+mod refiller;
 pub mod share;
 pub mod supply;
 pub mod tags;
 
-use cenote_net::{Channel, Fault, Role, Tag};
+use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
@@ -62,8 +64,8 @@ use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::gate_hash::GateHash;
 use crate::session::{Job, run_and_check};
+use depot::Depot;
 use masks::{Beaver, Ready};
-use supply::Supply;
 
 /// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
 /// sides go by it, as it fixes which answers come before which tables.
@@ -77,7 +79,7 @@ pub struct WrkSession {
 /// The part of a session that outlives a request.
 struct Core {
     channel: Channel,
-    supply: Supply,
+    depot: Depot,
     session: SessionId,
     role: Role,
     /// Half-gate hash: its key indices run on through all requests.
@@ -95,10 +97,10 @@ impl WrkSession {
         WrkParty::new(&mut self.core)
     }
 
-    /// The supply, for its levels.
+    /// The depot, for its levels.
     #[must_use]
-    pub fn supply(&self) -> &Supply {
-        &self.core.supply
+    pub fn depot(&self) -> &Depot {
+        &self.core.depot
     }
 }
 
@@ -121,6 +123,7 @@ impl Protocol for WrkSession {
         input_s: [1.1e-7; 2],
     };
     const PROBE: ProbeSize = ProbeSize { trips: 2, inputs: 1 << 17 };
+    const DATA_CHANNELS: u32 = 1;
     const OPTIONS: &'static [Opt] = &[
         Opt::pool(
             Values::PositiveOrNone,
@@ -178,24 +181,28 @@ impl Protocol for WrkSession {
     }
 
     fn open(
-        mut channel: Channel,
+        mut channels: Channels,
         session: SessionId,
         role: Role,
         params: WrkParams,
         prg: impl FnOnce() -> Prg,
     ) -> Result<WrkSession, Fault> {
         let mut prg = prg();
-        let supply = Supply::setup(&mut channel, session, role, params, prg.fork())
-            .inspect_err(|_| channel.abort())?;
+        let depot = Depot::open(&mut channels, session, role, params, &mut prg)
+            .inspect_err(|_| channels.control().abort())?;
+        let channel = channels.into_control();
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
-        let hash = GateHash::new(oracle.blocks(&[supply.start()]).block());
+        let hash = GateHash::new(oracle.blocks(&[depot.start()]).block());
         Ok(WrkSession {
-            core: Core { channel, supply, session, role, hash, prg, chunks: 0, in_flight: false },
+            core: Core { channel, depot, session, role, hash, prg, chunks: 0, in_flight: false },
         })
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
-        run_and_check(&mut self.party(), job)
+        self.core.depot.expect(job.ands());
+        let output = run_and_check(&mut self.party(), job)?;
+        self.core.depot.expect(0);
+        Ok(output)
     }
 }
 
@@ -205,23 +212,36 @@ impl Live for WrkSession {
     }
 
     fn promise(&self) -> Promise {
-        WrkSession::promises(self.core.supply.params())
+        WrkSession::promises(self.core.depot.params())
     }
 
     fn fill(&mut self) -> Result<(), Fault> {
-        self.core.between_requests(Supply::fill)
+        self.core.between_requests(Depot::fill)
     }
 
     fn stock(&mut self, ands: usize) -> Result<(), Fault> {
-        self.core.between_requests(|supply, channel| supply.stock(channel, ands))
+        self.core.between_requests(|depot, channel| depot.stock(channel, ands))
+    }
+
+    fn keep(&mut self, ands: usize) {
+        self.core.depot.keep(ands);
+    }
+
+    fn counters(&mut self) -> Counters {
+        self.core.channel.counters().beside(&self.core.depot.counters())
+    }
+
+    fn close(&mut self) {
+        self.core.depot.end();
+        self.core.channel.close();
     }
 
     fn occupancy(&self) -> Option<Occupancy> {
-        Some(self.core.supply.occupancy())
+        Some(self.core.depot.occupancy())
     }
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.core.supply.set_journal(journal);
+        self.core.depot.set_journal(journal);
     }
 }
 
@@ -229,12 +249,20 @@ impl Core {
     /// Work on the supply while nothing is in flight; a fault ends the session for the peer as well.
     fn between_requests(
         &mut self,
-        work: impl FnOnce(&mut Supply, &mut Channel) -> Result<(), Fault>,
+        work: impl FnOnce(&mut Depot, &mut Channel) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         if self.in_flight {
             return Err(Fault::Misuse("a request has checks outstanding".into()));
         }
-        work(&mut self.supply, &mut self.channel).inspect_err(|_| self.channel.abort())
+        let worked = work(&mut self.depot, &mut self.channel);
+        worked.map_err(|fault| self.fail(fault))
+    }
+
+    /// Ends the session for the peer as well; returns the fault to report.
+    fn fail(&mut self, fault: Fault) -> Fault {
+        self.channel.abort();
+        self.depot.end();
+        self.depot.explain(fault)
     }
 
     fn next_chunk(&mut self) -> u64 {
@@ -246,7 +274,7 @@ impl Core {
         if beaver.ands() == 0 {
             return Ok(());
         }
-        let opening = self.supply.openings().open(&beaver.macs);
+        let opening = self.depot.openings().open(&beaver.macs);
         self.channel.send(tags::BEAVER_OPEN, &opening)
     }
 
@@ -256,12 +284,12 @@ impl Core {
         }
         let len = opening::message_len(beaver.keys.len());
         let message = self.channel.recv(tags::BEAVER_OPEN, len)?;
-        let delta = self.supply.delta();
-        self.supply.openings().verify(&message, &beaver.keys, delta)
+        let delta = self.depot.delta();
+        self.depot.openings().verify(&message, &beaver.keys, delta)
     }
 
     fn finish_with(&self, beaver: Beaver, peer: &[u8]) -> Ready {
-        beaver.finish(peer, self.role, self.supply.delta())
+        beaver.finish(peer, self.role, self.depot.delta())
     }
 
     fn finish_masks(&mut self, beaver: Beaver) -> Result<Ready, Fault> {
@@ -271,14 +299,14 @@ impl Core {
 
     /// Opens this side's bits under `macs` to the peer.
     fn open_to_peer(&mut self, tag: cenote_net::Tag, macs: &[Block]) -> Result<(), Fault> {
-        let message = self.supply.openings().open(macs);
+        let message = self.depot.openings().open(macs);
         self.channel.send(tag, &message)
     }
 
     /// The peer's bits under `keys`, opened to this side.
     fn open_from_peer(&mut self, tag: cenote_net::Tag, keys: &[Block]) -> Result<Vec<u8>, Fault> {
         let message = self.channel.recv(tag, opening::message_len(keys.len()))?;
-        let delta = self.supply.delta();
-        self.supply.openings().verify(&message, keys, delta)
+        let delta = self.depot.delta();
+        self.depot.openings().verify(&message, keys, delta)
     }
 }

@@ -49,6 +49,12 @@ impl WrkParams {
         })
     }
 
+    /// Ready triples that a refill makes.
+    #[must_use]
+    pub const fn triples(&self) -> usize {
+        self.batch / self.bucket
+    }
+
     /// Derives the parameters.
     ///
     /// # Errors

@@ -47,9 +47,9 @@ impl<'s> WrkParty<'s> {
         if self.faulted {
             return Err(session_failed());
         }
-        step(self).inspect_err(|_| {
+        step(self).map_err(|fault| {
             self.faulted = true;
-            self.core.channel.abort();
+            self.core.fail(fault)
         })
     }
 
@@ -74,15 +74,16 @@ impl<'s> WrkParty<'s> {
     /// Masks the recorded chunk, opens its f and g, and moves the chunks in flight on by one.
     fn flush(&mut self) -> Result<(), Fault> {
         let chunk = self.recorder.take();
-        if self.core.supply.ready() < chunk.ands {
-            // A refill talks on the same connection: nothing may be in flight.
+        if self.core.depot.would_talk(chunk.ands) {
+            // A refill on the same connection: nothing may be in flight.
             self.settle()?;
         }
         self.core.in_flight = true;
         self.resize();
-        let triples = self.core.supply.take_triples(&mut self.core.channel, chunk.ands)?;
-        self.core.channel.set_phase(Phase::Online);
-        let beaver = self.masks.pass(chunk, triples);
+        let Core { depot, channel, .. } = &mut *self.core;
+        let beaver =
+            depot.take_triples(channel, chunk.ands, |triples| self.masks.pass(chunk, triples))?;
+        channel.set_phase(Phase::Online);
         self.core.send_beaver(&beaver)?;
         match &mut self.side {
             Side::Garbler(garbler) => garbler.step(self.core, beaver),
@@ -119,7 +120,7 @@ impl<'s> WrkParty<'s> {
 
     /// Inputs of at most [`MAX_TAKE`] bits.
     fn input_piece(&mut self, owner: Role, len: usize, bits: &[bool]) -> Result<Vec<Wire>, Fault> {
-        let shares = self.core.supply.take_shares(&mut self.core.channel, len)?;
+        let shares = self.core.depot.take_shares(&mut self.core.channel, len)?;
         self.core.channel.set_phase(Phase::Online);
         let wires = self.recorder.wires(len);
         self.resize();
@@ -129,7 +130,7 @@ impl<'s> WrkParty<'s> {
         let masked = self.masked_inputs(owner, &shares, bits)?;
         match &mut self.side {
             Side::Garbler(garbler) => {
-                let delta = self.core.supply.delta();
+                let delta = self.core.depot.delta();
                 let mut labels = Secret::new(vec![Block::ZERO; len]);
                 self.core.prg.fill(&mut labels);
                 for ((wire, label), &masked) in wires.iter().zip(labels.iter_mut()).zip(&masked) {
@@ -282,7 +283,7 @@ impl<'s> Party for WrkParty<'s> {
     }
 
     fn check(&mut self) -> Result<WrkChecked<'_, 's>, Fault> {
-        self.guarded(Self::drain)?;
+        self.guarded(|party| party.drain().and_then(|()| party.core.depot.check()))?;
         Ok(WrkChecked(self))
     }
 }

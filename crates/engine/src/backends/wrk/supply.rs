@@ -1,4 +1,5 @@
-//! The supply of one session: authenticated bits, leaky ANDs, the pool, ready triples.
+//! The supply of one session: makes authenticated bits, leaky ANDs, the pool, ready triples. They wait in
+//! `depot.rs`; when this works, on which channel and in which thread, is decided there.
 //!
 //! **Construction.** POOL-WRK (POOL sections 6 and 8): leaky ANDs wait in a pool that is full before
 //! and after each bucket; a bucket takes B members at positions drawn by a joint coin, and the coin is
@@ -21,36 +22,30 @@
 
 use std::mem;
 
-use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{Choice, CotReceive, CotSend};
-use cenote_pool::{
-    Draws, Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Stock, StoreError,
-};
+use cenote_pool::{Draws, Pool, StoreError};
 use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::bucket::{self, Triple};
+use crate::backends::wrk::bucket;
+use crate::backends::wrk::depot::Shelves;
 use crate::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use crate::backends::wrk::opening::{self, Openings};
-use crate::backends::wrk::share::{Share, ShareSlice, conventional_delta};
+use crate::backends::wrk::share::{ShareSlice, conventional_delta};
 
 use crate::backends::wrk::tags;
 use crate::parts::toss::{Coins, Tosses};
 
-/// One party's supply. Both parties' supplies move in step: every call happens on both sides.
+/// One party's supply. Both parties' supplies move in step: every call happens on both sides, with one channel.
 pub struct Supply {
     params: WrkParams,
     delta: Secret<Block>,
     keys: Box<dyn CotSend>,
     macs: Box<dyn CotReceive>,
-    openings: Openings,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
-    triples: Stock,
-    shares: Stock,
-    journal: Box<dyn Journal>,
     /// Room for fresh shares, kept between refills.
     made: Made,
     prg: Prg,
@@ -67,11 +62,14 @@ pub const MAX_STOCK: usize = 1 << 20;
 pub const POOL: &str = "pool.leaky-and";
 /// Name of the stock of triples.
 pub const TRIPLES: &str = "stock.triple";
+/// Name of the stock of shares.
+pub const SHARES: &str = "stock.share";
 /// Spare shares made at a time for inputs, beyond what was asked for.
 pub(crate) const SPARE_SHARES: usize = 4096;
 
 impl Supply {
-    /// Base OTs in both directions and the coin for the hash start points; makes no items yet.
+    /// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
+    /// identity of the session or, where the supply has a channel of its own, of that channel.
     ///
     /// # Errors
     /// Faults of the channel and of the checks of oblivious transfer.
@@ -91,12 +89,8 @@ impl Supply {
             delta: Secret::new(delta),
             keys,
             macs,
-            openings: Openings::new(session, role),
             generator: Generator::new(session, role, delta, start),
             pool: None,
-            triples: Stock::new(TRIPLES, blocks_of::<Triple>()),
-            shares: Stock::new("stock.share", blocks_of::<Share>()),
-            journal: Box::<MemoryJournal>::default(),
             made: Made::default(),
             start,
             prg,
@@ -116,52 +110,17 @@ impl Supply {
         self.start
     }
 
-    /// The session's openings of authenticated bits.
-    pub fn openings(&mut self) -> &mut Openings {
-        &mut self.openings
-    }
-
-    /// Triples that can be taken without a refill.
-    #[must_use]
-    pub fn ready(&self) -> usize {
-        self.triples.level()
-    }
-
-    /// Levels of the pool and of the stocks.
-    #[must_use]
-    pub fn occupancy(&self) -> Occupancy {
-        let journal = &*self.journal;
-        let pool = self.params.pool.map(|capacity| match &self.pool {
-            Some(pool) => pool.counters(journal),
-            None => Level::unfilled(POOL, capacity),
-        });
-        let stocks = [&self.triples, &self.shares].map(|stock| stock.counters(journal));
-        let stores = pool.into_iter().chain(stocks).collect();
-        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
-    }
-
-    /// Replaces the journal, which sees every item before it leaves.
-    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.journal = journal;
-    }
-
     /// Returns the items that lie in the pool.
     #[cfg(test)]
     pub(crate) fn pooled(&self) -> &[LeakyAnd] {
         self.pool.as_ref().map_or(&[], Pool::items)
     }
 
-    /// The parameters of this supply.
-    #[must_use]
-    pub fn params(&self) -> &WrkParams {
-        &self.params
-    }
-
     /// Fills the pool, unless it is full or there is none.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, channel: &mut Channel, shelves: &Shelves) -> Result<(), Fault> {
         let WrkParams { pool: Some(capacity), batch, .. } = self.params else { return Ok(()) };
         if self.pool.is_some() {
             return Ok(());
@@ -176,78 +135,49 @@ impl Supply {
             items.extend_from_slice(&fresh);
             self.made = made;
         }
-        let full = Pool::full(POOL, capacity, mem::take(&mut *items));
-        self.pool = Some(full.map_err(store_defect)?);
+        let full = Pool::full(POOL, capacity, mem::take(&mut *items)).map_err(store_defect)?;
+        shelves.pool_is(&full);
+        self.pool = Some(full);
         Ok(())
     }
 
-    /// Takes `n` ready triples, at most [`MAX_TAKE`], after as many refills as it needs. They are the
-    /// blocks of the lease, as [`Triple`]s.
+    /// At least `n` more spare shares.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub fn take_triples(&mut self, channel: &mut Channel, n: usize) -> Result<Lease<'_>, Fault> {
-        while self.triples.level() < n {
-            self.refill(channel, Phase::Online)?;
-        }
-        self.triples.reserve(&mut *self.journal, n).map_err(store_defect)
-    }
-
-    /// Takes `n` random authenticated bits, at most [`MAX_TAKE`].
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub fn take_shares(
+    pub(super) fn spare_shares(
         &mut self,
         channel: &mut Channel,
+        shelves: &Shelves,
         n: usize,
-    ) -> Result<Secret<Vec<Share>>, Fault> {
-        let missing = n.saturating_sub(self.shares.level());
-        if missing > 0 {
-            self.spare_shares(channel, missing + SPARE_SHARES)?;
-        }
-        let lease = self.shares.reserve(&mut *self.journal, n).map_err(store_defect)?;
-        Ok(Secret::new(cast_slice(&lease).to_vec()))
-    }
-
-    /// At least `n` more spare shares.
-    fn spare_shares(&mut self, channel: &mut Channel, n: usize) -> Result<(), Fault> {
+    ) -> Result<(), Fault> {
         let made = self.make_shares(channel, n)?;
-        let shares = made.slice();
-        let room = cast_slice_mut::<Block, Share>(self.shares.room(shares.len()));
-        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
+        shelves.put_shares(made.slice());
         self.made = made;
         Ok(())
     }
 
-    /// Makes `triples` ready, or [`MAX_STOCK`] if that is less, and some shares for inputs.
+    /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
+    /// charged to the phase `buckets`: online for a request that waits for them.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
-        while self.triples.level() < triples.min(MAX_STOCK) {
-            self.refill(channel, Phase::Preprocess)?;
-        }
+    pub(super) fn refill(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        self.fill(channel, shelves)?;
         channel.set_phase(Phase::Preprocess);
-        match self.shares.level() {
-            level if level < SPARE_SHARES => self.spare_shares(channel, SPARE_SHARES),
-            _ => Ok(()),
-        }
-    }
-
-    /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
-    /// charged to the phase `buckets`: online for a request that waits for them.
-    fn refill(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
-        self.fill(channel)?;
-        channel.set_phase(Phase::Preprocess);
-        let (batch, bucket) = (self.params.batch, self.params.bucket);
-        let triples = batch / bucket;
+        let (batch, triples) = (self.params.batch, self.params.triples());
         let made = self.make_shares(channel, 3 * batch + triples)?;
         let (leaky, masks) = made.slice().split_at(3 * batch);
         let (fresh, coin) = self.leaky_batch(channel, leaky)?;
         channel.set_phase(buckets);
-        let members = self.draw(fresh, coin)?;
-        self.buckets(channel, &members, masks)?;
+        let members = self.draw(shelves, fresh, coin)?;
+        self.buckets(channel, openings, shelves, &members, masks)?;
         self.made = made;
         Ok(())
     }
@@ -256,6 +186,7 @@ impl Supply {
     /// `fresh` itself, permuted.
     fn draw(
         &mut self,
+        shelves: &Shelves,
         mut fresh: Secret<Vec<LeakyAnd>>,
         coin: Block,
     ) -> Result<Secret<Vec<LeakyAnd>>, Fault> {
@@ -268,14 +199,17 @@ impl Supply {
         let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
         draws.draw(fresh.len() / bucket, || coins.word());
         // The drawn members change places with the fresh items.
-        pool.exchange(&mut *self.journal, &draws, &mut fresh).map_err(store_defect)?;
+        pool.exchange(&mut shelves.journal(), &draws, &mut fresh).map_err(store_defect)?;
+        shelves.pool_is(pool);
         Ok(fresh)
     }
 
-    /// Buckets over members already in random order: their triples go into the stock.
+    /// Buckets over members already in random order: their triples become ready.
     fn buckets(
         &mut self,
         channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
         members: &[LeakyAnd],
         masks: ShareSlice<'_>,
     ) -> Result<(), Fault> {
@@ -287,13 +221,11 @@ impl Supply {
             macs.push(share.mac);
             keys.push(share.key);
         }
-        let own = self.openings.open(&macs);
+        let own = openings.open(&macs);
         channel.send(tags::BUCKET_OPEN, &own)?;
         let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
-        let peer = self.openings.verify(&message, &keys, *self.delta)?;
-        let triples = bucket::combine(members, bucket, &own, &peer, masks);
-        let room = cast_slice_mut::<Block, Triple>(self.triples.room(triples.len()));
-        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
+        let peer = openings.verify(&message, &keys, *self.delta)?;
+        shelves.put_triples(bucket::combine(members, bucket, &own, &peer, masks));
         Ok(())
     }
 
@@ -377,12 +309,7 @@ fn both_directions(
     })
 }
 
-/// Blocks of an item.
-const fn blocks_of<T>() -> usize {
-    size_of::<T>() / size_of::<Block>()
-}
-
 /// Both sides count items alike and within bounds derived from the same parameters.
-fn store_defect(error: StoreError) -> Fault {
+pub(super) fn store_defect(error: StoreError) -> Fault {
     Fault::Internal(error.to_string())
 }

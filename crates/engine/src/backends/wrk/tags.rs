@@ -1,4 +1,4 @@
-//! The message tags of `wrk`: 32 to 33, 37 to 47.
+//! The message tags of `wrk`: 32 to 33, 37 to 38, 40 to 47.
 
 use cenote_net::Tag;
 
@@ -8,6 +8,8 @@ pub const LEAKY_G: Tag = Tag::new(32, "leaky.g");
 pub const LEAKY_D: Tag = Tag::new(33, "leaky.d");
 /// Buckets: opening of the differences d.
 pub const BUCKET_OPEN: Tag = Tag::new(37, "bucket.open");
+/// What both make next on the channel of the supply: from the garbler.
+pub const ORDER: Tag = Tag::new(38, "wrk.order");
 /// Beaver's step: opening of f and g of a chunk.
 pub const BEAVER_OPEN: Tag = Tag::new(40, "wrk.beaver");
 /// Tables and colour bits of a chunk.
@@ -30,6 +32,7 @@ pub const ALL: &[Tag] = &[
     LEAKY_G,
     LEAKY_D,
     BUCKET_OPEN,
+    ORDER,
     BEAVER_OPEN,
     TABLES,
     REPORT,

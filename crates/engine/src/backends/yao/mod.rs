@@ -17,7 +17,7 @@ mod plan;
 pub mod tags;
 
 use cenote_circuit::{Gates, Rows};
-use cenote_net::{Channel, Fault, Phase, Role, Tag};
+use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
@@ -233,12 +233,13 @@ impl Protocol for YaoSession {
     }
 
     fn open(
-        mut channel: Channel,
+        channels: Channels,
         session: SessionId,
         role: Role,
         params: YaoParams,
         prg: impl FnOnce() -> Prg,
     ) -> Result<YaoSession, Fault> {
+        let mut channel = channels.into_control();
         match set_up(&mut channel, &session, role, params.ot, prg()) {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();

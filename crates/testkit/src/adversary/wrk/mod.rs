@@ -302,7 +302,8 @@ mod tests {
         let (garbler, evaluator) = crate::run_pair(|channel, role| {
             let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
             let prg = prg_of(role, 1);
-            let mut session = WrkSession::open(channel, SessionId([1; 32]), role, params, || prg)?;
+            let mut session =
+                WrkSession::open(channel.into(), SessionId([1; 32]), role, params, || prg)?;
             let old = session.party().constant(true)?;
             let mut party = session.party();
             let own = party.constant(true)?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use bytemuck::cast_slice;
 use cenote_circuit::Gates;
-use cenote_net::{Direction, Fault, Recording, Role};
+use cenote_net::{Channel, Direction, Fault, Recording, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params, supplies};
@@ -133,10 +133,10 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
 fn session(rho: Rho) -> ([Secrets; 2], Recording) {
     let (mut own, other) = channels();
     let recording = own.record();
-    let run = |channel, role: Role| {
+    let run = |channel: Channel, role: Role| {
         let prg = Prg::new(Block::new(40 + role as u128));
         let (id, params) = (SessionId([6; 32]), params(100, rho, false));
-        let mut session = JimuSession::open(channel, id, role, params, || prg)?;
+        let mut session = JimuSession::open(channel.into(), id, role, params, || prg)?;
         session.stock(CORES + 20)?;
         request(&mut session, role)?;
         left(&mut session)

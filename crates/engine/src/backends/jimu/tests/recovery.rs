@@ -143,10 +143,10 @@ fn run_session(
     evaluators: &[Rounds<'_>],
 ) -> (Vec<Ran>, Vec<Ran>, bool) {
     let params = &params(100, Rho::Bits40, false);
-    let open = |channel, role| {
+    let open = |channel: Channel, role| {
         let prg = Prg::new(Block::new(role as u128));
         let mut session =
-            JimuSession::open(channel, SessionId([6; 32]), role, params.clone(), || prg)?;
+            JimuSession::open(channel.into(), SessionId([6; 32]), role, params.clone(), || prg)?;
         session.stock(1)?;
         Ok::<_, Fault>(session)
     };

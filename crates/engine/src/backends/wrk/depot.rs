@@ -1,0 +1,484 @@
+//! The depot of one session: ready triples and shares, where the supply puts them and requests take them.
+//!
+//! **Two ways to refill.** Where the channels to the peer can be extended, the supply has a channel and a thread
+//! of its own (`refiller.rs`) and works beside requests; a request waits only for items that are not there yet.
+//! Over a channel alone, the request itself refills between two chunks, with nothing in flight.
+//! Both give the same items in the same order: they are numbered over the life of the session by the order in
+//! which they are made, and leave by [`Stock::reserve`] alone, so both sides take the same ones without a
+//! message.
+//! **What a request says.** What it waits for, and how many ANDs it is going to take: the leader makes them ahead
+//! of it, [`AHEAD`] refills at most, so that memory does not grow with the request.
+//! **Checks.** Items come here after all checks of their batch (`supply.rs`). Once one of them has failed,
+//! nothing more leaves, and no request passes its own checks.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
+use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock};
+use cenote_prim::{Block, Prg, Secret, SessionId};
+
+use super::WrkParams;
+use super::bucket::Triple;
+use super::leaky_and::LeakyAnd;
+use super::opening::Openings;
+use super::refiller::{Order, Refiller};
+use super::share::{Share, ShareSlice};
+use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Supply, TRIPLES, store_defect};
+
+/// Refills that the leader makes ahead of a request whose size it knows.
+const AHEAD: usize = 2;
+/// The number of the supply's channel.
+const CHANNEL: u32 = 1;
+
+/// One party's ready items, and what refills them.
+pub struct Depot {
+    params: WrkParams,
+    role: Role,
+    delta: Secret<Block>,
+    start: Block,
+    openings: Openings,
+    shelves: Arc<Shelves>,
+    refills: Refills,
+}
+
+/// Who refills, and where.
+enum Refills {
+    /// Whoever needs items, on the channel of requests.
+    Between(Box<Supply>),
+    /// A thread, on a channel of its own.
+    Beside { thread: Option<JoinHandle<()>>, canceller: Canceller },
+}
+
+impl Depot {
+    /// Sets the supply up, on a channel of its own if there is a way to one; makes no items yet.
+    ///
+    /// # Errors
+    /// Faults of the channels and of the checks of oblivious transfer.
+    pub fn open(
+        channels: &mut Channels,
+        session: SessionId,
+        role: Role,
+        params: WrkParams,
+        prg: &mut Prg,
+    ) -> Result<Depot, Fault> {
+        let shelves = Arc::new(Shelves::new(&params));
+        let (supply, beside) = if channels.can_open() {
+            let nonce = prg.bytes32();
+            let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
+            let id = SessionId(agreed.session_id);
+            let supply = Supply::setup(&mut channel, id, role, params, prg.fork())
+                .inspect_err(|_| channel.abort())?;
+            (supply, Some((channel, id)))
+        } else {
+            (Supply::setup(channels.control(), session, role, params, prg.fork())?, None)
+        };
+        let (delta, start) = (Secret::new(supply.delta()), supply.start());
+        let refills = match beside {
+            None => Refills::Between(Box::new(supply)),
+            Some((channel, id)) => {
+                let openings = Openings::new(id, role);
+                let shelves = Arc::clone(&shelves);
+                let refiller = Refiller { supply, channel, openings, shelves, role };
+                let canceller = channels.control().canceller();
+                Refills::Beside { thread: Some(refiller.start()?), canceller }
+            }
+        };
+        let openings = Openings::new(session, role);
+        Ok(Depot { params, role, delta, start, openings, shelves, refills })
+    }
+
+    /// This party's global key.
+    #[must_use]
+    pub fn delta(&self) -> Block {
+        *self.delta
+    }
+
+    /// A joint coin that was tossed after both global keys were fixed.
+    #[must_use]
+    pub fn start(&self) -> Block {
+        self.start
+    }
+
+    /// The parameters of the session.
+    #[must_use]
+    pub fn params(&self) -> &WrkParams {
+        &self.params
+    }
+
+    /// The openings of authenticated bits on the channel of requests.
+    pub fn openings(&mut self) -> &mut Openings {
+        &mut self.openings
+    }
+
+    /// Whether taking `n` triples now would talk on the channel of requests.
+    #[must_use]
+    pub fn would_talk(&self, n: usize) -> bool {
+        matches!(self.refills, Refills::Between(_)) && self.shelves.lock().triples.level() < n
+    }
+
+    /// Hands `n` ready triples to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
+    /// are the blocks of the lease, as [`Triple`]s.
+    ///
+    /// # Errors
+    /// Faults of the channels and of the checks.
+    pub fn take_triples<T>(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+        user: impl FnOnce(Lease<'_>) -> T,
+    ) -> Result<T, Fault> {
+        self.wait_for_triples(channel, n, Phase::Online)?;
+        let shelves = &mut *self.shelves.lock();
+        shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
+        let lease = shelves.triples.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
+        // What was ahead of the request is less now.
+        self.shelves.changed.notify_all();
+        Ok(user(lease))
+    }
+
+    /// Takes `n` random authenticated bits, at most [`MAX_TAKE`](super::supply::MAX_TAKE).
+    ///
+    /// # Errors
+    /// Faults of the channels and of the checks.
+    pub fn take_shares(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+    ) -> Result<Secret<Vec<Share>>, Fault> {
+        let missing = n.saturating_sub(self.shelves.lock().shares.level());
+        if missing > 0 {
+            self.make_shares(channel, missing + SPARE_SHARES, n)?;
+        }
+        let shelves = &mut *self.shelves.lock();
+        let lease = shelves.shares.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
+        Ok(Secret::new(cast_slice(&lease).to_vec()))
+    }
+
+    /// Fills the pool, unless it is full or there is none.
+    ///
+    /// # Errors
+    /// Faults of the channels and of the checks.
+    pub fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        match &mut self.refills {
+            Refills::Between(supply) => supply.fill(channel, &self.shelves),
+            Refills::Beside { .. } if self.params.pool.is_none() => Ok(()),
+            Refills::Beside { .. } => {
+                self.shelves.wait(channel, |wanted| wanted.pool = true, Store::pool_is_full)
+            }
+        }
+    }
+
+    /// Makes `triples` ready, or [`MAX_STOCK`] if that is less, and some shares for inputs.
+    ///
+    /// # Errors
+    /// Faults of the channels and of the checks.
+    pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
+        self.wait_for_triples(channel, triples.min(MAX_STOCK), Phase::Preprocess)?;
+        channel.set_phase(Phase::Preprocess);
+        if self.shelves.lock().shares.level() < SPARE_SHARES {
+            self.make_shares(channel, SPARE_SHARES, SPARE_SHARES)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps as many triples ready from now on, or [`MAX_STOCK`] if that is less, where the supply works beside
+    /// requests.
+    pub fn keep(&mut self, triples: usize) {
+        self.shelves.want(|wanted| wanted.kept = triples.min(MAX_STOCK));
+    }
+
+    /// Announces a request that takes as many triples, and perhaps fewer or more.
+    pub fn expect(&mut self, triples: u64) {
+        let ahead = (AHEAD * self.params.triples()).min(MAX_STOCK);
+        self.shelves.want(|wanted| {
+            (wanted.expected, wanted.ahead) =
+                (usize::try_from(triples).unwrap_or(usize::MAX), ahead);
+        });
+    }
+
+    fn wait_for_triples(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        match &mut self.refills {
+            Refills::Between(supply) => {
+                while self.shelves.lock().triples.level() < n {
+                    supply.refill(channel, &mut self.openings, &self.shelves, buckets)?;
+                }
+                Ok(())
+            }
+            Refills::Beside { .. } => {
+                let enough = |store: &Store| store.triples.level() >= n;
+                self.shelves.wait(channel, |wanted| wanted.triples = n, enough)
+            }
+        }
+    }
+
+    /// Makes `n` shares or some more, so that `ready` are there.
+    fn make_shares(&mut self, channel: &mut Channel, n: usize, ready: usize) -> Result<(), Fault> {
+        match &mut self.refills {
+            Refills::Between(supply) => supply.spare_shares(channel, &self.shelves, n),
+            Refills::Beside { .. } => {
+                let enough = |store: &Store| store.shares.level() >= ready;
+                self.shelves.wait(channel, |wanted| wanted.shares = n, enough)
+            }
+        }
+    }
+
+    /// Fails if a check of the supply has: nothing may be opened then.
+    ///
+    /// # Errors
+    /// The fault of the supply.
+    pub fn check(&self) -> Result<(), Fault> {
+        match &self.shelves.lock().ended {
+            Some(fault) if !is_of_the_line(fault) => Err(fault.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the fault to report where requests ended with `fault`: that of the supply, if it is why the line
+    /// to the peer broke.
+    #[must_use]
+    pub fn explain(&self, fault: Fault) -> Fault {
+        let ended = self.shelves.lock().ended.clone();
+        ended.filter(|_| is_of_the_line(&fault)).unwrap_or(fault)
+    }
+
+    /// Levels of the pool and of the stocks.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let store = self.shelves.lock();
+        let pool =
+            store.pool.clone().map(|pool| Level { consumed: store.journal.consumed(POOL), ..pool });
+        let stocks = [&store.triples, &store.shares].map(|stock| stock.counters(&*store.journal));
+        let stores = pool.into_iter().chain(stocks).collect();
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
+    }
+
+    /// Replaces the journal, which sees every item before it leaves.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.shelves.lock().journal = journal;
+    }
+
+    /// Traffic of the supply's channel.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.shelves.lock().traffic
+    }
+
+    /// Asks the supply to end; its last step may take a moment, for which the drop waits.
+    pub fn end(&self) {
+        let Refills::Beside { canceller, .. } = &self.refills else { return };
+        self.shelves.want(|wanted| wanted.end = true);
+        if self.role == Role::Evaluator {
+            // It waits for an order. The channel of requests has ended or ends now, which can still be said.
+            canceller.cancel();
+        }
+    }
+
+    /// Returns the items that lie in the pool.
+    #[cfg(test)]
+    pub(crate) fn pooled(&self) -> &[LeakyAnd] {
+        match &self.refills {
+            Refills::Between(supply) => supply.pooled(),
+            Refills::Beside { .. } => &[],
+        }
+    }
+}
+
+impl Drop for Depot {
+    fn drop(&mut self) {
+        self.end();
+        if let Refills::Beside { thread, .. } = &mut self.refills
+            && let Some(thread) = thread.take()
+        {
+            // It has nothing to say, not even of a panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether a fault says no more than that the peer is not there any more.
+fn is_of_the_line(fault: &Fault) -> bool {
+    matches!(fault, Fault::Transport(_) | Fault::PeerAborted)
+}
+
+/// The items, shared by the supply and by requests.
+pub(super) struct Shelves {
+    store: Mutex<Store>,
+    changed: Condvar,
+}
+
+/// The items, and what is said about them.
+pub(super) struct Store {
+    pub(super) triples: Stock,
+    pub(super) shares: Stock,
+    journal: Box<dyn Journal>,
+    pool: Option<Level>,
+    wanted: Wanted,
+    traffic: Counters,
+    /// Why the supply has ended.
+    ended: Option<Fault>,
+}
+
+/// The wants of requests.
+#[derive(Default)]
+struct Wanted {
+    pool: bool,
+    /// Triples that somebody waits for.
+    triples: usize,
+    /// Shares to be made.
+    shares: usize,
+    /// Triples that the running request is still going to take, of which so many are made ahead.
+    expected: usize,
+    ahead: usize,
+    /// Triples to be kept ready.
+    kept: usize,
+    /// The session ends.
+    end: bool,
+}
+
+impl Store {
+    fn pool_is_full(&self) -> bool {
+        self.pool.as_ref().is_none_or(|pool| Some(pool.level) == pool.capacity)
+    }
+}
+
+impl Shelves {
+    fn new(params: &WrkParams) -> Shelves {
+        let store = Store {
+            triples: Stock::new(TRIPLES, blocks_of::<Triple>()),
+            shares: Stock::new(SHARES, blocks_of::<Share>()),
+            journal: Box::<MemoryJournal>::default(),
+            pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
+            wanted: Wanted::default(),
+            traffic: Counters::default(),
+            ended: None,
+        };
+        Shelves { store: Mutex::new(store), changed: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
+        // After a panic the session has failed; what is read then are counters and names.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn want(&self, change: impl FnOnce(&mut Wanted)) {
+        change(&mut self.lock().wanted);
+        self.changed.notify_all();
+    }
+
+    /// Says what is wanted and waits until it is there, unless it is there already. Nothing of this side's is
+    /// held back meanwhile.
+    fn wait(
+        &self,
+        channel: &mut Channel,
+        change: impl FnOnce(&mut Wanted),
+        enough: impl Fn(&Store) -> bool,
+    ) -> Result<(), Fault> {
+        if enough(&self.lock()) {
+            return Ok(());
+        }
+        channel.flush()?;
+        channel.set_phase(Phase::Preprocess);
+        self.want(change);
+        let waiting = |store: &mut Store| !enough(store) && store.ended.is_none();
+        let limit = channel.work_limit();
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, waiting);
+        let (mut store, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (store.wanted.pool, store.wanted.triples, store.wanted.shares) = (false, 0, 0);
+        match &store.ended {
+            _ if enough(&store) => Ok(()),
+            Some(fault) => Err(fault.clone()),
+            None => Err(late(limit)),
+        }
+    }
+
+    /// The next thing to make, when there is one; none at the end.
+    pub(super) fn next_order(&self) -> Option<Order> {
+        let mut store = self.lock();
+        loop {
+            let level = store.triples.level();
+            let wanted = &mut store.wanted;
+            let target = wanted.triples.max(wanted.expected.min(wanted.ahead)).max(wanted.kept);
+            if wanted.end {
+                return None;
+            }
+            if wanted.shares > 0 {
+                return Some(Order::Shares(std::mem::take(&mut wanted.shares)));
+            }
+            if level < target {
+                return Some(Order::Triples);
+            }
+            if wanted.pool && !store.pool_is_full() {
+                return Some(Order::Pool);
+            }
+            store = self.changed.wait(store).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The supply has made something, with this traffic so far.
+    pub(super) fn made(&self, traffic: Counters) {
+        self.lock().traffic = traffic;
+        self.changed.notify_all();
+    }
+
+    /// The supply has ended, for this reason.
+    pub(super) fn end(&self, fault: Fault) {
+        self.lock().ended.get_or_insert(fault);
+        self.changed.notify_all();
+    }
+
+    /// Whether this side has asked for the end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.lock().wanted.end
+    }
+
+    pub(super) fn pool_is(&self, pool: &Pool<LeakyAnd>) {
+        let mut store = self.lock();
+        store.pool = Some(pool.counters(&*store.journal));
+    }
+
+    pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
+        let mut store = self.lock();
+        let room = cast_slice_mut::<Block, Triple>(store.triples.room(triples.len()));
+        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
+    }
+
+    pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
+        let mut store = self.lock();
+        let room = cast_slice_mut::<Block, Share>(store.shares.room(shares.len()));
+        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
+    }
+
+    /// The journal, locked for each note alone.
+    pub(super) fn journal(&self) -> impl Journal + '_ {
+        Noted(self)
+    }
+}
+
+struct Noted<'s>(&'s Shelves);
+
+impl Journal for Noted<'_> {
+    fn reserve(&mut self, store: &str, items: std::ops::Range<u64>) -> Result<(), Refused> {
+        self.0.lock().journal.reserve(store, items)
+    }
+
+    fn consumed(&self, store: &str) -> u64 {
+        self.0.lock().journal.consumed(store)
+    }
+}
+
+fn late(limit: Duration) -> Fault {
+    Fault::Transport(format!("the peer made nothing ready for {} s", limit.as_secs_f32()))
+}
+
+/// Blocks of an item.
+const fn blocks_of<T>() -> usize {
+    size_of::<T>() / size_of::<Block>()
+}
