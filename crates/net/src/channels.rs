@@ -35,6 +35,19 @@ impl Channels {
         Channels { control, connect: Some(Box::new(connect)) }
     }
 
+    /// The same with `hook`, which sees each data channel before its first frame: for layers that record or tamper.
+    #[must_use]
+    pub fn on_open(self, mut hook: impl FnMut(u32, &mut Channel) + Send + 'static) -> Channels {
+        let connect = self.connect.map(|mut connect| -> Connect {
+            Box::new(move |number| {
+                let mut data = connect(number)?;
+                hook(number, &mut data);
+                Ok(data)
+            })
+        });
+        Channels { connect, ..self }
+    }
+
     /// The control channel.
     pub fn control(&mut self) -> &mut Channel {
         &mut self.control

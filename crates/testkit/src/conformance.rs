@@ -16,8 +16,8 @@ use cenote_program::Module;
 use crate::adversary;
 use crate::programs::{Kind, TestProgram};
 use crate::run::{
-    Outputs, batches_of, expected, pair_with_limit, patient_pair, prg_of, program_job, roomy,
-    run_program, sessions, sessions_over, smallest, with_option, with_pool,
+    Outputs, batches_of, expected, extendable_pair, pair_with_limit, patient_pair, prg_of,
+    program_job, roomy, run_program, sessions, sessions_over, smallest, with_option, with_pool,
 };
 use crate::run_pair;
 
@@ -43,6 +43,7 @@ macro_rules! conformance {
             misuse_is_refused,
             two_sessions_at_once,
             slow_line,
+            data_channels,
             nothing_is_held_back
         );
     };
@@ -502,6 +503,28 @@ pub fn slow_line(backend: Backend) {
         // Two handshakes at least; nothing may pay many more round trips than it counts.
         assert!(elapsed >= Duration::from_millis(20), "{elapsed:?}");
         assert!((2..60).contains(&rounds), "{rounds} rounds");
+    }
+}
+
+/// Over channels that can be extended: the same results, whatever the backend makes beside requests.
+pub fn data_channels(backend: Backend) {
+    let programs = [Kind::Small, Kind::Ands(3000), Kind::Sort, Kind::Ands(700)].map(TestProgram);
+    for kept in [0, 2000] {
+        let channels = extendable_pair(Duration::from_secs(30), |_, _| ());
+        let (garbler, evaluator) =
+            sessions_over(channels, &smallest(backend), 17, |session, role| {
+                session.keep(kept);
+                for (program, seed) in programs.iter().zip(0..) {
+                    let inputs = program.inputs(seed);
+                    let output = run_program(session, program, &inputs, Receivers::Both)?;
+                    assert_eq!(
+                        output,
+                        expected(&Clear::eval(program, &inputs), Receivers::Both, role)
+                    );
+                }
+                Ok(())
+            });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())), "{kept} kept ready");
     }
 }
 

@@ -11,9 +11,9 @@ pub fn run_pair<T: Send>(party: impl Fn(Channel, Role) -> T + Sync) -> (T, T) {
 }
 
 /// As [`run_pair`] over the two ends of any connection, the garbler's first.
-pub fn run_pair_over<T: Send>(
-    (garbler, evaluator): (Channel, Channel),
-    party: impl Fn(Channel, Role) -> T + Sync,
+pub fn run_pair_over<C: Send, T: Send>(
+    (garbler, evaluator): (C, C),
+    party: impl Fn(C, Role) -> T + Sync,
 ) -> (T, T) {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| party(evaluator, Role::Evaluator));

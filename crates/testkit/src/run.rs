@@ -6,7 +6,7 @@ use cenote_circuit::{Owner, Program};
 use cenote_engine::{
     Adversary, Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig,
 };
-use cenote_net::{Channel, mem_pair};
+use cenote_net::{Channel, Channels, mem_channels, mem_pair};
 use cenote_prim::{Block, Prg};
 
 use crate::pair::run_pair_over;
@@ -87,14 +87,14 @@ pub fn prg_of(role: Role, seed: u128) -> Prg {
 }
 
 /// Opens a session on both sides of `channels`, garbler's first, and runs `party` on each.
-pub fn sessions_over<T: Send>(
-    channels: (Channel, Channel),
+pub fn sessions_over<C: Into<Channels> + Send, T: Send>(
+    channels: (C, C),
     config: &SessionConfig,
     seed: u128,
     party: impl Fn(&mut Session, Role) -> Result<T, Fault> + Sync,
 ) -> (Result<T, Fault>, Result<T, Fault>) {
-    run_pair_over(channels, |channel, role| {
-        let mut session = Session::open_seeded(channel, role, config, prg_of(role, seed))?;
+    run_pair_over(channels, |channels, role| {
+        let mut session = Session::open_seeded(channels, role, config, prg_of(role, seed))?;
         let result = party(&mut session, role)?;
         session.close();
         Ok(result)
@@ -125,6 +125,22 @@ pub fn pair_with_limit(limit: Duration) -> (Channel, Channel) {
         channel.set_work_limit(limit);
     }
     (a, b)
+}
+
+/// The same with data channels on demand, each of which `hook` sees before its first frame, on either side.
+#[must_use]
+pub fn extendable_pair(
+    limit: Duration,
+    hook: impl Fn(Role, &mut Channel) + Clone + Send + 'static,
+) -> (Channels, Channels) {
+    let (a, b) = mem_channels();
+    let side = |mut channels: Channels, role| {
+        channels.control().set_idle_limit(limit);
+        channels.control().set_work_limit(limit);
+        let hook = hook.clone();
+        channels.on_open(move |_, data| hook(role, data))
+    };
+    (side(a, Role::Garbler), side(b, Role::Evaluator))
 }
 
 /// Runs `program` once on `inputs` (all ports); returns this side's outputs.

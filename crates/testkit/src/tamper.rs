@@ -1,14 +1,17 @@
 //! Sessions in which one side's frames are changed on their way out.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote_circuit::Clear;
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
-use cenote_net::{Channel, Deviation, Recording, Tag, Witness};
+use cenote_net::{Channel, Channels, Deviation, Recording, Tag, Witness};
 
 use crate::pair::run_pair_over;
 use crate::programs::{Kind, TestProgram};
-use crate::run::{Outputs, expected, pair_with_limit, prg_of, run_program, smallest};
+use crate::run::{
+    Outputs, expected, extendable_pair, pair_with_limit, prg_of, run_program, smallest,
+};
 
 /// Requests of a session, so that the first frame of most tags has a successor.
 pub const REQUESTS: usize = RECEIVERS.len();
@@ -45,6 +48,29 @@ pub fn deviate(
     seed: u128,
 ) -> Ending {
     cheat(config, from, &|channel| channel.deviate(tag, index, deviation.clone()), timeout, seed)
+}
+
+/// [`deviate`] with a frame of the first data channel.
+#[must_use]
+pub fn deviate_beside(
+    config: &SessionConfig,
+    (tag, from, index): (Tag, Role, usize),
+    deviation: Deviation,
+    timeout: Duration,
+    seed: u128,
+) -> Ending {
+    let witness = Arc::new(Mutex::new(Witness::default()));
+    let found = Arc::clone(&witness);
+    let channels = extendable_pair(timeout, move |role, data| {
+        if role == from {
+            *found.lock().expect("no panic") = data.deviate(tag, index, deviation.clone());
+        }
+    });
+    let (g, e) = run_pair_over(channels, |channels, role| serve(config, channels, role, seed));
+    let served = if from == Role::Garbler { e } else { g };
+    let (right, wrong, fault) = judge(served, from.peer(), seed);
+    let happened = witness.lock().expect("no panic").happened();
+    Ending { right, wrong, fault, happened }
 }
 
 /// Runs a session in which `from` cheats by `set_up`; tells how it ended for the other side.
@@ -101,12 +127,12 @@ fn request_of(seed: u128, request: usize) -> (TestProgram, Vec<Vec<bool>>, Recei
 /// One side: the outputs that it obtained and the fault that stopped it.
 fn serve(
     config: &SessionConfig,
-    channel: Channel,
+    channels: impl Into<Channels>,
     role: Role,
     seed: u128,
 ) -> (Vec<Outputs>, Option<Fault>) {
     let mut outputs = Vec::new();
-    let mut session = match Session::open_seeded(channel, role, config, prg_of(role, seed)) {
+    let mut session = match Session::open_seeded(channels, role, config, prg_of(role, seed)) {
         Ok(session) => session,
         Err(fault) => return (outputs, Some(fault)),
     };
@@ -142,4 +168,22 @@ pub fn record_of(config: &SessionConfig, seed: u128) -> Recording {
         run_pair_over((garbler, evaluator), |channel, role| serve(config, channel, role, seed));
     assert_eq!((g.1, e.1), (None, None), "an honest session");
     recording
+}
+
+/// All frames of the first data channel of an honest session, if there is one, recorded at the garbler.
+///
+/// # Panics
+/// When the session fails.
+#[must_use]
+pub fn record_beside(config: &SessionConfig, seed: u128) -> Recording {
+    let recording = Arc::new(Mutex::new(Recording::default()));
+    let kept = Arc::clone(&recording);
+    let channels = extendable_pair(Duration::from_secs(30), move |role, data| {
+        if role == Role::Garbler {
+            *kept.lock().expect("no panic") = data.record();
+        }
+    });
+    let (g, e) = run_pair_over(channels, |channels, role| serve(config, channels, role, seed));
+    assert_eq!((g.1, e.1), (None, None), "an honest session");
+    Arc::into_inner(recording).expect("the hooks are gone").into_inner().expect("no panic")
 }

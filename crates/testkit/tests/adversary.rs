@@ -23,9 +23,13 @@ use cenote_testkit::tamper::{self, Ending};
 /// Payload lengths of an honest session by tag, sender and index.
 type Frames = BTreeMap<(u8, bool), Vec<usize>>;
 
-fn honest_frames(config: &SessionConfig) -> Frames {
+fn honest_frames(config: &SessionConfig, beside: bool) -> Frames {
     let mut frames = Frames::new();
-    for frame in tamper::record_of(config, 1).frames() {
+    let recording = match beside {
+        false => tamper::record_of(config, 1),
+        true => tamper::record_beside(config, 1),
+    };
+    for frame in recording.frames() {
         let by_garbler = frame.direction == Direction::Sent;
         frames.entry((frame.tag, by_garbler)).or_default().push(frame.payload.len());
     }
@@ -79,23 +83,32 @@ fn deviations(row: &FrameRow, len: usize) -> Vec<(Deviation, End)> {
 #[test]
 fn every_frame_flipped_cut_dropped_doubled_swapped_replayed() {
     let settings = settings();
-    let honest: Vec<Frames> = settings.iter().map(honest_frames).collect();
+    let honest = [false, true].map(|beside| {
+        let frames = settings.iter().map(|config| honest_frames(config, beside));
+        frames.collect::<Vec<Frames>>()
+    });
     let mut cases = Vec::new();
     for row in adversary::frames() {
         let place = settings.iter().position(|config| *config == row.config()).expect("a setting");
-        let frames = &honest[place][&(row.tag.id, row.from == Role::Garbler)];
+        let frames =
+            &honest[usize::from(row.beside)][place][&(row.tag.id, row.from == Role::Garbler)];
         for (deviation, end) in deviations(row, frames[row.index]) {
             cases.push((row, deviation, end));
         }
     }
     in_parallel(&cases, |i, (row, deviation, end)| {
-        let FrameRow { backend, tag, from, index, .. } = **row;
-        let what =
-            format!("{} {} number {index} of the {from}, {deviation:?}", backend.name(), tag.name);
+        let FrameRow { backend, beside, tag, from, index, .. } = **row;
+        let place = if beside { " on a data channel" } else { "" };
+        let what = format!(
+            "{} {} number {index} of the {from}{place}, {deviation:?}",
+            backend.name(),
+            tag.name
+        );
         let run = |timeout: u64| {
             let timeout = Duration::from_secs(timeout);
             let seed = 77 + i as u128;
-            tamper::deviate(&row.config(), (tag, from, index), deviation.clone(), timeout, seed)
+            let deviate = if beside { tamper::deviate_beside } else { tamper::deviate };
+            deviate(&row.config(), (tag, from, index), deviation.clone(), timeout, seed)
         };
         let mut ending = run(1);
         if ending.wrong == 0 && !fits_row(*end, &ending) {
@@ -308,16 +321,19 @@ fn leave_in_flight<P: Party>(
 
 #[test]
 fn every_message_has_a_row() {
-    let rows: BTreeSet<(usize, u8, bool)> = adversary::frames()
-        .map(|row| (row.backend as usize, row.tag.id, row.from == Role::Garbler))
+    let rows: BTreeSet<(usize, bool, u8, bool)> = adversary::frames()
+        .map(|row| (row.backend as usize, row.beside, row.tag.id, row.from == Role::Garbler))
         .collect();
     let mut sent = BTreeSet::new();
-    for config in settings() {
-        for (tag, by_garbler) in honest_frames(&config).into_keys() {
-            sent.insert((config.backend as usize, tag, by_garbler));
+    for (config, beside) in settings().into_iter().flat_map(|it| [(it, false), (it, true)]) {
+        for (tag, by_garbler) in honest_frames(&config, beside).into_keys() {
+            sent.insert((config.backend as usize, beside, tag, by_garbler));
         }
     }
-    assert_eq!(rows, sent, "(backend, tag, from the garbler): rows, and what sessions send");
+    assert_eq!(
+        rows, sent,
+        "(backend, data channel, tag, from the garbler): rows, and what is sent"
+    );
     for tag in tags::all().chain(cenote_ot::tags::ALL) {
         assert!(adversary::frames().any(|row| row.tag == *tag), "{} has no row", tag.name);
     }

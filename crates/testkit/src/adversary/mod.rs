@@ -59,6 +59,8 @@ pub struct FrameRow {
     pub backend: Backend,
     /// The [variant](Entry::variants) of its sessions, if it is not sent in the usual ones.
     pub variant: Option<Variant>,
+    /// Whether it is one of the first data channel, in a session that can open any.
+    pub beside: bool,
     /// The message.
     pub tag: Tag,
     /// Who sends it, changed.
@@ -101,7 +103,7 @@ const fn frame(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option
     } else {
         End::Caught("frame: wrong length")
     };
-    FrameRow { backend, variant: None, tag, from, index: 0, flip, cut, replay }
+    FrameRow { backend, variant: None, beside: false, tag, from, index: 0, flip, cut, replay }
 }
 
 const COLUMNS: End = End::Caught(cenote_ot::softspoken::COLUMN_CHECK);
@@ -277,6 +279,16 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "handshake: fields in another order",
         "crates/net/tests/handshake.rs",
         "fields_in_another_order_are_misbehaviour",
+    ),
+    elsewhere(
+        "supply.order",
+        "crates/engine/src/backends/wrk/refiller.rs",
+        "a_malformed_order_is_refused",
+    ),
+    elsewhere(
+        "supply.room",
+        "crates/engine/src/backends/wrk/refiller.rs",
+        "orders_without_end_are_refused",
     ),
     elsewhere("frame: wrong tag", "crates/net/tests/channel.rs", WRONG_FRAMES),
     elsewhere("frame: wrong length", "crates/net/tests/channel.rs", WRONG_FRAMES),

@@ -36,7 +36,6 @@ const CHANNEL: u32 = 1;
 /// One party's ready items, and what refills them.
 pub struct Depot {
     params: WrkParams,
-    role: Role,
     delta: Secret<Block>,
     start: Block,
     openings: Openings,
@@ -69,7 +68,9 @@ impl Depot {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
             let id = SessionId(agreed.session_id);
+            // Flushed, since nobody may receive on this channel for long.
             let supply = Supply::setup(&mut channel, id, role, params, prg.fork())
+                .and_then(|supply| channel.flush().map(|()| supply))
                 .inspect_err(|_| channel.abort())?;
             (supply, Some((channel, id)))
         } else {
@@ -87,7 +88,7 @@ impl Depot {
             }
         };
         let openings = Openings::new(session, role);
-        Ok(Depot { params, role, delta, start, openings, shelves, refills })
+        Ok(Depot { params, delta, start, openings, shelves, refills })
     }
 
     /// This party's global key.
@@ -275,10 +276,8 @@ impl Depot {
     pub fn end(&self) {
         let Refills::Beside { canceller, .. } = &self.refills else { return };
         self.shelves.want(|wanted| wanted.end = true);
-        if self.role == Role::Evaluator {
-            // It waits for an order. The channel of requests has ended or ends now, which can still be said.
-            canceller.cancel();
-        }
+        // It may wait for the peer. What ends the channel of requests can still be said.
+        canceller.cancel();
     }
 
     /// Returns the items that lie in the pool.
@@ -350,7 +349,7 @@ impl Store {
 }
 
 impl Shelves {
-    fn new(params: &WrkParams) -> Shelves {
+    pub(super) fn new(params: &WrkParams) -> Shelves {
         let store = Store {
             triples: Stock::new(TRIPLES, blocks_of::<Triple>()),
             shares: Stock::new(SHARES, blocks_of::<Share>()),

@@ -73,6 +73,17 @@ impl Order {
     }
 }
 
+impl Order {
+    /// Whether a leader that keeps to the protocol can give it to a follower with so many ready items.
+    fn fits(self, triples: usize, shares: usize) -> bool {
+        match self {
+            Order::Pool => true,
+            Order::Triples => triples <= MOST_TRIPLES,
+            Order::Shares(count) => shares + count <= MOST_SHARES,
+        }
+    }
+}
+
 /// The supply with its channel, to be run by a thread.
 pub(super) struct Refiller {
     pub(super) supply: Supply,
@@ -142,12 +153,10 @@ impl Refiller {
 
     fn room_for(&self, order: Order) -> Result<(), Fault> {
         let store = self.shelves.lock();
-        let fits = match order {
-            Order::Pool => true,
-            Order::Triples => store.triples.level() <= MOST_TRIPLES,
-            Order::Shares(count) => store.shares.level() + count <= MOST_SHARES,
-        };
-        if fits { Ok(()) } else { Err(Fault::Misbehaved("supply.room")) }
+        if order.fits(store.triples.level(), store.shares.level()) {
+            return Ok(());
+        }
+        Err(Fault::Misbehaved("supply.room"))
     }
 
     fn carry_out(&mut self, order: Order) -> Result<(), Fault> {
@@ -175,7 +184,70 @@ impl Drop for End {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use cenote_net::{Agreed, Channels, Deviation, mem_channels};
+    use cenote_prim::{Block, Prg, SessionId};
+
     use super::*;
+    use crate::backends::wrk::depot::Depot;
+    use crate::backends::wrk::{WrkParams, WrkSession};
+    use crate::backends::{Live, Protocol};
+    use crate::options::{PoolChoice, Rho};
+    use crate::party::{Party, Receivers};
+
+    const SESSION: SessionId = SessionId([3; 32]);
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn params() -> WrkParams {
+        WrkParams::derive(PoolChoice::OneShot(1000), Rho::Bits40).expect("sound")
+    }
+
+    fn prg(role: Role) -> Prg {
+        Prg::new(Block::new(5 + role as u128))
+    }
+
+    fn channels() -> (Channels, Channels) {
+        let (mut a, mut b) = mem_channels();
+        for side in [&mut a, &mut b] {
+            side.control().set_idle_limit(LIMIT);
+            side.control().set_work_limit(LIMIT);
+        }
+        (a, b)
+    }
+
+    /// An honest evaluator against a garbler whose supply does `lead`, under a session id of its choice: how
+    /// either ends.
+    fn against<T: Send>(
+        id: impl Fn(Agreed) -> SessionId + Sync,
+        lead: impl Fn(&mut Channel, &mut Supply, &Shelves) -> T + Sync,
+    ) -> (Result<T, Fault>, Result<(), Fault>) {
+        let (mut a, mut b) = channels();
+        thread::scope(|scope| {
+            let honest = scope.spawn(move || {
+                let mut prg = prg(Role::Evaluator);
+                let depot = Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg)?;
+                let began = Instant::now();
+                while depot.check().is_ok() && began.elapsed() < LIMIT {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                depot.check()
+            });
+            let mut prg = prg(Role::Garbler);
+            let (mut channel, agreed) =
+                a.open(1, SESSION.0, Role::Garbler, prg.bytes32()).expect("opens");
+            let supply = Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg);
+            let shelves = Shelves::new(&params());
+            let led = supply.map(|mut supply| lead(&mut channel, &mut supply, &shelves));
+            channel.abort();
+            (led, honest.join().expect("thread"))
+        })
+    }
+
+    fn channels_own(agreed: Agreed) -> SessionId {
+        SessionId(agreed.session_id)
+    }
 
     #[test]
     fn orders_have_one_form_each() {
@@ -187,5 +259,79 @@ mod tests {
         for bytes in refused {
             assert_eq!(Order::decode(bytes), Err(Fault::Misbehaved("supply.order")), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn an_honest_leaders_orders_fit_and_no_others() {
+        assert!(Order::Triples.fits(MAX_STOCK + 3 * CHUNK_ANDS, 0));
+        assert!(!Order::Triples.fits(MAX_STOCK + 4 * CHUNK_ANDS + 1, 0));
+        assert!(Order::Shares(MAX_TAKE + SPARE_SHARES).fits(0, MAX_TAKE + 128));
+        assert!(!Order::Shares(1).fits(0, MOST_SHARES));
+    }
+
+    #[test]
+    fn a_malformed_order_is_refused() {
+        let (led, honest) = against(channels_own, |channel, _, _| {
+            channel.send(tags::ORDER, &[1, 0, 0, 0, 1])?;
+            channel.recv(tags::ORDER, 1)
+        });
+        assert_eq!(led, Ok(Err(Fault::PeerAborted)));
+        assert_eq!(honest, Err(Fault::Misbehaved("supply.order")));
+    }
+
+    /// A leader that fills the follower's memory.
+    #[test]
+    fn orders_without_end_are_refused() {
+        let count = MAX_TAKE + SPARE_SHARES;
+        let (led, honest) = against(channels_own, |channel, supply, shelves| {
+            let order = |channel: &mut Channel, supply: &mut Supply| {
+                channel.send(tags::ORDER, &Order::Shares(count).encode())?;
+                supply.spare_shares(channel, shelves, count)
+            };
+            (0..8).take_while(|_| order(channel, supply).is_ok()).count()
+        });
+        assert_eq!((led, honest), (Ok(2), Err(Fault::Misbehaved("supply.room"))));
+    }
+
+    /// Whoever uses the identity of the session for the supply does not get through its set-up: nothing that
+    /// one channel hashes means anything on the other.
+    #[test]
+    fn the_supply_hashes_the_identity_of_its_channel() {
+        let (led, honest) = against(|_| SESSION, |_, _, _| ());
+        // Whoever comes first to a message that hashes it.
+        assert!(led.is_err() && honest.is_err(), "{led:?} {honest:?}");
+    }
+
+    /// The peer cheats in a refill that no request waits for. Whoever has seen that opens nothing more, even if
+    /// all that the request took is good.
+    #[test]
+    fn a_failed_supply_opens_nothing() {
+        let (a, b) = channels();
+        // The second batch: the first serves the request.
+        let b = b.on_open(|_, data| drop(data.deviate(tags::LEAKY_D, 1, Deviation::Flip(3))));
+        let session =
+            |channels, role| WrkSession::open(channels, SESSION, role, params(), || prg(role));
+        thread::scope(|scope| {
+            let cheater = scope.spawn(move || {
+                let mut session = session(b, Role::Evaluator)?;
+                session.stock(1)?;
+                let mut party = session.party();
+                let wires = party.input(Role::Garbler, 1, None)?;
+                party.reveal(Receivers::Both, &wires)
+            });
+            let mut session = session(a, Role::Garbler).expect("opens");
+            session.stock(1).expect("the first batch is good");
+            session.keep(params().triples() + 1);
+            let began = Instant::now();
+            while session.depot().check().is_ok() && began.elapsed() < LIMIT {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let mut party = session.party();
+            let wires = party.input(Role::Garbler, 1, Some(&[true])).expect("enough shares");
+            let fault = party.reveal(Receivers::Both, &wires).expect_err("a check has failed");
+            assert_eq!(fault, Fault::Misbehaved("equality.digest"));
+            drop(session);
+            assert!(cheater.join().expect("thread").is_err());
+        });
     }
 }

@@ -24,6 +24,11 @@ const fn later(tag: Tag, from: Role, flip: End) -> FrameRow {
     FrameRow { index: 1, ..once(tag, from, flip) }
 }
 
+/// A message on the channel of the supply.
+const fn supply(tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRow {
+    FrameRow { beside: true, ..frame(Backend::Wrk, tag, from, flip, replay) }
+}
+
 const LENGTH: End = End::Caught("leaky-and.length");
 const INPUT: End = End::Caught("wrk.input.format");
 const LABELS: End = End::Caught("wrk.labels");
@@ -113,6 +118,27 @@ const FRAMES: &[FrameRow] = &[
     row(tags::INPUT_LABELS, A, End::Noticed, End::Noticed),
     row(tags::OUTPUT_MASK, A, MAC, MAC),
     row(tags::OUTPUT_MASK, B, MAC, MAC),
+    supply(Tag::HELLO, A, End::Noticed, None),
+    supply(Tag::HELLO, B, End::Noticed, None),
+    supply(ot::BASE_POINT, A, End::Noticed, None),
+    supply(ot::BASE_POINT, B, End::Noticed, None),
+    supply(ot::BASE_POINTS, A, End::Noticed, None),
+    supply(ot::BASE_POINTS, B, End::Noticed, None),
+    supply(ot::TREES, A, End::NoticedOrRight, None),
+    supply(ot::TREES, B, End::NoticedOrRight, None),
+    supply(ot::CHUNK, A, COLUMNS, Some(End::Noticed)),
+    supply(ot::CHUNK, B, COLUMNS, Some(End::Noticed)),
+    supply(tags::LEAKY_G, A, End::NoticedOrRight, Some(End::Noticed)),
+    supply(tags::LEAKY_G, B, End::NoticedOrRight, Some(EQUAL)),
+    supply(tags::LEAKY_D, A, End::Noticed, Some(End::Noticed)),
+    supply(tags::LEAKY_D, B, End::Noticed, Some(EQUAL)),
+    supply(coin::COIN_COMMIT, A, COIN, Some(COIN)),
+    supply(coin::COIN_REPLY, B, EQUAL, Some(EQUAL)),
+    supply(coin::COIN_OPEN, A, COIN, Some(COIN)),
+    supply(tags::BUCKET_OPEN, A, MAC, Some(MAC)),
+    supply(tags::BUCKET_OPEN, B, MAC, Some(MAC)),
+    // Any other order is malformed, or not what both do.
+    supply(tags::ORDER, A, End::Noticed, Some(End::Noticed)),
 ];
 
 /// One cheat of an active cheater against `wrk`; see [`crate::cheater`].

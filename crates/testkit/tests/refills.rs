@@ -1,0 +1,265 @@
+//! Refills of `wrk` on a channel of their own: requests wait for them only when nothing is ready, both sides
+//! take the same items, and memory does not grow with a request.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use cenote_circuit::Clear;
+use cenote_engine::backends::wrk::supply::{POOL, SHARES, TRIPLES};
+use cenote_engine::backends::wrk::tags;
+use cenote_engine::{
+    Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, WrkParams,
+};
+use cenote_net::{Channels, Fate};
+use cenote_pool::{Journal, Refused};
+use cenote_testkit::programs::{Kind, TestProgram};
+use cenote_testkit::run::{
+    expected, extendable_pair, program_job, run_program, sessions_over, smallest, with_pool,
+};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn params(config: &SessionConfig) -> WrkParams {
+    WrkParams::derive(config.pool(), config.rho()).expect("sound")
+}
+
+/// Runs `ands` ANDs and compares with clear evaluation.
+fn compute(session: &mut Session, role: Role, ands: usize, seed: u128) -> Result<(), Fault> {
+    let program = TestProgram(Kind::Ands(ands));
+    let inputs = program.inputs(seed);
+    let job = program_job(&program, role, &inputs, Receivers::Both)?.of_ands(ands as u64);
+    let output = session.run(&job)?.output;
+    assert_eq!(output, expected(&Clear::eval(&program, &inputs), Receivers::Both, role), "{ands}");
+    Ok(())
+}
+
+/// Channels on which the garbler does not give an order, counted from 0, before it is released.
+fn held(order: usize, released: &Arc<AtomicBool>) -> (Channels, Channels) {
+    let released = Arc::clone(released);
+    extendable_pair(LIMIT, move |role, data| {
+        if role == Role::Evaluator {
+            return;
+        }
+        let (released, mut orders) = (Arc::clone(&released), 0);
+        data.tamper(move |frame| {
+            orders += usize::from(frame.tag == tags::ORDER.id);
+            while orders == order + 1 && !released.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Fate::Pass
+        });
+    })
+}
+
+/// The orders that come before the one that is held: two refills and the shares of inputs.
+const BEFORE: usize = 3;
+
+#[test]
+fn a_request_waits_only_for_what_is_not_ready() {
+    let config = smallest(Backend::Wrk);
+    let ready = 2 * params(&config).triples();
+    let released = Arc::new(AtomicBool::new(false));
+    let (garbler, evaluator) =
+        sessions_over(held(BEFORE, &released), &config, 1, |session, role| {
+            let level = |session: &Session| {
+                session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
+            };
+            session.stock(ready)?;
+            session.keep(ready);
+            // The first of them makes the supply start on what is held.
+            for request in 0..3 {
+                compute(session, role, ready / 3, request)?;
+            }
+            assert_eq!(level(session), ready - 3 * (ready / 3));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    thread::sleep(Duration::from_millis(50));
+                    released.store(true, Ordering::SeqCst);
+                });
+                compute(session, role, ready, 9)
+            })
+        });
+    assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
+}
+
+#[test]
+fn a_request_that_waits_for_items_can_be_cancelled() {
+    let config = smallest(Backend::Wrk);
+    let released = Arc::new(AtomicBool::new(false));
+    let (garbler, evaluator) = sessions_over(held(0, &released), &config, 1, |session, role| {
+        if role == Role::Evaluator {
+            let canceller = session.channel().canceller();
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                canceller.cancel();
+            });
+        }
+        let stocked = session.stock(1);
+        released.store(true, Ordering::SeqCst);
+        stocked
+    });
+    assert_eq!(evaluator, Err(Fault::Transport("cancelled".into())));
+    assert!(matches!(garbler, Err(Fault::Transport(_) | Fault::PeerAborted)), "{garbler:?}");
+}
+
+/// A job that takes its time.
+struct Slow<J>(J);
+
+impl<J: Job> Job for Slow<J> {
+    type Output = J::Output;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        self.0.terms()
+    }
+
+    fn ands(&self) -> u64 {
+        self.0.ands()
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
+        thread::sleep(Duration::from_millis(300));
+        self.0.run(party)
+    }
+}
+
+/// A request of many refills has a few of them made ahead of it.
+#[test]
+fn refills_run_ahead_of_a_request_by_a_few() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let triples = params(&config).triples();
+    let channels = extendable_pair(LIMIT, |_, _| ());
+    let (garbler, evaluator) = sessions_over(channels, &config, 2, |session, role| {
+        let program = TestProgram(Kind::Ands(100));
+        let job = program_job(&program, role, &program.inputs(1), Receivers::Both)?;
+        session.run(&Slow(job.of_ands(100 * triples as u64)))?;
+        Ok(session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").made as usize)
+    });
+    let (made, other) = (garbler.expect("honest"), evaluator.expect("honest"));
+    assert!(made >= triples && made <= 3 * triples + 100, "{made} made, {triples} a refill");
+    assert!(other <= made, "the leader has the last word");
+}
+
+/// No more is made than a request takes, and all that leaves is seen by the journals, alike on both sides.
+#[test]
+fn refills_stop_with_the_request() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let triples = params(&config).triples();
+    let ands = 6 * triples + 5;
+    let notes = [Notes::default(), Notes::default()];
+    let channels = extendable_pair(LIMIT, |_, _| ());
+    let (garbler, evaluator) = sessions_over(channels, &config, 2, |session, role| {
+        session.set_journal(Box::new(notes[role as usize].clone()))?;
+        compute(session, role, ands, 3)?;
+        Ok(session.occupancy().expect("stocks"))
+    });
+    let (a, b) = (garbler.expect("honest"), evaluator.expect("honest"));
+    assert_eq!(a, b, "both have made and taken the same");
+    assert_eq!(a.of(TRIPLES).expect("a stock").made as usize, 7 * triples);
+    let [one, two] = notes.map(|notes| {
+        let seen = notes.0.lock().expect("no panic");
+        let left = |name: &str| -> Vec<Range<u64>> {
+            let left = seen.iter().filter(|(store, _)| store == name);
+            left.map(|(_, items)| items.clone()).collect()
+        };
+        [POOL, TRIPLES, SHARES].map(left)
+    });
+    assert_eq!(one, two);
+    for (left, name) in one.iter().zip([POOL, TRIPLES, SHARES]) {
+        let next =
+            left.iter().try_fold(0, |next, items| (items.start == next).then_some(items.end));
+        assert_eq!(next, a.of(name).map(|store| store.consumed), "{name}: {left:?}");
+    }
+}
+
+/// What left, of which store, in order.
+type Left = Vec<(String, Range<u64>)>;
+
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Left>>);
+
+impl Journal for Notes {
+    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
+        self.0.lock().expect("no panic").push((store.to_owned(), items));
+        Ok(())
+    }
+
+    fn consumed(&self, store: &str) -> u64 {
+        let seen = self.0.lock().expect("no panic");
+        seen.iter().rev().find(|(name, _)| name == store).map_or(0, |(_, items)| items.end)
+    }
+}
+
+/// Between requests the supply goes on, to what the owners want ready.
+#[test]
+fn as_much_is_kept_ready_as_was_asked_for() {
+    let config = smallest(Backend::Wrk);
+    let kept = 3 * params(&config).triples() - 1;
+    let channels = extendable_pair(LIMIT, |_, _| ());
+    let (garbler, evaluator) = sessions_over(channels, &config, 4, |session, role| {
+        let level = |session: &Session| {
+            session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
+        };
+        session.keep(kept);
+        for request in 0..3 {
+            let began = std::time::Instant::now();
+            while level(session) < kept {
+                assert!(began.elapsed() < LIMIT, "{} ready", level(session));
+                thread::sleep(Duration::from_millis(1));
+            }
+            compute(session, role, 100, request)?;
+        }
+        Ok(())
+    });
+    assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
+}
+
+/// A side without a way to further channels is told so by name.
+#[test]
+fn sides_that_differ_in_their_channels_are_refused() {
+    let (garbler, evaluator) = extendable_pair(LIMIT, |_, _| ());
+    let config = smallest(Backend::Wrk);
+    thread::scope(|scope| {
+        let alone = evaluator.into_control();
+        let other = scope.spawn(|| Session::open(alone, Role::Evaluator, &config).err());
+        let own = Session::open(garbler, Role::Garbler, &config).err();
+        for fault in [own, other.join().expect("thread")] {
+            let Some(Fault::Policy(what)) = fault else { panic!("not refused: {fault:?}") };
+            assert!(what.contains("data-channels"), "{what}");
+        }
+    });
+}
+
+/// A session that ends while its supply works ends at once, on both sides.
+#[test]
+fn a_session_ends_beside_a_refill() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(20_000));
+    for side in [Role::Garbler, Role::Evaluator] {
+        let channels = extendable_pair(LIMIT, |_, _| ());
+        let (garbler, evaluator) = sessions_over(channels, &config, 5, |session, role| {
+            session.keep(1 << 20);
+            compute(session, role, 100, 6)?;
+            if role != side {
+                // The other one closes first.
+                thread::sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())), "{side} first");
+    }
+}
+
+#[test]
+fn programs_without_a_count_are_served_as_well() {
+    let channels = extendable_pair(LIMIT, |_, _| ());
+    let program = TestProgram(Kind::Sort);
+    let inputs = program.inputs(8);
+    let (garbler, evaluator) =
+        sessions_over(channels, &smallest(Backend::Wrk), 7, |session, role| {
+            let output = run_program(session, &program, &inputs, Receivers::Both)?;
+            Ok(output == expected(&Clear::eval(&program, &inputs), Receivers::Both, role))
+        });
+    assert_eq!((garbler, evaluator), (Ok(true), Ok(true)));
+}
