@@ -262,6 +262,9 @@ pub(crate) struct BenchLineArgs {
     /// Bandwidth of each direction in Mbit/s; unlimited without it.
     #[arg(long, value_name = "RATE", value_parser = mbit, allow_negative_numbers = true)]
     pub(crate) mbit: Option<f64>,
+    /// One channel alone: what is made ahead is made between chunks, not beside them
+    #[arg(long)]
+    pub(crate) one_channel: bool,
     /// Runs; the reply gives medians.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,

@@ -89,13 +89,6 @@ impl Channels {
         let agreed = agreed.inspect_err(|_| data.abort())?;
         Ok((data, agreed))
     }
-
-    /// Bytes of the hello that each side sends on a new data channel over TLS; without, it has
-    /// [`BOUND_LEN`](crate::BOUND_LEN) bytes less.
-    #[must_use]
-    pub fn hello_len() -> usize {
-        data_handshake(1, [0; 32]).encoded_len()
-    }
 }
 
 fn data_handshake(number: u32, session: [u8; 32]) -> Handshake {

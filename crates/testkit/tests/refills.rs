@@ -13,11 +13,12 @@ use cenote_engine::backends::wrk::tags;
 use cenote_engine::{
     Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, WrkParams,
 };
-use cenote_net::{Channels, Fate};
+use cenote_net::{Channels, Fate, HEADER_LEN};
 use cenote_pool::{Journal, Refused};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
-    expected, extendable_pair, program_job, run_program, sessions_over, smallest, with_pool,
+    expected, extendable_pair, patient_pair, program_job, run_program, sessions_over, smallest,
+    with_pool,
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -230,6 +231,29 @@ fn sides_that_differ_in_their_channels_are_refused() {
             assert!(what.contains("data-channels"), "{what}");
         }
     });
+}
+
+/// A second channel costs a field of the session's hello, two hellos and an order for each thing made.
+#[test]
+fn a_channel_of_its_own_costs_hellos_and_orders() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let triples = params(&config).triples();
+    let sent = |session: &mut Session, role| {
+        compute(session, role, 2 * triples, 3)?;
+        Ok::<_, Fault>(session.counters().total().bytes_sent)
+    };
+    let of_both = |(garbler, evaluator): (Result<u64, Fault>, Result<u64, Fault>)| {
+        [garbler.expect("honest"), evaluator.expect("honest")]
+    };
+    let one = of_both(sessions_over(patient_pair(), &config, 6, sent));
+    let two = of_both(sessions_over(extendable_pair(LIMIT, |_, _| ()), &config, 6, sent));
+    // Version, kind, role, nonce, count; then names and lengths before the values.
+    let hello = HEADER_LEN + 1 + 5 + 1 + 32 + 1 + (1 + 7 + 2 + 32) + (1 + 6 + 2 + 4);
+    let field = 1 + "data-channels".len() + 2 + 1;
+    // The shares of inputs, and two refills.
+    let orders = 3 * (HEADER_LEN + 5);
+    assert_eq!(two[0] - one[0], (hello + field + orders) as u64);
+    assert_eq!(two[1] - one[1], (hello + field) as u64);
 }
 
 /// A session that ends while its supply works ends at once, on both sides.

@@ -64,6 +64,7 @@ impl Setting {
             identities: identities.as_ref().map(|dir| dir.path().to_owned()),
             rtt_ms: args.rtt_ms,
             mbit: args.mbit,
+            one_channel: args.one_channel,
         };
         let cores = two_cores();
         if cores.is_none() {

@@ -90,7 +90,7 @@ pub(crate) struct Step {
     pub(crate) rounds: u64,
     /// From the order to the slower server's answer.
     pub(crate) latency_s: f64,
-    /// Of the latency, refilling the pool.
+    /// Of the latency, waiting for triples.
     pub(crate) refill_s: f64,
     pub(crate) pool_level: u64,
     pub(crate) pool_capacity: u64,

@@ -115,7 +115,7 @@ impl Screen {
         }
         let verdict = if act.equal { "equal" } else { "DIFFERENT" };
         let refill = match act.refill_s {
-            refill if refill > 0.0005 => format!("; {} of it refilled the pool", seconds(refill)),
+            refill if refill > 0.0005 => format!("; {} of it waited for the pool", seconds(refill)),
             _ => String::new(),
         };
         self.say(&format!("     {verdict}; {} rounds{refill}\n", grouped(act.rounds)));

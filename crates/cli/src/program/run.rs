@@ -33,11 +33,12 @@ impl Trial {
         interrupt: &Interrupt,
     ) -> Result<Trial, Failure> {
         let (owners, cores) = (signature.owners(), two_cores());
-        let line = link.map_or_else(LineSpec::default, |link| LineSpec {
-            rtt_ms: link.rtt_ms,
-            mbit: link.mbit,
+        let line = LineSpec {
+            rtt_ms: link.map_or(0.0, |link| link.rtt_ms),
+            mbit: link.and_then(|link| link.mbit),
+            one_channel: true,
             ..LineSpec::default()
-        });
+        };
         let own = |role: Role| -> Vec<Vec<u8>> {
             let ports = signature.inputs.iter().zip(&owners).filter(|(_, owner)| **owner == role);
             ports.map(|(port, _)| vec![0; port.bits.div_ceil(8)]).collect()

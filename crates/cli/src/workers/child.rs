@@ -60,6 +60,9 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
         }
     };
     let mut channels = link::open(end, protection, TIMEOUT, spec.line.shape())?;
+    if spec.line.one_channel {
+        channels = channels.into_control().into();
+    }
     let canceller = channels.control().canceller();
     interrupt.on_signal(move || canceller.cancel());
     let mut report = perform(spec.task, channels, role)?;

@@ -29,6 +29,8 @@ pub(crate) struct LineSpec {
     pub(crate) identities: Option<PathBuf>,
     pub(crate) rtt_ms: f64,
     pub(crate) mbit: Option<f64>,
+    /// Without a way to data channels: phases come one after the other, as predictions have them.
+    pub(crate) one_channel: bool,
 }
 
 impl LineSpec {

@@ -20,8 +20,6 @@ pub struct Demand {
     pub(super) job_hello: usize,
     /// Bytes of what the hello of the session says of the computation.
     pub(super) facts: usize,
-    /// The channels to the peer can be extended.
-    pub(crate) extendable: bool,
 }
 
 impl Demand {
@@ -44,14 +42,7 @@ impl Demand {
         // Session, digest and a name: names are a few bytes of this.
         let hello = Handshake::new("job").field("session", [0; 32]).field("program", [0; 16]);
         let job_hello = hello.field("digest", [0; 64]).encoded_len();
-        Demand {
-            stats,
-            inputs: owners.zip(bits).collect(),
-            outputs,
-            job_hello,
-            facts: 0,
-            extendable: false,
-        }
+        Demand { stats, inputs: owners.zip(bits).collect(), outputs, job_hello, facts: 0 }
     }
 
     /// The demand of a circuit under the owners and receivers of `signature`.
@@ -79,13 +70,6 @@ impl Demand {
     pub fn with_facts(mut self, facts: impl FnOnce(Handshake) -> Handshake) -> Demand {
         let none = Handshake::new("session");
         self.facts = facts(none.clone()).encoded_len() - none.encoded_len();
-        self
-    }
-
-    /// The demand of a session whose [`Channels`](cenote_net::Channels) can open further ones.
-    #[must_use]
-    pub const fn over_extendable(mut self) -> Demand {
-        self.extendable = true;
         self
     }
 

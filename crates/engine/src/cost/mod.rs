@@ -83,13 +83,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a session by `config` that computes `demand` once, nothing made before.
+    /// The plan of a session by `config` that computes `demand` once over one channel, nothing made before.
     ///
     /// # Errors
     /// `Policy` when the configuration is unsound.
     pub fn new(config: &SessionConfig, demand: &Demand) -> Result<Plan, Fault> {
         let mut plan = Plan { access_ands: demand.stats.access_ands(), ..Plan::default() };
-        let handshake = session_handshake(config, demand.extendable, |handshake| handshake)?;
+        let handshake = session_handshake(config, false, |handshake| handshake)?;
         let session = handshake.encoded_len() + demand.facts;
         plan.then(Phase::Setup, Flow::default().hello(session));
         config.backend.plan(config, demand, &mut plan)?;

@@ -1,10 +1,9 @@
 //! The plan of a session of `wrk` (docs/protocols/wrk.md, "Costs").
 
+use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
-use cenote_net::{Channels, Phase};
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::refiller::ORDER_LEN;
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
 use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
@@ -26,9 +25,6 @@ const IN_FLIGHT: u64 = 3 * CHUNK_ANDS as u64;
 
 pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.ot = params.ot;
-    if demand.extendable {
-        plan.then(Phase::Setup, Flow::default().hello(Channels::hello_len()));
-    }
     plan.then(Phase::Setup, setup(params));
     plan.job(demand);
     inputs(params, demand, plan);
@@ -45,9 +41,9 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
         }
         (made, pool) = (made.saturating_add(capacity), capacity);
     }
-    // They come between chunks, but either begins with what the garbler sends; or beside them, so that the line
-    // and the work overlap more than this says.
-    plan.then(Phase::Preprocess, order(demand).and(refill(params)).times(refills));
+    // They come between chunks, but either begins with what the garbler sends. On a channel of their own they
+    // come beside chunks, and take less time than this says.
+    plan.then(Phase::Preprocess, refill(params).times(refills));
     plan.compute(demand, chunks(demand), 16);
     plan.items.push(Items { what: "leaky ANDs", width: 1, made, pool });
     (plan.made, plan.evaluated) = (made as f64, ands as f64);
@@ -63,12 +59,6 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
 
 fn setup(params: &WrkParams) -> Flow {
     Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Evaluator).toss().waits(6)
-}
-
-/// What the supply is told to make next, on a channel of its own.
-fn order(demand: &Demand) -> Flow {
-    let orders = u64::from(demand.extendable);
-    Flow::default().sends(Garbler, ORDER_LEN as u64 * orders, orders)
 }
 
 /// Random shares: one COT each way for each.
@@ -101,7 +91,7 @@ fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
             left -= piece;
             if piece > spare {
                 let made = (piece - spare + SPARE_SHARES as u64).next_multiple_of(128);
-                plan.then(Phase::Preprocess, order(demand).and(shares(params, made)));
+                plan.then(Phase::Preprocess, shares(params, made));
                 spare += made;
             }
             spare -= piece;

@@ -36,7 +36,7 @@ const MOST_TRIPLES: usize = MAX_STOCK + 4 * CHUNK_ANDS;
 const MOST_SHARES: usize = 2 * (MAX_TAKE + SPARE_SHARES);
 
 /// Bytes of an order.
-pub(super) const ORDER_LEN: usize = 5;
+const ORDER_LEN: usize = 5;
 
 /// What is made next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
