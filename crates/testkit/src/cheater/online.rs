@@ -145,13 +145,13 @@ impl Cheater {
             let mask = |wire: usize| self.wires[wire].mask;
             self.wires[out].mask = match *gate {
                 Gate::Constant(_) => Share::ZERO,
-                Gate::Xor(a, b) => mask(a).xor(mask(b)),
+                Gate::Xor(a, b) => mask(a) ^ mask(b),
                 Gate::Not(a) => mask(a),
                 Gate::And(a, b) => {
                     let triple = triples.next().expect("one for each AND");
-                    let (f, g) = (triple.x.xor(mask(a)), triple.y.xor(mask(b)));
+                    let (f, g) = (triple.x ^ mask(a), triple.y ^ mask(b));
                     chunk.factors.push([f, triple.x, g, triple.y]);
-                    chunk.products.push(triple.z.xor(triple.mask));
+                    chunk.products.push(triple.z ^ triple.mask);
                     triple.mask
                 }
             };
@@ -170,7 +170,7 @@ impl Cheater {
         {
             let f = f.bit() ^ bits::get(&peer, 2 * i);
             let g = g.bit() ^ bits::get(&peer, 2 * i + 1);
-            *product = product.xor(x.times(g)).xor(y.times(f));
+            *product = *product ^ x.times(g) ^ y.times(f);
             *product = product.add_public(f & g, self.role, self.delta);
         }
         Ok(chunk)

@@ -83,7 +83,7 @@ use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 #[doc(hidden)]
 pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
-pub use party::{JimuChecked, JimuParty};
+pub use party::JimuParty;
 
 use serde_json::Value;
 
@@ -156,7 +156,7 @@ impl JimuSession {
     /// The party of the next request, of which only this run is possible: nothing to hide a cheat of the
     /// garbler with, as [`JimuSession::run`] does.
     pub fn party(&mut self) -> JimuParty<'_> {
-        JimuParty::new(&mut self.core, &no_job)
+        self.core.party(&no_job)
     }
 }
 
@@ -264,7 +264,7 @@ impl Protocol for JimuSession {
                 })?;
             }
             let beside = move |replay| begin.send(replay).map_err(|_| no_replay());
-            let mut party = JimuParty::new(&mut self.core, &beside);
+            let mut party = self.core.party(&beside);
             run_and_check(&mut party, job)
         })
     }

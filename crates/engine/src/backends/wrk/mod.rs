@@ -52,7 +52,7 @@ use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use params::WrkParams;
-pub use party::{WrkChecked, WrkParty};
+pub use party::WrkParty;
 
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ impl WrkSession {
     /// The party of the next request. It refuses everything if the request before it ended without
     /// its checks.
     pub fn party(&mut self) -> WrkParty<'_> {
-        WrkParty::new(&mut self.core)
+        self.core.party()
     }
 
     /// The supply, for its levels.
