@@ -6,12 +6,14 @@ use cenote_net::{Channel, Fault, Role};
 
 use crate::parts::chunk::{CORE_WIDTHS, Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Checked, Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, expect_input, keeps_no_wires};
 
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
     /// Most bits of one input.
     const PIECE: usize;
+    /// Whether the session keeps wires for later requests.
+    const KEEPS_WIRES: bool = false;
 
     /// This side's role.
     fn role(&self) -> Role;
@@ -38,6 +40,21 @@ pub trait Executor {
 
     /// Opens `slots`, all settled.
     fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault>;
+
+    /// Keeps what it has of `slots`, all settled, under `name`.
+    fn keep(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
+        Err(keeps_no_wires())
+    }
+
+    /// How many wires are kept under `name`.
+    fn kept(&self, _name: &str) -> Result<usize, Fault> {
+        Err(keeps_no_wires())
+    }
+
+    /// Puts what it keeps under `name` into `slots`, as many, all settled.
+    fn restore(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
+        Err(keeps_no_wires())
+    }
 }
 
 /// One party of one request.
@@ -194,6 +211,27 @@ impl<E: Executor> Party for Recording<E> {
     fn check(&mut self) -> Result<Settled<'_, E>, Fault> {
         self.guarded(Self::drain)?;
         Ok(Settled(self))
+    }
+
+    fn keep(&mut self, name: &str, wires: &[Wire]) -> Result<(), Fault> {
+        if !E::KEEPS_WIRES {
+            return Err(keeps_no_wires());
+        }
+        self.check()?.0.guarded(|party| {
+            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
+            party.executor.keep(name, &slots)
+        })
+    }
+
+    fn kept(&mut self, name: &str) -> Result<Vec<Wire>, Fault> {
+        if !E::KEEPS_WIRES {
+            return Err(keeps_no_wires());
+        }
+        // A slot may be free and still be written by a gate in flight.
+        self.check()?.0.guarded(|party| {
+            let (wires, slots) = party.fresh(party.executor.kept(name)?);
+            party.executor.restore(name, &slots).map(|()| wires)
+        })
     }
 }
 

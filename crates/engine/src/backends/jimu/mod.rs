@@ -47,6 +47,8 @@
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
 //! tell from its watched symbols. Delta: one label a wire is shown. The garbler's input: masked by
 //! the permutation bit of its wire. The evaluator's input: masked by choice bits.
+//! **Kept wires.** None: recovery needs the values of all wires that a request begins with, and has those of its inputs alone
+//! (docs/architecture.md, "Wires live as long as their request").
 //! **Costs.** [`costs`], with which the tests compare every message.
 //! **Differences from the papers.** docs/protocols/jimu.md.
 

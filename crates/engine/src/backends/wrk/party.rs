@@ -2,6 +2,7 @@
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_prim::{Block, Secret, bits};
+use zeroize::Zeroize;
 
 use super::Core;
 use super::evaluator::Evaluator;
@@ -25,6 +26,14 @@ pub struct Request<'s> {
     side: Side,
 }
 
+/// A wire between two requests: what a side has of it after all checks.
+#[derive(Zeroize)]
+pub(super) struct KeptWire {
+    share: Share,
+    /// L_{w,0} at the garbler, L_{w,Lambda} at the evaluator; and Lambda.
+    active: Active,
+}
+
 enum Side {
     Garbler(Garbler),
     Evaluator(Evaluator),
@@ -45,6 +54,7 @@ impl Core {
 
 impl Executor for Request<'_> {
     const PIECE: usize = MAX_TAKE;
+    const KEEPS_WIRES: bool = true;
 
     fn role(&self) -> Role {
         self.core.role
@@ -133,6 +143,46 @@ impl Executor for Request<'_> {
         }
         Ok(result)
     }
+
+    fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
+        let (shares, side) = (&self.masks.shares, &self.side);
+        let wire = |&slot: &usize| KeptWire { share: shares[slot], active: side.wire(slot) };
+        self.core.kept.keep(name, slots.iter().map(wire).collect())
+    }
+
+    fn kept(&self, name: &str) -> Result<usize, Fault> {
+        self.core.kept.of(name).map(<[KeptWire]>::len)
+    }
+
+    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
+        for (&slot, wire) in slots.iter().zip(self.core.kept.of(name)?) {
+            self.masks.shares[slot] = wire.share;
+            self.side.set(slot, wire.active);
+        }
+        Ok(())
+    }
+}
+
+impl Side {
+    /// Label and masked value at `slot`.
+    fn wire(&self, slot: usize) -> Active {
+        match self {
+            Side::Garbler(garbler) => {
+                Active { label: garbler.labels[slot], masked: garbler.masked[slot] }
+            }
+            Side::Evaluator(evaluator) => evaluator.active[slot],
+        }
+    }
+
+    fn set(&mut self, slot: usize, wire: Active) {
+        match self {
+            Side::Garbler(garbler) => {
+                garbler.labels[slot] = wire.label;
+                garbler.masked[slot] = wire.masked;
+            }
+            Side::Evaluator(evaluator) => evaluator.active[slot] = wire,
+        }
+    }
 }
 
 impl Request<'_> {
@@ -175,10 +225,7 @@ impl Request<'_> {
         }
         let keys: Secret<Vec<Block>> = shares.iter().map(|share| share.key).collect();
         let peer = self.core.open_from_peer(tags::OUTPUT_MASK, &keys)?;
-        let masked = |slot: usize| match &self.side {
-            Side::Garbler(garbler) => garbler.masked[slot],
-            Side::Evaluator(evaluator) => evaluator.active[slot].masked,
-        };
+        let masked = |slot: usize| self.side.wire(slot).masked;
         let outputs = slots.iter().zip(shares.iter()).enumerate();
         Ok(Some(
             outputs.map(|(i, (&slot, s))| masked(slot) ^ s.bit() ^ bits::get(&peer, i)).collect(),
@@ -197,11 +244,6 @@ impl WrkParty<'_> {
         let share = &self.executor.masks.shares[wire.slot()];
         show("MAC of a mask", &share.mac);
         show("key of a mask", &share.key);
-        match &self.executor.side {
-            Side::Garbler(garbler) => show("label", &garbler.labels[wire.slot()]),
-            Side::Evaluator(evaluator) => {
-                show("active label", &evaluator.active[wire.slot()].label)
-            }
-        }
+        show("label", &self.executor.side.wire(wire.slot()).label);
     }
 }
