@@ -72,6 +72,6 @@ pub use metered::Metered;
 pub use module_job::ModuleJob;
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::wires::Wire;
-pub use party::{Checked, Party, Receivers};
+pub use party::{Checked, MAX_KEPT_WIRES, Party, Receivers};
 pub use program_job::ProgramJob;
 pub use session::{Job, Outcome, Session};

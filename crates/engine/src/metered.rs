@@ -116,6 +116,14 @@ impl<P: Party> Party for Counting<'_, P> {
     fn check(&mut self) -> Result<P::Checked<'_>, Fault> {
         self.party.check()
     }
+
+    fn keep(&mut self, name: &str, wires: &[P::Wire]) -> Result<(), Fault> {
+        self.party.keep(name, wires)
+    }
+
+    fn kept(&mut self, name: &str) -> Result<Vec<P::Wire>, Fault> {
+        self.party.kept(name)
+    }
 }
 
 /// The memory of a party whose ANDs are counted.

@@ -82,6 +82,28 @@ pub trait Party: Gates<Error = Fault> + Sized {
         self.check()?.open(to, wires)
     }
 
+    /// Runs the deferred checks, then keeps wires under `name` for later requests of the session, in place of
+    /// those that had this name. No wires: forgets those. Both sides make the same calls, with the same names.
+    ///
+    /// Nothing is sent for it. What is kept of a wire is wiped when it is replaced or forgotten, and with the
+    /// session.
+    ///
+    /// # Errors
+    /// `Misuse`, before anything is sent, with a backend that keeps no wires
+    /// ([`Backend::keeps_wires`](crate::Backend::keeps_wires)); `Exhausted` if the session had to keep more than
+    /// [`MAX_KEPT_WIRES`]; those of [`Party::check`].
+    fn keep(&mut self, _name: &str, _wires: &[Self::Wire]) -> Result<(), Fault> {
+        Err(keeps_no_wires())
+    }
+
+    /// The wires kept under `name` by an earlier request, or by this one, as wires of this one. They stay kept.
+    ///
+    /// # Errors
+    /// `Misuse` if there are none, and with a backend that keeps no wires; those of [`Party::check`].
+    fn kept(&mut self, _name: &str) -> Result<Vec<Self::Wire>, Fault> {
+        Err(keeps_no_wires())
+    }
+
     /// A memory of these rows.
     ///
     /// # Errors
@@ -134,6 +156,14 @@ pub trait Party: Gates<Error = Fault> + Sized {
         fits.map_err(|error| Fault::Misuse(error.to_string()))?;
         program.run(self, inputs)
     }
+}
+
+/// Most wires that a session keeps for later requests, under all names together.
+pub const MAX_KEPT_WIRES: usize = 1 << 20;
+
+/// The answer of a backend whose wires end with their request.
+pub(crate) fn keeps_no_wires() -> Fault {
+    Fault::Misuse("this backend keeps no wires for later requests".into())
 }
 
 /// A party whose checks all ran, and to which nothing happened since.

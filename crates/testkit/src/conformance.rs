@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cenote_circuit::{Access, Clear, bits_of, value_of};
+use cenote_circuit::{Access, Clear, bits_of, gadgets, value_of};
 use cenote_engine::{
     Backend, Fault, Job, Metered, ModuleJob, Party, PoolChoice, Receivers, Role, Session,
     SessionConfig,
@@ -35,6 +35,8 @@ macro_rules! conformance {
             memories,
             structured_programs,
             no_reveal_at_all,
+            wires_that_outlive_requests,
+            faults_of_kept_wires,
             cancelled_in_each_phase,
             cancelled_while_blocked,
             vanished_peer,
@@ -324,6 +326,74 @@ pub fn no_reveal_at_all(backend: Backend) {
     });
     let clear = expected(&Clear::eval(&add, &inputs), Receivers::Both, Role::Garbler);
     assert_eq!((garbler, evaluator), (Ok(clear.clone()), Ok(clear)));
+}
+
+/// A sum over three requests, of which the first two show nothing.
+struct Running {
+    role: Role,
+    request: usize,
+    own: u128,
+}
+
+const SUM: &str = "sum";
+
+impl Job for Running {
+    type Output = Option<u128>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "running sum".into()), ("request", self.request.to_string())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Option<u128>, Fault> {
+        if self.request == 2 {
+            let sum = party.kept(SUM)?;
+            let opened = party.reveal(Receivers::Both, &sum)?;
+            // Forgotten, and kept anew.
+            party.keep(SUM, &[])?;
+            party.keep(SUM, &sum[..1])?;
+            assert_eq!(party.kept(SUM)?.len(), 1);
+            return Ok(opened.as_deref().map(value_of));
+        }
+        let owner = [Role::Garbler, Role::Evaluator][self.request];
+        let bits = (owner == self.role).then(|| bits_of(self.own, 16));
+        let mut sum = party.input(owner, 16, bits.as_deref())?;
+        if self.request == 1 {
+            // Nothing reads these ANDs: their wires are free when the kept ones come.
+            drop(party.and_many(&sum, &sum)?);
+            let before = party.kept(SUM)?;
+            let again = party.kept(SUM)?;
+            let double = gadgets::add(party, &before, &again)?;
+            sum = gadgets::add(party, &sum, &double)?;
+        }
+        party.keep(SUM, &sum)?;
+        Ok(None)
+    }
+}
+
+/// Wires of one request go into the next, if the backend keeps any.
+pub fn wires_that_outlive_requests(backend: Backend) {
+    if !backend.keeps_wires() {
+        return;
+    }
+    let (garbler, evaluator) = sessions(&roomy(backend), 9, |session, role| {
+        let own = if role == Role::Garbler { 20_011 } else { 7_777 };
+        let run = |request| Ok(session.run(&Running { role, request, own })?.output);
+        (0..3).map(run).collect::<Result<Vec<_>, Fault>>()
+    });
+    let expected = Ok(vec![None, None, Some(2 * 20_011 + 7_777)]);
+    assert_eq!((&garbler, &evaluator), (&expected, &expected));
+}
+
+/// A name under which nothing is kept ends the session; so does keeping, with a backend that keeps nothing.
+pub fn faults_of_kept_wires(backend: Backend) {
+    let (garbler, evaluator) = sessions(&roomy(backend), 10, |session, role| {
+        let mut run = |request| session.run(&Running { role, request, own: 1 }).map(drop);
+        let refused = run(usize::from(backend.keeps_wires()));
+        assert!(matches!(refused, Err(Fault::Misuse(_))), "{refused:?}");
+        assert_eq!(run(0), Err(Fault::Misuse("the session has failed".into())));
+        Ok(())
+    });
+    assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
 }
 
 /// The frames at whose sending a session is cancelled: one for each phase, with the role that

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::{Live, Protocol, wrk};
-use cenote_engine::{Backend, Fault, Party, PoolChoice, Rho, Role, SessionConfig, WrkParams, tags};
+use cenote_engine::{
+    Backend, Fault, Party, PoolChoice, Receivers, Rho, Role, SessionConfig, WrkParams, tags,
+};
 use cenote_net::{Deviation, Direction, Fate, RecordedFrame, Tag, Witness};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
     self, CheatRow, ELSEWHERE, Elsewhere, End, Entry, FrameRow, JIMU, MATTERS, RAW,
 };
-use cenote_testkit::cheater::{Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
+use cenote_testkit::cheater::{Change, Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
@@ -297,6 +299,75 @@ fn no_request_follows_one_whose_checks_are_open() {
     });
     // The garbler gets its report and nothing after it.
     assert_eq!(ends, (Err(Fault::PeerAborted), Ok(())));
+}
+
+/// A wire that was kept and is changed before its next use is noticed.
+#[test]
+fn a_cheater_that_changes_a_kept_wire_is_caught() {
+    for (by, change, check) in [
+        (Role::Evaluator, Change::Masked, "wrk.labels"),
+        (Role::Evaluator, Change::Share, "opening.mac"),
+        (Role::Garbler, Change::Masked, "wrk.masked"),
+        (Role::Garbler, Change::Label, "wrk.masked"),
+        (Role::Garbler, Change::Share, "opening.mac"),
+    ] {
+        let (cheat, again) = ((Cheat::None, 0), |cheater: &mut Cheater| {
+            cheater.change("products", change);
+            use_products(cheater)
+        });
+        let honest = honest_end(by, cheat, again);
+        assert_eq!(honest, Err(Fault::Misbehaved(check)), "{change:?} by the {by}");
+    }
+    assert_eq!(honest_end(Role::Garbler, (Cheat::None, 0), use_products), Ok(()));
+    // Nothing is kept of a request that fails a check.
+    let spoilt = honest_end(Role::Garbler, (Cheat::ColourBit, 0), use_products);
+    assert_eq!(spoilt, Err(Fault::Misbehaved("wrk.masked")));
+}
+
+/// How two requests over wires that the first keeps end for the side that does not cheat.
+fn honest_end(
+    by: Role,
+    cheat: (Cheat, usize),
+    again: impl Fn(&mut Cheater) -> Result<(), Fault> + Sync,
+) -> Result<(), Fault> {
+    let params = WrkParams::derive(PoolChoice::OneShot(800), Rho::Bits40).expect("sound");
+    let id = SessionId([9; 32]);
+    let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
+        let prg = prg_of(role, 9);
+        if role == by {
+            let mut cheater = Cheater::set_up(channel, role, id, params, cheat, prg)?;
+            keep_products(&mut cheater)?;
+            return again(&mut cheater);
+        }
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg)?;
+        let kept = keep_products(&mut session.party());
+        if kept.is_err() {
+            let next = session.party().kept("products");
+            assert!(matches!(next, Err(Fault::Misuse(_))), "{next:?}");
+        }
+        kept.and_then(|()| use_products(&mut session.party()))
+    });
+    if by == Role::Garbler { evaluator } else { garbler }
+}
+
+/// Keeps 32 products of inputs.
+fn keep_products<P: Party>(party: &mut P) -> Result<(), Fault> {
+    let mut input = |owner: Role| {
+        let own = (owner == party.role()).then_some(&[true; 32][..]);
+        party.input(owner, 32, own)
+    };
+    let (x, y) = (input(Role::Garbler)?, input(Role::Evaluator)?);
+    let products = party.and_many(&x, &y)?;
+    party.keep("products", &products)
+}
+
+/// Multiplies each with the next, and opens that to both.
+fn use_products<P: Party>(party: &mut P) -> Result<(), Fault> {
+    let kept = party.kept("products")?;
+    let products = party.and_many(&kept[1..], &kept[..31])?;
+    let opened = party.reveal(Receivers::Both, &products)?;
+    assert_eq!(opened.as_deref(), Some(&[true; 31][..]));
+    Ok(())
 }
 
 /// Runs two chunks and a gate, so that the evaluator reports on the first.

@@ -5,15 +5,20 @@
 //! randomness they make the same session; changed from some frame on, they are a peer that was
 //! honest until then.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
-use cenote_net::{Channel, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Tag};
+use cenote_net::{
+    Channel, Channels, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Recording, Tag,
+};
 use cenote_prim::{Block, Prg};
 use cenote_testkit::adversary::{Entry, entries, entry};
 use cenote_testkit::programs::{Kind, TestProgram};
-use cenote_testkit::run::{expected, pair_with_limit, patient_pair, prg_of, run_program};
+use cenote_testkit::run::{
+    expected, extendable_pair, pair_with_limit, patient_pair, prg_of, run_program,
+};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
 use cenote_testkit::tamper::{REQUESTS, against, record};
@@ -168,6 +173,8 @@ fn any_change_of_any_frame_ends_in_a_fault_or_changes_nothing() {
 struct Scenario {
     config: SessionConfig,
     to: Receivers,
+    /// Whether it is about the messages of a data channel.
+    beside: bool,
 }
 
 /// The backends that cover cheating.
@@ -181,33 +188,52 @@ struct Message {
     to: Role,
     before: Vec<u8>,
     frame: RecordedFrame,
+    /// All that the peer sends on the control channel, where that is another one.
+    control: Vec<u8>,
 }
 
 impl Scenario {
     /// The scenarios in which every message of the backends that cover cheating occurs.
     fn all() -> Vec<Scenario> {
         let configs: Vec<_> = covering().flat_map(Entry::sessions).collect();
-        let of = |to| configs.iter().map(move |config| Scenario { config: *config, to });
-        of(Receivers::Both).chain(of(Receivers::Garbler)).collect()
+        let of = |to, beside: bool| {
+            let all = configs.iter().filter(move |it| !beside || it.backend.data_channels() > 0);
+            all.map(move |config| Scenario { config: *config, to, beside })
+        };
+        let alone = of(Receivers::Both, false).chain(of(Receivers::Garbler, false));
+        alone.chain(of(Receivers::Both, true)).collect()
     }
 
     /// Whether the outputs of this side were right.
-    fn run(&self, channel: Channel, role: Role) -> Result<bool, Fault> {
+    fn run(&self, channels: impl Into<Channels>, role: Role) -> Result<bool, Fault> {
         let program = TestProgram(Kind::Small);
         let inputs = program.inputs(SEED);
-        let mut session = Session::open_seeded(channel, role, &self.config, prg_of(role, SEED))?;
+        let mut session = Session::open_seeded(channels, role, &self.config, prg_of(role, SEED))?;
         let output = run_program(&mut session, &program, &inputs, self.to)?;
         session.close();
         Ok(output == expected(&Clear::eval(&program, &inputs), self.to, role))
     }
 
-    /// The frames of an honest session, those of the garbler being the ones sent.
-    fn frames(&self) -> Vec<RecordedFrame> {
-        let (mut garbler, evaluator) = patient_pair();
-        let recording = garbler.record();
-        let ends = run_pair_over((garbler, evaluator), |channel, role| self.run(channel, role));
+    /// The frames of an honest session on the control channel and on a data channel, those of the garbler being
+    /// the ones sent.
+    fn frames(&self) -> [Vec<RecordedFrame>; 2] {
+        let data = Arc::new(Mutex::new(Recording::default()));
+        let (control, ends) = if self.beside {
+            let kept = Arc::clone(&data);
+            let (mut garbler, evaluator) = extendable_pair(SLOWEST, move |role, channel| {
+                if role == Role::Garbler {
+                    *kept.lock().expect("no panic") = channel.record();
+                }
+            });
+            let control = garbler.control().record();
+            (control, run_pair_over((garbler, evaluator), |it, role| self.run(it, role)))
+        } else {
+            let (mut garbler, evaluator) = patient_pair();
+            (garbler.record(), run_pair_over((garbler, evaluator), |it, role| self.run(it, role)))
+        };
         assert_eq!(ends, (Ok(true), Ok(true)), "an honest session");
-        recording.frames()
+        let data = data.lock().expect("no panic").frames();
+        [control.frames(), data]
     }
 
     /// The end of `role`, which receives what precedes a message, these bytes, and then nothing.
@@ -215,7 +241,15 @@ impl Scenario {
         let (own, mut peer) = pair_with_limit(SILENCE);
         send_raw(&mut peer, [&message.before, bytes].concat());
         let start = Instant::now();
-        let end = self.run(own, message.to);
+        let end = if self.beside {
+            let (control, mut other) = pair_with_limit(SILENCE);
+            send_raw(&mut other, message.control.clone());
+            let mut own = Some(own);
+            let one = move |_| own.take().ok_or_else(|| Fault::Misuse("one channel".into()));
+            self.run(Channels::new(control, one), message.to)
+        } else {
+            self.run(own, message.to)
+        };
         assert!(start.elapsed() < SLOWEST, "tag {}: {:?}", message.frame.tag, start.elapsed());
         end
     }
@@ -225,11 +259,15 @@ impl Scenario {
 fn messages(scenarios: &[Scenario]) -> Vec<Message> {
     let mut found: Vec<Message> = Vec::new();
     for (scenario, of) in scenarios.iter().enumerate() {
-        let frames = of.frames();
+        let [control, data] = of.frames();
+        let frames = if of.beside { &data } else { &control };
         for (to, direction) in
             [(Role::Garbler, Direction::Received), (Role::Evaluator, Direction::Sent)]
         {
             let mut before = Vec::new();
+            let control = control.iter().filter(|frame| of.beside && frame.direction == direction);
+            let control: Vec<u8> =
+                control.flat_map(|frame| frame_bytes(frame.tag, &frame.payload)).collect();
             for frame in frames.iter().filter(|frame| frame.direction == direction) {
                 let known = |other: &Message| {
                     let backend = scenarios[other.scenario].config.backend;
@@ -237,7 +275,8 @@ fn messages(scenarios: &[Scenario]) -> Vec<Message> {
                 };
                 if frame.tag != Tag::HELLO.id && !found.iter().any(known) {
                     let (before, frame) = (before.clone(), frame.clone());
-                    found.push(Message { scenario, to, before, frame });
+                    let control = control.clone();
+                    found.push(Message { scenario, to, before, frame, control });
                 }
                 before.extend(frame_bytes(frame.tag, &frame.payload));
             }

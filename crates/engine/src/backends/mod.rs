@@ -46,6 +46,8 @@ pub trait Protocol: Live + Sized + Send {
     const OPTIONS: &'static [Opt] = &[];
     /// Whether a party can be left with [`Evidence`] against the other.
     const GIVES_EVIDENCE: bool = false;
+    /// Whether wires can be kept for later requests of a session: [`Party::keep`](crate::Party::keep).
+    const KEEPS_WIRES: bool = false;
     /// The speed of a machine that was not measured.
     const TYPICAL: Speed;
     /// The size of a program that runs for a moment.
@@ -244,6 +246,14 @@ macro_rules! backends {
             pub const fn data_channels(self) -> u32 {
                 match self {
                     $(Backend::$name => <$folder::$session as Protocol>::DATA_CHANNELS,)*
+                }
+            }
+
+            /// Whether wires can be kept for later requests of a session.
+            #[must_use]
+            pub const fn keeps_wires(self) -> bool {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::KEEPS_WIRES,)*
                 }
             }
 

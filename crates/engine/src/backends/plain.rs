@@ -5,12 +5,13 @@
 
 use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
-use cenote_prim::{Prg, SessionId, bits};
+use cenote_prim::{Prg, Secret, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol};
 use crate::claims::{Adversary, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Flow, Plan, Speed, packed};
 use crate::options::SessionConfig;
+use crate::parts::kept::Kept;
 use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 
@@ -21,6 +22,7 @@ pub const PLAIN_INPUT: Tag = Tag::new(60, "plain.input");
 pub struct PlainSession {
     channel: Channel,
     role: Role,
+    kept: Kept<bool>,
 }
 
 impl PlainSession {
@@ -48,6 +50,7 @@ impl Protocol for PlainSession {
         pool_s: 0.0,
         input_s: [2e-9; 2],
     };
+    const KEEPS_WIRES: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
     type Params = ();
 
@@ -88,7 +91,7 @@ impl Protocol for PlainSession {
         (): (),
         _: impl FnOnce() -> Prg,
     ) -> Result<PlainSession, Fault> {
-        Ok(PlainSession { channel: channels.into_control(), role })
+        Ok(PlainSession { channel: channels.into_control(), role, kept: Kept::default() })
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
@@ -184,6 +187,14 @@ impl Party for PlainParty<'_> {
 
     fn check(&mut self) -> Result<PlainChecked<'_>, Fault> {
         Ok(PlainChecked(self.session))
+    }
+
+    fn keep(&mut self, name: &str, wires: &[bool]) -> Result<(), Fault> {
+        self.session.kept.keep(name, Secret::new(wires.to_vec()))
+    }
+
+    fn kept(&mut self, name: &str) -> Result<Vec<bool>, Fault> {
+        self.session.kept.of(name).map(<[bool]>::to_vec)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Recording of gates into chunks, and the walk over a chunk that finds independent ANDs.
 
+use std::ops::BitXor;
 use std::rc::Rc;
 
 use crate::parts::wires::{Arena, Wire};
@@ -37,9 +38,41 @@ pub(crate) struct Gate {
     pub(crate) out: u32,
 }
 
+impl Gate {
+    /// Does a gate other than AND on whatever a backend keeps of each wire, of which zero is the default:
+    /// a negation is the XOR with `one`.
+    #[inline(always)]
+    pub(crate) fn linear<T>(&self, wires: &mut [T], one: T)
+    where
+        T: Copy + Default + BitXor<Output = T>,
+    {
+        let a = wires[self.a as usize];
+        wires[self.out as usize] = match self.kind {
+            Kind::Zero => T::default(),
+            Kind::One => one,
+            Kind::Xor => a ^ wires[self.b as usize],
+            Kind::Not => a ^ one,
+            Kind::And | Kind::Core => unreachable!("an AND is not linear"),
+        };
+    }
+}
+
+/// The gates one by one, those of a core together.
+pub(crate) fn groups(mut gates: &[Gate]) -> impl Iterator<Item = &[Gate]> {
+    std::iter::from_fn(move || {
+        let (first, after) = gates.split_first()?;
+        let (group, after) = match first.kind {
+            Kind::Core => after.split_at((first.b as usize).min(after.len())),
+            _ => (std::slice::from_ref(first), after),
+        };
+        gates = after;
+        Some(group)
+    })
+}
+
 /// Gates in program order.
 #[derive(Default)]
-pub(crate) struct Chunk {
+pub struct Chunk {
     pub(crate) gates: Vec<Gate>,
     /// ANDs, those of cores included.
     pub(crate) ands: usize,
@@ -139,13 +172,7 @@ pub(crate) trait Pass {
 /// after. The walk depends on the program alone, so both parties batch alike.
 pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mut impl Pass) {
     let mut waiting: Vec<u32> = Vec::with_capacity(batch);
-    let mut rest = gates;
-    while let Some((first, after)) = rest.split_first() {
-        let (group, after) = match first.kind {
-            Kind::Core => after.split_at((first.b as usize).min(after.len())),
-            _ => (std::slice::from_ref(first), after),
-        };
-        rest = after;
+    for group in groups(gates) {
         let touches = group.iter().any(|gate| {
             pending[gate.a as usize] | pending[gate.b as usize] | pending[gate.out as usize]
         });
@@ -160,7 +187,7 @@ pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mu
                 waiting.push(gate.out);
             }
         } else {
-            pass.linear(first);
+            pass.linear(&group[0]);
         }
     }
     pass.flush();

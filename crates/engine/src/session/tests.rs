@@ -101,6 +101,9 @@ fn work<P: Party>(party: &mut P) -> Result<Vec<P::Wire>, Fault> {
         let other = vec![live[live.len() - 1].clone(); live.len()];
         let more = party.and_many(&live, &other)?;
         live.extend(more);
+        // Checks as well, where wires can be kept; in place of fewer.
+        let kept = party.keep("live", &live);
+        assert!(matches!(kept, Ok(()) | Err(Fault::Misuse(_))), "{kept:?}");
         party.check()?;
     }
     party.reveal(Receivers::Both, &live[..2])?;

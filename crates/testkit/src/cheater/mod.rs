@@ -10,7 +10,7 @@ mod online;
 mod session;
 mod supply;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use cenote_engine::backends::wrk::share::{Share, conventional_delta};
 use cenote_engine::{Fault, Role, WrkParams};
@@ -21,6 +21,7 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
+pub use online::Change;
 use online::{Chunk, Gate, Wire};
 pub use session::{Outcome, Plan, Seen, Setting};
 
@@ -152,6 +153,7 @@ pub struct Cheater {
     shares: VecDeque<Share>,
     /// Wires so far, and the gates recorded of the next chunk.
     wires: Vec<Wire>,
+    kept: BTreeMap<String, Vec<usize>>,
     gates: Vec<Gate>,
     ands: usize,
     chunks: u64,
@@ -227,6 +229,7 @@ impl Cheater {
             triples: VecDeque::new(),
             shares: VecDeque::new(),
             wires: Vec::new(),
+            kept: BTreeMap::new(),
             gates: Vec::new(),
             ands: 0,
             chunks: 0,

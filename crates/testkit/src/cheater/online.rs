@@ -21,6 +21,17 @@ pub(super) struct Wire {
     mask: Share,
 }
 
+/// The part of its wires that a cheater changes between two requests.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// Lambda.
+    Masked,
+    /// The own bit of the share of the mask, without a MAC for it.
+    Share,
+    /// The label, by the cheater's Delta: at the garbler, L_{w,1} in place of L_{w,0}.
+    Label,
+}
+
 /// A gate; its output is the next wire.
 #[derive(Clone, Copy)]
 pub(super) enum Gate {
@@ -145,13 +156,13 @@ impl Cheater {
             let mask = |wire: usize| self.wires[wire].mask;
             self.wires[out].mask = match *gate {
                 Gate::Constant(_) => Share::ZERO,
-                Gate::Xor(a, b) => mask(a).xor(mask(b)),
+                Gate::Xor(a, b) => mask(a) ^ mask(b),
                 Gate::Not(a) => mask(a),
                 Gate::And(a, b) => {
                     let triple = triples.next().expect("one for each AND");
-                    let (f, g) = (triple.x.xor(mask(a)), triple.y.xor(mask(b)));
+                    let (f, g) = (triple.x ^ mask(a), triple.y ^ mask(b));
                     chunk.factors.push([f, triple.x, g, triple.y]);
-                    chunk.products.push(triple.z.xor(triple.mask));
+                    chunk.products.push(triple.z ^ triple.mask);
                     triple.mask
                 }
             };
@@ -170,7 +181,7 @@ impl Cheater {
         {
             let f = f.bit() ^ bits::get(&peer, 2 * i);
             let g = g.bit() ^ bits::get(&peer, 2 * i + 1);
-            *product = product.xor(x.times(g)).xor(y.times(f));
+            *product = *product ^ x.times(g) ^ y.times(f);
             *product = product.add_public(f & g, self.role, self.delta);
         }
         Ok(chunk)
@@ -228,6 +239,18 @@ impl Cheater {
                 for gate in unseen(self.last_seed, colours.len()) {
                     colours[gate] ^= true;
                 }
+            }
+        }
+    }
+
+    /// Changes the wires kept as `name`.
+    pub fn change(&mut self, name: &str, change: Change) {
+        for &wire in &self.kept[name] {
+            let wire = &mut self.wires[wire];
+            match change {
+                Change::Masked => wire.masked ^= true,
+                Change::Share => wire.mask.mac ^= Block::ONE,
+                Change::Label => wire.label ^= self.delta,
             }
         }
     }
@@ -449,6 +472,18 @@ impl Party for Cheater {
     fn check(&mut self) -> Result<&mut Self, Fault> {
         self.drain()?;
         Ok(self)
+    }
+
+    fn keep(&mut self, name: &str, wires: &[usize]) -> Result<(), Fault> {
+        self.drain()?;
+        self.kept.insert(name.into(), wires.to_vec());
+        Ok(())
+    }
+
+    /// They are the same wires: a cheater knows of no requests.
+    fn kept(&mut self, name: &str) -> Result<Vec<usize>, Fault> {
+        self.drain()?;
+        Ok(self.kept[name].clone())
     }
 }
 

@@ -196,8 +196,8 @@ impl Cheater {
             for (i, other) in m[1..].iter().enumerate() {
                 let place = k * (bucket - 1) + i;
                 let d = macs[place].lsb() ^ bits::get(&peer, place);
-                x = x.xor(other.x);
-                z = z.xor(other.z).xor(other.x.times(d));
+                x = x ^ other.x;
+                z = z ^ other.z ^ other.x.times(d);
             }
             self.triples.push_back(Triple { x, y, z, mask });
         }

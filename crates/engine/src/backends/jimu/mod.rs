@@ -47,6 +47,8 @@
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
 //! tell from its watched symbols. Delta: one label a wire is shown. The garbler's input: masked by
 //! the permutation bit of its wire. The evaluator's input: masked by choice bits.
+//! **Kept wires.** None: recovery needs the values of all wires that a request begins with, and has those of its inputs alone
+//! (docs/architecture.md, "Wires live as long as their request").
 //! **Costs.** [`costs`], with which the tests compare every message.
 //! **Differences from the papers.** docs/protocols/jimu.md.
 
@@ -83,7 +85,7 @@ use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 #[doc(hidden)]
 pub use messages::{decode_perms, encode_perms};
 pub use params::{JimuParams, JimuSwitches, PoolSpec};
-pub use party::{JimuChecked, JimuParty};
+pub use party::JimuParty;
 
 use serde_json::Value;
 
@@ -156,7 +158,7 @@ impl JimuSession {
     /// The party of the next request, of which only this run is possible: nothing to hide a cheat of the
     /// garbler with, as [`JimuSession::run`] does.
     pub fn party(&mut self) -> JimuParty<'_> {
-        JimuParty::new(&mut self.core, &no_job)
+        self.core.party(&no_job)
     }
 }
 
@@ -265,7 +267,7 @@ impl Protocol for JimuSession {
                 })?;
             }
             let beside = move |replay| begin.send(replay).map_err(|_| no_replay());
-            let mut party = JimuParty::new(&mut self.core, &beside);
+            let mut party = self.core.party(&beside);
             run_and_check(&mut party, job)
         })
     }

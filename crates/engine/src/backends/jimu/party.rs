@@ -1,6 +1,5 @@
 //! The Party API of one request over a session.
 
-use cenote_circuit::{Gates, Rows, runs};
 use cenote_net::{Fault, Phase, Role};
 use zeroize::Zeroizing;
 
@@ -9,61 +8,55 @@ use super::messages::ResultHash;
 use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::backends::jimu::garbled_core::Conflict;
 use crate::backends::jimu::ihash::Label;
-use crate::parts::chunk::{CORE_WIDTHS, Kind, Recorder};
-use crate::parts::wires::Wire;
-use crate::party::{Checked, Party, Receivers, expect_input};
+use crate::parts::chunk::Chunk;
+use crate::parts::recording::{Executor, Recording};
+use crate::party::Receivers;
 
 /// Runs the job of a request again in the clear, beside this run.
 pub(super) type Beside<'s> = dyn Fn(Replay) -> Result<(), Fault> + 's;
 
 /// One party of one request.
-pub struct JimuParty<'s> {
+pub type JimuParty<'s> = Recording<Request<'s>>;
+
+/// A request, whose wires are in [`Core`] until it is dropped.
+pub struct Request<'s> {
     core: &'s mut Core,
     beside: &'s Beside<'s>,
-    recorder: Recorder,
-    /// A call failed: nothing may follow.
-    faulted: bool,
 }
 
-impl<'s> JimuParty<'s> {
-    pub(super) fn new(core: &'s mut Core, beside: &'s Beside<'s>) -> JimuParty<'s> {
-        core.channel.set_phase(Phase::Online);
-        JimuParty { core, beside, recorder: Recorder::new(), faulted: false }
+impl Core {
+    /// The party of the next request.
+    pub(super) fn party<'s>(&'s mut self, beside: &'s Beside<'s>) -> JimuParty<'s> {
+        self.channel.set_phase(Phase::Online);
+        Recording::new(Request { core: self, beside }, false)
+    }
+}
+
+impl Executor for Request<'_> {
+    const PIECE: usize = MAX_PIECE;
+
+    fn role(&self) -> Role {
+        self.core.role
     }
 
-    /// Runs one step; a fault ends the session for the peer as well.
-    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
-        if self.faulted {
-            return Err(session_failed());
+    fn fail(&mut self, fault: Fault) -> Fault {
+        self.core.channel.abort();
+        fault
+    }
+
+    fn has_cores(&self, width: usize) -> bool {
+        self.core.side.params().widths().skip(1).any(|pool| pool == width)
+    }
+
+    fn resize(&mut self, slots: usize) {
+        match &mut self.core.side {
+            Side::Garbler(side) => side.request.resize(slots),
+            Side::Evaluator(side) => side.request.resize(slots),
         }
-        step(self).inspect_err(|_| {
-            self.faulted = true;
-            self.core.channel.abort();
-        })
     }
 
-    #[inline]
-    fn gate(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
-        self.make_room()?;
-        match self.recorder.push(kind, a, b) {
-            Some(wire) => Ok(wire),
-            None => self.guarded(|_| Err(foreign_wire())),
-        }
-    }
-
-    /// Flushes a full chunk: a gate is about to be recorded.
-    #[inline]
-    fn make_room(&mut self) -> Result<(), Fault> {
-        if self.faulted {
-            return Err(session_failed());
-        }
-        if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
-    }
-
-    /// Solders and evaluates the recorded chunk, with refills before it if cores are missing.
-    fn flush(&mut self) -> Result<(), Fault> {
-        let chunk = self.recorder.take();
-        let slots = self.recorder.slots_used();
+    /// Solders and evaluates a chunk, with refills before it if cores are missing.
+    fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         let Core { channel, side, .. } = &mut *self.core;
         match side {
             Side::Garbler(side) => {
@@ -77,7 +70,6 @@ impl<'s> JimuParty<'s> {
                     supply.reserve_escrow(channel, 0)?;
                 }
                 channel.set_phase(Phase::Online);
-                request.resize(slots);
                 request.chunk(channel, supply, &chunk)
             }
             Side::Evaluator(side) => {
@@ -91,13 +83,52 @@ impl<'s> JimuParty<'s> {
                     supply.reserve_escrow(channel, 0)?;
                 }
                 channel.set_phase(Phase::Online);
-                request.resize(slots);
                 request.chunk(channel, supply, &chunk, conflict)?;
                 self.recover()
             }
         }
     }
 
+    /// All checks are done as messages come: there are none to run.
+    fn settle(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
+        let Core { channel, side, .. } = &mut *self.core;
+        match side {
+            Side::Garbler(side) => {
+                let GarblerSide { supply, request } = &mut **side;
+                match owner {
+                    Role::Garbler => request.own_inputs(channel, supply, slots, bits),
+                    Role::Evaluator => request.peer_inputs(channel, supply, slots),
+                }
+            }
+            Side::Evaluator(side) => {
+                let EvaluatorSide { supply, request, .. } = &mut **side;
+                match owner {
+                    Role::Garbler => request.peer_inputs(channel, supply, slots),
+                    Role::Evaluator => request.own_inputs(channel, supply, slots, bits),
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+        let clear = self.in_the_clear(slots.len())?;
+        let mut values = to.include(self.core.role).then(Vec::new);
+        for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
+            let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);
+            let opened = self.open_piece(to, piece, clear)?;
+            if let (Some(values), Some(opened)) = (&mut values, opened) {
+                values.extend(opened);
+            }
+        }
+        Ok(values)
+    }
+}
+
+impl Request<'_> {
     /// Starts the replay, if Delta is known. Before the first chunk of a request nothing is wrong.
     fn recover(&mut self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
@@ -106,42 +137,6 @@ impl<'s> JimuParty<'s> {
         };
         let replay = request.recovery.replay(&conflict.delta(), supply.hash());
         replay.map_or(Ok(()), self.beside)
-    }
-
-    /// Brings every wire up to date. All checks are done as messages come: there are none to run.
-    fn drain(&mut self) -> Result<(), Fault> {
-        if self.recorder.is_empty() { Ok(()) } else { self.flush() }
-    }
-
-    /// Inputs of at most [`MAX_PIECE`] bits.
-    fn input_piece(&mut self, owner: Role, len: usize, bits: &[bool]) -> Result<Vec<Wire>, Fault> {
-        let wires = self.recorder.wires(len);
-        let slots: Vec<usize> = wires.iter().map(Wire::slot).collect();
-        let used = self.recorder.slots_used();
-        let Core { channel, side, .. } = &mut *self.core;
-        match (side, owner) {
-            (Side::Garbler(side), Role::Garbler) => {
-                let GarblerSide { supply, request } = &mut **side;
-                request.resize(used);
-                request.own_inputs(channel, supply, &slots, bits)?;
-            }
-            (Side::Garbler(side), Role::Evaluator) => {
-                let GarblerSide { supply, request } = &mut **side;
-                request.resize(used);
-                request.peer_inputs(channel, supply, &slots)?;
-            }
-            (Side::Evaluator(side), Role::Garbler) => {
-                let EvaluatorSide { supply, request, .. } = &mut **side;
-                request.resize(used);
-                request.peer_inputs(channel, supply, &slots)?;
-            }
-            (Side::Evaluator(side), Role::Evaluator) => {
-                let EvaluatorSide { supply, request, .. } = &mut **side;
-                request.resize(used);
-                request.own_inputs(channel, supply, &slots, bits)?;
-            }
-        }
-        Ok(wires)
     }
 
     /// A reveal of at most [`MAX_PIECE`] wires. `instead` are their values in the clear, if this is
@@ -197,7 +192,7 @@ impl<'s> JimuParty<'s> {
     }
 }
 
-impl Drop for JimuParty<'_> {
+impl Drop for Request<'_> {
     fn drop(&mut self) {
         match &mut self.core.side {
             Side::Garbler(side) => side.request = Default::default(),
@@ -211,10 +206,10 @@ impl JimuParty<'_> {
     /// Shows a test what is secret in the session and at a wire.
     pub(crate) fn secrets_of(
         &self,
-        wire: &Wire,
+        wire: &crate::Wire,
         show: &mut impl FnMut(&'static str, &cenote_prim::Block),
     ) {
-        match &self.core.side {
+        match &self.executor.core.side {
             Side::Garbler(side) => {
                 let (delta, label) = (side.supply.delta(), side.request.label_of(wire.slot()));
                 show("delta", &delta.0[0]);
@@ -228,117 +223,5 @@ impl JimuParty<'_> {
                 show("key of an active label", &label.key());
             }
         }
-    }
-}
-
-fn foreign_wire() -> Fault {
-    Fault::Misuse("a wire of another request".into())
-}
-
-fn session_failed() -> Fault {
-    Fault::Misuse("the session has failed".into())
-}
-
-impl Gates for JimuParty<'_> {
-    type Wire = Wire;
-    type Error = Fault;
-
-    fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
-        self.make_room()?;
-        Ok(self.recorder.constant(bit))
-    }
-
-    #[inline]
-    fn xor(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
-        self.gate(Kind::Xor, a, b)
-    }
-
-    #[inline]
-    fn not(&mut self, a: &Wire) -> Result<Wire, Fault> {
-        self.gate(Kind::Not, a, a)
-    }
-
-    #[inline]
-    fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
-        self.gate(Kind::And, a, b)
-    }
-
-    fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
-        let pools: Vec<usize> = self.core.side.params().widths().skip(1).collect();
-        let mut out = Vec::with_capacity(bits.len());
-        for (select, mut rest) in runs(selects, bits) {
-            for width in CORE_WIDTHS.into_iter().filter(|width| pools.contains(width)) {
-                while let Some((lanes, others)) = rest.split_at_checked(width) {
-                    self.make_room()?;
-                    let wires = self.recorder.push_core(select, lanes);
-                    out.extend(wires.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)?);
-                    rest = others;
-                }
-            }
-            for lane in rest {
-                out.push(self.and(select, lane)?);
-            }
-        }
-        Ok(out)
-    }
-}
-
-impl<'s> Party for JimuParty<'s> {
-    type Checked<'p>
-        = JimuChecked<'p, 's>
-    where
-        Self: 'p;
-    type Memory = Rows<Self::Wire>;
-
-    fn role(&self) -> Role {
-        self.core.role
-    }
-
-    fn input(
-        &mut self,
-        owner: Role,
-        len: usize,
-        bits: Option<&[bool]>,
-    ) -> Result<Vec<Wire>, Fault> {
-        let own = expect_input(self.core.role, owner, len, bits)?;
-        self.guarded(|party| {
-            party.drain()?;
-            if let (Side::Evaluator(side), Role::Evaluator) = (&mut party.core.side, owner) {
-                side.request.recovery.own_input(own);
-            }
-            let mut wires = Vec::with_capacity(len);
-            for first in (0..len).step_by(MAX_PIECE) {
-                let piece = MAX_PIECE.min(len - first);
-                let bits = own.get(first..first + piece).unwrap_or_default();
-                wires.extend(party.input_piece(owner, piece, bits)?);
-            }
-            Ok(wires)
-        })
-    }
-
-    fn check(&mut self) -> Result<JimuChecked<'_, 's>, Fault> {
-        self.guarded(Self::drain)?;
-        Ok(JimuChecked(self))
-    }
-}
-
-/// A party whose checks all ran, with nothing recorded since.
-pub struct JimuChecked<'p, 's>(&'p mut JimuParty<'s>);
-
-impl Checked<Wire> for JimuChecked<'_, '_> {
-    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
-        self.0.guarded(|party| {
-            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
-            let clear = party.in_the_clear(slots.len())?;
-            let mut values = to.include(party.core.role).then(Vec::new);
-            for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
-                let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);
-                let opened = party.open_piece(to, piece, clear)?;
-                if let (Some(values), Some(opened)) = (&mut values, opened) {
-                    values.extend(opened);
-                }
-            }
-            Ok(values)
-        })
     }
 }

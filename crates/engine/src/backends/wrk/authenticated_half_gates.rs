@@ -25,6 +25,8 @@
 //! gate that Lambda already shows; D_M is a sum B can compute itself once Lambda is authentic.
 //! **Costs.** 257 bits a gate A to B, 1 bit B to A, 4 hashes at A, 2 at B, 2 keys each.
 
+use std::ops::BitXor;
+
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
@@ -58,6 +60,14 @@ pub struct Active {
     pub label: Block,
     /// Lambda.
     pub masked: bool,
+}
+
+impl BitXor for Active {
+    type Output = Active;
+    #[inline(always)]
+    fn bitxor(self, other: Active) -> Active {
+        Active { label: self.label ^ other.label, masked: self.masked ^ other.masked }
+    }
 }
 
 /// Garbles independent gates: writes two table blocks a gate to `tables` and L_{c,0} to `out`.
@@ -155,8 +165,8 @@ mod tests {
             let fix = d.value(sa, sb) ^ (d.value(aa, ab) & d.value(ba, bb));
             let sa = sa.add_public(fix, cenote_net::Role::Garbler, d.deltas[0]);
             let sb = sb.add_public(fix, cenote_net::Role::Evaluator, d.deltas[1]);
-            batch.gates.0.push(Gate { a: aa, b: ba, out: sa.xor(ca) });
-            batch.gates.1.push(Gate { a: ab, b: bb, out: sb.xor(cb) });
+            batch.gates.0.push(Gate { a: aa, b: ba, out: sa ^ ca });
+            batch.gates.1.push(Gate { a: ab, b: bb, out: sb ^ cb });
             let (zero, random) = ([d.prg.block(), d.prg.block()], d.prg.block());
             let masked = [random.lsb(), random.colour()];
             let active = |i: usize| Active {

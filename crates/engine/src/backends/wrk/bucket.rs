@@ -34,7 +34,7 @@ pub struct Triple {
 pub fn differences(members: &[LeakyAnd], bucket: usize) -> impl Iterator<Item = Share> + '_ {
     members.chunks_exact(bucket).flat_map(|members| {
         let (first, others) = members.split_first().expect("buckets have members");
-        others.iter().map(|member| first.y.xor(member.y))
+        others.iter().map(|member| first.y ^ member.y)
     })
 }
 
@@ -51,8 +51,8 @@ pub fn combine<'a>(
         for (i, member) in members[1..].iter().enumerate() {
             let place = k * (bucket - 1) + i;
             let d = bits::get(own, place) ^ bits::get(peer, place);
-            x = x.xor(member.x);
-            z = z.xor(member.z).xor(member.x.times(d));
+            x = x ^ member.x;
+            z = z ^ member.z ^ member.x.times(d);
         }
         Triple { x, y, z, mask }
     })
@@ -61,13 +61,13 @@ pub fn combine<'a>(
 /// The shared factors of a gate that Beaver's step opens: f = x xor lambda_a, g = y xor lambda_b.
 #[inline(always)]
 pub fn beaver_differences(triple: &Triple, a: Share, b: Share) -> (Share, Share) {
-    (triple.x.xor(a), triple.y.xor(b))
+    (triple.x ^ a, triple.y ^ b)
 }
 
 /// g x xor f y xor f g, with f and g opened: what z lacks to be lambda_a lambda_b.
 #[inline(always)]
 pub fn beaver_correction(x: Share, y: Share, f: bool, g: bool, role: Role, delta: Block) -> Share {
-    x.times(g).xor(y.times(f)).add_public(f & g, role, delta)
+    (x.times(g) ^ y.times(f)).add_public(f & g, role, delta)
 }
 
 #[cfg(test)]
@@ -109,8 +109,8 @@ mod tests {
                 let (fa, ga) = beaver_differences(p, la, ra);
                 let (fb, gb) = beaver_differences(q, lb, rb);
                 let (f, g) = (d.value(fa, fb), d.value(ga, gb));
-                let sa = p.z.xor(beaver_correction(p.x, p.y, f, g, Role::Garbler, d.deltas[0]));
-                let sb = q.z.xor(beaver_correction(q.x, q.y, f, g, Role::Evaluator, d.deltas[1]));
+                let sa = p.z ^ beaver_correction(p.x, p.y, f, g, Role::Garbler, d.deltas[0]);
+                let sb = q.z ^ beaver_correction(q.x, q.y, f, g, Role::Evaluator, d.deltas[1]);
                 assert_eq!(d.value(sa, sb), d.value(la, lb) & d.value(ra, rb));
             }
         }

@@ -10,7 +10,7 @@ use super::messages::{Report, TableMessage, mac_hash};
 use super::{AHEAD, Core};
 use crate::backends::wrk::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
 use crate::backends::wrk::tags;
-use crate::parts::chunk::{Gate as Recorded, Kind, Pass, walk};
+use crate::parts::chunk::{Gate as Recorded, Pass, walk};
 use crate::parts::gate_hash::{BATCH, GateHash};
 
 /// The evaluator's data of each live wire and its chunks in flight.
@@ -139,13 +139,7 @@ struct EvaluatePass<'a> {
 impl Pass for EvaluatePass<'_> {
     #[inline]
     fn linear(&mut self, gate: &Recorded) {
-        let (a, b) = (self.active[gate.a as usize], self.active[gate.b as usize]);
-        self.active[gate.out as usize] = match gate.kind {
-            Kind::Zero => Active::default(),
-            Kind::One => Active { label: Block::ZERO, masked: true },
-            Kind::Not => Active { label: a.label, masked: !a.masked },
-            _ => Active { label: a.label ^ b.label, masked: a.masked ^ b.masked },
-        };
+        gate.linear(self.active, Active { label: Block::ZERO, masked: true });
     }
 
     #[inline]

@@ -106,19 +106,14 @@ impl Garbler {
         let values = &mut self.masked;
         let mut gates = ready.gates.iter().enumerate();
         for gate in &ready.chunk.gates {
+            if gate.kind != Kind::And {
+                gate.linear(values, true);
+                continue;
+            }
             let (a, b) = (values[gate.a as usize], values[gate.b as usize]);
-            values[gate.out as usize] = match gate.kind {
-                Kind::Zero => false,
-                Kind::One => true,
-                Kind::Xor => a ^ b,
-                Kind::Not => !a,
-                Kind::And => {
-                    let (i, shares) = gates.next().expect("one gate for each AND");
-                    term(garbler_term(shares, a, b));
-                    bits::get(masked, i)
-                }
-                Kind::Core => unreachable!("this backend records no cores"),
-            };
+            let (i, shares) = gates.next().expect("one gate for each AND");
+            term(garbler_term(shares, a, b));
+            values[gate.out as usize] = bits::get(masked, i);
         }
     }
 }
@@ -137,14 +132,8 @@ struct GarblePass<'a> {
 impl Pass for GarblePass<'_> {
     #[inline]
     fn linear(&mut self, gate: &Recorded) {
-        let (a, b) = (self.labels[gate.a as usize], self.labels[gate.b as usize]);
-        self.labels[gate.out as usize] = match gate.kind {
-            Kind::Zero => Block::ZERO,
-            // The evaluator's label of a constant is zero and its masked value the constant.
-            Kind::One => self.delta,
-            Kind::Not => a ^ self.delta,
-            _ => a ^ b,
-        };
+        // The evaluator's label of a constant is zero and its masked value the constant.
+        gate.linear(self.labels, self.delta);
     }
 
     #[inline]

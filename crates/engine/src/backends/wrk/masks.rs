@@ -41,21 +41,17 @@ impl Masks {
         let mut keys = Secret::with_capacity(2 * n);
         let shares = &mut self.shares;
         for gate in &chunk.gates {
+            if gate.kind != Kind::And {
+                gate.linear(shares, Share::ZERO);
+                continue;
+            }
             let (a, b) = (shares[gate.a as usize], shares[gate.b as usize]);
-            shares[gate.out as usize] = match gate.kind {
-                Kind::Zero | Kind::One => Share::ZERO,
-                Kind::Xor => a.xor(b),
-                Kind::Not => a,
-                Kind::And => {
-                    let triple = next.next().expect("one triple was taken for each AND");
-                    let (f, g) = beaver_differences(triple, a, b);
-                    macs.extend([f.mac, g.mac]);
-                    keys.extend([f.key, g.key]);
-                    gates.push(Gate { a, b, out: triple.z.xor(triple.mask) });
-                    triple.mask
-                }
-                Kind::Core => unreachable!("this backend records no cores"),
-            };
+            let triple = next.next().expect("one triple was taken for each AND");
+            let (f, g) = beaver_differences(triple, a, b);
+            macs.extend([f.mac, g.mac]);
+            keys.extend([f.key, g.key]);
+            gates.push(Gate { a, b, out: triple.z ^ triple.mask });
+            shares[gate.out as usize] = triple.mask;
         }
         Beaver { chunk, gates, macs, keys }
     }
@@ -75,8 +71,8 @@ impl Beaver {
             let (own_f, own_g) = (share(2 * i), share(2 * i + 1));
             let f = own_f.bit() ^ bits::get(peer, 2 * i);
             let g = own_g.bit() ^ bits::get(peer, 2 * i + 1);
-            let (x, y) = (own_f.xor(gate.a), own_g.xor(gate.b));
-            gate.out = gate.out.xor(beaver_correction(x, y, f, g, role, delta));
+            let (x, y) = (own_f ^ gate.a, own_g ^ gate.b);
+            gate.out = gate.out ^ beaver_correction(x, y, f, g, role, delta);
         }
         Ready { chunk: self.chunk, gates: self.gates }
     }

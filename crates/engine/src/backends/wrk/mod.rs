@@ -28,6 +28,10 @@
 //! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
 //! values: masked alike. Delta_A: difference of labels, one of each pair is shown; Delta_B: keys are never sent.
 //! Output of one receiver: masked by its own share of lambda, which it never opens.
+//! **Kept wires.** Share, label and Lambda, once every check of the request ran: as of then Lambda is right on both sides and the
+//! evaluator has L_{w,Lambda}. Shares and labels are under Deltas that last, and openings, chunks and keys of gates are counted through
+//! the session, so that later gates, and later openings of the mask, are checked as those of the same request are: a Lambda that is
+//! changed in between fails `wrk.labels` or `wrk.masked`, a share `opening.mac`. Nothing is sent, so nothing is shown.
 //! **Costs.** docs/protocols/wrk.md; asserted in the tests.
 //! **Differences from the papers.** The label hash D_L is ours and mandatory (docs/protocols/wrk.md, "A request");
 //! universal hashes replace lists of MACs; f and g are opened a chunk at a time.
@@ -54,7 +58,7 @@ use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 
 pub use params::WrkParams;
-pub use party::{WrkChecked, WrkParty};
+pub use party::WrkParty;
 
 use serde_json::Value;
 
@@ -63,9 +67,11 @@ use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, P
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::gate_hash::GateHash;
+use crate::parts::kept::Kept;
 use crate::session::{Job, run_and_check};
 use depot::Depot;
 use masks::{Beaver, Ready};
+use party::KeptWire;
 
 /// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
 /// sides go by it, as it fixes which answers come before which tables.
@@ -88,13 +94,14 @@ struct Core {
     chunks: u64,
     /// A request has chunks whose checks are outstanding.
     in_flight: bool,
+    kept: Kept<KeptWire>,
 }
 
 impl WrkSession {
     /// The party of the next request. It refuses everything if the request before it ended without
     /// its checks.
     pub fn party(&mut self) -> WrkParty<'_> {
-        WrkParty::new(&mut self.core)
+        self.core.party()
     }
 
     /// The depot, for its levels.
@@ -122,6 +129,7 @@ impl Protocol for WrkSession {
         pool_s: 0.0,
         input_s: [1.1e-7; 2],
     };
+    const KEEPS_WIRES: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 2, inputs: 1 << 17 };
     const DATA_CHANNELS: u32 = 1;
     const OPTIONS: &'static [Opt] = &[
@@ -194,7 +202,17 @@ impl Protocol for WrkSession {
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = GateHash::new(oracle.blocks(&[depot.start()]).block());
         Ok(WrkSession {
-            core: Core { channel, depot, session, role, hash, prg, chunks: 0, in_flight: false },
+            core: Core {
+                channel,
+                depot,
+                session,
+                role,
+                hash,
+                prg,
+                chunks: 0,
+                in_flight: false,
+                kept: Kept::default(),
+            },
         })
     }
 

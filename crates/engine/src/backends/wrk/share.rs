@@ -8,6 +8,8 @@
 //! 0, so that s^P = bit 0 of M; bit 1 (the colour) of Delta is 1 at the garbler, 0 at the evaluator.
 //! **Roles.** Symmetric, except that a public constant is added to the garbler's bit.
 
+use std::ops::BitXor;
+
 use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
 use cenote_prim::Block;
@@ -31,12 +33,6 @@ impl Share {
     #[inline(always)]
     pub fn bit(self) -> bool {
         self.mac.lsb()
-    }
-
-    /// The share of the XOR: local.
-    #[inline(always)]
-    pub fn xor(self, other: Share) -> Share {
-        Share { mac: self.mac ^ other.mac, key: self.key ^ other.key }
     }
 
     /// The share of this bit times a public `bit`: local.
@@ -67,6 +63,15 @@ impl Share {
     #[inline(always)]
     pub fn times_both_deltas(self, delta: Block) -> Block {
         self.times_delta(delta) ^ self.mac
+    }
+}
+
+/// The share of the XOR: local.
+impl BitXor for Share {
+    type Output = Share;
+    #[inline(always)]
+    fn bitxor(self, other: Share) -> Share {
+        Share { mac: self.mac ^ other.mac, key: self.key ^ other.key }
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
         let mut d = Dealer::new(1);
         for round in 0..200 {
             let ((a, b), (c, e)) = (d.share(), d.share());
-            assert_eq!(d.value(a.xor(c), b.xor(e)), d.value(a, b) ^ d.value(c, e));
+            assert_eq!(d.value(a ^ c, b ^ e), d.value(a, b) ^ d.value(c, e));
             let bit = round % 2 == 1;
             assert_eq!(d.value(a.times(bit), b.times(bit)), d.value(a, b) & bit);
             let a1 = a.add_public(bit, Role::Garbler, d.deltas[0]);

@@ -10,6 +10,8 @@
 //! **Leakage and abort.** Nothing to a peer that follows the protocol; no promise against others.
 //! **Checks.** `yao.tables.format`, `yao.format`: lengths and canonical packing, for robustness.
 //! **Private values.** Garbler's input: the label is one of two random ones. Evaluator's input: the choice bits of the OT.
+//! **Kept wires.** Their labels, under the Delta of the session; gates go on to be numbered through it. A wire that is used in
+//! a later request is one that is used later in a request.
 //! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
 
 mod half_gates;
@@ -27,6 +29,7 @@ use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, P
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
 use crate::parts::gate_hash::{BATCH, GateHash};
+use crate::parts::kept::Kept;
 use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 use half_gates::{evaluate, evaluate_one, garble, garble_one};
@@ -55,6 +58,8 @@ pub struct YaoSession {
     filled: usize,
     /// Evaluator: how many of those are used up.
     used: usize,
+    /// Labels, under the Delta of the session.
+    kept: Kept<Block>,
 }
 
 enum Side {
@@ -196,6 +201,7 @@ impl Protocol for YaoSession {
         pool_s: 0.0,
         input_s: [1.4e-8; 2],
     };
+    const KEEPS_WIRES: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
     const OPTIONS: &'static [Opt] = &[Opt::OT_K];
     type Params = YaoParams;
@@ -244,7 +250,8 @@ impl Protocol for YaoSession {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
                 let hash = GateHash::new(start);
-                Ok(YaoSession { channel, params, side, hash, tables, filled: 0, used: 0 })
+                let kept = Kept::default();
+                Ok(YaoSession { channel, params, side, hash, tables, filled: 0, used: 0, kept })
             }
             Err(fault) => {
                 channel.abort();
@@ -414,6 +421,16 @@ impl<'s> Party for YaoParty<'s> {
     fn check(&mut self) -> Result<YaoChecked<'_, 's>, Fault> {
         self.session.sync()?;
         Ok(YaoChecked(self))
+    }
+
+    fn keep(&mut self, name: &str, wires: &[Block]) -> Result<(), Fault> {
+        self.session.sync()?;
+        self.session.kept.keep(name, Secret::new(wires.to_vec()))
+    }
+
+    fn kept(&mut self, name: &str) -> Result<Vec<Block>, Fault> {
+        self.session.sync()?;
+        self.session.kept.of(name).map(<[Block]>::to_vec)
     }
 }
 

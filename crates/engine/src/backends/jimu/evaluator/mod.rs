@@ -5,6 +5,8 @@ mod recovery;
 mod stored;
 mod supply;
 
+use std::ops::BitXor;
+
 use cenote_net::{Channel, Fault, Phase};
 use cenote_prim::{Block, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
@@ -18,7 +20,7 @@ use crate::backends::jimu::ihash::{
     HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
 };
 use crate::backends::jimu::tags;
-use crate::parts::chunk::{Chunk, Gate, Kind, Pass, walk};
+use crate::parts::chunk::{Chunk, Gate, Kind, Pass, groups, walk};
 
 pub(super) use recovery::Replay;
 use recovery::{Escrows, Recovery};
@@ -52,6 +54,14 @@ pub(super) struct Evaluator {
 struct Tagged {
     tag: Tag,
     flip: bool,
+}
+
+impl BitXor for Tagged {
+    type Output = Tagged;
+    #[inline(always)]
+    fn bitxor(self, other: Tagged) -> Tagged {
+        Tagged { tag: self.tag ^ other.tag, flip: self.flip ^ other.flip }
+    }
 }
 
 impl Evaluator {
@@ -127,36 +137,19 @@ impl Evaluator {
     ) -> Result<(), Fault> {
         self.expected.clear();
         self.shifts.clear();
-        let mut rest = &chunk.gates[..];
-        while let Some((gate, after)) = rest.split_first() {
-            let lanes = match gate.kind {
-                Kind::And => std::slice::from_ref(gate),
-                Kind::Core => &after[..(gate.b as usize).min(after.len())],
-                _ => {
-                    self.linear_tag(gate);
-                    rest = after;
-                    continue;
-                }
-            };
-            rest = if gate.kind == Kind::Core { &after[lanes.len()..] } else { after };
-            let ready = cores.next(lanes.len())?;
-            self.solder_tags(lanes, base_tags(Shape::new(lanes.len()), ready), delta)?;
+        for group in groups(&chunk.gates) {
+            if group[0].kind == Kind::And {
+                let ready = cores.next(group.len())?;
+                self.solder_tags(group, base_tags(Shape::new(group.len()), ready), delta)?;
+            } else {
+                group[0].linear(&mut self.tagged, Tagged { tag: Tag::ZERO, flip: true });
+            }
         }
         if hash.agree(&self.opened, &self.expected) {
             Ok(())
         } else {
             Err(Fault::Misbehaved("jimu.outer"))
         }
-    }
-
-    fn linear_tag(&mut self, gate: &Gate) {
-        let (a, b) = (self.tagged[gate.a as usize], self.tagged[gate.b as usize]);
-        self.tagged[gate.out as usize] = match gate.kind {
-            Kind::Zero => Tagged::default(),
-            Kind::One => Tagged { tag: Tag::ZERO, flip: true },
-            Kind::Not => Tagged { flip: !a.flip, ..a },
-            _ => Tagged { tag: a.tag ^ b.tag, flip: a.flip ^ b.flip },
-        };
     }
 
     fn solder_tags(&mut self, lanes: &[Gate], base: &[Tag], delta: Block) -> Result<(), Fault> {
@@ -239,6 +232,7 @@ impl Evaluator {
         slots: &[usize],
         values: &[bool],
     ) -> Result<(), Fault> {
+        self.recovery.own_input(values);
         let wires = supply.take_inputs(channel, slots.len())?;
         channel.set_phase(Phase::Online);
         let flips: Vec<bool> =
@@ -400,13 +394,8 @@ struct EvaluatePass<'a, S> {
 impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, S> {
     #[inline]
     fn linear(&mut self, gate: &Gate) {
-        let (a, b) = (self.active[gate.a as usize], self.active[gate.b as usize]);
-        self.active[gate.out as usize] = match gate.kind {
-            // The value of a constant, as of a negation, is in the flip.
-            Kind::Zero | Kind::One => Active::default(),
-            Kind::Not => a,
-            _ => Active { label: a.label ^ b.label, masked: a.masked ^ b.masked },
-        };
+        // The value of a constant, as of a negation, is in the flip.
+        gate.linear(self.active, Active::default());
     }
 
     fn gather(&mut self, ands: &[Gate]) {

@@ -82,7 +82,7 @@ impl Recovery {
     }
 
     /// Inputs of the evaluator entered.
-    pub(in crate::backends::jimu) fn own_input(&mut self, bits: &[bool]) {
+    pub(super) fn own_input(&mut self, bits: &[bool]) {
         let _ = self.log.send(Event::Own(Zeroizing::new(bits.to_vec())));
     }
 
@@ -224,19 +224,17 @@ impl Party for Replay {
         bits: Option<&[bool]>,
     ) -> Result<Vec<bool>, Fault> {
         expect_input(Role::Evaluator, owner, len, bits)?;
-        if owner == Role::Evaluator {
-            return match self.next()? {
-                Event::Own(own) if own.len() == len => Ok(own.to_vec()),
-                _ => Err(not_alike()),
-            };
-        }
         let mut values = Vec::with_capacity(len);
         while values.len() < len {
-            let Event::Input(Input { wires, masked }) = self.next()? else {
-                return Err(not_alike());
-            };
-            let perms = wires.perms(&*self.tags, *self.key);
-            values.extend(masked.iter().zip(&*perms).map(|(masked, perm)| masked ^ perm.bit()));
+            match (owner, self.next()?) {
+                (Role::Evaluator, Event::Own(own)) => values.extend_from_slice(&own),
+                (Role::Garbler, Event::Input(Input { wires, masked })) => {
+                    let perms = wires.perms(&*self.tags, *self.key);
+                    let both = masked.iter().zip(&*perms);
+                    values.extend(both.map(|(masked, perm)| masked ^ perm.bit()));
+                }
+                _ => return Err(not_alike()),
+            }
         }
         if values.len() == len { Ok(values) } else { Err(not_alike()) }
     }

@@ -1,6 +1,7 @@
 //! Evaluation of ready buckets: every member, whatever the others output.
 
 use std::fmt;
+use std::ops::BitXor;
 
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
@@ -20,6 +21,14 @@ pub struct Active {
 }
 
 impl zeroize::DefaultIsZeroes for Active {}
+
+impl BitXor for Active {
+    type Output = Active;
+    #[inline(always)]
+    fn bitxor(self, other: Active) -> Active {
+        Active { label: self.label ^ other.label, masked: self.masked ^ other.masked }
+    }
+}
 
 impl fmt::Debug for Active {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

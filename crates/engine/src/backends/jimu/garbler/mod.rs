@@ -14,7 +14,7 @@ use super::messages::{self, ResultHash};
 use crate::backends::jimu::garbled_core::outer_solder;
 use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
 use crate::backends::jimu::tags;
-use crate::parts::chunk::{Chunk, Gate, Kind};
+use crate::parts::chunk::{Chunk, Gate, Kind, groups};
 
 pub(super) use supply::Supply;
 
@@ -52,23 +52,13 @@ impl Garbler {
         let rest = leases.iter().map(|lease| bytemuck::cast_slice(lease)).collect();
         let mut cores = Cores { widths: &widths, rest };
         self.solders.clear();
-        let mut rest = &chunk.gates[..];
-        while let Some((gate, after)) = rest.split_first() {
-            rest = match gate.kind {
-                Kind::And => {
-                    self.solder(std::slice::from_ref(gate), &mut cores, &delta)?;
-                    after
-                }
-                Kind::Core => {
-                    let (lanes, after) = after.split_at((gate.b as usize).min(after.len()));
-                    self.solder(lanes, &mut cores, &delta)?;
-                    after
-                }
-                _ => {
-                    self.linear(gate);
-                    after
-                }
-            };
+        for group in groups(&chunk.gates) {
+            if group[0].kind == Kind::And {
+                self.solder(group, &mut cores, &delta)?;
+            } else {
+                group[0].linear(&mut self.wires, Message::ZERO);
+                group[0].linear(&mut self.flips, true);
+            }
         }
         for piece in self.solders.chunks(MAX_PIECE) {
             self.frame.clear();
@@ -76,18 +66,6 @@ impl Garbler {
             channel.send(tags::JIMU_OUTER, &self.frame)?;
         }
         Ok(())
-    }
-
-    fn linear(&mut self, gate: &Gate) {
-        let (a, b) = (gate.a as usize, gate.b as usize);
-        let (wire, flip) = match gate.kind {
-            Kind::Zero => (Message::ZERO, false),
-            Kind::One => (Message::ZERO, true),
-            Kind::Not => (self.wires[a], !self.flips[a]),
-            _ => (self.wires[a] ^ self.wires[b], self.flips[a] ^ self.flips[b]),
-        };
-        self.wires[gate.out as usize] = wire;
-        self.flips[gate.out as usize] = flip;
     }
 
     /// Solders the inputs of the ANDs of one core; its outputs become live wires.

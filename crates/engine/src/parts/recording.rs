@@ -1,0 +1,248 @@
+//! A party that records gates and has them done a chunk at a time: all that such backends have in common.
+//! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
+
+use cenote_circuit::{Gates, Rows, runs};
+use cenote_net::{Fault, Role};
+
+use crate::parts::chunk::{CORE_WIDTHS, Chunk, Kind, Recorder};
+use crate::parts::wires::Wire;
+use crate::party::{Checked, Party, Receivers, expect_input, keeps_no_wires};
+
+/// A backend's part of one request: it keeps the data of wires by slot.
+pub trait Executor {
+    /// Most bits of one input.
+    const PIECE: usize;
+    /// Whether the session keeps wires for later requests.
+    const KEEPS_WIRES: bool = false;
+
+    /// This side's role.
+    fn role(&self) -> Role;
+
+    /// Ends the session for the peer as well; returns the fault to report.
+    fn fail(&mut self, fault: Fault) -> Fault;
+
+    /// Whether there is a better way for the ANDs of a core of `width` than one by one.
+    fn has_cores(&self, _width: usize) -> bool {
+        false
+    }
+
+    /// Makes room for `slots` slots. What they hold stays.
+    fn resize(&mut self, slots: usize);
+
+    /// Does a chunk; its checks may be deferred.
+    fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault>;
+
+    /// Brings every slot up to date, with every deferred check.
+    fn settle(&mut self) -> Result<(), Fault>;
+
+    /// Brings inputs of `owner` into `slots`, all settled; the owner has `bits`.
+    fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault>;
+
+    /// Opens `slots`, all settled.
+    fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault>;
+
+    /// Keeps what it has of `slots`, all settled, under `name`.
+    fn keep(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
+        Err(keeps_no_wires())
+    }
+
+    /// How many wires are kept under `name`.
+    fn kept(&self, _name: &str) -> Result<usize, Fault> {
+        Err(keeps_no_wires())
+    }
+
+    /// Puts what it keeps under `name` into `slots`, as many, all settled.
+    fn restore(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
+        Err(keeps_no_wires())
+    }
+}
+
+/// One party of one request.
+pub struct Recording<E> {
+    pub(crate) executor: E,
+    recorder: Recorder,
+    /// A call failed: nothing may follow.
+    faulted: bool,
+}
+
+impl<E: Executor> Recording<E> {
+    /// A party that refuses everything if it has `faulted` before it begins.
+    pub(crate) fn new(executor: E, faulted: bool) -> Recording<E> {
+        Recording { executor, recorder: Recorder::new(), faulted }
+    }
+
+    /// Runs one step; a fault ends the session for the peer as well.
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.faulted {
+            return Err(session_failed());
+        }
+        step(self).map_err(|fault| {
+            self.faulted = true;
+            self.executor.fail(fault)
+        })
+    }
+
+    #[inline]
+    fn gate(&mut self, kind: Kind, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.make_room()?;
+        match self.recorder.push(kind, a, b) {
+            Some(wire) => Ok(wire),
+            None => self.guarded(|_| Err(foreign_wire())),
+        }
+    }
+
+    /// Flushes a full chunk: a gate is about to be recorded.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Fault> {
+        if self.faulted {
+            return Err(session_failed());
+        }
+        if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Fault> {
+        let chunk = self.recorder.take();
+        self.executor.resize(self.recorder.slots_used());
+        self.executor.chunk(chunk)
+    }
+
+    /// Brings every wire up to date, all checks done.
+    fn drain(&mut self) -> Result<(), Fault> {
+        if !self.recorder.is_empty() {
+            self.flush()?;
+        }
+        self.executor.settle()
+    }
+
+    /// Wires whose data the executor is to put into their slots.
+    fn fresh(&mut self, n: usize) -> (Vec<Wire>, Vec<usize>) {
+        let wires = self.recorder.wires(n);
+        self.executor.resize(self.recorder.slots_used());
+        let slots = wires.iter().map(Wire::slot).collect();
+        (wires, slots)
+    }
+}
+
+fn foreign_wire() -> Fault {
+    Fault::Misuse("a wire of another request".into())
+}
+
+fn session_failed() -> Fault {
+    Fault::Misuse("the session has failed".into())
+}
+
+impl<E: Executor> Gates for Recording<E> {
+    type Wire = Wire;
+    type Error = Fault;
+
+    fn constant(&mut self, bit: bool) -> Result<Wire, Fault> {
+        self.make_room()?;
+        Ok(self.recorder.constant(bit))
+    }
+
+    #[inline]
+    fn xor(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Xor, a, b)
+    }
+
+    #[inline]
+    fn not(&mut self, a: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::Not, a, a)
+    }
+
+    #[inline]
+    fn and(&mut self, a: &Wire, b: &Wire) -> Result<Wire, Fault> {
+        self.gate(Kind::And, a, b)
+    }
+
+    fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
+        let widths = CORE_WIDTHS.into_iter().filter(|&width| self.executor.has_cores(width));
+        let widths: Vec<usize> = widths.collect();
+        let mut out = Vec::with_capacity(bits.len());
+        for (select, mut rest) in runs(selects, bits) {
+            for &width in &widths {
+                while let Some((lanes, others)) = rest.split_at_checked(width) {
+                    self.make_room()?;
+                    let wires = self.recorder.push_core(select, lanes);
+                    out.extend(wires.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)?);
+                    rest = others;
+                }
+            }
+            for lane in rest {
+                out.push(self.and(select, lane)?);
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl<E: Executor> Party for Recording<E> {
+    type Checked<'p>
+        = Settled<'p, E>
+    where
+        Self: 'p;
+    type Memory = Rows<Wire>;
+
+    fn role(&self) -> Role {
+        self.executor.role()
+    }
+
+    fn input(
+        &mut self,
+        owner: Role,
+        len: usize,
+        bits: Option<&[bool]>,
+    ) -> Result<Vec<Wire>, Fault> {
+        let own = expect_input(self.role(), owner, len, bits)?;
+        self.guarded(|party| {
+            party.drain()?;
+            let mut all = Vec::with_capacity(len);
+            for first in (0..len).step_by(E::PIECE) {
+                let piece = E::PIECE.min(len - first);
+                let bits = own.get(first..first + piece).unwrap_or_default();
+                let (wires, slots) = party.fresh(piece);
+                party.executor.input(owner, &slots, bits)?;
+                all.extend(wires);
+            }
+            Ok(all)
+        })
+    }
+
+    fn check(&mut self) -> Result<Settled<'_, E>, Fault> {
+        self.guarded(Self::drain)?;
+        Ok(Settled(self))
+    }
+
+    fn keep(&mut self, name: &str, wires: &[Wire]) -> Result<(), Fault> {
+        if !E::KEEPS_WIRES {
+            return Err(keeps_no_wires());
+        }
+        self.check()?.0.guarded(|party| {
+            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
+            party.executor.keep(name, &slots)
+        })
+    }
+
+    fn kept(&mut self, name: &str) -> Result<Vec<Wire>, Fault> {
+        if !E::KEEPS_WIRES {
+            return Err(keeps_no_wires());
+        }
+        // A slot may be free and still be written by a gate in flight.
+        self.check()?.0.guarded(|party| {
+            let (wires, slots) = party.fresh(party.executor.kept(name)?);
+            party.executor.restore(name, &slots).map(|()| wires)
+        })
+    }
+}
+
+/// A party whose deferred checks all ran, with nothing recorded since.
+pub struct Settled<'p, E>(&'p mut Recording<E>);
+
+impl<E: Executor> Checked<Wire> for Settled<'_, E> {
+    fn open(self, to: Receivers, wires: &[Wire]) -> Result<Option<Vec<bool>>, Fault> {
+        self.0.guarded(|party| {
+            let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
+            party.executor.open(to, &slots)
+        })
+    }
+}
