@@ -85,8 +85,7 @@ pub trait Party: Gates<Error = Fault> + Sized {
     /// Runs the deferred checks, then keeps wires under `name` for later requests of the session, in place of
     /// those that had this name. No wires: forgets those. Both sides make the same calls, with the same names.
     ///
-    /// Nothing is sent for it. What is kept of a wire is wiped when it is replaced or forgotten, and with the
-    /// session.
+    /// What is kept of a wire is wiped when it is replaced or forgotten, and with the session.
     ///
     /// # Errors
     /// `Misuse`, before anything is sent, with a backend that keeps no wires

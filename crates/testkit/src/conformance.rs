@@ -370,7 +370,7 @@ impl Job for Running {
     }
 }
 
-/// Wires of one request go into the next, if the backend keeps any.
+/// Wires of one request go into later ones, if the backend keeps any.
 pub fn wires_that_outlive_requests(backend: Backend) {
     if !backend.keeps_wires() {
         return;

@@ -22,7 +22,7 @@ pub const PLAIN_INPUT: Tag = Tag::new(60, "plain.input");
 pub struct PlainSession {
     channel: Channel,
     role: Role,
-    kept: Kept<bool>,
+    kept: Kept<Secret<Vec<bool>>>,
 }
 
 impl PlainSession {
@@ -190,11 +190,11 @@ impl Party for PlainParty<'_> {
     }
 
     fn keep(&mut self, name: &str, wires: &[bool]) -> Result<(), Fault> {
-        self.session.kept.keep(name, Secret::new(wires.to_vec()))
+        self.session.kept.keep(name, wires.len(), Secret::new(wires.to_vec()))
     }
 
     fn kept(&mut self, name: &str) -> Result<Vec<bool>, Fault> {
-        self.session.kept.of(name).map(<[bool]>::to_vec)
+        self.session.kept.of(name).map(|(_, wires)| wires.to_vec())
     }
 }
 

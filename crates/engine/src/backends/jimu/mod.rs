@@ -47,8 +47,9 @@
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
 //! tell from its watched symbols. Delta: one label a wire is shown. The garbler's input: masked by
 //! the permutation bit of its wire. The evaluator's input: masked by choice bits.
-//! **Kept wires.** None: recovery needs the values of all wires that a request begins with, and has those of its inputs alone
-//! (docs/architecture.md, "Wires live as long as their request").
+//! **Kept wires.** What each side has of them, under the Delta and the hash of the session; and, as for an output to the garbler
+//! alone, the sum of each permutation message with that of a wire in escrow, which is used for nothing else and hides it. Recovery in
+//! a later request has their values from there, or from the run in the clear in which they were kept.
 //! **Costs.** [`costs`], with which the tests compare every message.
 //! **Differences from the papers.** docs/protocols/jimu.md.
 
@@ -93,6 +94,7 @@ use super::{Live, MeasuredCores, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, Evidence, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
+use crate::parts::kept::Kept;
 use crate::session::{Job, run_and_check};
 use evaluator::Replay;
 use garbled_core::Conflict;
@@ -130,11 +132,13 @@ enum Side {
 struct GarblerSide {
     supply: garbler::Supply,
     request: garbler::Garbler,
+    kept: Kept<garbler::KeptWires>,
 }
 
 struct EvaluatorSide {
     supply: evaluator::Supply,
     request: evaluator::Evaluator,
+    kept: Kept<evaluator::KeptWires>,
     /// Two valid labels of one wire, once they were seen: from then on reveals come from the clear.
     conflict: Option<Conflict>,
 }
@@ -182,6 +186,7 @@ impl Protocol for JimuSession {
     };
     const PROBE: ProbeSize = ProbeSize { trips: 1, inputs: 1 << 16 };
     const GIVES_EVIDENCE: bool = true;
+    const KEEPS_WIRES: bool = true;
     const OPTIONS: &'static [Opt] = &[
         // Filled in about a second; a larger one makes each AND cheaper.
         Opt::pool(
@@ -355,10 +360,12 @@ impl Side {
             Role::Garbler => Side::Garbler(Box::new(GarblerSide {
                 supply: garbler::Supply::setup(channel, session, params, prg)?,
                 request: garbler::Garbler::default(),
+                kept: Kept::default(),
             })),
             Role::Evaluator => Side::Evaluator(Box::new(EvaluatorSide {
                 supply: evaluator::Supply::setup(channel, session, params, prg)?,
                 request: evaluator::Evaluator::default(),
+                kept: Kept::default(),
                 conflict: None,
             })),
         })

@@ -34,6 +34,7 @@ impl Core {
 
 impl Executor for Request<'_> {
     const PIECE: usize = MAX_PIECE;
+    const KEEPS_WIRES: bool = true;
 
     fn role(&self) -> Role {
         self.core.role
@@ -60,7 +61,7 @@ impl Executor for Request<'_> {
         let Core { channel, side, .. } = &mut *self.core;
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request } = &mut **side;
+                let GarblerSide { supply, request, .. } = &mut **side;
                 for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
                     while supply.ready(pool) < count {
                         supply.refill(channel, pool, Phase::Online)?;
@@ -73,7 +74,7 @@ impl Executor for Request<'_> {
                 request.chunk(channel, supply, &chunk)
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, conflict } = &mut **side;
+                let EvaluatorSide { supply, request, conflict, .. } = &mut **side;
                 for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
                     while supply.ready(pool) < count {
                         supply.refill(channel, pool, Phase::Online)?;
@@ -98,7 +99,7 @@ impl Executor for Request<'_> {
         let Core { channel, side, .. } = &mut *self.core;
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request } = &mut **side;
+                let GarblerSide { supply, request, .. } = &mut **side;
                 match owner {
                     Role::Garbler => request.own_inputs(channel, supply, slots, bits),
                     Role::Evaluator => request.peer_inputs(channel, supply, slots),
@@ -126,13 +127,46 @@ impl Executor for Request<'_> {
         }
         Ok(values)
     }
+
+    fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
+        let clear = self.in_the_clear(slots.len())?;
+        let Core { channel, side, .. } = &mut *self.core;
+        match side {
+            Side::Garbler(side) => {
+                let GarblerSide { supply, request, kept } = &mut **side;
+                for piece in slots.chunks(MAX_PIECE) {
+                    request.bond(channel, supply, piece)?;
+                }
+                kept.keep(name, slots.len(), request.keep(slots))
+            }
+            Side::Evaluator(side) => {
+                let EvaluatorSide { supply, request, kept, .. } = &mut **side;
+                kept.keep(name, slots.len(), request.keep(channel, supply, slots, clear)?)
+            }
+        }
+    }
+
+    fn kept(&self, name: &str) -> Result<usize, Fault> {
+        match &self.core.side {
+            Side::Garbler(side) => side.kept.of(name).map(|(wires, _)| *wires),
+            Side::Evaluator(side) => side.kept.of(name).map(|(wires, _)| *wires),
+        }
+    }
+
+    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
+        match &mut self.core.side {
+            Side::Garbler(side) => side.request.restore(slots, &side.kept.of(name)?.1),
+            Side::Evaluator(side) => side.request.restore(slots, &side.kept.of(name)?.1),
+        }
+        Ok(())
+    }
 }
 
 impl Request<'_> {
     /// Starts the replay, if Delta is known. Before the first chunk of a request nothing is wrong.
     fn recover(&mut self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
-        let EvaluatorSide { supply, request, conflict: Some(conflict) } = &mut **side else {
+        let EvaluatorSide { supply, request, conflict: Some(conflict), .. } = &mut **side else {
             return Ok(());
         };
         let replay = request.recovery.replay(&conflict.delta(), supply.hash());
@@ -152,7 +186,7 @@ impl Request<'_> {
         *reports += 1;
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request } = &mut **side;
+                let GarblerSide { supply, request, .. } = &mut **side;
                 if to.include(Role::Evaluator) {
                     request.reveal_to_peer(channel, supply.perm_blocks(), slots)?;
                 } else {
@@ -164,7 +198,7 @@ impl Request<'_> {
                 }
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, conflict } = &mut **side;
+                let EvaluatorSide { supply, request, conflict, .. } = &mut **side;
                 let delta = conflict.as_ref().map_or(Label::ZERO, Conflict::delta);
                 let perms = Zeroizing::new(if to.include(Role::Evaluator) {
                     request.learn(channel, supply, slots)?

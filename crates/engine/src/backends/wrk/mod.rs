@@ -55,7 +55,7 @@ pub mod tags;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
-use cenote_prim::{Block, Prg, RandomOracle, SessionId};
+use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
 
 pub use params::WrkParams;
 pub use party::WrkParty;
@@ -94,7 +94,7 @@ struct Core {
     chunks: u64,
     /// A request has chunks whose checks are outstanding.
     in_flight: bool,
-    kept: Kept<KeptWire>,
+    kept: Kept<Secret<Vec<KeptWire>>>,
 }
 
 impl WrkSession {

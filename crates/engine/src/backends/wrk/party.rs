@@ -148,15 +148,16 @@ impl Executor for Request<'_> {
     fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
         let (shares, side) = (&self.masks.shares, &self.side);
         let wire = |&slot: &usize| KeptWire { share: shares[slot], active: side.wire(slot) };
-        self.core.kept.keep(name, slots.iter().map(wire).collect())
+        self.core.kept.keep(name, slots.len(), slots.iter().map(wire).collect())
     }
 
     fn kept(&self, name: &str) -> Result<usize, Fault> {
-        self.core.kept.of(name).map(<[KeptWire]>::len)
+        self.core.kept.of(name).map(|(wires, _)| *wires)
     }
 
     fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        for (&slot, wire) in slots.iter().zip(self.core.kept.of(name)?) {
+        let (_, wires) = self.core.kept.of(name)?;
+        for (&slot, wire) in slots.iter().zip(wires.iter()) {
             self.masks.shares[slot] = wire.share;
             self.side.set(slot, wire.active);
         }

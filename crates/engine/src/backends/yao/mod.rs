@@ -59,7 +59,7 @@ pub struct YaoSession {
     /// Evaluator: how many of those are used up.
     used: usize,
     /// Labels, under the Delta of the session.
-    kept: Kept<Block>,
+    kept: Kept<Secret<Vec<Block>>>,
 }
 
 enum Side {
@@ -425,12 +425,12 @@ impl<'s> Party for YaoParty<'s> {
 
     fn keep(&mut self, name: &str, wires: &[Block]) -> Result<(), Fault> {
         self.session.sync()?;
-        self.session.kept.keep(name, Secret::new(wires.to_vec()))
+        self.session.kept.keep(name, wires.len(), Secret::new(wires.to_vec()))
     }
 
     fn kept(&mut self, name: &str) -> Result<Vec<Block>, Fault> {
         self.session.sync()?;
-        self.session.kept.of(name).map(<[Block]>::to_vec)
+        self.session.kept.of(name).map(|(_, wires)| wires.to_vec())
     }
 }
 

@@ -6,6 +6,7 @@ mod stored;
 mod supply;
 
 use std::ops::BitXor;
+use std::sync::Arc;
 
 use cenote_net::{Channel, Fault, Phase};
 use cenote_prim::{Block, Secret, bits};
@@ -23,7 +24,7 @@ use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, Pass, groups, walk};
 
 pub(super) use recovery::Replay;
-use recovery::{Escrows, Recovery};
+use recovery::{Escrows, Input, KeptValues, Recovery, Values};
 pub(super) use supply::{Escrowed, Supply};
 
 /// The check of outputs to this side: their permutation messages are those that were hashed.
@@ -54,6 +55,13 @@ pub(super) struct Evaluator {
 struct Tagged {
     tag: Tag,
     flip: bool,
+}
+
+/// Wires between two requests.
+pub(super) struct KeptWires {
+    active: Secret<Vec<Active>>,
+    tagged: Vec<Tagged>,
+    values: Arc<KeptValues>,
 }
 
 impl BitXor for Tagged {
@@ -265,15 +273,13 @@ impl Evaluator {
         slots.iter().zip(perms).map(value).collect()
     }
 
-    /// Outputs to the garbler alone: the sums of their permutation messages with escrowed ones. Returns
-    /// the permutation messages themselves, if `delta` is the garbler's.
-    pub(super) fn bond(
+    /// The sums of the permutation messages of `slots` with escrowed ones.
+    fn sums(
         &mut self,
         channel: &mut Channel,
         supply: &mut Supply,
         slots: &[usize],
-        delta: &Label,
-    ) -> Result<Vec<Perm>, Fault> {
+    ) -> Result<(Vec<Perm>, Escrows), Fault> {
         let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
         let lease = supply.take_escrowed(channel, slots.len())?;
         for escrowed in Escrowed::all(&lease) {
@@ -284,6 +290,49 @@ impl Evaluator {
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
         let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;
+        Ok((sums, bonds))
+    }
+
+    /// What is kept of `slots`, whose values are `clear` in recovery.
+    pub(super) fn keep(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+        clear: Option<Values>,
+    ) -> Result<KeptWires, Fault> {
+        let mut escrowed = Vec::new();
+        for piece in slots.chunks(MAX_PIECE) {
+            let (sums, wires) = self.sums(channel, supply, piece)?;
+            // Values but for the permutation bits in escrow: masked as inputs of the garbler are.
+            let masked = Zeroizing::new(self.values(piece, &sums));
+            escrowed.push(Input { wires, masked });
+        }
+        Ok(KeptWires {
+            active: slots.iter().map(|&slot| self.active[slot]).collect(),
+            tagged: slots.iter().map(|&slot| self.tagged[slot]).collect(),
+            values: Arc::new(clear.map_or(KeptValues::Escrowed(escrowed), KeptValues::Clear)),
+        })
+    }
+
+    pub(super) fn restore(&mut self, slots: &[usize], wires: &KeptWires) {
+        let KeptWires { active, tagged, values } = wires;
+        for ((&slot, active), tagged) in slots.iter().zip(active.iter()).zip(tagged) {
+            (self.active[slot], self.tagged[slot]) = (*active, *tagged);
+        }
+        self.recovery.restored(Arc::clone(values));
+    }
+
+    /// Outputs to the garbler alone, whose sums with escrowed ones it opens: the permutation messages, if
+    /// `delta` is the garbler's.
+    pub(super) fn bond(
+        &mut self,
+        channel: &mut Channel,
+        supply: &mut Supply,
+        slots: &[usize],
+        delta: &Label,
+    ) -> Result<Vec<Perm>, Fault> {
+        let (sums, bonds) = self.sums(channel, supply, slots)?;
         let escrowed = bonds.perms(&*supply.hash().perm_tags(), delta.key());
         Ok(sums.iter().zip(&*escrowed).map(|(&sum, &perm)| sum ^ perm).collect())
     }

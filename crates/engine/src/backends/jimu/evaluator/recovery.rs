@@ -7,8 +7,8 @@
 //! of the garbled values (docs/protocols/jimu.md, "Two valid labels").
 //!
 //! The two runs meet in a log, which the garbled run writes whether or not there will be a replay: the
-//! inputs of both sides, the garbler's as they were received; and once the replay runs, each reveal, at
-//! which the garbled run waits for its values. So a replay is never further than the next reveal, and
+//! inputs of both sides, the garbler's as they were received, and wires that an earlier request kept; and
+//! once the replay runs, each reveal and what is kept, where the garbled run waits for the values. So a replay is never further than the next reveal, and
 //! a job that does not run alike twice is found out instead of waited for.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::party::{Checked, Party, Receivers, expect_input};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Values of wires in the clear.
-type Values = Zeroizing<Vec<bool>>;
+pub(super) type Values = Zeroizing<Vec<bool>>;
 
 /// A message of the garbled run to the replay.
 enum Event {
@@ -38,14 +38,24 @@ enum Event {
     Own(Values),
     /// The next inputs of the garbler.
     Input(Input),
-    /// The next reveal, which waits for its values.
+    /// The next wires that an earlier request kept.
+    Kept(Arc<KeptValues>),
+    /// The next reveal, or wires that are kept: waits for their values.
     Reveal,
 }
 
 /// Inputs of the garbler, as its messages give them: masked, on wires in escrow.
-struct Input {
-    wires: Escrows,
-    masked: Zeroizing<Vec<bool>>,
+pub(super) struct Input {
+    pub(super) wires: Escrows,
+    pub(super) masked: Zeroizing<Vec<bool>>,
+}
+
+/// The values of kept wires, for a replay of a later request.
+pub(super) enum KeptValues {
+    /// From the replay of the request that kept them: the garbled ones may be wrong.
+    Clear(Values),
+    /// Masked, like inputs of the garbler.
+    Escrowed(Vec<Input>),
 }
 
 /// The data that one request keeps for a recovery, and its end of the log.
@@ -86,6 +96,11 @@ impl Recovery {
         let _ = self.log.send(Event::Own(Zeroizing::new(bits.to_vec())));
     }
 
+    /// Wires of an earlier request came back.
+    pub(super) fn restored(&mut self, values: Arc<KeptValues>) {
+        let _ = self.log.send(Event::Kept(values));
+    }
+
     /// The run in the clear, to be started now; `None` if it was given out before.
     pub(in crate::backends::jimu) fn replay(
         &mut self,
@@ -100,7 +115,7 @@ impl Recovery {
         Some(Replay { log, answers, passed, key, tags, over })
     }
 
-    /// The values of the coming reveal, of `wires` wires, if there is a replay: waits until it has come
+    /// The values of the coming reveal, or of what is kept, of `wires` wires, if there is a replay: waits until it has come
     /// so far.
     pub(in crate::backends::jimu) fn reveal(
         &mut self,
@@ -181,6 +196,23 @@ impl Replay {
         if self.over.load(Ordering::Relaxed) { Err(over()) } else { Ok(bit) }
     }
 
+    /// Values of inputs of the garbler.
+    fn values(&self, Input { wires, masked }: &Input) -> Values {
+        let perms = wires.perms(&*self.tags, *self.key);
+        let both = masked.iter().zip(&*perms);
+        Zeroizing::new(both.map(|(masked, perm)| masked ^ perm.bit()).collect())
+    }
+
+    /// Gives the garbled run the values that it waits for.
+    fn answer(&mut self, wires: &[bool]) -> Result<(), Fault> {
+        if self.passed > 0 {
+            self.passed -= 1;
+            return Ok(());
+        }
+        let Event::Reveal = self.next()? else { return Err(not_alike()) };
+        self.answers.send(Zeroizing::new(wires.to_vec())).map_err(|_| over())
+    }
+
     /// Receives the next event of the garbled run.
     fn next(&self) -> Result<Event, Fault> {
         self.log.recv().map_err(|_| over())
@@ -228,10 +260,8 @@ impl Party for Replay {
         while values.len() < len {
             match (owner, self.next()?) {
                 (Role::Evaluator, Event::Own(own)) => values.extend_from_slice(&own),
-                (Role::Garbler, Event::Input(Input { wires, masked })) => {
-                    let perms = wires.perms(&*self.tags, *self.key);
-                    let both = masked.iter().zip(&*perms);
-                    values.extend(both.map(|(masked, perm)| masked ^ perm.bit()));
+                (Role::Garbler, Event::Input(input)) => {
+                    values.extend_from_slice(&self.values(&input))
                 }
                 _ => return Err(not_alike()),
             }
@@ -242,16 +272,25 @@ impl Party for Replay {
     fn check(&mut self) -> Result<&mut Self, Fault> {
         Ok(self)
     }
+
+    fn keep(&mut self, _name: &str, wires: &[bool]) -> Result<(), Fault> {
+        self.answer(wires)
+    }
+
+    fn kept(&mut self, _name: &str) -> Result<Vec<bool>, Fault> {
+        let Event::Kept(kept) = self.next()? else { return Err(not_alike()) };
+        Ok(match &*kept {
+            KeptValues::Clear(values) => values.to_vec(),
+            KeptValues::Escrowed(inputs) => {
+                inputs.iter().flat_map(|input| self.values(input).to_vec()).collect()
+            }
+        })
+    }
 }
 
 impl Checked<bool> for &mut Replay {
     fn open(self, to: Receivers, wires: &[bool]) -> Result<Option<Vec<bool>>, Fault> {
-        if self.passed > 0 {
-            self.passed -= 1;
-        } else {
-            let Event::Reveal = self.next()? else { return Err(not_alike()) };
-            self.answers.send(Zeroizing::new(wires.to_vec())).map_err(|_| over())?;
-        }
+        self.answer(wires)?;
         Ok(to.include(Role::Evaluator).then(|| wires.to_vec()))
     }
 }

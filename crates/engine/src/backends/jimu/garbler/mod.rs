@@ -27,6 +27,9 @@ pub(super) struct Garbler {
     frame: Vec<u8>,
 }
 
+/// Wires between two requests, with their flips.
+pub(super) type KeptWires = Secret<Vec<(Message, bool)>>;
+
 impl Garbler {
     #[cfg(test)]
     pub(super) fn label_of(&self, slot: usize) -> Label {
@@ -143,7 +146,7 @@ impl Garbler {
     }
 
     /// Solders the permutation messages of `slots` to wires in escrow, for a reveal to the garbler
-    /// alone.
+    /// alone and for wires that are kept.
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
@@ -158,6 +161,17 @@ impl Garbler {
         let perms: Vec<Perm> =
             sums.map(|(&slot, wire)| self.wires[slot].perm ^ wire.perm).collect();
         channel.send(tags::JIMU_BOND, &messages::encode_perms(&perms, perm_blocks))
+    }
+
+    /// What is kept of `slots`.
+    pub(super) fn keep(&self, slots: &[usize]) -> KeptWires {
+        slots.iter().map(|&slot| (self.wires[slot], self.flips[slot])).collect()
+    }
+
+    pub(super) fn restore(&mut self, slots: &[usize], wires: &KeptWires) {
+        for (&slot, &(wire, flip)) in slots.iter().zip(wires.iter()) {
+            (self.wires[slot], self.flips[slot]) = (wire, flip);
+        }
     }
 
     /// The values of `slots` by the evaluator's report, whose labels must be right.

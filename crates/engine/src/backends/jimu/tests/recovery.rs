@@ -43,6 +43,10 @@ struct Rounds<'t> {
     role: Role,
     rounds: usize,
     seed: u128,
+    /// Whether it keeps its last product.
+    keeps: bool,
+    /// The job of this seed came before, and kept its last product, with which this one begins.
+    after: Option<u128>,
     /// Called before each reveal of a run in the clear, and what the run is to do then.
     in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
 }
@@ -67,15 +71,23 @@ impl Rounds<'_> {
 
     /// Returns the values that the job must give.
     fn expected(&self) -> Shown {
-        let (mut state, mut shown) = (true, Vec::new());
+        self.evaluate().1
+    }
+
+    /// The last product, and the values.
+    fn evaluate(&self) -> (bool, Shown) {
+        let before = self.after.map(|seed| Rounds { seed, after: None, ..*self });
+        let (mut state, mut shown) = (before.is_none_or(|job| job.evaluate().0), Vec::new());
+        let mut product = state;
         for round in 0..self.rounds {
             let (x, y) = (self.bit(Role::Garbler, round), self.bit(Role::Evaluator, round));
-            state = (state ^ x) & (state ^ y) ^ x;
+            product = (state ^ x) & (state ^ y);
+            state = product ^ x;
             let to = RECEIVERS[round % 3];
             shown.push(to.include(self.role).then(|| vec![state, x ^ y]));
             state ^= to == Receivers::Both && state;
         }
-        shown
+        (product, shown)
     }
 }
 
@@ -91,13 +103,18 @@ impl Job for Rounds<'_> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Shown, Fault> {
-        let (mut state, mut shown) = (party.constant(true)?, Vec::new());
+        let (mut state, mut shown) = match self.after {
+            Some(_) => (party.kept("product")?.remove(0), Vec::new()),
+            None => (party.constant(true)?, Vec::new()),
+        };
+        let mut last = state.clone();
         for round in 0..self.rounds {
             let x = self.enter(party, Role::Garbler, round)?;
             let y = self.enter(party, Role::Evaluator, round)?;
             let (left, right) = (party.xor(&state, &x)?, party.xor(&state, &y)?);
             let product = party.and(&left, &right)?;
             state = party.xor(&product, &x)?;
+            last = product;
             let mut wires = vec![state.clone(), party.xor(&x, &y)?];
             let meddle = if is_in_the_clear() { (self.in_the_clear)(round) } else { Meddle::None };
             match meddle {
@@ -118,6 +135,9 @@ impl Job for Rounds<'_> {
             }
             shown.push(bits);
         }
+        if self.keeps {
+            party.keep("product", &[last])?;
+        }
         Ok(shown)
     }
 }
@@ -130,6 +150,8 @@ enum Spoiled {
     One,
     /// The vote is wrong.
     AllButOne,
+    /// The same of the first bucket of the second job.
+    Later,
 }
 
 type Ran = Result<Shown, Fault>;
@@ -150,9 +172,13 @@ fn run_session(
         session.stock(1)?;
         Ok::<_, Fault>(session)
     };
-    let run = |session: &mut JimuSession, jobs: &[Rounds<'_>]| {
+    let run = |session: &mut JimuSession,
+               jobs: &[Rounds<'_>],
+               before: &dyn Fn(&mut JimuSession, usize)| {
         let mut ran = Vec::new();
         for job in jobs {
+            session.stock(1).expect("nothing has failed");
+            before(session, ran.len());
             let result = session.run(job).and_then(|shown| {
                 session.channel().flush()?;
                 Ok(shown)
@@ -171,18 +197,22 @@ fn run_session(
             let mut session = open(ends.0, Role::Garbler).expect("honest");
             let Side::Garbler(side) = &session.core.side else { unreachable!() };
             delta.send(side.supply.delta()).expect("the other side waits");
-            run(&mut session, garblers)
+            run(&mut session, garblers, &|_, _| ())
         });
         let mut session = open(ends.1, Role::Evaluator).expect("honest");
         let delta: Label = of_garbler.recv().expect("sent at once");
         let members = match spoiled {
             Spoiled::None => 0,
             Spoiled::One => 1,
-            Spoiled::AllButOne => params.ands.bucket - 1,
+            Spoiled::AllButOne | Spoiled::Later => params.ands.bucket - 1,
         };
-        let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
-        side.supply.turn(members, &delta);
-        let ran = run(&mut session, evaluators);
+        let spoil = |session: &mut JimuSession, job: usize| {
+            let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
+            if job == usize::from(matches!(spoiled, Spoiled::Later)) {
+                side.supply.turn(members, &delta);
+            }
+        };
+        let ran = run(&mut session, evaluators, &spoil);
         let evidence = session.evidence().is_some();
         (garbler.join().expect("no panic"), ran, evidence)
     })
@@ -194,39 +224,54 @@ fn both<'t>(
     seed: u128,
     in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
 ) -> [Rounds<'t>; 2] {
-    [Role::Garbler, Role::Evaluator].map(|role| Rounds { role, rounds, seed, in_the_clear })
+    [Role::Garbler, Role::Evaluator].map(|role| Rounds {
+        role,
+        rounds,
+        seed,
+        keeps: false,
+        after: None,
+        in_the_clear,
+    })
 }
 
-/// Both sides of two jobs.
+/// Both sides of two jobs, of which the second goes on from the state of the first.
 fn two_jobs<'t>(
     rounds: usize,
+    seed: u128,
     in_the_clear: &'t (dyn Fn(usize) -> Meddle + Sync),
 ) -> [Vec<Rounds<'t>>; 2] {
-    let [[a, b], [c, d]] = [1, 2].map(|seed| both(rounds, seed, in_the_clear));
-    [vec![a, c], vec![b, d]]
+    let [[a, b], [c, d]] = [seed, seed + 1].map(|seed| both(rounds, seed, in_the_clear));
+    let (keeps, after) = (true, Some(seed));
+    [(a, c), (b, d)].map(|(a, b)| vec![Rounds { keeps, ..a }, Rounds { keeps, after, ..b }])
 }
 
 fn is_over(fault: &Fault) -> bool {
     matches!(fault, Fault::PeerAborted | Fault::Transport(_))
 }
 
-/// However many reveals there are, and again for a later request, which is in the clear from its start.
+/// However many reveals there are, and again for a later request, which is in the clear from its start; and
+/// in a later request alone. What a request kept is right in the next, by either way to its values.
 #[test]
 fn a_job_runs_once_in_the_clear() {
-    const ROUNDS: usize = 30;
     let replayed = AtomicUsize::new(0);
     let count = |_: usize| {
         replayed.fetch_add(1, Ordering::Relaxed);
         Meddle::None
     };
-    for (spoiled, passes) in [(Spoiled::None, 0), (Spoiled::One, 2), (Spoiled::AllButOne, 2)] {
-        let [garblers, evaluators] = two_jobs(ROUNDS, &count);
-        let right = |jobs: &[Rounds<'_>]| -> Vec<Ran> {
-            jobs.iter().map(|job| Ok(job.expected())).collect()
-        };
-        let (garbled, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
-        assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)));
-        assert_eq!((evidence, replayed.swap(0, Ordering::Relaxed)), (passes > 0, passes * ROUNDS));
+    let ways =
+        [(Spoiled::None, 0), (Spoiled::One, 2), (Spoiled::AllButOne, 2), (Spoiled::Later, 1)];
+    // The product of a single round is the spoiled one.
+    for (rounds, seed) in [(30, 1), (1, 1), (1, 3), (1, 5), (1, 7)] {
+        for (spoiled, passes) in ways {
+            let [garblers, evaluators] = two_jobs(rounds, seed, &count);
+            let right = |jobs: &[Rounds<'_>]| -> Vec<Ran> {
+                jobs.iter().map(|job| Ok(job.expected())).collect()
+            };
+            let (garbled, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
+            assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)));
+            let replayed = replayed.swap(0, Ordering::Relaxed);
+            assert_eq!((evidence, replayed), (passes > 0, passes * rounds));
+        }
     }
 }
 
@@ -235,7 +280,7 @@ fn a_job_runs_once_in_the_clear() {
 fn both_labels_of_a_wire_make_no_more_work_and_no_less() {
     let work = [Spoiled::None, Spoiled::One, Spoiled::AllButOne].map(|spoiled| {
         // The second job begins with Delta known.
-        let [garblers, evaluators] = two_jobs(9, &|_| Meddle::None);
+        let [garblers, evaluators] = two_jobs(9, 1, &|_| Meddle::None);
         tally::steps();
         let (_, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
         assert!(ran.iter().all(Result::is_ok));
