@@ -9,7 +9,7 @@ use super::messages::ResultHash;
 use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::backends::jimu::garbled_core::Conflict;
 use crate::backends::jimu::ihash::Label;
-use crate::parts::chunk::{CORE_WIDTHS, Kind, Recorder};
+use crate::parts::chunk::{Kind, Recorder};
 use crate::parts::wires::Wire;
 use crate::party::{Checked, Party, Receivers, expect_input};
 
@@ -264,10 +264,11 @@ impl Gates for JimuParty<'_> {
     }
 
     fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
-        let pools: Vec<usize> = self.core.side.params().widths().skip(1).collect();
+        let muxes = self.core.side.params().muxes.iter();
+        let pools: Vec<usize> = muxes.map(|(shape, _)| shape.ands()).collect();
         let mut out = Vec::with_capacity(bits.len());
         for (select, mut rest) in runs(selects, bits) {
-            for width in CORE_WIDTHS.into_iter().filter(|width| pools.contains(width)) {
+            for &width in &pools {
                 while let Some((lanes, others)) = rest.split_at_checked(width) {
                     self.make_room()?;
                     let wires = self.recorder.push_core(select, lanes);
