@@ -74,7 +74,8 @@ pub fn check(
 /// Whether the tables lead from the opened input labels to the opened output labels.
 fn evaluates(shape: Shape, cores: &Checked<'_>, masked: &[bool]) -> bool {
     let (batch, wires) = (Hashes::batch(shape, 1), shape.wires());
-    let (levels, mut hashes) = (shape.levels(), Hashes::new(shape));
+    let mut hashes = Hashes::new(shape);
+    let levels = hashes.levels.clone();
     let mut good = true;
     for (((numbers, tables), opened), masked) in cores
         .numbers
@@ -113,7 +114,7 @@ fn core_evaluates(
         let ([left, right], [h_left, h_right]) = (shape.and(and), hashes.of(set, and));
         let label = shape.sum(left, |wire| opened[wire].label);
         let right = (*te ^ label).times(masked(right));
-        let out = h_left ^ tg.times(masked(left)) ^ h_right ^ right ^ *mk;
+        let out = *h_left ^ tg.times(masked(left)) ^ *h_right ^ right ^ *mk;
         good & (out.0 == opened[shape.output(and)].label.0)
     })
 }

@@ -7,8 +7,7 @@ use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
 
 use super::bucket::{Member, base_tags, members};
-use super::hashes::{Hashes, room};
-use super::shape::Level;
+use super::hashes::{Hashes, Level, room};
 use super::{Shape, ready_blocks};
 use crate::backends::jimu::ihash::{HashReceiver, Label};
 
@@ -125,7 +124,6 @@ pub struct Evaluation {
     shape: Shape,
     bucket: usize,
     delta_tag: Secret<Block>,
-    levels: Vec<Level>,
     hashes: Hashes,
     scratch: Scratch,
 }
@@ -167,7 +165,6 @@ impl Evaluation {
             shape,
             bucket,
             delta_tag: Secret::new(delta_tag),
-            levels: shape.levels(),
             hashes: Hashes::new(shape),
             scratch: Scratch::default(),
         }
@@ -203,7 +200,7 @@ impl Evaluation {
             .zip(outputs.chunks_mut(batch * self.shape.ands()))
         {
             self.hashes.begin(ready.len() / stride * self.bucket);
-            for level in self.levels.clone() {
+            for level in self.hashes.levels.clone() {
                 self.operands(&level, inputs, outputs);
                 let labels = self.members(&level, ready);
                 self.tags(hash, labels);
@@ -367,10 +364,10 @@ fn evaluate_and(
     member: &Member<'_>,
     and: usize,
     [left, right]: [&Active; 2],
-    [h_left, h_right]: [Label; 2],
+    [h_left, h_right]: [&Label; 2],
 ) -> Label {
     let [tg, te, mk] = member.tables[and];
     let shifted = right.masked ^ (member.deltas >> and & 1 == 1);
-    let right = h_right ^ te.times(right.masked) ^ left.label.times(shifted);
-    h_left ^ tg.times(left.masked) ^ right ^ mk
+    let right = *h_right ^ te.times(right.masked) ^ left.label.times(shifted);
+    *h_left ^ tg.times(left.masked) ^ right ^ mk
 }

@@ -21,7 +21,8 @@ pub fn garble(
 ) {
     assert_eq!(wires.len(), numbers.len() * shape.wires());
     assert_eq!(tables.len(), numbers.len() * shape.table_blocks());
-    let (levels, mut hashes) = (shape.levels(), Hashes::new(shape));
+    let mut hashes = Hashes::new(shape);
+    let levels = hashes.levels.clone();
     let batch = Hashes::batch(shape, 2);
     for ((numbers, wires), tables) in numbers
         .chunks(batch)
@@ -58,15 +59,15 @@ fn garble_core(
 ) {
     let perm = |operand: usize| shape.sum(operand, |wire| wires[wire].perm.bit());
     let tables = cast_slice_mut::<Block, Label>(tables).as_chunks_mut().0;
-    for (and, [tg, te, mk]) in tables.iter_mut().enumerate() {
-        let ([left, right], out) = (shape.and(and), &wires[shape.output(and)]);
-        let ([h_left, h_right], [other_left, other_right]) =
-            (hashes.of(set, and), hashes.of(set + 1, and));
+    for (and, ([tg, te, mk], out)) in tables.iter_mut().zip(&wires[shape.inputs()..]).enumerate() {
+        let [left, right] = shape.and(and);
+        let [h_left, h_right] = hashes.of(set, and);
+        let [other_left, other_right] = hashes.of(set + 1, and);
         let (p_left, p_right) = (perm(left), perm(right));
         let eval = shape.sum(left, |wire| wires[wire].label) ^ delta.times(p_left);
-        *tg = h_left ^ other_left ^ delta.times(p_right);
-        *te = h_right ^ other_right ^ eval;
-        *mk = h_left ^ h_right ^ out.label ^ delta.times((p_left & p_right) ^ out.perm.bit());
+        *tg = *h_left ^ *other_left ^ delta.times(p_right);
+        *te = *h_right ^ *other_right ^ eval;
+        *mk = *h_left ^ *h_right ^ out.label ^ delta.times((p_left & p_right) ^ out.perm.bit());
     }
 }
 

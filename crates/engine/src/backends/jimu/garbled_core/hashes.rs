@@ -7,7 +7,6 @@ use cenote_prim::{Block, keyed};
 use zeroize::Zeroize;
 
 use super::Shape;
-use super::shape::Level;
 use crate::backends::jimu::ihash::Label;
 
 /// Hashes that are made at a time, half of them: enough to fill the cipher, few enough to stay near it.
@@ -16,6 +15,7 @@ const ANDS: usize = 128;
 /// Scratch for the hashes of `n` sets of the operands of cores, level by level.
 pub(super) struct Hashes {
     shape: Shape,
+    pub(super) levels: Vec<Level>,
     runs: Vec<Run>,
     /// Of the left and the right operand of each AND.
     spots: Vec<[Spot; 2]>,
@@ -27,6 +27,14 @@ pub(super) struct Hashes {
     sets: usize,
 }
 
+/// ANDs of which none needs another, and the operands that are there as soon as those before have run.
+#[derive(Clone)]
+pub(super) struct Level {
+    pub(super) operands: Range<usize>,
+    pub(super) ands: Range<usize>,
+    runs: Range<usize>,
+}
+
 /// Operands of a level, one behind the other, that as many ANDs use.
 struct Run {
     operands: Range<usize>,
@@ -36,7 +44,7 @@ struct Run {
 }
 
 /// Where a hash is: `sets * before + set * stride + at`.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Spot {
     before: usize,
     stride: usize,
@@ -54,36 +62,35 @@ pub(super) fn room<T: Zeroize + Clone + Default>(room: &mut Vec<T>, len: usize) 
 
 impl Hashes {
     pub(super) fn new(shape: Shape) -> Hashes {
-        let mut uses = vec![0; shape.operands()];
-        let mut spots = vec![[Spot::default(); 2]; shape.ands()];
-        for (and, spots) in spots.iter_mut().enumerate() {
-            for (spot, operand) in spots.iter_mut().zip(shape.and(and)) {
-                spot.at = uses[operand];
-                uses[operand] += 1;
-            }
-        }
-        let (levels, mut runs) = (shape.levels(), Vec::<Run>::new());
-        for operand in levels.iter().flat_map(|level| level.operands.clone()) {
-            let uses = uses[operand];
-            let begins = levels.iter().any(|level| level.operands.start == operand);
-            match runs.last_mut() {
-                Some(run) if run.uses == uses && !begins => run.operands.end += 1,
-                last => {
-                    let before = last.map_or(0, |run| run.before + run.hashes());
-                    runs.push(Run { operands: operand..operand + 1, uses, before });
+        let used = |operand: usize| {
+            (0..shape.ands()).flat_map(|and| shape.and(and)).filter(|o| *o == operand).count()
+        };
+        let (mut levels, mut runs, mut before) = (Vec::new(), Vec::<Run>::new(), 0);
+        let mut places = Vec::new();
+        for (operands, ands) in shape.levels() {
+            let first = runs.len();
+            for operand in operands.clone() {
+                let uses = used(operand);
+                match runs[first..].last_mut() {
+                    Some(run) if run.uses == uses => run.operands.end += 1,
+                    _ => runs.push(Run { operands: operand..operand + 1, uses, before }),
                 }
+                places.push((runs.len() - 1, before));
+                before += uses;
             }
+            levels.push(Level { operands, ands, runs: first..runs.len() });
         }
-        for (and, spots) in spots.iter_mut().enumerate() {
-            for (spot, operand) in spots.iter_mut().zip(shape.and(and)) {
-                for run in runs.iter().filter(|run| run.operands.contains(&operand)) {
-                    spot.at += (operand - run.operands.start) * run.uses;
-                    (spot.before, spot.stride) = (run.before, run.hashes());
-                }
-            }
-        }
+        let spots = (0..shape.ands()).map(|and| {
+            shape.and(and).map(|operand| {
+                let (run, place) = &mut places[operand];
+                let (before, stride) = (runs[*run].before, runs[*run].hashes());
+                *place += 1;
+                Spot { before, stride, at: *place - 1 - before }
+            })
+        });
+        let spots = spots.collect();
         let (keys, tweaks, hashes) = Default::default();
-        Hashes { shape, runs, spots, keys, tweaks, hashes, sets: 0 }
+        Hashes { shape, levels, runs, spots, keys, tweaks, hashes, sets: 0 }
     }
 
     /// How many cores with `sets` sets each are best hashed at a time.
@@ -108,12 +115,14 @@ impl Hashes {
         number: u64,
         key: impl Fn(usize) -> Block,
     ) {
-        for run in self.runs.iter().filter(|run| run.is_of(level)) {
+        for run in &self.runs[level.runs.clone()] {
             let at = run.operands.start * self.sets + set * run.operands.len();
-            let keys = self.keys[at..].iter_mut().zip(&mut self.tweaks[at..]);
-            for ((place, tweak), operand) in keys.zip(run.operands.clone()) {
-                *place = key(operand);
-                *tweak = Block::new(u128::from(number.wrapping_add(operand as u64)) << 64);
+            let count = run.operands.len();
+            let (keys, tweaks) = (&mut self.keys[at..][..count], &mut self.tweaks[at..][..count]);
+            for i in 0..count {
+                let operand = run.operands.start + i;
+                keys[i] = key(operand);
+                tweaks[i] = Block::new(u128::from(number.wrapping_add(operand as u64)) << 64);
             }
         }
     }
@@ -121,7 +130,7 @@ impl Hashes {
     /// Computes the hashes of the operands of a level, one for each use.
     pub(super) fn run(&mut self, level: &Level) {
         let blocks = bytemuck::cast_slice_mut::<Label, Block>(&mut self.hashes);
-        for run in self.runs.iter().filter(|run| run.is_of(level)) {
+        for run in &self.runs[level.runs.clone()] {
             let keys = run.operands.start * self.sets..run.operands.end * self.sets;
             let (first, count) = (3 * self.sets * run.before, 3 * self.sets * run.hashes());
             let (keys, tweaks) = (&self.keys[keys.clone()], &self.tweaks[keys]);
@@ -131,9 +140,16 @@ impl Hashes {
 
     /// The hashes of the operands of an AND of a set.
     #[inline(always)]
-    pub(super) fn of(&self, set: usize, and: usize) -> [Label; 2] {
-        self.spots[and]
-            .map(|Spot { before, stride, at }| self.hashes[self.sets * before + set * stride + at])
+    pub(super) fn of(&self, set: usize, and: usize) -> [&Label; 2] {
+        let [left, right] = &self.spots[and];
+        [&self.hashes[left.place(self.sets, set)], &self.hashes[right.place(self.sets, set)]]
+    }
+}
+
+impl Spot {
+    #[inline(always)]
+    fn place(&self, sets: usize, set: usize) -> usize {
+        sets * self.before + set * self.stride + self.at
     }
 }
 
@@ -141,10 +157,6 @@ impl Run {
     /// Hashes of a set.
     fn hashes(&self) -> usize {
         self.operands.len() * self.uses
-    }
-
-    fn is_of(&self, level: &Level) -> bool {
-        level.operands.contains(&self.operands.start)
     }
 }
 

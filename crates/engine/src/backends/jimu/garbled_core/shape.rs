@@ -19,11 +19,7 @@ pub struct Shape {
 }
 
 /// ANDs of which none needs another, and the operands that are there as soon as those before have run.
-#[derive(Clone, Debug)]
-pub(super) struct Level {
-    pub(super) operands: Range<usize>,
-    pub(super) ands: Range<usize>,
-}
+pub(super) type Level = (Range<usize>, Range<usize>);
 
 /// Most ANDs of a core: the differences of their right operands fill half a block.
 pub const MAX_ANDS: usize = 64;
@@ -133,22 +129,26 @@ impl Shape {
 
     /// Left and right operand of an AND.
     #[inline(always)]
-    pub(super) const fn and(self, and: usize) -> [usize; 2] {
+    pub(super) const fn and(&self, and: usize) -> [usize; 2] {
         let [left, right] = self.ands[and];
         [left as usize, right as usize]
     }
 
     /// Place of the output of an AND among the wires.
     #[inline(always)]
-    pub(super) const fn output(self, and: usize) -> usize {
+    pub(super) const fn output(&self, and: usize) -> usize {
         self.inputs + and
     }
 
     /// The sum that an operand is, of what `of` gives of the wires.
     #[inline(always)]
-    pub(super) fn sum<T: BitXor<Output = T>>(self, operand: usize, of: impl Fn(usize) -> T) -> T {
+    pub(super) fn sum<T: BitXor<Output = T>>(&self, operand: usize, of: impl Fn(usize) -> T) -> T {
         let wires = self.operands[operand];
-        wires[1..].iter().fold(of(wires[0].into()), |sum, wire| sum ^ of((*wire).into()))
+        let mut sum = of(wires[0].into());
+        for wire in &wires[1..] {
+            sum = sum ^ of((*wire).into());
+        }
+        sum
     }
 
     /// The ANDs in as few steps as there can be.
@@ -161,7 +161,7 @@ impl Shape {
             let ready = |and: &&[u8; 2]| and.iter().all(|o| usize::from(*o) < operands + new);
             let runs = self.ands[ands..].iter().take_while(ready).count();
             assert!(runs > 0, "an AND needs what comes behind it");
-            levels.push(Level { operands: operands..operands + new, ands: ands..ands + runs });
+            levels.push((operands..operands + new, ands..ands + runs));
             (operands, ands) = (operands + new, ands + runs);
         }
         levels
