@@ -87,7 +87,7 @@ fn evaluates(shape: Shape, cores: &Checked<'_>, masked: &[bool]) -> bool {
         hashes.begin(numbers.len());
         for level in &levels {
             for (core, (&number, opened)) in numbers.iter().zip(opened.chunks(wires)).enumerate() {
-                let key = |operand| shape.sum(operand, |wire| opened[wire].label.key());
+                let key = |operand| [shape.sum(operand, |wire| opened[wire].label.key())];
                 hashes.set(level, core, number, key);
             }
             hashes.run(level);

@@ -234,7 +234,7 @@ impl Evaluation {
         let mut set = 0;
         for (ready, operands) in cores() {
             for member in members(shape, ready) {
-                let key = |operand: usize| operands[operand].label.key() ^ member.keys[operand];
+                let key = |operand: usize| [operands[operand].label.key() ^ member.keys[operand]];
                 self.hashes.set(level, set, member.number, key);
                 set += 1;
             }

@@ -34,9 +34,10 @@ pub fn garble(
             for (core, (&number, wires)) in
                 numbers.iter().zip(wires.chunks(shape.wires())).enumerate()
             {
-                let key = |operand: usize| shape.sum(operand, |wire| wires[wire].label.key());
-                hashes.set(level, 2 * core, number, key);
-                hashes.set(level, 2 * core + 1, number, |operand| key(operand) ^ delta.key());
+                hashes.set(level, 2 * core, number, |operand| {
+                    let key = shape.sum(operand, |wire| wires[wire].label.key());
+                    [key, key ^ delta.key()]
+                });
             }
             hashes.run(level);
         }

@@ -62,15 +62,16 @@ pub(super) fn room<T: Zeroize + Clone + Default>(room: &mut Vec<T>, len: usize) 
 
 impl Hashes {
     pub(super) fn new(shape: Shape) -> Hashes {
-        let used = |operand: usize| {
-            (0..shape.ands()).flat_map(|and| shape.and(and)).filter(|o| *o == operand).count()
-        };
+        let mut used = vec![0; shape.operands()];
+        for operand in (0..shape.ands()).flat_map(|and| shape.and(and)) {
+            used[operand] += 1;
+        }
         let (mut levels, mut runs, mut before) = (Vec::new(), Vec::<Run>::new(), 0);
         let mut places = Vec::new();
         for (operands, ands) in shape.levels() {
             let first = runs.len();
             for operand in operands.clone() {
-                let uses = used(operand);
+                let uses = used[operand];
                 match runs[first..].last_mut() {
                     Some(run) if run.uses == uses => run.operands.end += 1,
                     _ => runs.push(Run { operands: operand..operand + 1, uses, before }),
@@ -106,23 +107,27 @@ impl Hashes {
         room(&mut self.hashes, sets * 2 * self.shape.ands());
     }
 
-    /// The keys of one set: those of the operands of a level of the core of this number.
+    /// The keys of `set` and those that follow, one of each operand of a level of the core of this number.
     #[inline(always)]
-    pub(super) fn set(
+    pub(super) fn set<const N: usize>(
         &mut self,
         level: &Level,
         set: usize,
         number: u64,
-        key: impl Fn(usize) -> Block,
+        keys: impl Fn(usize) -> [Block; N],
     ) {
         for run in &self.runs[level.runs.clone()] {
             let at = run.operands.start * self.sets + set * run.operands.len();
             let count = run.operands.len();
-            let (keys, tweaks) = (&mut self.keys[at..][..count], &mut self.tweaks[at..][..count]);
+            let places = at..at + N * count;
+            let (places, tweaks) = (&mut self.keys[places.clone()], &mut self.tweaks[places]);
             for i in 0..count {
                 let operand = run.operands.start + i;
-                keys[i] = key(operand);
-                tweaks[i] = Block::new(u128::from(number.wrapping_add(operand as u64)) << 64);
+                let tweak = Block::new(u128::from(number.wrapping_add(operand as u64)) << 64);
+                for (set, key) in keys(operand).into_iter().enumerate() {
+                    places[set * count + i] = key;
+                    tweaks[set * count + i] = tweak;
+                }
             }
         }
     }

@@ -4,8 +4,8 @@
 //! **Construction.** JIMU (Zhu, Huang, ASIACRYPT 2017) on POOL's pools (CCS 2017, sections 3 to 5):
 //! a LEGO in which the evaluator recognises a right output label by its interactive hash, so that
 //! one good member of a bucket is enough. What a core computes is a value, its [`Shape`], from which all
-//! that is done with it follows. There are pools of two kinds: an AND, and POOL's MUXCORE, ANDs of one
-//! wire with each of several others.
+//! that is done with it follows. Two kinds have pools: an AND, and POOL's MUXCORE, ANDs of one wire with
+//! each of several others.
 //! **Roles.** Garbler A holds L_w and p_w of every wire and Delta; evaluator B holds tags
 //! of all of them. A wire of value v has masked value s = v xor p_w and active label L_w + s Delta.
 //! **Core.** Its wires, inputs and then the outputs of its ANDs, are hashed one after the other; the number
@@ -31,10 +31,11 @@
 //! s_l TG + H(X_r + D_r) + s_r TE' + (s_r + delta_r) X_l + Mk': a ready bucket keeps only the keys
 //! of D of the operands.
 //! **Adversary.** Malicious garbler; an evaluator that deviates sees no more than an honest one.
-//! **Checks.** [`check()`]: a core opened on random inputs is right on them; every wire is
-//! opened, so each AND is held against its own operands. Those on which it is right form an affine subspace,
-//! so that a bad one shows with [`Shape::detection`] at least: 1/2 if both are uniform. [`inner_tags`] and [`outer_tags`]: solders are what the tags bind the garbler to. The
-//! caller names the faults, and uses nothing before its check.
+//! **Checks.** [`check()`]: a core opened on random inputs is right on them. Every wire is opened, so each
+//! AND is held against its own operands; those on which it is right form an affine subspace, so that a bad
+//! one shows with probability [`Shape::detection`] at least, 1/2 where operands are independent bits.
+//! [`inner_tags`] and [`outer_tags`]: solders are what the tags bind the garbler to. The caller names the
+//! faults, and uses nothing before its check.
 //! **Private values.** Values of wires: masked by p. The other label of a wire: no core that is
 //! checked is used, and a solder shows the active label's shift, never Delta. What bad members
 //! output is never reported: a label without a tag is skipped, in constant time; of labels with a tag
@@ -61,5 +62,5 @@ pub use bucket::{Members, base_tags, fold, inner_len, inner_solders, inner_tags,
 pub use check::{Checked, check, open_for_check};
 pub use evaluate::{Active, Conflict, Evaluation, Pair};
 pub use garble::garble;
-pub use shape::{MAX_ANDS, Shape};
+pub use shape::Shape;
 pub use solder::{outer_inputs, outer_solder, outer_solders, outer_tags};

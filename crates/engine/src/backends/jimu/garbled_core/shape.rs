@@ -22,7 +22,7 @@ pub struct Shape {
 pub(super) type Level = (Range<usize>, Range<usize>);
 
 /// Most ANDs of a core: the differences of their right operands fill half a block.
-pub const MAX_ANDS: usize = 64;
+const MAX_ANDS: usize = 64;
 
 /// Operands that are one wire each, and ANDs of the first with each of the others.
 const SINGLE: [&[u8]; MAX_ANDS + 1] = {
@@ -75,7 +75,7 @@ impl Shape {
     /// certain value, or the right one, or their sum.
     ///
     /// # Panics
-    /// If there are more than [`MAX_ANDS`], or more operands than wires.
+    /// If there are more than 64, or more operands than wires.
     pub(super) const fn new(
         name: &'static str,
         inputs: usize,
