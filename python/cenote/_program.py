@@ -272,7 +272,7 @@ class Program:
         total = int(self.cost()["ands"])
         wanted = self._is_short() if overflow is None else overflow
         overflows = self._in_the_clear(encoded)[1] if wanted else None
-        reports = _run.pair(self.to_bytes(), packed, configuration, total, progress, timeout)
+        reports = _run.pair(self._native.handed_over(), packed, configuration, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
             if one is not None and two is not None and one != two:

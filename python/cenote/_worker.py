@@ -39,7 +39,7 @@ def _tell_progress(progress: _native.Progress, over: threading.Event) -> None:
 
 
 def _run(spec: dict[str, Any]) -> dict[str, Any]:
-    program = _native.Program.from_bytes(base64.b64decode(spec["program"]))
+    program = _native.Program.taken_over(base64.b64decode(spec["program"]))
     progress, over = _native.Progress(), threading.Event()
     teller = threading.Thread(target=_tell_progress, args=(progress, over), daemon=True)
     teller.start()

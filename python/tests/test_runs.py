@@ -1,5 +1,6 @@
 """Compiled programs: files, costs, secure runs in two processes."""
 
+import base64
 import json
 import os
 import queue
@@ -429,3 +430,31 @@ def test_a_party_that_is_killed_ends_the_run(victim):
             slow.compile().run_local(a=1, b=2, backend="yao", progress=kill, timeout=60)
     assert started[victim].poll() == -signal.SIGKILL
     assert None not in [process.poll() for process in started], "a party is left"
+
+
+def test_gates_are_counted_where_the_run_starts(monkeypatch):
+    """A party takes the counts that come with the program, from which the parameters of a batch follow: so wrong ones show."""
+    start = _run._start
+
+    def miscounted(spec, *more):
+        if spec["role"] == "garbler":
+            head, program = base64.b64decode(spec["program"]).split(b"\n", 1)
+            counts = json.loads(head)
+            counts["module"]["stats"]["ands"] = 10**7
+            spec = {**spec, "program": _run._text(json.dumps(counts).encode() + b"\n" + program)}
+        return start(spec, *more)
+
+    monkeypatch.setattr(_run, "_start", miscounted)
+    with pytest.raises(cn.PolicyError, match="bucket"):
+        mixed.run_local(**arguments(11), backend="wrk")
+    # Nothing depends on them here.
+    assert mixed.run_local(**arguments(11), backend="yao").value == mixed(**arguments(11))
+
+
+def test_what_is_handed_over_is_a_program_with_its_counts():
+    native = mixed.compile()._native
+    taken = _native.Program.taken_over(native.handed_over())
+    assert (taken.digest, taken.stats()) == (native.digest, native.stats())
+    for data in (b"", native.to_bytes(), native.handed_over()[:-1]):
+        with pytest.raises(ValueError):
+            _native.Program.taken_over(data)

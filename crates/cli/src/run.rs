@@ -43,7 +43,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
         core: None,
         line: LineSpec::default(),
         task: Task::Run(RunSpec {
-            file: args.file.clone(),
+            computation: Some(computation.clone()),
             owners: owners.clone(),
             own: own(role),
             to,
@@ -60,8 +60,9 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
 }
 
 /// The work of one of the two processes.
-pub(crate) fn party(channels: Channels, role: Role, spec: &RunSpec) -> Result<Report, Failure> {
-    let computation = Computation::read(&spec.file)?;
+pub(crate) fn party(channels: Channels, role: Role, spec: RunSpec) -> Result<Report, Failure> {
+    let computation =
+        spec.computation.ok_or_else(|| Failure::internal("no program was handed over"))?;
     let named: Vec<Option<Role>> = spec.owners.iter().copied().map(Some).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
     let owned = signature.inputs.iter().filter(|port| port.owner == Some(role)).zip(&spec.own);
@@ -72,7 +73,7 @@ pub(crate) fn party(channels: Channels, role: Role, spec: &RunSpec) -> Result<Re
     });
     let own = own.collect::<Result<Vec<Vec<bool>>, Failure>>()?;
     let work = Work::new(computation, signature, own, spec.to, spec.config)?;
-    let work = work.keeping(spec.evidence.clone()).within(spec.limits, role)?;
+    let work = work.keeping(spec.evidence).within(spec.limits, role)?;
     work.run(channels, role, &AtomicU64::new(0))
 }
 

@@ -2,13 +2,16 @@
 
 mod common;
 
+use std::fs::{File, remove_file};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::{ADDER, LIMIT, Running, Said, parties, run, start, write};
+use common::{ADDER, LIMIT, PURCHASES, Running, Said, parties, run, start, write};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -31,6 +34,34 @@ fn every_backend_runs_a_circuit_on_this_machine() {
     for inputs in ["--input evaluator=2 --input garbler=3", "--input 2 --input garbler=3"] {
         let said = run(&format!("run {file} --backend yao --reveal-to evaluator {inputs}"));
         assert_eq!(said.outputs(), [Some("5"), Some("0")]);
+    }
+}
+
+/// The program is gone as soon as values are read: the two processes have it from the command.
+#[test]
+fn the_file_of_a_run_is_read_once() {
+    let dir = TempDir::new().expect("a directory");
+    let values = dir.path().join("values");
+    let made = Command::new("mkfifo").arg(&values).status().expect("a command");
+    assert!(made.success());
+    let purchases = "customer,amount\n7,1.5\n8,2\n7,4\n";
+    for (text, inputs, value, outputs) in [
+        (ADDER, ["garbler=@", "evaluator=1"], "3\n", vec![Some("4"), Some("1")]),
+        (PURCHASES, ["rows=@", "who=7"], purchases, vec![Some("000580")]),
+    ] {
+        let file = write(dir.path(), "program", text);
+        let [garbler, evaluator] = inputs;
+        let line = format!("run {} --input {garbler}{}", file.display(), values.display());
+        let running = start(&format!("{line} --backend yao --input {evaluator}"));
+        let (opened, open) = channel();
+        let pipe = values.clone();
+        // Opens when the other end is opened, which is after the program was read.
+        thread::spawn(move || opened.send(File::create(pipe)));
+        let mut pipe = open.recv_timeout(LIMIT).expect("values are read").expect("a pipe");
+        remove_file(&file).expect("it was there");
+        pipe.write_all(value.as_bytes()).expect("they are still read");
+        drop(pipe);
+        assert_eq!(running.end().outputs(), outputs);
     }
 }
 

@@ -3,6 +3,7 @@
 //! | task | item |
 //! |---|---|
 //! | a program or circuit that was read, with its counts | [`Computation`] |
+//! | the same, from one process to another | [`Computation::hand_over`], [`Computation::taken_over`] |
 //! | one side's part of a run: program by digest, own inputs, receivers, backend, limits | [`Request`] |
 //! | what a session did and promises | [`Summary`] |
 //! | the line that prices are for, timeouts | [`policy`] |
@@ -11,6 +12,7 @@
 //! decides by the limits, and [`Request::run`] agrees with the peer in one handshake and computes.
 
 mod computation;
+mod handover;
 pub mod policy;
 mod request;
 mod summary;

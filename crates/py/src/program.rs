@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::party::raised;
 use crate::ports::{self, Port};
 
 /// A program, ready to be read, stored and run.
@@ -86,6 +87,28 @@ impl Program {
     fn read_circuit(py: Python<'_>, path: PathBuf) -> PyResult<Program> {
         let read = py.detach(|| circuit(&path));
         read.map(Program::new).map_err(PyValueError::new_err)
+    }
+
+    /// The program with its counts, for a process that runs a party of it.
+    fn handed_over<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        let written = py.detach(|| {
+            let io = |error: std::io::Error| Fault::Internal(error.to_string());
+            self.counted().and_then(|counted| counted.hand_over(&mut bytes).map_err(io))
+        });
+        written.map_err(|fault| raised(&fault))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The same in that process.
+    #[staticmethod]
+    fn taken_over(py: Python<'_>, data: &[u8]) -> PyResult<Program> {
+        let taken = py.detach(|| Computation::taken_over(data));
+        let taken = Arc::new(taken.map_err(|error| PyValueError::new_err(error.to_string()))?);
+        let Computation::Module { module, .. } = &*taken else {
+            return Err(PyValueError::new_err("a circuit is no program"));
+        };
+        Ok(Program { module: Arc::clone(module), counted: OnceLock::from(Ok(taken)) })
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

@@ -112,7 +112,7 @@ fn a_bad_gate_is_caught_as_often_as_it_is_checked_and_shows() {
             let bad = *trial as usize % BATCH;
             let (wires, tables) = (3 * bad..3 * bad + 3, 9 * bad..9 * bad + 9);
             let (delta, number) = (&lab.delta, batch.numbers[bad]);
-            flaw.apply(number, delta, &batch.wires[wires], &mut batch.tables[tables]);
+            flaw.apply(Shape::AND, (number, &batch.wires[wires]), delta, &mut batch.tables[tables]);
             let chosen = Selection::new(lab.prg.block(), below(rate), Kind::And, BATCH);
             !lab.passes(&batch, &chosen.checked, &chosen.inputs)
         });

@@ -148,7 +148,7 @@ fn figures(both: &Both, muxes: u64) -> Value {
 /// they fit, and single ANDs for the rest.
 fn cores(params: &JimuParams, width: usize) -> Vec<usize> {
     let (mut rest, mut found) = (width, Vec::new());
-    for &(core, _) in &params.muxes {
+    for core in params.muxes.iter().map(|(shape, _)| shape.ands()) {
         if rest >= core {
             found.push(core);
             rest %= core;

@@ -40,8 +40,8 @@ pub(super) fn command(args: &BenchPoolFillArgs, format: Format) -> Result<Reply,
 
 /// The pool of cores of `width`.
 fn pool(params: &JimuParams, width: usize) -> PoolSpec {
-    let mux = params.muxes.iter().find(|(of, _)| *of == width).map(|(_, spec)| *spec);
-    mux.unwrap_or(params.ands)
+    let found = params.cores().find(|(shape, _)| shape.ands() == width);
+    found.map_or(params.ands, |(_, spec)| *spec)
 }
 
 fn work(gadget: Gadget, params: &JimuParams, spec: &PoolSpec) -> Map<String, Value> {

@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use cenote_engine::cost::{Demand, Machine, Plan, Speed};
 use cenote_engine::{Backend, Role, SessionConfig};
+use cenote_job as job;
 use cenote_program::Module;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::run::Trial;
+use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
@@ -163,16 +165,13 @@ pub(crate) fn typical() -> (Machine, Value) {
 }
 
 fn measure(interrupt: &Interrupt) -> Result<Machine, Failure> {
-    let dir = TempDir::with_prefix("cenote-calibrate-")
-        .map_err(|error| Failure::internal(format!("a directory for programs: {error}")))?;
     let bar = progress::bar((Backend::ALL.len() * Probe::ALL.len()) as u64, "measuring");
     let mut machine = Machine::typical();
     machine.counted_s = counting()?;
     for backend in Backend::ALL {
         let mut lessons = Lessons::default();
         for probe in Probe::ALL {
-            let file = dir.path().join("probe.txt");
-            let trial = lessons.run(probe, backend, &file, interrupt)?;
+            let trial = lessons.run(probe, backend, interrupt)?;
             if (probe, backend) == (Probe::Start, Backend::Plain) && trial.memory[0] > 0 {
                 machine.process_bytes = trial.memory[0];
             }
@@ -214,18 +213,17 @@ impl Lessons {
         &mut self,
         probe: Probe,
         backend: Backend,
-        file: &Path,
         interrupt: &Interrupt,
     ) -> Result<Trial, Failure> {
         let text = probe.text(backend);
-        fs::write(file, &text).map_err(|error| Failure::internal(error.to_string()))?;
         let module = Module::parse_text(&text).map_err(|e| Failure::internal(e.to_string()))?;
-        let stats = module.stats().map_err(|error| Failure::internal(error.to_string()))?;
-        let demand = Demand::new(stats, &module.signature());
+        let computation = Computation::of(job::Computation::of_module(Arc::new(module))?);
+        let demand = computation.demand(&computation.signature());
         let config = SessionConfig::new(backend).for_ands(demand.stats.ands);
         let plan = Plan::new(&config, &demand);
         let plan = plan.map_err(Failure::unusable)?;
-        let trial = best(|| Trial::run(file, &module.signature(), config, None, interrupt))?;
+        let signature = computation.signature();
+        let trial = best(|| Trial::run(&computation, &signature, config, None, interrupt))?;
         self.learn(probe, &plan, &demand, &trial);
         Ok(trial)
     }

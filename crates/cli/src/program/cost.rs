@@ -43,7 +43,7 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
             for role in [Role::Garbler, Role::Evaluator] {
                 limits::refuse(&most, &config, &demand, &machine, role)?;
             }
-            let trial = Trial::run(&args.file, &signature, config, Some(args.link), interrupt)?;
+            let trial = Trial::run(&computation, &signature, config, Some(args.link), interrupt)?;
             result.insert("measured".to_owned(), measured(&trial));
         }
         results.push(Value::Object(result));

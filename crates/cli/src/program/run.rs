@@ -1,12 +1,11 @@
 //! A real run beside a prediction: two processes on this machine, inputs that are all zero.
 
-use std::path::Path;
-
 use cenote_circuit::{Receiver, Signature};
 use cenote_engine::cost::Link;
 use cenote_engine::{Role, SessionConfig};
 
 use crate::bench::two_cores;
+use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::workers::{LineSpec, Report, RunSpec, Spec, Task, run_pair};
@@ -26,7 +25,7 @@ pub(super) struct Trial {
 
 impl Trial {
     pub(super) fn run(
-        file: &Path,
+        computation: &Computation,
         signature: &Signature,
         config: SessionConfig,
         link: Option<Link>,
@@ -49,7 +48,7 @@ impl Trial {
             core: cores.map(|cores| cores[role as usize]),
             line: line.clone(),
             task: Task::Run(RunSpec {
-                file: file.to_owned(),
+                computation: Some(computation.clone()),
                 owners: owners.clone(),
                 own: own(role),
                 to: Receiver::Both,

@@ -1,4 +1,4 @@
-//! A child: one party, told by a line on standard input.
+//! A child: one party, told by a line on standard input and the program that follows it.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -6,11 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_engine::Role;
+use cenote_job as job;
 use cenote_net::{Channels, Identity, PeerCertificate, tcp_listen};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
 
 use super::{LineSpec, Report, Spec, Task};
+use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
@@ -26,10 +28,15 @@ pub(crate) fn command() -> Result<Reply, Failure> {
     let interrupt = Interrupt::install(None)?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(|e| Failure::internal(e.to_string()))?;
-    let spec: Spec = serde_json::from_str(&line).map_err(|_| {
+    let mut spec: Spec = serde_json::from_str(&line).map_err(|_| {
         Failure::bad_input("`cenote worker` is started by `cenote run` and `bench`")
     })?;
     drop(line);
+    if let Task::Run(work) = &mut spec.task {
+        let taken = job::Computation::taken_over(io::stdin().lock());
+        work.computation =
+            Some(Computation::of(taken.map_err(|e| Failure::internal(e.to_string()))?));
+    }
     if let Some(core) = spec.core {
         pin(core)?;
     }
@@ -73,7 +80,7 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
 
 fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure> {
     match task {
-        Task::Run(work) => run::party(channels, role, &work),
+        Task::Run(work) => run::party(channels, role, work),
         Task::And { ands, config } => bench::and::party(channels, role, ands, config),
         Task::Aes { blocks, jobs, warm, config } => {
             bench::aes::party(channels, role, blocks, jobs, warm, config)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cenote_engine::Role;
 use serde::Deserialize;
 
-use super::{Report, Spec};
+use super::{Report, RunSpec, Spec, Task};
 use crate::exit::{Failure, Kind};
 use crate::interrupt::Interrupt;
 
@@ -83,6 +83,9 @@ impl Pair<'_> {
         let mut text = serde_json::to_vec(spec).map_err(|error| failed(&error.to_string()))?;
         text.push(b'\n');
         stdin.write_all(&text).map_err(|error| failed(&error.to_string()))?;
+        if let Task::Run(RunSpec { computation: Some(computation), .. }) = &spec.task {
+            computation.hand_over(stdin).map_err(|error| failed(&error.to_string()))?;
+        }
         let (role, lines) = (spec.role, lines.clone());
         thread::spawn(move || {
             let mut ended = false;

@@ -9,6 +9,7 @@ use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::module::Work;
+use crate::computation::Computation;
 
 /// One child's work.
 #[derive(Clone, Serialize, Deserialize)]
@@ -65,7 +66,9 @@ pub(crate) enum Task {
 /// A program or circuit and one party's values.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct RunSpec {
-    pub(crate) file: PathBuf,
+    /// Follows the line, as [`cenote_job::Computation::hand_over`] writes it.
+    #[serde(skip)]
+    pub(crate) computation: Option<Computation>,
     /// Of each input port.
     pub(crate) owners: Vec<Role>,
     /// Packed bits of the own ports, in port order.

@@ -4,7 +4,7 @@
 use cenote_circuit::{Gates, Rows, runs};
 use cenote_net::{Fault, Role};
 
-use crate::parts::chunk::{CORE_WIDTHS, Chunk, Kind, Recorder};
+use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
 use crate::party::{Checked, Party, Receivers, expect_input, keeps_no_wires};
 
@@ -21,9 +21,10 @@ pub trait Executor {
     /// Ends the session for the peer as well; returns the fault to report.
     fn fail(&mut self, fault: Fault) -> Fault;
 
-    /// Whether there is a better way for the ANDs of a core of `width` than one by one.
-    fn has_cores(&self, _width: usize) -> bool {
-        false
+    /// Numbers of ANDs with one operand in common for which there is a better way than one by one: a core. The widest
+    /// first.
+    fn core_widths(&self) -> Vec<usize> {
+        Vec::new()
     }
 
     /// Makes room for `slots` slots. What they hold stays.
@@ -156,8 +157,7 @@ impl<E: Executor> Gates for Recording<E> {
     }
 
     fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
-        let widths = CORE_WIDTHS.into_iter().filter(|&width| self.executor.has_cores(width));
-        let widths: Vec<usize> = widths.collect();
+        let widths = self.executor.core_widths();
         let mut out = Vec::with_capacity(bits.len());
         for (select, mut rest) in runs(selects, bits) {
             for &width in &widths {

@@ -11,9 +11,9 @@ use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
 
 /// The kind of items that a pool holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
-    /// Garbled cores of one width.
+    /// Garbled cores of one shape.
     Core(Shape),
     /// Escrow gadgets, whose ciphertext has this many blocks.
     Escrow(usize),
@@ -54,11 +54,10 @@ impl Kind {
         Stock::new(format!("stock.{}", self.name()), stride)
     }
 
-    fn name(self) -> String {
+    fn name(self) -> &'static str {
         match self {
-            Kind::Core(Shape::AND) => "and".into(),
-            Kind::Core(shape) => format!("mux-{}", shape.width()),
-            Kind::Escrow(_) => "escrow".into(),
+            Kind::Core(shape) => shape.name(),
+            Kind::Escrow(_) => "escrow",
         }
     }
 }

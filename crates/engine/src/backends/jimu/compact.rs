@@ -203,7 +203,7 @@ mod tests {
     fn every_byte_of_an_item_is_in_its_leaf_and_no_other_byte() {
         for (kind, planes) in [
             (Kind::Core(Shape::AND), 58),
-            (Kind::Core(Shape::new(8)), 80),
+            (Kind::Core(Shape::MUXES[3]), 80),
             (Kind::Escrow(1), 58),
             (Kind::Escrow(2), 64),
         ] {

@@ -64,30 +64,27 @@ use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
 use crate::party::Receivers;
 
 /// The kind of items that a pool holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Item {
-    /// Garbled cores of this many ANDs that share an input; 1 is an AND.
-    Core(usize),
+    /// Garbled cores.
+    Core(Shape),
     /// Escrow gadgets.
     Gadget,
 }
 
 impl Item {
-    fn kind(self, params: &JimuParams) -> Kind {
+    pub(super) fn kind(self, params: &JimuParams) -> Kind {
         match self {
-            Item::Core(width) => Kind::Core(Shape::new(width)),
+            Item::Core(shape) => Kind::Core(shape),
             Item::Gadget => Kind::Escrow(perm(params) / 16),
         }
     }
 
-    /// The pool of such items; `None` for a width that has none.
+    /// The pool of such items; `None` for a shape that has none.
     #[must_use]
     pub fn pool(self, params: &JimuParams) -> Option<&PoolSpec> {
         match self {
-            Item::Core(1) => Some(&params.ands),
-            Item::Core(width) => {
-                params.muxes.iter().find(|pool| pool.0 == width).map(|(_, spec)| spec)
-            }
+            Item::Core(shape) => params.cores().find(|pool| pool.0 == shape).map(|(_, spec)| spec),
             Item::Gadget => Some(&params.escrow),
         }
     }
@@ -169,10 +166,10 @@ pub fn fresh_items(pool: &PoolSpec, missing: usize) -> usize {
     pool.fresh(missing)
 }
 
-/// Inner solders of buckets of cores of this width (`jimu.inner`).
+/// Inner solders of buckets of cores of this shape (`jimu.inner`).
 #[must_use]
-pub fn inner(params: &JimuParams, width: usize, pool: &PoolSpec, buckets: usize) -> usize {
-    buckets * inner_len(Shape::new(width), pool.bucket) * opening(params)
+pub fn inner(params: &JimuParams, shape: Shape, pool: &PoolSpec, buckets: usize) -> usize {
+    buckets * inner_len(shape, pool.bucket) * opening(params)
 }
 
 /// Solders of gadgets to wires (`jimu.escrow`).
@@ -217,7 +214,7 @@ fn passed_over(pool: &PoolSpec, buckets: usize, slots: usize) -> f64 {
 #[must_use]
 pub fn row_bytes(item: Item, params: &JimuParams) -> usize {
     match item {
-        Item::Core(width) => super::params::row_bytes(Shape::new(width)),
+        Item::Core(shape) => super::params::row_bytes(shape),
         Item::Gadget => 16 * (perm(params) / 16 + 4),
     }
 }
@@ -226,7 +223,7 @@ pub fn row_bytes(item: Item, params: &JimuParams) -> usize {
 #[must_use]
 pub fn ready_bytes(item: Item, params: &JimuParams) -> usize {
     match (item, item.pool(params)) {
-        (Item::Core(width), Some(pool)) => 16 * ready_blocks(Shape::new(width), pool.bucket),
+        (Item::Core(shape), Some(pool)) => 16 * ready_blocks(shape, pool.bucket),
         (Item::Gadget, Some(pool)) => 16 * (2 + pool.bucket * record_blocks(perm(params) / 16)),
         (_, None) => 0,
     }
@@ -235,19 +232,19 @@ pub fn ready_bytes(item: Item, params: &JimuParams) -> usize {
 /// Wires in escrow that stay ready beside those that are taken.
 pub const RESERVE: usize = super::ESCROW_RESERVE;
 
-/// Outer solders of a core of this width (`jimu.outer`): all that is online about it.
+/// Outer solders of a core of this shape (`jimu.outer`): all that is online about it.
 #[must_use]
-pub fn outer(params: &JimuParams, width: usize) -> usize {
-    Shape::new(width).inputs() * opening(params)
+pub fn outer(params: &JimuParams, shape: Shape) -> usize {
+    shape.inputs() * opening(params)
 }
 
-/// A core of this width in steady state, on the average; `None` without a pool of such.
+/// A core of this shape in steady state, on the average; `None` without a pool of such.
 #[must_use]
-pub fn core(params: &JimuParams, width: usize) -> Option<f64> {
-    let item = Item::Core(width);
+pub fn core(params: &JimuParams, shape: Shape) -> Option<f64> {
+    let item = Item::Core(shape);
     let pool = item.pool(params)?;
     let (made, buckets) = steady(params, item, pool, 0);
-    Some(made / buckets + (inner(params, width, pool, 1) + outer(params, width)) as f64)
+    Some(made / buckets + (inner(params, shape, pool, 1) + outer(params, shape)) as f64)
 }
 
 /// A wire in escrow in steady state, on the average.
@@ -361,7 +358,7 @@ pub fn setup(params: &JimuParams) -> usize {
     2 * cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
 }
 
-/// The first filling of a pool, on the average; `None` for a width that has none.
+/// The first filling of a pool, on the average; `None` for a shape that has none.
 #[must_use]
 pub fn filling(params: &JimuParams, item: Item) -> Option<f64> {
     let pool = item.pool(params)?;
@@ -394,12 +391,13 @@ mod tests {
             let params = JimuParams::derive(PoolChoice::Kept(1000), rho, JimuSwitches::DEFAULT);
             let params = params.expect("sound");
             assert_eq!((wire(&params), opening(&params), perm(&params)), sizes);
-            let wires = [1, 8, 16, 32, 64].map(|width| outer(&params, width) / opening(&params));
-            assert_eq!(wires, [2, 9, 17, 33, 65]);
+            let wires = Shape::MUXES.map(|shape| outer(&params, shape) / opening(&params));
+            assert_eq!(wires, [65, 33, 17, 9]);
+            assert_eq!(outer(&params, Shape::AND), 2 * opening(&params));
             // Three wires an AND, 129 a core of 64, which take three vectors.
             let made = |item, items| strips(&params, item, items);
-            assert_eq!(made(Item::Core(1), 64), 64 * (3 * wire(&params) + 144));
-            assert_eq!(made(Item::Core(64), 1), 3 * 64 * wire(&params) + 64 * 144);
+            assert_eq!(made(Item::Core(Shape::AND), 64), 64 * (3 * wire(&params) + 144));
+            assert_eq!(made(Item::Core(Shape::MUXES[0]), 1), 3 * 64 * wire(&params) + 64 * 144);
             assert_eq!(made(Item::Gadget, 64), 64 * (wire(&params) + perm(&params)));
         }
     }
@@ -410,12 +408,13 @@ mod tests {
         let params = params.expect("sound");
         let PoolSpec { bucket, .. } = params.ands;
         let rate = 100.0 * params.ands.check_rate();
-        let lane = |width: usize| core(&params, width).expect("a pool") / width as f64;
-        let filling = filling(&params, Item::Core(1)).expect("a pool") / 1e6;
+        let lane = |s: Shape| core(&params, s).expect("a pool") / s.ands() as f64;
+        let [wide, .., eight] = Shape::MUXES.map(lane);
+        let filling = filling(&params, Item::Core(Shape::AND)).expect("a pool") / 1e6;
         [
             format!("//! | {} | {pool}", rho.bits()),
             format!("{} | {} | {bucket}, {rate:.1} %", wire(&params), opening(&params)),
-            format!("{:.0} | {:.0} | {:.0}", lane(1), lane(8), lane(64)),
+            format!("{:.0} | {eight:.0} | {wide:.0}", lane(Shape::AND)),
             format!("{:.0} | {:.0}", garbler_input(&params), evaluator_input(&params)),
             format!("{:.0} kB | {filling:.0} MB |", setup(&params) as f64 / 1e3),
         ]
@@ -431,7 +430,8 @@ mod tests {
         let (stored, compact) = (derive(false), derive(true));
         let spec = &compact.ands;
         let buckets = ((1.0 - spec.check_rate()) * spec.batch as f64) as usize / spec.bucket;
-        let [before, after] = [&stored, &compact].map(|params| core(params, 1).expect("a pool"));
+        let [before, after] =
+            [&stored, &compact].map(|params| core(params, Shape::AND).expect("a pool"));
         let (slots, nodes) = (drawn_slots(spec, buckets), rest_nodes(spec, buckets));
         let more = after - before;
         format!(

@@ -21,10 +21,7 @@ impl MeasuredCores for JimuSession {
 
     fn rehearse(&mut self, width: usize, items: usize) -> Result<(), Fault> {
         let at = self.pool_of(width)?;
-        let batch = match at.checked_sub(1) {
-            None => self.core.side.params().ands.batch,
-            Some(mux) => self.core.side.params().muxes[mux].1.batch,
-        };
+        let batch = self.core.side.params().cores().nth(at).map_or(0, |(_, spec)| spec.batch);
         if items > batch {
             return Err(Fault::Misuse(format!("a batch of this pool has at most {batch} items")));
         }

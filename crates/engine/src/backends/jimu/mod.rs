@@ -155,7 +155,7 @@ impl Side {
 impl JimuSession {
     /// Number of the pool of cores of `width`.
     fn pool_of(&self, width: usize) -> Result<usize, Fault> {
-        let pool = self.core.side.params().widths().position(|w| w == width);
+        let pool = self.core.side.params().cores().position(|(shape, _)| shape.ands() == width);
         pool.ok_or_else(|| Fault::Misuse(format!("no pool of width {width}")))
     }
 

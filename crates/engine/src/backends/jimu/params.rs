@@ -36,7 +36,7 @@ impl Default for JimuSwitches {
     }
 }
 
-/// One pool: of cores of one width, or of escrow gadgets.
+/// One pool: of cores of one shape, or of escrow gadgets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PoolSpec {
     /// Items in the pool.
@@ -132,8 +132,8 @@ pub struct JimuParams {
     pub codes: HashCodes,
     /// Pool of ANDs.
     pub ands: PoolSpec,
-    /// Pools of the wider cores, in the order of their widths, widest first; none when switched off.
-    pub muxes: Vec<(usize, PoolSpec)>,
+    /// Pools of the cores of multiplexers, widest first; none when switched off.
+    pub muxes: Vec<(Shape, PoolSpec)>,
     /// Pool of escrow gadgets.
     pub escrow: PoolSpec,
     /// The switches.
@@ -156,8 +156,7 @@ const MAX_POOL_BYTES: usize = 8 << 30;
 const MAX_MUX_BYTES: usize = 2 << 30;
 /// Bytes that the garbler keeps of an item in compact storage.
 const NUMBER_BYTES: usize = size_of::<u64>();
-/// Detection of a checked core (POOL section 7.3) and of an escrow gadget, which is opened whole.
-const CORE_DETECTION: f64 = 0.5;
+/// Detection of an escrow gadget, which is opened whole.
 const ESCROW_DETECTION: f64 = 1.0;
 
 impl JimuParams {
@@ -176,7 +175,7 @@ impl JimuParams {
     /// watched.
     pub(super) fn shown(&self) -> Value {
         let code = |code: &Code| [code.n, code.k, code.w];
-        let muxes = self.muxes.iter().map(|(width, spec)| (width.to_string(), spec.shown()));
+        let muxes = self.muxes.iter().map(|(shape, spec)| (shape.ands().to_string(), spec.shown()));
         json!({
             "pool": self.ands.capacity,
             "bucket": self.ands.bucket,
@@ -218,16 +217,14 @@ impl JimuParams {
         }
         let codes = params::hash_codes(rho.bits()).map_err(refuse)?;
         let (main, other) = (rho.epsilon_log2() - 1.0, rho.epsilon_log2() - 4.0);
-        let ands = PoolSpec::derive(pool, and.wires(), main, CORE_DETECTION).map_err(refuse)?;
+        let ands = PoolSpec::derive(pool, and.wires(), main, and.detection()).map_err(refuse)?;
         let escrow = PoolSpec::derive(pool.min(MAX_ESCROW), 1, other, ESCROW_DETECTION);
         let mut muxes = Vec::new();
-        for width in CORE_WIDTHS.into_iter().filter(|_| switches.muxcore) {
-            let shape = Shape::new(width);
+        for shape in Shape::MUXES.into_iter().filter(|_| switches.muxcore) {
             let capacity = pool.min((MAX_MUX_BYTES / row_bytes(shape)) as u64);
             // A pool too small for wide cores goes without: their ANDs are taken one by one.
-            if let Ok(spec) = PoolSpec::derive(capacity, shape.wires(), other, CORE_DETECTION) {
-                muxes.push((width, spec));
-            }
+            let spec = PoolSpec::derive(capacity, shape.wires(), other, shape.detection());
+            muxes.extend(spec.ok().map(|spec| (shape, spec)));
         }
         let escrow = escrow.map_err(refuse)?;
         let ot = Choice::default();
@@ -278,8 +275,11 @@ impl JimuParams {
             format!("{} x {} of {}", spec.bucket, spec.check_rate(), spec.capacity)
         };
         let code = |code: &Code| format!("[{}, {}, {}]", code.n, code.k, code.w);
-        let muxes: Vec<String> =
-            self.muxes.iter().map(|(width, spec)| format!("{width}: {}", pool(spec))).collect();
+        let muxes: Vec<String> = self
+            .muxes
+            .iter()
+            .map(|(shape, spec)| format!("{}: {}", shape.ands(), pool(spec)))
+            .collect();
         let mut terms = vec![
             ("pool", self.ands.capacity.to_string()),
             ("bucket", self.ands.bucket.to_string()),
@@ -295,32 +295,21 @@ impl JimuParams {
         terms
     }
 
-    /// Widths of the cores that have pools, in the order of the pools.
-    pub(super) fn widths(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(1).chain(self.muxes.iter().map(|(width, _)| *width))
-    }
-
     /// The pools of cores.
-    fn specs(&self) -> impl Iterator<Item = &PoolSpec> {
-        std::iter::once(&self.ands).chain(self.muxes.iter().map(|(_, spec)| spec))
-    }
-
-    /// Width and bucket of each pool of cores.
-    pub(super) fn pools(&self) -> impl Iterator<Item = (usize, usize)> {
-        let muxes = self.muxes.iter().map(|(width, spec)| (*width, spec.bucket));
-        std::iter::once((1, self.ands.bucket)).chain(muxes)
+    pub fn cores(&self) -> impl Iterator<Item = (Shape, &PoolSpec)> + Clone {
+        std::iter::once((Shape::AND, &self.ands)).chain(self.muxes.iter().map(|(s, p)| (*s, p)))
     }
 
     /// Cores of each pool that `chunk` takes.
     pub(super) fn demand(&self, chunk: &Chunk) -> Vec<usize> {
-        let recorded = |width: usize| {
-            let place = CORE_WIDTHS.iter().position(|w| *w == width);
+        let recorded = |(shape, _): &(Shape, PoolSpec)| {
+            let place = CORE_WIDTHS.iter().position(|width| *width == shape.ands());
             place.map_or(0, |place| chunk.cores[place])
         };
-        let wide: Vec<usize> = self.muxes.iter().map(|(width, _)| recorded(*width)).collect();
-        let lanes: usize =
-            wide.iter().zip(&self.muxes).map(|(cores, (width, _))| cores * width).sum();
-        std::iter::once(chunk.ands - lanes).chain(wide).collect()
+        let wide: Vec<usize> = self.muxes.iter().map(recorded).collect();
+        let taken: usize =
+            wide.iter().zip(&self.muxes).map(|(cores, (shape, _))| cores * shape.ands()).sum();
+        std::iter::once(chunk.ands - taken).chain(wide).collect()
     }
 }
 
@@ -335,7 +324,7 @@ fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
     let [label, perm] = [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
     // What a label is held against are the tags of both labels of a wire.
     let either = label + 1.0;
-    let pools = params.specs().chain([&params.escrow]).map(worst);
+    let pools = params.cores().map(|(_, spec)| spec).chain([&params.escrow]).map(worst);
     let guesses = [
         either + guessed(params).log2(),
         perm + params.escrow.guesses.contested_log2,
@@ -350,16 +339,16 @@ fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
 /// How many labels of bad cores would matter if they had a tag by luck, on average: those in contested
 /// buckets, and all of them where a bucket is lost.
 fn guessed(params: &JimuParams) -> f64 {
-    let pools: Vec<(f64, Guesses)> =
-        params.widths().map(|width| width as f64).zip(params.specs().map(|s| s.guesses)).collect();
-    let labels = |(width, guesses): &(f64, Guesses)| width * guesses.all_log2.exp2();
-    let all: f64 = pools.iter().map(labels).sum();
-    let of_pool = |pool: &(f64, Guesses)| {
-        let (width, Guesses { contested_log2, lost_log2, hiding_log2, .. }) = pool;
-        let others = (all - labels(pool)).max(0.0);
-        width * (contested_log2.exp2() + hiding_log2.exp2()) + lost_log2.exp2() * others
+    let labels =
+        |(shape, spec): (Shape, &PoolSpec)| shape.ands() as f64 * spec.guesses.all_log2.exp2();
+    let all: f64 = params.cores().map(labels).sum();
+    let of_pool = |(shape, spec): (Shape, &PoolSpec)| {
+        let Guesses { contested_log2, lost_log2, hiding_log2, .. } = spec.guesses;
+        let others = (all - labels((shape, spec))).max(0.0);
+        let own = shape.ands() as f64 * (contested_log2.exp2() + hiding_log2.exp2());
+        own + lost_log2.exp2() * others
     };
-    pools.iter().map(of_pool).sum()
+    params.cores().map(of_pool).sum()
 }
 
 #[cfg(test)]

@@ -45,8 +45,8 @@ impl Executor for Request<'_> {
         fault
     }
 
-    fn has_cores(&self, width: usize) -> bool {
-        self.core.side.params().widths().skip(1).any(|pool| pool == width)
+    fn core_widths(&self) -> Vec<usize> {
+        self.core.side.params().muxes.iter().map(|(shape, _)| shape.ands()).collect()
     }
 
     fn resize(&mut self, slots: usize) {

@@ -5,9 +5,10 @@ use cenote_net::Role::{Evaluator, Garbler};
 use cenote_ot::watch;
 
 use crate::backends::jimu::costs::{self, InputBatch, Item};
+use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
 use crate::cost::{Demand, Flow, Items, Plan, packed};
-use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES, CORE_WIDTHS};
+use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
 
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
@@ -35,12 +36,12 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
         *memory = values.saturating_add(fixed + gate * inside);
     }
     let mut solders = 0u64;
-    for (width, cores) in cores(params, demand) {
-        let Some(pool) = Item::Core(width).pool(params) else { continue };
-        let openings = cores.saturating_mul(width as u64 + 1);
+    for (shape, cores) in cores(params, demand) {
+        let Some(pool) = Item::Core(shape).pool(params) else { continue };
+        let openings = cores.saturating_mul(shape.inputs() as u64);
         solders = solders.saturating_add(openings);
-        plan.evaluated += cores as f64 * (width * pool.bucket) as f64;
-        supply(params, Item::Core(width), pool, cores, plan);
+        plan.evaluated += cores as f64 * (shape.ands() * pool.bucket) as f64;
+        supply(params, Item::Core(shape), pool, cores, plan);
     }
     let alone: u64 = demand.bits_to(Receivers::Garbler);
     let escrowed = demand.input_bits(Garbler).saturating_add(alone);
@@ -55,25 +56,22 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
     outputs(params, demand, plan);
 }
 
-/// Cores of each width that the ANDs of the program take: the widest first, single ANDs for the rest.
-fn cores(params: &JimuParams, demand: &Demand) -> Vec<(usize, u64)> {
-    let mut found: Vec<(usize, u64)> = Vec::new();
+/// Cores of each shape that the ANDs of the program take: the widest first, single ANDs for the rest.
+fn cores(params: &JimuParams, demand: &Demand) -> Vec<(Shape, u64)> {
+    let mut found: Vec<(Shape, u64)> = Vec::new();
     let mut lanes = 0u64;
-    for width in CORE_WIDTHS.into_iter().filter(|width| params.muxes.iter().any(|m| m.0 == *width))
-    {
-        let wider = found.first().map(|_| found.iter().map(|(width, _)| *width));
-        let rest = |bits: u64| match &wider {
-            // What wider cores left of a multiplexer.
-            Some(widths) => widths.clone().fold(bits, |rest, width| rest % width as u64),
-            None => bits,
-        };
+    for (shape, _) in &params.muxes {
+        // What wider cores left of a multiplexer.
+        let rest =
+            |bits: u64| found.iter().fold(bits, |rest, (wider, _)| rest % wider.ands() as u64);
+        let width = shape.ands() as u64;
         let count = demand.stats.muxes.iter().fold(0u64, |sum, (bits, count)| {
-            sum.saturating_add((rest(u64::from(*bits)) / width as u64).saturating_mul(*count))
+            sum.saturating_add((rest(u64::from(*bits)) / width).saturating_mul(*count))
         });
-        found.push((width, count));
-        lanes = lanes.saturating_add(count.saturating_mul(width as u64));
+        found.push((*shape, count));
+        lanes = lanes.saturating_add(count.saturating_mul(width));
     }
-    found.push((1, demand.stats.ands.saturating_sub(lanes)));
+    found.push((Shape::AND, demand.stats.ands.saturating_sub(lanes)));
     found
 }
 
@@ -106,7 +104,7 @@ fn batch_end(params: &JimuParams) -> Flow {
 fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: usize) -> Flow {
     let made = costs::strips(params, item, items) + costs::plain_strips(params, extra);
     let checked = pool.check_rate() * items as f64 * costs::check(params, item, 1) as f64;
-    let wires = hashed(item, items) as u64;
+    let wires = hashed(params, item, items) as u64;
     batch_end(params).sends(Garbler, made as u64, wires / 3072 + 1).sends(
         Garbler,
         checked as u64,
@@ -115,12 +113,8 @@ fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: 
 }
 
 /// Hashed wires of items.
-fn hashed(item: Item, items: usize) -> f64 {
-    let wires = match item {
-        Item::Core(width) => 2 * width + 1,
-        Item::Gadget => 1,
-    };
-    (wires * items) as f64
+fn hashed(params: &JimuParams, item: Item, items: usize) -> f64 {
+    (item.kind(params).wires() * items) as f64
 }
 
 /// Fills a pool and refills it until `taken` buckets were there.
@@ -133,7 +127,7 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     while missing > 0.5 {
         let items = pool.fresh(missing.ceil() as usize);
         plan.then(Phase::Preprocess, batch(params, item, pool, items, 0));
-        plan.made += hashed(item, items);
+        plan.made += hashed(params, item, items);
         missing -= items as f64 * (1.0 - rate);
     }
     let survivors = pool.batch as f64 * (1.0 - rate);
@@ -141,14 +135,14 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
     let refills = taken.div_ceil(buckets as u64);
     let each = refill(params, item, pool, buckets);
     plan.then(Phase::Preprocess, each.times(refills));
-    plan.made += refills as f64 * hashed(item, pool.batch);
+    plan.made += refills as f64 * hashed(params, item, pool.batch);
     if params.switches.compact {
         // The garbler makes and hashes the whole pool again for every batch.
-        plan.made += refills as f64 * hashed(item, pool.capacity);
+        plan.made += refills as f64 * hashed(params, item, pool.capacity);
     }
     let (what, width) = match item {
-        Item::Core(1) => ("garbled ANDs", 1),
-        Item::Core(width) => ("garbled cores", width as u32),
+        Item::Core(Shape::AND) => ("garbled ANDs", 1),
+        Item::Core(shape) => ("garbled cores", shape.ands() as u32),
         Item::Gadget => ("escrow gadgets", 1),
     };
     let fresh = refills.saturating_mul(pool.batch as u64);
@@ -169,7 +163,7 @@ fn supply(params: &JimuParams, item: Item, pool: &PoolSpec, taken: u64, plan: &m
 /// One refill of a pool, all that its buckets take included.
 fn refill(params: &JimuParams, item: Item, pool: &PoolSpec, buckets: usize) -> Flow {
     let (extra, solders) = match item {
-        Item::Core(width) => (0, costs::inner(params, width, pool, buckets)),
+        Item::Core(shape) => (0, costs::inner(params, shape, pool, buckets)),
         Item::Gadget => (pool.batch / pool.bucket, costs::escrow(params, buckets)),
     };
     let frames = solders as u64 / (64 * MAX_PIECE as u64) + 1;

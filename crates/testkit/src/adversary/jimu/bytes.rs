@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 
 use cenote_engine::backends::Protocol;
 use cenote_engine::backends::jimu::costs::{self, InputBatch, Item};
+use cenote_engine::backends::jimu::garbled_core::Shape;
 use cenote_engine::backends::jimu::{JimuSession, PoolSpec, tags};
 use cenote_engine::{JimuParams, Receivers, Role};
 use cenote_net::{RecordedFrame, Tag};
@@ -156,23 +157,23 @@ impl<'p> Jimu<'p> {
         assert!(fits || pool.capacity < 2000, "{each} bytes, average {average}");
     }
 
-    /// As many ready cores of a width as are taken.
-    fn take(&mut self, width: usize, cores: usize) {
-        let (params, item) = (self.params, Item::Core(width));
+    /// As many ready cores of a shape as are taken.
+    fn take(&mut self, shape: Shape, cores: usize) {
+        let (params, item, width) = (self.params, Item::Core(shape), shape.ands());
         while cores > 0 && self.ready.get(&width).is_none_or(|ready| *ready < cores) {
             self.fill(item, width);
             let (pool, before) = (item.pool(params).expect("a pool"), self.formula.total());
             let buckets = self.batch(item, pool.batch, 0) / pool.bucket;
-            self.sent(tags::JIMU_INNER, costs::inner(params, width, pool, buckets));
-            let average = costs::core(params, width).expect("a pool");
-            let online = costs::outer(params, width) as f64;
+            self.sent(tags::JIMU_INNER, costs::inner(params, shape, pool, buckets));
+            let average = costs::core(params, shape).expect("a pool");
+            let online = costs::outer(params, shape) as f64;
             self.compare_average(pool, before, average - online, buckets);
             *self.ready.entry(width).or_default() += buckets;
         }
         if let Some(ready) = self.ready.get_mut(&width) {
             *ready -= cores;
         }
-        self.sent(tags::JIMU_OUTER, cores * costs::outer(params, width));
+        self.sent(tags::JIMU_OUTER, cores * costs::outer(params, shape));
     }
 
     fn take_escrowed(&mut self, wires: usize) {
@@ -218,16 +219,17 @@ impl<'p> Jimu<'p> {
     /// the widest first.
     fn gates(&mut self, work: &Work) {
         let mut lanes = work.muxes.clone();
-        let mut cores = BTreeMap::new();
-        for width in self.params.muxes.iter().map(|pool| pool.0) {
-            cores.insert(width, lanes.iter().map(|lanes| lanes / width).sum::<usize>());
+        let mut cores = Vec::new();
+        for shape in self.params.muxes.iter().map(|pool| pool.0) {
+            let width = shape.ands();
+            cores.push((shape, lanes.iter().map(|lanes| lanes / width).sum::<usize>()));
             lanes.iter_mut().for_each(|lanes| *lanes %= width);
         }
         for ands in chunks(work.ands + lanes.iter().sum::<usize>()) {
-            self.take(1, ands);
+            self.take(Shape::AND, ands);
         }
-        for (width, count) in cores.into_iter().rev() {
-            self.take(width, count);
+        for (shape, count) in cores {
+            self.take(shape, count);
         }
         // Without an input of the garbler, escrow is there all the same as soon as there are ANDs.
         if work.ands > 0 || !work.muxes.is_empty() {
@@ -281,7 +283,7 @@ mod tests {
         let end = closing + 32 + 48 + 80 + 64 * (48 * labels + 16 * perms);
         let ends = gates / batch as f64 * f64::from(end);
         let parts = made + solders + checks + ends;
-        let found = costs::core(&params, 1).expect("always");
+        let found = costs::core(&params, Shape::AND).expect("always");
         assert!((found / parts - 1.0).abs() < 1e-3, "{found} bytes, the parts {parts}");
         assert!(found > 2000.0 && found <= 2200.0, "{found} bytes");
     }

@@ -152,14 +152,19 @@ impl Flaw {
         (Flaw::OtherDelta, 0.875),
     ];
 
-    /// Makes the tables of a core with this number and these wires wrong, in its lane in the middle.
-    pub fn apply(self, number: u64, delta: &Label, wires: &[Message], tables: &mut [Block]) {
+    /// Makes the tables of a core with this number and these wires wrong, in its AND in the middle.
+    pub fn apply(
+        self,
+        shape: Shape,
+        (number, wires): (u64, &[Message]),
+        delta: &Label,
+        tables: &mut [Block],
+    ) {
         let one = garbage(number);
         let other = one ^ *delta;
-        let shape = Shape::new(wires.len() / 2);
-        let lane = shape.width() / 2;
+        let and = shape.ands() / 2;
         let mut add = |place: usize, error: Label| {
-            let place = 9 * lane + 3 * place;
+            let place = 9 * and + 3 * place;
             let table = tables[place..place + 3].iter_mut();
             table.zip(error.0).for_each(|(block, error)| *block ^= error);
         };

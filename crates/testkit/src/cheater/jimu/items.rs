@@ -5,7 +5,7 @@ use cenote_engine::backends::jimu::PoolSpec;
 use cenote_engine::backends::jimu::garbled_core::Shape;
 
 use super::cheat::Which;
-use super::params::WIDTH;
+use super::params::WIDEST;
 
 /// The kind of items that a pool holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,7 +23,7 @@ impl Kind {
     pub(super) const fn shape(self) -> Option<Shape> {
         match self {
             Kind::And => Some(Shape::AND),
-            Kind::Wide => Some(Shape::new(WIDTH)),
+            Kind::Wide => Some(WIDEST),
             Kind::Escrow => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use cenote_engine::backends::jimu::PoolSpec;
+use cenote_engine::backends::jimu::garbled_core::Shape;
 use cenote_engine::{JimuParams, JimuSwitches, PoolChoice, Rho};
 
 /// Pools of a few dozen items, half of which are checked, with buckets of three: no security, but
@@ -36,14 +37,16 @@ pub fn tiny_compact() -> JimuParams {
 pub(super) const ESCROW_RESERVE: usize = 8;
 
 /// ANDs of a core of the widest multiplexers.
-pub const WIDTH: usize = 64;
+pub const WIDTH: usize = WIDEST.ands();
+/// Such a core.
+pub(super) const WIDEST: Shape = Shape::MUXES[0];
 
 /// The same with a pool of cores for multiplexers of [`WIDTH`] lanes; there are to be no others.
 #[must_use]
 pub fn tiny_muxes() -> JimuParams {
     let mut params = tiny();
     params.switches.muxcore = true;
-    params.muxes = vec![(WIDTH, PoolSpec { capacity: 6, bucket: 2, batch: 20, ..params.ands })];
+    params.muxes = vec![(WIDEST, PoolSpec { capacity: 6, bucket: 2, batch: 20, ..params.ands })];
     params
 }
 

@@ -232,8 +232,9 @@ impl Garbler {
         let none = kind == Kind::And && self.history.gates.made.is_empty();
         let own = tables.chunks_mut(kind.table_blocks()).zip(messages.chunks(kind.wires()));
         for (i, (number, (table, wires))) in numbers.iter().zip(own).enumerate() {
-            if let Some(flaw) = self.flaw_of(*number, none && i == 0) {
-                flaw.apply(*number, &self.delta, wires, table);
+            if let (Some(flaw), Some(shape)) = (self.flaw_of(*number, none && i == 0), kind.shape())
+            {
+                flaw.apply(shape, (*number, wires), &self.delta, table);
             }
         }
     }

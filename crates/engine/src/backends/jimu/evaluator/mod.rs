@@ -93,14 +93,15 @@ impl Evaluator {
         chunk: &Chunk,
         conflict: &mut Option<Conflict>,
     ) -> Result<(), Fault> {
-        let specs: Vec<(usize, usize)> = supply.params().pools().collect();
+        let pools = supply.params().cores();
+        let specs: Vec<(Shape, usize)> = pools.map(|(shape, spec)| (shape, spec.bucket)).collect();
         let (counts, delta) = (supply.params().demand(chunk), supply.delta());
         if self.evaluations.is_empty() {
-            let new = |&(width, bucket)| Evaluation::new(Shape::new(width), bucket, delta);
+            let new = |&(shape, bucket)| Evaluation::new(shape, bucket, delta);
             self.evaluations = specs.iter().map(new).collect();
         }
         let solders =
-            counts.iter().zip(&specs).map(|(count, (width, _))| count * (width + 1)).sum();
+            counts.iter().zip(&specs).map(|(count, (shape, _))| count * shape.inputs()).sum();
         let (leases, hash) = supply.take_cores(&counts)?;
         self.receive_solders(channel, hash, solders)?;
         let rest = leases.iter().map(|lease| &lease[..]).collect();
@@ -147,8 +148,7 @@ impl Evaluator {
         self.shifts.clear();
         for group in groups(&chunk.gates) {
             if group[0].kind == Kind::And {
-                let ready = cores.next(group.len())?;
-                self.solder_tags(group, base_tags(Shape::new(group.len()), ready), delta)?;
+                self.solder_tags(group, cores.next(group.len())?, delta)?;
             } else {
                 group[0].linear(&mut self.tagged, Tagged { tag: Tag::ZERO, flip: true });
             }
@@ -160,8 +160,12 @@ impl Evaluator {
         }
     }
 
-    fn solder_tags(&mut self, lanes: &[Gate], base: &[Tag], delta: Block) -> Result<(), Fault> {
-        let (inputs, outputs) = base.split_at(1 + lanes.len());
+    fn solder_tags(
+        &mut self,
+        lanes: &[Gate],
+        (inputs, outputs): (&[Tag], &[Tag]),
+        delta: Block,
+    ) -> Result<(), Fault> {
         let shared = lanes.first().map(|gate| gate.a);
         let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
         for (slot, base) in slots.zip(inputs) {
@@ -387,22 +391,28 @@ fn receive_perms(
 /// The ready cores of a chunk, pool by pool.
 #[derive(Clone)]
 struct Cores<'a> {
-    /// Width and bucket of each pool.
-    specs: &'a [(usize, usize)],
+    /// Shape and bucket of each pool.
+    specs: &'a [(Shape, usize)],
     rest: Vec<&'a [Block]>,
 }
 
 impl<'a> Cores<'a> {
-    /// The next core of `width`.
-    fn next(&mut self, width: usize) -> Result<&'a [Block], Fault> {
-        let pool = self.specs.iter().position(|spec| spec.0 == width).ok_or_else(miscounted)?;
-        self.take(pool, 1)
+    /// The pool of cores of so many ANDs.
+    fn pool(&self, ands: usize) -> Option<usize> {
+        self.specs.iter().position(|(shape, _)| shape.ands() == ands)
+    }
+
+    /// Tags of the input and of the output wires of the base of the next core of so many ANDs.
+    fn next(&mut self, ands: usize) -> Result<(&'a [Tag], &'a [Tag]), Fault> {
+        let pool = self.pool(ands).ok_or_else(miscounted)?;
+        let (shape, ready) = (self.specs[pool].0, self.take(pool, 1)?);
+        Ok(base_tags(shape, ready).split_at(shape.inputs()))
     }
 
     /// The next `count` cores of a pool.
     fn take(&mut self, pool: usize, count: usize) -> Result<&'a [Block], Fault> {
-        let (width, bucket) = self.specs[pool];
-        let blocks = count * ready_blocks(Shape::new(width), bucket);
+        let (shape, bucket) = self.specs[pool];
+        let blocks = count * ready_blocks(shape, bucket);
         let (cores, rest) = self.rest[pool].split_at_checked(blocks).ok_or_else(miscounted)?;
         self.rest[pool] = rest;
         Ok(cores)
@@ -448,8 +458,8 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
     }
 
     fn gather(&mut self, ands: &[Gate]) {
-        let place = self.cores.specs.iter().position(|spec| spec.0 == ands.len());
-        let Some(waiting) = place.and_then(|pool| self.waiting.get_mut(pool)) else { return };
+        let pool = self.cores.pool(ands.len());
+        let Some(waiting) = pool.and_then(|pool| self.waiting.get_mut(pool)) else { return };
         waiting.cores += 1;
         let slots = ands.iter().map(|gate| gate.b);
         for slot in std::iter::once(ands[0].a).chain(slots) {

@@ -49,7 +49,7 @@ pub(in crate::backends::jimu) struct Supply {
     prg: Prg,
 }
 
-/// A pool of cores of one width.
+/// A pool of cores of one shape.
 struct CorePool {
     shape: Shape,
     store: Store,
@@ -120,9 +120,7 @@ impl Supply {
         let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
         let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;
         let compact = params.switches.compact;
-        let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
-        let pools = cores.map(|(width, spec)| {
-            let shape = Shape::new(width);
+        let pools = params.cores().map(|(shape, &spec)| {
             let kind = Kind::Core(shape);
             let ready = kind.stock(garbled_core::ready_blocks(shape, spec.bucket));
             CorePool { shape, store: Store::new(kind, spec, compact), ready }
@@ -628,7 +626,7 @@ impl Supply {
         if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
     }
 
-    /// Makes `ands` cores of width 1 ready, and some wires for inputs.
+    /// Makes `ands` single ANDs ready, and some wires for inputs.
     pub(in crate::backends::jimu) fn stock(
         &mut self,
         channel: &mut Channel,

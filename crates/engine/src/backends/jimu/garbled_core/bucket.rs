@@ -1,14 +1,14 @@
 //! Buckets of cores: soldered together, then folded into what evaluation needs.
 //!
 //! **Ready bucket**, in blocks: a tag for each wire of the base; then for each member a head, the
-//! folded tables and the keys of D_c and of each D_x. The head is the number of the member and, in
-//! its high half, delta_x of each lane. For the base D and delta are zero.
+//! folded tables and the key of D of each operand. The head is the number of the member and, in its
+//! high half, delta of the right operand of each AND. For the base D and delta are zero.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_prim::Block;
 
 use super::Shape;
-use super::garble::lanes;
+use super::garble::ands;
 use super::solder::solder_tag;
 use crate::backends::jimu::ihash::{Label, Message, Tag};
 
@@ -20,7 +20,7 @@ pub const fn ready_blocks(shape: Shape, bucket: usize) -> usize {
 
 /// Blocks of one member: head, tables, keys.
 const fn member_blocks(shape: Shape) -> usize {
-    1 + shape.table_blocks() + shape.inputs()
+    1 + shape.table_blocks() + shape.operands()
 }
 
 /// Solders that make a bucket of `bucket` members.
@@ -133,19 +133,19 @@ fn fold_member(
 ) {
     let (head, rest) = member.split_at_mut(1);
     let (folded, keys) = rest.split_at_mut(shape.table_blocks());
-    let (d_c, delta_c) = (solders[0].label, solders[0].perm.bit());
+    let delta = |operand: usize| shape.sum(operand, |wire| solders[wire].perm.bit());
     let mut deltas = 0u64;
     let folded = cast_slice_mut::<Block, Label>(folded).as_chunks_mut().0;
-    for (lane, (folded, [tg, te, mk])) in folded.iter_mut().zip(lanes(tables)).enumerate() {
-        let delta_x = solders[shape.x(lane)].perm.bit();
-        deltas |= u64::from(delta_x) << lane;
-        let te = *te ^ d_c;
-        let shifted = tg.times(delta_c) ^ te.times(delta_x);
-        *folded = [*tg, te, *mk ^ solders[shape.o(lane)].label ^ shifted];
+    for (and, (folded, [tg, te, mk])) in folded.iter_mut().zip(ands(tables)).enumerate() {
+        let [left, right] = shape.and(and);
+        deltas |= u64::from(delta(right)) << and;
+        let te = *te ^ shape.sum(left, |wire| solders[wire].label);
+        let shifted = tg.times(delta(left)) ^ te.times(delta(right));
+        *folded = [*tg, te, *mk ^ solders[shape.output(and)].label ^ shifted];
     }
     head[0] = Block::new(u128::from(deltas) << 64 | u128::from(number));
-    for (key, solder) in keys.iter_mut().zip(solders) {
-        *key = solder.label.key();
+    for (operand, key) in keys.iter_mut().enumerate() {
+        *key = shape.sum(operand, |wire| solders[wire].label.key());
     }
 }
 
@@ -161,10 +161,10 @@ pub fn base_tags(shape: Shape, ready: &[Block]) -> &[Tag] {
 /// A member of a ready bucket.
 pub(super) struct Member<'a> {
     pub(super) number: u64,
-    /// Bit i: delta of x of lane i.
+    /// Bit i: delta of the right operand of AND i.
     pub(super) deltas: u64,
     pub(super) tables: &'a [[Label; 3]],
-    /// Keys of D of the input wires.
+    /// Keys of D of the operands.
     pub(super) keys: &'a [Block],
 }
 
@@ -174,6 +174,6 @@ pub(super) fn members(shape: Shape, ready: &[Block]) -> impl Iterator<Item = Mem
         let (head, rest) = member.split_at(1);
         let (tables, keys) = rest.split_at(shape.table_blocks());
         let head = head[0].to_u128();
-        Member { number: head as u64, deltas: (head >> 64) as u64, tables: lanes(tables), keys }
+        Member { number: head as u64, deltas: (head >> 64) as u64, tables: ands(tables), keys }
     })
 }

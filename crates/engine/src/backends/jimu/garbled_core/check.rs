@@ -1,22 +1,12 @@
 //! Checking of cores: they are opened on inputs that the garbler could not foresee.
 
-use cenote_prim::{Block, bits};
+use cenote_prim::Block;
 use zeroize::Zeroizing;
 
 use super::Shape;
-use super::garble::lanes;
+use super::garble::ands;
 use super::hashes::Hashes;
 use crate::backends::jimu::ihash::{HashReceiver, Label, Message, Tag};
-
-/// The value of every wire of each core, in order, from the packed bits of the inputs.
-fn values(shape: Shape, inputs: &[u8], cores: usize) -> impl Iterator<Item = bool> + '_ {
-    assert!(inputs.len() >= bits::packed_len(cores * shape.inputs()));
-    (0..cores).flat_map(move |core| {
-        let input = move |wire: usize| bits::get(inputs, core * shape.inputs() + wire);
-        let output = move |lane: usize| input(0) & input(shape.x(lane));
-        (0..shape.inputs()).map(input).chain((0..shape.width()).map(output))
-    })
-}
 
 /// Opens checked cores, whose wires are `wires`, on packed `inputs`, `shape.inputs()` bits a core:
 /// appends for every wire the active label and the permutation message to `out`.
@@ -31,7 +21,7 @@ pub fn open_for_check(
     out: &mut Vec<Message>,
 ) {
     assert!(wires.len().is_multiple_of(shape.wires()));
-    let values = values(shape, inputs, wires.len() / shape.wires());
+    let values = shape.values(inputs, wires.len() / shape.wires());
     out.extend(wires.iter().zip(values).map(|(wire, value)| Message {
         label: wire.label ^ delta.times(value ^ wire.perm.bit()),
         perm: wire.perm,
@@ -67,7 +57,9 @@ pub fn check(
     let wires = cores.numbers.len() * shape.wires();
     assert!(cores.tags.len() == wires && cores.opened.len() == wires);
     assert_eq!(cores.tables.len(), cores.numbers.len() * shape.table_blocks());
-    let masked: Vec<bool> = values(shape, cores.inputs, cores.numbers.len())
+    let masked: Vec<bool> = shape
+        .values(cores.inputs, cores.numbers.len())
+        .into_iter()
         .zip(cores.opened)
         .map(|(value, opened)| value ^ opened.perm.bit())
         .collect();
@@ -81,9 +73,9 @@ pub fn check(
 
 /// Whether the tables lead from the opened input labels to the opened output labels.
 fn evaluates(shape: Shape, cores: &Checked<'_>, masked: &[bool]) -> bool {
-    let (width, wires) = (shape.width(), shape.wires());
-    let batch = Hashes::batch(shape, 1);
+    let (batch, wires) = (Hashes::batch(shape, 1), shape.wires());
     let mut hashes = Hashes::new(shape);
+    let levels = hashes.levels.clone();
     let mut good = true;
     for (((numbers, tables), opened), masked) in cores
         .numbers
@@ -93,35 +85,36 @@ fn evaluates(shape: Shape, cores: &Checked<'_>, masked: &[bool]) -> bool {
         .zip(masked.chunks(batch * wires))
     {
         hashes.begin(numbers.len());
-        for (core, (number, opened)) in numbers.iter().zip(opened.chunks(wires)).enumerate() {
-            let keys = opened[..shape.inputs()].iter().map(|opened| opened.label.key());
-            hashes.set(core, *number, keys);
+        for level in &levels {
+            for (core, (&number, opened)) in numbers.iter().zip(opened.chunks(wires)).enumerate() {
+                let key = |operand| [shape.sum(operand, |wire| opened[wire].label.key())];
+                hashes.set(level, core, number, key);
+            }
+            hashes.run(level);
         }
-        let (c, x) = hashes.run();
-        for ((((opened, masked), tables), c), x) in opened
-            .chunks(wires)
-            .zip(masked.chunks(wires))
-            .zip(tables.chunks(shape.table_blocks()))
-            .zip(c.chunks(width))
-            .zip(x.chunks(width))
-        {
-            good &= core_evaluates(shape, opened, masked, lanes(tables), (c, x));
+        let cores = opened.chunks(wires).zip(masked.chunks(wires));
+        let cores = cores.zip(tables.chunks(shape.table_blocks())).enumerate();
+        for (core, ((opened, masked), tables)) in cores {
+            good &= core_evaluates(shape, opened, masked, ands(tables), (&hashes, core));
         }
     }
     good
 }
 
-/// The same for one core, from the hashes of its input labels.
+/// The same for one core, from the hashes of its operands in the set of that number.
 fn core_evaluates(
     shape: Shape,
     opened: &[Message],
     masked: &[bool],
     tables: &[[Label; 3]],
-    (c, x): (&[Label], &[Label]),
+    (hashes, set): (&Hashes, usize),
 ) -> bool {
-    tables.iter().enumerate().fold(true, |good, (lane, [tg, te, mk])| {
-        let right = (*te ^ opened[0].label).times(masked[shape.x(lane)]);
-        let out = c[lane] ^ tg.times(masked[0]) ^ x[lane] ^ right ^ *mk;
-        good & (out.0 == opened[shape.o(lane)].label.0)
+    let masked = |operand: usize| shape.sum(operand, |wire| masked[wire]);
+    tables.iter().enumerate().fold(true, |good, (and, [tg, te, mk])| {
+        let ([left, right], [h_left, h_right]) = (shape.and(and), hashes.of(set, and));
+        let label = shape.sum(left, |wire| opened[wire].label);
+        let right = (*te ^ label).times(masked(right));
+        let out = *h_left ^ tg.times(masked(left)) ^ *h_right ^ right ^ *mk;
+        good & (out.0 == opened[shape.output(and)].label.0)
     })
 }

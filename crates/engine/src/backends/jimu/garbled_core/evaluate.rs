@@ -7,7 +7,7 @@ use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
 
 use super::bucket::{Member, base_tags, members};
-use super::hashes::{Hashes, room};
+use super::hashes::{Hashes, Level, room};
 use super::{Shape, ready_blocks};
 use crate::backends::jimu::ihash::{HashReceiver, Label};
 
@@ -20,15 +20,16 @@ pub struct Active {
     pub masked: bool,
 }
 
-impl zeroize::DefaultIsZeroes for Active {}
-
 impl BitXor for Active {
     type Output = Active;
+
     #[inline(always)]
     fn bitxor(self, other: Active) -> Active {
         Active { label: self.label ^ other.label, masked: self.masked ^ other.masked }
     }
 }
+
+impl zeroize::DefaultIsZeroes for Active {}
 
 impl fmt::Debug for Active {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,9 +128,11 @@ pub struct Evaluation {
     scratch: Scratch,
 }
 
-/// The output of the members of a batch: for each core, each member, each lane.
+/// A level of a batch: the operands of each core; the output of the members for each core, each member,
+/// each AND.
 #[derive(Default)]
 struct Scratch {
+    operands: Vec<Active>,
     labels: Vec<Label>,
     tags: Vec<Block>,
     candidates: Vec<Candidate>,
@@ -137,6 +140,7 @@ struct Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        self.operands.zeroize();
         self.labels.zeroize();
         self.tags.zeroize();
         self.candidates.zeroize();
@@ -167,7 +171,7 @@ impl Evaluation {
     }
 
     /// Evaluates independent cores: `ready` is a bucket for each, `inputs` the active labels of its
-    /// base's input wires; `outputs` gets those of the o of its lanes.
+    /// base's input wires; `outputs` gets those of the outputs of its ANDs.
     ///
     /// Never fails: a wire of which no member knows a label gets the label zero. Of several labels that
     /// have a tag of their wire, it gets the one that most members output. Labels of one wire that cannot
@@ -188,44 +192,70 @@ impl Evaluation {
         let cores = ready.len() / stride;
         assert_eq!(ready.len(), cores * stride);
         assert_eq!(inputs.len(), cores * self.shape.inputs());
-        assert_eq!(outputs.len(), cores * self.shape.width());
+        assert_eq!(outputs.len(), cores * self.shape.ands());
         let batch = Hashes::batch(self.shape, self.bucket);
         for ((ready, inputs), outputs) in ready
             .chunks(batch * stride)
             .zip(inputs.chunks(batch * self.shape.inputs()))
-            .zip(outputs.chunks_mut(batch * self.shape.width()))
+            .zip(outputs.chunks_mut(batch * self.shape.ands()))
         {
-            self.members(ready, inputs);
-            self.tags(hash, outputs.len() * self.bucket);
-            self.select(ready, outputs, pair);
+            self.hashes.begin(ready.len() / stride * self.bucket);
+            for level in self.hashes.levels.clone() {
+                self.operands(&level, inputs, outputs);
+                let labels = self.members(&level, ready);
+                self.tags(hash, labels);
+                self.select(&level, ready, outputs, pair);
+            }
         }
     }
 
-    /// Computes the labels that every member of a batch outputs on its base's wires.
-    pub(super) fn members(&mut self, ready: &[Block], inputs: &[Active]) {
+    /// Sums the wires of the operands of a level, of which the outputs of the levels before are known.
+    fn operands(&mut self, level: &Level, inputs: &[Active], outputs: &[Active]) {
+        let shape = self.shape;
+        let cores = inputs.chunks_exact(shape.inputs()).zip(outputs.chunks_exact(shape.ands()));
+        let operands = room(&mut self.scratch.operands, cores.len() * shape.operands());
+        for ((inputs, outputs), operands) in cores.zip(operands.chunks_exact_mut(shape.operands()))
+        {
+            let wire = |wire: usize| match wire.checked_sub(shape.inputs()) {
+                None => inputs[wire],
+                Some(and) => outputs[and],
+            };
+            for operand in level.operands.clone() {
+                operands[operand] = shape.sum(operand, wire);
+            }
+        }
+    }
+
+    /// Computes the labels that every member of a batch outputs on its base's wires; returns how many.
+    fn members(&mut self, level: &Level, ready: &[Block]) -> usize {
         let (shape, stride) = (self.shape, ready_blocks(self.shape, self.bucket));
-        let sets = ready.len() / stride * self.bucket;
-        self.hashes.begin(sets);
-        let cores = || ready.chunks_exact(stride).zip(inputs.chunks_exact(shape.inputs()));
+        let all_operands = &self.scratch.operands;
+        let cores = || ready.chunks_exact(stride).zip(all_operands.chunks_exact(shape.operands()));
         let mut set = 0;
-        for (ready, inputs) in cores() {
+        for (ready, operands) in cores() {
             for member in members(shape, ready) {
-                let keys = inputs.iter().zip(member.keys).map(|(i, key)| i.label.key() ^ *key);
-                self.hashes.set(set, member.number, keys);
+                let key = |operand: usize| [operands[operand].label.key() ^ member.keys[operand]];
+                self.hashes.set(level, set, member.number, key);
                 set += 1;
             }
         }
-        let (c, x) = self.hashes.run();
-        let labels = room(&mut self.scratch.labels, sets * shape.width());
-        let mut rooms = c
-            .chunks_exact(shape.width())
-            .zip(x.chunks_exact(shape.width()))
-            .zip(labels.chunks_exact_mut(shape.width()));
-        for (ready, inputs) in cores() {
-            for (member, (hashes, labels)) in members(shape, ready).zip(&mut rooms) {
-                evaluate_member(&member, inputs, hashes, labels);
+        self.hashes.run(level);
+        let count = set * level.ands.len();
+        let labels = room(&mut self.scratch.labels, count);
+        let mut sets = labels.chunks_exact_mut(level.ands.len()).enumerate();
+        for (ready, operands) in cores() {
+            for (member, (set, labels)) in members(shape, ready).zip(&mut sets) {
+                for (and, label) in level.ands.clone().zip(labels) {
+                    *label = evaluate_and(
+                        &member,
+                        and,
+                        shape.and(and).map(|o| &operands[o]),
+                        self.hashes.of(set, and),
+                    );
+                }
             }
         }
+        count
     }
 
     /// Returns the labels that [`Evaluation::members`] found last.
@@ -245,33 +275,29 @@ impl Evaluation {
     /// Votes decide because a label may have a tag by luck: a garbler who guesses places that are not
     /// watched loses nothing with a label that is dropped, and has many such guesses. A guess that hits
     /// still loses against two good members.
-    fn select(&mut self, ready: &[Block], outputs: &mut [Active], pair: &mut Pair) {
+    fn select(&mut self, level: &Level, ready: &[Block], outputs: &mut [Active], pair: &mut Pair) {
         let stride = ready_blocks(self.shape, self.bucket);
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
-        let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.width()));
+        let cores = ready.chunks_exact(stride).zip(outputs.chunks_exact_mut(self.shape.ands()));
         for (core, (ready, outputs)) in cores.enumerate() {
-            let tags = &base_tags(self.shape, ready)[self.shape.inputs()..];
+            let tags = base_tags(self.shape, ready);
             let base = members(self.shape, ready).next().map_or(0, |base| base.number);
-            for (lane, (output, tag)) in outputs.iter_mut().zip(tags).enumerate() {
+            for (place, and) in level.ands.clone().enumerate() {
+                let (output, sets) =
+                    (self.shape.output(and), core * self.bucket..(core + 1) * self.bucket);
                 candidates.clear();
-                candidates.extend(self.places(core, lane).map(|place| {
+                candidates.extend(sets.map(|set| {
+                    let place = set * level.ands.len() + place;
                     let label = self.scratch.labels[place];
-                    Candidate { label, is: self.is_label(place, tag.label) }
+                    Candidate { label, is: self.is_label(place, tags[output].label) }
                 }));
                 let (elected, votes) = elect(&candidates);
-                *output = elected;
-                let wire = base + self.shape.o(lane) as u64;
+                outputs[and] = elected;
+                let wire = base + output as u64;
                 pair.prefer(&contradiction(&candidates, elected, votes, wire));
             }
         }
         self.scratch.candidates = candidates;
-    }
-
-    /// Where the members' labels of a wire are.
-    #[inline(always)]
-    fn places(&self, core: usize, lane: usize) -> impl Iterator<Item = usize> + use<> {
-        let (width, bucket) = (self.shape.width(), self.bucket);
-        (0..bucket).map(move |member| (core * bucket + member) * width + lane)
     }
 
     /// Whether a label has the tag of masked value 0, of masked value 1, of a wire.
@@ -332,20 +358,16 @@ fn same(a: &Label, b: &Label) -> bool {
     (x.to_u128() | y.to_u128() | z.to_u128()) == 0
 }
 
-/// The labels that one member outputs, from the hashes of its input labels.
+/// The label that one member outputs for an AND, from its operands and their hashes.
 #[inline(always)]
-fn evaluate_member(
+fn evaluate_and(
     member: &Member<'_>,
-    inputs: &[Active],
-    (c, x): (&[Label], &[Label]),
-    labels: &mut [Label],
-) {
-    let (common, inputs) = inputs.split_first().expect("cores have a common input");
-    let lanes = c.iter().zip(x).zip(member.tables).zip(inputs).zip(labels);
-    for (lane, ((((c, x), [tg, te, mk]), input), label)) in lanes.enumerate() {
-        let shifted = input.masked ^ (member.deltas >> lane & 1 == 1);
-        let left = *c ^ tg.times(common.masked);
-        let right = *x ^ te.times(input.masked) ^ common.label.times(shifted);
-        *label = left ^ right ^ *mk;
-    }
+    and: usize,
+    [left, right]: [&Active; 2],
+    [h_left, h_right]: [&Label; 2],
+) -> Label {
+    let [tg, te, mk] = member.tables[and];
+    let shifted = right.masked ^ (member.deltas >> and & 1 == 1);
+    let right = *h_right ^ te.times(right.masked) ^ left.label.times(shifted);
+    *h_left ^ tg.times(left.masked) ^ right ^ mk
 }

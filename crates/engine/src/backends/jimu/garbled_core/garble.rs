@@ -22,66 +22,57 @@ pub fn garble(
     assert_eq!(wires.len(), numbers.len() * shape.wires());
     assert_eq!(tables.len(), numbers.len() * shape.table_blocks());
     let mut hashes = Hashes::new(shape);
+    let levels = hashes.levels.clone();
     let batch = Hashes::batch(shape, 2);
     for ((numbers, wires), tables) in numbers
         .chunks(batch)
         .zip(wires.chunks(batch * shape.wires()))
         .zip(tables.chunks_mut(batch * shape.table_blocks()))
     {
-        garble_batch(shape, delta, &mut hashes, numbers, wires, tables);
+        hashes.begin(2 * numbers.len());
+        for level in &levels {
+            for (core, (&number, wires)) in
+                numbers.iter().zip(wires.chunks(shape.wires())).enumerate()
+            {
+                hashes.set(level, 2 * core, number, |operand| {
+                    let key = shape.sum(operand, |wire| wires[wire].label.key());
+                    [key, key ^ delta.key()]
+                });
+            }
+            hashes.run(level);
+        }
+        let cores = wires.chunks(shape.wires()).zip(tables.chunks_mut(shape.table_blocks()));
+        for (core, (wires, tables)) in cores.enumerate() {
+            garble_core(shape, delta, wires, (&hashes, 2 * core), tables);
+        }
     }
 }
 
-fn garble_batch(
-    shape: Shape,
-    delta: &Label,
-    hashes: &mut Hashes,
-    numbers: &[u64],
-    wires: &[Message],
-    tables: &mut [Block],
-) {
-    let width = shape.width();
-    hashes.begin(2 * numbers.len());
-    for (core, (number, wires)) in numbers.iter().zip(wires.chunks(shape.wires())).enumerate() {
-        let keys = wires[..shape.inputs()].iter().map(|wire| wire.label.key());
-        hashes.set(2 * core, *number, keys.clone());
-        hashes.set(2 * core + 1, *number, keys.map(|key| key ^ delta.key()));
-    }
-    let (c, x) = hashes.run();
-    for (((wires, tables), c), x) in wires
-        .chunks(shape.wires())
-        .zip(tables.chunks_mut(shape.table_blocks()))
-        .zip(c.chunks(2 * width))
-        .zip(x.chunks(2 * width))
-    {
-        garble_core(shape, delta, wires, (c, x), tables);
-    }
-}
-
-/// The tables of one core from the hashes of c and x: of the labels L, then of the labels L + Delta.
+/// The tables of one core from the hashes of its operands: of the labels L in the set of that number, of
+/// the labels L + Delta in the next.
 #[inline(always)]
 fn garble_core(
     shape: Shape,
     delta: &Label,
     wires: &[Message],
-    (c, x): (&[Label], &[Label]),
+    (hashes, set): (&Hashes, usize),
     tables: &mut [Block],
 ) {
-    let (c, c_other) = c.split_at(shape.width());
-    let (x, x_other) = x.split_at(shape.width());
-    let (common, p_c) = (wires[0].label, wires[0].perm.bit());
-    let eval = common ^ delta.times(p_c);
-    for (lane, [tg, te, mk]) in
-        cast_slice_mut::<Block, Label>(tables).as_chunks_mut().0.iter_mut().enumerate()
-    {
-        let (p_x, out) = (wires[shape.x(lane)].perm.bit(), &wires[shape.o(lane)]);
-        *tg = c[lane] ^ c_other[lane] ^ delta.times(p_x);
-        *te = x[lane] ^ x_other[lane] ^ eval;
-        *mk = c[lane] ^ x[lane] ^ out.label ^ delta.times((p_c & p_x) ^ out.perm.bit());
+    let perm = |operand: usize| shape.sum(operand, |wire| wires[wire].perm.bit());
+    let tables = cast_slice_mut::<Block, Label>(tables).as_chunks_mut().0;
+    for (and, ([tg, te, mk], out)) in tables.iter_mut().zip(&wires[shape.inputs()..]).enumerate() {
+        let [left, right] = shape.and(and);
+        let [h_left, h_right] = hashes.of(set, and);
+        let [other_left, other_right] = hashes.of(set + 1, and);
+        let (p_left, p_right) = (perm(left), perm(right));
+        let eval = shape.sum(left, |wire| wires[wire].label) ^ delta.times(p_left);
+        *tg = *h_left ^ *other_left ^ delta.times(p_right);
+        *te = *h_right ^ *other_right ^ eval;
+        *mk = *h_left ^ *h_right ^ out.label ^ delta.times((p_left & p_right) ^ out.perm.bit());
     }
 }
 
-/// The three tables of each lane.
-pub(super) fn lanes(tables: &[Block]) -> &[[Label; 3]] {
+/// The three tables of each AND.
+pub(super) fn ands(tables: &[Block]) -> &[[Label; 3]] {
     cast_slice::<Block, Label>(tables).as_chunks().0
 }

@@ -5,6 +5,18 @@ use super::*;
 use crate::Rho;
 use crate::backends::jimu::ihash::{HashReceiver, Label, Message, Tag};
 
+const WIDE: Shape = Shape::MUXES[0];
+const EIGHT: Shape = Shape::MUXES[3];
+
+/// An AND of three wires: the second AND reads the output of the first, and is checked with an output that
+/// is 1 in a quarter of all cases.
+const THREE: Shape = Shape::new("three", 3, &[&[0], &[1], &[2], &[3]], &[[0, 1], [3, 2]], 0.25);
+
+/// Two full adders, of a, b and a carry, and of a', b' and the carry of the first, which is t + c: sums
+/// of wires go into t = (a + c) (b + c) and t' = (a' + t + c) (b' + t + c).
+const ADDER: Shape =
+    Shape::new("adder", 5, &[&[0, 2], &[1, 2], &[3, 5, 2], &[4, 5, 2]], &[[0, 1], [2, 3]], 0.5);
+
 /// Garbled cores.
 struct Cores {
     shape: Shape,
@@ -23,10 +35,10 @@ impl Cores {
         Cores { shape, numbers, wires, tags, tables }
     }
 
-    /// The three tables of a lane of a core.
-    fn lane(&mut self, core: usize, lane: usize) -> &mut [Label; 3] {
+    /// The three tables of an AND of a core.
+    fn and(&mut self, core: usize, and: usize) -> &mut [Label; 3] {
         let tables = bytemuck::cast_slice_mut::<Block, Label>(&mut self.tables);
-        &mut tables.as_chunks_mut().0[core * self.shape.width() + lane]
+        &mut tables.as_chunks_mut().0[core * self.shape.ands() + and]
     }
 
     fn ready(&self, d: &Dealer, bucket: usize) -> Vec<Block> {
@@ -93,7 +105,7 @@ fn evaluate_on(
         })
         .collect();
     let buckets = cores.numbers.len() / bucket;
-    let mut outputs = vec![Active::default(); buckets * cores.shape.width()];
+    let mut outputs = vec![Active::default(); buckets * cores.shape.ands()];
     let mut pair = Pair::default();
     Evaluation::new(cores.shape, bucket, d.delta_tag).evaluate(
         &d.receiver,
@@ -107,14 +119,14 @@ fn evaluate_on(
 
 /// The right outputs.
 fn expected_outputs(d: &Dealer, cores: &Cores, bucket: usize, values: &[bool]) -> Vec<Active> {
+    let shape = cores.shape;
     values
-        .chunks(cores.shape.inputs())
+        .chunks(shape.inputs())
         .enumerate()
-        .flat_map(|(k, values)| {
-            let base = cores.base(bucket, k);
-            (0..cores.shape.width()).map(move |lane| {
-                d.active(&base[cores.shape.o(lane)], false, values[0] & values[1 + lane])
-            })
+        .flat_map(|(k, inputs)| {
+            let wires =
+                cores.base(bucket, k).iter().zip(shape.values(&bits::pack(inputs.to_vec()), 1));
+            wires.skip(shape.inputs()).map(|(wire, value)| d.active(wire, false, value))
         })
         .collect()
 }
@@ -128,10 +140,10 @@ fn same(a: &[Active], b: &[Active]) -> bool {
 #[test]
 fn ands_of_live_wires_end_to_end() {
     for (rho, bucket) in [(Rho::Bits40, 3), (Rho::Bits64, 4), (Rho::Bits80, 5), (Rho::Bits40, 1)] {
-        for width in [1, 8, 64] {
-            let shape = Shape::new(width);
-            let mut d = Dealer::new(rho, 7 + width as u128);
-            let buckets = if width == 1 { 96 } else { 5 };
+        for shape in [Shape::AND, EIGHT, WIDE, THREE, ADDER] {
+            let ands = shape.ands();
+            let mut d = Dealer::new(rho, 7 + ands as u128);
+            let buckets = if ands == 1 { 96 } else { 5 };
             let cores = Cores::new(&mut d, shape, buckets * bucket);
             let ready = cores.ready(&d, bucket);
             // Each live wire is the sum of two hashed ones.
@@ -140,7 +152,7 @@ fn ands_of_live_wires_end_to_end() {
             let live: Vec<Message> = (0..inputs).map(|i| wires[i] ^ wires[inputs + i]).collect();
             let tags: Vec<Tag> = (0..inputs).map(|i| tags[i] ^ tags[inputs + i]).collect();
             let (mut values, mut flips) = (d.bits(inputs), d.bits(inputs));
-            if width == 1 {
+            if ands == 1 {
                 for i in 0..inputs {
                     values[i] = (i / 2) >> (i % 2) & 1 == 1;
                     flips[i] = (i / 8) >> (i % 2) & 1 == 1;
@@ -160,7 +172,7 @@ fn ands_of_live_wires_end_to_end() {
             outer_inputs(&known, &flips, &opened, &mut active);
 
             let mut evaluation = Evaluation::new(shape, bucket, d.delta_tag);
-            let mut outputs = vec![Active::default(); buckets * width];
+            let mut outputs = vec![Active::default(); buckets * ands];
             let mut pair = Pair::default();
             evaluation.evaluate(&d.receiver, &ready, &active, &mut outputs, &mut pair);
             assert!(pair.proven(true).is_none());
@@ -171,9 +183,9 @@ fn ands_of_live_wires_end_to_end() {
                 let ready =
                     &ready[k * ready_blocks(shape, bucket)..][..ready_blocks(shape, bucket)];
                 let active = &active[k * shape.inputs()..][..shape.inputs()];
-                let mut alone = vec![Active::default(); width];
+                let mut alone = vec![Active::default(); ands];
                 evaluation.evaluate(&d.receiver, ready, active, &mut alone, &mut pair);
-                assert!(same(&alone, &outputs[k * width..][..width]));
+                assert!(same(&alone, &outputs[k * ands..][..ands]));
             }
         }
     }
@@ -194,8 +206,8 @@ fn ands_are_right_on_all_inputs() {
 #[test]
 fn folding_changes_no_label_whatever_the_tables() {
     let mut d = Dealer::new(Rho::Bits40, 2);
-    for width in [1, 8, 64] {
-        let (shape, bucket) = (Shape::new(width), 4);
+    for shape in [Shape::AND, EIGHT, WIDE] {
+        let bucket = 4;
         let mut cores = Cores::new(&mut d, shape, bucket);
         d.prg.fill(&mut cores.tables);
         let ready = cores.ready(&d, bucket);
@@ -207,7 +219,8 @@ fn folding_changes_no_label_whatever_the_tables() {
             .collect();
         let folded = {
             let mut evaluation = Evaluation::new(shape, bucket, d.delta_tag);
-            evaluation.members(&ready, &base);
+            let mut outputs = vec![Active::default(); shape.ands()];
+            evaluation.evaluate(&d.receiver, &ready, &base, &mut outputs, &mut Pair::default());
             evaluation.labels().to_vec()
         };
         for member in 0..bucket {
@@ -221,8 +234,8 @@ fn folding_changes_no_label_whatever_the_tables() {
                     masked: base[wire].masked ^ solder(wire).perm.bit(),
                 })
                 .collect();
-            for lane in 0..width {
-                let [tg, te, mk] = *cores.lane(member, lane);
+            for and in 0..shape.ands() {
+                let [tg, te, mk] = *cores.and(member, and);
                 let hash = |wire: usize, block: usize| {
                     let tweak = u128::from(cores.numbers[member]) + wire as u128;
                     let mut out = [Block::ZERO; 3];
@@ -230,14 +243,14 @@ fn folding_changes_no_label_whatever_the_tables() {
                     cenote_prim::keyed::expand(&[own[wire].label.key()], &[tweak], 3, &mut out);
                     Label(out)
                 };
-                let x = &own[shape.x(lane)];
-                let plain = hash(0, 3 * lane)
+                let x = &own[1 + and];
+                let plain = hash(0, 3 * and)
                     ^ tg.times(own[0].masked)
-                    ^ hash(shape.x(lane), 0)
+                    ^ hash(1 + and, 0)
                     ^ (te ^ own[0].label).times(x.masked)
                     ^ mk;
-                let moved = plain ^ solder(shape.o(lane)).label;
-                assert_eq!(folded[member * width + lane].0, moved.0);
+                let moved = plain ^ solder(shape.output(and)).label;
+                assert_eq!(folded[member * shape.ands() + and].0, moved.0);
             }
         }
     }
@@ -245,8 +258,13 @@ fn folding_changes_no_label_whatever_the_tables() {
 
 #[test]
 fn honest_cores_pass_in_bulk() {
-    for (rho, width, count) in [(Rho::Bits40, 1, 300), (Rho::Bits64, 8, 40), (Rho::Bits80, 64, 3)] {
-        let shape = Shape::new(width);
+    for (rho, shape, count) in [
+        (Rho::Bits40, Shape::AND, 300),
+        (Rho::Bits64, EIGHT, 40),
+        (Rho::Bits80, WIDE, 3),
+        (Rho::Bits40, THREE, 60),
+        (Rho::Bits64, ADDER, 60),
+    ] {
         let mut d = Dealer::new(rho, 3);
         let cores = Cores::new(&mut d, shape, count);
         let inputs = bits::pack(d.bits(count * shape.inputs()));
@@ -280,7 +298,7 @@ fn honest_cores_pass_in_bulk() {
 /// On which of the four pairs of masked values a lane with these errors in its tables is wrong.
 fn wrong_pairs(d: &mut Dealer, errors: [Label; 3]) -> usize {
     let mut cores = Cores::new(d, Shape::AND, 1);
-    for (table, error) in cores.lane(0, 0).iter_mut().zip(errors) {
+    for (table, error) in cores.and(0, 0).iter_mut().zip(errors) {
         *table ^= error;
     }
     let wrong = |case: usize| {
@@ -311,15 +329,15 @@ fn a_bad_lane_is_right_on_an_affine_subspace() {
     }
 }
 
-/// How many of `runs` cores with an error in the tables pass; errors are in `lanes` of each.
-fn passing(width: usize, runs: usize, tables: &[usize], lanes: &[usize]) -> usize {
-    let mut d = Dealer::new(Rho::Bits40, 5 + width as u128);
-    let mut cores = Cores::new(&mut d, Shape::new(width), runs);
+/// How many of `runs` cores with an error in the tables pass; errors are in `ands` of each.
+fn passing(shape: Shape, runs: usize, tables: &[usize], ands: &[usize]) -> usize {
+    let mut d = Dealer::new(Rho::Bits40, 5 + shape.ands() as u128);
+    let mut cores = Cores::new(&mut d, shape, runs);
     for core in 0..runs {
-        for lane in lanes {
+        for and in ands {
             let error = d.prg.block();
             for table in tables {
-                cores.lane(core, *lane)[*table].0[core % 3] ^= error;
+                cores.and(core, *and)[*table].0[core % 3] ^= error;
             }
         }
     }
@@ -332,27 +350,84 @@ fn faults_are_detected_as_often_as_the_bound_says() {
     let runs = 2000;
     let slack = 5.0 * (runs as f64 / 4.0).sqrt();
     let half = |passes: usize| (passes as f64 - runs as f64 / 2.0).abs() < slack;
-    assert!(half(passing(1, runs, &[0], &[0])));
-    assert!(half(passing(1, runs, &[1], &[0])));
-    assert!(half(passing(1, runs, &[0, 1], &[0])));
-    assert!(half(passing(8, runs, &[1], &[5])));
+    assert!(half(passing(Shape::AND, runs, &[0], &[0])));
+    assert!(half(passing(Shape::AND, runs, &[1], &[0])));
+    assert!(half(passing(Shape::AND, runs, &[0, 1], &[0])));
+    assert!(half(passing(EIGHT, runs, &[1], &[5])));
     // The common input is the same for all lanes, the others are not.
-    assert!(half(passing(8, runs, &[0], &[1, 6])));
-    let quarter = passing(8, runs, &[1], &[1, 6]) as f64;
+    assert!(half(passing(EIGHT, runs, &[0], &[1, 6])));
+    let quarter = passing(EIGHT, runs, &[1], &[1, 6]) as f64;
     assert!((quarter - runs as f64 / 4.0).abs() < slack);
-    assert_eq!(passing(1, runs, &[2], &[0]), 0);
+    assert_eq!(passing(Shape::AND, runs, &[2], &[0]), 0);
+    // An operand that is a sum of wires; one wrong label behind another AND.
+    assert!(half(passing(ADDER, runs, &[0], &[1])));
+    for and in 0..2 {
+        assert_eq!(passing(THREE, runs, &[2], &[and]), 0);
+    }
+}
+
+/// A garbler that knows its permutation bits spoils what is rare: an AND whose left operand is 1.
+#[test]
+fn an_and_behind_another_is_caught_as_often_as_its_core_says() {
+    let runs = 2000;
+    let mut d = Dealer::new(Rho::Bits40, 16);
+    let mut cores = Cores::new(&mut d, THREE, runs);
+    for core in 0..runs {
+        let (error, first) = (d.delta, cores.wires[core * THREE.wires() + 3].perm.bit());
+        let [tg, _, mk] = cores.and(core, 1);
+        (*tg, *mk) = (*tg ^ error, *mk ^ error.times(first));
+    }
+    let caught = cores.passes(&mut d).into_iter().filter(|passes| !passes).count() as f64;
+    let rate = THREE.detection();
+    let slack = 5.0 * (runs as f64 * rate * (1.0 - rate)).sqrt();
+    assert!((caught - runs as f64 * rate).abs() < slack, "{caught} of {runs}");
+}
+
+/// An AND whose tables are wrong is right where one of three sums of its operands has a certain value, or
+/// nowhere.
+#[test]
+fn detection_is_that_of_the_rarest_error() {
+    for shape in [Shape::AND, EIGHT, THREE, ADDER] {
+        let cases = 1 << shape.inputs();
+        let values: Vec<Vec<bool>> =
+            (0..cases as u16).map(|case| shape.values(&case.to_le_bytes(), 1)).collect();
+        let rarest = (0..shape.ands()).flat_map(|and| {
+            let [left, right] = shape.and(and);
+            [vec![left], vec![right], vec![left, right]].map(|sum| {
+                let one = |values: &&Vec<bool>| {
+                    sum.iter().fold(false, |bit, o| bit ^ shape.sum(*o, |wire| values[wire]))
+                };
+                let ones = values.iter().filter(one).count();
+                ones.min(cases - ones)
+            })
+        });
+        assert_eq!(rarest.min(), Some((cases as f64 * shape.detection()) as usize));
+    }
+}
+
+#[test]
+fn cores_compute_what_they_are_for() {
+    for case in 0..32u8 {
+        let bit = |place: u8| case >> place & 1;
+        let values = ADDER.values(&[case], 1);
+        let sum = bit(0) + bit(1) + bit(2) + 2 * (bit(3) + bit(4));
+        let carry = values[5] ^ values[2];
+        assert_eq!(values[6] ^ carry, sum >> 2 & 1 == 1);
+        assert_eq!(THREE.values(&[case], 1)[4], case & 7 == 7);
+        let mux = EIGHT.values(&[case, 0], 1);
+        assert!((0..8).all(|i| mux[EIGHT.output(i)] == (mux[0] & mux[1 + i])));
+    }
 }
 
 /// A gate with the opposite function, whose table gives the label that is opened for its output.
 #[test]
 fn an_opening_is_of_the_wire_that_was_hashed() {
     let mut d = Dealer::new(Rho::Bits40, 15);
-    for width in [1, 8] {
-        let shape = Shape::new(width);
+    for shape in [Shape::AND, EIGHT, THREE, ADDER] {
         let mut cores = Cores::new(&mut d, shape, 20);
-        let turned = |d: &Dealer, opened: &mut [Message]| opened[shape.o(0)].label ^= d.delta;
+        let turned = |d: &Dealer, opened: &mut [Message]| opened[shape.output(0)].label ^= d.delta;
         for core in 0..20 {
-            cores.lane(core, 0)[2] ^= d.delta;
+            cores.and(core, 0)[2] ^= d.delta;
         }
         assert_eq!(cores.passes_with(&mut d, turned), [false; 20]);
     }
@@ -361,7 +436,7 @@ fn an_opening_is_of_the_wire_that_was_hashed() {
 #[test]
 fn wrong_solders_are_caught() {
     let (mut d, bucket) = (Dealer::new(Rho::Bits64, 6), 3);
-    let shape = Shape::new(8);
+    let shape = EIGHT;
     let cores = Cores::new(&mut d, shape, 2 * bucket);
     let mut opened = Vec::new();
     inner_solders(shape, bucket, &d.delta, &cores.wires, &mut opened);
@@ -406,8 +481,7 @@ fn wrong_solders_are_caught() {
 #[test]
 fn garbage_members_are_skipped() {
     let (mut d, bucket, buckets) = (Dealer::new(Rho::Bits40, 8), 4, 40);
-    for width in [1, 8] {
-        let shape = Shape::new(width);
+    for shape in [Shape::AND, EIGHT, THREE, ADDER] {
         for good in 0..bucket {
             let mut cores = Cores::new(&mut d, shape, bucket * buckets);
             let blocks = shape.table_blocks();
@@ -424,27 +498,26 @@ fn garbage_members_are_skipped() {
         let values = d.bits(buckets * shape.inputs());
         let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
         assert!(conflict.is_none());
-        assert!(same(&outputs, &vec![Active::default(); buckets * width]));
+        assert!(same(&outputs, &vec![Active::default(); buckets * shape.ands()]));
     }
 }
 
 #[test]
 fn a_member_with_the_other_label_gives_the_delta() {
     let (mut d, bucket, buckets) = (Dealer::new(Rho::Bits40, 9), 3, 50);
-    for width in [1, 8] {
-        let shape = Shape::new(width);
+    for shape in [Shape::AND, EIGHT, THREE, ADDER] {
         for member in 0..bucket {
             let mut cores = Cores::new(&mut d, shape, bucket * buckets);
-            let (victim, lane) = (17 + member, width - 1);
+            let (victim, and) = (17 + member, shape.ands() - 1);
             let delta = d.delta;
-            cores.lane(victim * bucket + member, lane)[2] ^= delta;
+            cores.and(victim * bucket + member, and)[2] ^= delta;
             let values = d.bits(buckets * shape.inputs());
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             let conflict = conflict.expect("both labels");
             assert_eq!(conflict.delta().0, d.delta.0);
-            let wire = &cores.base(bucket, victim)[shape.o(lane)];
+            let wire = &cores.base(bucket, victim)[shape.output(and)];
             assert_eq!(conflict.labels[0].0, wire.label.0);
-            let number = cores.numbers[victim * bucket] + shape.o(lane) as u64;
+            let number = cores.numbers[victim * bucket] + shape.output(and) as u64;
             assert_eq!(conflict.wire, number);
             // The two good members outvote it, wherever it stands.
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
@@ -452,7 +525,7 @@ fn a_member_with_the_other_label_gives_the_delta() {
         // A bucket of which all members are such knows one label only.
         let mut cores = Cores::new(&mut d, shape, bucket);
         let delta = d.delta;
-        (0..bucket).for_each(|member| cores.lane(member, 0)[2] ^= delta);
+        (0..bucket).for_each(|member| cores.and(member, 0)[2] ^= delta);
         assert!(evaluate_on(&d, &cores, bucket, &vec![true; shape.inputs()]).1.is_none());
     }
 }
@@ -464,7 +537,7 @@ fn a_selective_fault_shows_both_labels_exactly_when_it_acts() {
         for run in 0..32 {
             let mut cores = Cores::new(&mut d, Shape::AND, bucket);
             let (member, delta) = (run % bucket, d.delta);
-            cores.lane(member, 0)[table] ^= delta;
+            cores.and(member, 0)[table] ^= delta;
             let values = d.bits(2);
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             let acts = values[input] ^ cores.wires[3 * member + input].perm.bit();
@@ -482,12 +555,11 @@ fn a_label_with_a_tag_by_luck_is_outvoted() {
     let (mut d, bucket) = (Dealer::new(Rho::Bits40, 14), 3);
     let lucky = label_with_no_tag(&d.receiver);
     assert!(d.receiver.labels_agree(&lucky, Block::ZERO) && !same_label(&lucky, &Label::ZERO));
-    for width in [1, 8] {
-        let shape = Shape::new(width);
+    for shape in [Shape::AND, EIGHT, THREE, ADDER] {
         for (member, other) in (0..bucket).flat_map(|member| [(member, false), (member, true)]) {
             let mut cores = Cores::new(&mut d, shape, bucket);
             let wrong = lucky ^ d.delta.times(other);
-            cores.lane(member, width - 1)[2] ^= wrong;
+            cores.and(member, shape.ands() - 1)[2] ^= wrong;
             let values = d.bits(shape.inputs());
             let (outputs, conflict) = evaluate_on(&d, &cores, bucket, &values);
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
@@ -507,11 +579,11 @@ fn labels_with_a_tag_by_luck_do_not_hide_the_delta() {
         let mut cores = Cores::new(&mut d, Shape::AND, bucket * buckets);
         let (other, delta) = (lucky ^ d.delta, d.delta);
         for core in (0..buckets).filter(|core| *core != place) {
-            cores.lane(core * bucket + core % bucket, 0)[2] ^= other;
+            cores.and(core * bucket + core % bucket, 0)[2] ^= other;
         }
         // A tie, whichever comes first.
         for member in [[0, 1], [2, 3]][place % 2] {
-            cores.lane(place * bucket + member, 0)[2] ^= delta;
+            cores.and(place * bucket + member, 0)[2] ^= delta;
         }
         let values = d.bits(2 * buckets);
         let (_, conflict) = evaluate_on(&d, &cores, bucket, &values);
@@ -529,8 +601,8 @@ fn same_label(a: &Label, b: &Label) -> bool {
 fn sizes_are_those_of_the_layout() {
     let and = Shape::AND;
     assert_eq!((and.wires(), and.inputs(), and.table_blocks()), (3, 2, 9));
-    for (width, bucket) in [(1, 3), (1, 5), (8, 4), (64, 3)] {
-        let shape = Shape::new(width);
+    for (shape, bucket) in [(and, 3), (and, 5), (EIGHT, 4), (WIDE, 3)] {
+        let width = shape.ands();
         let blocks = 2 * (2 * width + 1) + bucket * (10 * width + 2);
         assert_eq!(ready_blocks(shape, bucket), blocks);
         assert_eq!(inner_len(shape, bucket), (bucket - 1) * (2 * width + 1));

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
-use crate::backends::jimu::garbled_core::outer_solder;
+use crate::backends::jimu::garbled_core::{Shape, outer_solder};
 use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
 use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, groups};
@@ -49,11 +49,11 @@ impl Garbler {
         chunk: &Chunk,
     ) -> Result<(), Fault> {
         let (delta, perm_blocks) = (supply.delta(), supply.perm_blocks());
-        let widths: Vec<usize> = supply.params().widths().collect();
+        let shapes: Vec<Shape> = supply.params().cores().map(|(shape, _)| shape).collect();
         let counts = supply.params().demand(chunk);
         let leases = supply.take_cores(&counts)?;
         let rest = leases.iter().map(|lease| bytemuck::cast_slice(lease)).collect();
-        let mut cores = Cores { widths: &widths, rest };
+        let mut cores = Cores { shapes: &shapes, rest };
         self.solders.clear();
         for group in groups(&chunk.gates) {
             if group[0].kind == Kind::And {
@@ -78,8 +78,7 @@ impl Garbler {
         cores: &mut Cores<'_>,
         delta: &Label,
     ) -> Result<(), Fault> {
-        let core = cores.next(lanes.len())?;
-        let (inputs, outputs) = core.split_at(1 + lanes.len());
+        let (inputs, outputs) = cores.next(lanes.len())?;
         let shared = lanes.first().map(|gate| gate.a);
         let slots = shared.into_iter().chain(lanes.iter().map(|gate| gate.b));
         for (slot, base) in slots.zip(inputs) {
@@ -203,18 +202,20 @@ impl Garbler {
 
 /// The ready cores of a chunk, pool by pool.
 struct Cores<'a> {
-    widths: &'a [usize],
+    shapes: &'a [Shape],
     rest: Vec<&'a [Message]>,
 }
 
 impl<'a> Cores<'a> {
-    /// Base wires of the next core of `width`.
-    fn next(&mut self, width: usize) -> Result<&'a [Message], Fault> {
-        let pool = self.widths.iter().position(|&w| w == width).ok_or_else(miscounted)?;
-        let (core, rest) =
-            self.rest[pool].split_at_checked(2 * width + 1).ok_or_else(miscounted)?;
+    /// Input and output wires of the base of the next core of so many ANDs.
+    fn next(&mut self, ands: usize) -> Result<(&'a [Message], &'a [Message]), Fault> {
+        let pool = self.shapes.iter().position(|shape| shape.ands() == ands);
+        let pool = pool.ok_or_else(miscounted)?;
+        let shape = self.shapes[pool];
+        let next = self.rest[pool].split_at_checked(shape.wires());
+        let (core, rest) = next.ok_or_else(miscounted)?;
         self.rest[pool] = rest;
-        Ok(core)
+        Ok(core.split_at(shape.inputs()))
     }
 }
 

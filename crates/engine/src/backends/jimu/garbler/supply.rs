@@ -46,7 +46,7 @@ pub(in crate::backends::jimu) struct Supply {
     prg: Prg,
 }
 
-/// A pool of cores of one width.
+/// A pool of cores of one shape.
 struct CorePool {
     shape: Shape,
     spec: PoolSpec,
@@ -88,9 +88,7 @@ impl Supply {
         let mut tosses = Tosses::new(session, Role::Garbler);
         let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
         let choices = params.ot.sender(channel, &session, 1, delta.key(), &mut prg)?;
-        let cores = [(1, params.ands)].into_iter().chain(params.muxes.iter().copied());
-        let pools = cores.map(|(width, spec)| {
-            let shape = Shape::new(width);
+        let pools = params.cores().map(|(shape, &spec)| {
             let ready = Kind::Core(shape).stock(shape.wires() * MESSAGE);
             CorePool { shape, spec, pool: None, ready }
         });
@@ -495,7 +493,7 @@ impl Supply {
         channel.send(tags::JIMU_PROOF, bytes)
     }
 
-    /// Makes `ands` cores of width 1 ready, and some wires for inputs.
+    /// Makes `ands` single ANDs ready, and some wires for inputs.
     pub(in crate::backends::jimu) fn stock(
         &mut self,
         channel: &mut Channel,
