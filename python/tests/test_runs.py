@@ -446,15 +446,15 @@ def test_gates_are_counted_where_the_run_starts(monkeypatch):
 
     monkeypatch.setattr(_run, "_start", miscounted)
     with pytest.raises(cn.PolicyError, match="bucket"):
-        mixed.run_local(**arguments(11), backend="wrk")
+        mixed.run_local(**arguments(11), backend="wrk", overflow=False)
     # Nothing depends on them here.
-    assert mixed.run_local(**arguments(11), backend="yao").value == mixed(**arguments(11))
+    assert mixed.run_local(**arguments(11), backend="yao", overflow=False).value == mixed(**arguments(11))
 
 
 def test_what_is_handed_over_is_a_program_with_its_counts():
     native = mixed.compile()._native
     taken = _native.Program.taken_over(native.handed_over())
     assert (taken.digest, taken.stats()) == (native.digest, native.stats())
-    for data in (b"", native.to_bytes(), native.handed_over()[:-1]):
-        with pytest.raises(ValueError):
+    for data, wrong in ((b"", "EOF"), (native.to_bytes(), "expected value"), (native.handed_over()[:-1], "the file ends here")):
+        with pytest.raises(ValueError, match=wrong):
             _native.Program.taken_over(data)

@@ -14,7 +14,7 @@ def _pair(program, inputs, backend, total, progress, timeout):
     """What ``_run.pair`` does, with the parties on threads of this process instead of processes of their own: faster."""
 
     def party(role, end):
-        made = _native.Program.from_bytes(program)
+        made = _native.Program.taken_over(program)
         return _native.run_party(made, role, inputs[role], backend, progress=_native.Progress(), connection=end)
 
     with ThreadPoolExecutor(2) as threads:
