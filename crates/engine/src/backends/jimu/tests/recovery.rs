@@ -78,13 +78,13 @@ impl Rounds<'_> {
     fn evaluate(&self) -> (bool, Shown) {
         let before = self.after.map(|seed| Rounds { seed, after: None, ..*self });
         let (mut state, mut shown) = (before.is_none_or(|job| job.evaluate().0), Vec::new());
-        let mut product = state;
+        let (start, mut product) = (state, state);
         for round in 0..self.rounds {
             let (x, y) = (self.bit(Role::Garbler, round), self.bit(Role::Evaluator, round));
             product = (state ^ x) & (state ^ y);
             state = product ^ x;
             let to = RECEIVERS[round % 3];
-            shown.push(to.include(self.role).then(|| vec![state, x ^ y]));
+            shown.push(to.include(self.role).then(|| vec![state, x ^ y ^ start]));
             state ^= to == Receivers::Both && state;
         }
         (product, shown)
@@ -107,7 +107,7 @@ impl Job for Rounds<'_> {
             Some(_) => (party.kept("product")?.remove(0), Vec::new()),
             None => (party.constant(true)?, Vec::new()),
         };
-        let mut last = state.clone();
+        let (start, mut last) = (state.clone(), state.clone());
         for round in 0..self.rounds {
             let x = self.enter(party, Role::Garbler, round)?;
             let y = self.enter(party, Role::Evaluator, round)?;
@@ -115,7 +115,8 @@ impl Job for Rounds<'_> {
             let product = party.and(&left, &right)?;
             state = party.xor(&product, &x)?;
             last = product;
-            let mut wires = vec![state.clone(), party.xor(&x, &y)?];
+            let sum = party.xor(&x, &y)?;
+            let mut wires = vec![state.clone(), party.xor(&sum, &start)?];
             let meddle = if is_in_the_clear() { (self.in_the_clear)(round) } else { Meddle::None };
             match meddle {
                 Meddle::None => {}
