@@ -176,8 +176,11 @@ impl Session {
 
     /// Keeps as many ready triples from now on, for a backend that makes them beside requests: then a request
     /// waits only for what the ones before it have used up.
-    pub fn keep(&mut self, triples: usize) {
-        self.opened.live_mut().keep(triples);
+    ///
+    /// # Errors
+    /// As [`Session::fill`].
+    pub fn keep(&mut self, triples: usize) -> Result<(), Fault> {
+        self.guarded(|session| session.opened.live_mut().keep(triples))
     }
 
     /// One step on the pools of garbled cores, for benchmarks.
@@ -246,12 +249,7 @@ impl Session {
     /// # Errors
     /// `Misuse` when items have left already.
     pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
-        let stores = self.occupancy().map(|all| all.stores).unwrap_or_default();
-        if stores.iter().any(|store| store.consumed > 0) {
-            return Err(Fault::Misuse("items have left without this journal".into()));
-        }
-        self.opened.live_mut().set_journal(journal);
-        Ok(())
+        self.opened.live_mut().set_journal(journal)
     }
 
     /// Levels of the pools and stocks by name, for a backend that has them.
@@ -289,8 +287,12 @@ impl Session {
         self.failed = true;
         let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
         self.failed = result.is_err();
-        result.inspect_err(|_| self.channel().abort())
+        result.map_err(|fault| self.opened.live_mut().fail(fault))
     }
+}
+
+pub(crate) fn late_journal() -> Fault {
+    Fault::Misuse("items have left without this journal".into())
 }
 
 /// Runs `job` and what checks it leaves.

@@ -93,6 +93,8 @@ impl std::fmt::Debug for Channel {
 
 impl Channel {
     pub(crate) fn over(link: Box<dyn Link>) -> Channel {
+        let cancellation = Arc::new(Cancellation::default());
+        cancellation.wakes(link.waker());
         Channel {
             link: AliveLink::new(link, DEFAULT_IDLE_LIMIT),
             state: State::Open,
@@ -100,7 +102,7 @@ impl Channel {
             outbox: Vec::new(),
             out_done: 0,
             torn: false,
-            cancellation: Arc::default(),
+            cancellation,
             idle_limit: DEFAULT_IDLE_LIMIT,
             work_limit: DEFAULT_WORK_LIMIT,
             phase: Phase::Setup,
@@ -122,7 +124,6 @@ impl Channel {
         if let Some(line) = &self.line {
             data.shape_as(line.clone())?;
         }
-        self.cancellation.wakes(self.link.waker());
         self.cancellation.wakes(data.link.waker());
         data.cancellation = Arc::clone(&self.cancellation);
         Ok(())
@@ -185,6 +186,16 @@ impl Channel {
         self.settle(result)
     }
 
+    /// Reads what the peer has sent, within limits, while this side waits for something else: a peer that has much
+    /// to send could not go on otherwise. Does not block.
+    ///
+    /// # Errors
+    /// `PeerAborted` or `Transport` when the peer is gone.
+    pub fn attend(&mut self) -> Result<(), Fault> {
+        let result = self.usable().and_then(|()| self.absorb(&mut self.timeout(0)).map(drop));
+        self.settle(result)
+    }
+
     /// Books traffic and time from here on to `phase`.
     pub fn set_phase(&mut self, phase: Phase) {
         let now = Instant::now();
@@ -210,7 +221,8 @@ impl Channel {
         self.link.set_idle_limit(limit);
     }
 
-    /// How long the peer may do no more than say that it is there before a blocked call fails.
+    /// How long the peer may do no more than say that it is there before a blocked call fails; for ever with
+    /// [`Duration::MAX`].
     pub fn set_work_limit(&mut self, limit: Duration) {
         self.work_limit = limit;
     }
@@ -224,7 +236,6 @@ impl Channel {
     /// A handle that cancels this channel from another thread.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
-        self.cancellation.wakes(self.link.waker());
         Canceller(Arc::clone(&self.cancellation))
     }
 
@@ -583,7 +594,7 @@ impl Timeout {
     fn keep_alive(&mut self) -> Result<(), Fault> {
         self.alive();
         self.keep_alives += 1;
-        if self.keep_alives > MOST_KEEP_ALIVES {
+        if self.keep_alives > MOST_KEEP_ALIVES && self.work_limit < Duration::MAX {
             return Err(Fault::Transport("the peer sent keep-alives without end".into()));
         }
         Ok(())

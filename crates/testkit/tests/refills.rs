@@ -2,10 +2,11 @@
 //! take the same items, and memory does not grow with a request.
 
 use std::ops::Range;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
 use cenote_engine::backends::wrk::supply::{POOL, SHARES, TRIPLES};
@@ -13,7 +14,7 @@ use cenote_engine::backends::wrk::tags;
 use cenote_engine::{
     Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, WrkParams,
 };
-use cenote_net::{Channels, Fate, HEADER_LEN};
+use cenote_net::{Channels, Deviation, Fate, HEADER_LEN, unix_channel};
 use cenote_pool::{Journal, Refused};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
@@ -69,7 +70,7 @@ fn a_request_waits_only_for_what_is_not_ready() {
                 session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
             };
             session.stock(ready)?;
-            session.keep(ready);
+            session.keep(ready)?;
             // The first of them makes the supply start on what is held.
             for request in 0..3 {
                 compute(session, role, ready / 3, request)?;
@@ -203,9 +204,9 @@ fn as_much_is_kept_ready_as_was_asked_for() {
         let level = |session: &Session| {
             session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
         };
-        session.keep(kept);
+        session.keep(kept)?;
         for request in 0..3 {
-            let began = std::time::Instant::now();
+            let began = Instant::now();
             while level(session) < kept {
                 assert!(began.elapsed() < LIMIT, "{} ready", level(session));
                 thread::sleep(Duration::from_millis(1));
@@ -256,6 +257,92 @@ fn a_channel_of_its_own_costs_hellos_and_orders() {
     assert_eq!(two[1] - one[1], (hello + field) as u64);
 }
 
+/// Two channels over pairs of sockets, which hold far less than the tables of a chunk.
+fn narrow_pair() -> (Channels, Channels) {
+    let ends = || UnixStream::pair().expect("sockets");
+    let (control, data) = (ends(), ends());
+    let side = |control, data| {
+        let mut data = Some(data);
+        let mut channel = unix_channel(control).expect("a channel");
+        channel.set_work_limit(LIMIT);
+        Channels::new(channel, move |_| unix_channel(data.take().expect("one data channel")))
+    };
+    (side(control.0, data.0), side(control.1, data.1))
+}
+
+/// The evaluator waits for triples where the garbler has tables to send that the line does not hold: only who
+/// takes them lets it come to the order that both wait for.
+#[test]
+fn whoever_waits_for_items_takes_what_the_peer_sends() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    for counted in [0, 50_000] {
+        let (garbler, evaluator) = sessions_over(narrow_pair(), &config, 7, |session, role| {
+            let program = TestProgram(Kind::Ands(50_000));
+            let job = program_job(&program, role, &program.inputs(1), Receivers::Both)?;
+            session.run(&job.of_ands(counted)).map(drop)
+        });
+        assert_eq!((garbler, evaluator), (Ok(()), Ok(())), "{counted} announced");
+    }
+}
+
+/// A job in which the evaluator brings nothing in, for as long as it likes.
+struct Silence(Role);
+
+impl Job for Silence {
+    type Output = ();
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<(), Fault> {
+        if self.0 == Role::Evaluator {
+            thread::sleep(Duration::from_secs(2));
+            return Err(Fault::Misuse("enough".into()));
+        }
+        party.input(Role::Evaluator, 8, None).map(drop)
+    }
+}
+
+/// A peer that is caught in a refill, and says nothing where requests run, does not keep this side waiting.
+#[test]
+fn a_cheat_in_a_refill_ends_the_request_beside_it() {
+    let config = smallest(Backend::Wrk);
+    let ready = params(&config).triples();
+    let channels = extendable_pair(LIMIT, |role, data| {
+        if role == Role::Evaluator {
+            data.deviate(tags::LEAKY_D, 1, Deviation::Flip(3));
+        }
+    });
+    let (garbler, _) = sessions_over(channels, &config, 8, |session, role| {
+        session.stock(ready)?;
+        session.keep(ready + 1)?;
+        let began = Instant::now();
+        let ended = session.run(&Silence(role)).map(drop);
+        assert!(role == Role::Evaluator || began.elapsed() < Duration::from_secs(2));
+        ended
+    });
+    assert_eq!(garbler, Err(Fault::Misbehaved("equality.digest")));
+}
+
+/// A follower whose leader is ahead has not begun before its owner does: a journal comes in time.
+#[test]
+fn a_journal_comes_before_the_first_order_is_carried_out() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let notes = Notes::default();
+    let channels = extendable_pair(LIMIT, |_, _| ());
+    let (garbler, evaluator) = sessions_over(channels, &config, 9, |session, role| {
+        if role == Role::Evaluator {
+            thread::sleep(Duration::from_millis(200));
+            session.set_journal(Box::new(notes.clone()))?;
+        }
+        session.stock(1)?;
+        compute(session, role, 100, 1)
+    });
+    assert_eq!((garbler, evaluator), (Ok(()), Ok(())));
+    assert!(notes.consumed(POOL) > 0 && notes.consumed(TRIPLES) == 100);
+}
+
 /// A session that ends while its supply works ends at once, on both sides.
 #[test]
 fn a_session_ends_beside_a_refill() {
@@ -263,7 +350,7 @@ fn a_session_ends_beside_a_refill() {
     for side in [Role::Garbler, Role::Evaluator] {
         let channels = extendable_pair(LIMIT, |_, _| ());
         let (garbler, evaluator) = sessions_over(channels, &config, 5, |session, role| {
-            session.keep(1 << 20);
+            session.keep(1 << 20)?;
             compute(session, role, 100, 6)?;
             if role != side {
                 // The other one closes first.

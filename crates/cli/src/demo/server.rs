@@ -247,7 +247,7 @@ impl Server {
         session.fill()?;
         session.stock(triples)?;
         // From now on refills go beside requests.
-        session.keep(triples);
+        session.keep(triples)?;
         Ok(Event::Level {
             occupancy: occupancy(session),
             seconds: started.elapsed().as_secs_f64(),

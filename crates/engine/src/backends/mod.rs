@@ -116,6 +116,12 @@ pub trait Live {
         self.channel().close();
     }
 
+    /// Ends the session, for the peer as well; returns the fault to report where `fault` was met.
+    fn fail(&mut self, fault: Fault) -> Fault {
+        self.channel().abort();
+        fault
+    }
+
     /// Returns the promise of the session, under its parameters.
     fn promise(&self) -> Promise;
 
@@ -141,7 +147,12 @@ pub trait Live {
     }
 
     /// Keeps ready what so many ANDs take from now on, where it can be made beside requests.
-    fn keep(&mut self, _ands: usize) {}
+    ///
+    /// # Errors
+    /// `Internal` when the system lacks what that takes.
+    fn keep(&mut self, _ands: usize) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Levels of the pools and stocks, if there are any.
     fn occupancy(&self) -> Option<Occupancy> {
@@ -149,7 +160,12 @@ pub trait Live {
     }
 
     /// Shows `journal` whatever leaves the pools and stocks from now on, before it leaves.
-    fn set_journal(&mut self, _journal: Box<dyn Journal>) {}
+    ///
+    /// # Errors
+    /// `Misuse` when something has left.
+    fn set_journal(&mut self, _journal: Box<dyn Journal>) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// The pools of garbled cores, to be measured one by one.
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {

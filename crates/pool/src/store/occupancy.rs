@@ -12,6 +12,11 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// Whether anything has left.
+    pub fn has_consumed(&self) -> bool {
+        self.stores.iter().any(|store| store.consumed > 0)
+    }
+
     /// The counters of the pool or stock with this name.
     pub fn of(&self, name: &str) -> Option<&Level> {
         self.stores.iter().find(|level| level.name == name)

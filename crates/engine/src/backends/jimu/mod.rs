@@ -95,7 +95,7 @@ use crate::claims::{Adversary, Assumption, Covers, Evidence, FirstOutput, Leak, 
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::kept::Kept;
-use crate::session::{Job, run_and_check};
+use crate::session::{Job, late_journal, run_and_check};
 use evaluator::Replay;
 use garbled_core::Conflict;
 
@@ -324,11 +324,15 @@ impl Live for JimuSession {
         })
     }
 
-    fn set_journal(&mut self, journal: Box<dyn Journal>) {
+    fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
+        if self.occupancy().is_some_and(|all| all.has_consumed()) {
+            return Err(late_journal());
+        }
         match &mut self.core.side {
             Side::Garbler(side) => side.supply.set_journal(journal),
             Side::Evaluator(side) => side.supply.set_journal(journal),
         }
+        Ok(())
     }
 
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {

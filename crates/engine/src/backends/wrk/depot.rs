@@ -8,12 +8,14 @@
 //! message.
 //! **What a request says.** What it waits for, and how many ANDs it is going to take: the leader makes them ahead
 //! of it, [`AHEAD`] refills at most, so that memory does not grow with the request.
+//! **Waiting.** A side that waits for items reads what comes on the channel of requests meanwhile: a peer that
+//! has tables to send would otherwise never come to the point where it orders what both wait for.
 //! **Checks.** Items come here after all checks of their batch (`supply.rs`). Once one of them has failed,
-//! nothing more leaves, and no request passes its own checks.
+//! the channel of requests is cancelled (`refiller.rs`): nothing is opened any more, nor sent.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
@@ -27,9 +29,12 @@ use super::opening::Openings;
 use super::refiller::{Order, Refiller};
 use super::share::{Share, ShareSlice};
 use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Supply, TRIPLES, store_defect};
+use crate::session::late_journal;
 
 /// Refills that the leader makes ahead of a request whose size it knows.
 const AHEAD: usize = 2;
+/// How often a side that waits for items looks at the channel of requests.
+const ATTENTION: Duration = Duration::from_millis(5);
 /// The number of the supply's channel.
 const CHANNEL: u32 = 1;
 
@@ -47,8 +52,8 @@ pub struct Depot {
 enum Refills {
     /// Whoever needs items, on the channel of requests.
     Between(Box<Supply>),
-    /// A thread, on a channel of its own.
-    Beside { thread: Option<JoinHandle<()>>, canceller: Canceller },
+    /// A thread, on a channel of its own. It waits for the first call, so that a journal comes before it.
+    Beside { waiting: Option<Box<Refiller>>, thread: Option<JoinHandle<()>>, canceller: Canceller },
 }
 
 impl Depot {
@@ -82,9 +87,11 @@ impl Depot {
             Some((channel, id)) => {
                 let openings = Openings::new(id, role);
                 let shelves = Arc::clone(&shelves);
-                let refiller = Refiller { supply, channel, openings, shelves, role };
+                shelves.made(channel.counters());
                 let canceller = channels.control().canceller();
-                Refills::Beside { thread: Some(refiller.start()?), canceller }
+                let cancel = canceller.clone();
+                let refiller = Refiller { supply, channel, openings, shelves, role, cancel };
+                Refills::Beside { waiting: Some(Box::new(refiller)), thread: None, canceller }
             }
         };
         let openings = Openings::new(session, role);
@@ -163,6 +170,7 @@ impl Depot {
     /// # Errors
     /// Faults of the channels and of the checks.
     pub fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => supply.fill(channel, &self.shelves),
             Refills::Beside { .. } if self.params.pool.is_none() => Ok(()),
@@ -187,17 +195,36 @@ impl Depot {
 
     /// Keeps as many triples ready from now on, or [`MAX_STOCK`] if that is less, where the supply works beside
     /// requests.
-    pub fn keep(&mut self, triples: usize) {
+    ///
+    /// # Errors
+    /// `Internal` when there is no thread for it.
+    pub fn keep(&mut self, triples: usize) -> Result<(), Fault> {
+        self.start_supply()?;
         self.shelves.want(|wanted| wanted.kept = triples.min(MAX_STOCK));
+        Ok(())
     }
 
     /// Announces a request that takes as many triples, and perhaps fewer or more.
-    pub fn expect(&mut self, triples: u64) {
+    ///
+    /// # Errors
+    /// `Internal` when there is no thread for the supply.
+    pub fn expect(&mut self, triples: u64) -> Result<(), Fault> {
+        self.start_supply()?;
         let ahead = (AHEAD * self.params.triples()).min(MAX_STOCK);
         self.shelves.want(|wanted| {
             (wanted.expected, wanted.ahead) =
                 (usize::try_from(triples).unwrap_or(usize::MAX), ahead);
         });
+        Ok(())
+    }
+
+    /// Starts the thread of the supply, if it has one that does not run yet.
+    fn start_supply(&mut self) -> Result<(), Fault> {
+        let Refills::Beside { waiting, thread, .. } = &mut self.refills else { return Ok(()) };
+        if let Some(refiller) = waiting.take() {
+            *thread = Some(refiller.start()?);
+        }
+        Ok(())
     }
 
     fn wait_for_triples(
@@ -206,6 +233,7 @@ impl Depot {
         n: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
+        self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => {
                 while self.shelves.lock().triples.level() < n {
@@ -222,6 +250,7 @@ impl Depot {
 
     /// Makes `n` shares or some more, so that `ready` are there.
     fn make_shares(&mut self, channel: &mut Channel, n: usize, ready: usize) -> Result<(), Fault> {
+        self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => supply.spare_shares(channel, &self.shelves, n),
             Refills::Beside { .. } => {
@@ -231,23 +260,12 @@ impl Depot {
         }
     }
 
-    /// Fails if a check of the supply has: nothing may be opened then.
-    ///
-    /// # Errors
-    /// The fault of the supply.
-    pub fn check(&self) -> Result<(), Fault> {
-        match &self.shelves.lock().ended {
-            Some(fault) if !is_of_the_line(fault) => Err(fault.clone()),
-            _ => Ok(()),
-        }
-    }
-
     /// Returns the fault to report where requests ended with `fault`: that of the supply, if it is why the line
     /// to the peer broke.
     #[must_use]
     pub fn explain(&self, fault: Fault) -> Fault {
-        let ended = self.shelves.lock().ended.clone();
-        ended.filter(|_| is_of_the_line(&fault)).unwrap_or(fault)
+        let failure = self.shelves.lock().failure();
+        failure.filter(|_| is_of_the_line(&fault)).unwrap_or(fault)
     }
 
     /// Levels of the pool and of the stocks.
@@ -262,8 +280,16 @@ impl Depot {
     }
 
     /// Replaces the journal, which sees every item before it leaves.
-    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.shelves.lock().journal = journal;
+    ///
+    /// # Errors
+    /// `Misuse` when items have left.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
+        let mut store = self.shelves.lock();
+        if [POOL, TRIPLES, SHARES].iter().any(|name| store.journal.consumed(name) > 0) {
+            return Err(late_journal());
+        }
+        store.journal = journal;
+        Ok(())
     }
 
     /// Traffic of the supply's channel.
@@ -287,6 +313,11 @@ impl Depot {
             Refills::Between(supply) => supply.pooled(),
             Refills::Beside { .. } => &[],
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shelves(&self) -> Arc<Shelves> {
+        Arc::clone(&self.shelves)
     }
 }
 
@@ -321,6 +352,8 @@ pub(super) struct Store {
     pool: Option<Level>,
     wanted: Wanted,
     traffic: Counters,
+    /// How often something was made.
+    steps: u64,
     /// Why the supply has ended.
     ended: Option<Fault>,
 }
@@ -343,6 +376,11 @@ struct Wanted {
 }
 
 impl Store {
+    /// Why the session is over: a check of the supply has failed, or its thread has.
+    pub(super) fn failure(&self) -> Option<Fault> {
+        self.ended.clone().filter(|fault| !is_of_the_line(fault))
+    }
+
     fn pool_is_full(&self) -> bool {
         self.pool.as_ref().is_none_or(|pool| Some(pool.level) == pool.capacity)
     }
@@ -357,6 +395,7 @@ impl Shelves {
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
             wanted: Wanted::default(),
             traffic: Counters::default(),
+            steps: 0,
             ended: None,
         };
         Shelves { store: Mutex::new(store), changed: Condvar::new() }
@@ -373,7 +412,7 @@ impl Shelves {
     }
 
     /// Says what is wanted and waits until it is there, unless it is there already. Nothing of this side's is
-    /// held back meanwhile.
+    /// held back meanwhile, and the peer can send what it has.
     fn wait(
         &self,
         channel: &mut Channel,
@@ -386,15 +425,40 @@ impl Shelves {
         channel.flush()?;
         channel.set_phase(Phase::Preprocess);
         self.want(change);
-        let waiting = |store: &mut Store| !enough(store) && store.ended.is_none();
+        let result = self.wait_until(channel, enough);
+        self.want(|wanted| (wanted.pool, wanted.triples, wanted.shares) = (false, 0, 0));
+        result
+    }
+
+    fn wait_until(
+        &self,
+        channel: &mut Channel,
+        enough: impl Fn(&Store) -> bool,
+    ) -> Result<(), Fault> {
         let limit = channel.work_limit();
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, waiting);
-        let (mut store, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (store.wanted.pool, store.wanted.triples, store.wanted.shares) = (false, 0, 0);
-        match &store.ended {
-            _ if enough(&store) => Ok(()),
-            Some(fault) => Err(fault.clone()),
-            None => Err(late(limit)),
+        let mut seen = (self.lock().steps, Instant::now());
+        loop {
+            let store = self.lock();
+            let waiting = |store: &mut Store| !enough(store) && store.ended.is_none();
+            let waited = self.changed.wait_timeout_while(store, ATTENTION, waiting);
+            let (store, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if let Some(fault) = store.failure() {
+                return Err(fault);
+            }
+            if enough(&store) {
+                return Ok(());
+            }
+            if let Some(fault) = &store.ended {
+                return Err(fault.clone());
+            }
+            if store.steps != seen.0 {
+                seen = (store.steps, Instant::now());
+            }
+            drop(store);
+            if seen.1.elapsed() > limit {
+                return Err(late(limit));
+            }
+            channel.attend()?;
         }
     }
 
@@ -424,6 +488,12 @@ impl Shelves {
     /// The supply has made something, with this traffic so far.
     pub(super) fn made(&self, traffic: Counters) {
         self.lock().traffic = traffic;
+        self.step();
+    }
+
+    /// Something was made: whoever waits for it waits on.
+    pub(super) fn step(&self) {
+        self.lock().steps += 1;
         self.changed.notify_all();
     }
 
@@ -444,9 +514,12 @@ impl Shelves {
     }
 
     pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
-        let mut store = self.lock();
-        let room = cast_slice_mut::<Block, Triple>(store.triples.room(triples.len()));
-        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
+        let count = triples.len();
+        // Computed before the lock is taken, and before any of them counts as ready.
+        let mut blocks = Secret::new(vec![Block::ZERO; count * blocks_of::<Triple>()]);
+        let places = cast_slice_mut::<Block, Triple>(&mut blocks);
+        places.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
+        self.lock().triples.room(count).copy_from_slice(&blocks);
     }
 
     pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {

@@ -217,9 +217,9 @@ impl Protocol for WrkSession {
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
-        self.core.depot.expect(job.ands());
+        self.core.depot.expect(job.ands())?;
         let output = run_and_check(&mut self.party(), job)?;
-        self.core.depot.expect(0);
+        self.core.depot.expect(0)?;
         Ok(output)
     }
 }
@@ -241,12 +241,16 @@ impl Live for WrkSession {
         self.core.between_requests(|depot, channel| depot.stock(channel, ands))
     }
 
-    fn keep(&mut self, ands: usize) {
-        self.core.depot.keep(ands);
+    fn keep(&mut self, ands: usize) -> Result<(), Fault> {
+        self.core.depot.keep(ands)
     }
 
     fn counters(&mut self) -> Counters {
         self.core.channel.counters().beside(&self.core.depot.counters())
+    }
+
+    fn fail(&mut self, fault: Fault) -> Fault {
+        self.core.fail(fault)
     }
 
     fn close(&mut self) {
@@ -258,8 +262,8 @@ impl Live for WrkSession {
         Some(self.core.depot.occupancy())
     }
 
-    fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.core.depot.set_journal(journal);
+    fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
+        self.core.depot.set_journal(journal)
     }
 }
 
@@ -278,9 +282,11 @@ impl Core {
 
     /// Ends the session for the peer as well; returns the fault to report.
     fn fail(&mut self, fault: Fault) -> Fault {
+        let fault = self.depot.explain(fault);
         self.channel.abort();
         self.depot.end();
-        self.depot.explain(fault)
+        self.kept = Kept::default();
+        fault
     }
 
     fn next_chunk(&mut self) -> u64 {

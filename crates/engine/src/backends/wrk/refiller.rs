@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_net::{Canceller, Channel, Fault, Phase, Role};
 use cenote_prim::wipe_stack;
 
 use super::depot::Shelves;
@@ -91,19 +91,17 @@ pub(super) struct Refiller {
     pub(super) openings: Openings,
     pub(super) shelves: Arc<Shelves>,
     pub(super) role: Role,
+    /// Ends the channel of requests, when a check fails here.
+    pub(super) cancel: Canceller,
 }
 
 impl Refiller {
     /// Starts the thread.
-    pub(super) fn start(self) -> Result<JoinHandle<()>, Fault> {
-        self.shelves.made(self.channel.counters());
-        // Boxed, so that moving into the thread leaves no copy of its keys behind.
-        let mut refiller = Box::new(self);
+    pub(super) fn start(mut self: Box<Refiller>) -> Result<JoinHandle<()>, Fault> {
         let thread = Builder::new().name("cenote supply".into()).spawn(move || {
-            let _end = End(Arc::clone(&refiller.shelves));
-            refiller.run();
-            drop(refiller);
-            wipe_stack();
+            let _end = End(Arc::clone(&self.shelves), self.cancel.clone());
+            self.run();
+            drop(self);
         });
         thread.map_err(|error| Fault::Internal(format!("no thread for the supply: {error}")))
     }
@@ -119,6 +117,10 @@ impl Refiller {
             Ok(()) => self.channel.close(),
             Err(fault) => {
                 self.shelves.end(fault);
+                if self.shelves.lock().failure().is_some() {
+                    // First, as an abort may take a moment: requests send nothing more.
+                    self.cancel.cancel();
+                }
                 self.channel.abort();
             }
         }
@@ -173,21 +175,26 @@ impl Refiller {
     }
 }
 
-/// Says that the supply has ended, even if its thread panics: requests would wait for ever.
-struct End(Arc<Shelves>);
+/// Says that the supply has ended, should its thread panic: requests would wait for ever, or open outputs.
+struct End(Arc<Shelves>, Canceller);
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.end(Fault::Transport("the supply has ended".into()));
+        if std::thread::panicking() {
+            self.0.end(Fault::Internal("the supply has failed".into()));
+            self.1.cancel();
+        }
+        wipe_stack();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::Instant;
 
-    use cenote_net::{Agreed, Channels, Deviation, mem_channels};
+    use cenote_net::{Agreed, Channels, Deviation, Fate, mem_channels};
     use cenote_prim::{Block, Prg, SessionId};
 
     use super::*;
@@ -227,12 +234,9 @@ mod tests {
         thread::scope(|scope| {
             let honest = scope.spawn(move || {
                 let mut prg = prg(Role::Evaluator);
-                let depot = Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg)?;
-                let began = Instant::now();
-                while depot.check().is_ok() && began.elapsed() < LIMIT {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                depot.check()
+                let mut depot = Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg)?;
+                depot.keep(1)?;
+                failure(&depot.shelves()).map_or(Ok(()), Err)
             });
             let mut prg = prg(Role::Garbler);
             let (mut channel, agreed) =
@@ -302,12 +306,39 @@ mod tests {
         assert!(led.is_err() && honest.is_err(), "{led:?} {honest:?}");
     }
 
+    /// Waits until the supply has failed.
+    fn failure(shelves: &Shelves) -> Option<Fault> {
+        let began = Instant::now();
+        while shelves.lock().failure().is_none() && began.elapsed() < LIMIT {
+            thread::sleep(Duration::from_millis(1));
+        }
+        shelves.lock().failure()
+    }
+
     /// The peer cheats in a refill that no request waits for. Whoever has seen that opens nothing more, even if
     /// all that the request took is good.
     #[test]
     fn a_failed_supply_opens_nothing() {
         let (a, b) = channels();
-        // The second batch: the first serves the request.
+        let (released, opened) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (gate, mut orders) = (Arc::clone(&released), 0);
+        // The third order, after a refill and shares: a refill beside the request, in which the peer cheats.
+        let mut a = a.on_open(move |_, data| {
+            let gate = Arc::clone(&gate);
+            data.tamper(move |frame| {
+                orders += usize::from(frame.tag == tags::ORDER.id);
+                while orders == 3 && !gate.load(Ordering::SeqCst) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Fate::Pass
+            });
+        });
+        let seen = Arc::clone(&opened);
+        a.control().tamper(move |frame| {
+            seen.fetch_or(frame.tag == tags::OUTPUT_MASK.id, Ordering::SeqCst);
+            Fate::Pass
+        });
         let b = b.on_open(|_, data| drop(data.deviate(tags::LEAKY_D, 1, Deviation::Flip(3))));
         let session =
             |channels, role| WrkSession::open(channels, SESSION, role, params(), || prg(role));
@@ -321,15 +352,17 @@ mod tests {
             });
             let mut session = session(a, Role::Garbler).expect("opens");
             session.stock(1).expect("the first batch is good");
-            session.keep(params().triples() + 1);
-            let began = Instant::now();
-            while session.depot().check().is_ok() && began.elapsed() < LIMIT {
-                thread::sleep(Duration::from_millis(1));
-            }
+            session.keep(params().triples() + 1).expect("a thread");
+            let shelves = session.depot().shelves();
             let mut party = session.party();
             let wires = party.input(Role::Garbler, 1, Some(&[true])).expect("enough shares");
-            let fault = party.reveal(Receivers::Both, &wires).expect_err("a check has failed");
-            assert_eq!(fault, Fault::Misbehaved("equality.digest"));
+            released.store(true, Ordering::SeqCst);
+            let caught = Fault::Misbehaved("equality.digest");
+            assert_eq!(failure(&shelves), Some(caught.clone()));
+            // Just after that the channel of requests is cancelled.
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(party.reveal(Receivers::Both, &wires).err(), Some(caught));
+            assert!(!opened.load(Ordering::SeqCst));
             drop(session);
             assert!(cheater.join().expect("thread").is_err());
         });

@@ -134,6 +134,7 @@ impl Supply {
             let (fresh, _) = self.leaky_batch(channel, made.slice().split_at(3 * n).0)?;
             items.extend_from_slice(&fresh);
             self.made = made;
+            shelves.step();
         }
         let full = Pool::full(POOL, capacity, mem::take(&mut *items)).map_err(store_defect)?;
         shelves.pool_is(&full);
