@@ -8,6 +8,8 @@
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
 //! `params.rs`: kappa 120, rho 40, 64 or 80; bucket and pool from `cenote_pool::params`.
 //!
+//! **Supply.** Shares and triples come from the depot (`depot.rs`), which is filled beside requests on a channel of
+//! its own (`refiller.rs`), or between chunks where there is but one channel.
 //! **Inputs** of owner P: the peer opens its shares of fresh masks to P; P sends Lambda = x xor lambda;
 //! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened.
 //! **Chunk** of gates in program order: both open f and g of all ANDs; the garbler sends tables;
@@ -23,6 +25,7 @@
 //! - `opening.mac`: every opened bit \[its use\].
 //! - `wrk.labels`: the reported Lambda are those of the labels \[`wrk.masked`'s answer\].
 //! - `wrk.masked`: every Lambda is right \[any reveal\].
+//! - `supply.order`, `supply.room`: what the garbler orders of the supply \[carrying it out\].
 //! - `wrk.tables.format`, `wrk.report.format`, `wrk.input.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
