@@ -11,7 +11,7 @@
 //! **Waiting.** A side that waits for items reads what comes on the channel of requests meanwhile: a peer that
 //! has tables to send would otherwise never come to the point where it orders what both wait for.
 //! **Checks.** Items come here after all checks of their batch (`supply.rs`). Once one of them has failed,
-//! the channel of requests is cancelled (`refiller.rs`): nothing is opened any more, nor sent.
+//! nothing leaves, and the channel of requests is cancelled (`refiller.rs`): nothing is opened any more, nor sent.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -139,7 +139,7 @@ impl Depot {
         user: impl FnOnce(Lease<'_>) -> T,
     ) -> Result<T, Fault> {
         self.wait_for_triples(channel, n, Phase::Online)?;
-        let shelves = &mut *self.shelves.lock();
+        let shelves = &mut *self.shelves.sound()?;
         shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
         let lease = shelves.triples.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
         // What was ahead of the request is less now.
@@ -160,7 +160,7 @@ impl Depot {
         if missing > 0 {
             self.make_shares(channel, missing + SPARE_SHARES, n)?;
         }
-        let shelves = &mut *self.shelves.lock();
+        let shelves = &mut *self.shelves.sound()?;
         let lease = shelves.shares.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
         Ok(Secret::new(cast_slice(&lease).to_vec()))
     }
@@ -402,8 +402,21 @@ impl Shelves {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
-        // After a panic the session has failed; what is read then are counters and names.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock().unwrap_or_else(|poisoned| {
+            // Whoever panicked may have left items that were not written: none of them leaves.
+            let mut store = poisoned.into_inner();
+            store.ended = Some(panicked());
+            store
+        })
+    }
+
+    /// The items, unless a check of the supply has failed.
+    fn sound(&self) -> Result<MutexGuard<'_, Store>, Fault> {
+        let store = self.lock();
+        match store.failure() {
+            None => Ok(store),
+            Some(fault) => Err(fault),
+        }
     }
 
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
@@ -514,12 +527,9 @@ impl Shelves {
     }
 
     pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
-        let count = triples.len();
-        // Computed before the lock is taken, and before any of them counts as ready.
-        let mut blocks = Secret::new(vec![Block::ZERO; count * blocks_of::<Triple>()]);
-        let places = cast_slice_mut::<Block, Triple>(&mut blocks);
-        places.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
-        self.lock().triples.room(count).copy_from_slice(&blocks);
+        let mut store = self.lock();
+        let room = cast_slice_mut::<Block, Triple>(store.triples.room(triples.len()));
+        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
     }
 
     pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
@@ -544,6 +554,10 @@ impl Journal for Noted<'_> {
     fn consumed(&self, store: &str) -> u64 {
         self.0.lock().journal.consumed(store)
     }
+}
+
+pub(super) fn panicked() -> Fault {
+    Fault::Internal("the supply has failed".into())
 }
 
 fn late(limit: Duration) -> Fault {

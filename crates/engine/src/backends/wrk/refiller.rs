@@ -23,7 +23,7 @@ use std::time::Duration;
 use cenote_net::{Canceller, Channel, Fault, Phase, Role};
 use cenote_prim::wipe_stack;
 
-use super::depot::Shelves;
+use super::depot::{Shelves, panicked};
 use super::opening::Openings;
 use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Supply};
 use super::tags;
@@ -181,7 +181,7 @@ struct End(Arc<Shelves>, Canceller);
 impl Drop for End {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.end(Fault::Internal("the supply has failed".into()));
+            self.0.end(panicked());
             self.1.cancel();
         }
         wipe_stack();
