@@ -31,8 +31,8 @@ pub(crate) enum Protection {
     Tls { identity: Arc<Identity>, peer: PeerCertificate },
 }
 
-/// Opens the control channel, waiting up to `timeout` for the peer. Data channels come and go the same way, as
-/// long as a session opens any; nobody listens any more after that.
+/// Opens the control channel, waiting up to `timeout` for the peer. The way to data channels is open until the session
+/// has set itself up; a listener that nobody else holds closes then.
 pub(crate) fn open(
     end: End,
     protection: Protection,

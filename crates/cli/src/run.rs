@@ -25,7 +25,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
     let named: Vec<Option<Role>> = given.iter().map(|input| input.owner).collect();
     let signature = values::with_owners(computation.signature(), &named)?;
     let owners = signature.owners();
-    // Whatever is wrong is found here, before anything starts. The two processes get plain numbers.
+    // Whatever is wrong is found here, before anything starts. The two processes get packed bits, and the program as it was read.
     let bits: Result<Vec<Vec<bool>>, Failure> =
         ports.iter().zip(given).map(|(port, given)| values::bits(port, given)).collect();
     let values = bits?;

@@ -175,7 +175,7 @@ impl Session {
     }
 
     /// Keeps as many ready triples from now on, for a backend that makes them beside requests: then a request
-    /// waits only for what the ones before it have used up.
+    /// waits only for what the ones before it have used up. Both sides call it; in `wrk` the garbler's number counts.
     ///
     /// # Errors
     /// As [`Session::fill`].

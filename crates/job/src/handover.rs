@@ -1,7 +1,7 @@
 //! A computation on its way to another process of the same owner: read, detected and counted once.
 //!
-//! A line of JSON, [`Head`], is followed by the binary form of a module, or by nine bytes for each gate and four
-//! for each output wire of a circuit: its kind, then the numbers of wires, little endian. A pipe takes a circuit
+//! A line of JSON, [`Head`], is followed by the binary form of a module, or by a circuit: nine bytes for each gate,
+//! its kind and two numbers of wires, and four for each output wire, its number, little endian. A pipe takes a circuit
 //! of any size, of which neither side has a second copy.
 
 use std::io::{self, BufRead, BufWriter, Read, Write};

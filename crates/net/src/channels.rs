@@ -69,8 +69,8 @@ impl Channels {
     /// of the control channel. `nonce` must be fresh randomness of this call.
     ///
     /// # Errors
-    /// `Misuse` when there is no way to another channel; `Transport` when the connection fails; `Policy`, on both
-    /// sides, when it is of another session, number or peer; faults of the handshake.
+    /// `Misuse` when there is no way to another channel; `Transport` when the connection fails; `Policy` when it
+    /// leads to another peer, and, on both sides, when it is of another session or number; faults of the handshake.
     pub fn open(
         &mut self,
         number: u32,

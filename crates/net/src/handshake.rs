@@ -1,6 +1,6 @@
 //! The handshake: both sides say what they are about to do, and nothing happens unless they agree.
 //!
-//! Each side sends one hello: the protocol version, what is being opened (a session or a job), its
+//! Each side sends one hello: the protocol version, what is being opened (a session, a job or a data channel), its
 //! role, a fresh nonce and named fields. Every field must be equal on both sides and the roles must be
 //! complementary. Otherwise both sides learn, from the same two hellos, which fields differ. Over TLS
 //! the hellos must also be of the two ends of one connection.

@@ -1,8 +1,8 @@
 //! Both parties on this machine, as two processes of this program.
 //!
 //! The parent writes one line to each child's standard input, its [`Spec`], then the program if there is
-//! one, which so is read and counted once, and keeps that pipe open: when it closes, for whatever reason, the child ends its session and itself. A child answers
-//! with JSON lines on standard output: the address it listens on, if it does, then its report or failure.
+//! one, so that it is read and counted once, here. It keeps that pipe open: when it closes, for whatever reason,
+//! the child ends its session and itself. A child answers with JSON lines on standard output: the address it listens on, if it does, then its report or failure.
 
 pub(crate) mod child;
 mod parent;

@@ -52,7 +52,7 @@ pub trait Executor {
         Err(keeps_no_wires())
     }
 
-    /// Puts what it keeps under `name` into `slots`, as many, all settled.
+    /// Puts what it keeps under `name` into `slots`, one for each wire kept; nothing is in flight.
     fn restore(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
         Err(keeps_no_wires())
     }

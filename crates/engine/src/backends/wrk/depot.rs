@@ -7,7 +7,7 @@
 //! which they are made, and leave by [`Stock::reserve`] alone, so both sides take the same ones without a
 //! message.
 //! **What a request says.** What it waits for, and how many ANDs it is going to take: the leader makes them ahead
-//! of it, [`AHEAD`] refills at most, so that memory does not grow with the request.
+//! of it, `REFILLS_AHEAD` refills at most, so that memory does not grow with the request.
 //! **Waiting.** A side that waits for items reads what comes on the channel of requests meanwhile: a peer that
 //! has tables to send would otherwise never come to the point where it orders what both wait for.
 //! **Checks.** Items come here after all checks of their batch (`supply.rs`). Once one of them has failed,
@@ -32,7 +32,7 @@ use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Supply, TRIPLES, stor
 use crate::session::late_journal;
 
 /// Refills that the leader makes ahead of a request whose size it knows.
-const AHEAD: usize = 2;
+const REFILLS_AHEAD: usize = 2;
 /// How often a side that waits for items looks at the channel of requests.
 const ATTENTION: Duration = Duration::from_millis(5);
 /// The number of the supply's channel.
@@ -210,7 +210,7 @@ impl Depot {
     /// `Internal` when there is no thread for the supply.
     pub fn expect(&mut self, triples: u64) -> Result<(), Fault> {
         self.start_supply()?;
-        let ahead = (AHEAD * self.params.triples()).min(MAX_STOCK);
+        let ahead = (REFILLS_AHEAD * self.params.triples()).min(MAX_STOCK);
         self.shelves.want(|wanted| {
             (wanted.expected, wanted.ahead) =
                 (usize::try_from(triples).unwrap_or(usize::MAX), ahead);
@@ -302,7 +302,7 @@ impl Depot {
     pub fn end(&self) {
         let Refills::Beside { canceller, .. } = &self.refills else { return };
         self.shelves.want(|wanted| wanted.end = true);
-        // It may wait for the peer. What ends the channel of requests can still be said.
+        // The supply's thread may be blocked on the peer: this wakes it. Abort and bye still leave a cancelled channel.
         canceller.cancel();
     }
 
@@ -344,7 +344,7 @@ pub(super) struct Shelves {
     changed: Condvar,
 }
 
-/// The items, and what is said about them.
+/// The stocks, the wants and the end, under one lock.
 pub(super) struct Store {
     pub(super) triples: Stock,
     pub(super) shares: Stock,

@@ -80,7 +80,7 @@ use party::KeptWire;
 /// sides go by it, as it fixes which answers come before which tables.
 const AHEAD: usize = 1;
 
-/// One party's end of a session: serves many requests from one supply, one after the other.
+/// One party's end of a session: serves many requests from one depot, one after the other.
 pub struct WrkSession {
     core: Core,
 }
@@ -114,7 +114,6 @@ impl WrkSession {
     }
 }
 
-/// Base OTs in both directions and the coin for the hashes.
 impl Protocol for WrkSession {
     const NAME: &'static str = "wrk";
     const TAGS: &'static [Tag] = tags::ALL;
@@ -271,7 +270,7 @@ impl Live for WrkSession {
 }
 
 impl Core {
-    /// Work on the supply while nothing is in flight; a fault ends the session for the peer as well.
+    /// Work on the depot while nothing is in flight; a fault ends the session for the peer as well.
     fn between_requests(
         &mut self,
         work: impl FnOnce(&mut Depot, &mut Channel) -> Result<(), Fault>,

@@ -29,7 +29,7 @@ use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Supply};
 use super::tags;
 use crate::parts::chunk::CHUNK_ANDS;
 
-/// Ready triples beyond which no honest leader orders more: it has [`MAX_STOCK`] at most, and its requests are
+/// Ready triples beyond which no honest leader orders more: it orders below [`MAX_STOCK`] alone, and its requests are
 /// ahead of the follower's by the chunks in flight.
 const MOST_TRIPLES: usize = MAX_STOCK + 4 * CHUNK_ANDS;
 /// The same for shares: one piece of inputs at a time waits for them.
@@ -38,7 +38,7 @@ const MOST_SHARES: usize = 2 * (MAX_TAKE + SPARE_SHARES);
 /// Bytes of an order.
 const ORDER_LEN: usize = 5;
 
-/// What is made next.
+/// An order of the leader: the thing that both make next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// The pool is filled, unless it is full.

@@ -1,5 +1,5 @@
 //! The supply of one session: makes authenticated bits, leaky ANDs, the pool, ready triples. They wait in
-//! `depot.rs`; when this works, on which channel and in which thread, is decided there.
+//! `depot.rs`; when this works, on which channel and in which thread: `depot.rs` and `refiller.rs`.
 //!
 //! **Construction.** POOL-WRK (POOL sections 6 and 8): leaky ANDs wait in a pool that is full before
 //! and after each bucket; a bucket takes B members at positions drawn by a joint coin, and the coin is

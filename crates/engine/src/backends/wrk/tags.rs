@@ -8,7 +8,7 @@ pub const LEAKY_G: Tag = Tag::new(32, "leaky.g");
 pub const LEAKY_D: Tag = Tag::new(33, "leaky.d");
 /// Buckets: opening of the differences d.
 pub const BUCKET_OPEN: Tag = Tag::new(37, "bucket.open");
-/// What both make next on the channel of the supply: from the garbler.
+/// The garbler's order to the supply.
 pub const ORDER: Tag = Tag::new(38, "wrk.order");
 /// Beaver's step: opening of f and g of a chunk.
 pub const BEAVER_OPEN: Tag = Tag::new(40, "wrk.beaver");

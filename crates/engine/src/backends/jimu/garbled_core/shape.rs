@@ -1,4 +1,4 @@
-//! What a core computes, as a value: its sizes, tables, check and price follow from it.
+//! The circuit of a core, as a value: its sizes, tables, check and price follow from it.
 
 use std::ops::{BitXor, Range};
 
@@ -11,7 +11,7 @@ pub struct Shape {
     name: &'static str,
     /// Wires from outside, the first of all; the outputs of the ANDs follow in their order.
     inputs: usize,
-    /// What ANDs read: sums of wires, by their places. None comes before one that needs fewer ANDs.
+    /// The operands of ANDs: sums of wires, by their places, in the order in which their wires become known.
     operands: &'static [&'static [u8]],
     /// The left and the right operand of each AND, by their places, in an order in which they can run.
     ands: &'static [[u8; 2]],
@@ -75,7 +75,7 @@ impl Shape {
     /// certain value, or the right one, or their sum.
     ///
     /// # Panics
-    /// If there are more than 64, or more operands than wires.
+    /// If there are more than 64 ANDs, or more operands than wires.
     pub(super) const fn new(
         name: &'static str,
         inputs: usize,
