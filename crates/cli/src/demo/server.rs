@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cenote_circuit::{hex_from_bits, value_from_hex};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::supply::TRIPLES;
 use cenote_engine::{Fault, Job, Role, Session};
+use cenote_job::{Summary, policy};
 use cenote_net::{
     CERTIFICATE_FILE, Canceller, Channels, Deviation, Identity, Listener, PeerCertificate, Phase,
     tcp_listen,
@@ -33,9 +34,6 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::link::{self, End, Protection};
 use crate::output::{self, Format, Reply};
-
-/// How long one server waits for the other to come.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a server until its standard input ends.
 ///
@@ -210,11 +208,11 @@ impl Server {
         }
         let config = super::session(pool)?;
         let mut session = Session::open(channels, self.role, &config)?;
-        let claims = session.claims();
+        let Summary { counters, claims, .. } = Summary::of(&mut session);
         let event = Event::Opened {
             session: hex(&session.id()),
             seconds: started.elapsed().as_secs_f64(),
-            bytes_sent: session.counters().total().bytes_sent,
+            bytes_sent: counters.total().bytes_sent,
             promise: Promise {
                 backend: claims.backend.to_owned(),
                 adversary: claims.promise.adversary.name().to_owned(),
@@ -237,7 +235,7 @@ impl Server {
             (None, None) => return Err(unpaired()),
         };
         let protection = Protection::Tls { identity: Arc::clone(&self.identity), peer };
-        link::open(end, protection, TIMEOUT, None)
+        link::open(end, protection, policy::PEER_COMES, None)
     }
 
     fn stock(&mut self, triples: usize) -> Result<Event, Fault> {
