@@ -16,7 +16,7 @@ use cenote_circuit::formats::{
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options};
 use cenote_circuit::{
-    Circuit, Clear, Owner, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
+    Circuit, Clear, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
 };
 use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Tag as HashTag, Watch, decode, encode,
@@ -126,7 +126,7 @@ pub fn values(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(rest) else { return };
     let shape = Shape::vector(lanes, width);
     let (name, path) = ("x".to_owned(), PortPath::flat("x", lanes));
-    let input = Input { name, path, owner: Owner::Garbler, kind, shape };
+    let input = Input { name, path, owner: Role::Garbler, kind, shape };
     match input.parse(text) {
         Ok(bits) => {
             assert_eq!(bits.len(), shape.bits());

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use crate::gates::{Gates, runs};
-use crate::program::{Owner, Program, Receiver, Signature};
+use crate::program::{Program, Receivers, Role, Signature};
 
 /// Hashes gates instead of executing them.
 ///
@@ -34,8 +34,8 @@ impl DigestGates {
             self.number(port.bits as u64);
             self.number(match port.owner {
                 None => 0,
-                Some(Owner::Garbler) => 1,
-                Some(Owner::Evaluator) => 2,
+                Some(Role::Garbler) => 1,
+                Some(Role::Evaluator) => 2,
             });
         }
         self.number(signature.outputs.len() as u64);
@@ -44,9 +44,9 @@ impl DigestGates {
             self.number(port.bits as u64);
             self.number(match port.receiver {
                 None => 0,
-                Some(Receiver::Garbler) => 1,
-                Some(Receiver::Evaluator) => 2,
-                Some(Receiver::Both) => 3,
+                Some(Receivers::Garbler) => 1,
+                Some(Receivers::Evaluator) => 2,
+                Some(Receivers::Both) => 3,
             });
         }
         signature.inputs.iter().map(|port| (0..port.bits).map(|_| self.fresh()).collect()).collect()
@@ -195,7 +195,7 @@ mod tests {
     struct Toy {
         name: &'static str,
         port: &'static str,
-        owner: Option<Owner>,
+        owner: Option<Role>,
         kind: u8,
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let mut digests: Vec<_> = (0..9).map(|kind| Toy { kind, ..TOY }.digest()).collect();
         digests.push(Toy { name: "other", ..TOY }.digest());
         digests.push(Toy { port: "y", ..TOY }.digest());
-        digests.push(Toy { owner: Some(Owner::Evaluator), ..TOY }.digest());
+        digests.push(Toy { owner: Some(Role::Evaluator), ..TOY }.digest());
         let count = digests.len();
         digests.sort_unstable();
         digests.dedup();

@@ -38,7 +38,7 @@ pub use gates::{Gates, runs};
 pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};
 pub use memory::{Access, Memory, Rows};
-pub use program::{InputPort, OutputPort, Owner, Program, Receiver, Signature, SignatureError};
+pub use program::{InputPort, OutputPort, Program, Receivers, Role, Signature, SignatureError};
 pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};
 pub use sequential::{Cycles, MAX_UNROLLED, Sequential, SequentialError, Shown};
 pub use stats::Stats;

@@ -1,7 +1,7 @@
 //! Programs: a name, a typed signature and a replayable stream of gates.
 
 /// A party as the owner of an input, and the parties that receive an output.
-pub use cenote_prim::{Receivers as Receiver, Role as Owner};
+pub use cenote_prim::{Receivers, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::digest;
@@ -16,7 +16,7 @@ pub struct InputPort {
     pub bits: usize,
     /// Who provides it; `None` leaves that to the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Owner>,
+    pub owner: Option<Role>,
 }
 
 /// One output of a program: a number of `bits` bits, least significant bit first.
@@ -28,7 +28,7 @@ pub struct OutputPort {
     pub bits: usize,
     /// Who learns it; `None` leaves that to the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receiver: Option<Receiver>,
+    pub receiver: Option<Receivers>,
 }
 
 /// The typed signature of a program.
@@ -71,14 +71,14 @@ impl Signature {
 
     /// Adds an input of `bits` bits.
     #[must_use]
-    pub fn input(mut self, name: &str, bits: usize, owner: Option<Owner>) -> Self {
+    pub fn input(mut self, name: &str, bits: usize, owner: Option<Role>) -> Self {
         self.inputs.push(InputPort { name: name.to_owned(), bits, owner });
         self
     }
 
     /// Adds an output of `bits` bits.
     #[must_use]
-    pub fn output(mut self, name: &str, bits: usize, receiver: Option<Receiver>) -> Self {
+    pub fn output(mut self, name: &str, bits: usize, receiver: Option<Receivers>) -> Self {
         self.outputs.push(OutputPort { name: name.to_owned(), bits, receiver });
         self
     }
@@ -94,11 +94,11 @@ impl Signature {
     }
 
     /// Who provides each input. Ports that name no owner take turns, the garbler first.
-    pub fn owners(&self) -> Vec<Owner> {
-        let mut turns = Owner::ALL.into_iter().cycle();
+    pub fn owners(&self) -> Vec<Role> {
+        let mut turns = Role::ALL.into_iter().cycle();
         self.inputs
             .iter()
-            .map(|port| port.owner.or_else(|| turns.next()).unwrap_or(Owner::Garbler))
+            .map(|port| port.owner.or_else(|| turns.next()).unwrap_or(Role::Garbler))
             .collect()
     }
 
@@ -185,10 +185,10 @@ mod tests {
     fn ports_without_an_owner_take_turns() {
         let signature = Signature::new()
             .input("a", 1, None)
-            .input("b", 1, Some(Owner::Garbler))
+            .input("b", 1, Some(Role::Garbler))
             .input("c", 1, None)
             .input("d", 1, None);
-        let expected = [Owner::Garbler, Owner::Garbler, Owner::Evaluator, Owner::Garbler];
+        let expected = [Role::Garbler, Role::Garbler, Role::Evaluator, Role::Garbler];
         assert_eq!(signature.owners(), expected);
     }
 

@@ -3,7 +3,7 @@
 use cenote_circuit::formats::bristol::*;
 use cenote_circuit::formats::*;
 use cenote_circuit::optimise::{self, Options};
-use cenote_circuit::{Circuit, Clear, Gate, Owner, Program, Receiver, bits_of, value_of};
+use cenote_circuit::{Circuit, Clear, Gate, Program, Receivers, Role, bits_of, value_of};
 use proptest::prelude::*;
 
 const ADDER_FASHION: &str = "5 9\n2 2 2\n1 2\n\n2 1 0 2 7 XOR\n2 1 0 2 4 AND\n\
@@ -135,9 +135,9 @@ bits = 1
     .unwrap();
     let circuit = parse_with_ports("adder", ADDER_FASHION.as_bytes(), Some(&ports)).unwrap();
     let signature = circuit.signature();
-    assert_eq!(signature.inputs[0].owner, Some(Owner::Evaluator));
+    assert_eq!(signature.inputs[0].owner, Some(Role::Evaluator));
     assert_eq!(signature.inputs[1].name, "b");
-    assert_eq!(signature.outputs[0].receiver, Some(Receiver::Both));
+    assert_eq!(signature.outputs[0].receiver, Some(Receivers::Both));
     let swap = |x: u128| x >> 1 | (x & 1) << 1;
     for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
         let sum = swap(a) + b;

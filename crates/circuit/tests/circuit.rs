@@ -2,8 +2,8 @@
 
 use cenote_circuit::gadgets::{Order, aes128, divide, mul, sort};
 use cenote_circuit::{
-    Circuit, CircuitError, Clear, Counter, Depth, Gate, Gates, Live, Owner, Program, RecordError,
-    Recorder, Signature, bits_of, value_of,
+    Circuit, CircuitError, Clear, Counter, Depth, Gate, Gates, Live, Program, RecordError,
+    Recorder, Role, Signature, bits_of, value_of,
 };
 
 /// A program that touches integers, sorting and a cipher.
@@ -16,8 +16,8 @@ impl Program for Mixture {
 
     fn signature(&self) -> Signature {
         Signature::new()
-            .input("a", 32, Some(Owner::Garbler))
-            .input("b", 32, Some(Owner::Evaluator))
+            .input("a", 32, Some(Role::Garbler))
+            .input("b", 32, Some(Role::Evaluator))
             .output("product", 32, None)
             .output("quotient", 32, None)
             .output("bytes", 32, None)

@@ -5,7 +5,7 @@ use cenote_circuit::formats::blif::write_blif;
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::formats::*;
 use cenote_circuit::{
-    Circuit, Clear, Owner, Program, Receiver, Sequential, SequentialError, Shown, Signature,
+    Circuit, Clear, Program, Receivers, Role, Sequential, SequentialError, Shown, Signature,
     bits_of, value_of,
 };
 use proptest::prelude::*;
@@ -68,9 +68,9 @@ fn shdl_with_its_fmt_file_or_its_comments() {
         let signature = circuit.signature();
         assert_eq!(ports(&signature), "input.bob:2 input.alice:2 -> output.alice:3 output.bob:1");
         let owners: Vec<_> = signature.inputs.iter().map(|port| port.owner).collect();
-        assert_eq!(owners, [Some(Owner::Evaluator), Some(Owner::Garbler)]);
+        assert_eq!(owners, [Some(Role::Evaluator), Some(Role::Garbler)]);
         let receivers: Vec<_> = signature.outputs.iter().map(|port| port.receiver).collect();
-        assert_eq!(receivers, [Some(Receiver::Garbler), Some(Receiver::Evaluator)]);
+        assert_eq!(receivers, [Some(Receivers::Garbler), Some(Receivers::Evaluator)]);
         // An AND for each full adder.
         assert_eq!(circuit.stats().and, 2);
         for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
@@ -142,7 +142,7 @@ fn fmt_files_share_and_split_outputs() {
     let circuit = with_fmt(SHDL, fmt).unwrap();
     let signature = circuit.signature();
     assert_eq!(ports(&signature), "Enter a:2 b:2 -> sum:3 x (Alice):1 x (Bob):1 out3:1");
-    assert_eq!(signature.outputs[0].receiver, Some(Receiver::Both));
+    assert_eq!(signature.outputs[0].receiver, Some(Receivers::Both));
     assert_eq!(eval(&circuit, &[3, 2]), [5, 1, 1, 0]);
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::optimise::{self, Options, PassReport};
-use cenote_circuit::{Circuit, Clear, Gate, Owner, Program, Signature, read_circuit};
+use cenote_circuit::{Circuit, Clear, Gate, Program, Role, Signature, read_circuit};
 use tempfile::TempDir;
 
 /// Numbers from a seed (splitmix64).
@@ -209,8 +209,8 @@ fn balancing_makes_circuits_shallower_with_no_more_ands() {
 #[test]
 fn balancing_makes_chains_as_shallow_as_they_can_be() {
     let signature = Signature::new()
-        .input("a", 64, Some(Owner::Garbler))
-        .input("b", 64, Some(Owner::Evaluator))
+        .input("a", 64, Some(Role::Garbler))
+        .input("b", 64, Some(Role::Evaluator))
         .output("z", 1, None);
     let mut gates: Vec<Gate> = (64..128).map(Gate::Inv).collect();
     gates.push(Gate::And(0, 1));

@@ -1,6 +1,6 @@
 //! Garble programs as modules give what Garble's own evaluator gives.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 use cenote_frontend::garble::{Options, compile};
 use cenote_program::{Kind, Module, Shape};
 use garble_lang::ast::Type;
@@ -193,7 +193,7 @@ pub fn main(offer: Offer, wish: Wish) -> Deal {
     assert_eq!(module.name(), "deals");
     let inputs: Vec<_> =
         module.inputs().iter().map(|p| (p.name.as_str(), p.owner, p.kind, p.shape)).collect();
-    let (garbler, evaluator) = (Owner::Garbler, Owner::Evaluator);
+    let (garbler, evaluator) = (Role::Garbler, Role::Evaluator);
     let expected = [
         ("offer.least", garbler, Kind::UInt, Shape::word(16)),
         ("offer.open", garbler, Kind::Bool, Shape::word(1)),
@@ -211,7 +211,7 @@ pub fn main(offer: Offer, wish: Wish) -> Deal {
         ("result.wish", Kind::Bits, Shape::word(18)),
     ];
     assert_eq!(outputs, expected);
-    assert!(module.outputs().iter().all(|port| port.receiver == Receiver::Both));
+    assert!(module.outputs().iter().all(|port| port.receiver == Receivers::Both));
     let paths: Vec<String> = module.inputs().iter().map(|port| port.path.to_string()).collect();
     assert_eq!(paths[2..4], ["offer.sizes[3].0", "offer.sizes[3].1"]);
 }

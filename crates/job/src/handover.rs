@@ -124,13 +124,13 @@ fn invalid(what: impl ToString) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use cenote_circuit::{InputPort, OutputPort, Owner};
+    use cenote_circuit::{InputPort, OutputPort, Role};
 
     use super::*;
 
     fn circuit() -> Circuit {
         let port = |name: &str, owner| InputPort { name: name.into(), bits: 2, owner };
-        let inputs = vec![port("a", Some(Owner::Evaluator)), port("b", None)];
+        let inputs = vec![port("a", Some(Role::Evaluator)), port("b", None)];
         let outputs = vec![OutputPort { name: "z".into(), bits: 3, receiver: None }];
         let gates = vec![
             Gate::Xor(0, 3),

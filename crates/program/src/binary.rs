@@ -3,7 +3,7 @@
 //! A module has exactly one binary form, that of its version, and reading goes through [`Builder`], so that what was read
 //! is as valid as what was built.
 
-use cenote_circuit::{Circuit, Gate, Owner, Receiver};
+use cenote_circuit::{Circuit, Gate, Receivers, Role};
 
 use crate::builder::Builder;
 use crate::error::BuildError;
@@ -139,8 +139,8 @@ impl Writer {
     fn input(&mut self, version: Version, port: &Input) {
         self.path(version, &port.path);
         self.0.push(match port.owner {
-            Owner::Garbler => 0,
-            Owner::Evaluator => 1,
+            Role::Garbler => 0,
+            Role::Evaluator => 1,
         });
         self.kind(port.kind);
         match version {
@@ -152,9 +152,9 @@ impl Writer {
     fn output(&mut self, version: Version, port: &Output) {
         self.path(version, &port.path);
         self.0.push(match port.receiver {
-            Receiver::Garbler => 0,
-            Receiver::Evaluator => 1,
-            Receiver::Both => 2,
+            Receivers::Garbler => 0,
+            Receivers::Evaluator => 1,
+            Receivers::Both => 2,
         });
         self.kind(port.kind);
         self.number(u64::from(port.value.0));
@@ -443,8 +443,8 @@ impl Reader<'_> {
     fn input(&mut self, version: Version, b: &mut Builder) -> Read<()> {
         let path = self.path(version)?;
         let owner = match self.byte()? {
-            0 => Owner::Garbler,
-            1 => Owner::Evaluator,
+            0 => Role::Garbler,
+            1 => Role::Evaluator,
             other => return Err(self.error(format!("{other} is no party"))),
         };
         let kind = self.kind()?;
@@ -458,9 +458,9 @@ impl Reader<'_> {
     fn output(&mut self, version: Version, b: &mut Builder) -> Read<()> {
         let path = self.path(version)?;
         let receiver = match self.byte()? {
-            0 => Receiver::Garbler,
-            1 => Receiver::Evaluator,
-            2 => Receiver::Both,
+            0 => Receivers::Garbler,
+            1 => Receivers::Evaluator,
+            2 => Receivers::Both,
             other => return Err(self.error(format!("{other} is no receiver"))),
         };
         let (kind, value) = (self.kind()?, ValueId(self.small()?));

@@ -1,6 +1,6 @@
 //! Circuits without a state, as modules of one function of gates.
 
-use cenote_circuit::{Circuit, Receiver, Signature};
+use cenote_circuit::{Circuit, Receivers, Signature};
 
 use crate::builder::Builder;
 use crate::error::BuildError;
@@ -29,7 +29,7 @@ impl Module {
         }
         let values = b.call(function, &args)?;
         for (port, value) in signature.outputs.iter().zip(values) {
-            b.output(&port.name, port.receiver.unwrap_or(Receiver::Both), Kind::Bits, value)?;
+            b.output(&port.name, port.receiver.unwrap_or(Receivers::Both), Kind::Bits, value)?;
         }
         b.finish()
     }

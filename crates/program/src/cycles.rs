@@ -1,6 +1,6 @@
 //! Circuits with a state, as modules that loop over their cycles.
 
-use cenote_circuit::{Program as _, Receiver, Sequential, Shown};
+use cenote_circuit::{Program as _, Receivers, Sequential, Shown};
 
 use crate::builder::Builder;
 use crate::error::BuildError;
@@ -71,7 +71,7 @@ impl Module {
             b.end_for(&now)
         })?;
         for (port, value) in ports.outputs.iter().zip(&last[1..]) {
-            let receiver = port.receiver.unwrap_or(Receiver::Both);
+            let receiver = port.receiver.unwrap_or(Receivers::Both);
             b.output(&port.name, receiver, Kind::Bits, *value)?;
         }
         b.finish()

@@ -1,6 +1,6 @@
 //! A module: a typed signature, functions, and the block that computes the outputs.
 
-use cenote_circuit::{Circuit, InputPort, OutputPort, Owner, Receiver, Signature};
+use cenote_circuit::{Circuit, InputPort, OutputPort, Receivers, Role, Signature};
 
 use crate::op::{Block, Op, ValueId};
 use crate::path::{PortPath, Version};
@@ -29,7 +29,7 @@ pub struct Input {
     /// Where it stands in the input that it is a part of.
     pub path: PortPath,
     /// Who provides it.
-    pub owner: Owner,
+    pub owner: Role,
     /// How people read it.
     pub kind: Kind,
     /// Its shape.
@@ -44,7 +44,7 @@ pub struct Output {
     /// Where it stands in the output that it is a part of.
     pub path: PortPath,
     /// Who learns it.
-    pub receiver: Receiver,
+    pub receiver: Receivers,
     /// How people read it.
     pub kind: Kind,
     /// Its shape.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cenote_circuit::optimise::{self, Options, PassReport, Report};
-use cenote_circuit::{Circuit, Owner, Receiver};
+use cenote_circuit::{Circuit, Receivers, Role};
 
 use crate::binary::circuit_bytes;
 use crate::builder::{Builder, plain_circuit};
@@ -344,7 +344,7 @@ impl<'s, 'm> View<'s, 'm> {
         let mut callees: HashMap<FunctionId, FunctionId> = HashMap::new();
         for (number, id) in draft.params.iter().enumerate() {
             let shape = self.shape(*id, draft.lanes);
-            let input = b.input(&format!("in{number}"), Owner::Garbler, Kind::Bits, shape)?;
+            let input = b.input(&format!("in{number}"), Role::Garbler, Kind::Bits, shape)?;
             values.insert(*id, input);
         }
         for place in &draft.statements {
@@ -371,7 +371,7 @@ impl<'s, 'm> View<'s, 'm> {
             values.extend(statement.results().zip(results));
         }
         for (number, id) in draft.results.iter().enumerate() {
-            b.output(&format!("out{number}"), Receiver::Both, Kind::Bits, values[id])?;
+            b.output(&format!("out{number}"), Receivers::Both, Kind::Bits, values[id])?;
         }
         b.finish()
     }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 
 use crate::error::{BuildError, check_name, ensure};
 use crate::limits::{MAX_SIZES, MAX_STEPS};
@@ -46,21 +46,21 @@ impl Version {
     /// Returns the name of an owner. Which of the two garbles is the session's business, though
     /// version 1 named them by that.
     #[must_use]
-    pub const fn owner(self, owner: Owner) -> &'static str {
+    pub const fn owner(self, owner: Role) -> &'static str {
         match (self, owner) {
             (Version::One, owner) => owner.name(),
-            (Version::Two, Owner::Garbler) => "a",
-            (Version::Two, Owner::Evaluator) => "b",
+            (Version::Two, Role::Garbler) => "a",
+            (Version::Two, Role::Evaluator) => "b",
         }
     }
 
     /// Returns the name of a receiver.
     #[must_use]
-    pub const fn receiver(self, receiver: Receiver) -> &'static str {
+    pub const fn receiver(self, receiver: Receivers) -> &'static str {
         match receiver {
-            Receiver::Garbler => self.owner(Owner::Garbler),
-            Receiver::Evaluator => self.owner(Owner::Evaluator),
-            Receiver::Both => "both",
+            Receivers::Garbler => self.owner(Role::Garbler),
+            Receivers::Evaluator => self.owner(Role::Evaluator),
+            Receivers::Both => "both",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Gates, Memory, Owner, Receiver, Rows, runs};
+use cenote_circuit::{Gates, Memory, Receivers, Role, Rows, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{lookup, store, work};
@@ -115,16 +115,16 @@ impl Module {
         stats.live_bits = self.main.peak_bits;
         for port in &self.inputs {
             *match port.owner {
-                Owner::Garbler => &mut stats.garbler_input_bits,
-                Owner::Evaluator => &mut stats.evaluator_input_bits,
+                Role::Garbler => &mut stats.garbler_input_bits,
+                Role::Evaluator => &mut stats.evaluator_input_bits,
             } += port.shape.bits() as u64;
         }
         for port in &self.outputs {
             let bits = port.shape.bits() as u64;
-            if port.receiver != Receiver::Evaluator {
+            if port.receiver != Receivers::Evaluator {
                 stats.garbler_output_bits += bits;
             }
-            if port.receiver != Receiver::Garbler {
+            if port.receiver != Receivers::Garbler {
                 stats.evaluator_output_bits += bits;
             }
         }

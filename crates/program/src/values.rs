@@ -240,7 +240,7 @@ fn decimal(number: &BigInt, fraction: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cenote_circuit::{Owner, bits_of, value_of};
+    use cenote_circuit::{Role, bits_of, value_of};
     use proptest::prelude::*;
 
     use super::*;
@@ -248,7 +248,7 @@ mod tests {
 
     fn port(kind: Kind, lanes: u32, width: u32) -> Input {
         let (name, path) = ("x".to_owned(), PortPath::flat("x", lanes));
-        Input { name, path, owner: Owner::Garbler, kind, shape: Shape { lanes, width } }
+        Input { name, path, owner: Role::Garbler, kind, shape: Shape { lanes, width } }
     }
 
     fn parsed(kind: Kind, width: u32, text: &str) -> Result<u128, String> {

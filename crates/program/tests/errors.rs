@@ -1,6 +1,6 @@
 //! Refusals, and the words that say why.
 
-use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
+use cenote_circuit::{Circuit, Gate, Receivers, Role, Signature};
 use cenote_program::{Affine, BuildError, Builder, Kind, Module, Shape, ValueId, WordOp};
 
 const TOO_LARGE: &str = "too large: a word has at most 16777216 bits and a value 67108864; go through it in parts, in a loop";
@@ -8,9 +8,9 @@ const TOO_LARGE: &str = "too large: a word has at most 16777216 bits and a value
 /// A builder with a word of 8 bits, four of them, and one bit.
 fn start() -> (Builder, [ValueId; 3]) {
     let mut b = Builder::new("errors", "").unwrap();
-    let word = b.input("word", Owner::Garbler, Kind::UInt, Shape::word(8)).unwrap();
-    let four = b.input("four", Owner::Evaluator, Kind::UInt, Shape::vector(4, 8)).unwrap();
-    let bit = b.input("bit", Owner::Evaluator, Kind::Bool, Shape::word(1)).unwrap();
+    let word = b.input("word", Role::Garbler, Kind::UInt, Shape::word(8)).unwrap();
+    let four = b.input("four", Role::Evaluator, Kind::UInt, Shape::vector(4, 8)).unwrap();
+    let bit = b.input("bit", Role::Evaluator, Kind::Bool, Shape::word(1)).unwrap();
     (b, [word, four, bit])
 }
 
@@ -41,38 +41,38 @@ fn names_and_ports() {
     assert_eq!(name("a\nb"), format!("`a\\nb` {rule}"));
     let about = Builder::new("a", "two\nlines").err().unwrap().to_string();
     assert_eq!(about, "the text about a module is one line of at most 4096 bytes, all visible");
-    let input = |kind, shape| refused(|b, _| b.input("x", Owner::Garbler, kind, shape));
+    let input = |kind, shape| refused(|b, _| b.input("x", Role::Garbler, kind, shape));
     assert_eq!(input(Kind::Bool, Shape::word(2)), "port `x`: b2 is no bool, which is one bit");
     let fixed = input(Kind::Fixed { fraction: 8 }, Shape::word(8));
     assert_eq!(fixed, "port `x`: b8 is no fixed.8, which has more than 8 bits");
     assert_eq!(input(Kind::Bits, Shape::word(0)), "b0 is empty");
     let huge = input(Kind::Bits, Shape::vector(1 << 20, 1 << 20));
     assert_eq!(huge, format!("1048576xb1048576 is {TOO_LARGE}"));
-    let twice = refused(|b, _| b.input("bit", Owner::Garbler, Kind::Bits, Shape::word(1)));
+    let twice = refused(|b, _| b.input("bit", Role::Garbler, Kind::Bits, Shape::word(1)));
     assert_eq!(twice, "there are two inputs `bit`");
     let late = refused(|b, [word, ..]| {
         b.word(WordOp::Not, &[], &[word])?;
-        b.input("late", Owner::Garbler, Kind::Bits, Shape::word(1))
+        b.input("late", Role::Garbler, Kind::Bits, Shape::word(1))
     });
     assert_eq!(late, "input `late` comes after a statement; move it up");
     let outputs = refused(|b, [word, ..]| {
-        b.output("z", Receiver::Both, Kind::UInt, word)?;
-        b.output("z", Receiver::Both, Kind::UInt, word)
+        b.output("z", Receivers::Both, Kind::UInt, word)?;
+        b.output("z", Receivers::Both, Kind::UInt, word)
     });
     assert_eq!(outputs, "there are two outputs `z`");
     let inside = refused(|b, [word, ..]| {
         b.begin_for(2, &[])?;
-        b.output("z", Receiver::Both, Kind::UInt, word)
+        b.output("z", Receivers::Both, Kind::UInt, word)
     });
     assert_eq!(inside, "outputs are values of the main block; end the blocks first");
     let many = refused(|b, _| {
         (0..5000).try_for_each(|i| {
-            b.input(&format!("n{i}"), Owner::Garbler, Kind::Bits, Shape::word(1)).map(drop)
+            b.input(&format!("n{i}"), Role::Garbler, Kind::Bits, Shape::word(1)).map(drop)
         })
     });
     assert_eq!(many, "more than 4096 inputs");
     let many = refused(|b, [word, ..]| {
-        (0..5000).try_for_each(|i| b.output(&format!("n{i}"), Receiver::Both, Kind::Bits, word))
+        (0..5000).try_for_each(|i| b.output(&format!("n{i}"), Receivers::Both, Kind::Bits, word))
     });
     assert_eq!(many, "more than 4096 outputs");
 }

@@ -1,6 +1,6 @@
 //! Values that must not change unnoticed: codes of operations, and the gates that they become.
 
-use cenote_circuit::{DigestGates, Owner, Program, Receiver};
+use cenote_circuit::{DigestGates, Program, Receivers, Role};
 use cenote_program::{Affine, Builder, Kind, Module, Shape, ValueId, WordOp};
 
 /// The code of an operation in the binary form is its place in this list.
@@ -48,7 +48,7 @@ fn module_of_all(width: u32) -> Module {
     let mut inputs: Vec<((u32, u32), ValueId)> = Vec::new();
     let shapes = [(1, 1), (1, 2), (1, 3), (2, 2), (4, 1), (1, width), (4, width)];
     for (i, (lanes, width)) in shapes.into_iter().enumerate() {
-        let owner = if i % 2 == 0 { Owner::Garbler } else { Owner::Evaluator };
+        let owner = if i % 2 == 0 { Role::Garbler } else { Role::Evaluator };
         let shape = Shape::vector(lanes, width);
         let id = b.input(&format!("x{i}"), owner, Kind::Bits, shape).unwrap();
         inputs.push(((lanes, width), id));
@@ -74,7 +74,7 @@ fn module_of_all(width: u32) -> Module {
     let product = b.word(WordOp::Mul, &[], &[part[0], inputs[5].1]).unwrap();
     outputs.extend(b.end_map(&product).unwrap());
     for (i, value) in outputs.into_iter().enumerate() {
-        b.output(&format!("z{i}"), Receiver::Both, Kind::Bits, value).unwrap();
+        b.output(&format!("z{i}"), Receivers::Both, Kind::Bits, value).unwrap();
     }
     b.finish().unwrap()
 }

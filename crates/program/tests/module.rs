@@ -1,6 +1,6 @@
 //! Modules are built, written, read, run and counted.
 
-use cenote_circuit::{Counter, Owner, Receiver, bits_of, value_of};
+use cenote_circuit::{Counter, Receivers, Role, bits_of, value_of};
 use cenote_program::library::edit_distance;
 use cenote_program::{Builder, Kind, Module, Shape, WordOp};
 
@@ -59,8 +59,8 @@ fn counts_of_many_lanes_are_those_of_the_stream() {
 /// Squares, side by side, of numbers of 4 bits, plus a number both know and one they do not.
 fn squares() -> Module {
     let mut b = Builder::new("squares", "").unwrap();
-    let x = b.input("x", Owner::Garbler, Kind::UInt, Shape::vector(6, 4)).unwrap();
-    let y = b.input("y", Owner::Evaluator, Kind::UInt, Shape::word(8)).unwrap();
+    let x = b.input("x", Role::Garbler, Kind::UInt, Shape::vector(6, 4)).unwrap();
+    let y = b.input("y", Role::Evaluator, Kind::UInt, Shape::word(8)).unwrap();
     let outer = b.begin_map(2, &[x]).unwrap()[0];
     let inner = b.begin_map(3, &[outer]).unwrap()[0];
     let square = b.word(WordOp::SquareFull, &[], &[inner]).unwrap()[0];
@@ -69,7 +69,7 @@ fn squares() -> Module {
     let sum = b.word(WordOp::Add, &[], &[sum, known]).unwrap()[0];
     let results = b.end_map(&[sum]).unwrap();
     let results = b.end_map(&results).unwrap();
-    b.output("z", Receiver::Both, Kind::UInt, results[0]).unwrap();
+    b.output("z", Receivers::Both, Kind::UInt, results[0]).unwrap();
     b.finish().unwrap()
 }
 

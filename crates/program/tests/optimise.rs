@@ -3,7 +3,7 @@
 mod random;
 
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Circuit, Gate, Owner, Sequential, Shown, Signature};
+use cenote_circuit::{Circuit, Gate, Role, Sequential, Shown, Signature};
 use cenote_program::{Module, Shape};
 use proptest::prelude::*;
 
@@ -62,8 +62,8 @@ fn machine(random: &mut Random) -> Sequential {
     }
     let outputs: Vec<u32> = (0..7).map(|_| random.within(0, 48)).collect();
     let signature = Signature::new()
-        .input("a", 2, Some(Owner::Garbler))
-        .input("b", 3, Some(Owner::Evaluator))
+        .input("a", 2, Some(Role::Garbler))
+        .input("b", 3, Some(Role::Evaluator))
         .input("state", 4, None)
         .output("c", 1, None)
         .output("d", 2, None)

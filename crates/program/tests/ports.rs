@@ -1,6 +1,6 @@
 //! Names, structure and owners of ports, in both versions of the format.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 use cenote_program::limits::{MAX_SIZES, MAX_STEPS};
 use cenote_program::{BuildError, Builder, Kind, Module, PathStep, PortPath, Shape, Version};
 
@@ -123,20 +123,20 @@ fn paths_are_shapes_and_names() {
     assert_eq!(
         inputs,
         [
-            ("rows.age", path("rows[3].age"), Owner::Garbler, Shape::vector(3, 8)),
-            ("rows.name", path("rows[3].name[2, 4]"), Owner::Garbler, Shape::vector(24, 7)),
-            ("rows.home.street", path("rows[3].home.street"), Owner::Garbler, Shape::vector(3, 5)),
-            ("limit", path("limit"), Owner::Evaluator, Shape::word(12)),
-            ("one", path("one[1]"), Owner::Evaluator, Shape::word(1)),
+            ("rows.age", path("rows[3].age"), Role::Garbler, Shape::vector(3, 8)),
+            ("rows.name", path("rows[3].name[2, 4]"), Role::Garbler, Shape::vector(24, 7)),
+            ("rows.home.street", path("rows[3].home.street"), Role::Garbler, Shape::vector(3, 5)),
+            ("limit", path("limit"), Role::Evaluator, Shape::word(12)),
+            ("one", path("one[1]"), Role::Evaluator, Shape::word(1)),
         ]
     );
     let receivers: Vec<_> = module.outputs().iter().map(|port| port.receiver).collect();
-    assert_eq!(receivers, [Receiver::Evaluator, Receiver::Both, Receiver::Garbler]);
+    assert_eq!(receivers, [Receivers::Evaluator, Receivers::Both, Receivers::Garbler]);
     assert_eq!(module.outputs()[1].path.sizes().collect::<Vec<_>>(), [12, 2]);
 }
 
 /// Returns what the builder says to inputs at these places: name, sizes, name, sizes ..
-fn refused(paths: &[&[(&str, &[u32])]], owner: impl Fn(usize) -> Owner) -> String {
+fn refused(paths: &[&[(&str, &[u32])]], owner: impl Fn(usize) -> Role) -> String {
     let mut b = Builder::new("p", "").unwrap();
     let added: Result<Vec<_>, BuildError> = paths
         .iter()
@@ -156,7 +156,7 @@ fn refused(paths: &[&[(&str, &[u32])]], owner: impl Fn(usize) -> Owner) -> Strin
 // Long: a table.
 #[test]
 fn paths_that_make_no_tree_are_refused() {
-    let all = |_| Owner::Garbler;
+    let all = |_| Role::Garbler;
     let none: &[u32] = &[];
     let apart = |port: &str, record: &str| {
         format!(
@@ -186,7 +186,7 @@ fn paths_that_make_no_tree_are_refused() {
     let split =
         refused(&[&[("x", none), ("y", none)], &[("z", none)], &[("x", none), ("w", none)]], all);
     assert_eq!(split, apart("x.w", "x"));
-    let owners = |i| if i == 0 { Owner::Garbler } else { Owner::Evaluator };
+    let owners = |i| if i == 0 { Role::Garbler } else { Role::Evaluator };
     let two = refused(&[&[("x", none), ("y", none)], &[("x", none), ("z", none)]], owners);
     assert_eq!(two, "input `x.z`: all parts of an input have one owner");
     assert_eq!(refused(&[&[("x", none)], &[("y", none)]], owners), "accepted");

@@ -1,6 +1,6 @@
 //! Programs for the tests: every kind that a backend could treat differently, all small but one.
 
-use cenote_circuit::{Gates, Owner, Program, Signature, bits_of, gadgets};
+use cenote_circuit::{Gates, Program, Role, Signature, bits_of, gadgets};
 use cenote_prim::{Block, Prg};
 
 /// The computation of a [`TestProgram`].
@@ -123,10 +123,10 @@ impl Program for TestProgram {
 
     fn signature(&self) -> Signature {
         let ((x, y), outputs) = shape(self.0);
-        let signature = Signature::new().input("x", x, Some(Owner::Garbler)).input(
+        let signature = Signature::new().input("x", x, Some(Role::Garbler)).input(
             "y",
             y,
-            Some(Owner::Evaluator),
+            Some(Role::Evaluator),
         );
         outputs
             .iter()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_circuit::{Owner, Program};
+use cenote_circuit::Program;
 use cenote_engine::{
     Adversary, Backend, Fault, PoolChoice, ProgramJob, Receivers, Role, Session, SessionConfig,
 };
@@ -167,7 +167,7 @@ pub fn program_job<'p, P: Program>(
     inputs: &[Vec<bool>],
     to: Receivers,
 ) -> Result<ProgramJob<'p, P>, Fault> {
-    let owners: Vec<Owner> = program.signature().owners();
+    let owners: Vec<Role> = program.signature().owners();
     let own = owners.iter().zip(inputs).filter(|(owner, _)| **owner == role);
     ProgramJob::new(program, role, own.map(|(_, bits)| bits.clone()).collect(), to)
 }

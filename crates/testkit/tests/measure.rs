@@ -1,6 +1,6 @@
 //! Code that serves measurements alone must leave a session as it was.
 
-use cenote_circuit::{Clear, Gates, Owner, Program, Signature};
+use cenote_circuit::{Clear, Gates, Program, Signature};
 use cenote_engine::{Backend, Fault, Receivers, Role};
 use cenote_net::Phase;
 use cenote_testkit::run::{expected, run_program, sessions, smallest};
@@ -17,8 +17,8 @@ impl Program for Mux {
 
     fn signature(&self) -> Signature {
         Signature::new()
-            .input("x", 9, Some(Owner::Garbler))
-            .input("y", 8, Some(Owner::Evaluator))
+            .input("x", 9, Some(Role::Garbler))
+            .input("y", 8, Some(Role::Evaluator))
             .output("z", 8, None)
     }
 

@@ -6,13 +6,13 @@ use super::names::Group;
 use super::parts::Parts;
 use super::ports::can_be_named;
 use super::{MAX_PORT_BITS, MAX_PORTS};
-use crate::program::{InputPort, OutputPort, Owner, Receiver, Signature};
+use crate::program::{InputPort, OutputPort, Receivers, Role, Signature};
 use crate::record::{Literal, RecordError, Recorder};
 
 /// Ports and state of a file.
 pub(super) struct Frame {
-    pub(super) inputs: Vec<Group<Owner>>,
-    pub(super) outputs: Vec<Group<Receiver>>,
+    pub(super) inputs: Vec<Group<Role>>,
+    pub(super) outputs: Vec<Group<Receivers>>,
     /// The state before the first cycle.
     pub(super) initial: Vec<bool>,
 }

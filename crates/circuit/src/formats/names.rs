@@ -130,10 +130,10 @@ fn keeps(names: &[String], ports: &[(&str, usize)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Owner;
+    use crate::program::Role;
 
     fn grouped(names: &[&str]) -> Vec<(String, Vec<u32>)> {
-        group::<Owner>(names).into_iter().map(|group| (group.name, group.bits)).collect()
+        group::<Role>(names).into_iter().map(|group| (group.name, group.bits)).collect()
     }
 
     fn ports(names: &[&str]) -> String {

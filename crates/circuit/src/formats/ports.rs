@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{MAX_PORT_BITS, MAX_PORTS, ParseError, Place};
 use crate::circuit::{Circuit, Gate};
-use crate::program::{InputPort, OutputPort, Owner, Program, Receiver, Signature};
+use crate::program::{InputPort, OutputPort, Program, Receivers, Role, Signature};
 
 /// In which order the wires of a port in a file carry the bits of its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -75,9 +75,9 @@ pub struct Ports {
     /// The order of the tables of an SHDL circuit, if the file names one, and where.
     pub tables: Option<(TableOrder, Place)>,
     /// The input ports.
-    pub inputs: Vec<PortSpec<Owner>>,
+    pub inputs: Vec<PortSpec<Role>>,
     /// The output ports.
-    pub outputs: Vec<PortSpec<Receiver>>,
+    pub outputs: Vec<PortSpec<Receivers>>,
 }
 
 #[derive(Deserialize)]
@@ -96,7 +96,7 @@ struct File {
 struct InputEntry {
     name: Spanned<String>,
     bits: Option<usize>,
-    owner: Option<Owner>,
+    owner: Option<Role>,
     #[serde(default)]
     order: BitOrder,
 }
@@ -106,7 +106,7 @@ struct InputEntry {
 struct OutputEntry {
     name: Spanned<String>,
     bits: Option<usize>,
-    receiver: Option<Receiver>,
+    receiver: Option<Receivers>,
     #[serde(default)]
     order: BitOrder,
 }

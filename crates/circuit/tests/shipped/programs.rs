@@ -2,7 +2,7 @@
 
 use cenote_circuit::formats::bristol::write_bristol_fashion;
 use cenote_circuit::gadgets::{add, lt, max};
-use cenote_circuit::{Circuit, Gates, Owner, Program, Signature};
+use cenote_circuit::{Circuit, Gates, Program, Role, Signature};
 
 /// The function of two numbers that a shipped program computes.
 #[derive(Clone, Copy)]
@@ -23,8 +23,8 @@ impl Program for Shipped {
 
     fn signature(&self) -> Signature {
         let signature = |bits| {
-            let inputs = Signature::new().input("x", bits, Some(Owner::Garbler));
-            inputs.input("y", bits, Some(Owner::Evaluator))
+            let inputs = Signature::new().input("x", bits, Some(Role::Garbler));
+            inputs.input("y", bits, Some(Role::Evaluator))
         };
         match self {
             Shipped::Add64 => signature(64).output("sum", 64, None),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cenote_circuit::gadgets::{Aes128Key, aes128_many};
-use cenote_circuit::{Counter, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
+use cenote_circuit::{Counter, Gates, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_job::Summary;
 use cenote_net::Channels;
@@ -34,10 +34,10 @@ impl Program for AesBlocks {
     }
 
     fn signature(&self) -> Signature {
-        let mut signature = Signature::new().input("key", 128, Some(Owner::Garbler)).input(
+        let mut signature = Signature::new().input("key", 128, Some(Role::Garbler)).input(
             "nonce",
             128,
-            Some(Owner::Evaluator),
+            Some(Role::Evaluator),
         );
         for i in 0..self.blocks {
             signature = signature.output(&format!("block{i}"), 128, None);

@@ -1,6 +1,6 @@
 //! `cenote bench mux`: multiplexers from pools of their own (POOL section 5), and from ANDs.
 
-use cenote_circuit::{Clear, Gates, Owner, Program, Signature, bits_of, hex_from_bits};
+use cenote_circuit::{Clear, Gates, Program, Signature, bits_of, hex_from_bits};
 use cenote_engine::{JimuParams, ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_job::Summary;
 use cenote_net::Channels;
@@ -54,10 +54,10 @@ impl Program for Muxes {
     fn signature(&self) -> Signature {
         let words = WORDS * self.width;
         Signature::new()
-            .input("x", words, Some(Owner::Garbler))
-            .input("s", SELECTS, Some(Owner::Garbler))
-            .input("y", words, Some(Owner::Evaluator))
-            .input("t", SELECTS, Some(Owner::Evaluator))
+            .input("x", words, Some(Role::Garbler))
+            .input("s", SELECTS, Some(Role::Garbler))
+            .input("y", words, Some(Role::Evaluator))
+            .input("t", SELECTS, Some(Role::Evaluator))
             .output("sum", SUM, None)
     }
 

@@ -1,6 +1,6 @@
 //! The synthetic stream of ANDs: half wide, half one long chain, with an XOR for each.
 
-use cenote_circuit::{Gates, Owner, Program, Signature, bits_of};
+use cenote_circuit::{Gates, Program, Role, Signature, bits_of};
 use cenote_prim::{Block, Prg};
 
 /// Width of the wide half's batches, and links of the chain between two of them.
@@ -33,9 +33,9 @@ impl Program for Stream {
 
     fn signature(&self) -> Signature {
         Signature::new()
-            .input("x", WIDTH, Some(Owner::Garbler))
-            .input("a", WIDTH, Some(Owner::Evaluator))
-            .input("b", WIDTH, Some(Owner::Evaluator))
+            .input("x", WIDTH, Some(Role::Garbler))
+            .input("a", WIDTH, Some(Role::Evaluator))
+            .input("b", WIDTH, Some(Role::Evaluator))
             .output("a", WIDTH, None)
             .output("b", WIDTH, None)
     }

@@ -1,6 +1,6 @@
 //! A real run beside a prediction: two processes on this machine, inputs that are all zero.
 
-use cenote_circuit::{Receiver, Signature};
+use cenote_circuit::{Receivers, Signature};
 use cenote_engine::cost::Link;
 use cenote_engine::{Role, SessionConfig};
 
@@ -51,7 +51,7 @@ impl Trial {
                 computation: Some(computation.clone()),
                 owners: owners.clone(),
                 own: own(role),
-                to: Receiver::Both,
+                to: Receivers::Both,
                 config,
                 limits: None,
                 evidence: None,

@@ -9,7 +9,7 @@ mod syntax;
 
 use std::collections::{HashMap, HashSet};
 
-use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
+use cenote_circuit::{Circuit, Gate, Receivers, Role, Signature};
 use cenote_program::{Builder, Kind, Module, Shape};
 use garble_lang::ast::Type;
 use garble_lang::circuit::{Circuit as GarbleCircuit, Gate as GarbleGate};
@@ -265,7 +265,7 @@ impl Compiler<'_> {
         bits: usize,
         circuit: &GarbleCircuit,
         inputs: &[Port],
-        owners: &[Owner],
+        owners: &[Role],
         outputs: &[Port],
     ) -> Result<Module, Box<dyn std::error::Error>> {
         let function = &self.options.function;
@@ -282,7 +282,7 @@ impl Compiler<'_> {
         }
         let values = b.call(callee, &args)?;
         for (port, value) in outputs.iter().zip(values) {
-            b.output_at(port.path.clone(), Receiver::Both, port.kind, value)?;
+            b.output_at(port.path.clone(), Receivers::Both, port.kind, value)?;
         }
         Ok(b.finish()?)
     }
@@ -341,8 +341,8 @@ fn listed(error: &CompileTimeError) -> Vec<(Option<Place>, String)> {
 fn parties(
     layout: &Layout<'_>,
     function: &TypedFnDef,
-) -> Result<Vec<(Owner, String, Type)>, String> {
-    let owners = [Owner::Garbler, Owner::Evaluator];
+) -> Result<Vec<(Role, String, Type)>, String> {
+    let owners = [Role::Garbler, Role::Evaluator];
     let params: Vec<(String, Type)> = match function.params.as_slice() {
         [only] => match layout.array(&only.ty) {
             Some((element, 2)) => {

@@ -1,6 +1,6 @@
 //! Ports as the builder takes them.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 
 use super::{Builder, check_shape};
 use crate::error::{BuildError, ensure};
@@ -26,7 +26,7 @@ impl Builder {
     pub fn input(
         &mut self,
         name: &str,
-        owner: Owner,
+        owner: Role,
         kind: Kind,
         shape: Shape,
     ) -> Result<ValueId, BuildError> {
@@ -41,7 +41,7 @@ impl Builder {
     pub fn input_at(
         &mut self,
         path: PortPath,
-        owner: Owner,
+        owner: Role,
         kind: Kind,
         width: u32,
     ) -> Result<ValueId, BuildError> {
@@ -70,7 +70,7 @@ impl Builder {
     pub fn output(
         &mut self,
         name: &str,
-        receiver: Receiver,
+        receiver: Receivers,
         kind: Kind,
         value: ValueId,
     ) -> Result<(), BuildError> {
@@ -85,7 +85,7 @@ impl Builder {
     pub fn output_at(
         &mut self,
         path: PortPath,
-        receiver: Receiver,
+        receiver: Receivers,
         kind: Kind,
         value: ValueId,
     ) -> Result<(), BuildError> {

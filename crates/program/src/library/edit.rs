@@ -9,7 +9,7 @@
 //! the row above. A lane that reaches the end of its row begins its row of the next strip, so lanes
 //! idle only before the first strip and after the last.
 
-use cenote_circuit::{Owner, Receiver, bits_of};
+use cenote_circuit::{Receivers, Role, bits_of};
 
 use super::{bits, bits_for, word};
 use crate::builder::Builder;
@@ -34,9 +34,9 @@ pub fn edit_distance(rows: u32, columns: u32, symbol_bits: u32) -> Result<Module
 
 fn of_layout(rows: u32, layout: Layout, symbol_bits: u32) -> Result<Module, BuildError> {
     let mut b = Builder::new("edit-distance", "Levenshtein distance of two strings")?;
-    let x = b.input("x", Owner::Garbler, Kind::Bits, Shape::vector(rows, symbol_bits))?;
+    let x = b.input("x", Role::Garbler, Kind::Bits, Shape::vector(rows, symbol_bits))?;
     let y =
-        b.input("y", Owner::Evaluator, Kind::Bits, Shape::vector(layout.columns, symbol_bits))?;
+        b.input("y", Role::Evaluator, Kind::Bits, Shape::vector(layout.columns, symbol_bits))?;
     let table = Table::new(&mut b, layout, x, y)?;
     let (state, symbols) = table.start(&mut b)?;
     let carried = [&state.values()[..], &[symbols]].concat();
@@ -45,7 +45,7 @@ fn of_layout(rows: u32, layout: Layout, symbol_bits: u32) -> Result<Module, Buil
     let end = b.end_for(&[&state.values()[..], &[symbols]].concat())?;
     let bottom = table.bottom(&mut b, State::of(&end)?, end[4])?;
     let distance = total(&mut b, layout, rows, bottom)?;
-    b.output("distance", Receiver::Both, Kind::UInt, distance)?;
+    b.output("distance", Receivers::Both, Kind::UInt, distance)?;
     b.finish()
 }
 

@@ -4,7 +4,7 @@
 //! same method gate by gate and says why each step is right; here the squares of a window, the windows
 //! of the exponent and the doublings of the set-up are loops.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 
 use super::word;
 use crate::builder::Builder;
@@ -26,9 +26,9 @@ pub fn mod_exp(bits: u32) -> Result<Module, BuildError> {
     }
     let mut b = Builder::new("mod-exp", "base to the power of exponent modulo an odd modulus")?;
     let shape = Shape::word(bits);
-    let exponent = b.input("exponent", Owner::Garbler, Kind::UInt, shape)?;
-    let modulus = b.input("modulus", Owner::Garbler, Kind::UInt, shape)?;
-    let base = b.input("base", Owner::Evaluator, Kind::UInt, shape)?;
+    let exponent = b.input("exponent", Role::Garbler, Kind::UInt, shape)?;
+    let modulus = b.input("modulus", Role::Garbler, Kind::UInt, shape)?;
+    let base = b.input("base", Role::Evaluator, Kind::UInt, shape)?;
     let reduce = reduce_function(&mut b, bits)?;
     let inverse = inverse(&mut b, modulus, bits)?;
     let field = Field { bits, modulus, inverse, reduce };
@@ -38,7 +38,7 @@ pub fn mod_exp(bits: u32) -> Result<Module, BuildError> {
     let power = field.windows(&mut b, powers, exponent)?;
     let wide = word(&mut b, WordOp::Zext, &[2 * bits], &[power])?;
     let power = field.reduced(&mut b, wide)?;
-    b.output("power", Receiver::Both, Kind::UInt, power)?;
+    b.output("power", Receivers::Both, Kind::UInt, power)?;
     b.finish()
 }
 

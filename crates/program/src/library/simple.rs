@@ -1,6 +1,6 @@
 //! Programs of few statements: counting and sorting.
 
-use cenote_circuit::{Owner, Receiver};
+use cenote_circuit::{Receivers, Role};
 
 use super::{bits_for, word};
 use crate::builder::Builder;
@@ -18,8 +18,8 @@ use crate::shape::{Kind, Shape};
 /// No bits, or more than a value has.
 pub fn hamming(bits: u32) -> Result<Module, BuildError> {
     let mut b = Builder::new("hamming", "Hamming distance of two strings of bits")?;
-    let x = b.input("x", Owner::Garbler, Kind::Bits, Shape::vector(bits, 1))?;
-    let y = b.input("y", Owner::Evaluator, Kind::Bits, Shape::vector(bits, 1))?;
+    let x = b.input("x", Role::Garbler, Kind::Bits, Shape::vector(bits, 1))?;
+    let y = b.input("y", Role::Evaluator, Kind::Bits, Shape::vector(bits, 1))?;
     let width = bits_for(u64::from(bits));
     let (pieces, rest) = (bits / PIECE, bits % PIECE);
     let mut count = b.constant(Shape::word(width), &vec![false; width as usize])?;
@@ -35,7 +35,7 @@ pub fn hamming(bits: u32) -> Result<Module, BuildError> {
         let sum = differences(&mut b, [x, y], at, rest, width)?;
         count = word(&mut b, WordOp::Add, &[], &[count, sum])?;
     }
-    b.output("distance", Receiver::Both, Kind::UInt, count)?;
+    b.output("distance", Receivers::Both, Kind::UInt, count)?;
     b.finish()
 }
 
@@ -69,10 +69,10 @@ pub fn sort(n: u32, width: u32) -> Result<Module, BuildError> {
         return Err(BuildError::new("each party brings at least one number to be sorted"));
     }
     let mut b = Builder::new("sort", "the numbers of both parties in rising order")?;
-    let x = b.input("x", Owner::Garbler, Kind::UInt, Shape::vector(n.div_ceil(2), width))?;
-    let y = b.input("y", Owner::Evaluator, Kind::UInt, Shape::vector(n / 2, width))?;
+    let x = b.input("x", Role::Garbler, Kind::UInt, Shape::vector(n.div_ceil(2), width))?;
+    let y = b.input("y", Role::Evaluator, Kind::UInt, Shape::vector(n / 2, width))?;
     let all = word(&mut b, WordOp::Join, &[], &[x, y])?;
     let sorted = word(&mut b, WordOp::Sort, &[0, width, 0, 0], &[all])?;
-    b.output("sorted", Receiver::Both, Kind::UInt, sorted)?;
+    b.output("sorted", Receivers::Both, Kind::UInt, sorted)?;
     b.finish()
 }

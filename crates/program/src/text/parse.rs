@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cenote_circuit::{Gate, Owner, Receiver};
+use cenote_circuit::{Gate, Receivers, Role};
 
 use super::TextError;
 use super::lex::{Lexer, Place, Token, TokenKind};
@@ -283,7 +283,7 @@ impl<'t> Parser<'t> {
         let start = self.token.place;
         let path = self.path(version, "the name of the input")?;
         self.sign(':')?;
-        let owner = self.one_of(Owner::ALL.map(|owner| (version.owner(owner), owner)))?;
+        let owner = self.one_of(Role::ALL.map(|owner| (version.owner(owner), owner)))?;
         let (kind, shape) = (self.kind()?, self.shape()?);
         let added = match version {
             Version::One => b.input(&path.name(), owner, kind, shape),
@@ -301,7 +301,7 @@ impl<'t> Parser<'t> {
         let path = self.path(version, "the name of the output")?;
         self.sign(':')?;
         let named = |receiver| (version.receiver(receiver), receiver);
-        let receiver = self.one_of(Receiver::ALL.map(named))?;
+        let receiver = self.one_of(Receivers::ALL.map(named))?;
         let (kind, value) = (self.kind()?, self.value(scope)?);
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),

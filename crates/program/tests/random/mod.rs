@@ -3,7 +3,7 @@
 
 pub(crate) mod reference;
 
-use cenote_circuit::{Circuit, Gate, Owner, Receiver, Signature};
+use cenote_circuit::{Circuit, Gate, Receivers, Role, Signature};
 use cenote_program::{
     Affine, Builder, FunctionId, Kind, LoopVar, Module, PathStep, PortPath, Shape, ValueId, WordOp,
 };
@@ -13,7 +13,7 @@ use cenote_program::{
 pub(crate) struct Sample {
     pub(crate) module: Module,
     pub(crate) functions: Vec<Function>,
-    pub(crate) inputs: Vec<(Owner, Shape)>,
+    pub(crate) inputs: Vec<(Role, Shape)>,
     pub(crate) main: Block,
 }
 
@@ -160,10 +160,10 @@ impl Generator {
             self.function(i);
         }
         let mut inputs = Vec::new();
-        let mut record = (PathStep::word("x"), Owner::Garbler);
+        let mut record = (PathStep::word("x"), Role::Garbler);
         for i in 0..self.r.within(1, 4) {
             if i == 0 || self.r.one_in(2) {
-                let owner = if self.r.one_in(2) { Owner::Garbler } else { Owner::Evaluator };
+                let owner = if self.r.one_in(2) { Role::Garbler } else { Role::Evaluator };
                 record = (self.path_step(&format!("x{i}")), owner);
             }
             let (step, owner) = record.clone();
@@ -179,7 +179,7 @@ impl Generator {
         let mut outputs = Vec::new();
         for i in 0..self.r.within(1, 20) {
             let (id, shape) = self.any();
-            let to = [Receiver::Garbler, Receiver::Evaluator, Receiver::Both];
+            let to = [Receivers::Garbler, Receivers::Evaluator, Receivers::Both];
             let to = self.r.pick(&to).unwrap();
             let kind = self.kind(shape);
             let sizes = match shape.lanes {

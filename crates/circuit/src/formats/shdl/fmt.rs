@@ -2,11 +2,11 @@
 
 use crate::formats::error::{Source, shown};
 use crate::formats::{MAX_PORTS, ParseError};
-use crate::program::Owner;
+use crate::program::Role;
 
 /// A line such as `Alice input integer "input.alice" [ 0 1 2 ]`.
 pub(super) struct FmtPort<'a> {
-    pub(super) owner: Owner,
+    pub(super) owner: Role,
     pub(super) output: bool,
     /// The name, without the punctuation of a prompt.
     pub(super) name: &'a str,
@@ -26,8 +26,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Vec<FmtPort<'_>>, ParseError> {
             return Err(source.error(party, "there are too many ports", remedy));
         }
         let owner = match party {
-            "Alice" | "alice" => Owner::Garbler,
-            "Bob" | "bob" => Owner::Evaluator,
+            "Alice" | "alice" => Role::Garbler,
+            "Bob" | "bob" => Role::Evaluator,
             _ => {
                 let message = format!("`{}` is no party", shown(party));
                 return Err(source.error(party, message, "the parties are Alice and Bob"));

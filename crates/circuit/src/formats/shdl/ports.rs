@@ -7,15 +7,15 @@ use super::{File, Io};
 use crate::formats::ParseError;
 use crate::formats::error::Source;
 use crate::formats::names::{Group, unnamed};
-use crate::program::{Owner, Receiver};
+use crate::program::{Receivers, Role};
 
 /// Ports from comments like `output$input.alice$3`: bit 3 of Alice's `input.alice`. One port of all
 /// bits, called `name`, unless every comment is like this.
-pub(super) fn of_comments<P: From<Owner>>(bits: &[Io<'_>], name: &str) -> Vec<Group<P>> {
+pub(super) fn of_comments<P: From<Role>>(bits: &[Io<'_>], name: &str) -> Vec<Group<P>> {
     named(bits).unwrap_or_else(|| unnamed(name, bits.len()))
 }
 
-fn named<P: From<Owner>>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
+fn named<P: From<Role>>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut ports: Vec<(&str, Vec<(usize, u32)>)> = Vec::new();
     for (at, io) in ios.iter().enumerate() {
@@ -37,17 +37,17 @@ fn named<P: From<Owner>>(ios: &[Io<'_>]) -> Option<Vec<Group<P>>> {
 }
 
 /// Whose a variable is: the one that is named after `input.` or `output.`.
-fn party(variable: &str) -> Option<Owner> {
+fn party(variable: &str) -> Option<Role> {
     let field = variable.strip_prefix("input.").or_else(|| variable.strip_prefix("output."))?;
     match field.split(|c: char| !c.is_ascii_alphanumeric()).next()? {
-        "alice" => Some(Owner::Garbler),
-        "bob" => Some(Owner::Evaluator),
+        "alice" => Some(Role::Garbler),
+        "bob" => Some(Role::Evaluator),
         _ => None,
     }
 }
 
 /// Inputs, outputs, and the wires of the outputs.
-type Ports = (Vec<Group<Owner>>, Vec<Group<Receiver>>, Vec<u32>);
+type Ports = (Vec<Group<Role>>, Vec<Group<Receivers>>, Vec<u32>);
 
 /// The ports that a `.fmt` file lists.
 pub(super) fn of_fmt(source: Source<'_>, file: &File<'_>) -> Result<Ports, ParseError> {
@@ -82,8 +82,8 @@ fn outputs(
     source: Source<'_>,
     file: &File<'_>,
     listed: &[FmtPort<'_>],
-) -> Result<(Vec<Group<Receiver>>, Vec<u32>), ParseError> {
-    let (mut outputs, mut wires): (Vec<Group<Receiver>>, Vec<u32>) = (Vec::new(), Vec::new());
+) -> Result<(Vec<Group<Receivers>>, Vec<u32>), ParseError> {
+    let (mut outputs, mut wires): (Vec<Group<Receivers>>, Vec<u32>) = (Vec::new(), Vec::new());
     for (at, port) in listed.iter().enumerate().filter(|(_, port)| port.output) {
         let same = |other: &&FmtPort<'_>| other.owner != port.owner && twins(other, port);
         if listed[..at].iter().any(|other| same(&other)) {
@@ -99,7 +99,7 @@ fn outputs(
             wires.push(*wire as u32);
         }
         let both = listed[at..].iter().any(|other| same(&other));
-        let party = if both { Receiver::Both } else { Receiver::from(port.owner) };
+        let party = if both { Receivers::Both } else { Receivers::from(port.owner) };
         let name = name(port, listed, &format!("out{}", outputs.len()));
         let bits = (start..wires.len() as u32).collect();
         outputs.push(Group { name, bits, party: Some(party) });
@@ -122,7 +122,7 @@ fn name(port: &FmtPort<'_>, listed: &[FmtPort<'_>], otherwise: &str) -> String {
     match (port.name, shared, port.owner) {
         ("", _, _) => otherwise.to_owned(),
         (name, false, _) => name.to_owned(),
-        (name, true, Owner::Garbler) => format!("{name} (Alice)"),
-        (name, true, Owner::Evaluator) => format!("{name} (Bob)"),
+        (name, true, Role::Garbler) => format!("{name} (Alice)"),
+        (name, true, Role::Evaluator) => format!("{name} (Bob)"),
     }
 }
