@@ -27,15 +27,24 @@ impl<T> Kept<T> {
     /// # Errors
     /// `Exhausted` if there were more than [`MAX_KEPT_WIRES`] then.
     pub(crate) fn keep(&mut self, name: &str, wires: usize, data: T) -> Result<(), Fault> {
-        let others = self.by_name.iter().filter(|(other, _)| *other != name);
-        let all = others.map(|(_, (wires, _))| wires).sum::<usize>() + wires;
-        if all > MAX_KEPT_WIRES {
-            return Err(Fault::Exhausted(format!("a session keeps {MAX_KEPT_WIRES} wires")));
-        }
+        self.room(name, wires)?;
         if wires == 0 {
             self.by_name.remove(name);
         } else {
             self.by_name.insert(name.to_owned(), (wires, data));
+        }
+        Ok(())
+    }
+
+    /// Whether so many `wires` can be kept under this name, before any work is done for them.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub(crate) fn room(&self, name: &str, wires: usize) -> Result<(), Fault> {
+        let others = self.by_name.iter().filter(|(other, _)| *other != name);
+        let all = others.map(|(_, (wires, _))| wires).sum::<usize>() + wires;
+        if all > MAX_KEPT_WIRES {
+            return Err(Fault::Exhausted(format!("a session keeps {MAX_KEPT_WIRES} wires")));
         }
         Ok(())
     }

@@ -134,6 +134,7 @@ impl Executor for Request<'_> {
         match side {
             Side::Garbler(side) => {
                 let GarblerSide { supply, request, kept } = &mut **side;
+                kept.room(name, slots.len())?;
                 for piece in slots.chunks(MAX_PIECE) {
                     request.bond(channel, supply, piece)?;
                 }
@@ -141,6 +142,7 @@ impl Executor for Request<'_> {
             }
             Side::Evaluator(side) => {
                 let EvaluatorSide { supply, request, kept, .. } = &mut **side;
+                kept.room(name, slots.len())?;
                 kept.keep(name, slots.len(), request.keep(channel, supply, slots, clear)?)
             }
         }
@@ -158,12 +160,14 @@ impl Executor for Request<'_> {
             Side::Garbler(side) => side.request.restore(slots, &side.kept.of(name)?.1),
             Side::Evaluator(side) => side.request.restore(slots, &side.kept.of(name)?.1),
         }
-        Ok(())
+        // They may be those of a bucket with the wrong label, and be revealed before any chunk.
+        self.recover()
     }
 }
 
 impl Request<'_> {
-    /// Starts the replay, if Delta is known. Before the first chunk of a request nothing is wrong.
+    /// Starts the replay, if Delta is known. Nothing is wrong before the first chunk of a request and the first
+    /// wires that it takes up.
     fn recover(&mut self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
         let EvaluatorSide { supply, request, conflict: Some(conflict), .. } = &mut **side else {

@@ -315,7 +315,7 @@ impl Evaluator {
         Ok(KeptWires {
             active: slots.iter().map(|&slot| self.active[slot]).collect(),
             tagged: slots.iter().map(|&slot| self.tagged[slot]).collect(),
-            values: Arc::new(clear.map_or(KeptValues::Escrowed(escrowed), KeptValues::Clear)),
+            values: Arc::new(KeptValues { clear, escrowed }),
         })
     }
 

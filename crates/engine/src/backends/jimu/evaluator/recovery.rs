@@ -51,11 +51,11 @@ pub(super) struct Input {
 }
 
 /// The values of kept wires, for a replay of a later request.
-pub(super) enum KeptValues {
-    /// From the replay of the request that kept them: the garbled ones may be wrong.
-    Clear(Values),
-    /// Masked, like inputs of the garbler.
-    Escrowed(Vec<Input>),
+pub(super) struct KeptValues {
+    /// From the replay of the request that kept them, if there was one: the garbled ones may be wrong.
+    pub(super) clear: Option<Values>,
+    /// Masked, like inputs of the garbler. Kept in any case, so that wiping them tells nothing.
+    pub(super) escrowed: Vec<Input>,
 }
 
 /// The data that one request keeps for a recovery, and its end of the log.
@@ -279,12 +279,16 @@ impl Party for Replay {
 
     fn kept(&mut self, _name: &str) -> Result<Vec<bool>, Fault> {
         let Event::Kept(kept) = self.next()? else { return Err(not_alike()) };
-        Ok(match &*kept {
-            KeptValues::Clear(values) => values.to_vec(),
-            KeptValues::Escrowed(inputs) => {
-                inputs.iter().flat_map(|input| self.values(input).to_vec()).collect()
+        let mut values = Vec::new();
+        match &kept.clear {
+            Some(clear) => values.extend_from_slice(clear),
+            None => {
+                for input in &kept.escrowed {
+                    values.extend_from_slice(&self.values(input));
+                }
             }
-        })
+        }
+        Ok(values)
     }
 }
 

@@ -159,11 +159,11 @@ type Ran = Result<Shown, Fault>;
 
 /// A session over `ends` in which both sides run jobs one after the other until one fails: what each run
 /// gave, and whether the evaluator has evidence.
-fn run_session(
+fn run_session<J: Job<Output = Shown>>(
     ends: (Channel, Channel),
     spoiled: Spoiled,
-    garblers: &[Rounds<'_>],
-    evaluators: &[Rounds<'_>],
+    garblers: &[J],
+    evaluators: &[J],
 ) -> (Vec<Ran>, Vec<Ran>, bool) {
     let params = &params(100, Rho::Bits40, false);
     let open = |channel: Channel, role| {
@@ -173,9 +173,7 @@ fn run_session(
         session.stock(1)?;
         Ok::<_, Fault>(session)
     };
-    let run = |session: &mut JimuSession,
-               jobs: &[Rounds<'_>],
-               before: &dyn Fn(&mut JimuSession, usize)| {
+    let run = |session: &mut JimuSession, jobs: &[J], before: &dyn Fn(&mut JimuSession, usize)| {
         let mut ran = Vec::new();
         for job in jobs {
             session.stock(1).expect("nothing has failed");
@@ -272,6 +270,59 @@ fn a_job_runs_once_in_the_clear() {
             assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)));
             let replayed = replayed.swap(0, Ordering::Relaxed);
             assert_eq!((evidence, replayed), (passes > 0, passes * rounds));
+        }
+    }
+}
+
+/// A job, or one that has no gate of its own: wires come and go.
+enum Step<'t> {
+    Rounds(Rounds<'t>),
+    /// Takes up the wire of the first name; keeps it under the second, or reveals it.
+    Carried(&'static str, Option<&'static str>),
+}
+
+impl Job for Step<'_> {
+    type Output = Shown;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Shown, Fault> {
+        let (from, into) = match self {
+            Step::Rounds(job) => return job.run(party),
+            Step::Carried(from, into) => (from, into),
+        };
+        let wires = party.kept(from)?;
+        match into {
+            Some(into) => party.keep(into, &wires).map(|()| Vec::new()),
+            None => RECEIVERS.into_iter().map(|to| party.reveal(to, &wires)).collect(),
+        }
+    }
+}
+
+/// A request with the wrong label on a wire from its start, and no chunk before it shows that or keeps it.
+#[test]
+fn a_kept_wire_is_right_where_no_gate_follows() {
+    for seed in [1, 3, 5, 7, 9, 11] {
+        let steps = both(1, seed, &|_| Meddle::None).map(|job| {
+            let job = Rounds { keeps: true, ..job };
+            let (role, product) = (job.role, job.evaluate().0);
+            let revealed: Shown =
+                RECEIVERS.map(|to| to.include(role).then(|| vec![product])).into();
+            let expected = [job.expected(), revealed.clone(), Vec::new(), revealed];
+            let jobs = vec![
+                Step::Rounds(job),
+                Step::Carried("product", None),
+                Step::Carried("product", Some("copy")),
+                Step::Carried("copy", None),
+            ];
+            (jobs, expected.map(Ok).to_vec())
+        });
+        let [(garblers, of_garbler), (evaluators, of_evaluator)] = steps;
+        for spoiled in [Spoiled::None, Spoiled::AllButOne] {
+            let (garbled, ran, _) = run_session(channels(), spoiled, &garblers, &evaluators);
+            assert_eq!((garbled, ran), (of_garbler.clone(), of_evaluator.clone()), "{seed}");
         }
     }
 }
