@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_job::policy;
 use cenote_net::{
     Channel, Channels, Fault, Identity, Listener, PeerCertificate, Shape, tcp_accept, tcp_connect,
     tls_accept, tls_connect,
@@ -13,9 +14,6 @@ use crate::output;
 
 /// Callers who were turned away and of whom a line is said: a flood of them fills no log.
 const MOST_NOTES: u32 = 10;
-
-/// How long a side waits for a data channel of a peer that is there.
-const DATA_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Which end of the connection this side is.
 pub(crate) enum End {
@@ -43,7 +41,7 @@ pub(crate) fn open(
     if let Some(shape) = shape {
         control.shape(shape)?;
     }
-    Ok(Channels::new(control, move |_| connect(&end, &protection, DATA_TIMEOUT)))
+    Ok(Channels::new(control, move |_| connect(&end, &protection, policy::DATA_CHANNEL_COMES)))
 }
 
 fn connect(end: &End, protection: &Protection, timeout: Duration) -> Result<Channel, Fault> {

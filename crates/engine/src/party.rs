@@ -161,7 +161,7 @@ pub trait Party: Gates<Error = Fault> + Sized {
 pub const MAX_KEPT_WIRES: usize = 1 << 20;
 
 /// The answer of a backend whose wires end with their request.
-pub(crate) fn keeps_no_wires() -> Fault {
+fn keeps_no_wires() -> Fault {
     Fault::Misuse("this backend keeps no wires for later requests".into())
 }
 

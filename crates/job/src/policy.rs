@@ -13,6 +13,9 @@ pub const LOCAL_LINK: Link = Link::LOOPBACK;
 /// How long a party waits for its peer to come.
 pub const PEER_COMES: Duration = Duration::from_secs(60);
 
+/// How long a party waits for a data channel of a peer that is there.
+pub const DATA_CHANNEL_COMES: Duration = Duration::from_secs(20);
+
 /// How long the peer may stay silent: its machine or the line is dead then.
 pub const PEER_SILENT: Duration = Duration::from_secs(60);
 

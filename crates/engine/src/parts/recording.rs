@@ -6,14 +6,12 @@ use cenote_net::{Fault, Role};
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Checked, Party, Receivers, expect_input, keeps_no_wires};
+use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
     /// Most bits of one input.
     const PIECE: usize;
-    /// Whether the session keeps wires for later requests.
-    const KEEPS_WIRES: bool = false;
 
     /// This side's role.
     fn role(&self) -> Role;
@@ -43,19 +41,13 @@ pub trait Executor {
     fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault>;
 
     /// Keeps what it has of `slots`, all settled, under `name`.
-    fn keep(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
-        Err(keeps_no_wires())
-    }
+    fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault>;
 
     /// How many wires are kept under `name`.
-    fn kept(&self, _name: &str) -> Result<usize, Fault> {
-        Err(keeps_no_wires())
-    }
+    fn kept(&self, name: &str) -> Result<usize, Fault>;
 
     /// Puts what it keeps under `name` into `slots`, one for each wire kept; nothing is in flight.
-    fn restore(&mut self, _name: &str, _slots: &[usize]) -> Result<(), Fault> {
-        Err(keeps_no_wires())
-    }
+    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault>;
 }
 
 /// One party of one request.
@@ -214,9 +206,6 @@ impl<E: Executor> Party for Recording<E> {
     }
 
     fn keep(&mut self, name: &str, wires: &[Wire]) -> Result<(), Fault> {
-        if !E::KEEPS_WIRES {
-            return Err(keeps_no_wires());
-        }
         self.check()?.0.guarded(|party| {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             party.executor.keep(name, &slots)
@@ -224,9 +213,6 @@ impl<E: Executor> Party for Recording<E> {
     }
 
     fn kept(&mut self, name: &str) -> Result<Vec<Wire>, Fault> {
-        if !E::KEEPS_WIRES {
-            return Err(keeps_no_wires());
-        }
         // A slot may be free and still be written by a gate in flight.
         self.check()?.0.guarded(|party| {
             let (wires, slots) = party.fresh(party.executor.kept(name)?);

@@ -34,7 +34,6 @@ impl Core {
 
 impl Executor for Request<'_> {
     const PIECE: usize = MAX_PIECE;
-    const KEEPS_WIRES: bool = true;
 
     fn role(&self) -> Role {
         self.core.role

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock};
 use cenote_prim::{Block, Prg, Secret, SessionId};
@@ -527,15 +527,11 @@ impl Shelves {
     }
 
     pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
-        let mut store = self.lock();
-        let room = cast_slice_mut::<Block, Triple>(store.triples.room(triples.len()));
-        room.iter_mut().zip(triples).for_each(|(place, triple)| *place = triple);
+        put(&mut self.lock().triples, triples);
     }
 
     pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
-        let mut store = self.lock();
-        let room = cast_slice_mut::<Block, Share>(store.shares.room(shares.len()));
-        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
+        put(&mut self.lock().shares, shares.iter());
     }
 
     /// The journal, locked for each note alone.
@@ -562,6 +558,12 @@ pub(super) fn panicked() -> Fault {
 
 fn late(limit: Duration) -> Fault {
     Fault::Transport(format!("the peer made nothing ready for {} s", limit.as_secs_f32()))
+}
+
+/// Makes `items` ready, written where they wait.
+fn put<T: Pod>(stock: &mut Stock, items: impl ExactSizeIterator<Item = T>) {
+    let room = cast_slice_mut::<Block, T>(stock.room(items.len()));
+    room.iter_mut().zip(items).for_each(|(place, item)| *place = item);
 }
 
 /// Blocks of an item.

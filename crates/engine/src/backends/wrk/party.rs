@@ -54,7 +54,6 @@ impl Core {
 
 impl Executor for Request<'_> {
     const PIECE: usize = MAX_TAKE;
-    const KEEPS_WIRES: bool = true;
 
     fn role(&self) -> Role {
         self.core.role
