@@ -5,7 +5,7 @@ use cenote_engine::backends::wrk::bucket;
 use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
-use cenote_prim::{Block, SessionId};
+use cenote_prim::{Block, Secret, SessionId};
 use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
 use cenote_testkit::stats::{fits, in_parallel, same};
@@ -35,14 +35,16 @@ impl Lab {
     fn batch(&mut self, n: usize, bad: usize) -> (Vec<LeakyAnd>, bool) {
         let [a, b] = self.dealer.shares(3 * n);
         let [garbler, evaluator] = &mut self.generators;
-        let (state_a, mut g_a) = garbler.send_g(slice(&a)).expect("three each");
-        let (state_b, g_b) = evaluator.send_g(slice(&b)).expect("three each");
+        let ((mut s_a, mut g_a), (mut s_b, mut g_b)) = <((_, Vec<_>), (_, Vec<_>))>::default();
+        garbler.send_g(slice(&a), &mut s_a, &mut g_a).expect("three each");
+        evaluator.send_g(slice(&b), &mut s_b, &mut g_b).expect("three each");
         g_a[..bad].iter_mut().for_each(|g| *g ^= Block::new(1 << 50));
-        let (state_a, d_a) = garbler.send_d(state_a, &g_b).expect("length");
-        let (state_b, d_b) = evaluator.send_d(state_b, &g_a).expect("length");
-        let (_, digest_a) = garbler.finish(state_a, &d_b).expect("length");
-        let (items, digest_b) = evaluator.finish(state_b, &d_a).expect("length");
-        (items.to_vec(), digest_a == digest_b)
+        let d_a = garbler.send_d(slice(&a), &mut s_a, &g_b).expect("length");
+        let d_b = evaluator.send_d(slice(&b), &mut s_b, &g_a).expect("length");
+        let mut items = Secret::default();
+        garbler.finish(slice(&a), &mut s_a, &d_b, &mut Secret::default()).expect("length");
+        evaluator.finish(slice(&b), &mut s_b, &d_a, &mut items).expect("length");
+        (items.to_vec(), garbler.digest() == evaluator.digest())
     }
 }
 

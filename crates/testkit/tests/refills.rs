@@ -47,7 +47,7 @@ fn held(order: usize, released: &Arc<AtomicBool>) -> (Channels, Channels) {
         }
         let (released, mut orders) = (Arc::clone(&released), 0);
         data.tamper(move |frame| {
-            orders += usize::from(frame.tag == tags::ORDER.id);
+            orders += usize::from(frame.tag == tags::ORDER.id && frame.payload[0] != 0);
             while orders == order + 1 && !released.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -56,16 +56,20 @@ fn held(order: usize, released: &Arc<AtomicBool>) -> (Channels, Channels) {
     })
 }
 
-/// The orders that come before the one that is held: two refills and the shares of inputs.
-const BEFORE: usize = 3;
+/// Orders of a refill: one for each of its slices.
+fn slices(params: &WrkParams) -> usize {
+    (3 * params.batch + params.triples()).div_ceil(params.ot.chunk())
+}
 
 #[test]
 fn a_request_waits_only_for_what_is_not_ready() {
     let config = smallest(Backend::Wrk);
     let ready = 2 * params(&config).triples();
+    // Two refills and the shares of inputs.
+    let before = 2 * slices(&params(&config)) + 1;
     let released = Arc::new(AtomicBool::new(false));
     let (garbler, evaluator) =
-        sessions_over(held(BEFORE, &released), &config, 1, |session, role| {
+        sessions_over(held(before, &released), &config, 1, |session, role| {
             let level = |session: &Session| {
                 session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
             };
@@ -234,9 +238,9 @@ fn sides_that_differ_in_their_channels_are_refused() {
     });
 }
 
-/// A second channel costs a field of the session's hello, two hellos and an order for each thing made.
+/// A second channel costs a field of the session's hello, two hellos, the pace and an order a turn.
 #[test]
-fn a_channel_of_its_own_costs_hellos_and_orders() {
+fn a_channel_of_its_own_costs_hellos_pace_and_orders() {
     let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
     let triples = params(&config).triples();
     let sent = |session: &mut Session, role| {
@@ -244,17 +248,20 @@ fn a_channel_of_its_own_costs_hellos_and_orders() {
         Ok::<_, Fault>(session.counters().total().bytes_sent)
     };
     let of_both = |(garbler, evaluator): (Result<u64, Fault>, Result<u64, Fault>)| {
-        [garbler.expect("honest"), evaluator.expect("honest")]
+        [garbler.expect("honest") as usize, evaluator.expect("honest") as usize]
     };
     let one = of_both(sessions_over(patient_pair(), &config, 6, sent));
     let two = of_both(sessions_over(extendable_pair(LIMIT, |_, _| ()), &config, 6, sent));
     // Version, kind, role, nonce, count; then names and lengths before the values.
     let hello = HEADER_LEN + 1 + 5 + 1 + 32 + 1 + (1 + 7 + 2 + 32) + (1 + 6 + 2 + 4);
     let field = 1 + "data-channels".len() + 2 + 1;
-    // The shares of inputs, and two refills.
-    let orders = 3 * (HEADER_LEN + 5);
-    assert_eq!(two[0] - one[0], (hello + field + orders) as u64);
-    assert_eq!(two[1] - one[1], (hello + field) as u64);
+    let [probe, pace, wagon] = [HEADER_LEN, HEADER_LEN + 2, HEADER_LEN + (8 << 10)];
+    // A slice of the pool, two refills, shares of inputs; and the turns in which these end.
+    let orders = two[0] - one[0] - hello - field - probe - pace;
+    assert_eq!(orders % (HEADER_LEN + 5), 0);
+    let turns = orders / (HEADER_LEN + 5);
+    assert!((4..=4 + 3 * 6 * 16).contains(&turns), "{turns}");
+    assert_eq!(two[1] - one[1], hello + field + 24 * wagon);
 }
 
 /// Two channels over pairs of sockets, which hold far less than the tables of a chunk.
@@ -309,9 +316,10 @@ impl Job for Silence {
 fn a_cheat_in_a_refill_ends_the_request_beside_it() {
     let config = smallest(Backend::Wrk);
     let ready = params(&config).triples();
-    let channels = extendable_pair(LIMIT, |role, data| {
+    let slices = slices(&params(&config));
+    let channels = extendable_pair(LIMIT, move |role, data| {
         if role == Role::Evaluator {
-            data.deviate(tags::LEAKY_D, 1, Deviation::Flip(3));
+            data.deviate(tags::LEAKY_D, slices, Deviation::Flip(3));
         }
     });
     let (garbler, _) = sessions_over(channels, &config, 8, |session, role| {

@@ -6,6 +6,7 @@ pub(crate) mod chunk;
 pub mod coin;
 pub mod gate_hash;
 pub(crate) mod kept;
+pub(crate) mod pace;
 pub(crate) mod recording;
 pub mod tags;
 pub(crate) mod toss;

@@ -1,4 +1,4 @@
-//! The message tags of what backends share: 34 to 36.
+//! The message tags of what backends share: 34 to 36, 92 to 94.
 
 use cenote_net::Tag;
 
@@ -8,6 +8,12 @@ pub const COIN_COMMIT: Tag = Tag::new(34, "coin.commit");
 pub const COIN_REPLY: Tag = Tag::new(35, "coin.reply");
 /// Coin toss: the garbler's opening.
 pub const COIN_OPEN: Tag = Tag::new(36, "coin.open");
+/// Pace: the garbler's probe.
+pub const PACE_PROBE: Tag = Tag::new(92, "pace.probe");
+/// Pace: the evaluator's train of frames.
+pub const PACE_TRAIN: Tag = Tag::new(93, "pace.train");
+/// Pace: what the garbler makes of it.
+pub const PACE: Tag = Tag::new(94, "pace");
 
 /// All of them.
-pub const ALL: &[Tag] = &[COIN_COMMIT, COIN_REPLY, COIN_OPEN];
+pub const ALL: &[Tag] = &[COIN_COMMIT, COIN_REPLY, COIN_OPEN, PACE_PROBE, PACE_TRAIN, PACE];

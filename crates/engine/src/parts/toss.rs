@@ -4,7 +4,7 @@ use cenote_net::{Channel, Fault, Role};
 use cenote_prim::commit::Commitment;
 use cenote_prim::{Block, Prg, SessionId};
 
-use super::coin::{self, Committer, Contribution};
+use super::coin::{self, Contribution};
 use super::tags;
 
 /// The tosses of one session, numbered alike on both sides.
@@ -30,29 +30,88 @@ impl Tosses {
         prg: &mut Prg,
         digest: [u8; 32],
     ) -> Result<Block, Fault> {
-        let own = Contribution { coin: prg.block(), digest };
-        let label = format!("toss {}", self.count);
-        self.count += 1;
         match self.role {
-            Role::Garbler => {
-                let (committer, commitment) =
-                    Committer::new(&self.session, &label, own, prg.bytes32());
-                channel.send(tags::COIN_COMMIT, &commitment.0)?;
-                let mut reply = [0; coin::CONTRIBUTION_LEN];
-                channel.recv_into(tags::COIN_REPLY, &mut reply)?;
-                let (coin, opening) = committer.open(&reply)?;
-                channel.send(tags::COIN_OPEN, &opening)?;
-                Ok(coin)
-            }
-            Role::Evaluator => {
-                let mut commitment = Commitment([0; 32]);
-                channel.recv_into(tags::COIN_COMMIT, &mut commitment.0)?;
-                channel.send(tags::COIN_REPLY, &own.encode())?;
-                let mut opening = [0; coin::OPENING_LEN];
-                channel.recv_into(tags::COIN_OPEN, &mut opening)?;
-                coin::finish(&self.session, &label, &own, &commitment, &opening)
-            }
+            Role::Garbler => self.commit(channel, prg, digest)?.finish(channel),
+            Role::Evaluator => self.reply(channel, prg, digest)?.finish(channel),
         }
+    }
+
+    /// The garbler's first step of a toss: it commits.
+    ///
+    /// # Errors
+    /// Faults of the channel.
+    pub(crate) fn commit(
+        &mut self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        digest: [u8; 32],
+    ) -> Result<Committer, Fault> {
+        let own = Contribution { coin: prg.block(), digest };
+        let label = self.next_label();
+        let (committer, commitment) =
+            coin::Committer::new(&self.session, &label, own, prg.bytes32());
+        channel.send(tags::COIN_COMMIT, &commitment.0)?;
+        Ok(Committer(committer))
+    }
+
+    /// The evaluator's first step: it takes the commitment and answers.
+    ///
+    /// # Errors
+    /// Faults of the channel.
+    pub(crate) fn reply(
+        &mut self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        digest: [u8; 32],
+    ) -> Result<Replier, Fault> {
+        let own = Contribution { coin: prg.block(), digest };
+        let label = self.next_label();
+        let mut commitment = Commitment([0; 32]);
+        channel.recv_into(tags::COIN_COMMIT, &mut commitment.0)?;
+        channel.send(tags::COIN_REPLY, &own.encode())?;
+        Ok(Replier { session: self.session, label, own, commitment })
+    }
+
+    fn next_label(&mut self) -> String {
+        self.count += 1;
+        format!("toss {}", self.count - 1)
+    }
+}
+
+/// The garbler between its commitment and the coin.
+pub(crate) struct Committer(coin::Committer);
+
+impl Committer {
+    /// Takes the evaluator's contribution and opens.
+    ///
+    /// # Errors
+    /// Those of `coin.rs`; faults of the channel.
+    pub(crate) fn finish(self, channel: &mut Channel) -> Result<Block, Fault> {
+        let mut reply = [0; coin::CONTRIBUTION_LEN];
+        channel.recv_into(tags::COIN_REPLY, &mut reply)?;
+        let (coin, opening) = self.0.open(&reply)?;
+        channel.send(tags::COIN_OPEN, &opening)?;
+        Ok(coin)
+    }
+}
+
+/// The evaluator between its contribution and the coin.
+pub(crate) struct Replier {
+    session: SessionId,
+    label: String,
+    own: Contribution,
+    commitment: Commitment,
+}
+
+impl Replier {
+    /// Takes the opening.
+    ///
+    /// # Errors
+    /// Those of `coin.rs`; faults of the channel.
+    pub(crate) fn finish(self, channel: &mut Channel) -> Result<Block, Fault> {
+        let mut opening = [0; coin::OPENING_LEN];
+        channel.recv_into(tags::COIN_OPEN, &mut opening)?;
+        coin::finish(&self.session, &self.label, &self.own, &self.commitment, &opening)
     }
 }
 

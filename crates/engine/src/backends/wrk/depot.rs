@@ -26,13 +26,17 @@ use super::WrkParams;
 use super::bucket::Triple;
 use super::leaky_and::LeakyAnd;
 use super::opening::Openings;
-use super::refiller::{Order, Refiller};
+use super::refiller::{Begun, Refiller};
 use super::share::{Share, ShareSlice};
-use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Supply, TRIPLES, store_defect};
+use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, store_defect};
+use crate::parts::chunk::CHUNK_ANDS;
+use crate::parts::pace::Pace;
 use crate::session::late_journal;
 
-/// Refills that the leader makes ahead of a request whose size it knows.
+/// Refills that the leader makes ahead of a request whose size it knows, besides those that are on the line.
 const REFILLS_AHEAD: usize = 2;
+/// Messages of a batch that wait for one another.
+const STEPS: usize = 5;
 /// How often a side that waits for items looks at the channel of requests.
 const ATTENTION: Duration = Duration::from_millis(5);
 /// The number of the supply's channel.
@@ -46,6 +50,9 @@ pub struct Depot {
     openings: Openings,
     shelves: Arc<Shelves>,
     refills: Refills,
+    pace: Pace,
+    /// Triples made ahead of a request.
+    ahead: usize,
 }
 
 /// Who refills, and where.
@@ -73,29 +80,33 @@ impl Depot {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
             let id = SessionId(agreed.session_id);
-            // Flushed, since nobody may receive on this channel for long.
-            let supply = Supply::setup(&mut channel, id, role, params, prg.fork())
-                .and_then(|supply| channel.flush().map(|()| supply))
+            let (supply, pace) = paced_supply(&mut channel, id, role, params, prg)
                 .inspect_err(|_| channel.abort())?;
-            (supply, Some((channel, id)))
+            (supply, Some((channel, id, pace)))
         } else {
             (Supply::setup(channels.control(), session, role, params, prg.fork())?, None)
         };
+        let pace = beside.as_ref().map_or(Pace::LEAST, |(.., pace)| *pace);
         let (delta, start) = (Secret::new(supply.delta()), supply.start());
+        let on_the_line = STEPS * (pace.lag - 1) / supply.slices().of_batch() as usize;
+        let ahead = ((REFILLS_AHEAD + on_the_line) * params.triples()).min(MAX_STOCK);
         let refills = match beside {
             None => Refills::Between(Box::new(supply)),
-            Some((channel, id)) => {
+            Some((channel, id, pace)) => {
                 let openings = Openings::new(id, role);
                 let shelves = Arc::clone(&shelves);
                 shelves.made(channel.counters());
                 let canceller = channels.control().canceller();
                 let cancel = canceller.clone();
-                let refiller = Refiller { supply, channel, openings, shelves, role, cancel };
+                let lag = pace.lag;
+                let (ordered, openings) = (0, openings);
+                let refiller =
+                    Refiller { supply, channel, openings, shelves, role, lag, ordered, cancel };
                 Refills::Beside { waiting: Some(Box::new(refiller)), thread: None, canceller }
             }
         };
         let openings = Openings::new(session, role);
-        Ok(Depot { params, delta, start, openings, shelves, refills })
+        Ok(Depot { params, delta, start, openings, shelves, refills, pace, ahead })
     }
 
     /// This party's global key.
@@ -114,6 +125,11 @@ impl Depot {
     #[must_use]
     pub fn params(&self) -> &WrkParams {
         &self.params
+    }
+
+    /// How far the garbler of requests is ahead of their checks.
+    pub(super) const fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// The openings of authenticated bits on the channel of requests.
@@ -138,7 +154,7 @@ impl Depot {
         n: usize,
         user: impl FnOnce(Lease<'_>) -> T,
     ) -> Result<T, Fault> {
-        self.wait_for_triples(channel, n, Phase::Online)?;
+        self.wait_for_triples(channel, n)?;
         let shelves = &mut *self.shelves.sound()?;
         shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
         let lease = shelves.triples.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
@@ -172,7 +188,7 @@ impl Depot {
     pub fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
         self.start_supply()?;
         match &mut self.refills {
-            Refills::Between(supply) => supply.fill(channel, &self.shelves),
+            Refills::Between(supply) => supply.fill(channel, &mut self.openings, &self.shelves),
             Refills::Beside { .. } if self.params.pool.is_none() => Ok(()),
             Refills::Beside { .. } => {
                 self.shelves.wait(channel, |wanted| wanted.pool = true, Store::pool_is_full)
@@ -185,7 +201,7 @@ impl Depot {
     /// # Errors
     /// Faults of the channels and of the checks.
     pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
-        self.wait_for_triples(channel, triples.min(MAX_STOCK), Phase::Preprocess)?;
+        self.wait_for_triples(channel, triples.min(MAX_STOCK))?;
         channel.set_phase(Phase::Preprocess);
         if self.shelves.lock().shares.level() < SPARE_SHARES {
             self.make_shares(channel, SPARE_SHARES, SPARE_SHARES)?;
@@ -210,7 +226,7 @@ impl Depot {
     /// `Internal` when there is no thread for the supply.
     pub fn expect(&mut self, triples: u64) -> Result<(), Fault> {
         self.start_supply()?;
-        let ahead = (REFILLS_AHEAD * self.params.triples()).min(MAX_STOCK);
+        let ahead = self.ahead;
         self.shelves.want(|wanted| {
             (wanted.expected, wanted.ahead) =
                 (usize::try_from(triples).unwrap_or(usize::MAX), ahead);
@@ -227,19 +243,13 @@ impl Depot {
         Ok(())
     }
 
-    fn wait_for_triples(
-        &mut self,
-        channel: &mut Channel,
-        n: usize,
-        buckets: Phase,
-    ) -> Result<(), Fault> {
+    fn wait_for_triples(&mut self, channel: &mut Channel, n: usize) -> Result<(), Fault> {
         self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => {
-                while self.shelves.lock().triples.level() < n {
-                    supply.refill(channel, &mut self.openings, &self.shelves, buckets)?;
-                }
-                Ok(())
+                let missing = n.saturating_sub(self.shelves.lock().triples.level());
+                let batches = missing.div_ceil(self.params.triples());
+                supply.refill(channel, &mut self.openings, &self.shelves, batches)
             }
             Refills::Beside { .. } => {
                 let enough = |store: &Store| store.triples.level() >= n;
@@ -252,7 +262,9 @@ impl Depot {
     fn make_shares(&mut self, channel: &mut Channel, n: usize, ready: usize) -> Result<(), Fault> {
         self.start_supply()?;
         match &mut self.refills {
-            Refills::Between(supply) => supply.spare_shares(channel, &self.shelves, n),
+            Refills::Between(supply) => {
+                supply.spare_shares(channel, &mut self.openings, &self.shelves, n)
+            }
             Refills::Beside { .. } => {
                 let enough = |store: &Store| store.shares.level() >= ready;
                 self.shelves.wait(channel, |wanted| wanted.shares = n, enough)
@@ -333,6 +345,23 @@ impl Drop for Depot {
     }
 }
 
+/// A supply on a channel of its own, at the pace of its line.
+fn paced_supply(
+    channel: &mut Channel,
+    id: SessionId,
+    role: Role,
+    params: WrkParams,
+    prg: &mut Prg,
+) -> Result<(Supply, Pace), Fault> {
+    let mut supply = Supply::setup(channel, id, role, params, prg.fork())?;
+    let place = supply.slices().place(supply.slices().of_pool());
+    let corrections = params.ot.traffic(place.shares() as u64).bytes() as usize;
+    let slice = corrections + size_of::<Block>() * place.ands;
+    let pace = Pace::agree(channel, role, slice, 2 * size_of::<Block>() * CHUNK_ANDS)?;
+    supply.set_lag(pace.lag as u64);
+    Ok((supply, pace))
+}
+
 /// Whether a fault says no more than that the peer is not there any more.
 fn is_of_the_line(fault: &Fault) -> bool {
     matches!(fault, Fault::Transport(_) | Fault::PeerAborted)
@@ -350,6 +379,8 @@ pub(super) struct Store {
     pub(super) shares: Stock,
     journal: Box<dyn Journal>,
     pool: Option<Level>,
+    /// Begun and not ready yet.
+    coming: Begun,
     wanted: Wanted,
     traffic: Counters,
     /// How often something was made.
@@ -393,6 +424,7 @@ impl Shelves {
             shares: Stock::new(SHARES, blocks_of::<Share>()),
             journal: Box::<MemoryJournal>::default(),
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
+            coming: Begun::default(),
             wanted: Wanted::default(),
             traffic: Counters::default(),
             steps: 0,
@@ -475,27 +507,42 @@ impl Shelves {
         }
     }
 
-    /// The next thing to make, when there is one; none at the end.
-    pub(super) fn next_order(&self) -> Option<Order> {
+    /// What begins next; none at the end. A batch that has begun goes on, `within` it. Waits until something is to begin if the
+    /// supply `rests`. The pool is filled before anything else, if nothing was ordered yet.
+    pub(super) fn next_start(&self, within: bool, rests: bool, fresh: bool) -> Option<Start> {
         let mut store = self.lock();
         loop {
-            let level = store.triples.level();
+            let level = store.triples.level() + store.coming.triples;
             let wanted = &mut store.wanted;
             let target = wanted.triples.max(wanted.expected.min(wanted.ahead)).max(wanted.kept);
             if wanted.end {
                 return None;
             }
             if wanted.shares > 0 {
-                return Some(Order::Shares(std::mem::take(&mut wanted.shares)));
+                return Some(Start::Shares(std::mem::take(&mut wanted.shares)));
             }
-            if level < target {
-                return Some(Order::Triples);
+            if within || level < target || (wanted.pool && fresh) {
+                return Some(Start::Slice);
             }
-            if wanted.pool && !store.pool_is_full() {
-                return Some(Order::Pool);
+            if !rests {
+                return Some(Start::Nothing);
             }
             store = self.changed.wait(store).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// So much has begun.
+    pub(super) fn coming(&self, begun: Begun) {
+        let coming = &mut self.lock().coming;
+        coming.triples += begun.triples;
+        coming.shares += begun.shares;
+    }
+
+    /// Triples and shares, ready or under way.
+    pub(super) fn levels(&self) -> (usize, usize) {
+        let store = self.lock();
+        let (triples, shares) = (store.triples.level(), store.shares.level());
+        (triples + store.coming.triples, shares + store.coming.shares)
     }
 
     /// The supply has made something, with this traffic so far.
@@ -527,11 +574,15 @@ impl Shelves {
     }
 
     pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
-        put(&mut self.lock().triples, triples);
+        let mut store = self.lock();
+        store.coming.triples = store.coming.triples.saturating_sub(triples.len());
+        put(&mut store.triples, triples);
     }
 
     pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
-        put(&mut self.lock().shares, shares.iter());
+        let mut store = self.lock();
+        store.coming.shares = store.coming.shares.saturating_sub(shares.len());
+        put(&mut store.shares, shares.iter());
     }
 
     /// The journal, locked for each note alone.

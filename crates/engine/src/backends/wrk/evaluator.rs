@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
+use super::Core;
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage, mac_hash};
-use super::{AHEAD, Core};
 use crate::backends::wrk::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
 use crate::backends::wrk::tags;
 use crate::parts::chunk::{Gate as Recorded, Pass, walk};
@@ -19,7 +19,8 @@ pub(super) struct Evaluator {
     /// Label and masked value, as of the last evaluated chunk.
     pub(super) active: Secret<Vec<Active>>,
     pending: Vec<bool>,
-    waiting: Option<Beaver>,
+    /// Chunks whose f and g this side has sent, oldest first.
+    waiting: VecDeque<Beaver>,
     /// The answer that the garbler must give for each evaluated chunk, oldest first; none for a
     /// chunk without ANDs, which still counts.
     unanswered: VecDeque<Option<Block>>,
@@ -31,18 +32,20 @@ impl Evaluator {
         self.pending.resize(slots, false);
     }
 
-    /// Takes a chunk whose f and g this side has sent, and evaluates the one before.
+    /// Takes a chunk whose f and g this side has sent, and evaluates the one that lies so many before it as
+    /// may be in flight.
     pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
         // Sent before the evaluation, so that the garbler can garble while this side evaluates.
         core.channel.flush()?;
-        self.evaluate_waiting(core)?;
-        self.waiting = Some(beaver);
-        Ok(())
+        self.waiting.push_back(beaver);
+        if self.waiting.len() > core.ahead { self.evaluate_oldest(core) } else { Ok(()) }
     }
 
     /// Evaluates every chunk in flight and runs `wrk.masked` on all of them.
     pub(super) fn settle(&mut self, core: &mut Core) -> Result<(), Fault> {
-        self.evaluate_waiting(core)?;
+        while !self.waiting.is_empty() {
+            self.evaluate_oldest(core)?;
+        }
         while !self.unanswered.is_empty() {
             self.receive_answer(core)?;
         }
@@ -59,13 +62,13 @@ impl Evaluator {
         Ok(())
     }
 
-    fn evaluate_waiting(&mut self, core: &mut Core) -> Result<(), Fault> {
-        let Some(beaver) = self.waiting.take() else { return Ok(()) };
+    fn evaluate_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
+        let Some(beaver) = self.waiting.pop_front() else { return Ok(()) };
         let n = beaver.ands();
         let ready = {
             // The garbler opens f and g when it records a chunk, before it looks at reports.
             let peer = core.receive_beaver(&beaver)?;
-            while self.unanswered.len() > AHEAD {
+            while self.unanswered.len() > core.ahead {
                 self.receive_answer(core)?;
             }
             core.finish_with(beaver, &peer)

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
+use super::Core;
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage};
-use super::{AHEAD, Core};
 use crate::backends::wrk::authenticated_half_gates::{Gate, garble, garbler_term};
 use crate::backends::wrk::tags;
 use crate::parts::chunk::{Gate as Recorded, Kind, Pass, walk};
@@ -42,7 +42,7 @@ impl Garbler {
 
     /// Garbles a chunk whose f and g this side has sent.
     pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
-        while self.unchecked.len() > AHEAD {
+        while self.unchecked.len() > core.ahead {
             self.check_oldest(core)?;
         }
         let ready = core.finish_masks(beaver)?;

@@ -26,6 +26,8 @@
 //! the equality of the whole batch fails before any triple is used. So the colours carry privacy.
 //! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), 16 B + 1 bit.
 
+use std::mem;
+
 use cenote_net::{Fault, Role};
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
@@ -61,28 +63,8 @@ pub struct Generator {
     own: Mitccrh,
     peer: Mitccrh,
     batches: u64,
-}
-
-/// A batch between step 2 and step 4.
-pub struct AfterG<'s> {
-    shares: Shares<'s>,
-    /// H(K[x]) xor x C xor (z Delta xor K[z] xor M[z]): all of S but what depends on the peer's G.
-    partial: Secret<Vec<Block>>,
-}
-
-/// A batch between step 4 and step 5.
-pub struct AfterD<'s> {
-    shares: Shares<'s>,
-    s: Secret<Vec<Block>>,
-    own_bits: Vec<u8>,
-}
-
-/// The shares x, y, z of a batch, as many of each.
-#[derive(Clone, Copy)]
-struct Shares<'s> {
-    x: ShareSlice<'s>,
-    y: ShareSlice<'s>,
-    z: ShareSlice<'s>,
+    /// All L of the batch so far.
+    checked: RandomOracle,
 }
 
 impl Generator {
@@ -94,27 +76,23 @@ impl Generator {
             Mitccrh::new(oracle.number(direction as u64).blocks(&[coin]).block())
         };
         let (own, peer) = (start(role), start(role.peer()));
-        Generator { session, role, delta: Secret::new(delta), own, peer, batches: 0 }
+        let checked = digest_of(&session, 0);
+        Generator { session, role, delta: Secret::new(delta), own, peer, batches: 0, checked }
     }
 
-    /// Steps 1 and 2 for a batch: `shares` holds all x, then all y, then all z. Returns the state and
-    /// the message G, one block a triple.
+    /// Steps 1 and 2: `shares` holds all x, then all y, then all z. Appends to `partial` all of S but what depends
+    /// on the peer's G, H(K\[x\]) xor x C xor (z Delta xor K\[z\] xor M\[z\]), and to `g` the message, one block a triple.
     ///
     /// # Errors
     /// `Misuse` if the number of shares is not a multiple of 3.
-    pub fn send_g<'s>(
+    pub fn send_g(
         &mut self,
-        shares: ShareSlice<'s>,
-    ) -> Result<(AfterG<'s>, Vec<Block>), Fault> {
-        let n = shares.len() / 3;
-        if shares.len() != 3 * n {
-            return Err(Fault::Misuse("leaky ANDs take three shares each".into()));
-        }
-        let (x, rest) = shares.split_at(n);
-        let (y, z) = rest.split_at(n);
+        shares: ShareSlice<'_>,
+        partial: &mut Secret<Vec<Block>>,
+        g: &mut Vec<Block>,
+    ) -> Result<(), Fault> {
+        let Shares { x, y, z } = Shares::of(shares)?;
         let delta = *self.delta;
-        let mut g = Vec::with_capacity(n);
-        let mut partial = Secret::with_capacity(n);
         let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
         let mut others = x.iter().zip(y.iter()).zip(z.iter());
         for keys in x.keys.chunks(GROUP) {
@@ -130,24 +108,26 @@ impl Generator {
                 partial.push(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
             }
         }
-        Ok((AfterG { shares: Shares { x, y, z }, partial }, g))
+        Ok(())
     }
 
-    /// Steps 3 and 4: takes the peer's G; the message is d, packed bits.
+    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left into S. The message is d, packed
+    /// bits.
     ///
     /// # Errors
-    /// `Misbehaved` if the peer's message has another length.
-    pub fn send_d<'s>(
+    /// `Misbehaved` if the peer's message has another length; `Misuse` for other shares than before.
+    pub fn send_d(
         &mut self,
-        state: AfterG<'s>,
+        shares: ShareSlice<'_>,
+        s: &mut [Block],
         peer_g: &[Block],
-    ) -> Result<(AfterD<'s>, Vec<u8>), Fault> {
-        let AfterG { shares, partial: mut s } = state;
+    ) -> Result<Vec<u8>, Fault> {
+        let Shares { x, .. } = Shares::of(shares)?;
         if peer_g.len() != s.len() {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
         let mut room = Secret::new([Block::ZERO; GROUP]);
-        let groups = shares.x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
+        let groups = x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
         for ((macs, s), g) in groups {
             let hashed = &mut room[..macs.len()];
             hashed.copy_from_slice(macs);
@@ -156,36 +136,64 @@ impl Generator {
                 *s ^= *h ^ g.times(mac.lsb());
             }
         }
-        let own_bits = bits::pack(s.iter().map(|s| s.colour()));
-        Ok((AfterD { shares, s, own_bits: own_bits.clone() }, own_bits))
+        Ok(bits::pack(s.iter().map(|s| s.colour())))
     }
 
-    /// The end of step 4: the triples and the digest of all L for step 5. The triples may not be
-    /// used before the equality of the digests was established.
+    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
+    /// digests of their batch, was established.
     ///
     /// # Errors
-    /// `Misbehaved` if the peer's message is not `n` packed bits.
+    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for other shares than before.
     pub fn finish(
         &mut self,
-        state: AfterD<'_>,
+        shares: ShareSlice<'_>,
+        s: &mut [Block],
         peer_d: &[u8],
-    ) -> Result<(Secret<Vec<LeakyAnd>>, [u8; 32]), Fault> {
-        let AfterD { shares: Shares { x, y, z }, mut s, own_bits } = state;
+        items: &mut Secret<Vec<LeakyAnd>>,
+    ) -> Result<(), Fault> {
+        let Shares { x, y, z } = Shares::of(shares)?;
         if !bits::is_canonical(peer_d, s.len()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
         let delta = *self.delta;
-        let mut items = Secret::with_capacity(s.len());
         let shares = x.iter().zip(y.iter()).zip(z.iter());
         for (i, (((x, y), z), s)) in shares.zip(s.iter_mut()).enumerate() {
-            let d = bits::get(&own_bits, i) ^ bits::get(peer_d, i);
+            let d = s.colour() ^ bits::get(peer_d, i);
             items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
             *s ^= delta.times(d);
         }
-        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
-        let digest = oracle.number(self.batches).blocks(&s).digest();
+        self.checked = mem::replace(&mut self.checked, digest_of(&self.session, 0)).blocks(s);
+        Ok(())
+    }
+
+    /// The digest of all L of a batch, which ends with the slice before, for step 5.
+    pub fn digest(&mut self) -> [u8; 32] {
         self.batches += 1;
-        Ok((items, digest))
+        mem::replace(&mut self.checked, digest_of(&self.session, self.batches)).digest()
+    }
+}
+
+/// The oracle that the L of a batch go into.
+fn digest_of(session: &SessionId, batch: u64) -> RandomOracle {
+    RandomOracle::new("cenote 2026 engine leaky-and digest v1", session).number(batch)
+}
+
+/// The shares x, y, z of a slice, as many of each.
+struct Shares<'s> {
+    x: ShareSlice<'s>,
+    y: ShareSlice<'s>,
+    z: ShareSlice<'s>,
+}
+
+impl<'s> Shares<'s> {
+    fn of(shares: ShareSlice<'s>) -> Result<Shares<'s>, Fault> {
+        let n = shares.len() / 3;
+        if shares.len() != 3 * n {
+            return Err(Fault::Misuse("leaky ANDs take three shares each".into()));
+        }
+        let (x, rest) = shares.split_at(n);
+        let (y, z) = rest.split_at(n);
+        Ok(Shares { x, y, z })
     }
 }
 
@@ -232,12 +240,18 @@ mod tests {
     ) -> (Half, Half) {
         let (sa, sb) = d.shares(3 * n);
         let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
-        let (state_a, mut g_a) = a.send_g(sa.slice()).expect("three each");
-        let (state_b, g_b) = b.send_g(sb.slice()).expect("three each");
+        let ((mut s_a, mut g_a), (mut s_b, mut g_b)) = <((_, Vec<_>), (_, Vec<_>))>::default();
+        a.send_g(sa.slice(), &mut s_a, &mut g_a).expect("three each");
+        b.send_g(sb.slice(), &mut s_b, &mut g_b).expect("three each");
         cheat(&mut g_a);
-        let (state_a, d_a) = a.send_d(state_a, &g_b).expect("length");
-        let (state_b, d_b) = b.send_d(state_b, &g_a).expect("length");
-        (a.finish(state_a, &d_b).expect("length"), b.finish(state_b, &d_a).expect("length"))
+        let d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
+        let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
+        let half = |generator: &mut Generator, shares: &Arrays, s: &mut [Block], d: &[u8]| {
+            let mut items = Secret::default();
+            generator.finish(shares.slice(), s, d, &mut items).expect("length");
+            (items, generator.digest())
+        };
+        (half(a, &sa, &mut s_a, &d_b), half(b, &sb, &mut s_b, &d_a))
     }
 
     #[test]
@@ -273,11 +287,14 @@ mod tests {
         let mut d = Dealer::new(8);
         let (mut a, _) = generators(&d);
         let sa = Arrays::new(&d.shares(9).0);
-        let (state, _) = a.send_g(sa.slice()).expect("three each");
-        assert!(matches!(a.send_d(state, &[Block::ZERO; 2]), Err(Fault::Misbehaved(_))));
-        let (state, _) = a.send_g(sa.slice()).expect("three each");
-        let (state, _) = a.send_d(state, &[Block::ZERO; 3]).expect("length");
-        assert!(matches!(a.finish(state, &[0b1000]), Err(Fault::Misbehaved(_))));
-        assert!(matches!(a.send_g(sa.slice().split_at(4).0), Err(Fault::Misuse(_))));
+        let (mut s, mut g, mut items) = Default::default();
+        a.send_g(sa.slice(), &mut s, &mut g).expect("three each");
+        let refused = a.send_d(sa.slice(), &mut s, &[Block::ZERO; 2]);
+        assert!(matches!(refused, Err(Fault::Misbehaved(_))));
+        a.send_d(sa.slice(), &mut s, &[Block::ZERO; 3]).expect("length");
+        let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut items);
+        assert!(matches!(refused, Err(Fault::Misbehaved(_))));
+        let refused = a.send_g(sa.slice().split_at(4).0, &mut s, &mut g);
+        assert!(matches!(refused, Err(Fault::Misuse(_))));
     }
 }

@@ -14,7 +14,7 @@
 //! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened.
 //! **Chunk** of gates in program order: both open f and g of all ANDs; the garbler sends tables;
 //! the evaluator reports Lambda with a hash of its labels; the garbler checks the report, then
-//! answers with a hash of MACs. The garbler works one chunk ahead of the evaluator.
+//! answers with a hash of MACs. The garbler works some chunks ahead of the evaluator (`parts/pace.rs`).
 //! **Outputs.** After every deferred check: to B, A opens its shares of the masks; to A, B opens its.
 //!
 //! **Leakage and abort.** Security with abort, no fairness: the evaluator learns an output for both
@@ -53,6 +53,7 @@ mod party;
 mod plan;
 mod refiller;
 pub mod share;
+mod slices;
 pub mod supply;
 pub mod tags;
 
@@ -76,10 +77,6 @@ use depot::Depot;
 use masks::{Beaver, Ready};
 use party::KeptWire;
 
-/// Chunks the garbler may garble ahead of their check: one, while the evaluator works on it. Both
-/// sides go by it, as it fixes which answers come before which tables.
-const AHEAD: usize = 1;
-
 /// One party's end of a session: serves many requests from one depot, one after the other.
 pub struct WrkSession {
     core: Core,
@@ -95,6 +92,9 @@ struct Core {
     hash: GateHash,
     prg: Prg,
     chunks: u64,
+    /// Chunks that the garbler may garble ahead of their check while the evaluator works on them and the line carries them. Both
+    /// sides go by it, as it fixes which answers come before which tables.
+    ahead: usize,
     /// A request has chunks whose checks are outstanding.
     in_flight: bool,
     kept: Kept<Secret<Vec<KeptWire>>>,
@@ -203,6 +203,7 @@ impl Protocol for WrkSession {
         let channel = channels.into_control();
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
         let hash = GateHash::new(oracle.blocks(&[depot.start()]).block());
+        let ahead = depot.pace().ahead;
         Ok(WrkSession {
             core: Core {
                 channel,
@@ -212,6 +213,7 @@ impl Protocol for WrkSession {
                 hash,
                 prg,
                 chunks: 0,
+                ahead,
                 in_flight: false,
                 kept: Kept::default(),
             },

@@ -1,8 +1,9 @@
 //! Refills beside requests: a thread of each side, on a channel of their own.
 //!
-//! **Roles.** The garbler leads: it knows from its own depot what is needed, says so in an order, and both carry
-//! it out (`supply.rs`). The evaluator follows; it computes the same requests, so what one side lacks the other
-//! lacks as well.
+//! **Roles.** The garbler leads: it knows from its own depot what is needed, and each of its turns begins with an order, which says
+//! what begins `lag` turns later (`supply.rs`), when the order has arrived: the evaluator follows, so many turns behind.
+//! It computes the same requests, so what one side lacks the other lacks as well. A leader that lacks nothing has turns in which
+//! nothing begins until nothing is under way, and then none.
 //! **Domain.** The supply's session id is that of its channel, which hashes the session's and the channel's
 //! number (`cenote_net::Channels`): it enters oblivious transfer, coins, the start points of the hash of leaky
 //! ANDs and the coefficients of openings. Nothing of it is made or opened on the channel of requests, except
@@ -11,77 +12,74 @@
 //! stand; one that orders without end is refused, since memory is the follower's.
 //! **Leakage.** An order tells how fast the leader's requests go on, and the number of input bits, which both
 //! know. Whether a batch passes depends on nothing of a request.
-//! **Checks.** `supply.order`: an order is well-formed \[decoding\]. `supply.room`: it makes no more than an
-//! honest leader could lack \[making it\]. Those of the supply.
+//! **Checks.** `supply.order`: an order is well-formed, and no more turns are empty than a leader needs to end what is under way
+//! \[decoding\]. `supply.room`: it makes no more than an honest leader could lack \[making it\]. Those of the supply.
 //! **Private values.** None in an order.
-//! **Costs.** 5 bytes and a frame header an order, from the garbler; the hellos of the channel.
+//! **Costs.** 5 bytes and a frame header a turn, from the garbler: a turn for each slice, for shares, and up to 5 `lag` for
+//! what is under way when nothing more is needed; the hellos of the channel.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use cenote_net::{Canceller, Channel, Fault, Phase, Role};
+use cenote_net::{Canceller, Channel, Fault, Role};
 use cenote_prim::wipe_stack;
 
 use super::depot::{Shelves, panicked};
 use super::opening::Openings;
-use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Supply};
+use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Start, Supply};
 use super::tags;
 use crate::parts::chunk::CHUNK_ANDS;
+use crate::parts::pace::MOST_AHEAD;
 
-/// Ready triples beyond which no honest leader orders more: it orders below [`MAX_STOCK`] alone, and its requests are
+/// Triples, ready or under way, beyond which no honest leader begins more: it does below [`MAX_STOCK`] alone, and its requests are
 /// ahead of the follower's by the chunks in flight.
-const MOST_TRIPLES: usize = MAX_STOCK + 4 * CHUNK_ANDS;
+const MOST_TRIPLES: usize = MAX_STOCK + (3 + MOST_AHEAD) * CHUNK_ANDS;
 /// The same for shares: one piece of inputs at a time waits for them.
 const MOST_SHARES: usize = 2 * (MAX_TAKE + SPARE_SHARES);
 
 /// Bytes of an order.
 const ORDER_LEN: usize = 5;
 
-/// An order of the leader: the thing that both make next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Order {
-    /// The pool is filled, unless it is full.
-    Pool,
-    /// A refill of triples.
-    Triples,
-    /// So many shares, or some more.
-    Shares(usize),
-}
-
-impl Order {
+impl Start {
     fn encode(self) -> [u8; ORDER_LEN] {
         let (kind, count) = match self {
-            Order::Pool => (0, 0),
-            Order::Triples => (1, 0),
-            Order::Shares(count) => (2, count as u32),
+            Start::Nothing => (0, 0),
+            Start::Slice => (1, 0),
+            Start::Shares(count) => (2, count as u32),
         };
         let mut bytes = [kind; ORDER_LEN];
         bytes[1..].copy_from_slice(&count.to_le_bytes());
         bytes
     }
 
-    fn decode([kind, count @ ..]: [u8; ORDER_LEN]) -> Result<Order, Fault> {
+    fn decode([kind, count @ ..]: [u8; ORDER_LEN]) -> Result<Start, Fault> {
         match (kind, u32::from_le_bytes(count) as usize) {
-            (0, 0) => Ok(Order::Pool),
-            (1, 0) => Ok(Order::Triples),
+            (0, 0) => Ok(Start::Nothing),
+            (1, 0) => Ok(Start::Slice),
             (2, count) if (1..=MAX_TAKE + SPARE_SHARES).contains(&count) => {
-                Ok(Order::Shares(count))
+                Ok(Start::Shares(count))
             }
-            _ => Err(Fault::Misbehaved("supply.order")),
+            _ => Err(ORDER),
         }
     }
 }
 
-impl Order {
-    /// Whether a leader that keeps to the protocol can give it to a follower with so many ready items.
-    fn fits(self, triples: usize, shares: usize) -> bool {
-        match self {
-            Order::Pool => true,
-            Order::Triples => triples <= MOST_TRIPLES,
-            Order::Shares(count) => shares + count <= MOST_SHARES,
-        }
-    }
+const ORDER: Fault = Fault::Misbehaved("supply.order");
+
+/// Whether a leader that keeps to the protocol can begin so many triples and shares, where the follower has so many ready or
+/// under way.
+const fn fits(begun: Begun, triples: usize, shares: usize) -> bool {
+    (begun.triples == 0 || triples <= MOST_TRIPLES)
+        && (begun.shares == 0 || shares + begun.shares <= MOST_SHARES)
+}
+
+/// The items that an order begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Begun {
+    pub(super) triples: usize,
+    pub(super) shares: usize,
 }
 
 /// The supply with its channel, to be run by a thread.
@@ -91,6 +89,10 @@ pub(super) struct Refiller {
     pub(super) openings: Openings,
     pub(super) shelves: Arc<Shelves>,
     pub(super) role: Role,
+    /// Turns between an order, or any message, and its effect.
+    pub(super) lag: usize,
+    /// Slices that were ordered so far.
+    pub(super) ordered: u64,
     /// Ends the channel of requests, when a check fails here.
     pub(super) cancel: Canceller,
 }
@@ -127,47 +129,78 @@ impl Refiller {
     }
 
     fn lead(&mut self) -> Result<(), Fault> {
-        while let Some(order) = self.shelves.next_order() {
-            self.channel.set_phase(Phase::Preprocess);
-            self.channel.send(tags::ORDER, &order.encode())?;
-            self.carry_out(order)?;
+        // What begins in the turns to come: their orders are on the line.
+        let mut ahead: VecDeque<Start> = (0..self.lag).map(|_| Start::Nothing).collect();
+        loop {
+            let rests = self.supply.is_idle() && ahead.iter().all(|start| *start == Start::Nothing);
+            let within = self.within_a_batch();
+            let Some(next) = self.shelves.next_start(within, rests, self.ordered == 0) else {
+                return Ok(());
+            };
+            let begun = self.begun_by(next);
+            self.shelves.coming(begun);
+            self.channel.send(tags::ORDER, &next.encode())?;
+            ahead.push_back(next);
+            let now = ahead.pop_front().unwrap_or(Start::Nothing);
+            self.turn(now)?;
         }
-        Ok(())
     }
 
     fn follow(&mut self) -> Result<(), Fault> {
         let limit = self.channel.work_limit();
+        let mut empty = 0;
         loop {
             // Nothing to do is no fault: who waits for items has a limit of its own.
-            self.channel.set_work_limit(Duration::MAX);
+            let idle = self.supply.is_idle();
+            self.channel.set_work_limit(if idle { Duration::MAX } else { limit });
             let mut order = [0; ORDER_LEN];
             match self.channel.recv_into(tags::ORDER, &mut order) {
                 Err(_) if self.shelves.is_ending() => return Ok(()),
                 received => received?,
             }
             self.channel.set_work_limit(limit);
-            let order = Order::decode(order)?;
-            self.room_for(order)?;
-            self.channel.set_phase(Phase::Preprocess);
-            self.carry_out(order)?;
+            let start = Start::decode(order)?;
+            empty = if idle && start == Start::Nothing { empty + 1 } else { 0 };
+            if empty > 2 * self.lag {
+                return Err(ORDER);
+            }
+            self.room_for(start)?;
+            self.turn(start)?;
         }
     }
 
-    fn room_for(&self, order: Order) -> Result<(), Fault> {
-        let store = self.shelves.lock();
-        if order.fits(store.triples.level(), store.shares.level()) {
-            return Ok(());
-        }
-        Err(Fault::Misbehaved("supply.room"))
+    /// Whether the next slice goes on with what was begun.
+    fn within_a_batch(&self) -> bool {
+        !self.supply.slices().place(self.ordered).first
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<(), Fault> {
+    /// Takes note of an order: the items that it begins.
+    fn begun_by(&mut self, start: Start) -> Begun {
+        match start {
+            Start::Nothing => Begun::default(),
+            // As many as are made.
+            Start::Shares(count) => Begun { triples: 0, shares: count.next_multiple_of(128) },
+            Start::Slice => {
+                let triples = self.supply.slices().triples_from(self.ordered);
+                self.ordered += 1;
+                Begun { triples, shares: 0 }
+            }
+        }
+    }
+
+    fn room_for(&mut self, start: Start) -> Result<(), Fault> {
+        let begun = self.begun_by(start);
+        let (triples, shares) = self.shelves.levels();
+        if !fits(begun, triples, shares) {
+            return Err(Fault::Misbehaved("supply.room"));
+        }
+        self.shelves.coming(begun);
+        Ok(())
+    }
+
+    fn turn(&mut self, start: Start) -> Result<(), Fault> {
         let Refiller { supply, channel, openings, shelves, .. } = self;
-        match order {
-            Order::Pool => supply.fill(channel, shelves)?,
-            Order::Triples => supply.refill(channel, openings, shelves, Phase::Preprocess)?,
-            Order::Shares(count) => supply.spare_shares(channel, shelves, count)?,
-        }
+        supply.turn(channel, openings, shelves, start)?;
         // The peer waits for what this side sent last.
         channel.flush()?;
         shelves.made(channel.counters());
@@ -199,9 +232,11 @@ mod tests {
 
     use super::*;
     use crate::backends::wrk::depot::Depot;
+    use crate::backends::wrk::slices::Slices;
     use crate::backends::wrk::{WrkParams, WrkSession};
     use crate::backends::{Live, Protocol};
     use crate::options::{PoolChoice, Rho};
+    use crate::parts::pace::{self, Pace};
     use crate::party::{Party, Receivers};
 
     const SESSION: SessionId = SessionId([3; 32]);
@@ -241,7 +276,8 @@ mod tests {
             let mut prg = prg(Role::Garbler);
             let (mut channel, agreed) =
                 a.open(1, SESSION.0, Role::Garbler, prg.bytes32()).expect("opens");
-            let supply = Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg);
+            let supply = Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg)
+                .and_then(|supply| pace::dictate(&mut channel, Pace::LEAST).map(|()| supply));
             let shelves = Shelves::new(&params());
             let led = supply.map(|mut supply| lead(&mut channel, &mut supply, &shelves));
             channel.abort();
@@ -255,22 +291,26 @@ mod tests {
 
     #[test]
     fn orders_have_one_form_each() {
-        for order in [Order::Pool, Order::Triples, Order::Shares(1), Order::Shares(69_632)] {
-            assert_eq!(Order::decode(order.encode()), Ok(order));
+        for order in [Start::Nothing, Start::Slice, Start::Shares(1), Start::Shares(69_632)] {
+            assert_eq!(Start::decode(order.encode()), Ok(order));
         }
         let refused =
             [[0, 1, 0, 0, 0], [1, 0, 0, 0, 1], [2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [2, 1, 16, 1, 0]];
         for bytes in refused {
-            assert_eq!(Order::decode(bytes), Err(Fault::Misbehaved("supply.order")), "{bytes:?}");
+            assert_eq!(Start::decode(bytes), Err(Fault::Misbehaved("supply.order")), "{bytes:?}");
         }
     }
 
     #[test]
     fn an_honest_leaders_orders_fit_and_no_others() {
-        assert!(Order::Triples.fits(MAX_STOCK + 3 * CHUNK_ANDS, 0));
-        assert!(!Order::Triples.fits(MAX_STOCK + 4 * CHUNK_ANDS + 1, 0));
-        assert!(Order::Shares(MAX_TAKE + SPARE_SHARES).fits(0, MAX_TAKE + 128));
-        assert!(!Order::Shares(1).fits(0, MOST_SHARES));
+        let triples = Begun { triples: 1000, shares: 0 };
+        assert!(fits(triples, MAX_STOCK + (2 + MOST_AHEAD) * CHUNK_ANDS, 0));
+        assert!(!fits(triples, MAX_STOCK + (3 + MOST_AHEAD) * CHUNK_ANDS + 1, 0));
+        let shares = |shares| Begun { triples: 0, shares };
+        assert!(fits(shares(MAX_TAKE + SPARE_SHARES), 0, MAX_TAKE + 128));
+        assert!(!fits(shares(1), 0, MOST_SHARES));
+        // The rest of a batch, or nothing.
+        assert!(fits(shares(0), usize::MAX, MOST_SHARES));
     }
 
     #[test]
@@ -288,13 +328,33 @@ mod tests {
     fn orders_without_end_are_refused() {
         let count = MAX_TAKE + SPARE_SHARES;
         let (led, honest) = against(channels_own, |channel, supply, shelves| {
-            let order = |channel: &mut Channel, supply: &mut Supply| {
-                channel.send(tags::ORDER, &Order::Shares(count).encode())?;
-                supply.spare_shares(channel, shelves, count)
+            let mut openings = Openings::new(SESSION, Role::Garbler);
+            let mut order = |start: Start, now: Start| {
+                channel.send(tags::ORDER, &start.encode())?;
+                supply.turn(channel, &mut openings, shelves, now)
             };
-            (0..8).take_while(|_| order(channel, supply).is_ok()).count()
+            let mut now = Start::Nothing;
+            let mut next =
+                || order(Start::Shares(count), std::mem::replace(&mut now, Start::Shares(count)));
+            (0..8).take_while(|_| next().is_ok()).count()
         });
-        assert_eq!((led, honest), (Ok(2), Err(Fault::Misbehaved("supply.room"))));
+        assert!(matches!(led, Ok(2..=4)), "{led:?}");
+        assert_eq!(honest, Err(Fault::Misbehaved("supply.room")));
+    }
+
+    /// A leader that keeps the follower busy with nothing.
+    #[test]
+    fn empty_turns_without_end_are_refused() {
+        let (led, honest) = against(channels_own, |channel, _, _| {
+            let empty = |channel: &mut Channel| {
+                channel.send(tags::ORDER, &Start::Nothing.encode())?;
+                channel.flush()
+            };
+            (0..3).try_for_each(|_| empty(channel))?;
+            channel.recv(tags::ORDER, 1)
+        });
+        assert_eq!(led, Ok(Err(Fault::PeerAborted)));
+        assert_eq!(honest, Err(Fault::Misbehaved("supply.order")));
     }
 
     /// Whoever uses the identity of the session for the supply does not get through its set-up: nothing that
@@ -323,12 +383,14 @@ mod tests {
         let (released, opened) =
             (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (gate, mut orders) = (Arc::clone(&released), 0);
-        // The third order, after a refill and shares: a refill beside the request, in which the peer cheats.
+        // The order after those of a refill and of shares: a refill beside the request, in which the peer cheats.
+        let slices = Slices::of(&params()).of_batch() as usize;
+        let before = slices + 1;
         let mut a = a.on_open(move |_, data| {
             let gate = Arc::clone(&gate);
             data.tamper(move |frame| {
-                orders += usize::from(frame.tag == tags::ORDER.id);
-                while orders == 3 && !gate.load(Ordering::SeqCst) {
+                orders += usize::from(frame.tag == tags::ORDER.id && frame.payload[0] != 0);
+                while orders == before + 1 && !gate.load(Ordering::SeqCst) {
                     thread::sleep(Duration::from_millis(1));
                 }
                 Fate::Pass
@@ -339,7 +401,8 @@ mod tests {
             seen.fetch_or(frame.tag == tags::OUTPUT_MASK.id, Ordering::SeqCst);
             Fate::Pass
         });
-        let b = b.on_open(|_, data| drop(data.deviate(tags::LEAKY_D, 1, Deviation::Flip(3))));
+        let b =
+            b.on_open(move |_, data| drop(data.deviate(tags::LEAKY_D, slices, Deviation::Flip(3))));
         let session =
             |channels, role| WrkSession::open(channels, SESSION, role, params(), || prg(role));
         thread::scope(|scope| {

@@ -9,17 +9,25 @@
 //! smallest sound batch.
 //! **Roles.** Symmetric but for the coin toss, which the garbler commits to first.
 //! **Adversary.** Malicious. **Parameters.** `cenote_pool::params`; nothing is typed in.
-//! **Flow of a refill**, one message each way a line, both directions at once where it says so:
-//! 1. COT corrections with their check, both ways (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
-//! 2. G, both ways; 3. d, both ways (`leaky_and.rs`).
-//! 4. Commitment, reply, opening: equality of the batch and the coin (`parts/coin.rs`).
-//! 5. Openings of the bucket differences, both ways (`bucket.rs`).
+//! **A batch** is made in slices that stay in the caches (`slices.rs`). One message each way a line:
+//! 1. COT corrections with their check (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
+//! 2. G; 3. d (`leaky_and.rs`), of each slice.
+//! 4. Commitment, reply, opening: equality of all slices of the batch and the coin (`parts/coin.rs`).
+//! 5. Openings of the bucket differences (`bucket.rs`).
 //!
+//! **Turns.** Both sides work in turns: one slice may start in each, and of whatever is under way each step that
+//! is due is taken. A message of turn t is received in turn t + `lag` and not before, so that a side may be `lag` turns
+//! ahead of what has arrived: with `lag` from the round trip (`parts/pace.rs`), nothing waits for the line, and the steps of
+//! several batches are on it at once. Within a turn, steps send and receive in one order, that of the list above.
+//! What is sent does not depend on `lag`, only when. Nothing of a step is taken early: a coin is tossed when all of its batch was
+//! finished, and the pool is drawn from by the coin of that batch alone, in the order of batches.
 //! **Leakage and abort.** A cheater that attacks leaky ANDs learns bits of x that never reach a wire unless all
-//! members of one bucket were attacked: probability at most epsilon over the life of the pool.
+//! members of one bucket were attacked: probability at most epsilon over the life of the pool. It may see the buckets of
+//! one batch before it fixes the next, as it always could.
 //! A failed check ends the session and burns everything: abort is final.
 //! **Checks.** Those of the parts named above. No triple leaves before all of its batch passed.
 
+use std::collections::VecDeque;
 use std::mem;
 
 use cenote_net::{Channel, Fault, Phase, Role};
@@ -34,24 +42,35 @@ use crate::backends::wrk::depot::Shelves;
 use crate::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use crate::backends::wrk::opening::{self, Openings};
 use crate::backends::wrk::share::{ShareSlice, conventional_delta};
+use crate::backends::wrk::slices::{Place, Slices};
 
 use crate::backends::wrk::tags;
-use crate::parts::toss::{Coins, Tosses};
+use crate::parts::toss::{Coins, Committer, Replier, Tosses};
 
-/// One party's supply. Both parties' supplies move in step: every call happens on both sides, with one channel.
+/// One party's supply. Both parties' supplies move in step: every turn happens on both sides, with one channel.
 pub struct Supply {
     params: WrkParams,
+    role: Role,
     delta: Secret<Block>,
     keys: Box<dyn CotSend>,
     macs: Box<dyn CotReceive>,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
-    /// Room for fresh shares, kept between refills.
-    made: Made,
     prg: Prg,
     /// Joint coin tossed after both Deltas were fixed.
     start: Block,
     tosses: Tosses,
+    slices: Slices,
+    /// Slices started so far.
+    started: u64,
+    lag: u64,
+    turn: u64,
+    under_way: UnderWay,
+    /// Room of slices and batches that are done, and of the last G: used again, since fresh pages cost more than what is written
+    /// to them.
+    spare_slices: Vec<Slice>,
+    spare_batches: Vec<Batch>,
+    g: Vec<Block>,
 }
 
 /// Most triples or shares that can be taken at a time.
@@ -67,9 +86,96 @@ pub const SHARES: &str = "stock.share";
 /// Spare shares made at a time for inputs, beyond what was asked for.
 pub(crate) const SPARE_SHARES: usize = 4096;
 
+/// What begins in a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    /// Nothing.
+    Nothing,
+    /// The next slice: of the pool first, then of batch after batch.
+    Slice,
+    /// So many shares, or some more; at most [`MAX_TAKE`] and [`SPARE_SHARES`].
+    Shares(usize),
+}
+
+/// The shares of one turn, and what becomes of them.
+#[derive(Default)]
+struct Slice {
+    /// None for shares that stay such.
+    place: Option<Place>,
+    macs: Secret<Vec<Block>>,
+    keys: Secret<Vec<Block>>,
+    /// S of each leaky AND, as far as it is known.
+    s: Secret<Vec<Block>>,
+}
+
+/// A batch of leaky ANDs.
+#[derive(Default)]
+struct Batch {
+    items: Secret<Vec<LeakyAnd>>,
+    /// A share for each triple.
+    mask_macs: Secret<Vec<Block>>,
+    mask_keys: Secret<Vec<Block>>,
+    /// The bits that its buckets open: MACs on the own ones, keys for the peer's.
+    opened_macs: Secret<Vec<Block>>,
+    opened_keys: Secret<Vec<Block>>,
+    /// The own ones, packed, once they were sent.
+    opened: Vec<u8>,
+    of_pool: bool,
+}
+
+/// Whatever waits for a message of the peer, by the step that comes with it.
+#[derive(Default)]
+struct UnderWay {
+    corrections: Lagged<Slice>,
+    g: Lagged<Slice>,
+    d: Lagged<Slice>,
+    /// The batch that slices are finished for.
+    batch: Batch,
+    /// Of the evaluator.
+    commitment: Lagged<(Batch, [u8; 32])>,
+    /// Of the garbler.
+    reply: Lagged<(Batch, Committer)>,
+    /// Of the evaluator, with the garbler's differences.
+    opening: Lagged<(Batch, Replier)>,
+    /// Of the garbler: the evaluator's differences.
+    differences: Lagged<Batch>,
+}
+
+/// Things in the order of the turns in which they are due.
+struct Lagged<T>(VecDeque<(u64, T)>);
+
+impl<T> Default for Lagged<T> {
+    fn default() -> Self {
+        Lagged(VecDeque::new())
+    }
+}
+
+impl<T> Lagged<T> {
+    fn put(&mut self, due: u64, thing: T) {
+        self.0.push_back((due, thing));
+    }
+
+    fn due(&mut self, turn: u64) -> Option<T> {
+        let is_due = self.0.front().is_some_and(|(due, _)| *due <= turn);
+        is_due.then(|| self.0.pop_front()).flatten().map(|(_, thing)| thing)
+    }
+}
+
+impl UnderWay {
+    fn is_empty(&self) -> bool {
+        let slices = [&self.corrections, &self.g, &self.d];
+        slices.iter().all(|steps| steps.0.is_empty())
+            && self.commitment.0.is_empty()
+            && self.reply.0.is_empty()
+            && self.opening.0.is_empty()
+            && self.differences.0.is_empty()
+    }
+}
+
 impl Supply {
     /// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
-    /// identity of the session or, where the supply has a channel of its own, of that channel.
+    /// identity of the session or, where the supply has a channel of its own, of that channel. A message is received one turn after it was
+    /// sent.
     ///
     /// # Errors
     /// Faults of the channel and of the checks of oblivious transfer.
@@ -86,15 +192,23 @@ impl Supply {
         let start = tosses.toss(channel, &mut prg, [0; 32])?;
         Ok(Supply {
             params,
+            role,
             delta: Secret::new(delta),
             keys,
             macs,
             generator: Generator::new(session, role, delta, start),
             pool: None,
-            made: Made::default(),
             start,
             prg,
             tosses,
+            slices: Slices::of(&params),
+            started: 0,
+            lag: 1,
+            turn: 0,
+            under_way: UnderWay::default(),
+            spare_slices: Vec::new(),
+            spare_batches: Vec::new(),
+            g: Vec::new(),
         })
     }
 
@@ -110,56 +224,59 @@ impl Supply {
         self.start
     }
 
+    /// How its batches are cut.
+    pub(super) const fn slices(&self) -> &Slices {
+        &self.slices
+    }
+
+    /// Turns between a message and its receipt, from now on; both sides alike, before the first turn.
+    pub(super) fn set_lag(&mut self, lag: u64) {
+        self.lag = lag;
+    }
+
+    /// Whether nothing waits for a message of the peer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
     /// Returns the items that lie in the pool.
     #[cfg(test)]
     pub(crate) fn pooled(&self) -> &[LeakyAnd] {
         self.pool.as_ref().map_or(&[], Pool::items)
     }
 
-    /// Fills the pool, unless it is full or there is none.
+    /// Fills the pool, unless it is full or there is none, and leaves nothing under way.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
-    pub(super) fn fill(&mut self, channel: &mut Channel, shelves: &Shelves) -> Result<(), Fault> {
-        let WrkParams { pool: Some(capacity), batch, .. } = self.params else { return Ok(()) };
-        if self.pool.is_some() {
-            return Ok(());
+    pub(super) fn fill(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+    ) -> Result<(), Fault> {
+        while self.started < self.slices.of_pool() {
+            self.turn(channel, openings, shelves, Start::Slice)?;
         }
-        channel.set_phase(Phase::Preprocess);
-        let mut items = Secret::with_capacity(capacity);
-        prefer_large_pages(&items);
-        while items.len() < capacity {
-            let n = batch.min(capacity - items.len());
-            let made = self.make_shares(channel, 3 * n)?;
-            let (fresh, _) = self.leaky_batch(channel, made.slice().split_at(3 * n).0)?;
-            items.extend_from_slice(&fresh);
-            self.made = made;
-            shelves.step();
-        }
-        let full = Pool::full(POOL, capacity, mem::take(&mut *items)).map_err(store_defect)?;
-        shelves.pool_is(&full);
-        self.pool = Some(full);
-        Ok(())
+        self.rest(channel, openings, shelves)
     }
 
-    /// At least `n` more spare shares.
+    /// At least `n` more spare shares; leaves nothing under way.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
     pub(super) fn spare_shares(
         &mut self,
         channel: &mut Channel,
+        openings: &mut Openings,
         shelves: &Shelves,
         n: usize,
     ) -> Result<(), Fault> {
-        let made = self.make_shares(channel, n)?;
-        shelves.put_shares(made.slice());
-        self.made = made;
-        Ok(())
+        self.turn(channel, openings, shelves, Start::Shares(n))?;
+        self.rest(channel, openings, shelves)
     }
 
-    /// One batch of leaky ANDs through the pool into ready triples. The drawing and the buckets are
-    /// charged to the phase `buckets`: online for a request that waits for them.
+    /// So many batches of leaky ANDs through the pool into ready triples, with what fills it before; leaves nothing under way.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
@@ -168,119 +285,333 @@ impl Supply {
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        buckets: Phase,
+        batches: usize,
     ) -> Result<(), Fault> {
-        self.fill(channel, shelves)?;
-        channel.set_phase(Phase::Preprocess);
-        let (batch, triples) = (self.params.batch, self.params.triples());
-        let made = self.make_shares(channel, 3 * batch + triples)?;
-        let (leaky, masks) = made.slice().split_at(3 * batch);
-        let (fresh, coin) = self.leaky_batch(channel, leaky)?;
-        channel.set_phase(buckets);
-        let members = self.draw(shelves, fresh, coin)?;
-        self.buckets(channel, openings, shelves, &members, masks)?;
-        self.made = made;
-        Ok(())
+        let mut left = batches;
+        while left > 0 {
+            left -= usize::from(self.slices.place(self.started).ends_refill());
+            self.turn(channel, openings, shelves, Start::Slice)?;
+        }
+        self.rest(channel, openings, shelves)
     }
 
-    /// Members of buckets in the order of the coin: out of the pool, which takes `fresh` in, or
-    /// `fresh` itself, permuted.
-    fn draw(
-        &mut self,
-        shelves: &Shelves,
-        mut fresh: Secret<Vec<LeakyAnd>>,
-        coin: Block,
-    ) -> Result<Secret<Vec<LeakyAnd>>, Fault> {
-        let mut coins = Coins::new(coin);
-        let Some(pool) = &mut self.pool else {
-            cenote_pool::shuffle(&mut fresh, || coins.word());
-            return Ok(fresh);
-        };
-        let bucket = self.params.bucket;
-        let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
-        draws.draw(fresh.len() / bucket, || coins.word());
-        // The drawn members change places with the fresh items.
-        pool.exchange(&mut shelves.journal(), &draws, &mut fresh).map_err(store_defect)?;
-        shelves.pool_is(pool);
-        Ok(fresh)
-    }
-
-    /// Buckets over members already in random order: their triples become ready.
-    fn buckets(
+    /// Turns until nothing is under way.
+    fn rest(
         &mut self,
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        members: &[LeakyAnd],
-        masks: ShareSlice<'_>,
     ) -> Result<(), Fault> {
-        let bucket = self.params.bucket;
-        let differences = bucket::differences(members, bucket);
-        let opened = members.len() / bucket * (bucket - 1);
-        let (mut macs, mut keys) = (Secret::with_capacity(opened), Secret::with_capacity(opened));
-        for share in differences {
-            macs.push(share.mac);
-            keys.push(share.key);
+        while !self.is_idle() {
+            self.turn(channel, openings, shelves, Start::Nothing)?;
         }
-        let own = openings.open(&macs);
-        channel.send(tags::BUCKET_OPEN, &own)?;
-        let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(keys.len()))?;
-        let peer = openings.verify(&message, &keys, *self.delta)?;
-        shelves.put_triples(bucket::combine(members, bucket, &own, &peer, masks));
         Ok(())
     }
 
-    /// Leaky ANDs from random shares, with the coin tossed once they were fixed and found equal.
-    fn leaky_batch(
+    /// One turn.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub(super) fn turn(
         &mut self,
         channel: &mut Channel,
-        shares: ShareSlice<'_>,
-    ) -> Result<(Secret<Vec<LeakyAnd>>, Block), Fault> {
-        let (state, mut g) = self.generator.send_g(shares)?;
-        channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
-        channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
-        let (state, d) = self.generator.send_d(state, &g)?;
+        openings: &mut Openings,
+        shelves: &Shelves,
+        start: Start,
+    ) -> Result<(), Fault> {
+        channel.set_phase(Phase::Preprocess);
+        self.turn += 1;
+        let now = self.turn;
+        match start {
+            Start::Nothing => {}
+            Start::Slice => {
+                let place = self.slices.place(self.started);
+                self.started += 1;
+                self.begin(channel, Some(place), place.shares())?;
+            }
+            Start::Shares(count) => self.begin(channel, None, count)?,
+        }
+        if let Some(slice) = self.under_way.corrections.due(now) {
+            self.share(channel, shelves, slice)?;
+        }
+        if let Some(slice) = self.under_way.g.due(now) {
+            self.answer(channel, slice)?;
+        }
+        if let Some(slice) = self.under_way.d.due(now) {
+            self.finish(channel, slice)?;
+        }
+        if let Some((batch, digest)) = self.under_way.commitment.due(now) {
+            self.reply(channel, batch, digest)?;
+        }
+        if let Some((batch, committer)) = self.under_way.reply.due(now) {
+            self.open(channel, openings, shelves, batch, committer)?;
+        }
+        if let Some((batch, replier)) = self.under_way.opening.due(now) {
+            self.draw_opened(channel, openings, shelves, batch, replier)?;
+        }
+        if let Some(batch) = self.under_way.differences.due(now) {
+            self.combine(channel, openings, shelves, batch)?;
+        }
+        shelves.step();
+        Ok(())
+    }
+
+    /// Step 1, first half: MACs on fresh random bits; the corrections go to the peer.
+    fn begin(
+        &mut self,
+        channel: &mut Channel,
+        place: Option<Place>,
+        shares: usize,
+    ) -> Result<(), Fault> {
+        let mut slice = self.spare_slices.pop().unwrap_or_default();
+        slice.place = place;
+        slice.resize(shares.next_multiple_of(128));
+        self.macs.extend(channel, &mut slice.macs)?;
+        self.under_way.corrections.put(self.turn + self.lag, slice);
+        Ok(())
+    }
+
+    /// Step 1, second half: keys, from the peer's corrections. Step 2: G goes out.
+    fn share(
+        &mut self,
+        channel: &mut Channel,
+        shelves: &Shelves,
+        mut slice: Slice,
+    ) -> Result<(), Fault> {
+        self.keys.extend(channel, &mut slice.keys)?;
+        let Some(place) = slice.place else {
+            shelves.put_shares(slice.shares());
+            self.spare_slices.push(slice);
+            return Ok(());
+        };
+        let mut s = mem::take(&mut slice.s);
+        self.g.clear();
+        self.generator.send_g(slice.leaky(place), &mut s, &mut self.g)?;
+        slice.s = s;
+        channel.send(tags::LEAKY_G, Block::as_bytes(&self.g))?;
+        self.under_way.g.put(self.turn + self.lag, slice);
+        Ok(())
+    }
+
+    /// Step 3: d goes out, from the peer's G.
+    fn answer(&mut self, channel: &mut Channel, mut slice: Slice) -> Result<(), Fault> {
+        let Some(place) = slice.place else { return Ok(()) };
+        self.g.resize(place.ands, Block::ZERO);
+        channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut self.g))?;
+        let mut s = mem::take(&mut slice.s);
+        let d = self.generator.send_d(slice.leaky(place), &mut s, &self.g)?;
+        slice.s = s;
         channel.send(tags::LEAKY_D, &d)?;
-        let peer_d = channel.recv(tags::LEAKY_D, d.len())?;
-        let (items, digest) = self.generator.finish(state, &peer_d)?;
-        let coin = self.tosses.toss(channel, &mut self.prg, digest)?;
-        Ok((items, coin))
+        self.under_way.d.put(self.turn + self.lag, slice);
+        Ok(())
     }
 
-    /// At least `n` fresh authenticated shares of random bits: one COT each way for each.
-    fn make_shares(&mut self, channel: &mut Channel, n: usize) -> Result<Made, Fault> {
-        let n = n.next_multiple_of(128);
-        let mut made = mem::take(&mut self.made);
-        made.resize(n);
-        // Sending comes first on both sides, so that both work at the same time.
-        self.macs.extend(channel, &mut made.macs)?;
-        self.keys.extend(channel, &mut made.keys)?;
-        Ok(made)
+    /// The end of step 3: leaky ANDs, from the peer's d. With the last ones of a batch, step 4 begins.
+    fn finish(&mut self, channel: &mut Channel, mut slice: Slice) -> Result<(), Fault> {
+        let Some(place) = slice.place else { return Ok(()) };
+        let peer_d = channel.recv(tags::LEAKY_D, place.ands.div_ceil(8))?;
+        let mut s = mem::take(&mut slice.s);
+        let batch = &mut self.under_way.batch;
+        batch.make_room(place, &self.slices);
+        self.generator.finish(slice.leaky(place), &mut s, &peer_d, &mut batch.items)?;
+        let masks = slice.shares().split_at(3 * place.ands).1.split_at(place.masks).0;
+        batch.mask_macs.extend_from_slice(masks.macs);
+        batch.mask_keys.extend_from_slice(masks.keys);
+        slice.s = s;
+        self.spare_slices.push(slice);
+        if !place.last {
+            return Ok(());
+        }
+        let spare = self.spare_batches.pop().unwrap_or_default();
+        let batch = mem::replace(&mut self.under_way.batch, spare);
+        let digest = self.generator.digest();
+        match self.role {
+            Role::Garbler => {
+                let committer = self.tosses.commit(channel, &mut self.prg, digest)?;
+                self.under_way.reply.put(self.turn + 2 * self.lag, (batch, committer));
+            }
+            Role::Evaluator => {
+                self.under_way.commitment.put(self.turn + self.lag, (batch, digest));
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 4, the evaluator's: its part of the coin.
+    fn reply(
+        &mut self,
+        channel: &mut Channel,
+        batch: Batch,
+        digest: [u8; 32],
+    ) -> Result<(), Fault> {
+        let replier = self.tosses.reply(channel, &mut self.prg, digest)?;
+        self.under_way.opening.put(self.turn + 2 * self.lag, (batch, replier));
+        Ok(())
+    }
+
+    /// Step 4, the garbler's end: the coin is known. Step 5: it opens its differences.
+    fn open(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        mut batch: Batch,
+        committer: Committer,
+    ) -> Result<(), Fault> {
+        let coin = committer.finish(channel)?;
+        if batch.of_pool {
+            return self.pool_is_full(shelves, batch);
+        }
+        self.draw(shelves, &mut batch, coin)?;
+        self.open_differences(channel, openings, &mut batch)?;
+        self.under_way.differences.put(self.turn + 2 * self.lag, batch);
+        Ok(())
+    }
+
+    /// Step 4, the evaluator's end, and step 5.
+    fn draw_opened(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        mut batch: Batch,
+        replier: Replier,
+    ) -> Result<(), Fault> {
+        let coin = replier.finish(channel)?;
+        if batch.of_pool {
+            return self.pool_is_full(shelves, batch);
+        }
+        self.draw(shelves, &mut batch, coin)?;
+        self.open_differences(channel, openings, &mut batch)?;
+        self.combine(channel, openings, shelves, batch)
+    }
+
+    fn pool_is_full(&mut self, shelves: &Shelves, mut batch: Batch) -> Result<(), Fault> {
+        let capacity = self.params.pool.unwrap_or_default();
+        let full =
+            Pool::full(POOL, capacity, mem::take(&mut *batch.items)).map_err(store_defect)?;
+        shelves.pool_is(&full);
+        self.pool = Some(full);
+        Ok(())
+    }
+
+    /// Members of buckets in the order of the coin: out of the pool, which takes the batch in, or
+    /// the batch itself, permuted.
+    fn draw(&mut self, shelves: &Shelves, batch: &mut Batch, coin: Block) -> Result<(), Fault> {
+        let mut coins = Coins::new(coin);
+        let Some(pool) = &mut self.pool else {
+            cenote_pool::shuffle(&mut batch.items, || coins.word());
+            return Ok(());
+        };
+        let bucket = self.params.bucket;
+        let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
+        draws.draw(batch.items.len() / bucket, || coins.word());
+        // The drawn members change places with the fresh items.
+        pool.exchange(&mut shelves.journal(), &draws, &mut batch.items).map_err(store_defect)?;
+        shelves.pool_is(pool);
+        Ok(())
+    }
+
+    /// Step 5, first half.
+    fn open_differences(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        batch: &mut Batch,
+    ) -> Result<(), Fault> {
+        for share in bucket::differences(&batch.items, self.params.bucket) {
+            batch.opened_macs.push(share.mac);
+            batch.opened_keys.push(share.key);
+        }
+        batch.opened = openings.open(&batch.opened_macs);
+        channel.send(tags::BUCKET_OPEN, &batch.opened)
+    }
+
+    /// Step 5, second half, over members already in random order: their triples become ready.
+    fn combine(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        mut batch: Batch,
+    ) -> Result<(), Fault> {
+        let bucket = self.params.bucket;
+        let message =
+            channel.recv(tags::BUCKET_OPEN, opening::message_len(batch.opened_keys.len()))?;
+        let peer = openings.verify(&message, &batch.opened_keys, *self.delta)?;
+        let masks = ShareSlice { macs: &batch.mask_macs, keys: &batch.mask_keys };
+        shelves.put_triples(bucket::combine(&batch.items, bucket, &batch.opened, &peer, masks));
+        batch.clear();
+        self.spare_batches.push(batch);
+        Ok(())
     }
 }
 
-/// Fresh shares; wiped when dropped.
-#[derive(Default)]
-struct Made {
-    macs: Secret<Vec<Block>>,
-    keys: Secret<Vec<Block>>,
-}
-
-impl Made {
+impl Slice {
     /// Makes room for `n` shares without leaving a copy of old ones behind.
     fn resize(&mut self, n: usize) {
         for array in [&mut self.macs, &mut self.keys] {
-            if n > array.capacity() {
-                array.zeroize();
-                array.reserve_exact(n);
-                prefer_large_pages(array);
-            }
+            array.zeroize_to_fit(n);
             array.resize(n, Block::ZERO);
         }
+        self.s.zeroize_to_fit(n / 3);
+        self.s.clear();
     }
 
-    fn slice(&self) -> ShareSlice<'_> {
+    fn shares(&self) -> ShareSlice<'_> {
         ShareSlice { macs: &self.macs, keys: &self.keys }
+    }
+
+    /// The shares x, y and z of its leaky ANDs.
+    fn leaky(&self, place: Place) -> ShareSlice<'_> {
+        self.shares().split_at(3 * place.ands).0
+    }
+}
+
+impl Batch {
+    /// Room for all of the batch that `place` is in, so that nothing moves while it grows.
+    fn make_room(&mut self, place: Place, slices: &Slices) {
+        if !self.items.is_empty() {
+            return;
+        }
+        self.of_pool = place.masks == 0;
+        let (ands, triples) = slices.batch_of(place);
+        self.items.zeroize_to_fit(ands);
+        let opened = ands.saturating_sub(triples);
+        let rooms = [
+            (&mut self.mask_macs, triples),
+            (&mut self.mask_keys, triples),
+            (&mut self.opened_macs, opened),
+            (&mut self.opened_keys, opened),
+        ];
+        rooms
+            .into_iter()
+            .for_each(|(room, n)| room.zeroize_to_fit(if triples > 0 { n } else { 0 }));
+    }
+
+    fn clear(&mut self) {
+        self.items.clear();
+        for room in
+            [&mut self.mask_macs, &mut self.mask_keys, &mut self.opened_macs, &mut self.opened_keys]
+        {
+            room.clear();
+        }
+    }
+}
+
+/// Growing without leaving a copy behind.
+trait Room {
+    /// Makes room for `n` items; what is there is gone if that moves it.
+    fn zeroize_to_fit(&mut self, n: usize);
+}
+
+impl<T: Zeroize> Room for Secret<Vec<T>> {
+    fn zeroize_to_fit(&mut self, n: usize) {
+        if n > self.capacity() {
+            self.zeroize();
+            self.reserve_exact(n);
+            prefer_large_pages(self);
+        }
     }
 }
 

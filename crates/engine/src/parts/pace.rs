@@ -1,0 +1,175 @@
+//! The pace of a session: how much of its work is on the line at once.
+//!
+//! **Roles.** The garbler measures the line and says the pace; both go by it, as it fixes which message comes before which.
+//! **Messages.** garbler -> evaluator: a probe; evaluator -> garbler: a train of frames, whose first tells the round trip and whose
+//! closest 64 KiB the bandwidth; garbler -> evaluator: the pace.
+//! **Adversary.** Malicious: either can make the session slow, which it can anyway, and no more. **Checks.** `pace.range`: the pace is
+//! within what this side has memory for \[use of it\]. **Private values.** None. **Leakage.** None.
+//! **Costs.** One round trip and the train, [`TRAIN`] frames of [`WAGON`] bytes.
+
+use std::time::{Duration, Instant};
+
+use cenote_net::{Channel, Fault, Role};
+
+use super::tags;
+
+/// Frames of a train: a fresh connection carries the last of them at the line's speed.
+pub(crate) const TRAIN: usize = 24;
+/// Bytes of each.
+pub(crate) const WAGON: usize = 8 << 10;
+/// Frames that go over the line in the shortest time: as much as a channel reads at once, and more would hide a stop.
+const WINDOW: usize = 8;
+/// Most chunks of gates ahead of their check, for memory's sake.
+pub(crate) const MOST_AHEAD: usize = 8;
+/// Most turns between a message of the supply and its receipt.
+pub(crate) const MOST_LAG: usize = 16;
+/// Seconds that a side computes for a byte that it sends, at the least: nothing is ahead of what is made.
+const COMPUTED: f64 = 9e-9;
+/// A round trip that is too short for anything to be on the line.
+const QUICK: Duration = Duration::from_millis(1);
+
+/// How far each side is ahead of what has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    /// Turns of the supply.
+    pub(crate) lag: usize,
+    /// Chunks of gates.
+    pub(crate) ahead: usize,
+}
+
+impl Pace {
+    /// Over a channel that the supply shares with requests, or between parties on one machine.
+    pub(crate) const LEAST: Pace = Pace { lag: 1, ahead: 1 };
+
+    /// So much that neither side waits on a line with round trip `rtt` that takes `second` seconds for a byte, where a slice
+    /// and a chunk have so many bytes one way.
+    fn of(rtt: Duration, byte: f64, slice: usize, chunk: usize) -> Pace {
+        if rtt < QUICK {
+            return Pace::LEAST;
+        }
+        let on_the_line = |bytes: usize, most: usize| {
+            let each = byte.max(COMPUTED) * bytes as f64;
+            // What is under way, and one more that is being made.
+            ((rtt.as_secs_f64() / each).ceil() as usize + 1).min(most)
+        };
+        Pace { lag: on_the_line(slice, MOST_LAG), ahead: on_the_line(chunk, MOST_AHEAD) }
+    }
+
+    /// The pace for the line of `channel`, by the sizes of a slice and of a chunk, equal on both sides.
+    ///
+    /// # Errors
+    /// `Misbehaved` for a pace out of range; faults of the channel.
+    pub(crate) fn agree(
+        channel: &mut Channel,
+        role: Role,
+        slice: usize,
+        chunk: usize,
+    ) -> Result<Pace, Fault> {
+        match role {
+            Role::Garbler => {
+                let (rtt, byte) = measure(channel)?;
+                let pace = Pace::of(rtt, byte, slice, chunk);
+                say(channel, pace)?;
+                Ok(pace)
+            }
+            Role::Evaluator => {
+                channel.recv(tags::PACE_PROBE, 0)?;
+                (0..TRAIN).try_for_each(|_| channel.send(tags::PACE_TRAIN, &[0; WAGON]))?;
+                let mut pace = [0; 2];
+                channel.recv_into(tags::PACE, &mut pace)?;
+                let [lag, ahead] = pace.map(usize::from);
+                if !(1..=MOST_LAG).contains(&lag) || !(1..=MOST_AHEAD).contains(&ahead) {
+                    return Err(Fault::Misbehaved("pace.range"));
+                }
+                Ok(Pace { lag, ahead })
+            }
+        }
+    }
+}
+
+fn say(channel: &mut Channel, pace: Pace) -> Result<(), Fault> {
+    channel.send(tags::PACE, &[pace.lag as u8, pace.ahead as u8])?;
+    channel.flush()
+}
+
+/// The garbler's part for a test, with a pace of its choice.
+#[cfg(test)]
+pub(crate) fn dictate(channel: &mut Channel, pace: Pace) -> Result<(), Fault> {
+    measure(channel)?;
+    say(channel, pace)
+}
+
+/// The round trip, and the seconds that a byte takes at the least.
+fn measure(channel: &mut Channel) -> Result<(Duration, f64), Fault> {
+    channel.send(tags::PACE_PROBE, &[])?;
+    channel.flush()?;
+    let began = Instant::now();
+    let mut room = vec![0; WAGON];
+    let mut arrivals = Vec::with_capacity(TRAIN);
+    for _ in 0..TRAIN {
+        channel.recv_into(tags::PACE_TRAIN, &mut room)?;
+        arrivals.push(began.elapsed());
+    }
+    let closest = arrivals.windows(WINDOW + 1).map(|seen| seen[WINDOW] - seen[0]).min();
+    let closest = closest.unwrap_or_default().as_secs_f64();
+    Ok((arrivals[0], closest / (WINDOW * WAGON) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use cenote_net::{Shape, mem_pair};
+
+    use super::*;
+
+    const SLICE: usize = 280_000;
+    const CHUNK: usize = 540_000;
+
+    #[test]
+    fn the_pace_covers_the_round_trip() {
+        let pace =
+            |rtt_ms, mbit: f64| Pace::of(Duration::from_millis(rtt_ms), 8e-6 / mbit, SLICE, CHUNK);
+        assert_eq!(pace(0, 1e6), Pace::LEAST);
+        // 11.2 ms a slice and 21.6 a chunk on the line.
+        assert_eq!(pace(40, 200.0), Pace { lag: 5, ahead: 3 });
+        // As fast as it is made.
+        assert_eq!(pace(10, 10_000.0), Pace { lag: 5, ahead: 4 });
+        assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
+    }
+
+    fn agreed(shape: Option<Shape>) -> Pace {
+        let (mut a, mut b) = mem_pair();
+        if let Some(shape) = shape {
+            a.shape(shape).expect("fresh");
+            b.shape(shape).expect("fresh");
+        }
+        thread::scope(|scope| {
+            let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK));
+            let own = Pace::agree(&mut a, Role::Garbler, SLICE, CHUNK).expect("honest");
+            assert_eq!(other.join().expect("thread"), Ok(own));
+            own
+        })
+    }
+
+    #[test]
+    fn a_slow_line_is_measured() {
+        let shape = Shape { rtt: Duration::from_millis(100), mbit_per_s: Some(100.0) };
+        let pace = agreed(Some(shape));
+        // 22.4 ms a slice, and 100 or a little more a round trip.
+        assert!((5..=8).contains(&pace.lag) && (3..=5).contains(&pace.ahead), "{pace:?}");
+    }
+
+    #[test]
+    fn a_pace_out_of_range_is_refused() {
+        for (lag, ahead) in [(0, 1), (1, 0), (MOST_LAG + 1, 1), (1, MOST_AHEAD + 1)] {
+            let (mut a, mut b) = mem_pair();
+            let refused = thread::scope(|scope| {
+                let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK));
+                dictate(&mut a, Pace { lag, ahead }).expect("open");
+                other.join().expect("thread")
+            });
+            assert_eq!(refused, Err(Fault::Misbehaved("pace.range")), "{lag}, {ahead}");
+        }
+    }
+}
