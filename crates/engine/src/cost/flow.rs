@@ -110,11 +110,18 @@ impl Flow {
 
     /// A toss of a joint coin.
     pub(crate) fn toss(self) -> Flow {
-        self.sends(Role::Garbler, 32, 1).sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1).sends(
-            Role::Garbler,
-            OPENING_LEN as u64,
-            1,
-        )
+        self.commits().replies_and_opens()
+    }
+
+    /// The first message of a toss.
+    pub(crate) fn commits(self) -> Flow {
+        self.sends(Role::Garbler, 32, 1)
+    }
+
+    /// The other two.
+    pub(crate) fn replies_and_opens(self) -> Flow {
+        let replied = self.sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1);
+        replied.sends(Role::Garbler, OPENING_LEN as u64, 1)
     }
 
     /// A handshake with hellos of `bytes` bytes.

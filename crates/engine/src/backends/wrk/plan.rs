@@ -2,16 +2,20 @@
 
 use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
+use cenote_prim::Block;
 
 use crate::backends::wrk::WrkParams;
+use crate::backends::wrk::slices::{Place, Slices};
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
 use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a leaky AND in the pool.
 const LEAKY: u64 = 96;
-/// Bytes of a leaky AND while its batch is made: three shares, two messages, itself, its opening.
-const MADE: u64 = 96 + 48 + LEAKY + 64;
+/// Bytes of a leaky AND while its batch is made: itself, its opening, the mask; two batches are under way.
+const MADE: u64 = 2 * (LEAKY + 32 + 16);
+/// Slices under way over a short line, each of so many shares with MAC, key and a third of an S.
+const SLICES: u64 = 4 * (32 + 6);
 /// Bytes of a ready triple.
 const TRIPLE: u64 = 128;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
@@ -29,21 +33,12 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.job(demand);
     inputs(params, demand, plan);
     let ands = demand.stats.ands;
-    let triples = (params.batch / params.bucket) as u64;
-    let refills = ands.div_ceil(triples);
-    let (mut made, mut pool) = (refills.saturating_mul(params.batch as u64), 0);
-    if let Some(capacity) = params.pool.filter(|_| refills > 0) {
-        let (batch, capacity) = (params.batch as u64, capacity as u64);
-        let rest = capacity % batch;
-        plan.then(Phase::Preprocess, leaky(params, batch, 0).times(capacity / batch));
-        if rest > 0 {
-            plan.then(Phase::Preprocess, leaky(params, rest, 0));
-        }
-        (made, pool) = (made.saturating_add(capacity), capacity);
-    }
+    let refills = ands.div_ceil(params.triples() as u64);
+    let pool = params.pool.filter(|_| refills > 0).unwrap_or(0) as u64;
+    let made = refills.saturating_mul(params.batch as u64).saturating_add(pool);
     // They come between chunks, but either begins with what the garbler sends. On a channel of their own they
     // come beside chunks, and take less time than this says.
-    plan.then(Phase::Preprocess, refill(params).times(refills));
+    plan.then(Phase::Preprocess, self::refills(params, ands));
     plan.compute(demand, chunks(demand), 16);
     plan.items.push(Items { what: "leaky ANDs", width: 1, made, pool });
     (plan.made, plan.evaluated) = (made as f64, ands as f64);
@@ -52,7 +47,8 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
     let batch = if refills { params.batch as u64 } else { 0 };
-    let supply = LEAKY * pool + MADE * batch + 2 * TRIPLE * batch / params.bucket as u64;
+    let slices = if refills { SLICES * params.ot.chunk() as u64 } else { 0 };
+    let supply = LEAKY * pool + MADE * batch + slices + 2 * TRIPLE * batch / params.bucket as u64;
     let flying = FLYING * demand.stats.ands.min(IN_FLIGHT);
     demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + flying + supply)
 }
@@ -66,19 +62,67 @@ fn shares(params: &WrkParams, count: u64) -> Flow {
     Flow::default().cots(params.ot, Garbler, count).cots(params.ot, Evaluator, count).waits(1)
 }
 
-/// A batch of leaky ANDs, with `more` shares.
-fn leaky(params: &WrkParams, count: u64, more: u64) -> Flow {
-    shares(params, 3 * count + more)
-        .crosses(16 * count, 1)
-        .crosses(packed(count), 1)
-        .toss()
-        .waits(5)
+/// Refills that are written down one by one: those after them are like the last.
+const ONE_BY_ONE: u64 = 256;
+
+/// The refills of a request of `ands` ANDs over one channel, before the chunks that need them.
+fn refills(params: &WrkParams, ands: u64) -> Flow {
+    let (slices, triples) = (Slices::of(params), params.triples() as u64);
+    let (mut flow, mut ready, mut left, mut next) = (Flow::default(), 0, ands, 0);
+    for _ in 0..ONE_BY_ONE {
+        let chunk = left.min(CHUNK_ANDS as u64);
+        let batches = chunk.saturating_sub(ready).div_ceil(triples);
+        if batches > 0 {
+            let end = next.max(slices.of_pool()) + batches * slices.of_batch();
+            let places: Vec<Place> = (next..end).map(|number| slices.place(number)).collect();
+            flow = flow.and(streamed(params, &places));
+            next = end;
+        }
+        ready = ready + batches * triples - chunk;
+        left -= chunk;
+    }
+    let rest = left.saturating_sub(ready).div_ceil(triples);
+    let batch: Vec<Place> = (next..next + slices.of_batch()).map(|n| slices.place(n)).collect();
+    flow.and(streamed(params, &batch).times(rest))
 }
 
-fn refill(params: &WrkParams) -> Flow {
-    let (batch, bucket) = (params.batch as u64, params.bucket as u64);
-    let triples = batch / bucket;
-    leaky(params, batch, triples).crosses(packed((bucket - 1) * triples) + 16, 1).waits(1)
+/// Slices of leaky ANDs, one started a turn, as the garbler sends and receives (`supply.rs`).
+fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
+    let at = |turn: usize, later: usize| turn.checked_sub(later).and_then(|i| slices.get(i));
+    let ends = |turn, later| at(turn, later).filter(|place| place.last);
+    let opened = |place: &Place| {
+        let triples = if place.masks == 0 { 0 } else { params.triples() as u64 };
+        packed((params.bucket as u64 - 1) * triples) + 16
+    };
+    let shares = |place: &Place| place.shares().next_multiple_of(128) as u64;
+    let blocks = |place: &Place| (size_of::<Block>() * place.ands) as u64;
+    let bits = |place: &Place| packed(place.ands as u64);
+    let mut flow = Flow::default();
+    for turn in 0..slices.len() + 7 {
+        if let Some(place) = at(turn, 0) {
+            flow = flow.cots(params.ot, Garbler, shares(place));
+        }
+        if let Some(place) = at(turn, 1) {
+            flow = flow.cots(params.ot, Evaluator, shares(place)).sends(Garbler, blocks(place), 1);
+        }
+        if let Some(place) = at(turn, 2) {
+            flow = flow.sends(Evaluator, blocks(place), 1).sends(Garbler, bits(place), 1);
+        }
+        if let Some(place) = at(turn, 3) {
+            flow = flow.sends(Evaluator, bits(place), 1);
+        }
+        if ends(turn, 3).is_some() {
+            flow = flow.commits();
+        }
+        if let Some(place) = ends(turn, 5) {
+            flow = flow.replies_and_opens();
+            flow = if place.masks > 0 { flow.sends(Garbler, opened(place), 1) } else { flow };
+        }
+        if let Some(place) = ends(turn, 7).filter(|place| place.masks > 0) {
+            flow = flow.sends(Evaluator, opened(place), 1);
+        }
+    }
+    flow.waits(7)
 }
 
 /// Masks, masked values and labels of inputs, and the shares that they take.
