@@ -4,6 +4,7 @@
 //! | task | item |
 //! |---|---|
 //! | correlated OT for a whole session, by the protocol of a [`Choice`] | [`CotSend`], [`CotReceive`] |
+//! | the same in both directions over one channel | [`Duplex`] |
 //! | the protocol that the choice is of today | [`softspoken`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
@@ -21,6 +22,7 @@ pub mod base;
 mod choice;
 mod columns;
 mod correlated;
+mod duplex;
 mod expand;
 #[cfg(any(test, feature = "test-util"))]
 pub mod ideal;
@@ -34,6 +36,7 @@ pub mod watch;
 
 pub use choice::Choice;
 pub use correlated::{CotReceive, CotSend, MAX_COTS, Sent, Traffic};
+pub use duplex::Duplex;
 
 /// Computational security that a set-up leaves, in bits: `T` calls of AES find one of its hidden seeds with
 /// probability `T / 2^120` at most.

@@ -23,7 +23,7 @@
 use std::mem;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::{Choice, CotReceive, CotSend};
+use cenote_ot::Duplex;
 use cenote_pool::{Draws, Pool, StoreError};
 use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
@@ -42,8 +42,7 @@ use crate::parts::toss::{Coins, Tosses};
 pub struct Supply {
     params: WrkParams,
     delta: Secret<Block>,
-    keys: Box<dyn CotSend>,
-    macs: Box<dyn CotReceive>,
+    cots: Duplex,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
     /// Room for fresh shares, kept between refills.
@@ -81,14 +80,13 @@ impl Supply {
         mut prg: Prg,
     ) -> Result<Supply, Fault> {
         let delta = conventional_delta(prg.block(), role);
-        let (keys, macs) = both_directions(channel, &session, role, params.ot, delta, &mut prg)?;
+        let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
         let mut tosses = Tosses::new(session, role);
         let start = tosses.toss(channel, &mut prg, [0; 32])?;
         Ok(Supply {
             params,
             delta: Secret::new(delta),
-            keys,
-            macs,
+            cots,
             generator: Generator::new(session, role, delta, start),
             pool: None,
             made: Made::default(),
@@ -253,8 +251,8 @@ impl Supply {
         let mut made = mem::take(&mut self.made);
         made.resize(n);
         // Sending comes first on both sides, so that both work at the same time.
-        self.macs.extend(channel, &mut made.macs)?;
-        self.keys.extend(channel, &mut made.keys)?;
+        self.cots.take_macs(channel, &mut made.macs)?;
+        self.cots.take_keys(channel, &mut made.keys)?;
         Ok(made)
     }
 }
@@ -282,32 +280,6 @@ impl Made {
     fn slice(&self) -> ShareSlice<'_> {
         ShareSlice { macs: &self.macs, keys: &self.keys }
     }
-}
-
-/// Correlated OT with this party as sender, and as receiver.
-type BothWays = (Box<dyn CotSend>, Box<dyn CotReceive>);
-
-/// COT set-up in both directions; the garbler is sender first.
-fn both_directions(
-    channel: &mut Channel,
-    session: &SessionId,
-    role: Role,
-    ot: Choice,
-    delta: Block,
-    prg: &mut Prg,
-) -> Result<BothWays, Fault> {
-    // A set-up is numbered by the role of its sender.
-    let (own, peer) = (role as u64, role.peer() as u64);
-    Ok(match role {
-        Role::Garbler => {
-            let keys = ot.sender(channel, session, own, delta, prg)?;
-            (keys, ot.receiver(channel, session, peer, prg)?)
-        }
-        Role::Evaluator => {
-            let macs = ot.receiver(channel, session, peer, prg)?;
-            (ot.sender(channel, session, own, delta, prg)?, macs)
-        }
-    })
 }
 
 /// Both sides count items alike and within bounds derived from the same parameters.
