@@ -5,7 +5,7 @@
 //! |---|---|
 //! | correlated OT for a whole session, by the protocol of a [`Choice`] | [`CotSend`], [`CotReceive`] |
 //! | the same in both directions over one channel | [`Duplex`] |
-//! | the protocol that the choice is of today | [`softspoken`] |
+//! | the protocols that a choice is of | [`softspoken`], [`silent`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
 //! | 128 OTs from nothing | [`base`] |
@@ -24,12 +24,15 @@ mod columns;
 mod correlated;
 mod duplex;
 mod expand;
+mod half_tree;
 #[cfg(any(test, feature = "test-util"))]
 pub mod ideal;
+mod lpn;
 mod params;
 pub mod pprf;
 pub mod rot;
 mod sharing;
+pub mod silent;
 pub mod softspoken;
 pub mod tags;
 pub mod watch;

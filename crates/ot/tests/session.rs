@@ -273,3 +273,49 @@ fn both_directions_with_keys_that_lag() {
         }
     }
 }
+
+/// Set-up, and calls that need one extension, two, and none; payloads are as the formulas say.
+#[test]
+fn a_silent_session_sends_what_its_formulas_say() {
+    let choice = Choice::silent();
+    let takes = [128, choice.chunk(), choice.chunk() - 256];
+    let bytes = |ch: &Channel| {
+        let total = ch.counters().total();
+        (total.bytes_sent, total.bytes_received)
+    };
+    let (sent, received) = both(
+        |ch| {
+            let mut prg = Prg::new(Block::new(1));
+            let mut cot = choice.sender(ch, &SESSION, 0, delta(), &mut prg)?;
+            let setup = bytes(ch);
+            let keys = takes.map(|n| {
+                let mut keys = vec![Block::ZERO; n];
+                cot.extend(ch, &mut keys).map(|()| keys)
+            });
+            Ok::<_, Fault>((keys, setup, bytes(ch), cot.hash_start()))
+        },
+        |ch| {
+            let mut cot = choice.receiver(ch, &SESSION, 0, &mut Prg::new(Block::new(2)))?;
+            let macs = takes.map(|n| {
+                let mut macs = vec![Block::ZERO; n];
+                cot.extend(ch, &mut macs).map(|()| macs)
+            });
+            Ok::<_, Fault>((macs, cot.hash_start()))
+        },
+    );
+    let ((keys, setup, end, start), (macs, other)) = (sent.unwrap(), received.unwrap());
+    assert_eq!(start, other);
+    for (keys, macs) in keys.into_iter().zip(macs) {
+        for (k, m) in keys.unwrap().iter().zip(&macs.unwrap()) {
+            assert_eq!((*k, k.lsb()), (*m ^ delta().times(m.lsb()), false));
+        }
+    }
+    let framed = |sent: cenote_ot::Sent| sent.bytes + 5 * sent.messages;
+    let first = choice.setup_traffic();
+    assert_eq!(setup, (framed(first.sender), framed(first.receiver)));
+    let later = choice.traffic(2 * choice.chunk() as u64);
+    assert_eq!(later, choice.traffic(takes.iter().sum::<usize>() as u64));
+    assert_eq!(end.0 - setup.0, framed(later.sender));
+    assert_eq!(end.1 - setup.1, framed(later.receiver));
+    assert_eq!(choice.traffic(choice.chunk() as u64).bytes(), 154_864);
+}
