@@ -217,8 +217,8 @@ mod tests {
             (a.join().expect("no panic").unwrap(), b.unwrap())
         });
         for ((macs, ..), (_, keys, delta)) in [(&a, &b), (&b, &a)] {
-            // 8 extensions of 512; one MAC of every turn after the first extension ended.
-            assert_eq!((macs.len(), keys.len()), (128 * 28, 128 * 28));
+            // Four takes from each of seven extensions, and one from the eighth, which ended last.
+            assert_eq!((macs.len(), keys.len()), (128 * 29, 128 * 29));
             for (k, m) in keys.iter().zip(macs) {
                 assert_eq!((*k, k.lsb()), (*m ^ delta.times(m.lsb()), false));
             }

@@ -46,7 +46,7 @@ impl Code {
             self.stream.counter_stream(self.first + first as u128, blocks);
             let words: &mut [u32] = bytemuck::cast_slice_mut(blocks);
             for word in words.iter_mut() {
-                *word = (u64::from(*word) * self.length as u64 >> 32) as u32;
+                *word = ((u64::from(*word) * self.length as u64) >> 32) as u32;
             }
             for (output, places) in outputs.iter_mut().zip(words.as_chunks::<WEIGHT>().0) {
                 *output = places.iter().fold(*output, |sum, place| sum ^ secret[*place as usize]);
@@ -186,7 +186,7 @@ mod tests {
         let words: &[u32] = bytemuck::cast_slice(&stream);
         let mut hits = vec![0u32; LENGTH];
         for (output, words) in all.iter().zip(words.chunks(WEIGHT)) {
-            let places = words.iter().map(|word| *word as usize * LENGTH >> 32);
+            let places = words.iter().map(|word| (*word as usize * LENGTH) >> 32);
             let sum = places.inspect(|place| hits[*place] += 1);
             assert_eq!(*output, sum.fold(Block::ZERO, |sum, place| sum ^ secret[place]));
         }
