@@ -362,6 +362,9 @@ pub(crate) struct BenchOtArgs {
     /// Bits of a SoftSpoken digit: more mean fewer bytes and more work.
     #[arg(long, default_value = "4", value_parser = PossibleValuesParser::new(["1", "2", "4", "8"]))]
     pub(crate) k: String,
+    /// Silent OT instead of SoftSpokenOT: hardly any bytes.
+    #[arg(long, conflicts_with = "k")]
+    pub(crate) silent: bool,
     /// Correlated OTs.
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 39))]
     pub(crate) count: u64,

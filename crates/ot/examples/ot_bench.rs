@@ -1,20 +1,24 @@
 //! Rates of correlated OT: each side alone without I/O, then both over loopback; and the setup.
 //!
-//! `cargo run --release -p cenote-ot --example ot_bench [digit bits] [chunk]`
+//! `cargo run --release -p cenote-ot --example ot_bench [digit bits] [chunk]`, or `ot_bench silent`
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_net::{Channel, tcp_accept, tcp_connect, tcp_listen};
+use cenote_net::{Channel, Role, mem_pair, tcp_accept, tcp_connect, tcp_listen};
 use cenote_ot::softspoken::{
     CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
 };
+use cenote_ot::{Choice, Duplex};
 use cenote_prim::{Block, Prg, SessionId};
 
 const COTS: usize = 1 << 25;
 const SESSION: SessionId = SessionId([1; 32]);
 
 fn main() {
+    if std::env::args().nth(1).is_some_and(|arg| arg == "silent") {
+        return silent();
+    }
     let mut args = std::env::args().skip(1).map(|arg| arg.parse().expect("a number"));
     let digit_bits = args.next().unwrap_or(4);
     let chunk = args.next().unwrap_or(Params::default().chunk());
@@ -87,6 +91,65 @@ fn loopback(params: Params) {
     println!("loopback: setup {set_up:.1?}, then {}", rate(start.elapsed() - set_up));
     ch.close();
     receiver.join().expect("no panic");
+}
+
+/// COTs of a call.
+const PIECE: usize = 255 * 128;
+
+/// Silent OT in one direction and in both, in memory.
+fn silent() {
+    let (mut a, mut b) = mem_pair();
+    let receiver = thread::spawn(move || {
+        let mut prg = Prg::from_os();
+        let cot = Choice::silent().receiver(&mut b, &SESSION, 0, &mut prg);
+        let mut cot = cot.expect("an honest peer");
+        let mut macs = vec![Block::ZERO; PIECE];
+        (0..COTS / PIECE).for_each(|_| cot.extend(&mut b, &mut macs).expect("an honest peer"));
+        b
+    });
+    let (mut prg, start) = (Prg::from_os(), Instant::now());
+    let delta = prg.block().with_lsb(true);
+    let cot = Choice::silent().sender(&mut a, &SESSION, 0, delta, &mut prg);
+    let mut cot = cot.expect("an honest peer");
+    let (set_up, mut keys) = (start.elapsed(), vec![Block::ZERO; PIECE]);
+    let before = a.counters().total();
+    (0..COTS / PIECE).for_each(|_| cot.extend(&mut a, &mut keys).expect("an honest peer"));
+    let mut b = receiver.join().expect("no panic");
+    let time = start.elapsed() - set_up;
+    let after = a.counters().total();
+    let bytes = after.bytes_sent + after.bytes_received - before.bytes_sent - before.bytes_received;
+    let per_cot = bytes as f64 / COTS as f64;
+    println!("one way: setup {set_up:.1?}, then {}, {per_cot:.3} bytes a COT", rate(time));
+    let other = thread::spawn(move || duplex(&mut b, Role::Evaluator));
+    let times = duplex(&mut a, Role::Garbler);
+    other.join().expect("no panic");
+    let [steps, macs, keys] = times.map(rate);
+    println!("both ways: extensions {steps}, MACs {macs}, keys {keys}");
+}
+
+/// Time in extensions, in taking MACs and in taking keys.
+fn duplex(ch: &mut Channel, role: Role) -> [Duration; 3] {
+    let mut prg = Prg::from_os();
+    let delta = prg.block().with_lsb(true);
+    let cots = Duplex::setup(ch, &SESSION, role, Choice::silent(), delta, &mut prg);
+    let mut cots = cots.expect("an honest peer");
+    let (mut times, mut blocks) = ([Duration::ZERO; 3], vec![Block::ZERO; PIECE]);
+    let mut time = |i: usize, work: &mut dyn FnMut() -> Result<(), cenote_net::Fault>| {
+        let start = Instant::now();
+        work().expect("an honest peer");
+        times[i] += start.elapsed();
+    };
+    for _ in 0..COTS / PIECE {
+        if cots.ready() < PIECE as u64 {
+            time(0, &mut || {
+                cots.begin(ch)?;
+                (0..cots.steps()).try_for_each(|_| cots.step(ch))
+            });
+        }
+        time(1, &mut || cots.take_macs(ch, &mut blocks));
+        time(2, &mut || cots.take_keys(ch, &mut blocks));
+    }
+    times
 }
 
 fn rate(time: Duration) -> String {

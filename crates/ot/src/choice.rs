@@ -6,6 +6,7 @@ use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, SessionId};
 
 use crate::correlated::{CotReceive, CotSend, Sent, Traffic};
+use crate::silent::{self, SilentReceiver, SilentSender};
 use crate::softspoken::{self, CotReceiver, CotSender, Params};
 
 impl CotSend for CotSender {
@@ -32,11 +33,37 @@ impl CotReceive for CotReceiver {
     }
 }
 
+impl CotSend for SilentSender {
+    fn delta(&self) -> Block {
+        SilentSender::delta(self)
+    }
+
+    fn extend(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
+        SilentSender::extend(self, ch, keys)
+    }
+
+    fn hash_start(&mut self) -> Block {
+        SilentSender::hash_start(self)
+    }
+}
+
+impl CotReceive for SilentReceiver {
+    fn extend(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
+        SilentReceiver::extend(self, ch, macs)
+    }
+
+    fn hash_start(&mut self) -> Block {
+        SilentReceiver::hash_start(self)
+    }
+}
+
 /// The protocol that makes the correlated OTs of a session; both parties must use the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// SoftSpokenOT.
     SoftSpoken(Params),
+    /// Silent OT: hardly any bytes, in extensions of many COTs at once.
+    Silent(silent::Params),
 }
 
 impl Choice {
@@ -46,6 +73,12 @@ impl Choice {
     /// `Misuse` for any other `k`.
     pub fn softspoken(k: usize) -> Result<Choice, Fault> {
         Params::new(k, Params::default().chunk()).map(Choice::SoftSpoken)
+    }
+
+    /// Silent OT with the default parameters.
+    #[must_use]
+    pub fn silent() -> Choice {
+        Choice::Silent(silent::Params::default())
     }
 
     /// Sets up the side with Delta. `instance` is a number that no other set-up in `session` has.
@@ -64,6 +97,10 @@ impl Choice {
         match self {
             Choice::SoftSpoken(params) => {
                 let sender = CotSender::setup(ch, session, instance, params, delta, prg)?;
+                Ok(Box::new(sender))
+            }
+            Choice::Silent(params) => {
+                let sender = SilentSender::setup(ch, session, instance, params, delta, prg)?;
                 Ok(Box::new(sender))
             }
         }
@@ -85,6 +122,9 @@ impl Choice {
             Choice::SoftSpoken(params) => {
                 Ok(Box::new(CotReceiver::setup(ch, session, instance, params, prg)?))
             }
+            Choice::Silent(params) => {
+                Ok(Box::new(SilentReceiver::setup(ch, session, instance, params, prg)?))
+            }
         }
     }
 
@@ -99,10 +139,12 @@ impl Choice {
                     receiver: Sent { bytes: receiver as u64, messages: 2 },
                 }
             }
+            Choice::Silent(params) => silent::setup_traffic(params),
         }
     }
 
-    /// Traffic of one call of `extend` for `cots` COTs, rounded up to a multiple of 128.
+    /// Traffic of one call of `extend` for `cots` COTs, rounded up to a multiple of 128. For silent OT: of the
+    /// first calls of a session for so many together; its extensions serve later calls as well.
     #[must_use]
     pub fn traffic(self, cots: u64) -> Traffic {
         match self {
@@ -110,6 +152,7 @@ impl Choice {
                 let receiver = softspoken::extension(params, cots);
                 Traffic { receiver, ..Traffic::default() }
             }
+            Choice::Silent(params) => silent::traffic(params, cots),
         }
     }
 
@@ -118,14 +161,16 @@ impl Choice {
     pub const fn chunk(self) -> usize {
         match self {
             Choice::SoftSpoken(params) => params.chunk(),
+            Choice::Silent(params) => params.output() as usize,
         }
     }
 
-    /// Calls of AES that a COT takes on each side.
+    /// Calls of AES that a COT takes, on the side with more of them.
     #[must_use]
     pub fn aes_per_cot(self) -> f64 {
         match self {
             Choice::SoftSpoken(params) => params.leaves() as f64 / params.digit_bits() as f64,
+            Choice::Silent(params) => params.aes_per_cot(),
         }
     }
 
@@ -151,6 +196,7 @@ impl fmt::Display for Choice {
                 let (k, chunk) = (params.digit_bits(), params.chunk());
                 write!(f, "softspoken, k = {k}, chunks of {chunk}")
             }
+            Choice::Silent(params) => write!(f, "silent, {params}"),
         }
     }
 }

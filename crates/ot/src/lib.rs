@@ -4,7 +4,8 @@
 //! | task | item |
 //! |---|---|
 //! | correlated OT for a whole session, by the protocol of a [`Choice`] | [`CotSend`], [`CotReceive`] |
-//! | the protocol that the choice is of today | [`softspoken`] |
+//! | the same in both directions over one channel | [`Duplex`] |
+//! | the protocols that a choice is of | [`softspoken`], [`silent`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
 //! | 128 OTs from nothing | [`base`] |
@@ -21,19 +22,24 @@ pub mod base;
 mod choice;
 mod columns;
 mod correlated;
+mod duplex;
 mod expand;
+mod half_tree;
 #[cfg(any(test, feature = "test-util"))]
 pub mod ideal;
+mod lpn;
 mod params;
 pub mod pprf;
 pub mod rot;
 mod sharing;
+pub mod silent;
 pub mod softspoken;
 pub mod tags;
 pub mod watch;
 
 pub use choice::Choice;
 pub use correlated::{CotReceive, CotSend, MAX_COTS, Sent, Traffic};
+pub use duplex::Duplex;
 
 /// Computational security that a set-up leaves, in bits: `T` calls of AES find one of its hidden seeds with
 /// probability `T / 2^120` at most.

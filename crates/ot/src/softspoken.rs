@@ -159,6 +159,11 @@ impl CotSender {
         *self.delta
     }
 
+    /// The id of the set-up, for what is built on it.
+    pub(crate) fn transcript(&self) -> &SessionId {
+        &self.course.transcript
+    }
+
     /// The parameters of the session.
     pub fn params(&self) -> Params {
         self.course.params
@@ -276,6 +281,11 @@ impl CotReceiver {
         ch.send(TREES, &trees)?;
         ch.flush()?;
         Ok(receiver)
+    }
+
+    /// The id of the set-up, for what is built on it.
+    pub(crate) fn transcript(&self) -> &SessionId {
+        &self.course.transcript
     }
 
     /// The parameters of the session.
@@ -473,7 +483,7 @@ fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> Sess
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn delta(seed: u128) -> Block {
@@ -481,7 +491,7 @@ mod tests {
     }
 
     /// A session whose setup was done by an honest dealer.
-    fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
+    pub(crate) fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
         let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
         Prg::new(Block::new(seed)).fill(&mut seeds);
         let course = || Course::new(params, SessionId([3; 32]));

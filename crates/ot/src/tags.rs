@@ -19,7 +19,27 @@ pub const MASKED: Tag = Tag::new(21, "ot.masked");
 pub const WATCH_COMMIT: Tag = Tag::new(22, "ot.watch.commit");
 /// Watch list: the secret that the receiver can tell if it took no seed too many.
 pub const WATCH_SECRET: Tag = Tag::new(23, "ot.watch.secret");
+/// Silent OT: masked places of the noise.
+pub const SILENT_CHOICES: Tag = Tag::new(24, "ot.silent.choices");
+/// Silent OT: masked sums of the levels of all trees.
+pub const SILENT_LEVELS: Tag = Tag::new(25, "ot.silent.levels");
+/// Silent OT: coefficients of the check, and their masked sum over the noise.
+pub const SILENT_FOLD: Tag = Tag::new(26, "ot.silent.fold");
+/// Silent OT: the sender's fold, hashed.
+pub const SILENT_DIGEST: Tag = Tag::new(27, "ot.silent.digest");
 
 /// Every tag of this crate, for the tests that must have a row for each.
-pub const ALL: &[Tag] =
-    &[BASE_POINT, BASE_POINTS, TREES, CHUNK, CHOICES, MASKED, WATCH_COMMIT, WATCH_SECRET];
+pub const ALL: &[Tag] = &[
+    BASE_POINT,
+    BASE_POINTS,
+    TREES,
+    CHUNK,
+    CHOICES,
+    MASKED,
+    WATCH_COMMIT,
+    WATCH_SECRET,
+    SILENT_CHOICES,
+    SILENT_LEVELS,
+    SILENT_FOLD,
+    SILENT_DIGEST,
+];

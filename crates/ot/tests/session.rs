@@ -2,12 +2,12 @@
 
 use std::thread;
 
-use cenote_net::{Channel, Fault, mem_pair};
+use cenote_net::{Channel, Fault, Role, mem_pair};
 use cenote_ot::softspoken::{
     COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
     setup_len,
 };
-use cenote_ot::{base, pprf};
+use cenote_ot::{Choice, Duplex, base, pprf};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
@@ -228,4 +228,94 @@ fn known_transcript() {
     let known =
         [1837544680017658416, 2247740079634851506, 2854899243980556815, 9477793485343297363];
     assert_eq!(digests, known);
+}
+
+fn duplex(ch: &mut Channel, role: Role, choice: Choice) -> Result<(Duplex, Block), Fault> {
+    let mut prg = Prg::new(Block::new(70 + role as u128));
+    let delta = prg.block().with_lsb(true);
+    Ok((Duplex::setup(ch, &SESSION, role, choice, delta, &mut prg)?, delta))
+}
+
+/// Both directions at once, with keys that are taken several calls after their MACs.
+#[test]
+fn both_directions_with_keys_that_lag() {
+    const TAKES: [usize; 4] = [256, 128, 640, 128];
+    const LAG: usize = 2;
+    let run = |role| {
+        move |ch: &mut Channel| {
+            let (mut cots, delta) = duplex(ch, role, Choice::default())?;
+            assert_eq!((cots.ready(), cots.steps()), (u64::MAX, 0));
+            assert!(matches!(cots.begin(ch), Err(Fault::Misuse(_))));
+            assert!(matches!(cots.step(ch), Err(Fault::Misuse(_))));
+            let (mut macs, mut keys) = (Vec::new(), Vec::new());
+            for turn in 0..TAKES.len() + LAG {
+                if let Some(n) = TAKES.get(turn) {
+                    let mut new = vec![Block::ZERO; *n];
+                    cots.take_macs(ch, &mut new)?;
+                    macs.extend(new);
+                }
+                if let Some(n) = turn.checked_sub(LAG).and_then(|turn| TAKES.get(turn)) {
+                    let mut new = vec![Block::ZERO; *n];
+                    cots.take_keys(ch, &mut new)?;
+                    keys.extend(new);
+                }
+            }
+            Ok::<_, Fault>((macs, keys, delta))
+        }
+    };
+    let (a, b) = both(run(Role::Garbler), run(Role::Evaluator));
+    let (a, b) = (a.unwrap(), b.unwrap());
+    for ((macs, ..), (_, keys, delta)) in [(&a, &b), (&b, &a)] {
+        assert_eq!(macs.len(), TAKES.iter().sum::<usize>());
+        assert_eq!(keys.len(), macs.len());
+        for (k, m) in keys.iter().zip(macs) {
+            assert_eq!((*k, k.lsb()), (*m ^ delta.times(m.lsb()), false));
+        }
+    }
+}
+
+/// Set-up, and calls that need one extension, two, and none; payloads are as the formulas say.
+#[test]
+fn a_silent_session_sends_what_its_formulas_say() {
+    let choice = Choice::silent();
+    let takes = [128, choice.chunk(), choice.chunk() - 256];
+    let bytes = |ch: &Channel| {
+        let total = ch.counters().total();
+        (total.bytes_sent, total.bytes_received)
+    };
+    let (sent, received) = both(
+        |ch| {
+            let mut prg = Prg::new(Block::new(1));
+            let mut cot = choice.sender(ch, &SESSION, 0, delta(), &mut prg)?;
+            let setup = bytes(ch);
+            let keys = takes.map(|n| {
+                let mut keys = vec![Block::ZERO; n];
+                cot.extend(ch, &mut keys).map(|()| keys)
+            });
+            Ok::<_, Fault>((keys, setup, bytes(ch), cot.hash_start()))
+        },
+        |ch| {
+            let mut cot = choice.receiver(ch, &SESSION, 0, &mut Prg::new(Block::new(2)))?;
+            let macs = takes.map(|n| {
+                let mut macs = vec![Block::ZERO; n];
+                cot.extend(ch, &mut macs).map(|()| macs)
+            });
+            Ok::<_, Fault>((macs, cot.hash_start()))
+        },
+    );
+    let ((keys, setup, end, start), (macs, other)) = (sent.unwrap(), received.unwrap());
+    assert_eq!(start, other);
+    for (keys, macs) in keys.into_iter().zip(macs) {
+        for (k, m) in keys.unwrap().iter().zip(&macs.unwrap()) {
+            assert_eq!((*k, k.lsb()), (*m ^ delta().times(m.lsb()), false));
+        }
+    }
+    let framed = |sent: cenote_ot::Sent| sent.bytes + 5 * sent.messages;
+    let first = choice.setup_traffic();
+    assert_eq!(setup, (framed(first.sender), framed(first.receiver)));
+    let later = choice.traffic(2 * choice.chunk() as u64);
+    assert_eq!(later, choice.traffic(takes.iter().sum::<usize>() as u64));
+    assert_eq!(end.0 - setup.0, framed(later.sender));
+    assert_eq!(end.1 - setup.1, framed(later.receiver));
+    assert_eq!(choice.traffic(choice.chunk() as u64).bytes(), 165_184);
 }

@@ -48,6 +48,24 @@ impl Aes128 {
         self.map(Mode::Counter(first), out);
     }
 
+    /// A level of a half tree: replaces every block x of the first half by x xor H(x), and the block as far
+    /// into the second half by H(x) = pi(sigma(x)) xor sigma(x), with pi this cipher.
+    ///
+    /// # Panics
+    /// If the number of blocks is odd.
+    pub fn half_tree(&self, blocks: &mut [Block]) {
+        assert!(blocks.len().is_multiple_of(2));
+        let (low, high) = blocks.split_at_mut(blocks.len() / 2);
+        match &self.0 {
+            Form::Vector(cpu, schedule) => schedule.half_tree(*cpu, low, high),
+            Form::Portable(aes) => {
+                high.copy_from_slice(low);
+                high.chunks_mut(LANES).for_each(|high| map_portable(aes, Mode::Ccr, 0, high));
+                low.iter_mut().zip(high).for_each(|(low, high)| *low ^= *high);
+            }
+        }
+    }
+
     /// Replaces every block by what `mode` says.
     pub(crate) fn map(&self, mode: Mode, blocks: &mut [Block]) {
         match &self.0 {
@@ -183,6 +201,25 @@ mod tests {
                     assert!(some[..3 + len] == all[..3 + len], "{len}");
                     assert!(some[3 + len..] == x[3 + len..], "{len}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_of_a_half_tree_follows_its_formula_at_every_level_and_length() {
+        let key = Block::new(0x987654321);
+        let mut x = vec![Block::ZERO; 150];
+        Prg::new(Block::new(2)).fill(&mut x);
+        let mut hashes = x.clone();
+        Aes128::on(None, key).map(Mode::Ccr, &mut hashes);
+        for cpu in Cpu::all() {
+            let aes = Aes128::on(cpu, key);
+            for len in 0..x.len() {
+                let mut nodes = [&x[..len], &vec![Block::ONE; len + 1]].concat();
+                aes.half_tree(&mut nodes[..2 * len]);
+                assert!(nodes[len..2 * len] == hashes[..len], "{len}");
+                assert!((0..len).all(|i| nodes[i] == x[i] ^ hashes[i]), "{len}");
+                assert_eq!(nodes[2 * len], Block::ONE);
             }
         }
     }

@@ -15,15 +15,23 @@ use crate::workers::{Both, Report, Task};
 /// The MACs of the last chunk, for the sender to check.
 const SAMPLE: Tag = Tag::new(250, "bench.ot.sample");
 
+/// COTs of a call at most: what stays in the cache.
+const PIECE: usize = 255 * 128;
+
 pub(super) fn command(args: &BenchOtArgs, format: Format) -> Result<Reply, Failure> {
     let digit_bits = args.k.parse().map_err(|_| Failure::bad_input("--k takes 1, 2, 4 or 8"))?;
+    let digit_bits = (!args.silent).then_some(digit_bits);
     let setting = Setting::new(&args.line)?;
     let tasks = [Task::Ot { digit_bits, count: args.count }];
     // The parties compared a chunk themselves.
     let runs = measure(&tasks, &setting, args.line.repeat, format, |_| Ok(()))?;
     let runs = runs.into_iter().flatten().map(|both| figures(&both, args.count)).collect();
     let mut result = Map::new();
-    result.insert("k".into(), json!(digit_bits));
+    let protocol = if args.silent { "silent" } else { "softspoken" };
+    result.insert("protocol".into(), json!(protocol));
+    if let Some(digit_bits) = digit_bits {
+        result.insert("k".into(), json!(digit_bits));
+    }
     result.insert("count".into(), json!(args.count));
     Ok(Reply::table(summary::result(result, runs, &setting, &args.line)))
 }
@@ -44,7 +52,7 @@ fn figures(both: &Both, count: u64) -> Value {
 pub(crate) fn party(
     mut channel: Channel,
     role: Role,
-    digit_bits: usize,
+    digit_bits: Option<usize>,
     count: u64,
 ) -> Result<Report, Failure> {
     let result = transfer(&mut channel, role, digit_bits, count);
@@ -59,18 +67,24 @@ pub(crate) fn party(
     Ok(report.finish())
 }
 
-fn transfer(channel: &mut Channel, role: Role, digit_bits: usize, count: u64) -> Result<(), Fault> {
+fn transfer(
+    channel: &mut Channel,
+    role: Role,
+    digit_bits: Option<usize>,
+    count: u64,
+) -> Result<(), Fault> {
     let mut prg = Prg::from_os();
-    let ot = Choice::softspoken(digit_bits)?;
+    let ot = digit_bits.map_or(Ok(Choice::silent()), Choice::softspoken)?;
     let agreed = Handshake::new("bench ot")
-        .field("k", digit_bits.to_string())
+        .field("ot", ot.to_string())
         .field("count", count.to_string())
         .run(channel, role, prg.bytes32())?;
     let session = SessionId(agreed.session_id);
-    let mut blocks = vec![Block::ZERO; ot.chunk()];
+    let piece = ot.chunk().min(PIECE);
+    let mut blocks = vec![Block::ZERO; piece];
     let mut left = count.next_multiple_of(128);
     let mut chunks = std::iter::from_fn(|| {
-        let next = left.min(ot.chunk() as u64);
+        let next = left.min(piece as u64);
         left -= next;
         (next > 0).then_some(next as usize)
     });

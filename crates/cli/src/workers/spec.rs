@@ -54,7 +54,7 @@ pub(crate) enum Task {
     /// Jobs of AES blocks.
     Aes { blocks: u32, jobs: u32, warm: bool, config: SessionConfig },
     /// Correlated OTs.
-    Ot { digit_bits: usize, count: u64 },
+    Ot { digit_bits: Option<usize>, count: u64 },
     /// One pool of garbled cores.
     PoolFill { width: usize, config: SessionConfig },
     /// Multiplexers.

@@ -48,6 +48,11 @@ impl Schedule {
         cpu.run(Map { schedule: self, mode, blocks });
     }
 
+    /// [`crate::aes::Aes128::half_tree`] on halves of equal length.
+    pub(crate) fn half_tree(&self, cpu: Cpu, low: &mut [Block], high: &mut [Block]) {
+        cpu.run(HalfTree { schedule: self, low, high });
+    }
+
     /// The round keys, each in every lane.
     #[inline(always)]
     pub(super) fn splat<V: Vector>(&self, cpu: V::Cpu) -> [V; ROUND_KEYS] {
@@ -224,6 +229,53 @@ fn map<V: Vector, const N: usize>(
         *x = x.xor(*mask);
     }
     store(&x, blocks);
+}
+
+struct HalfTree<'a> {
+    schedule: &'a Schedule,
+    low: &'a mut [Block],
+    high: &'a mut [Block],
+}
+
+impl Kernel for HalfTree<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let keys = self.schedule.splat::<V>(cpu);
+        let wide = WIDE * V::LANES;
+        for (low, high) in self.low.chunks_mut(wide).zip(self.high.chunks_mut(wide)) {
+            if low.len() > V::LANES {
+                half_tree::<V, WIDE>(cpu, &keys, low, high);
+            } else {
+                half_tree::<V, 1>(cpu, &keys, low, high);
+            }
+        }
+    }
+}
+
+/// At most `N * V::LANES` nodes.
+#[inline(always)]
+fn half_tree<V: Vector, const N: usize>(
+    cpu: V::Cpu,
+    keys: &[V; ROUND_KEYS],
+    low: &mut [Block],
+    high: &mut [Block],
+) {
+    let nodes: [V; N] = load(cpu, low);
+    let mut x = nodes;
+    for x in x.iter_mut() {
+        *x = x.sigma();
+    }
+    let mask = x;
+    encrypt(keys, &mut x);
+    let mut rest = nodes;
+    for ((x, mask), rest) in x.iter_mut().zip(&mask).zip(&mut rest) {
+        *x = x.xor(*mask);
+        *rest = rest.xor(*x);
+    }
+    store(&rest, low);
+    store(&x, high);
 }
 
 /// `first`, `first + 1`, .. modulo 2^128, register after register.

@@ -110,14 +110,14 @@ impl Formula {
     pub(super) fn setup(&mut self, choice: Choice, sender: Role) {
         self.add(ot::BASE_POINTS, sender, 128 * 2 * 32);
         self.add(ot::BASE_POINT, sender.peer(), 32);
-        let Choice::SoftSpoken(params) = choice;
+        let Choice::SoftSpoken(params) = choice else { panic!("tests count SoftSpokenOT") };
         let (trees, depth) = (params.trees(), params.digit_bits());
         self.add(ot::TREES, sender.peer(), trees * (32 * depth + 32) + 32);
     }
 
     /// `n` COTs from `receiver`, in chunks.
     pub(super) fn cots(&mut self, choice: Choice, receiver: Role, n: usize) {
-        let Choice::SoftSpoken(params) = choice;
+        let Choice::SoftSpoken(params) = choice else { panic!("tests count SoftSpokenOT") };
         let mut left = n.next_multiple_of(128);
         while left > 0 {
             let chunk = left.min(params.chunk());

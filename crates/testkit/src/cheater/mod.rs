@@ -192,7 +192,9 @@ impl Cheater {
     ) -> Result<Cheater, Fault> {
         let delta = conventional_delta(prg.block(), role);
         // Its wrong corrections are those of SoftSpokenOT, so it reaches inside.
-        let Choice::SoftSpoken(inner) = params.ot;
+        let Choice::SoftSpoken(inner) = params.ot else {
+            return Err(Fault::Misuse("the cheater knows SoftSpokenOT alone".into()));
+        };
         if cheat == Cheat::BadPoint {
             supply::send_bad_point(&mut channel, role, inner)?;
         }

@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::{Choice, CotReceive, CotSend};
+use cenote_ot::Duplex;
 use cenote_pool::{Draws, Pool, StoreError};
 use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
 use zeroize::Zeroize;
@@ -52,8 +52,7 @@ pub struct Supply {
     params: WrkParams,
     role: Role,
     delta: Secret<Block>,
-    keys: Box<dyn CotSend>,
-    macs: Box<dyn CotReceive>,
+    cots: Duplex,
     generator: Generator,
     pool: Option<Pool<LeakyAnd>>,
     prg: Prg,
@@ -187,15 +186,14 @@ impl Supply {
         mut prg: Prg,
     ) -> Result<Supply, Fault> {
         let delta = conventional_delta(prg.block(), role);
-        let (keys, macs) = both_directions(channel, &session, role, params.ot, delta, &mut prg)?;
+        let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
         let mut tosses = Tosses::new(session, role);
         let start = tosses.toss(channel, &mut prg, [0; 32])?;
         Ok(Supply {
             params,
             role,
             delta: Secret::new(delta),
-            keys,
-            macs,
+            cots,
             generator: Generator::new(session, role, delta, start),
             pool: None,
             start,
@@ -366,7 +364,7 @@ impl Supply {
         let mut slice = self.spare_slices.pop().unwrap_or_default();
         slice.place = place;
         slice.resize(shares.next_multiple_of(128));
-        self.macs.extend(channel, &mut slice.macs)?;
+        self.cots.take_macs(channel, &mut slice.macs)?;
         self.under_way.corrections.put(self.turn + self.lag, slice);
         Ok(())
     }
@@ -378,7 +376,7 @@ impl Supply {
         shelves: &Shelves,
         mut slice: Slice,
     ) -> Result<(), Fault> {
-        self.keys.extend(channel, &mut slice.keys)?;
+        self.cots.take_keys(channel, &mut slice.keys)?;
         let Some(place) = slice.place else {
             shelves.put_shares(slice.shares());
             self.spare_slices.push(slice);
@@ -613,32 +611,6 @@ impl<T: Zeroize> Room for Secret<Vec<T>> {
             prefer_large_pages(self);
         }
     }
-}
-
-/// Correlated OT with this party as sender, and as receiver.
-type BothWays = (Box<dyn CotSend>, Box<dyn CotReceive>);
-
-/// COT set-up in both directions; the garbler is sender first.
-fn both_directions(
-    channel: &mut Channel,
-    session: &SessionId,
-    role: Role,
-    ot: Choice,
-    delta: Block,
-    prg: &mut Prg,
-) -> Result<BothWays, Fault> {
-    // A set-up is numbered by the role of its sender.
-    let (own, peer) = (role as u64, role.peer() as u64);
-    Ok(match role {
-        Role::Garbler => {
-            let keys = ot.sender(channel, session, own, delta, prg)?;
-            (keys, ot.receiver(channel, session, peer, prg)?)
-        }
-        Role::Evaluator => {
-            let macs = ot.receiver(channel, session, peer, prg)?;
-            (ot.sender(channel, session, own, delta, prg)?, macs)
-        }
-    })
 }
 
 /// Both sides count items alike and within bounds derived from the same parameters.
