@@ -1,8 +1,11 @@
-//! How the leaky ANDs of the pool and of batches are cut into slices: as many as one message of correlated OT has shares for, which
-//! the caches hold while they are worked on. Slices are numbered over the life of the session, those of the pool first, so that
+//! How the leaky ANDs of the pool and of batches are cut into slices: as many as one message of correlated OT has
+//! shares for at most, which the caches hold while they are worked on. Slices are numbered over the life of the session, those of the pool first, so that
 //! both sides know by its number what a slice is of.
 
 use crate::backends::wrk::WrkParams;
+
+/// Shares of a slice at most: a message of SoftSpokenOT.
+const MOST_SHARES: usize = 32_640;
 
 /// The cut of a session.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,7 @@ impl Cut {
 
 impl Slices {
     pub(super) fn of(params: &WrkParams) -> Slices {
-        let (bucket, shares) = (params.bucket, params.ot.chunk());
+        let (bucket, shares) = (params.bucket, params.ot.chunk().min(MOST_SHARES));
         // 3 shares for each leaky AND and one for each bucket.
         let most = shares * bucket / (3 * bucket + 1) / bucket * bucket;
         Slices {

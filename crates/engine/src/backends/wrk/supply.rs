@@ -60,8 +60,8 @@ pub struct Supply {
     start: Block,
     tosses: Tosses,
     slices: Slices,
-    /// Slices started so far.
-    started: u64,
+    /// Slices whose start was called for so far.
+    called: u64,
     lag: u64,
     turn: u64,
     under_way: UnderWay,
@@ -125,6 +125,10 @@ struct Batch {
 /// Whatever waits for a message of the peer, by the step that comes with it.
 #[derive(Default)]
 struct UnderWay {
+    /// Slices and numbers of shares that are to start, one a turn.
+    called: VecDeque<(Option<Place>, usize)>,
+    /// The next step of an extension of silent OT.
+    extension: Lagged<usize>,
     corrections: Lagged<Slice>,
     g: Lagged<Slice>,
     d: Lagged<Slice>,
@@ -164,6 +168,8 @@ impl UnderWay {
     fn is_empty(&self) -> bool {
         let slices = [&self.corrections, &self.g, &self.d];
         slices.iter().all(|steps| steps.0.is_empty())
+            && self.called.is_empty()
+            && self.extension.0.is_empty()
             && self.commitment.0.is_empty()
             && self.reply.0.is_empty()
             && self.opening.0.is_empty()
@@ -200,7 +206,7 @@ impl Supply {
             prg,
             tosses,
             slices: Slices::of(&params),
-            started: 0,
+            called: 0,
             lag: 1,
             turn: 0,
             under_way: UnderWay::default(),
@@ -253,7 +259,7 @@ impl Supply {
         openings: &mut Openings,
         shelves: &Shelves,
     ) -> Result<(), Fault> {
-        while self.started < self.slices.of_pool() {
+        while self.called < self.slices.of_pool() {
             self.turn(channel, openings, shelves, Start::Slice)?;
         }
         self.rest(channel, openings, shelves)
@@ -287,7 +293,7 @@ impl Supply {
     ) -> Result<(), Fault> {
         let mut left = batches;
         while left > 0 {
-            left -= usize::from(self.slices.place(self.started).ends_refill());
+            left -= usize::from(self.slices.place(self.called).ends_refill());
             self.turn(channel, openings, shelves, Start::Slice)?;
         }
         self.rest(channel, openings, shelves)
@@ -320,15 +326,9 @@ impl Supply {
         channel.set_phase(Phase::Preprocess);
         self.turn += 1;
         let now = self.turn;
-        match start {
-            Start::Nothing => {}
-            Start::Slice => {
-                let place = self.slices.place(self.started);
-                self.started += 1;
-                self.begin(channel, Some(place), place.shares())?;
-            }
-            Start::Shares(count) => self.begin(channel, None, count)?,
-        }
+        self.call(start);
+        self.extend(channel)?;
+        self.begin(channel)?;
         if let Some(slice) = self.under_way.corrections.due(now) {
             self.share(channel, shelves, slice)?;
         }
@@ -354,18 +354,54 @@ impl Supply {
         Ok(())
     }
 
+    /// Takes note of what is to start.
+    fn call(&mut self, start: Start) {
+        let called = match start {
+            Start::Nothing => return,
+            Start::Slice => {
+                self.called += 1;
+                let place = self.slices.place(self.called - 1);
+                (Some(place), place.shares())
+            }
+            Start::Shares(count) => (None, count),
+        };
+        let shares = called.1.next_multiple_of(128);
+        self.under_way.called.push_back((called.0, shares));
+    }
+
+    /// Extensions of silent OT, a step each `lag` turns, so early that what is to start need not wait for one: what is
+    /// ready lasts while the next one is under way.
+    fn extend(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        let steps = self.cots.steps();
+        if let Some(step) = self.under_way.extension.due(self.turn) {
+            self.cots.step(channel)?;
+            if step < steps {
+                self.under_way.extension.put(self.turn + self.lag, step + 1);
+            }
+        } else if let Some((_, shares)) = self.under_way.called.front()
+            && self.under_way.extension.0.is_empty()
+            && self.cots.ready() < *shares as u64 * (steps as u64 * self.lag + 2)
+        {
+            self.cots.begin(channel)?;
+            self.under_way.extension.put(self.turn + self.lag, 1);
+        }
+        Ok(())
+    }
+
     /// Step 1, first half: MACs on fresh random bits; the corrections go to the peer.
-    fn begin(
-        &mut self,
-        channel: &mut Channel,
-        place: Option<Place>,
-        shares: usize,
-    ) -> Result<(), Fault> {
+    fn begin(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        let Some((place, shares)) = self.under_way.called.front().copied() else { return Ok(()) };
+        if self.cots.ready() < shares as u64 {
+            return Ok(());
+        }
+        self.under_way.called.pop_front();
         let mut slice = self.spare_slices.pop().unwrap_or_default();
         slice.place = place;
-        slice.resize(shares.next_multiple_of(128));
+        slice.resize(shares);
         self.cots.take_macs(channel, &mut slice.macs)?;
-        self.under_way.corrections.put(self.turn + self.lag, slice);
+        // Silent OT has no corrections.
+        let lag = if self.cots.steps() == 0 { self.lag } else { 0 };
+        self.under_way.corrections.put(self.turn + lag, slice);
         Ok(())
     }
 
