@@ -2,13 +2,16 @@
 
 use cenote_engine::Role;
 use cenote_engine::backends::wrk::bucket;
-use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
+use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
 use cenote_prim::{Block, SessionId};
 use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
 use cenote_testkit::stats::{fits, in_parallel, same};
+
+/// The narrowest leaky ANDs.
+const WIDTH: Width = Width::Bits64;
 
 /// Both sides of the making of leaky ANDs, in one thread.
 struct Lab {
@@ -25,7 +28,7 @@ impl Lab {
         let dealer = Dealer::new(seed);
         let generator = |role: Role| {
             let delta = dealer.deltas[role as usize];
-            Generator::new(SessionId([1; 32]), role, delta, Block::new(seed))
+            Generator::new(SessionId([1; 32]), role, delta, Block::new(seed), WIDTH)
         };
         Lab { generators: [generator(Role::Garbler), generator(Role::Evaluator)], dealer }
     }
@@ -37,12 +40,12 @@ impl Lab {
         let [garbler, evaluator] = &mut self.generators;
         let (state_a, mut g_a) = garbler.send_g(slice(&a)).expect("three each");
         let (state_b, g_b) = evaluator.send_g(slice(&b)).expect("three each");
-        g_a[..bad].iter_mut().for_each(|g| *g ^= Block::new(1 << 50));
+        g_a[..bad * WIDTH.bytes()].chunks_mut(WIDTH.bytes()).for_each(|g| g[6] ^= 4);
         let (state_a, d_a) = garbler.send_d(state_a, &g_b).expect("length");
         let (state_b, d_b) = evaluator.send_d(state_b, &g_a).expect("length");
         let (_, digest_a) = garbler.finish(state_a, &d_b).expect("length");
         let (items, digest_b) = evaluator.finish(state_b, &d_a).expect("length");
-        (items.to_vec(), digest_a == digest_b)
+        (items.to_vec(), *digest_a == *digest_b)
     }
 }
 

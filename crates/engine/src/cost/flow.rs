@@ -4,7 +4,7 @@ use cenote_net::{HEADER_LEN, Role};
 use cenote_ot::{Choice, Sent};
 use serde::{Deserialize, Serialize};
 
-use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::parts::{coin, equality};
 
 /// Traffic of a part of a session, written down in the order in which the garbler sends and receives: rounds
 /// follow from that order. Sums and products stop at the largest number.
@@ -110,11 +110,18 @@ impl Flow {
 
     /// A toss of a joint coin.
     pub(crate) fn toss(self) -> Flow {
-        self.sends(Role::Garbler, 32, 1).sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1).sends(
-            Role::Garbler,
-            OPENING_LEN as u64,
-            1,
-        )
+        self.three([coin::COMMIT_LEN, coin::REPLY_LEN, coin::OPENING_LEN])
+    }
+
+    /// The same with a test of equality.
+    pub(crate) fn toss_equal(self) -> Flow {
+        self.three([equality::COMMIT_LEN, equality::REPLY_LEN, equality::OPENING_LEN])
+    }
+
+    /// Three messages, the garbler's first.
+    fn three(self, [first, second, third]: [usize; 3]) -> Flow {
+        let flow = self.sends(Role::Garbler, first as u64, 1);
+        flow.sends(Role::Evaluator, second as u64, 1).sends(Role::Garbler, third as u64, 1)
     }
 
     /// A handshake with hellos of `bytes` bytes.

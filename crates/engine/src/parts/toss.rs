@@ -1,58 +1,133 @@
-//! Joint coins of a session: runs `coin.rs` over the channel, one toss after the other.
+//! Joint coins of a session: numbers the tosses (`coin.rs`, `equality.rs`) and runs them over the channel.
 
 use cenote_net::{Channel, Fault, Role};
-use cenote_prim::commit::Commitment;
 use cenote_prim::{Block, Prg, SessionId};
 
-use super::coin::{self, Committer, Contribution};
-use super::tags;
+use super::{coin, equality, tags};
 
 /// The tosses of one session, numbered alike on both sides.
 pub(crate) struct Tosses {
     session: SessionId,
     role: Role,
     count: u64,
+    /// Evaluator: it replied in a test of equality that it has not confirmed.
+    replied: bool,
 }
 
 impl Tosses {
     /// No toss yet.
     pub(crate) fn new(session: SessionId, role: Role) -> Tosses {
-        Tosses { session, role, count: 0 }
+        Tosses { session, role, count: 0, replied: false }
     }
 
-    /// A joint coin, together with the equality of `digest` on both sides.
+    /// A joint coin.
     ///
     /// # Errors
     /// Those of `coin.rs`; faults of the channel.
-    pub(crate) fn toss(
+    pub(crate) fn toss(&mut self, channel: &mut Channel, prg: &mut Prg) -> Result<Block, Fault> {
+        let label = self.label();
+        match self.role {
+            Role::Garbler => {
+                let (committer, commitment) = coin::Committer::new(&self.session, &label, prg);
+                channel.send(tags::COIN_COMMIT, &commitment)?;
+                let mut reply = [0; coin::REPLY_LEN];
+                channel.recv_into(tags::COIN_REPLY, &mut reply)?;
+                let (coin, opening) = committer.open(&reply);
+                channel.send(tags::COIN_OPEN, &opening)?;
+                Ok(coin)
+            }
+            Role::Evaluator => {
+                let mut commitment = [0; coin::COMMIT_LEN];
+                channel.recv_into(tags::COIN_COMMIT, &mut commitment)?;
+                let (replier, reply) = coin::Replier::new(&self.session, &label, prg, commitment);
+                channel.send(tags::COIN_REPLY, &reply)?;
+                let mut opening = [0; coin::OPENING_LEN];
+                channel.recv_into(tags::COIN_OPEN, &mut opening)?;
+                replier.finish(&opening)
+            }
+        }
+    }
+
+    /// A joint coin, once `digest` is equal on both sides: the steps below over the channel.
+    ///
+    /// # Errors
+    /// Those of `equality.rs`; faults of the channel.
+    pub(crate) fn toss_equal(
         &mut self,
         channel: &mut Channel,
         prg: &mut Prg,
-        digest: [u8; 32],
+        digest: &[u8; 32],
     ) -> Result<Block, Fault> {
-        let own = Contribution { coin: prg.block(), digest };
-        let label = format!("toss {}", self.count);
-        self.count += 1;
         match self.role {
             Role::Garbler => {
-                let (committer, commitment) =
-                    Committer::new(&self.session, &label, own, prg.bytes32());
-                channel.send(tags::COIN_COMMIT, &commitment.0)?;
-                let mut reply = [0; coin::CONTRIBUTION_LEN];
+                let (committer, message) = self.commit_equal(prg, digest);
+                channel.send(tags::COIN_COMMIT, &message)?;
+                let mut reply = [0; equality::REPLY_LEN];
                 channel.recv_into(tags::COIN_REPLY, &mut reply)?;
                 let (coin, opening) = committer.open(&reply)?;
                 channel.send(tags::COIN_OPEN, &opening)?;
                 Ok(coin)
             }
             Role::Evaluator => {
-                let mut commitment = Commitment([0; 32]);
-                channel.recv_into(tags::COIN_COMMIT, &mut commitment.0)?;
-                channel.send(tags::COIN_REPLY, &own.encode())?;
-                let mut opening = [0; coin::OPENING_LEN];
+                let mut message = [0; equality::COMMIT_LEN];
+                channel.recv_into(tags::COIN_COMMIT, &mut message)?;
+                let (replier, reply) = self.reply_equal(prg, digest, &message)?;
+                channel.send(tags::COIN_REPLY, &reply)?;
+                let mut opening = [0; equality::OPENING_LEN];
                 channel.recv_into(tags::COIN_OPEN, &mut opening)?;
-                coin::finish(&self.session, &label, &own, &commitment, &opening)
+                self.finish_equal(replier, &opening)
             }
         }
+    }
+
+    /// The garbler's first step of the next toss with a test of `digest`; [`equality::Committer::open`] is
+    /// its last. Another toss may begin in between, and replies are taken in order.
+    pub(crate) fn commit_equal(
+        &mut self,
+        prg: &mut Prg,
+        digest: &[u8; 32],
+    ) -> (equality::Committer, [u8; equality::COMMIT_LEN]) {
+        let label = self.label();
+        equality::Committer::new(&self.session, &label, prg, digest)
+    }
+
+    /// The evaluator's first step. A reply tests one guess of a garbler that cheats, so the next one waits
+    /// until this one is confirmed, or there would be as many guesses as replies before the first failure.
+    ///
+    /// # Errors
+    /// Those of `equality.rs`; `Internal` while another test is not confirmed.
+    pub(crate) fn reply_equal(
+        &mut self,
+        prg: &mut Prg,
+        digest: &[u8; 32],
+        message: &[u8; equality::COMMIT_LEN],
+    ) -> Result<(equality::Replier, [u8; equality::REPLY_LEN]), Fault> {
+        if self.replied {
+            return Err(Fault::Internal("a test of equality before the last was confirmed".into()));
+        }
+        self.replied = true;
+        let label = self.label();
+        equality::Replier::new(&self.session, &label, prg, digest, message)
+    }
+
+    /// The evaluator's last step.
+    ///
+    /// # Errors
+    /// Those of `equality.rs`; then this party replies in no other test.
+    pub(crate) fn finish_equal(
+        &mut self,
+        replier: equality::Replier,
+        opening: &[u8; equality::OPENING_LEN],
+    ) -> Result<Block, Fault> {
+        let coin = replier.finish(opening)?;
+        self.replied = false;
+        Ok(coin)
+    }
+
+    /// The name of the next toss.
+    fn label(&mut self) -> String {
+        self.count += 1;
+        format!("toss {}", self.count - 1)
     }
 }
 
@@ -79,5 +154,30 @@ impl Coins {
         let word = self.blocks[self.next / 2].to_u128() >> (64 * (self.next % 2));
         self.next += 1;
         word as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_evaluator_replies_to_one_test_at_a_time_and_to_none_after_a_failure() {
+        let mut prg = Prg::new(Block::new(1));
+        let [mut a, mut b] =
+            [Role::Garbler, Role::Evaluator].map(|r| Tosses::new(SessionId([1; 32]), r));
+        let digests = [[1; 32], [2; 32], [3; 32]];
+        let [first, second, third] =
+            digests.each_ref().map(|digest| a.commit_equal(&mut prg, digest));
+        let (replier, reply) = b.reply_equal(&mut prg, &digests[0], &first.1).expect("the first");
+        let early = b.reply_equal(&mut prg, &digests[1], &second.1).err();
+        assert!(matches!(early, Some(Fault::Internal(_))), "{early:?}");
+        let (coin, opening) = first.0.open(&reply).expect("equal");
+        assert_eq!(b.finish_equal(replier, &opening), Ok(coin));
+        let (replier, _) = b.reply_equal(&mut prg, &digests[1], &second.1).expect("the second");
+        let failed = b.finish_equal(replier, &[0; equality::OPENING_LEN]).err();
+        assert_eq!(failed, Some(Fault::Misbehaved("equality.tag")));
+        let later = b.reply_equal(&mut prg, &digests[2], &third.1).err();
+        assert!(matches!(later, Some(Fault::Internal(_))), "{later:?}");
     }
 }

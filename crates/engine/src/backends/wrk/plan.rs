@@ -10,7 +10,7 @@ use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a leaky AND in the pool.
 const LEAKY: u64 = 96;
-/// Bytes of a leaky AND while its batch is made: three shares, two messages, itself, its opening.
+/// Bytes of a leaky AND while its batch is made: three shares, S, both G, itself, its opening.
 const MADE: u64 = 96 + 48 + LEAKY + 64;
 /// Bytes of a ready triple.
 const TRIPLE: u64 = 128;
@@ -69,9 +69,9 @@ fn shares(params: &WrkParams, count: u64) -> Flow {
 /// A batch of leaky ANDs, with `more` shares.
 fn leaky(params: &WrkParams, count: u64, more: u64) -> Flow {
     shares(params, 3 * count + more)
-        .crosses(16 * count, 1)
+        .crosses(params.leaky.bytes() as u64 * count, 1)
         .crosses(packed(count), 1)
-        .toss()
+        .toss_equal()
         .waits(5)
 }
 

@@ -12,7 +12,7 @@
 //! **Flow of a refill**, one message each way a line, both directions at once where it says so:
 //! 1. COT corrections with their check, both ways (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
 //! 2. G, both ways; 3. d, both ways (`leaky_and.rs`).
-//! 4. Commitment, reply, opening: equality of the batch and the coin (`parts/coin.rs`).
+//! 4. Three messages: equality of the batch and the coin (`parts/equality.rs`).
 //! 5. Openings of the bucket differences, both ways (`bucket.rs`).
 //!
 //! **Leakage and abort.** A cheater that attacks leaky ANDs learns bits of x that never reach a wire unless all
@@ -83,13 +83,13 @@ impl Supply {
         let delta = conventional_delta(prg.block(), role);
         let (keys, macs) = both_directions(channel, &session, role, params.ot, delta, &mut prg)?;
         let mut tosses = Tosses::new(session, role);
-        let start = tosses.toss(channel, &mut prg, [0; 32])?;
+        let start = tosses.toss(channel, &mut prg)?;
         Ok(Supply {
             params,
             delta: Secret::new(delta),
             keys,
             macs,
-            generator: Generator::new(session, role, delta, start),
+            generator: Generator::new(session, role, delta, start, params.leaky),
             pool: None,
             made: Made::default(),
             start,
@@ -237,13 +237,13 @@ impl Supply {
         shares: ShareSlice<'_>,
     ) -> Result<(Secret<Vec<LeakyAnd>>, Block), Fault> {
         let (state, mut g) = self.generator.send_g(shares)?;
-        channel.send(tags::LEAKY_G, Block::as_bytes(&g))?;
-        channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
+        channel.send(tags::LEAKY_G, &g)?;
+        channel.recv_into(tags::LEAKY_G, &mut g)?;
         let (state, d) = self.generator.send_d(state, &g)?;
         channel.send(tags::LEAKY_D, &d)?;
         let peer_d = channel.recv(tags::LEAKY_D, d.len())?;
         let (items, digest) = self.generator.finish(state, &peer_d)?;
-        let coin = self.tosses.toss(channel, &mut self.prg, digest)?;
+        let coin = self.tosses.toss_equal(channel, &mut self.prg, &digest)?;
         Ok((items, coin))
     }
 
