@@ -286,6 +286,7 @@ mod tests {
                     "BLAKE3 is a random oracle",
                     "AES-128 is an ideal cipher (re-keyed hash, PRG)",
                     "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                    "simultaneous gap Diffie-Hellman in ristretto255 (test of equality)",
                 ],
                 "leakage": "the outputs of its receivers; that the session aborted; sizes and timing \
                             of messages",
