@@ -78,6 +78,8 @@ pub enum Assumption {
     IdealCipher(&'static str),
     /// Gap computational Diffie-Hellman in ristretto255, for base OT.
     GapDiffieHellman,
+    /// The same for two points at once.
+    SimultaneousDiffieHellman,
 }
 
 impl fmt::Display for Assumption {
@@ -85,6 +87,9 @@ impl fmt::Display for Assumption {
         match self {
             Assumption::RandomOracle => f.write_str("BLAKE3 is a random oracle"),
             Assumption::IdealCipher(uses) => write!(f, "AES-128 is an ideal cipher ({uses})"),
+            Assumption::SimultaneousDiffieHellman => {
+                f.write_str("simultaneous gap Diffie-Hellman in ristretto255 (test of equality)")
+            }
             Assumption::GapDiffieHellman => {
                 f.write_str("gap computational Diffie-Hellman in ristretto255 (base OT)")
             }
@@ -281,6 +286,7 @@ mod tests {
                     "BLAKE3 is a random oracle",
                     "AES-128 is an ideal cipher (re-keyed hash, PRG)",
                     "gap computational Diffie-Hellman in ristretto255 (base OT)",
+                    "simultaneous gap Diffie-Hellman in ristretto255 (test of equality)",
                 ],
                 "leakage": "the outputs of its receivers; that the session aborted; sizes and timing \
                             of messages",

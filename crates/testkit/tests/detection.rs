@@ -2,13 +2,16 @@
 
 use cenote_engine::Role;
 use cenote_engine::backends::wrk::bucket;
-use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd};
+use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
 use cenote_prim::{Block, Secret, SessionId};
 use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
 use cenote_testkit::stats::{fits, in_parallel, same};
+
+/// The narrowest leaky ANDs.
+const WIDTH: Width = Width::Bits64;
 
 /// Both sides of the making of leaky ANDs, in one thread.
 struct Lab {
@@ -25,7 +28,7 @@ impl Lab {
         let dealer = Dealer::new(seed);
         let generator = |role: Role| {
             let delta = dealer.deltas[role as usize];
-            Generator::new(SessionId([1; 32]), role, delta, Block::new(seed))
+            Generator::new(SessionId([1; 32]), role, delta, Block::new(seed), WIDTH)
         };
         Lab { generators: [generator(Role::Garbler), generator(Role::Evaluator)], dealer }
     }
@@ -35,16 +38,16 @@ impl Lab {
     fn batch(&mut self, n: usize, bad: usize) -> (Vec<LeakyAnd>, bool) {
         let [a, b] = self.dealer.shares(3 * n);
         let [garbler, evaluator] = &mut self.generators;
-        let ((mut s_a, mut g_a), (mut s_b, mut g_b)) = <((_, Vec<_>), (_, Vec<_>))>::default();
-        garbler.send_g(slice(&a), &mut s_a, &mut g_a).expect("three each");
-        evaluator.send_g(slice(&b), &mut s_b, &mut g_b).expect("three each");
-        g_a[..bad].iter_mut().for_each(|g| *g ^= Block::new(1 << 50));
+        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
+        let mut g_a = garbler.send_g(slice(&a), &mut s_a).expect("three each");
+        let g_b = evaluator.send_g(slice(&b), &mut s_b).expect("three each");
+        g_a[..bad * WIDTH.bytes()].chunks_mut(WIDTH.bytes()).for_each(|g| g[6] ^= 4);
         let d_a = garbler.send_d(slice(&a), &mut s_a, &g_b).expect("length");
         let d_b = evaluator.send_d(slice(&b), &mut s_b, &g_a).expect("length");
         let mut items = Secret::default();
         garbler.finish(slice(&a), &mut s_a, &d_b, &mut Secret::default()).expect("length");
         evaluator.finish(slice(&b), &mut s_b, &d_a, &mut items).expect("length");
-        (items.to_vec(), garbler.digest() == evaluator.digest())
+        (items.to_vec(), *garbler.digest() == *evaluator.digest())
     }
 }
 

@@ -330,7 +330,7 @@ fn a_cheat_in_a_refill_ends_the_request_beside_it() {
         assert!(role == Role::Evaluator || began.elapsed() < Duration::from_secs(2));
         ended
     });
-    assert_eq!(garbler, Err(Fault::Misbehaved("equality.digest")));
+    assert_eq!(garbler, Err(Fault::Misbehaved("equality.tag")));
 }
 
 /// A follower whose leader is ahead has not begun before its owner does: a journal comes in time.

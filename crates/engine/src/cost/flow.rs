@@ -4,7 +4,7 @@ use cenote_net::{HEADER_LEN, Role};
 use cenote_ot::{Choice, Sent};
 use serde::{Deserialize, Serialize};
 
-use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::parts::{coin, equality};
 
 /// Traffic of a part of a session, written down in the order in which the garbler sends and receives: rounds
 /// follow from that order. Sums and products stop at the largest number.
@@ -110,18 +110,20 @@ impl Flow {
 
     /// A toss of a joint coin.
     pub(crate) fn toss(self) -> Flow {
-        self.commits().replies_and_opens()
+        let [commit, reply, opening] = [coin::COMMIT_LEN, coin::REPLY_LEN, coin::OPENING_LEN];
+        let flow = self.sends(Role::Garbler, commit as u64, 1);
+        flow.sends(Role::Evaluator, reply as u64, 1).sends(Role::Garbler, opening as u64, 1)
     }
 
-    /// The first message of a toss.
+    /// The first message of a toss with a test of equality.
     pub(crate) fn commits(self) -> Flow {
-        self.sends(Role::Garbler, 32, 1)
+        self.sends(Role::Garbler, equality::COMMIT_LEN as u64, 1)
     }
 
     /// The other two.
     pub(crate) fn replies_and_opens(self) -> Flow {
-        let replied = self.sends(Role::Evaluator, CONTRIBUTION_LEN as u64, 1);
-        replied.sends(Role::Garbler, OPENING_LEN as u64, 1)
+        let replied = self.sends(Role::Evaluator, equality::REPLY_LEN as u64, 1);
+        replied.sends(Role::Garbler, equality::OPENING_LEN as u64, 1)
     }
 
     /// A handshake with hellos of `bytes` bytes.

@@ -1,9 +1,10 @@
-//! The parts that several backends are made of: the joint coin, the hash of half gates, chunks of
+//! The parts that several backends are made of: the joint coin, the test of equality, the hash of half gates, chunks of
 //! recorded gates, their wires, those that are kept for later
 //! requests, and the party that records.
 
 pub(crate) mod chunk;
 pub mod coin;
+pub mod equality;
 pub mod gate_hash;
 pub(crate) mod kept;
 pub(crate) mod pace;

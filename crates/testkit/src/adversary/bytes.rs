@@ -129,8 +129,16 @@ impl Formula {
 
     pub(super) fn toss(&mut self) {
         self.add(parts::tags::COIN_COMMIT, Role::Garbler, 32);
-        self.add(parts::tags::COIN_REPLY, Role::Evaluator, 48);
-        self.add(parts::tags::COIN_OPEN, Role::Garbler, 80);
+        self.add(parts::tags::COIN_REPLY, Role::Evaluator, 16);
+        self.add(parts::tags::COIN_OPEN, Role::Garbler, 48);
+    }
+
+    /// A toss with a test of equality: points and tags beside.
+    pub(super) fn toss_equal(&mut self) {
+        self.toss();
+        self.add(parts::tags::COIN_COMMIT, Role::Garbler, 32);
+        self.add(parts::tags::COIN_REPLY, Role::Evaluator, 32 + 32);
+        self.add(parts::tags::COIN_OPEN, Role::Garbler, 32);
     }
 
     pub(super) fn total(&self) -> usize {

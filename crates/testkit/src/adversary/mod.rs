@@ -107,7 +107,6 @@ const fn frame(backend: Backend, tag: Tag, from: Role, flip: End, replay: Option
 }
 
 const COLUMNS: End = End::Caught(cenote_ot::softspoken::COLUMN_CHECK);
-const EQUAL: End = End::Caught("equality.digest");
 const COIN: End = End::Caught("coin.opening");
 
 /// The entry of a backend in the tests of all.

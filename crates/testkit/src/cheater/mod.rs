@@ -47,10 +47,14 @@ pub enum Cheat {
     WrongD,
     /// In a batch: sets a bit after the last bit d.
     StrayD,
-    /// Garbler: as [`Cheat::WrongDelta`], then shows the peer's own digest as the one committed to.
-    EchoDigest,
-    /// In a batch: claims another digest.
+    /// Garbler: as [`Cheat::WrongDelta`], then shows the peer's own tag in the test of equality.
+    EchoTag,
+    /// In a batch: tests another digest.
     WrongDigest,
+    /// In a test of equality: sends the identity for its point.
+    IdentityPoint,
+    /// In a test of equality: sends a wrong tag.
+    WrongTag,
     /// In a refill: shows a false bit in the opening of the bucket differences.
     FalseBucketBit,
     /// In an input of the peer: shows a false bit of its share of a mask.
@@ -104,8 +108,10 @@ impl Cheat {
         Cheat::WrongDelta,
         Cheat::WrongD,
         Cheat::StrayD,
-        Cheat::EchoDigest,
+        Cheat::EchoTag,
         Cheat::WrongDigest,
+        Cheat::IdentityPoint,
+        Cheat::WrongTag,
         Cheat::FalseBucketBit,
         Cheat::FalseInputMask,
         Cheat::FalseBeaverBit,
@@ -240,7 +246,7 @@ impl Cheater {
             answers: 0,
             last_seed: Block::ZERO,
         };
-        let start = cheater.toss([0; 32])?;
+        let start = cheater.toss(None)?;
         cheater.leaky = [role, role.peer()].map(|direction| {
             let oracle = RandomOracle::new("cenote 2026 engine leaky-and start v1", &session);
             Mitccrh::new(oracle.number(direction as u64).blocks(&[start]).block())

@@ -192,7 +192,8 @@ impl Plan {
             .field("pool", params.pool.map_or("none".to_owned(), |pool| pool.to_string()))
             .field("bucket", params.bucket.to_string())
             .field("batch", params.batch.to_string())
-            .field("epsilon", format!("2^{}", params.epsilon_log2));
+            .field("epsilon", format!("2^{}", params.epsilon_log2))
+            .field("leaky", params.leaky.bits().to_string());
         let agreed = handshake.run(&mut channel, self.by, prg.bytes32())?;
         let session = SessionId(agreed.session_id);
         Cheater::set_up(channel, self.by, session, params, self.cheat, prg)

@@ -7,7 +7,9 @@ use cenote_engine::{Fault, Role};
 use cenote_net::Channel;
 use cenote_pool::Draws;
 use cenote_prim::commit::commit;
-use cenote_prim::{Block, Prg, RandomOracle, bits};
+use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
+use curve25519_dalek::scalar::Scalar;
 
 use super::{Cheat, Cheater, Triple, set_stray_bit};
 
@@ -80,7 +82,7 @@ impl Cheater {
             let n = self.params.batch.min(capacity - self.pool.len());
             let shares = self.make_shares(3 * n)?;
             let (items, digest) = self.leaky_batch(&shares[..3 * n])?;
-            self.toss(digest)?;
+            self.toss(Some(digest))?;
             self.pool.extend(items);
         }
         Ok(())
@@ -95,7 +97,7 @@ impl Cheater {
         let shares = self.make_shares(3 * batch + triples)?;
         let (leaky, masks) = shares.split_at(3 * batch);
         let (mut members, digest) = self.leaky_batch(leaky)?;
-        let coins = words(self.toss(digest)?);
+        let coins = words(self.toss(Some(digest))?);
         if self.pool.is_empty() {
             cenote_pool::shuffle(&mut members, coins);
             return self.buckets(&members, masks);
@@ -117,20 +119,29 @@ impl Cheater {
             .map(|i| Leaky { x: shares[i], y: shares[n + i], z: shares[2 * n + i] })
             .collect();
         let (delta, wrong) = (self.delta, self.prg.block().with_lsb(true));
-        let other = self.cheats(Cheat::WrongDelta) || self.cheats(Cheat::EchoDigest);
+        let other = self.cheats(Cheat::WrongDelta) || self.cheats(Cheat::EchoTag);
         let own_delta = if other { wrong } else { delta };
         let mut hashed: Vec<Block> =
             items.iter().flat_map(|item| [item.x.key, item.x.key ^ own_delta]).collect();
         self.leaky[0].pairs(&mut hashed);
         let c: Vec<Block> = items.iter().map(|item| item.y.times_both_deltas(delta)).collect();
-        let mut g: Vec<Block> = (0..n).map(|i| hashed[2 * i] ^ hashed[2 * i + 1] ^ c[i]).collect();
+        let whole = |i: usize| hashed[2 * i] ^ hashed[2 * i + 1] ^ c[i];
+        let mut g: Vec<Block> = (0..n).map(|i| self.cut(whole(i))).collect();
         if let Cheat::WrongG(count) = self.cheat
             && self.is_time()
         {
             g.iter_mut().take(count).for_each(|g| *g ^= self.prg.block());
+            g.iter_mut().for_each(|g| *g = self.cut(*g));
         }
-        self.channel.send(wrk::tags::LEAKY_G, Block::as_bytes(&g))?;
-        self.channel.recv_into(wrk::tags::LEAKY_G, Block::as_bytes_mut(&mut g))?;
+        let width = self.params.leaky.bytes();
+        let sent: Vec<u8> = g.iter().flat_map(|g| g.to_bytes().into_iter().take(width)).collect();
+        self.channel.send(wrk::tags::LEAKY_G, &sent)?;
+        let received = self.channel.recv(wrk::tags::LEAKY_G, sent.len())?;
+        for (g, received) in g.iter_mut().zip(received.chunks(width)) {
+            let mut bytes = [0; 16];
+            bytes[..width].copy_from_slice(received);
+            *g = Block::from_bytes(bytes);
+        }
         let mut answers: Vec<Block> = items.iter().map(|item| item.x.mac).collect();
         self.leaky[1].singles(&mut answers);
         let mut s: Vec<Block> = (0..n)
@@ -152,33 +163,60 @@ impl Cheater {
             item.z = item.z.add_public(d, self.role, delta);
             *s ^= delta.times(d);
         }
-        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v1", &self.session);
-        let mut digest = oracle.number(self.tosses - 1).blocks(&s).digest();
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
+        let low: Vec<u8> = s.iter().flat_map(|s| s.to_bytes().into_iter().take(width)).collect();
+        let mut digest = oracle.number(self.tosses - 1).bytes(&low).digest();
         digest[7] ^= u8::from(self.cheats(Cheat::WrongDigest));
         Ok((items, digest))
     }
 
-    /// The joint coin; the equality of digests is not looked at.
-    pub(super) fn toss(&mut self, digest: [u8; 32]) -> Result<Block, Fault> {
-        let (number, coin) = (self.tosses, self.prg.block());
+    /// The low bits of a leaky AND.
+    fn cut(&self, block: Block) -> Block {
+        let mut bytes = block.to_bytes();
+        bytes[self.params.leaky.bytes()..].fill(0);
+        Block::from_bytes(bytes)
+    }
+
+    /// The joint coin, and the test of equality of `digest`, if there is one: what it says is not looked at.
+    pub(super) fn toss(&mut self, digest: Option<[u8; 32]>) -> Result<Block, Fault> {
+        let (label, coin) = (format!("toss {}", self.tosses), self.prg.block());
         self.tosses += 1;
-        let mut value = [coin.to_bytes().as_slice(), &digest].concat();
+        let nonce = self.prg.bytes32();
+        let commitment = commit(&self.session, &label, &coin.to_bytes(), &nonce).0;
+        let test = digest.map(|digest| Test::new(&self.session, label, &digest, &mut self.prg));
+        let (points, tags) = if test.is_some() { (32, 32) } else { (0, 0) };
+        let mut point = test.as_ref().map_or_else(Vec::new, |test| test.point.to_vec());
+        if !point.is_empty() && self.cheats(Cheat::IdentityPoint) {
+            point.fill(0);
+        }
+        let first = match self.role {
+            Role::Garbler => [&commitment[..], &point].concat(),
+            Role::Evaluator => self.channel.recv(parts::tags::COIN_COMMIT, 32 + points)?,
+        };
+        let mut shown = coin.to_bytes();
         if self.role == Role::Evaluator {
-            self.channel.recv(parts::tags::COIN_COMMIT, 32)?;
-            self.channel.send(parts::tags::COIN_REPLY, &value)?;
-            let opening = self.channel.recv(parts::tags::COIN_OPEN, 80)?;
+            let mut reply = [&shown[..], &point].concat();
+            if let Some(test) = &test {
+                let mut tag = test.tag(Role::Evaluator, &first[32..], [&first, &reply]);
+                tag[3] ^= u8::from(self.cheats(Cheat::WrongTag));
+                reply.extend(tag);
+            }
+            self.channel.send(parts::tags::COIN_REPLY, &reply)?;
+            let opening = self.channel.recv(parts::tags::COIN_OPEN, 48 + tags)?;
             return Ok(coin ^ coin_in(&opening));
         }
-        let nonce = self.prg.bytes32();
-        let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
-        self.channel.send(parts::tags::COIN_COMMIT, &commitment.0)?;
-        let reply = self.channel.recv(parts::tags::COIN_REPLY, 48)?;
-        value[3] ^= u8::from(self.cheats(Cheat::BiasedCoin));
-        if self.cheat == Cheat::EchoDigest && self.cheated_in.is_some() {
-            value[16..].copy_from_slice(&reply[16..]);
+        self.channel.send(parts::tags::COIN_COMMIT, &first)?;
+        let reply = self.channel.recv(parts::tags::COIN_REPLY, 16 + points + tags)?;
+        shown[3] ^= u8::from(self.cheats(Cheat::BiasedCoin));
+        let mut opening = [&shown[..], &nonce].concat();
+        if let Some(test) = &test {
+            let mut tag = test.tag(Role::Garbler, &reply[16..48], [&first, &reply[..48]]);
+            tag[3] ^= u8::from(self.cheats(Cheat::WrongTag));
+            let echo = self.cheat == Cheat::EchoTag && self.cheated_in.is_some();
+            opening.extend_from_slice(if echo { &reply[48..] } else { &tag });
         }
-        self.channel.send(parts::tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
-        Ok(coin_in(&value) ^ coin_in(&reply))
+        self.channel.send(parts::tags::COIN_OPEN, &opening)?;
+        Ok(coin_in(&shown) ^ coin_in(&reply))
     }
 
     fn buckets(&mut self, members: &[Leaky], masks: &[Share]) -> Result<(), Fault> {
@@ -202,6 +240,38 @@ impl Cheater {
             self.triples.push_back(Triple { x, y, z, mask });
         }
         Ok(())
+    }
+}
+
+/// This side of a test of equality: CPace with a digest as password.
+struct Test {
+    session: SessionId,
+    label: String,
+    secret: Scalar,
+    point: [u8; 32],
+}
+
+impl Test {
+    fn new(session: &SessionId, label: String, digest: &[u8; 32], prg: &mut Prg) -> Test {
+        let mut wide = [0; 64];
+        prg.fill_bytes(&mut wide);
+        let secret = Scalar::from_bytes_mod_order_wide(&wide);
+        let oracle = RandomOracle::new("cenote 2026 engine equality generator v1", session);
+        oracle.bytes(label.as_bytes()).bytes(digest).fill(&mut wide);
+        let point = RistrettoPoint::from_uniform_bytes(&wide) * secret;
+        Test { session: *session, label, secret, point: point.compress().to_bytes() }
+    }
+
+    /// The tag of `role`, with the point of the peer, after the two messages without tags. What is no
+    /// point counts as the identity.
+    fn tag(&self, role: Role, point: &[u8], messages: [&[u8]; 2]) -> [u8; 32] {
+        let point = CompressedRistretto::from_slice(point).ok().and_then(|p| p.decompress());
+        let shared = (point.unwrap_or_default() * self.secret).compress();
+        let oracle = RandomOracle::new("cenote 2026 engine equality key v1", &self.session);
+        let oracle = oracle.bytes(self.label.as_bytes()).bytes(shared.as_bytes());
+        let key = oracle.bytes(messages[0]).bytes(messages[1]).digest();
+        let oracle = RandomOracle::new("cenote 2026 engine equality tag v1", &self.session);
+        oracle.number(role as u64).bytes(&key).digest()
     }
 }
 

@@ -12,7 +12,7 @@
 //! | making a core of l lanes | (2l + 1) c + 144 l | [`strips`] |
 //! | making an escrow gadget | c + P | [`strips`] |
 //! | showing a checked core, a gadget | (2l + 1) m, m | [`check`] |
-//! | end of a batch | 64 t c + 160 + 64 (48 t_l + P t_p) | [`closing`], [`TOSS`], [`answer`] |
+//! | end of a batch | 64 t c + 96 + 64 (48 t_l + P t_p) | [`closing`], [`TOSS`], [`answer`] |
 //! | inner solders of a bucket | (B - 1) (2l + 1) m | [`inner`] |
 //! | solders of a wire in escrow | B m | [`escrow`] |
 //! | outer solders of a core | (l + 1) m | [`outer`] |
@@ -60,7 +60,7 @@ use super::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::escrow::record_blocks;
 use crate::backends::jimu::garbled_core::{Shape, inner_len, ready_blocks};
 use crate::backends::jimu::ihash::{LANES, Label, encoded_len};
-use crate::parts::coin::{CONTRIBUTION_LEN, OPENING_LEN};
+use crate::parts::coin::{COMMIT_LEN, OPENING_LEN, REPLY_LEN};
 use crate::party::Receivers;
 
 /// The kind of items that a pool holds.
@@ -131,8 +131,8 @@ pub fn closing(params: &JimuParams) -> usize {
     codes.label_combinations.max(codes.perm_combinations) as usize * LANES * wire(params)
 }
 
-/// A toss of a joint coin: the garbler's commitment, the evaluator's contribution, the opening.
-pub const TOSS: usize = 32 + CONTRIBUTION_LEN + OPENING_LEN;
+/// A toss of a joint coin: the garbler's commitment, the evaluator's coin, the opening.
+pub const TOSS: usize = COMMIT_LEN + REPLY_LEN + OPENING_LEN;
 
 /// The answer to the consistency check of a batch (`jimu.answer`).
 #[must_use]

@@ -356,7 +356,7 @@ fn paced_supply(
     let mut supply = Supply::setup(channel, id, role, params, prg.fork())?;
     let place = supply.slices().place(supply.slices().of_pool());
     let corrections = params.ot.traffic(place.shares() as u64).bytes() as usize;
-    let slice = corrections + size_of::<Block>() * place.ands;
+    let slice = corrections + params.leaky.bytes() * place.ands;
     let pace = Pace::agree(channel, role, slice, 2 * size_of::<Block>() * CHUNK_ANDS)?;
     supply.set_lag(pace.lag as u64);
     Ok((supply, pace))

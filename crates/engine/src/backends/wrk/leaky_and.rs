@@ -5,26 +5,29 @@
 //! **Adversary.** Malicious. **Model.** H is the re-keyed circular correlation-robust hash MITCCRH,
 //! a start point for each direction from a coin tossed after both Deltas were fixed, key index =
 //! running number of the triple in the session.
+//! **Width.** C, G, S and L are cut to their low t bits ([`Width`]), in which Delta has t - 2 random ones.
+//! docs/protocols/wrk.md, "Leaky ANDs of t bits", has the argument; it needs a test of equality that
+//! shows no digest.
 //! **Steps**, for random shares x, y, z:
 //! 1. C_P = y^P Delta_P xor K_P\[y\] xor M_P\[y\], so that C_A xor C_B = y (Delta_A xor Delta_B).
 //! 2. P sends G_P = H(K_P\[x\]) xor H(K_P\[x\] xor Delta_P) xor C_P.
 //! 3. S_P = H(M_P\[x\]) xor x^P G_{P'} xor H(K_P\[x\]) xor x^P C_P xor z^P Delta_P xor K_P\[z\] xor M_P\[z\];
 //!    then S_A xor S_B = (x y xor z)(Delta_A xor Delta_B).
 //! 4. Exchange d_P = colour(S_P); d = d_A xor d_B; z := z xor d; L_P = S_P xor d Delta_P.
-//! 5. Equality of all L of the batch: digests under commit and open (`coin.rs`).
+//! 5. Equality of the digests of all L of the batch, of which nothing is shown (`equality.rs`).
 //!
 //! **Leakage and abort.** A cheater that shifts its G by E moves the victim's S by x^victim E: the
 //! equality test then passes only for one value of x^victim. So it learns that bit with probability
 //! 1/2 and is caught with probability 1/2. Nothing of y and z leaks; buckets (`bucket.rs`) remove
-//! the leak of x.
-//! **Checks.** `equality.digest` (in `coin.rs`): catches a wrong G, a wrong d, shares under a wrong
+//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 2^-(t-2), once a session.
+//! **Checks.** `equality.tag` (in `equality.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
 //! which the peer does not know. d_P is masked by z^P: the colours of Delta_A and Delta_B differ, so z^P
 //! enters the colour of S_P, by z^A Delta_A at A and by M_B\[z\] at B. A garbler whose Delta_A has colour 0 would
 //! unmask d_B, but its own S_A xor S_B then has the wrong colour for every triple whose product is 1, and
 //! the equality of the whole batch fails before any triple is used. So the colours carry privacy.
-//! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), 16 B + 1 bit.
+//! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), t + 1 bits.
 
 use std::mem;
 
@@ -34,6 +37,7 @@ use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
 use zeroize::Zeroize;
 
 use super::share::{Share, ShareSlice};
+use crate::options::Rho;
 
 /// One party's half of a leaky triple z = x y.
 #[derive(Clone, Copy, Default)]
@@ -55,6 +59,52 @@ impl Zeroize for LeakyAnd {
     }
 }
 
+/// How many low bits of C, G, S and L are sent, kept and compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Width {
+    /// 64.
+    Bits64,
+    /// 96.
+    Bits96,
+    /// All 128.
+    Bits128,
+}
+
+impl Width {
+    /// The narrowest of which an error of 2^-rho is left by far.
+    #[must_use]
+    pub const fn of(rho: Rho) -> Width {
+        match rho {
+            Rho::Bits40 => Width::Bits64,
+            Rho::Bits64 => Width::Bits96,
+            Rho::Bits80 => Width::Bits128,
+        }
+    }
+
+    /// The number of bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Width::Bits64 => 64,
+            Width::Bits96 => 96,
+            Width::Bits128 => 128,
+        }
+    }
+
+    /// Bytes of a message G for each leaky AND.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.bits() as usize / 8
+    }
+
+    /// Base-2 logarithm of the probability that a wrong leaky AND ever passes: a guess of the random
+    /// bits of Delta among these (docs/protocols/wrk.md).
+    #[must_use]
+    pub fn error_log2(self) -> f64 {
+        2.0 - f64::from(self.bits())
+    }
+}
+
 /// One party's generator of leaky ANDs: the hash of each direction and Delta.
 pub struct Generator {
     session: SessionId,
@@ -62,123 +112,14 @@ pub struct Generator {
     delta: Secret<Block>,
     own: Mitccrh,
     peer: Mitccrh,
+    width: Width,
     batches: u64,
     /// All L of the batch so far.
-    checked: RandomOracle,
+    tested: RandomOracle,
 }
 
-impl Generator {
-    /// A generator; `coin` was tossed after both Deltas were fixed.
-    #[must_use]
-    pub fn new(session: SessionId, role: Role, delta: Block, coin: Block) -> Generator {
-        let start = |direction: Role| {
-            let oracle = RandomOracle::new("cenote 2026 engine leaky-and start v1", &session);
-            Mitccrh::new(oracle.number(direction as u64).blocks(&[coin]).block())
-        };
-        let (own, peer) = (start(role), start(role.peer()));
-        let checked = digest_of(&session, 0);
-        Generator { session, role, delta: Secret::new(delta), own, peer, batches: 0, checked }
-    }
-
-    /// Steps 1 and 2: `shares` holds all x, then all y, then all z. Appends to `partial` all of S but what depends
-    /// on the peer's G, H(K\[x\]) xor x C xor (z Delta xor K\[z\] xor M\[z\]), and to `g` the message, one block a triple.
-    ///
-    /// # Errors
-    /// `Misuse` if the number of shares is not a multiple of 3.
-    pub fn send_g(
-        &mut self,
-        shares: ShareSlice<'_>,
-        partial: &mut Secret<Vec<Block>>,
-        g: &mut Vec<Block>,
-    ) -> Result<(), Fault> {
-        let Shares { x, y, z } = Shares::of(shares)?;
-        let delta = *self.delta;
-        let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
-        let mut others = x.iter().zip(y.iter()).zip(z.iter());
-        for keys in x.keys.chunks(GROUP) {
-            let hashed = &mut room[..2 * keys.len()];
-            for (pair, &key) in hashed.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
-                *pair = [key, key ^ delta];
-            }
-            self.own.pairs(hashed);
-            // The hashes come first: `zip` would otherwise lose a triple at the end of a group.
-            for (pair, ((x, y), z)) in hashed.as_chunks::<2>().0.iter().zip(&mut others) {
-                let c = y.times_both_deltas(delta);
-                g.push(pair[0] ^ pair[1] ^ c);
-                partial.push(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
-            }
-        }
-        Ok(())
-    }
-
-    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left into S. The message is d, packed
-    /// bits.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message has another length; `Misuse` for other shares than before.
-    pub fn send_d(
-        &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [Block],
-        peer_g: &[Block],
-    ) -> Result<Vec<u8>, Fault> {
-        let Shares { x, .. } = Shares::of(shares)?;
-        if peer_g.len() != s.len() {
-            return Err(Fault::Misbehaved("leaky-and.length"));
-        }
-        let mut room = Secret::new([Block::ZERO; GROUP]);
-        let groups = x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g.chunks(GROUP));
-        for ((macs, s), g) in groups {
-            let hashed = &mut room[..macs.len()];
-            hashed.copy_from_slice(macs);
-            self.peer.singles(hashed);
-            for (((s, h), mac), g) in s.iter_mut().zip(&*hashed).zip(macs).zip(g) {
-                *s ^= *h ^ g.times(mac.lsb());
-            }
-        }
-        Ok(bits::pack(s.iter().map(|s| s.colour())))
-    }
-
-    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
-    /// digests of their batch, was established.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for other shares than before.
-    pub fn finish(
-        &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [Block],
-        peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd>>,
-    ) -> Result<(), Fault> {
-        let Shares { x, y, z } = Shares::of(shares)?;
-        if !bits::is_canonical(peer_d, s.len()) {
-            return Err(Fault::Misbehaved("leaky-and.length"));
-        }
-        let delta = *self.delta;
-        let shares = x.iter().zip(y.iter()).zip(z.iter());
-        for (i, (((x, y), z), s)) in shares.zip(s.iter_mut()).enumerate() {
-            let d = s.colour() ^ bits::get(peer_d, i);
-            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
-            *s ^= delta.times(d);
-        }
-        self.checked = mem::replace(&mut self.checked, digest_of(&self.session, 0)).blocks(s);
-        Ok(())
-    }
-
-    /// The digest of all L of a batch, which ends with the slice before, for step 5.
-    pub fn digest(&mut self) -> [u8; 32] {
-        self.batches += 1;
-        mem::replace(&mut self.checked, digest_of(&self.session, self.batches)).digest()
-    }
-}
-
-/// The oracle that the L of a batch go into.
-fn digest_of(session: &SessionId, batch: u64) -> RandomOracle {
-    RandomOracle::new("cenote 2026 engine leaky-and digest v1", session).number(batch)
-}
-
-/// The shares x, y, z of a slice, as many of each.
+/// The shares x, y, z of a slice of a batch, as many of each.
+#[derive(Clone, Copy)]
 struct Shares<'s> {
     x: ShareSlice<'s>,
     y: ShareSlice<'s>,
@@ -197,6 +138,184 @@ impl<'s> Shares<'s> {
     }
 }
 
+impl Generator {
+    /// A generator; `coin` was tossed after both Deltas were fixed.
+    #[must_use]
+    pub fn new(
+        session: SessionId,
+        role: Role,
+        delta: Block,
+        coin: Block,
+        width: Width,
+    ) -> Generator {
+        let start = |direction: Role| {
+            let oracle = RandomOracle::new("cenote 2026 engine leaky-and start v1", &session);
+            Mitccrh::new(oracle.number(direction as u64).blocks(&[coin]).block())
+        };
+        let (own, peer) = (start(role), start(role.peer()));
+        let tested = digest_of(&session, 0);
+        Generator { session, role, delta: Secret::new(delta), own, peer, width, batches: 0, tested }
+    }
+
+    /// Steps 1 and 2 for a slice of a batch: `shares` holds all x, then all y, then all z. Writes to `s` all of S
+    /// but what depends on the peer's G, H(K\[x\]) xor x C xor (z Delta xor K\[z\] xor M\[z\]), cut to the width and packed.
+    /// Returns the message G, [`Width::bytes`] bytes a triple.
+    ///
+    /// # Errors
+    /// `Misuse` if the number of shares is not a multiple of 3.
+    pub fn send_g(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut Secret<Vec<u8>>,
+    ) -> Result<Vec<u8>, Fault> {
+        let shares = Shares::of(shares)?;
+        let mut g = vec![0; self.width.bytes() * shares.x.len()];
+        s.clear();
+        s.resize(g.len(), 0);
+        match self.width {
+            Width::Bits64 => self.make_g::<8>(shares, &mut g, s),
+            Width::Bits96 => self.make_g::<12>(shares, &mut g, s),
+            Width::Bits128 => self.make_g::<16>(shares, &mut g, s),
+        }
+        Ok(g)
+    }
+
+    fn make_g<const W: usize>(&mut self, shares: Shares<'_>, g: &mut [u8], partial: &mut [u8]) {
+        let Shares { x, y, z } = shares;
+        let delta = *self.delta;
+        let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
+        let out = g.as_chunks_mut::<W>().0.iter_mut().zip(partial.as_chunks_mut::<W>().0);
+        let mut others = out.zip(x.iter().zip(y.iter()).zip(z.iter()));
+        for keys in x.keys.chunks(GROUP) {
+            let hashed = &mut room[..2 * keys.len()];
+            for (pair, &key) in hashed.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
+                *pair = [key, key ^ delta];
+            }
+            self.own.pairs(hashed);
+            // The hashes come first: `zip` would otherwise lose a triple at the end of a group.
+            for (pair, ((g, s), ((x, y), z))) in hashed.as_chunks::<2>().0.iter().zip(&mut others) {
+                let c = y.times_both_deltas(delta);
+                *g = low(pair[0] ^ pair[1] ^ c);
+                *s = low(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
+            }
+        }
+    }
+
+    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left in `s` into S. The message is d,
+    /// packed bits.
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message has another length; `Misuse` for shares that are none.
+    pub fn send_d(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut [u8],
+        peer_g: &[u8],
+    ) -> Result<Vec<u8>, Fault> {
+        let shares = Shares::of(shares)?;
+        if peer_g.len() != s.len() {
+            return Err(Fault::Misbehaved("leaky-and.length"));
+        }
+        Ok(match self.width {
+            Width::Bits64 => self.make_d::<8>(shares, s, peer_g),
+            Width::Bits96 => self.make_d::<12>(shares, s, peer_g),
+            Width::Bits128 => self.make_d::<16>(shares, s, peer_g),
+        })
+    }
+
+    fn make_d<const W: usize>(
+        &mut self,
+        shares: Shares<'_>,
+        s: &mut [u8],
+        peer_g: &[u8],
+    ) -> Vec<u8> {
+        let s = s.as_chunks_mut::<W>().0;
+        let mut room = Secret::new([Block::ZERO; GROUP]);
+        let peer_g = peer_g.as_chunks::<W>().0.chunks(GROUP);
+        for ((macs, s), g) in shares.x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g) {
+            let hashed = &mut room[..macs.len()];
+            hashed.copy_from_slice(macs);
+            self.peer.singles(hashed);
+            for (((s, h), mac), g) in s.iter_mut().zip(&*hashed).zip(macs).zip(g) {
+                *s = low(wide(s) ^ *h ^ wide(g).times(mac.lsb()));
+            }
+        }
+        bits::pack(s.iter().map(|s| wide(s).colour()))
+    }
+
+    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
+    /// digests of their batch, was established.
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for shares that are none.
+    pub fn finish(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut [u8],
+        peer_d: &[u8],
+        items: &mut Secret<Vec<LeakyAnd>>,
+    ) -> Result<(), Fault> {
+        let shares = Shares::of(shares)?;
+        if !bits::is_canonical(peer_d, shares.x.len()) {
+            return Err(Fault::Misbehaved("leaky-and.length"));
+        }
+        match self.width {
+            Width::Bits64 => self.make_items::<8>(shares, s, peer_d, items),
+            Width::Bits96 => self.make_items::<12>(shares, s, peer_d, items),
+            Width::Bits128 => self.make_items::<16>(shares, s, peer_d, items),
+        }
+        self.tested = mem::replace(&mut self.tested, digest_of(&self.session, 0)).bytes(s);
+        Ok(())
+    }
+
+    /// The digest of all L of a batch, of which the slice before was the last, for step 5. It may not be shown: it
+    /// would tell a peer that sent a wrong d about Delta.
+    pub fn digest(&mut self) -> Secret<[u8; 32]> {
+        self.batches += 1;
+        let next = digest_of(&self.session, self.batches);
+        Secret::new(mem::replace(&mut self.tested, next).digest())
+    }
+
+    /// The triples; turns S into L.
+    fn make_items<const W: usize>(
+        &self,
+        shares: Shares<'_>,
+        s: &mut [u8],
+        peer_d: &[u8],
+        items: &mut Secret<Vec<LeakyAnd>>,
+    ) {
+        let Shares { x, y, z } = shares;
+        let delta = *self.delta;
+        let shares = x.iter().zip(y.iter()).zip(z.iter()).zip(s.as_chunks_mut::<W>().0);
+        for (i, (((x, y), z), s)) in shares.enumerate() {
+            let d = wide(s).colour() ^ bits::get(peer_d, i);
+            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
+            *s = low(wide(s) ^ delta.times(d));
+        }
+    }
+}
+
+/// The oracle that the L of a batch go into, slice after slice.
+fn digest_of(session: &SessionId, batch: u64) -> RandomOracle {
+    RandomOracle::new("cenote 2026 engine leaky-and digest v2", session).number(batch)
+}
+
+/// The low bytes of a block: bit 0 and the colour are in the first.
+#[inline(always)]
+fn low<const W: usize>(block: Block) -> [u8; W] {
+    let mut low = [0; W];
+    low.copy_from_slice(&block.to_bytes()[..W]);
+    low
+}
+
+/// The block with these low bytes.
+#[inline(always)]
+fn wide<const W: usize>(low: &[u8; W]) -> Block {
+    let mut bytes = [0; 16];
+    bytes[..W].copy_from_slice(low);
+    Block::from_bytes(bytes)
+}
+
 /// Triples hashed per call.
 const GROUP: usize = 128;
 
@@ -207,11 +326,13 @@ mod tests {
 
     const SESSION: SessionId = SessionId([2; 32]);
 
-    pub(super) fn generators(d: &Dealer) -> (Generator, Generator) {
+    const WIDTHS: [Width; 3] = [Width::Bits64, Width::Bits96, Width::Bits128];
+
+    fn generators(d: &Dealer, width: Width) -> (Generator, Generator) {
         let coin = Block::new(99);
         (
-            Generator::new(SESSION, Role::Garbler, d.deltas[0], coin),
-            Generator::new(SESSION, Role::Evaluator, d.deltas[1], coin),
+            Generator::new(SESSION, Role::Garbler, d.deltas[0], coin, width),
+            Generator::new(SESSION, Role::Evaluator, d.deltas[1], coin, width),
         )
     }
 
@@ -228,25 +349,25 @@ mod tests {
         }
     }
 
-    type Half = (Secret<Vec<LeakyAnd>>, [u8; 32]);
+    type Half = (Secret<Vec<LeakyAnd>>, Secret<[u8; 32]>);
 
-    /// One batch; `cheat` sees the garbler's G before it is sent.
+    /// One batch; `cheat` sees the garbler's G and d before they are sent.
     fn batch(
         d: &mut Dealer,
         a: &mut Generator,
         b: &mut Generator,
         n: usize,
-        cheat: impl FnOnce(&mut [Block]),
+        cheat: impl FnOnce(&mut [u8], &mut [u8]),
     ) -> (Half, Half) {
         let (sa, sb) = d.shares(3 * n);
         let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
-        let ((mut s_a, mut g_a), (mut s_b, mut g_b)) = <((_, Vec<_>), (_, Vec<_>))>::default();
-        a.send_g(sa.slice(), &mut s_a, &mut g_a).expect("three each");
-        b.send_g(sb.slice(), &mut s_b, &mut g_b).expect("three each");
-        cheat(&mut g_a);
-        let d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
+        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
+        let mut g_a = a.send_g(sa.slice(), &mut s_a).expect("three each");
+        let g_b = b.send_g(sb.slice(), &mut s_b).expect("three each");
+        let mut d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
+        cheat(&mut g_a, &mut d_a);
         let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
-        let half = |generator: &mut Generator, shares: &Arrays, s: &mut [Block], d: &[u8]| {
+        let half = |generator: &mut Generator, shares: &Arrays, s: &mut [u8], d: &[u8]| {
             let mut items = Secret::default();
             generator.finish(shares.slice(), s, d, &mut items).expect("length");
             (items, generator.digest())
@@ -256,45 +377,122 @@ mod tests {
 
     #[test]
     fn triples_multiply_and_digests_agree() {
-        let mut d = Dealer::new(6);
-        let (mut a, mut b) = generators(&d);
-        for n in [1, 5, GROUP, GROUP + 1, 700] {
-            let ((ta, ha), (tb, hb)) = batch(&mut d, &mut a, &mut b, n, |_| ());
-            assert_eq!(ha, hb);
-            for (p, q) in ta.iter().zip(tb.iter()) {
-                assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
+        for width in WIDTHS {
+            let mut d = Dealer::new(6);
+            let (mut a, mut b) = generators(&d, width);
+            for n in [1, 5, GROUP, GROUP + 1, 700] {
+                let ((ta, ha), (tb, hb)) = batch(&mut d, &mut a, &mut b, n, |g, _| {
+                    assert_eq!(g.len(), n * width.bytes());
+                });
+                assert_eq!(*ha, *hb);
+                for (p, q) in ta.iter().zip(tb.iter()) {
+                    assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
+                }
             }
         }
     }
 
+    /// Narrow messages are the low bytes of wide ones.
+    #[test]
+    fn a_width_cuts_g_and_nothing_else() {
+        let d = || Dealer::new(10);
+        let sent = WIDTHS.map(|width| {
+            let mut d = d();
+            let (mut a, mut b) = generators(&d, width);
+            let mut sent = (Vec::new(), Vec::new());
+            let ((items, _), _) = batch(&mut d, &mut a, &mut b, 300, |g, bits| {
+                sent = (g.chunks(width.bytes()).map(|g| g[..8].to_vec()).collect(), bits.to_vec());
+            });
+            (sent, items.iter().map(|item| item.z).collect::<Vec<_>>())
+        });
+        assert!(sent[0] == sent[1] && sent[1] == sent[2]);
+    }
+
     #[test]
     fn a_wrong_g_is_caught_half_the_time_and_exactly_when_the_victims_x_is_one() {
-        let mut d = Dealer::new(7);
-        let (mut a, mut b) = generators(&d);
-        let (rounds, mut caught) = (2000u32, 0u32);
-        for _ in 0..rounds {
-            let ((_, ha), (tb, hb)) =
-                batch(&mut d, &mut a, &mut b, 1, |g| g[0] ^= Block::new(1 << 77));
-            assert_eq!(ha != hb, tb[0].x.bit());
-            caught += u32::from(ha != hb);
+        for width in WIDTHS {
+            let mut d = Dealer::new(7);
+            let (mut a, mut b) = generators(&d, width);
+            let (rounds, mut caught) = (2000u32, 0u32);
+            for round in 0..rounds {
+                // Every bit of G but the colour, which the next test has.
+                let bit = 2 + round as usize % (8 * width.bytes() - 2);
+                let ((_, ha), (tb, hb)) =
+                    batch(&mut d, &mut a, &mut b, 1, |g, _| g[bit / 8] ^= 1 << (bit % 8));
+                assert_eq!(*ha != *hb, tb[0].x.bit());
+                caught += u32::from(*ha != *hb);
+            }
+            // Binomial(2000, 1/2): six standard deviations are 134.
+            assert!(caught.abs_diff(rounds / 2) < 134, "{width:?}: {caught} of {rounds} caught");
         }
-        // Binomial(2000, 1/2): six standard deviations are 134.
-        assert!(caught.abs_diff(rounds / 2) < 134, "caught {caught} of {rounds}");
+    }
+
+    /// With the colour of G moved, the victim's d is wrong where its x is one: caught for that value of x, or, if
+    /// d is flipped as well, because of Delta for the other one.
+    #[test]
+    fn a_wrong_d_is_caught_whatever_g_was() {
+        for width in WIDTHS {
+            let mut d = Dealer::new(11);
+            let (mut a, mut b) = generators(&d, width);
+            for round in 0..200u8 {
+                let (colour, flip) = (round & 1, round >> 1 & 1);
+                let ((_, ha), (tb, hb)) = batch(&mut d, &mut a, &mut b, 1, |g, bits| {
+                    g[0] ^= 2 * colour;
+                    bits[0] ^= flip;
+                });
+                let caught = flip == 1 || colour == 1 && tb[0].x.bit();
+                assert_eq!(*ha != *hb, caught, "{width:?} {colour} {flip}");
+            }
+        }
+    }
+
+    /// What the test of equality must not show: after a flipped d, the digest of the evaluator is a function
+    /// of what the garbler knows and of the low bits of the evaluator's Delta. Here the garbler lacks eight.
+    #[test]
+    fn a_digest_after_a_flipped_d_gives_delta_away() {
+        let mut d = Dealer::new(12);
+        let (mut a, mut b) = generators(&d, Width::Bits64);
+        let (sa, sb) = d.shares(3);
+        let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
+        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
+        let g_a = a.send_g(sa.slice(), &mut s_a).expect("three each");
+        let g_b = b.send_g(sb.slice(), &mut s_b).expect("three each");
+        let d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
+        let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
+        let known = wide(s_a.as_chunks::<8>().0.first().expect("one"))
+            ^ d.deltas[0].times(d_a[0] ^ d_b[0] == 1);
+        b.finish(sb.slice(), &mut s_b, &[d_a[0] ^ 1], &mut Secret::default()).expect("length");
+        let digest = b.digest();
+        let unknown = Block::new(0xff << 20);
+        let found: Vec<u128> = (0..256u128)
+            .map(|guess| d.deltas[1].to_u128() & !unknown.to_u128() | guess << 20)
+            .filter(|&delta| {
+                let l: [u8; 8] = low(known ^ Block::new(delta));
+                let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &SESSION);
+                oracle.number(0).bytes(&l).digest() == *digest
+            })
+            .collect();
+        assert_eq!(found, [d.deltas[1].to_u128()]);
     }
 
     #[test]
     fn malformed_messages_are_misbehaviour() {
-        let mut d = Dealer::new(8);
-        let (mut a, _) = generators(&d);
-        let sa = Arrays::new(&d.shares(9).0);
-        let (mut s, mut g, mut items) = Default::default();
-        a.send_g(sa.slice(), &mut s, &mut g).expect("three each");
-        let refused = a.send_d(sa.slice(), &mut s, &[Block::ZERO; 2]);
-        assert!(matches!(refused, Err(Fault::Misbehaved(_))));
-        a.send_d(sa.slice(), &mut s, &[Block::ZERO; 3]).expect("length");
-        let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut items);
-        assert!(matches!(refused, Err(Fault::Misbehaved(_))));
-        let refused = a.send_g(sa.slice().split_at(4).0, &mut s, &mut g);
-        assert!(matches!(refused, Err(Fault::Misuse(_))));
+        for width in WIDTHS {
+            let mut d = Dealer::new(8);
+            let (mut a, _) = generators(&d, width);
+            let sa = Arrays::new(&d.shares(9).0);
+            let mut s = Secret::default();
+            for wrong in [0, 2 * width.bytes(), 3 * width.bytes() - 1, 3 * width.bytes() + 1] {
+                a.send_g(sa.slice(), &mut s).expect("three each");
+                let refused = a.send_d(sa.slice(), &mut s, &vec![0; wrong]);
+                assert!(matches!(refused, Err(Fault::Misbehaved(_))));
+            }
+            let g = a.send_g(sa.slice(), &mut s).expect("three each");
+            a.send_d(sa.slice(), &mut s, &g).expect("length");
+            let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut Secret::default());
+            assert!(matches!(refused, Err(Fault::Misbehaved(_))));
+            let refused = a.send_g(sa.slice().split_at(4).0, &mut s);
+            assert!(matches!(refused, Err(Fault::Misuse(_))));
+        }
     }
 }

@@ -21,7 +21,7 @@
 //! first. A fault ends the session; the peer sees one uniform abort frame.
 //! **Checks** (what may not happen before them in brackets):
 //! - `ot.*`: consistency of the OT extension \[any use of a share\].
-//! - `equality.digest`, `coin.opening`: leaky ANDs \[entry in the pool; the coin\].
+//! - `equality.point`, `equality.tag`, `coin.opening`: leaky ANDs \[entry in the pool; the coin\].
 //! - `opening.mac`: every opened bit \[its use\].
 //! - `wrk.labels`: the reported Lambda are those of the labels \[`wrk.masked`'s answer\].
 //! - `wrk.masked`: every Lambda is right \[any reveal\].
@@ -61,6 +61,7 @@ use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
 
+pub use leaky_and::Width;
 pub use params::WrkParams;
 pub use party::WrkParty;
 
@@ -161,6 +162,7 @@ impl Protocol for WrkSession {
             ("bucket", params.bucket.to_string()),
             ("batch", params.batch.to_string()),
             ("epsilon", format!("2^{}", params.epsilon_log2)),
+            ("leaky", params.leaky.bits().to_string()),
         ];
         terms.extend(params.ot.term());
         terms
@@ -178,6 +180,7 @@ impl Protocol for WrkSession {
                 Assumption::RandomOracle,
                 Assumption::IdealCipher("re-keyed hash, PRG"),
                 Assumption::GapDiffieHellman,
+                Assumption::SimultaneousDiffieHellman,
             ],
             leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic]),
             first_output: FirstOutput::Party(Role::Evaluator),

@@ -5,6 +5,7 @@ use cenote_ot::Choice;
 use cenote_pool::params;
 use serde_json::{Value, json};
 
+use super::leaky_and::Width;
 use crate::options::{PoolChoice, Rho};
 
 /// Derived parameters of a `wrk` session.
@@ -22,14 +23,16 @@ pub struct WrkParams {
     /// The same for a cheater that brings bad items in when it sees that it still needs them
     /// (docs/parameters.md): a fraction of a bit above, with a pool.
     pub adaptive_epsilon_log2: f64,
+    /// Low bits of a leaky AND that are sent and compared.
+    pub leaky: Width,
     /// The protocol of correlated OT.
     pub ot: Choice,
 }
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
 const MAX_BATCH: u64 = 128 << 10;
-/// Most leaky ANDs of a one-shot batch, whose size follows from the bound: 16 bytes of each travel in
-/// one frame.
+/// Most leaky ANDs of a one-shot batch, whose size follows from the bound: 16 bytes of each at most travel
+/// in one frame.
 const MAX_ONE_SHOT: u64 = 1 << 20;
 /// Fewest leaky ANDs made at a time beside a pool.
 const MIN_BATCH: u64 = 4096;
@@ -46,6 +49,7 @@ impl WrkParams {
             "rho": -self.epsilon_log2 as u32,
             "epsilon_log2": self.epsilon_log2,
             "adaptive_epsilon_log2": self.adaptive_epsilon_log2,
+            "leaky_bits": self.leaky.bits(),
         })
     }
 
@@ -62,7 +66,7 @@ impl WrkParams {
     pub fn derive(choice: PoolChoice, rho: Rho) -> Result<WrkParams, Fault> {
         let refuse = |error: params::ParamsError| Fault::Policy(error.to_string());
         let epsilon_log2 = rho.epsilon_log2();
-        let ot = Choice::default();
+        let (leaky, ot) = (Width::of(rho), Choice::default());
         match choice {
             PoolChoice::Kept(pool) if pool > MAX_POOL => {
                 Err(Fault::Policy(format!("a pool in memory holds at most {MAX_POOL} leaky ANDs")))
@@ -80,6 +84,7 @@ impl WrkParams {
                     batch: batch as usize,
                     epsilon_log2,
                     adaptive_epsilon_log2,
+                    leaky,
                     ot,
                 })
             }
@@ -92,6 +97,7 @@ impl WrkParams {
                     batch,
                     epsilon_log2,
                     adaptive_epsilon_log2: epsilon_log2,
+                    leaky,
                     ot,
                 })
             }
@@ -195,6 +201,17 @@ mod tests {
             for choice in [PoolChoice::Kept(480_000), PoolChoice::OneShot(1000)] {
                 assert_eq!(WrkParams::derive(choice, rho).map(|p| p.epsilon_log2), Ok(log2));
             }
+        }
+    }
+
+    #[test]
+    fn the_tests_of_equality_add_less_than_a_millionth() {
+        for (rho, bits) in [(Rho::Bits40, 64), (Rho::Bits64, 96), (Rho::Bits80, 128)] {
+            let p = WrkParams::derive(PoolChoice::Kept(480_000), rho).expect("sound");
+            assert_eq!((p.leaky.bits(), p.leaky.bytes()), (bits, bits as usize / 8));
+            assert_eq!(p.leaky.error_log2(), 2.0 - f64::from(bits));
+            let all = p.epsilon_log2.exp2() + p.leaky.error_log2().exp2();
+            assert!(all < p.epsilon_log2.exp2() * (1.0 + (-20f64).exp2()), "{rho:?}");
         }
     }
 

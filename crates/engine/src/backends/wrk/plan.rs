@@ -2,7 +2,6 @@
 
 use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
-use cenote_prim::Block;
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::slices::{Place, Slices};
@@ -95,7 +94,7 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
         packed((params.bucket as u64 - 1) * triples) + 16
     };
     let shares = |place: &Place| place.shares().next_multiple_of(128) as u64;
-    let blocks = |place: &Place| (size_of::<Block>() * place.ands) as u64;
+    let g = |place: &Place| (params.leaky.bytes() * place.ands) as u64;
     let bits = |place: &Place| packed(place.ands as u64);
     let mut flow = Flow::default();
     for turn in 0..slices.len() + 7 {
@@ -103,10 +102,10 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
             flow = flow.cots(params.ot, Garbler, shares(place));
         }
         if let Some(place) = at(turn, 1) {
-            flow = flow.cots(params.ot, Evaluator, shares(place)).sends(Garbler, blocks(place), 1);
+            flow = flow.cots(params.ot, Evaluator, shares(place)).sends(Garbler, g(place), 1);
         }
         if let Some(place) = at(turn, 2) {
-            flow = flow.sends(Evaluator, blocks(place), 1).sends(Garbler, bits(place), 1);
+            flow = flow.sends(Evaluator, g(place), 1).sends(Garbler, bits(place), 1);
         }
         if let Some(place) = at(turn, 3) {
             flow = flow.sends(Evaluator, bits(place), 1);

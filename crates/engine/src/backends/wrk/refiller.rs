@@ -420,7 +420,7 @@ mod tests {
             let mut party = session.party();
             let wires = party.input(Role::Garbler, 1, Some(&[true])).expect("enough shares");
             released.store(true, Ordering::SeqCst);
-            let caught = Fault::Misbehaved("equality.digest");
+            let caught = Fault::Misbehaved("equality.tag");
             assert_eq!(failure(&shelves), Some(caught.clone()));
             // Just after that the channel of requests is cancelled.
             thread::sleep(Duration::from_millis(100));

@@ -12,7 +12,7 @@
 //! **A batch** is made in slices that stay in the caches (`slices.rs`). One message each way a line:
 //! 1. COT corrections with their check (`cenote_ot`): 3 shares a leaky AND, 1 a triple.
 //! 2. G; 3. d (`leaky_and.rs`), of each slice.
-//! 4. Commitment, reply, opening: equality of all slices of the batch and the coin (`parts/coin.rs`).
+//! 4. Commitment, reply, opening: equality of all slices of the batch and the coin (`parts/equality.rs`).
 //! 5. Openings of the bucket differences (`bucket.rs`).
 //!
 //! **Turns.** Both sides work in turns: one slice may start in each, and of whatever is under way each step that
@@ -45,7 +45,9 @@ use crate::backends::wrk::share::{ShareSlice, conventional_delta};
 use crate::backends::wrk::slices::{Place, Slices};
 
 use crate::backends::wrk::tags;
-use crate::parts::toss::{Coins, Committer, Replier, Tosses};
+use crate::parts::equality::{self, Committer, Replier};
+use crate::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY};
+use crate::parts::toss::{Coins, Tosses};
 
 /// One party's supply. Both parties' supplies move in step: every turn happens on both sides, with one channel.
 pub struct Supply {
@@ -65,11 +67,9 @@ pub struct Supply {
     lag: u64,
     turn: u64,
     under_way: UnderWay,
-    /// Room of slices and batches that are done, and of the last G: used again, since fresh pages cost more than what is written
-    /// to them.
+    /// Room of slices and batches that are done: used again, since fresh pages cost more than what is written to them.
     spare_slices: Vec<Slice>,
     spare_batches: Vec<Batch>,
-    g: Vec<Block>,
 }
 
 /// Most triples or shares that can be taken at a time.
@@ -104,7 +104,7 @@ struct Slice {
     macs: Secret<Vec<Block>>,
     keys: Secret<Vec<Block>>,
     /// S of each leaky AND, as far as it is known.
-    s: Secret<Vec<Block>>,
+    s: Secret<Vec<u8>>,
 }
 
 /// A batch of leaky ANDs.
@@ -135,7 +135,7 @@ struct UnderWay {
     /// The batch that slices are finished for.
     batch: Batch,
     /// Of the evaluator.
-    commitment: Lagged<(Batch, [u8; 32])>,
+    commitment: Lagged<(Batch, Secret<[u8; 32]>)>,
     /// Of the garbler.
     reply: Lagged<(Batch, Committer)>,
     /// Of the evaluator, with the garbler's differences.
@@ -194,13 +194,13 @@ impl Supply {
         let delta = conventional_delta(prg.block(), role);
         let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
         let mut tosses = Tosses::new(session, role);
-        let start = tosses.toss(channel, &mut prg, [0; 32])?;
+        let start = tosses.toss(channel, &mut prg)?;
         Ok(Supply {
             params,
             role,
             delta: Secret::new(delta),
             cots,
-            generator: Generator::new(session, role, delta, start),
+            generator: Generator::new(session, role, delta, start, params.leaky),
             pool: None,
             start,
             prg,
@@ -212,7 +212,6 @@ impl Supply {
             under_way: UnderWay::default(),
             spare_slices: Vec::new(),
             spare_batches: Vec::new(),
-            g: Vec::new(),
         })
     }
 
@@ -339,7 +338,7 @@ impl Supply {
             self.finish(channel, slice)?;
         }
         if let Some((batch, digest)) = self.under_way.commitment.due(now) {
-            self.reply(channel, batch, digest)?;
+            self.reply(channel, batch, &digest)?;
         }
         if let Some((batch, committer)) = self.under_way.reply.due(now) {
             self.open(channel, openings, shelves, batch, committer)?;
@@ -419,10 +418,9 @@ impl Supply {
             return Ok(());
         };
         let mut s = mem::take(&mut slice.s);
-        self.g.clear();
-        self.generator.send_g(slice.leaky(place), &mut s, &mut self.g)?;
+        let g = self.generator.send_g(slice.leaky(place), &mut s)?;
         slice.s = s;
-        channel.send(tags::LEAKY_G, Block::as_bytes(&self.g))?;
+        channel.send(tags::LEAKY_G, &g)?;
         self.under_way.g.put(self.turn + self.lag, slice);
         Ok(())
     }
@@ -430,10 +428,9 @@ impl Supply {
     /// Step 3: d goes out, from the peer's G.
     fn answer(&mut self, channel: &mut Channel, mut slice: Slice) -> Result<(), Fault> {
         let Some(place) = slice.place else { return Ok(()) };
-        self.g.resize(place.ands, Block::ZERO);
-        channel.recv_into(tags::LEAKY_G, Block::as_bytes_mut(&mut self.g))?;
+        let g = channel.recv(tags::LEAKY_G, self.params.leaky.bytes() * place.ands)?;
         let mut s = mem::take(&mut slice.s);
-        let d = self.generator.send_d(slice.leaky(place), &mut s, &self.g)?;
+        let d = self.generator.send_d(slice.leaky(place), &mut s, &g)?;
         slice.s = s;
         channel.send(tags::LEAKY_D, &d)?;
         self.under_way.d.put(self.turn + self.lag, slice);
@@ -461,7 +458,8 @@ impl Supply {
         let digest = self.generator.digest();
         match self.role {
             Role::Garbler => {
-                let committer = self.tosses.commit(channel, &mut self.prg, digest)?;
+                let (committer, message) = self.tosses.commit_equal(&mut self.prg, &digest);
+                channel.send(COIN_COMMIT, &message)?;
                 self.under_way.reply.put(self.turn + 2 * self.lag, (batch, committer));
             }
             Role::Evaluator => {
@@ -476,9 +474,12 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         batch: Batch,
-        digest: [u8; 32],
+        digest: &[u8; 32],
     ) -> Result<(), Fault> {
-        let replier = self.tosses.reply(channel, &mut self.prg, digest)?;
+        let mut message = [0; equality::COMMIT_LEN];
+        channel.recv_into(COIN_COMMIT, &mut message)?;
+        let (replier, reply) = self.tosses.reply_equal(&mut self.prg, digest, &message)?;
+        channel.send(COIN_REPLY, &reply)?;
         self.under_way.opening.put(self.turn + 2 * self.lag, (batch, replier));
         Ok(())
     }
@@ -492,7 +493,10 @@ impl Supply {
         mut batch: Batch,
         committer: Committer,
     ) -> Result<(), Fault> {
-        let coin = committer.finish(channel)?;
+        let mut reply = [0; equality::REPLY_LEN];
+        channel.recv_into(COIN_REPLY, &mut reply)?;
+        let (coin, opening) = committer.open(&reply)?;
+        channel.send(COIN_OPEN, &opening)?;
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
@@ -511,7 +515,9 @@ impl Supply {
         mut batch: Batch,
         replier: Replier,
     ) -> Result<(), Fault> {
-        let coin = replier.finish(channel)?;
+        let mut opening = [0; equality::OPENING_LEN];
+        channel.recv_into(COIN_OPEN, &mut opening)?;
+        let coin = self.tosses.finish_equal(replier, &opening)?;
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
@@ -588,8 +594,6 @@ impl Slice {
             array.zeroize_to_fit(n);
             array.resize(n, Block::ZERO);
         }
-        self.s.zeroize_to_fit(n / 3);
-        self.s.clear();
     }
 
     fn shares(&self) -> ShareSlice<'_> {

@@ -2,7 +2,7 @@
 
 use cenote_net::Tag;
 
-/// Leaky AND, step 2: the blocks G.
+/// Leaky AND, step 2: the low bits of all G.
 pub const LEAKY_G: Tag = Tag::new(32, "leaky.g");
 /// Leaky AND, step 4: the bits d.
 pub const LEAKY_D: Tag = Tag::new(33, "leaky.d");

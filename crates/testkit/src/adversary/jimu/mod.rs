@@ -8,7 +8,7 @@ use cenote_engine::{Adversary, Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, Variant, frame};
+use super::{A, B, COIN, COLUMNS, End, Entry, FrameRow, Variant, frame};
 use crate::cheater::jimu::{Cheat, Code, Flaw, Which};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -62,7 +62,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::JIMU_OUTER, A),
     ],
     stray: &[],
-    wire: ["167bb64bdf61e9311dfa95c3", "35919b1cd86069a7de545d03"],
+    wire: ["66f320d33a88f116d3faa697", "ac66938e06a2c267d79651c5"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["jimu:pool=1500"],
@@ -213,7 +213,6 @@ pub const CHEATS: &[JimuRow] = &[
     garbler(Cheat::AgainPath, MERKLE),
     evaluator(Cheat::Secret, SECRET),
     evaluator(Cheat::Columns, COLUMNS),
-    evaluator(Cheat::CoinDigest(0), EQUAL),
     evaluator(Cheat::Sum, SUM),
     evaluator(Cheat::SumDigest, SUM),
     evaluator(Cheat::StrayChoice, FORMAT),

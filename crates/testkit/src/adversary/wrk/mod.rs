@@ -8,7 +8,7 @@ use cenote_engine::{Adversary, Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, EQUAL, End, Entry, FrameRow, frame};
+use super::{A, B, COIN, COLUMNS, End, Entry, FrameRow, frame};
 use crate::cheater::{Cheat, Setting};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -29,7 +29,9 @@ const fn supply(tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRo
     FrameRow { beside: true, ..frame(Backend::Wrk, tag, from, flip, replay) }
 }
 
+const POINT: End = End::Caught("equality.point");
 const LENGTH: End = End::Caught("leaky-and.length");
+const EQUAL: End = End::Caught("equality.tag");
 const INPUT: End = End::Caught("wrk.input.format");
 const LABELS: End = End::Caught("wrk.labels");
 const MASKED: End = End::Caught("wrk.masked");
@@ -56,7 +58,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::REPORT, B),
     ],
     stray: &[],
-    wire: ["cae413435529ea2afb631e67", "a9bfe9bd3a73cef4920e4dea"],
+    wire: ["63d8f7cc85648bc310fd432b", "3211d4cad87c597b65adc307"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["wrk", "wrk:pool=20000"],
@@ -87,13 +89,14 @@ const FRAMES: &[FrameRow] = &[
     row(tags::LEAKY_G, B, End::NoticedOrRight, EQUAL),
     row(tags::LEAKY_D, A, End::Noticed, End::Noticed),
     row(tags::LEAKY_D, B, End::Noticed, EQUAL),
-    row(coin::COIN_COMMIT, A, COIN, COIN),
-    row(coin::COIN_REPLY, B, EQUAL, EQUAL),
-    row(coin::COIN_OPEN, A, COIN, COIN),
-    later(coin::COIN_COMMIT, A, COIN),
-    // Two coins: two permutations, so that the openings are of other shares.
+    row(coin::COIN_COMMIT, A, COIN, End::Noticed),
+    // Two starts of the hash, so that no G is right; sent again, it has no place for point and tag.
+    row(coin::COIN_REPLY, B, End::Noticed, End::Noticed),
+    row(coin::COIN_OPEN, A, COIN, End::Noticed),
+    // With a test of equality: a changed point may be none.
+    later(coin::COIN_COMMIT, A, End::Noticed),
     later(coin::COIN_REPLY, B, End::Noticed),
-    later(coin::COIN_OPEN, A, COIN),
+    later(coin::COIN_OPEN, A, End::Noticed),
     // The second request, after one that ended well.
     later(tags::INPUT_MASK, A, MAC),
     later(tags::BEAVER_OPEN, B, MAC),
@@ -132,9 +135,9 @@ const FRAMES: &[FrameRow] = &[
     supply(tags::LEAKY_G, B, End::NoticedOrRight, Some(EQUAL)),
     supply(tags::LEAKY_D, A, End::Noticed, Some(End::Noticed)),
     supply(tags::LEAKY_D, B, End::Noticed, Some(EQUAL)),
-    supply(coin::COIN_COMMIT, A, COIN, Some(COIN)),
-    supply(coin::COIN_REPLY, B, EQUAL, Some(EQUAL)),
-    supply(coin::COIN_OPEN, A, COIN, Some(COIN)),
+    supply(coin::COIN_COMMIT, A, COIN, Some(End::Noticed)),
+    supply(coin::COIN_REPLY, B, End::Noticed, Some(End::Noticed)),
+    supply(coin::COIN_OPEN, A, COIN, Some(End::Noticed)),
     supply(tags::BUCKET_OPEN, A, MAC, Some(MAC)),
     supply(tags::BUCKET_OPEN, B, MAC, Some(MAC)),
     // Any other order is malformed, or not what both do.
@@ -169,12 +172,14 @@ const OF_BOTH: &[[CheatRow; 2]] = &[
     both(Cheat::OtherProgram, End::Refused),
     both(Cheat::BadPoint, End::Caught("ot.base.point")),
     both(Cheat::InconsistentChoices, COLUMNS),
-    both(Cheat::WrongG(1), End::Chance("equality.digest", 0.5)),
-    both(Cheat::WrongG(2), End::Chance("equality.digest", 0.75)),
+    both(Cheat::WrongG(1), End::Chance("equality.tag", 0.5)),
+    both(Cheat::WrongG(2), End::Chance("equality.tag", 0.75)),
     both(Cheat::WrongDelta, EQUAL),
     both(Cheat::WrongD, EQUAL),
     both(Cheat::StrayD, LENGTH),
     both(Cheat::WrongDigest, EQUAL),
+    both(Cheat::IdentityPoint, POINT),
+    both(Cheat::WrongTag, EQUAL),
     both(Cheat::FalseBucketBit, MAC),
     both(Cheat::FalseInputMask, MAC),
     both(Cheat::FalseBeaverBit, MAC),
@@ -189,7 +194,7 @@ const OF_BOTH: &[[CheatRow; 2]] = &[
 const OF_ONE: &[CheatRow] = &[
     by(A, Cheat::BiasedCoin, COIN),
     at(1, by(A, Cheat::BiasedCoin, COIN)),
-    by(A, Cheat::EchoDigest, COIN),
+    by(A, Cheat::EchoTag, EQUAL),
     by(A, Cheat::TableColour(0), End::Chance("wrk.masked", 0.5)),
     by(A, Cheat::TableColour(1), End::Chance("wrk.masked", 0.5)),
     by(A, Cheat::TableBits, End::CaughtOrRight("wrk.masked")),
@@ -273,8 +278,12 @@ const POOL: &[CheatRow] = &[
     pool(B, Cheat::WrongDigest, 1, EQUAL),
     pool(A, Cheat::StrayD, 2, LENGTH),
     pool(B, Cheat::StrayD, 1, LENGTH),
-    pool(A, Cheat::EchoDigest, 1, COIN),
-    pool(A, Cheat::EchoDigest, 4, COIN),
+    pool(A, Cheat::EchoTag, 1, EQUAL),
+    pool(A, Cheat::EchoTag, 4, EQUAL),
+    pool(A, Cheat::WrongTag, 3, EQUAL),
+    pool(B, Cheat::WrongTag, 2, EQUAL),
+    pool(A, Cheat::IdentityPoint, 1, POINT),
+    pool(B, Cheat::IdentityPoint, 4, POINT),
     pool(A, Cheat::FalseBucketBit, 1, MAC),
     pool(B, Cheat::FalseBucketBit, 2, MAC),
     pool(A, Cheat::ColourBit, 2, MASKED),
@@ -298,7 +307,8 @@ pub const MATTERS: &[(Setting, &[&str])] = &[
         Setting::Pool,
         &[
             "coin.opening",
-            "equality.digest",
+            "equality.point",
+            "equality.tag",
             "leaky-and.length",
             "opening.mac",
             cenote_ot::softspoken::COLUMN_CHECK,

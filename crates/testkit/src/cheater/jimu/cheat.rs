@@ -92,8 +92,6 @@ pub enum Cheat {
     Secret,
     /// Evaluator: sends corrections of correlated OT that belong to two vectors of choice bits.
     Columns,
-    /// Evaluator: shows another digest in the toss with this number.
-    CoinDigest(u64),
     /// Evaluator: asks for the sum of labels of other choice bits than its own.
     Sum,
     /// Evaluator: does not show that it knows the sum of keys.
@@ -255,7 +253,6 @@ impl Cheat {
         Cheat::AgainPath,
         Cheat::Secret,
         Cheat::Columns,
-        Cheat::CoinDigest(0),
         Cheat::Sum,
         Cheat::SumDigest,
         Cheat::StrayChoice,

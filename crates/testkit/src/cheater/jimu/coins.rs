@@ -66,7 +66,7 @@ impl Selection {
     }
 }
 
-/// The tosses of a session, which look at no digest and at no opening.
+/// The tosses of a session, which look at no opening.
 pub(super) struct Tosses {
     pub(super) session: SessionId,
     pub(super) role: Role,
@@ -78,18 +78,17 @@ impl Tosses {
     pub(super) fn toss(&mut self, channel: &mut Channel, prg: &mut Prg) -> Result<Block, Fault> {
         let (number, coin) = (self.count, prg.block());
         self.count += 1;
-        let mut value = [coin.to_bytes().as_slice(), &[0; 32]].concat();
+        let mut value = coin.to_bytes();
         if self.role == Role::Evaluator {
             channel.recv(parts::tags::COIN_COMMIT, 32)?;
-            value[16] ^= u8::from(self.cheat == Cheat::CoinDigest(number));
             channel.send(parts::tags::COIN_REPLY, &value)?;
-            let opening = channel.recv(parts::tags::COIN_OPEN, 80)?;
+            let opening = channel.recv(parts::tags::COIN_OPEN, 48)?;
             return Ok(coin ^ first_block(&opening));
         }
         let nonce = prg.bytes32();
         let commitment = commit(&self.session, &format!("toss {number}"), &value, &nonce);
         channel.send(parts::tags::COIN_COMMIT, &commitment.0)?;
-        let reply = channel.recv(parts::tags::COIN_REPLY, 48)?;
+        let reply = channel.recv(parts::tags::COIN_REPLY, 16)?;
         value[3] ^= u8::from(self.cheat == Cheat::Coin(number));
         channel.send(parts::tags::COIN_OPEN, &[value.as_slice(), &nonce].concat())?;
         Ok(first_block(&value) ^ first_block(&reply))

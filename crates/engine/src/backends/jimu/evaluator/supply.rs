@@ -530,7 +530,7 @@ impl Supply {
     }
 
     fn settle(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
-        let coin = self.tosses.toss(channel, &mut self.prg, [0; 32])?;
+        let coin = self.tosses.toss(channel, &mut self.prg)?;
         let answer = channel.recv(tags::JIMU_ANSWER, self.hash.answer_len())?;
         self.hash.check(coin, &answer)?;
         Ok(coin)
@@ -695,7 +695,7 @@ fn receive_delta(
     let wire = hash.hash(LANES, own, &mut tags)?;
     let delta = hash.set_delta(wire, flip[0] & 1 == 1);
     hash.close(last)?;
-    let coin = tosses.toss(channel, prg, [0; 32])?;
+    let coin = tosses.toss(channel, prg)?;
     let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
     hash.check(coin, &answer)?;
     if flip[0] > 1 || delta.ct_eq(Block::ZERO) {

@@ -417,7 +417,7 @@ impl Supply {
         let mut frame = Vec::new();
         self.hash.close(&mut frame);
         channel.send(tags::JIMU_CLOSE, &frame)?;
-        let coin = self.tosses.toss(channel, &mut self.prg, [0; 32])?;
+        let coin = self.tosses.toss(channel, &mut self.prg)?;
         channel.send(tags::JIMU_ANSWER, &self.hash.answer(coin))?;
         Ok(coin)
     }
@@ -583,7 +583,7 @@ fn send_delta(
     frame[0] = u8::from(flip);
     hash.close(&mut frame);
     channel.send(tags::JIMU_DELTA, &frame)?;
-    let coin = tosses.toss(channel, prg, [0; 32])?;
+    let coin = tosses.toss(channel, prg)?;
     channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
     let delta = messages[0].label ^ Label::one().times(flip);
     Ok(Secret::new(delta))
