@@ -28,6 +28,7 @@ mod half_tree;
 #[cfg(any(test, feature = "test-util"))]
 pub mod ideal;
 mod lpn;
+mod noise;
 mod params;
 pub mod pprf;
 pub mod rot;
