@@ -1,4 +1,4 @@
-//! Oblivious transfer with malicious security: base OT, correlated OT by SoftSpokenOT, and what is
+//! Oblivious transfer with malicious security: base OT, correlated OT by SoftSpokenOT or silent, and what is
 //! made of it.
 //!
 //! | task | item |

@@ -775,15 +775,18 @@ mod tests {
         assert!((330..=470).contains(&passed), "{passed}");
     }
 
-    /// Over many sessions with the same Delta, no bit of any message leans.
+    /// Over many sessions with the same Delta, places and trees, no bit of any message leans.
     #[test]
     fn messages_are_balanced() {
         let params = Params::shallow();
         let mut ones = Vec::new();
         for seed in 0..400 {
             let (mut s, mut r) = dealt(params, delta(1), 100 + seed);
+            let coefficients = r.prg.fork();
+            (s.prg, r.prg) = (Prg::new(Block::new(1)), Prg::new(Block::new(2)));
             let choices = r.choose().unwrap();
             let levels = s.levels(&choices).unwrap();
+            r.prg = coefficients;
             let fold = r.open(&levels).unwrap();
             let digest = s.answer(&fold).unwrap();
             // Without the padding bits of the choices.
