@@ -107,11 +107,17 @@ impl Course {
         Course { params, transcript, tree_start, code_seed, begun: 0, failed: false }
     }
 
-    /// Opens the next extension.
-    fn begin(&mut self) -> Result<(), Fault> {
+    /// No fault so far.
+    fn sound(&self) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Misuse("ot: used after a fault".into()));
         }
+        Ok(())
+    }
+
+    /// Opens the next extension.
+    fn begin(&mut self) -> Result<(), Fault> {
+        self.sound()?;
         if (self.begun + 1).saturating_mul(self.params.output()) > MAX_COTS {
             return Err(Fault::Exhausted("ot: COTs of a session".into()));
         }
@@ -121,9 +127,9 @@ impl Course {
 
     /// Until the step ends well the session counts as failed.
     fn step<T>(&mut self, state: &mut Option<T>) -> Result<T, Fault> {
-        let state = state.take().filter(|_| !self.failed);
+        self.sound()?;
         self.failed = true;
-        state.ok_or_else(|| Fault::Misuse("ot: a step out of its turn or after a fault".into()))
+        state.take().ok_or_else(|| Fault::Misuse("ot: a step out of its turn".into()))
     }
 
     fn keys(&self) -> TreeKeys {
@@ -140,9 +146,7 @@ impl Course {
     }
 
     fn check_batch(&self, cots: usize) -> Result<(), Fault> {
-        if self.failed {
-            return Err(Fault::Misuse("ot: used after a fault".into()));
-        }
+        self.sound()?;
         if cots == 0 || !cots.is_multiple_of(128) {
             return Err(Fault::Misuse(format!("ot: {cots} COTs")));
         }
@@ -323,6 +327,7 @@ impl SilentSender {
 
     /// The next step with messages on a channel: 1 and 3 are this side's.
     pub(crate) fn step(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        self.course.sound()?;
         if self.running.is_none() {
             let choices = ch.recv(SILENT_CHOICES, bits::packed_len(self.course.params.levels()))?;
             let levels = self.levels(&choices)?;
@@ -502,6 +507,7 @@ impl SilentReceiver {
 
     /// The next step with messages on a channel: 0, 2 and 4 are this side's.
     pub(crate) fn step(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        self.course.sound()?;
         if self.chosen.is_some() {
             let levels = ch.recv(SILENT_LEVELS, 16 * self.course.params.levels())?;
             let fold = self.open(&levels)?;
