@@ -215,6 +215,8 @@ mod tests {
         for (i, term) in terms.iter().enumerate() {
             assert!(term.0 == "ot" && !terms[i + 1..].contains(term), "{terms:?}");
         }
+        let silent = Choice::silent().term().expect("not the default");
+        assert!(silent.0 == "ot" && silent.1.starts_with("silent, ") && !terms.contains(&silent));
         assert!(matches!(Choice::softspoken(3), Err(Fault::Misuse(_))));
     }
 
@@ -226,6 +228,19 @@ mod tests {
         let ratio = bytes(eight) / bytes(four);
         assert!((0.48..0.50).contains(&ratio), "{ratio}");
         assert_eq!(eight.aes_per_cot(), 8.0 * four.aes_per_cot());
+    }
+
+    #[test]
+    fn silent_cots_cost_a_sixth_of_a_byte_in_whole_extensions() {
+        let silent = Choice::silent();
+        let chunk = silent.chunk() as u64;
+        assert_eq!(silent.traffic(0), Traffic::default());
+        assert_eq!(silent.traffic(1), silent.traffic(chunk));
+        let two = silent.traffic(chunk + 1);
+        assert_eq!((two.bytes(), two.sender.messages), (2 * silent.traffic(chunk).bytes(), 4));
+        assert!((0.17..0.18).contains(&(silent.traffic(chunk).bytes() as f64 / chunk as f64)));
+        assert!(silent.traffic(u64::MAX).bytes() > 1 << 61);
+        assert!((5.5..6.5).contains(&silent.aes_per_cot()));
     }
 
     #[test]

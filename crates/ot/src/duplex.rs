@@ -161,7 +161,7 @@ mod tests {
     use cenote_net::mem_pair;
 
     use super::*;
-    use crate::silent::tests::tiny;
+    use crate::silent::Params;
 
     /// MACs, keys and Delta of one side: extensions begin as soon as the one before ended, a step a turn,
     /// while MACs are taken in every turn and keys some turns later.
@@ -169,7 +169,7 @@ mod tests {
         const LAG: usize = 3;
         const TURNS: usize = 40;
         let ch = &mut ch;
-        let (session, choice) = (SessionId([4; 32]), Choice::Silent(tiny()));
+        let (session, choice) = (SessionId([4; 32]), Choice::Silent(Params::tiny()));
         let mut prg = Prg::new(Block::new(9 + role as u128));
         let delta = prg.block().with_lsb(true);
         let mut cots = Duplex::setup(ch, &session, role, choice, delta, &mut prg)?;

@@ -98,19 +98,21 @@ impl Punctured {
         let (aes, place) = (self.keys.of(tree), self.places[tree]);
         let patches = &mut self.patches[(self.depth + 1) * tree..][..self.depth + 1];
         out[..2].fill(Block::ZERO);
+        // The children of a level sum to what it sums to itself.
+        let mut total = Block::ZERO;
         for (level, known) in sums.iter().enumerate() {
             let nodes = &mut out[..2 << level];
             if level > 0 {
                 aes.half_tree(nodes);
             }
-            let (zeros, ones) = nodes.split_at(1 << level);
-            let (zeros, ones) = (sum(zeros), sum(ones));
             // The sibling is on the side of 1 when the path takes 0.
-            let side = zeros ^ (zeros ^ ones).times(place >> level & 1 == 0);
+            let ones = sum(&nodes[1 << level..]);
+            let side = ones ^ total.times(place >> level & 1 == 1);
             patches[level] = side ^ *known;
+            total ^= patches[level];
             add_at(nodes, sibling(place, level), patches[level], false);
         }
-        patches[self.depth] = sum(out).with_lsb(true);
+        patches[self.depth] = total.with_lsb(true);
         add_at(out, place, patches[self.depth], true);
     }
 

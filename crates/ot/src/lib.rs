@@ -1,4 +1,4 @@
-//! Oblivious transfer with malicious security: base OT, correlated OT by SoftSpokenOT, and what is
+//! Oblivious transfer with malicious security: base OT, correlated OT by SoftSpokenOT or silent, and what is
 //! made of it.
 //!
 //! | task | item |
@@ -28,6 +28,7 @@ mod half_tree;
 #[cfg(any(test, feature = "test-util"))]
 pub mod ideal;
 mod lpn;
+mod noise;
 mod params;
 pub mod pprf;
 pub mod rot;

@@ -12,10 +12,7 @@ use cenote_prim::aes::Aes128;
 use cenote_prim::{Block, Secret, prefer_large_pages};
 
 use crate::half_tree::Forest;
-use crate::silent::Params;
-
-/// Blocks of the secret in an output.
-pub(crate) const WEIGHT: usize = 10;
+use crate::noise::{Params, WEIGHT};
 
 /// Outputs whose places are drawn at a time.
 const BATCH: usize = 128;
@@ -27,18 +24,18 @@ const PLACES: usize = WEIGHT * BATCH;
 pub(crate) struct Code {
     stream: Aes128,
     first: u128,
-    length: usize,
+    length: u32,
 }
 
 impl Code {
     /// The code of extension `number`; `seed` is that of the set-up.
     pub(crate) fn new(seed: Block, number: u64, length: usize) -> Code {
-        Code { stream: Aes128::new(seed), first: u128::from(number) << 64, length }
+        Code { stream: Aes128::new(seed), first: u128::from(number) << 64, length: length as u32 }
     }
 
     /// Adds to outputs from `position` on, a multiple of 4, what the code makes of `secret`.
     fn add(&self, secret: &[Block], position: usize, outputs: &mut [Block]) {
-        let secret = &secret[..self.length];
+        let secret = &secret[..self.length as usize];
         let mut places = [Block::ZERO; PLACES / 4];
         for (i, outputs) in outputs.chunks_mut(BATCH).enumerate() {
             let blocks = &mut places[..(WEIGHT * outputs.len()).div_ceil(4)];
@@ -46,7 +43,7 @@ impl Code {
             self.stream.counter_stream(self.first + first as u128, blocks);
             let words: &mut [u32] = bytemuck::cast_slice_mut(blocks);
             for word in words.iter_mut() {
-                *word = ((u64::from(*word) * self.length as u64) >> 32) as u32;
+                *word = ((u64::from(*word) * u64::from(self.length)) >> 32) as u32;
             }
             for (output, places) in outputs.iter_mut().zip(words.as_chunks::<WEIGHT>().0) {
                 *output = places.iter().fold(*output, |sum, place| sum ^ secret[*place as usize]);
@@ -142,7 +139,7 @@ impl<F: Forest> Stream<F> {
     pub(crate) fn give(&mut self, mut out: &mut [Block]) {
         let leaves = self.params.leaves();
         while !out.is_empty() {
-            if self.given == leaves && self.tree == self.params.trees() {
+            if self.given == leaves && self.tree == self.params.trees {
                 self.queue.pop_front();
                 self.start();
             } else if self.given < leaves {

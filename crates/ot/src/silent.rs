@@ -32,14 +32,14 @@
 //! a product for each leaf and one for each tree. Constant time in Delta and the places: yes.
 //! Status: not audited.
 
-use std::fmt;
-
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits, gf128};
 
 use crate::correlated::{MAX_COTS, Sent, Traffic};
 use crate::half_tree::{Forest, Punctured, TreeKeys, Whole};
-use crate::lpn::{Code, Outputs, Stream, WEIGHT};
+use crate::lpn::{Code, Outputs, Stream};
+use crate::noise::MASK;
+pub use crate::noise::Params;
 use crate::softspoken::{self, CotReceiver, CotSender};
 use crate::tags::{SILENT_CHOICES, SILENT_DIGEST, SILENT_FOLD, SILENT_LEVELS};
 
@@ -50,9 +50,6 @@ pub const TREE_CHECK: &str = "ot.silent.consistency";
 /// No stray bits behind the choices.
 pub const CHOICE_CHECK: &str = "ot.silent.choices";
 
-/// COTs that mask the receiver's sum of coefficients.
-const MASK: usize = 128;
-
 /// Bytes of the receiver's second message: seed and masked sum.
 const FOLD: usize = 32;
 
@@ -61,70 +58,6 @@ const DIGEST: usize = 32;
 
 /// Messages of an extension after the first.
 pub(crate) const STEPS: usize = 4;
-
-/// The parameters of silent OT; both parties must use the same.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Params {
-    trees: usize,
-    depth: usize,
-    secret: usize,
-}
-
-impl Params {
-    /// Parameters without a word on their security.
-    #[cfg(test)]
-    pub(crate) fn explicit(trees: usize, depth: usize, secret: usize) -> Params {
-        let params = Params { trees, depth, secret };
-        assert!(depth >= 2 && params.reserve() + 128 <= trees << depth);
-        params
-    }
-
-    /// Trees, each with one noisy leaf.
-    pub(crate) const fn trees(self) -> usize {
-        self.trees
-    }
-
-    /// Leaves of a tree.
-    pub(crate) const fn leaves(self) -> usize {
-        1 << self.depth
-    }
-
-    /// COTs that an extension takes, rounded up to a multiple of 128.
-    pub(crate) const fn reserve(self) -> usize {
-        (self.secret + self.levels() + MASK).next_multiple_of(128)
-    }
-
-    /// COTs that an extension gives beyond those that the next one takes.
-    #[must_use]
-    pub const fn output(self) -> u64 {
-        ((self.trees << self.depth) - self.reserve()) as u64 / 128 * 128
-    }
-
-    /// Levels of all trees.
-    const fn levels(self) -> usize {
-        self.trees * self.depth
-    }
-
-    /// Calls of AES that the sender makes for a COT: three passes over the trees, and the code.
-    pub(crate) fn aes_per_cot(self) -> f64 {
-        let leaves = (self.trees << self.depth) as f64;
-        (3.0 + WEIGHT as f64 / 4.0) * leaves / self.output() as f64
-    }
-}
-
-impl Default for Params {
-    /// 1024 trees of depth 10 and a secret of 79872 COTs: 958336 COTs for 165184 bytes. The secret nearly
-    /// fits the second-level cache, a tree the first.
-    fn default() -> Params {
-        Params { trees: 1024, depth: 10, secret: 39 << 11 }
-    }
-}
-
-impl fmt::Display for Params {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} trees of depth {}, secrets of {}", self.trees, self.depth, self.secret)
-    }
-}
 
 /// The protocol that the first COTs come from: 8-bit digits.
 const BOOTSTRAP: softspoken::Params = softspoken::Params { digit_bits: 8, chunk: 32640 };
@@ -174,11 +107,17 @@ impl Course {
         Course { params, transcript, tree_start, code_seed, begun: 0, failed: false }
     }
 
-    /// Opens the next extension.
-    fn begin(&mut self) -> Result<(), Fault> {
+    /// No fault so far.
+    fn sound(&self) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Misuse("ot: used after a fault".into()));
         }
+        Ok(())
+    }
+
+    /// Opens the next extension.
+    fn begin(&mut self) -> Result<(), Fault> {
+        self.sound()?;
         if (self.begun + 1).saturating_mul(self.params.output()) > MAX_COTS {
             return Err(Fault::Exhausted("ot: COTs of a session".into()));
         }
@@ -188,9 +127,9 @@ impl Course {
 
     /// Until the step ends well the session counts as failed.
     fn step<T>(&mut self, state: &mut Option<T>) -> Result<T, Fault> {
-        let state = state.take().filter(|_| !self.failed);
+        self.sound()?;
         self.failed = true;
-        state.ok_or_else(|| Fault::Misuse("ot: a step out of its turn or after a fault".into()))
+        state.take().ok_or_else(|| Fault::Misuse("ot: a step out of its turn".into()))
     }
 
     fn keys(&self) -> TreeKeys {
@@ -207,9 +146,7 @@ impl Course {
     }
 
     fn check_batch(&self, cots: usize) -> Result<(), Fault> {
-        if self.failed {
-            return Err(Fault::Misuse("ot: used after a fault".into()));
-        }
+        self.sound()?;
         if cots == 0 || !cots.is_multiple_of(128) {
             return Err(Fault::Misuse(format!("ot: {cots} COTs")));
         }
@@ -390,6 +327,7 @@ impl SilentSender {
 
     /// The next step with messages on a channel: 1 and 3 are this side's.
     pub(crate) fn step(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        self.course.sound()?;
         if self.running.is_none() {
             let choices = ch.recv(SILENT_CHOICES, bits::packed_len(self.course.params.levels()))?;
             let levels = self.levels(&choices)?;
@@ -569,6 +507,7 @@ impl SilentReceiver {
 
     /// The next step with messages on a channel: 0, 2 and 4 are this side's.
     pub(crate) fn step(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        self.course.sound()?;
         if self.chosen.is_some() {
             let levels = ch.recv(SILENT_LEVELS, 16 * self.course.params.levels())?;
             let fold = self.open(&levels)?;
@@ -613,17 +552,8 @@ impl SilentReceiver {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// One bit of a place to guess, and stray bits in the choices.
-    pub(crate) fn shallow() -> Params {
-        Params::explicit(257, 2, 64)
-    }
-
-    pub(crate) fn tiny() -> Params {
-        Params::explicit(64, 4, 64)
-    }
 
     fn delta(seed: u128) -> Block {
         Prg::new(Block::new(seed)).block().with_lsb(true)
@@ -632,7 +562,7 @@ pub(crate) mod tests {
     /// A session whose set-up was done by an honest dealer.
     fn dealt(params: Params, delta: Block, seed: u128) -> (SilentSender, SilentReceiver) {
         let inner = softspoken::Params::new(1, 128).expect("allowed");
-        let (sender, receiver) = softspoken::tests::dealt(inner, delta, seed);
+        let (sender, receiver) = softspoken::dealt(inner, delta, seed);
         let mut prg = Prg::new(Block::new(seed));
         let mut macs = Secret::new(vec![Block::ZERO; params.reserve()]);
         prg.fill(&mut macs);
@@ -655,7 +585,7 @@ pub(crate) mod tests {
 
     #[test]
     fn extensions_are_correlated_and_every_cot_is_new() {
-        for params in [tiny(), shallow(), Params::explicit(40, 5, 96)] {
+        for params in [Params::tiny(), Params::shallow(), Params::explicit(40, 5, 96)] {
             let (mut s, mut r) = dealt(params, delta(1), 5);
             let mut all = Vec::new();
             for round in 0..12 {
@@ -682,7 +612,7 @@ pub(crate) mod tests {
     /// What is reserved for the next extension is not given as well.
     #[test]
     fn the_reserve_and_the_outputs_are_all_there_is_once() {
-        let params = tiny();
+        let params = Params::tiny();
         let (mut s, mut r) = dealt(params, delta(1), 5);
         extend(&mut s, &mut r).unwrap();
         let mut keys = vec![Block::ZERO; params.output() as usize];
@@ -697,7 +627,7 @@ pub(crate) mod tests {
 
     #[test]
     fn any_changed_byte_is_caught_and_ends_the_session() {
-        let params = tiny();
+        let params = Params::tiny();
         let caught = Err(Fault::Misbehaved(TREE_CHECK));
         for message in 0..4 {
             let len = [bits::packed_len(params.levels()), 16 * params.levels(), FOLD, DIGEST];
@@ -728,7 +658,7 @@ pub(crate) mod tests {
 
     #[test]
     fn stray_choice_bits_end_the_session() {
-        let params = shallow();
+        let params = Params::shallow();
         let (mut s, mut r) = dealt(params, delta(1), 5);
         let mut choices = r.choose().unwrap();
         *choices.last_mut().unwrap() |= 0x80;
@@ -739,7 +669,7 @@ pub(crate) mod tests {
 
     #[test]
     fn extensions_have_oracles_of_their_own() {
-        let (mut s, mut r) = dealt(tiny(), delta(1), 5);
+        let (mut s, mut r) = dealt(Params::tiny(), delta(1), 5);
         extend(&mut s, &mut r).unwrap();
         let mut first = [Block::ZERO; 16];
         Whole::new(s.course.keys(), delta(1), Secret::new(vec![Block::ONE])).leaves(0, &mut first);
@@ -750,8 +680,9 @@ pub(crate) mod tests {
         assert!(first.iter().zip(&second).all(|(a, b)| a != b));
         assert_ne!(digest, s.course.digest(Block::ONE));
         let (setup, other) = (SessionId([1; 32]), SessionId([2; 32]));
-        let courses = [(tiny(), setup), (tiny(), other), (shallow(), setup)]
-            .map(|(params, setup)| Course::new(params, &setup));
+        let courses =
+            [(Params::tiny(), setup), (Params::tiny(), other), (Params::shallow(), setup)]
+                .map(|(params, setup)| Course::new(params, &setup));
         for (i, a) in courses.iter().enumerate() {
             for b in &courses[i + 1..] {
                 assert!(a.transcript != b.transcript && a.tree_start != b.tree_start);
@@ -762,7 +693,7 @@ pub(crate) mod tests {
 
     #[test]
     fn misuse_is_refused_and_does_not_end_the_session() {
-        let params = tiny();
+        let params = Params::tiny();
         let (mut s, mut r) = dealt(params, delta(1), 5);
         assert!(matches!(s.take(&mut [Block::ZERO; 128]), Err(Fault::Misuse(_))));
         extend(&mut s, &mut r).unwrap();
@@ -784,12 +715,12 @@ pub(crate) mod tests {
 
     #[test]
     fn the_limit_of_a_session_holds() {
-        let (mut s, mut r) = dealt(tiny(), delta(1), 5);
-        let most = MAX_COTS / tiny().output();
+        let (mut s, mut r) = dealt(Params::tiny(), delta(1), 5);
+        let most = MAX_COTS / Params::tiny().output();
         (s.course.begun, r.course.begun) = (most - 1, most - 1);
         extend(&mut s, &mut r).unwrap();
         assert!(matches!(r.choose(), Err(Fault::Exhausted(_))));
-        let choices = vec![0; bits::packed_len(tiny().levels())];
+        let choices = vec![0; bits::packed_len(Params::tiny().levels())];
         assert!(matches!(s.levels(&choices), Err(Fault::Exhausted(_))));
     }
 
@@ -797,7 +728,7 @@ pub(crate) mod tests {
     /// are added to it.
     #[test]
     fn the_sum_over_the_places_is_masked() {
-        let params = tiny();
+        let params = Params::tiny();
         let (mut s, mut r) = dealt(params, delta(1), 5);
         let mut masks = vec![0];
         for _ in 0..4 {
@@ -825,7 +756,7 @@ pub(crate) mod tests {
     /// the leakage of the functionality allows.
     #[test]
     fn a_wrong_level_passes_exactly_when_the_place_is_guessed() {
-        let params = shallow();
+        let params = Params::shallow();
         let mut passed = 0;
         const RUNS: u128 = 800;
         for seed in 0..RUNS {
@@ -850,15 +781,18 @@ pub(crate) mod tests {
         assert!((330..=470).contains(&passed), "{passed}");
     }
 
-    /// Over many sessions with the same Delta, no bit of any message leans.
+    /// Over many sessions with the same Delta, places and trees, no bit of any message leans.
     #[test]
     fn messages_are_balanced() {
-        let params = shallow();
+        let params = Params::shallow();
         let mut ones = Vec::new();
         for seed in 0..400 {
             let (mut s, mut r) = dealt(params, delta(1), 100 + seed);
+            let coefficients = r.prg.fork();
+            (s.prg, r.prg) = (Prg::new(Block::new(1)), Prg::new(Block::new(2)));
             let choices = r.choose().unwrap();
             let levels = s.levels(&choices).unwrap();
+            r.prg = coefficients;
             let fold = r.open(&levels).unwrap();
             let digest = s.answer(&fold).unwrap();
             // Without the padding bits of the choices.
@@ -870,55 +804,5 @@ pub(crate) mod tests {
         }
         // 200 +- 6 sigma (sigma 10).
         assert!(ones.iter().all(|n| (140..=260).contains(n)));
-    }
-
-    /// log2 of the binomial coefficient n over k, for small k.
-    fn log_binomial(n: f64, k: usize) -> f64 {
-        (0..k).map(|i| ((n - i as f64) / (i + 1) as f64).log2()).sum()
-    }
-
-    /// Bit operations, in log2, of the best attack among: guess p noisy places in each half of as many
-    /// outputs as the secret has unknowns, none else there, and find them by a collision on just enough
-    /// further outputs (Stern; without p: Prange). Each tree's sum is a linear equation without noise. To
-    /// solve a sparse system takes 20 k^2 (Wiedemann), another one for the same matrix 10 k^2: less than
-    /// what elimination takes, which makes the bound low.
-    fn attack(params: Params) -> f64 {
-        let (t, n) = (params.trees as f64, (params.trees << params.depth) as f64);
-        let k = params.secret as f64 - t;
-        let clean = 1.0 - k / n;
-        let cost = |p: usize| {
-            let list = log_binomial(k / 2.0, p);
-            let window = 2.0 * list;
-            // 2p of the trees have their noise among the outputs guessed, p in each half.
-            let split = log_binomial(2.0 * p as f64, p) - 2.0 * p as f64;
-            let hits = log_binomial(t, 2 * p) + 2.0 * p as f64 * (1.0 - clean).log2() + split;
-            let probability = hits + (t - 2.0 * p as f64) * clean.log2();
-            let solve = (20.0 + 10.0 * window) * k * k;
-            let lists = 2.0 * window.max(1.0) * list.exp2();
-            (solve + lists).log2() - probability
-        };
-        (0..6).map(cost).fold(f64::INFINITY, f64::min)
-    }
-
-    /// The published sets that Ferret's authors ship, by the estimate that they are made by: guess outputs
-    /// without noise and eliminate in k^2.8.
-    fn pooled_gauss(params: Params) -> f64 {
-        let (t, k) = (params.trees as f64, params.secret as f64);
-        2.8 * k.log2() - t * (1.0 - k / (t * params.leaves() as f64)).log2()
-    }
-
-    #[test]
-    fn the_noise_is_enough() {
-        let ours = Params::default();
-        // A call of AES is 2^15 bit operations, about.
-        assert!(attack(ours) >= f64::from(crate::KAPPA) + 15.0, "{}", attack(ours));
-        let published =
-            [(850, 10, 1 << 16), (1170, 11, 1 << 17), (1520, 12, 1 << 18), (1900, 13, 1 << 19)];
-        for (trees, depth, secret) in published {
-            let params = Params { trees, depth, secret };
-            assert!(pooled_gauss(params) >= 128.0);
-            // Ours is harder than the sets that the estimators were run for.
-            assert!(pooled_gauss(ours) > pooled_gauss(params), "{params}");
-        }
     }
 }

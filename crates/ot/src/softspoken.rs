@@ -482,24 +482,25 @@ fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> Sess
     SessionId(oracle.bytes(point).bytes(points).bytes(trees).digest())
 }
 
+/// A session whose setup was done by an honest dealer.
 #[cfg(test)]
-pub(crate) mod tests {
+pub(crate) fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
+    let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
+    Prg::new(Block::new(seed)).fill(&mut seeds);
+    let course = || Course::new(params, SessionId([3; 32]));
+    let receiver = CotReceiver::from_seeds(course(), &seeds);
+    for tree in 0..params.trees() {
+        seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = Block::new(seed + 1);
+    }
+    (CotSender::from_seeds(course(), delta, &seeds), receiver)
+}
+
+#[cfg(test)]
+mod tests {
     use super::*;
 
     fn delta(seed: u128) -> Block {
         Prg::new(Block::new(seed)).block().with_lsb(true)
-    }
-
-    /// A session whose setup was done by an honest dealer.
-    pub(crate) fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
-        let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
-        Prg::new(Block::new(seed)).fill(&mut seeds);
-        let course = || Course::new(params, SessionId([3; 32]));
-        let receiver = CotReceiver::from_seeds(course(), &seeds);
-        for tree in 0..params.trees() {
-            seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = Block::new(seed + 1);
-        }
-        (CotSender::from_seeds(course(), delta, &seeds), receiver)
     }
 
     fn assert_correlated(delta: Block, keys: &[Block], macs: &[Block]) {

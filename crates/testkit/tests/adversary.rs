@@ -405,7 +405,9 @@ fn every_message_has_a_row() {
         rows, sent,
         "(backend, data channel, tag, from the garbler): rows, and what is sent"
     );
-    for tag in tags::all().chain(cenote_ot::tags::ALL) {
+    // No setting is silent: the tests of silent OT change its messages themselves.
+    let silent = |tag: &&Tag| tag.name.starts_with("ot.silent.");
+    for tag in tags::all().chain(cenote_ot::tags::ALL).filter(|tag| !silent(tag)) {
         assert!(adversary::frames().any(|row| row.tag == *tag), "{} has no row", tag.name);
     }
 }

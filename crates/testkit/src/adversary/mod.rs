@@ -261,6 +261,12 @@ pub const ELSEWHERE: &[Elsewhere] = &[
     elsewhere("ot.pprf", "crates/ot/src/pprf.rs", "tags_digest_lengths_and_sessions_are_checked"),
     // No length of it passes the frame check.
     elsewhere("ot.choices", "crates/ot/src/rot.rs", "stray_choice_bits_are_refused"),
+    elsewhere(
+        "ot.silent.consistency",
+        "crates/ot/src/silent.rs",
+        "any_changed_byte_is_caught_and_ends_the_session",
+    ),
+    elsewhere("ot.silent.choices", "crates/ot/src/silent.rs", "stray_choice_bits_end_the_session"),
     in_hello("handshake: hello cut short"),
     in_hello("handshake: hello too long"),
     in_hello("handshake: bytes after the end"),
