@@ -4,7 +4,7 @@
 //! **Messages.** garbler -> evaluator: a probe; evaluator -> garbler: a train of frames, whose first tells the round trip and whose
 //! closest 64 KiB the bandwidth; garbler -> evaluator: the pace.
 //! **Adversary.** Malicious: either can make the session slow, which it can anyway, and no more. **Checks.** `pace.range`: the pace is
-//! within what this side has memory for \[use of it\]. **Private values.** None. **Leakage.** None.
+//! within what this side has memory for \[use of it\]. `pace.train`: the frames of a train come in order \[the measure\]. **Private values.** None. **Leakage.** None.
 //! **Costs.** One round trip and the train, [`TRAIN`] frames of [`WAGON`] bytes.
 
 use std::time::{Duration, Instant};
@@ -73,8 +73,10 @@ impl Pace {
                 Ok(pace)
             }
             Role::Evaluator => {
-                channel.recv(tags::PACE_PROBE, 0)?;
-                (0..TRAIN).try_for_each(|_| channel.send(tags::PACE_TRAIN, &[0; WAGON]))?;
+                channel.recv(tags::PACE_PROBE, 1)?;
+                for number in 0..TRAIN {
+                    channel.send(tags::PACE_TRAIN, &[number as u8; WAGON])?;
+                }
                 let mut pace = [0; 2];
                 channel.recv_into(tags::PACE, &mut pace)?;
                 let [lag, ahead] = pace.map(usize::from);
@@ -101,13 +103,16 @@ pub(crate) fn dictate(channel: &mut Channel, pace: Pace) -> Result<(), Fault> {
 
 /// The round trip, and the seconds that a byte takes at the least.
 fn measure(channel: &mut Channel) -> Result<(Duration, f64), Fault> {
-    channel.send(tags::PACE_PROBE, &[])?;
+    channel.send(tags::PACE_PROBE, &[0])?;
     channel.flush()?;
     let began = Instant::now();
     let mut room = vec![0; WAGON];
     let mut arrivals = Vec::with_capacity(TRAIN);
-    for _ in 0..TRAIN {
+    for number in 0..TRAIN {
         channel.recv_into(tags::PACE_TRAIN, &mut room)?;
+        if usize::from(room[0]) != number {
+            return Err(Fault::Misbehaved("pace.train"));
+        }
         arrivals.push(began.elapsed());
     }
     let closest = arrivals.windows(WINDOW + 1).map(|seen| seen[WINDOW] - seen[0]).min();
@@ -158,6 +163,19 @@ mod tests {
         let pace = agreed(Some(shape));
         // 22.4 ms a slice, and 100 or a little more a round trip.
         assert!((5..=8).contains(&pace.lag) && (3..=5).contains(&pace.ahead), "{pace:?}");
+    }
+
+    #[test]
+    fn a_train_out_of_order_is_refused() {
+        let (mut a, mut b) = mem_pair();
+        b.deviate(tags::PACE_TRAIN, 3, cenote_net::Deviation::Swap);
+        let measured = thread::scope(|scope| {
+            scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK).err());
+            let measured = measure(&mut a);
+            a.abort();
+            measured
+        });
+        assert_eq!(measured.err(), Some(Fault::Misbehaved("pace.train")));
     }
 
     #[test]

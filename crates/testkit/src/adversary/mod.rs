@@ -295,6 +295,8 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "crates/engine/src/backends/wrk/refiller.rs",
         "orders_without_end_are_refused",
     ),
+    elsewhere("pace.range", "crates/engine/src/parts/pace.rs", "a_pace_out_of_range_is_refused"),
+    elsewhere("pace.train", "crates/engine/src/parts/pace.rs", "a_train_out_of_order_is_refused"),
     elsewhere("frame: wrong tag", "crates/net/tests/channel.rs", WRONG_FRAMES),
     elsewhere("frame: wrong length", "crates/net/tests/channel.rs", WRONG_FRAMES),
     elsewhere(

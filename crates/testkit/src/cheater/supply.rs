@@ -78,12 +78,11 @@ impl Cheater {
     /// Fills the pool, if there is one that is not full.
     fn fill(&mut self) -> Result<(), Fault> {
         let capacity = self.params.pool.unwrap_or(0);
-        while self.pool.len() < capacity {
-            let n = self.params.batch.min(capacity - self.pool.len());
-            let shares = self.make_shares(3 * n)?;
-            let (items, digest) = self.leaky_batch(&shares[..3 * n])?;
+        if self.pool.len() < capacity {
+            let shares = self.make_shares(3 * capacity)?;
+            let (items, digest) = self.leaky_batch(&shares[..3 * capacity])?;
             self.toss(Some(digest))?;
-            self.pool.extend(items);
+            self.pool = items;
         }
         Ok(())
     }
@@ -163,9 +162,14 @@ impl Cheater {
             item.z = item.z.add_public(d, self.role, delta);
             *s ^= delta.times(d);
         }
+        // Batches are of one slice here.
+        let slice = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &self.session);
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
         let low: Vec<u8> = s.iter().flat_map(|s| s.to_bytes().into_iter().take(width)).collect();
-        let mut digest = oracle.number(self.tosses - 1).bytes(&low).digest();
+        let mut digest = {
+            let number = self.tosses - 1;
+            oracle.number(number).bytes(&slice.number(number).bytes(&low).digest()).digest()
+        };
         digest[7] ^= u8::from(self.cheats(Cheat::WrongDigest));
         Ok((items, digest))
     }

@@ -247,9 +247,10 @@ impl Depot {
         self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => {
-                let missing = n.saturating_sub(self.shelves.lock().triples.level());
-                let batches = missing.div_ceil(self.params.triples());
-                supply.refill(channel, &mut self.openings, &self.shelves, batches)
+                while self.shelves.lock().triples.level() < n {
+                    supply.refill(channel, &mut self.openings, &self.shelves)?;
+                }
+                Ok(())
             }
             Refills::Beside { .. } => {
                 let enough = |store: &Store| store.triples.level() >= n;

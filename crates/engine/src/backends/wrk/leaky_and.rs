@@ -114,8 +114,10 @@ pub struct Generator {
     peer: Mitccrh,
     width: Width,
     batches: u64,
-    /// All L of the batch so far.
-    tested: RandomOracle,
+    /// Slices of all batches so far.
+    slices: u64,
+    /// Digests of the L of those of this batch.
+    tested: Secret<Vec<u8>>,
 }
 
 /// The shares x, y, z of a slice of a batch, as many of each.
@@ -153,8 +155,9 @@ impl Generator {
             Mitccrh::new(oracle.number(direction as u64).blocks(&[coin]).block())
         };
         let (own, peer) = (start(role), start(role.peer()));
-        let tested = digest_of(&session, 0);
-        Generator { session, role, delta: Secret::new(delta), own, peer, width, batches: 0, tested }
+        let delta = Secret::new(delta);
+        let (batches, slices, tested) = (0, 0, Secret::default());
+        Generator { session, role, delta, own, peer, width, batches, slices, tested }
     }
 
     /// Steps 1 and 2 for a slice of a batch: `shares` holds all x, then all y, then all z. Writes to `s` all of S
@@ -264,16 +267,19 @@ impl Generator {
             Width::Bits96 => self.make_items::<12>(shares, s, peer_d, items),
             Width::Bits128 => self.make_items::<16>(shares, s, peer_d, items),
         }
-        self.tested = mem::replace(&mut self.tested, digest_of(&self.session, 0)).bytes(s);
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &self.session);
+        self.tested.extend_from_slice(&oracle.number(self.slices).bytes(s).digest());
+        self.slices += 1;
         Ok(())
     }
 
     /// The digest of all L of a batch, of which the slice before was the last, for step 5. It may not be shown: it
     /// would tell a peer that sent a wrong d about Delta.
     pub fn digest(&mut self) -> Secret<[u8; 32]> {
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
+        let tested = mem::take(&mut self.tested);
         self.batches += 1;
-        let next = digest_of(&self.session, self.batches);
-        Secret::new(mem::replace(&mut self.tested, next).digest())
+        Secret::new(oracle.number(self.batches - 1).bytes(&tested).digest())
     }
 
     /// The triples; turns S into L.
@@ -293,11 +299,6 @@ impl Generator {
             *s = low(wide(s) ^ delta.times(d));
         }
     }
-}
-
-/// The oracle that the L of a batch go into, slice after slice.
-fn digest_of(session: &SessionId, batch: u64) -> RandomOracle {
-    RandomOracle::new("cenote 2026 engine leaky-and digest v2", session).number(batch)
 }
 
 /// The low bytes of a block: bit 0 and the colour are in the first.
@@ -468,8 +469,10 @@ mod tests {
             .map(|guess| d.deltas[1].to_u128() & !unknown.to_u128() | guess << 20)
             .filter(|&delta| {
                 let l: [u8; 8] = low(known ^ Block::new(delta));
-                let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &SESSION);
-                oracle.number(0).bytes(&l).digest() == *digest
+                let slice = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &SESSION);
+                let batch = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &SESSION);
+                let slice = slice.number(0).bytes(&l).digest();
+                batch.number(0).bytes(&slice).digest() == *digest
             })
             .collect();
         assert_eq!(found, [d.deltas[1].to_u128()]);

@@ -61,28 +61,17 @@ fn shares(params: &WrkParams, count: u64) -> Flow {
     Flow::default().cots(params.ot, Garbler, count).cots(params.ot, Evaluator, count).waits(1)
 }
 
-/// Refills that are written down one by one: those after them are like the last.
-const ONE_BY_ONE: u64 = 256;
-
-/// The refills of a request of `ands` ANDs over one channel, before the chunks that need them.
+/// The fill and the refills of a request of `ands` ANDs over one channel, one after the other.
 fn refills(params: &WrkParams, ands: u64) -> Flow {
-    let (slices, triples) = (Slices::of(params), params.triples() as u64);
-    let (mut flow, mut ready, mut left, mut next) = (Flow::default(), 0, ands, 0);
-    for _ in 0..ONE_BY_ONE {
-        let chunk = left.min(CHUNK_ANDS as u64);
-        let batches = chunk.saturating_sub(ready).div_ceil(triples);
-        if batches > 0 {
-            let end = next.max(slices.of_pool()) + batches * slices.of_batch();
-            let places: Vec<Place> = (next..end).map(|number| slices.place(number)).collect();
-            flow = flow.and(streamed(params, &places));
-            next = end;
-        }
-        ready = ready + batches * triples - chunk;
-        left -= chunk;
-    }
-    let rest = left.saturating_sub(ready).div_ceil(triples);
-    let batch: Vec<Place> = (next..next + slices.of_batch()).map(|n| slices.place(n)).collect();
-    flow.and(streamed(params, &batch).times(rest))
+    let slices = Slices::of(params);
+    let places = |from: u64, count: u64| -> Vec<Place> {
+        (from..from + count).map(|number| slices.place(number)).collect()
+    };
+    let (fill, batch) = (slices.of_pool(), slices.of_batch());
+    let refills = ands.div_ceil(params.triples() as u64);
+    let filled = if refills > 0 { fill } else { 0 };
+    let flow = streamed(params, &places(0, filled));
+    flow.and(streamed(params, &places(fill, batch)).times(refills))
 }
 
 /// Slices of leaky ANDs, one started a turn, as the garbler sends and receives (`supply.rs`).
@@ -97,6 +86,9 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
     let g = |place: &Place| (params.leaky.bytes() * place.ands) as u64;
     let bits = |place: &Place| packed(place.ands as u64);
     let mut flow = Flow::default();
+    if slices.is_empty() {
+        return flow;
+    }
     for turn in 0..slices.len() + 7 {
         if let Some(place) = at(turn, 0) {
             flow = flow.cots(params.ot, Garbler, shares(place));

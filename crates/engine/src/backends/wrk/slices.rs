@@ -41,11 +41,6 @@ impl Place {
     pub(super) const fn shares(self) -> usize {
         3 * self.ands + self.masks
     }
-
-    /// Whether triples come of its batch, which is complete with it.
-    pub(super) const fn ends_refill(self) -> bool {
-        self.last && self.masks > 0
-    }
 }
 
 impl Cut {
@@ -131,7 +126,7 @@ mod tests {
                 let sum = |of: fn(&Place) -> usize| all.iter().map(of).sum::<usize>();
                 assert_eq!((sum(|p| p.ands), sum(|p| p.masks)), (params.batch, params.triples()));
                 assert_eq!(sum(|p| p.first.into()), 1);
-                assert!(all[0].first && all[all.len() - 1].ends_refill());
+                assert!(all[0].first && all[all.len() - 1].last);
                 assert_eq!(sum(|p| p.last.into()), 1);
                 for place in all.iter().chain(&of_pool) {
                     assert!(place.ands > 0 && place.shares() <= params.ot.chunk(), "{place:?}");

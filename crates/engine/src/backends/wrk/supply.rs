@@ -135,11 +135,11 @@ struct UnderWay {
     /// The batch that slices are finished for.
     batch: Batch,
     /// Of the evaluator.
-    commitment: Lagged<(Batch, Secret<[u8; 32]>)>,
+    commitment: Lagged<(Batch, Box<Secret<[u8; 32]>>)>,
     /// Of the garbler.
-    reply: Lagged<(Batch, Committer)>,
+    reply: Lagged<(Batch, Box<Committer>)>,
     /// Of the evaluator, with the garbler's differences.
-    opening: Lagged<(Batch, Replier)>,
+    opening: Lagged<(Batch, Box<Replier>)>,
     /// Of the garbler: the evaluator's differences.
     differences: Lagged<Batch>,
 }
@@ -279,7 +279,7 @@ impl Supply {
         self.rest(channel, openings, shelves)
     }
 
-    /// So many batches of leaky ANDs through the pool into ready triples, with what fills it before; leaves nothing under way.
+    /// A batch of leaky ANDs through the pool into ready triples, once the pool is full; leaves nothing under way.
     ///
     /// # Errors
     /// Faults of the channel and of the checks.
@@ -288,11 +288,9 @@ impl Supply {
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        batches: usize,
     ) -> Result<(), Fault> {
-        let mut left = batches;
-        while left > 0 {
-            left -= usize::from(self.slices.place(self.called).ends_refill());
+        self.fill(channel, openings, shelves)?;
+        for _ in 0..self.slices.of_batch() {
             self.turn(channel, openings, shelves, Start::Slice)?;
         }
         self.rest(channel, openings, shelves)
@@ -460,10 +458,10 @@ impl Supply {
             Role::Garbler => {
                 let (committer, message) = self.tosses.commit_equal(&mut self.prg, &digest);
                 channel.send(COIN_COMMIT, &message)?;
-                self.under_way.reply.put(self.turn + 2 * self.lag, (batch, committer));
+                self.under_way.reply.put(self.turn + 2 * self.lag, (batch, Box::new(committer)));
             }
             Role::Evaluator => {
-                self.under_way.commitment.put(self.turn + self.lag, (batch, digest));
+                self.under_way.commitment.put(self.turn + self.lag, (batch, Box::new(digest)));
             }
         }
         Ok(())
@@ -480,7 +478,7 @@ impl Supply {
         channel.recv_into(COIN_COMMIT, &mut message)?;
         let (replier, reply) = self.tosses.reply_equal(&mut self.prg, digest, &message)?;
         channel.send(COIN_REPLY, &reply)?;
-        self.under_way.opening.put(self.turn + 2 * self.lag, (batch, replier));
+        self.under_way.opening.put(self.turn + 2 * self.lag, (batch, Box::new(replier)));
         Ok(())
     }
 
@@ -491,7 +489,7 @@ impl Supply {
         openings: &mut Openings,
         shelves: &Shelves,
         mut batch: Batch,
-        committer: Committer,
+        committer: Box<Committer>,
     ) -> Result<(), Fault> {
         let mut reply = [0; equality::REPLY_LEN];
         channel.recv_into(COIN_REPLY, &mut reply)?;
@@ -513,11 +511,11 @@ impl Supply {
         openings: &mut Openings,
         shelves: &Shelves,
         mut batch: Batch,
-        replier: Replier,
+        replier: Box<Replier>,
     ) -> Result<(), Fault> {
         let mut opening = [0; equality::OPENING_LEN];
         channel.recv_into(COIN_OPEN, &mut opening)?;
-        let coin = self.tosses.finish_equal(replier, &opening)?;
+        let coin = self.tosses.finish_equal(*replier, &opening)?;
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }

@@ -50,26 +50,35 @@ impl Formula {
         self.cots(choice, Role::Evaluator, n);
     }
 
-    fn leaky_ands(&mut self, params: &WrkParams, n: usize) {
-        self.both(tags::LEAKY_G, params.leaky.bytes() * n);
-        self.both(tags::LEAKY_D, packed_len(n));
+    /// `n` leaky ANDs in as few slices of a multiple of `unit` as `most` allows, with `masks` of the shares of each.
+    fn leaky_ands(
+        &mut self,
+        params: &WrkParams,
+        n: usize,
+        (most, unit): (usize, usize),
+        masks: usize,
+    ) {
+        let slices = n.div_ceil(most);
+        let each = (n / unit).div_ceil(slices) * unit;
+        for first in (0..n).step_by(each.max(1)) {
+            let ands = each.min(n - first);
+            self.shares(params.ot, 3 * ands + if masks > 0 { ands / params.bucket } else { 0 });
+            self.both(tags::LEAKY_G, params.leaky.bytes() * ands);
+            self.both(tags::LEAKY_D, packed_len(ands));
+        }
         self.toss_equal();
     }
 
     fn refill(&mut self, params: &WrkParams) {
-        let triples = params.batch / params.bucket;
-        self.shares(params.ot, 3 * params.batch + triples);
-        self.leaky_ands(params, params.batch);
-        self.both(tags::BUCKET_OPEN, packed_len((params.bucket - 1) * triples) + 16);
+        let (triples, bucket) = (params.batch / params.bucket, params.bucket);
+        let most = 32_640 / (3 * bucket + 1) * bucket;
+        self.leaky_ands(params, params.batch, (most, bucket), triples);
+        self.both(tags::BUCKET_OPEN, packed_len((bucket - 1) * triples) + 16);
     }
 
     fn fill(&mut self, params: &WrkParams) {
-        let mut left = params.pool.unwrap_or(0);
-        while left > 0 {
-            let n = params.batch.min(left);
-            self.shares(params.ot, 3 * n);
-            self.leaky_ands(params, n);
-            left -= n;
+        if let Some(capacity) = params.pool {
+            self.leaky_ands(params, capacity, (32_640 / 3, 1), 0);
         }
     }
 

@@ -140,6 +140,11 @@ const FRAMES: &[FrameRow] = &[
     supply(coin::COIN_OPEN, A, COIN, Some(End::Noticed)),
     supply(tags::BUCKET_OPEN, A, MAC, Some(MAC)),
     supply(tags::BUCKET_OPEN, B, MAC, Some(MAC)),
+    // What a probe says is not looked at, nor what a frame of the train has besides its number. Another pace makes no
+    // difference to a request of one chunk.
+    supply(coin::PACE_PROBE, A, End::Right, None),
+    supply(coin::PACE_TRAIN, B, End::NoticedOrRight, None),
+    supply(coin::PACE, A, End::NoticedOrRight, None),
     // Any other order is malformed, or not what both do.
     supply(tags::ORDER, A, End::Noticed, Some(End::Noticed)),
 ];
