@@ -10,8 +10,8 @@
 //! **Adversary.** Malicious. **Model.** Random oracle, simultaneous Diffie-Hellman in the gap group.
 //! **Leakage and abort.** A cheater has one guess at the peer's digest a run: a tag can be tried against the
 //! one digest of which the cheater's own point was made. A garbler learns first whether its guess was
-//! right, and the coin with it; abort is final. That holds if the evaluator replies to one test at a
-//! time (`toss.rs`).
+//! right, and the coin with it; abort is final. With r replies
+//! that are not confirmed it has r guesses, so there are few (`toss.rs`).
 //! **Checks.**
 //! - `equality.point`: a point is canonical and not the identity \[any use\]. Catches points that
 //!   make the key independent of the digest.

@@ -6,8 +6,9 @@ use cenote_prim::{Block, Prg, SessionId};
 use super::pace::MOST_LAG;
 use super::{coin, equality, tags};
 
-/// Tests of equality that an evaluator has replied to and not confirmed, at most: those of two lags of the supply, a batch a turn.
-pub(crate) const MOST_REPLIED: usize = 2 * MOST_LAG;
+/// Tests of equality that an evaluator has replied to and not confirmed, at most: a batch a turn, from a reply to the
+/// opening two lags of the supply later, and the reply of that turn.
+pub(crate) const MOST_REPLIED: usize = 2 * MOST_LAG + 1;
 
 /// The tosses of one session, numbered alike on both sides.
 pub(crate) struct Tosses {
@@ -93,9 +94,13 @@ impl Tosses {
         replier: equality::Replier,
         opening: &[u8; equality::OPENING_LEN],
     ) -> Result<Block, Fault> {
-        let coin = replier.finish(opening)?;
-        self.replied -= 1;
-        Ok(coin)
+        let finished = replier.finish(opening);
+        if finished.is_ok() {
+            self.replied -= 1;
+        } else {
+            self.replied = MOST_REPLIED;
+        }
+        finished
     }
 
     /// The name of the next toss.
@@ -154,6 +159,9 @@ mod tests {
         let (coin, opening) = begun.remove(0).0.open(&reply).expect("equal");
         assert_eq!(b.finish_equal(replier, &opening), Ok(coin));
         b.reply_equal(&mut prg, &digest, &messages[MOST_REPLIED]).expect("one was confirmed");
+        let (replier, reply) = replies.remove(0);
+        let (_, opening) = begun.remove(0).0.open(&reply).expect("equal");
+        b.finish_equal(replier, &opening).expect("equal");
         let failed = b.finish_equal(replies.remove(0).0, &[0; equality::OPENING_LEN]).err();
         assert_eq!(failed, Some(Fault::Misbehaved("equality.tag")));
         let later = b.reply_equal(&mut prg, &digest, &messages[MOST_REPLIED + 1]).err();

@@ -162,16 +162,18 @@ impl Cheater {
             item.z = item.z.add_public(d, self.role, delta);
             *s ^= delta.times(d);
         }
-        // Batches are of one slice here.
-        let slice = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &self.session);
-        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
-        let low: Vec<u8> = s.iter().flat_map(|s| s.to_bytes().into_iter().take(width)).collect();
-        let mut digest = {
-            let number = self.tosses - 1;
-            oracle.number(number).bytes(&slice.number(number).bytes(&low).digest()).digest()
-        };
+        let mut digest = self.digest(&s);
         digest[7] ^= u8::from(self.cheats(Cheat::WrongDigest));
         Ok((items, digest))
+    }
+
+    /// The digest of a batch, which is of one slice here.
+    fn digest(&self, s: &[Block]) -> [u8; 32] {
+        let (number, width) = (self.tosses - 1, self.params.leaky.bytes());
+        let low: Vec<u8> = s.iter().flat_map(|s| s.to_bytes().into_iter().take(width)).collect();
+        let slice = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &self.session);
+        let batch = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
+        batch.number(number).bytes(&slice.number(number).bytes(&low).digest()).digest()
     }
 
     /// The low bits of a leaky AND.

@@ -19,7 +19,7 @@
 //! **Leakage and abort.** A cheater that shifts its G by E moves the victim's S by x^victim E: the
 //! equality test then passes only for one value of x^victim. So it learns that bit with probability
 //! 1/2 and is caught with probability 1/2. Nothing of y and z leaks; buckets (`bucket.rs`) remove
-//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 2^-(t-2), once a session.
+//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 33 x 2^-(t-2), once a session.
 //! **Checks.** `equality.tag` (in `equality.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
@@ -38,6 +38,7 @@ use zeroize::Zeroize;
 
 use super::share::{Share, ShareSlice};
 use crate::options::Rho;
+use crate::parts::toss::MOST_REPLIED;
 
 /// One party's half of a leaky triple z = x y.
 #[derive(Clone, Copy, Default)]
@@ -97,11 +98,11 @@ impl Width {
         self.bits() as usize / 8
     }
 
-    /// Base-2 logarithm of the probability that a wrong leaky AND ever passes: a guess of the random
-    /// bits of Delta among these (docs/protocols/wrk.md).
+    /// Base-2 logarithm of the probability that a wrong leaky AND ever passes: as many guesses of the random
+    /// bits of Delta among these as tests may be open at once (docs/protocols/wrk.md).
     #[must_use]
     pub fn error_log2(self) -> f64 {
-        2.0 - f64::from(self.bits())
+        2.0 - f64::from(self.bits()) + (MOST_REPLIED as f64).log2()
     }
 }
 

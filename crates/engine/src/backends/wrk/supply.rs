@@ -122,7 +122,8 @@ struct Batch {
     of_pool: bool,
 }
 
-/// Whatever waits for a message of the peer, by the step that comes with it.
+/// Whatever waits for a message of the peer, by the step that comes with it. Secrets are in boxes: a queue keeps copies of what it
+/// held.
 #[derive(Default)]
 struct UnderWay {
     /// Slices and numbers of shares that are to start, one a turn.
@@ -339,10 +340,10 @@ impl Supply {
             self.reply(channel, batch, &digest)?;
         }
         if let Some((batch, committer)) = self.under_way.reply.due(now) {
-            self.open(channel, openings, shelves, batch, committer)?;
+            self.open(channel, openings, shelves, batch, *committer)?;
         }
         if let Some((batch, replier)) = self.under_way.opening.due(now) {
-            self.draw_opened(channel, openings, shelves, batch, replier)?;
+            self.draw_opened(channel, openings, shelves, batch, *replier)?;
         }
         if let Some(batch) = self.under_way.differences.due(now) {
             self.combine(channel, openings, shelves, batch)?;
@@ -489,7 +490,7 @@ impl Supply {
         openings: &mut Openings,
         shelves: &Shelves,
         mut batch: Batch,
-        committer: Box<Committer>,
+        committer: Committer,
     ) -> Result<(), Fault> {
         let mut reply = [0; equality::REPLY_LEN];
         channel.recv_into(COIN_REPLY, &mut reply)?;
@@ -511,11 +512,11 @@ impl Supply {
         openings: &mut Openings,
         shelves: &Shelves,
         mut batch: Batch,
-        replier: Box<Replier>,
+        replier: Replier,
     ) -> Result<(), Fault> {
         let mut opening = [0; equality::OPENING_LEN];
         channel.recv_into(COIN_OPEN, &mut opening)?;
-        let coin = self.tosses.finish_equal(*replier, &opening)?;
+        let coin = self.tosses.finish_equal(replier, &opening)?;
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
