@@ -14,7 +14,7 @@ use cenote_engine::backends::wrk::tags;
 use cenote_engine::{
     Backend, Fault, Job, Party, PoolChoice, Receivers, Role, Session, SessionConfig, WrkParams,
 };
-use cenote_net::{Channels, Deviation, Fate, HEADER_LEN, unix_channel};
+use cenote_net::{Channels, Deviation, Fate, HEADER_LEN, Shape, unix_channel};
 use cenote_pool::{Journal, Refused};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
@@ -381,4 +381,51 @@ fn programs_without_a_count_are_served_as_well() {
             Ok(output == expected(&Clear::eval(&program, &inputs), Receivers::Both, role))
         });
     assert_eq!((garbler, evaluator), (Ok(true), Ok(true)));
+}
+
+/// A line on which both sides go as far ahead as they ever do: batches of one slice, several chunks.
+fn long_way() -> (Channels, Channels) {
+    let (mut garbler, mut evaluator) = extendable_pair(LIMIT, |_, _| ());
+    let shape = Shape { rtt: Duration::from_millis(120), mbit_per_s: None };
+    for side in [&mut garbler, &mut evaluator] {
+        side.control().shape(shape).expect("before the first frame");
+    }
+    (garbler, evaluator)
+}
+
+/// Many refills, and many tests of equality that are not confirmed, are on the line at once; chunks as well.
+#[test]
+fn many_refills_and_chunks_are_on_a_long_line_at_once() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let triples = params(&config).triples();
+    let (garbler, evaluator) = sessions_over(long_way(), &config, 9, |session, role| {
+        compute(session, role, 60 * triples, 1)?;
+        compute(session, role, 10, 2)?;
+        Ok(session.counters().total().rounds)
+    });
+    let rounds = [garbler.expect("honest"), evaluator.expect("honest")];
+    // One after the other, refills alone would take 60 of each of their messages.
+    let stops = rounds.map(|rounds| rounds < 60 * 6);
+    assert_eq!(stops, [true; 2], "{rounds:?}");
+}
+
+/// Cancelled with all of that under way.
+#[test]
+fn a_long_line_is_cancelled_at_any_time() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    let triples = params(&config).triples();
+    for after in [300, 700, 1100, 1500] {
+        let ends = sessions_over(long_way(), &config, 9, |session, role| {
+            if role == Role::Evaluator {
+                let canceller = session.channel().canceller();
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(after));
+                    canceller.cancel();
+                });
+            }
+            compute(session, role, 400 * triples, 1)
+        });
+        assert_eq!(ends.1, Err(Fault::Transport("cancelled".into())), "after {after} ms");
+        assert!(matches!(ends.0, Err(Fault::Transport(_) | Fault::PeerAborted)), "{:?}", ends.0);
+    }
 }
