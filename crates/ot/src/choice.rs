@@ -62,7 +62,8 @@ impl CotReceive for SilentReceiver {
 pub enum Choice {
     /// SoftSpokenOT.
     SoftSpoken(Params),
-    /// Silent OT: hardly any bytes, in extensions of many COTs at once.
+    /// Silent OT: hardly any bytes, in extensions of many COTs at once. It rests on an estimate of this project's
+    /// own, for which reason no backend has an option for it.
     Silent(silent::Params),
 }
 
@@ -231,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn silent_cots_cost_a_sixth_of_a_byte_in_whole_extensions() {
+    fn silent_cots_cost_less_than_a_fifth_of_a_byte_in_whole_extensions() {
         let silent = Choice::silent();
         let chunk = silent.chunk() as u64;
         assert_eq!(silent.traffic(0), Traffic::default());
         assert_eq!(silent.traffic(1), silent.traffic(chunk));
         let two = silent.traffic(chunk + 1);
         assert_eq!((two.bytes(), two.sender.messages), (2 * silent.traffic(chunk).bytes(), 4));
-        assert!((0.17..0.18).contains(&(silent.traffic(chunk).bytes() as f64 / chunk as f64)));
+        assert!((0.18..0.19).contains(&(silent.traffic(chunk).bytes() as f64 / chunk as f64)));
         assert!(silent.traffic(u64::MAX).bytes() > 1 << 61);
         assert!((5.5..6.5).contains(&silent.aes_per_cot()));
     }
