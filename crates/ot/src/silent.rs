@@ -17,7 +17,7 @@
 //! 3. S to R, `ot.silent.digest`: hash of what S says the fold is.
 //!
 //! Checks: `ot.silent.consistency` - level sums that are not those of trees with Delta at the place - in
-//! [`SilentReceiver::finish`], before any output. `ot.silent.choices` - stray bits. Those of SoftSpokenOT.
+//! `SilentReceiver::finish`, before any output. `ot.silent.choices` - stray bits. Those of SoftSpokenOT.
 //! Private values: places - in d, masked by r; X, a function of the places - masked by x*; sums and Delta - in
 //! the levels, one side of each masked by the K or K xor Delta that the receiver lacks; in the digest - an
 //! oracle input with all of Delta in it, for a receiver that sent a wrong X.
