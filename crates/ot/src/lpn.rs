@@ -25,12 +25,15 @@ pub(crate) struct Code {
     stream: Aes128,
     first: u128,
     length: usize,
+    /// Where the parts of the secret begin that the words of a batch are for.
+    starts: [u32; PLACES],
 }
 
 impl Code {
     /// The code of extension `number`; `seed` is that of the set-up, `length` a multiple of ten.
     pub(crate) fn new(seed: Block, number: u64, length: usize) -> Code {
-        Code { stream: Aes128::new(seed), first: u128::from(number) << 64, length }
+        let starts = std::array::from_fn(|i| (i % WEIGHT * (length / WEIGHT)) as u32);
+        Code { stream: Aes128::new(seed), first: u128::from(number) << 64, length, starts }
     }
 
     /// Adds to outputs from `position` on, a multiple of 4, what the code makes of `secret`.
@@ -46,17 +49,16 @@ impl Code {
         }
     }
 
-    /// The places of outputs from `position` on, a multiple of 4: place i of an output is in tenth i.
+    /// The places of outputs from `position` on, a multiple of 4, up to a batch: place i of an output is in
+    /// tenth i.
     fn places<'a>(&self, position: usize, blocks: &'a mut [Block]) -> &'a [[u32; WEIGHT]] {
         self.stream.counter_stream(self.first + (WEIGHT * position / 4) as u128, blocks);
         let tenth = (self.length / WEIGHT) as u32;
-        let rows = bytemuck::cast_slice_mut(blocks).as_chunks_mut::<WEIGHT>().0;
-        for row in rows.iter_mut() {
-            for (word, part) in row.iter_mut().zip(0u32..) {
-                *word = ((u64::from(*word) * u64::from(tenth)) >> 32) as u32 + part * tenth;
-            }
+        let words: &mut [u32] = bytemuck::cast_slice_mut(blocks);
+        for (word, start) in words.iter_mut().zip(&self.starts) {
+            *word = ((u64::from(*word) * u64::from(tenth)) >> 32) as u32 + start;
         }
-        rows
+        words.as_chunks().0
     }
 }
 
@@ -181,13 +183,15 @@ mod tests {
     #[test]
     fn a_row_has_a_place_in_each_tenth() {
         for length in [60, 700, Params::default().secret] {
-            let mut blocks = vec![Block::ZERO; WEIGHT << 14];
             let code = Code::new(Block::new(2), 3, length);
             let mut places = vec![false; length];
-            for row in code.places(4096, &mut blocks) {
-                let parts = row.map(|place| place as usize / (length / WEIGHT));
-                assert_eq!(parts, std::array::from_fn(|part| part));
-                row.iter().for_each(|place| places[*place as usize] = true);
+            for batch in 0..512 {
+                let mut blocks = [Block::ZERO; PLACES / 4];
+                for row in code.places(batch * BATCH, &mut blocks) {
+                    let parts = row.map(|place| place as usize / (length / WEIGHT));
+                    assert_eq!(parts, std::array::from_fn(|part| part));
+                    row.iter().for_each(|place| places[*place as usize] = true);
+                }
             }
             // 65536 rows leave e^-5 of the longest secret out, which is 860 +- 6 sigma (sigma 29).
             assert!(places.iter().filter(|hit| !**hit).count() < 1040);
