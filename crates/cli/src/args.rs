@@ -75,6 +75,9 @@ pub(crate) struct RefineArgs {
     /// Statistical security in bits: 40, 64 or 80; 40 without it (wrk and jimu).
     #[arg(long, value_parser = rho)]
     pub(crate) rho: Option<String>,
+    /// Correlated oblivious transfer: auto (wrk; goes by the line), softspoken4, softspoken8 or silent (wrk).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) ot: Option<String>,
     /// Multiplexers take ANDs from the pool of ANDs, not cores from pools of their own (jimu).
     #[arg(long)]
     pub(crate) no_muxcore: bool,
@@ -94,6 +97,7 @@ impl RefineArgs {
         for (flag, option, value) in [
             ("--pool", "pool", pool),
             ("--rho", "rho", self.rho.as_deref()),
+            ("--ot", "ot", self.ot.as_deref()),
             ("--no-muxcore", "muxcore", self.no_muxcore.then_some("false")),
             ("--compact", "compact", self.compact.then_some("true")),
         ] {

@@ -73,7 +73,7 @@ fn a_backend_takes_its_options_in_one_text() {
     }
     for (options, what) in [
         ("--backend wrk:rho=64 --rho 64", "option `rho` of wrk is given twice"),
-        ("--backend wrk:pol=5", "wrk has no option `pol`; it has pool, rho, ot-k"),
+        ("--backend wrk:pol=5", "wrk has no option `pol`; it has pool, rho, ot"),
         ("--backend jimu:compact=yes", "compact is true or false, not yes"),
         ("--backend wkr:rho=64", "there is no backend `wkr`"),
     ] {

@@ -80,6 +80,8 @@ pub enum Assumption {
     GapDiffieHellman,
     /// The same for two points at once.
     SimultaneousDiffieHellman,
+    /// Learning parity with regular noise over a sparse code, for silent OT.
+    ParityWithNoise,
 }
 
 impl fmt::Display for Assumption {
@@ -90,6 +92,9 @@ impl fmt::Display for Assumption {
             Assumption::SimultaneousDiffieHellman => {
                 f.write_str("simultaneous gap Diffie-Hellman in ristretto255 (test of equality)")
             }
+            Assumption::ParityWithNoise => f.write_str(
+                "learning parity with regular noise (silent OT, if the session uses it)",
+            ),
             Assumption::GapDiffieHellman => {
                 f.write_str("gap computational Diffie-Hellman in ristretto255 (base OT)")
             }

@@ -35,6 +35,8 @@ pub enum Values {
     PositiveOrNone,
     /// One of these numbers.
     OneOf(&'static [u64]),
+    /// One of these names.
+    Named(&'static [&'static str]),
     /// `true` or `false`.
     Switch,
 }
@@ -46,6 +48,8 @@ pub enum OptValue {
     None,
     /// A number.
     Number(u64),
+    /// A name.
+    Name(&'static str),
     /// `true` or `false`.
     Switch(bool),
 }
@@ -59,6 +63,7 @@ impl Values {
                 number().filter(|&n| n > 0).map(OptValue::Number)
             }
             Values::OneOf(all) => number().filter(|n| all.contains(n)).map(OptValue::Number),
+            Values::Named(all) => all.iter().find(|name| **name == text).map(|n| OptValue::Name(n)),
             Values::Switch => text.parse().ok().map(OptValue::Switch),
         }
     }
@@ -69,14 +74,17 @@ impl fmt::Display for Values {
         match self {
             Values::Positive => f.write_str("a positive whole number"),
             Values::PositiveOrNone => f.write_str("a positive whole number, or `none`"),
-            Values::OneOf(all) => {
-                let (last, rest) = all.split_last().ok_or(fmt::Error)?;
-                let rest: Vec<String> = rest.iter().map(u64::to_string).collect();
-                write!(f, "{} or {last}", rest.join(", "))
-            }
+            Values::OneOf(all) => either(f, all.iter().map(u64::to_string).collect()),
+            Values::Named(all) => either(f, all.iter().map(|name| (*name).to_owned()).collect()),
             Values::Switch => f.write_str("true or false"),
         }
     }
+}
+
+/// A list as people read it.
+fn either(f: &mut fmt::Formatter<'_>, all: Vec<String>) -> fmt::Result {
+    let (last, rest) = all.split_last().ok_or(fmt::Error)?;
+    write!(f, "{} or {last}", rest.join(", "))
 }
 
 impl fmt::Display for OptValue {
@@ -84,6 +92,7 @@ impl fmt::Display for OptValue {
         match self {
             OptValue::None => f.write_str("none"),
             OptValue::Number(number) => number.fmt(f),
+            OptValue::Name(name) => f.write_str(name),
             OptValue::Switch(on) => on.fmt(f),
         }
     }
@@ -143,13 +152,22 @@ impl Opt {
         about: "statistical security in bits",
     };
 
-    /// Bits of a digit of oblivious transfer: more cost more AES and fewer bytes.
-    pub const OT_K: Opt = Opt {
-        name: "ot-k",
-        values: Values::OneOf(&[4, 8]),
-        default: OptValue::Number(4),
-        lasting: OptValue::Number(4),
-        about: "bits of a digit of oblivious transfer",
+    /// Correlated oblivious transfer, of which a backend needs much: picked by the line as a session opens, or by its owners.
+    pub const OT: Opt = Opt {
+        name: OT,
+        values: Values::Named(&["auto", OT_NAMES[0], OT_NAMES[1], OT_NAMES[2]]),
+        default: OptValue::Name("auto"),
+        lasting: OptValue::Name("auto"),
+        about: "correlated oblivious transfer; auto goes by the line",
+    };
+
+    /// The same for a backend that needs little.
+    pub const SOFTSPOKEN: Opt = Opt {
+        name: OT,
+        values: Values::Named(&[OT_NAMES[0], OT_NAMES[1]]),
+        default: OptValue::Name(OT_NAMES[0]),
+        lasting: OptValue::Name(OT_NAMES[0]),
+        about: "correlated oblivious transfer with digits of 4 or 8 bits",
     };
 
     /// A switch.
@@ -159,6 +177,10 @@ impl Opt {
         Opt { name, values: Values::Switch, default, lasting: default, about }
     }
 }
+
+/// The name of the option of oblivious transfer, and those of [`Choice::all`].
+pub(crate) const OT: &str = "ot";
+pub(crate) const OT_NAMES: [&str; 3] = ["softspoken4", "softspoken8", "silent"];
 
 /// The most options of a backend, so that configurations are plain values.
 pub(crate) const MAX_OPTIONS: usize = 8;
@@ -260,15 +282,12 @@ impl SessionConfig {
         }
     }
 
-    /// Oblivious transfer.
-    ///
-    /// # Errors
-    /// `Policy` when it is not allowed.
-    pub fn ot(&self) -> Result<Choice, Fault> {
-        match self.option(Opt::OT_K.name) {
-            Some(OptValue::Number(bits)) => Choice::softspoken(bits as usize),
-            _ => Ok(Choice::default()),
-        }
+    /// Oblivious transfer, where the owners have chosen; none where the line decides.
+    #[must_use]
+    pub fn ot(&self) -> Option<Choice> {
+        let Some(OptValue::Name(chosen)) = self.option(OT) else { return None };
+        let all = OT_NAMES.into_iter().zip(Choice::all());
+        all.into_iter().find(|(name, _)| *name == chosen).map(|(_, choice)| choice)
     }
 
     /// Whether a switch is on.
@@ -354,7 +373,8 @@ mod tests {
             "yao",
             "wrk",
             "wrk:pool=none",
-            "yao:ot-k=8",
+            "yao:ot=softspoken8",
+            "wrk:pool=none,ot=silent",
             "wrk:pool=480000,rho=64",
             "jimu:pool=5000,rho=80,muxcore=false,compact=true",
         ] {
@@ -379,6 +399,12 @@ mod tests {
         assert_eq!(config.pool(), PoolChoice::Kept(10_000));
         assert!(config.is_on("muxcore") && config.is_on("compact"));
         assert!(!parsed("jimu:muxcore=false").is_on("muxcore"));
+        let ots = ["wrk", "wrk:ot=auto", "wrk:ot=silent", "yao", "yao:ot=softspoken8"];
+        let choices = ots.map(|text| parsed(text).ot().map(|ot| ot.to_string()));
+        assert_eq!(choices[..2], [None, None]);
+        assert!(choices[2].as_ref().is_some_and(|ot| ot.starts_with("silent")));
+        assert!(choices[4].as_ref().is_some_and(|ot| ot.contains("k = 8")));
+        assert_eq!(parsed("yao").ot(), Some(Choice::default()));
         assert!(!parsed("yao").has_pool() && !parsed("yao").lasting().has_pool());
     }
 
@@ -388,8 +414,8 @@ mod tests {
             ("wkr", "there is no backend `wkr`; use plain, yao, wrk, jimu"),
             ("wrk:", "`` is no option; write NAME=VALUE after wrk:"),
             ("wrk:pool", "`pool` is no option; write NAME=VALUE after wrk:"),
-            ("wrk:pol=9", "wrk has no option `pol`; it has pool, rho, ot-k"),
-            ("yao:rho=40", "yao has no option `rho`; it has ot-k"),
+            ("wrk:pol=9", "wrk has no option `pol`; it has pool, rho, ot"),
+            ("yao:rho=40", "yao has no option `rho`; it has ot"),
             ("plain:rho=40", "plain has no option `rho`; it has none"),
             ("wrk:pool=9,pool=9", "option `pool` of wrk is given twice"),
             ("wrk:pool=0", "pool is a positive whole number, or `none`, not 0"),
@@ -397,6 +423,8 @@ mod tests {
             ("jimu:pool=none", "pool is a positive whole number, not none"),
             ("wrk:rho=41", "rho is 40, 64 or 80, not 41"),
             ("jimu:compact=yes", "compact is true or false, not yes"),
+            ("yao:ot=silent", "ot is softspoken4 or softspoken8, not silent"),
+            ("wrk:ot=8", "ot is auto, softspoken4, softspoken8 or silent, not 8"),
         ] {
             let fault = text.parse::<SessionConfig>().expect_err(text);
             assert!(fault.to_string().contains(what), "{text}: {fault}");

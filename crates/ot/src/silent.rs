@@ -31,8 +31,7 @@
 //! hash has a key for each tree; the coefficients are the receiver's, in a message that goes anyway; they are
 //! a product for each leaf and one for each tree; the ten places of an output lie in ten parts of the secret;
 //! parameters harder than the published ones. Constant time in Delta and the places: yes.
-//! Status: not audited. What the noise hides is an estimate of this project's own (`noise.rs`): no backend uses
-//! this yet, [`crate::Choice`] and the bench offer it.
+//! Status: not audited. What the noise hides is an estimate of this project's own (`noise.rs`).
 
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits, gf128};
@@ -74,12 +73,19 @@ pub(crate) fn setup_traffic(params: Params) -> Traffic {
     }
 }
 
+/// Payload bytes of each message of an extension, in order.
+pub(crate) const fn extension(params: Params) -> [usize; STEPS] {
+    [bits::packed_len(params.levels()), 16 * params.levels(), FOLD, DIGEST]
+}
+
 /// Payload bytes and messages of the extensions for the first `cots` COTs of a session.
 pub(crate) const fn traffic(params: Params, cots: u64) -> Traffic {
     let extensions = cots.div_ceil(params.output());
-    let sender = 16 * params.levels() + DIGEST;
-    let receiver = bits::packed_len(params.levels()) + FOLD;
-    Traffic { sender: sent(extensions, sender as u64), receiver: sent(extensions, receiver as u64) }
+    let [choices, levels, fold, digest] = extension(params);
+    Traffic {
+        sender: sent(extensions, (levels + digest) as u64),
+        receiver: sent(extensions, (choices + fold) as u64),
+    }
 }
 
 /// Two messages of `bytes` bytes together, as often as `times`.

@@ -317,5 +317,5 @@ fn a_silent_session_sends_what_its_formulas_say() {
     assert_eq!(later, choice.traffic(takes.iter().sum::<usize>() as u64));
     assert_eq!(end.0 - setup.0, framed(later.sender));
     assert_eq!(end.1 - setup.1, framed(later.receiver));
-    assert_eq!(choice.traffic(choice.chunk() as u64).bytes(), 165_184);
+    assert_eq!(choice.traffic(choice.chunk() as u64).bytes(), 330_304);
 }

@@ -28,9 +28,10 @@ pub(crate) fn price<'py>(
     machine: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (machine, source) = figures(py, machine)?;
-    let asked = py.detach(|| Asked::new(program, backend));
+    let link = Link { rtt_ms, mbit };
+    let asked = py.detach(|| Asked::new(program, backend, link, &machine));
     let Asked { config, demand, plan } = asked.map_err(|fault| raised(&fault))?;
-    let seconds = plan.times(&machine, config.backend, &demand, Link { rtt_ms, mbit }).total();
+    let seconds = plan.times(&machine, config.backend, &demand, link).total();
     let total = plan.total();
     let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
     let dict = PyDict::new(py);
@@ -59,8 +60,8 @@ pub(crate) fn check_limits(
     let machine = kept.unwrap_or(Machine::typical());
     let checked = py.detach(|| {
         let limits = limits(changed)?;
-        let Asked { config, demand, plan } = Asked::new(program, backend)?;
         let (link, both) = (policy::LOCAL_LINK, &Role::ALL);
+        let Asked { config, demand, plan } = Asked::new(program, backend, link, &machine)?;
         plan.check(&limits, &machine, config.backend, &demand, link, both).map_err(|excess| {
             let option = excess.option;
             Fault::Exhausted(format!("{excess}; limits={{\"{option}\": ..}} raises it"))
@@ -105,11 +106,16 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(program: &Program, backend: &str) -> Result<Asked, Fault> {
+    fn new(
+        program: &Program,
+        backend: &str,
+        link: Link,
+        machine: &Machine,
+    ) -> Result<Asked, Fault> {
         let computation = program.counted()?;
         let config = backend.parse::<SessionConfig>()?.for_ands(computation.ands());
         let demand = computation.demand(&computation.signature());
-        let plan = Plan::new(&config, &demand)?;
+        let plan = Plan::on(link, config, machine, &demand)?;
         Ok(Asked { config, demand, plan })
     }
 }

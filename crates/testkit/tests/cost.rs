@@ -311,7 +311,7 @@ fn wide_digits_of_wrk_save_what_is_planned() {
 }
 
 #[test]
-fn wide_digits_are_worth_their_work_on_slow_lines_alone() {
+fn other_oblivious_transfer_is_worth_its_work_on_slow_lines_alone() {
     let module = library::edit_distance(64, 64, 4).expect("small");
     let demand = Demand::new(module.stats().expect("small"), &module.signature());
     let machine = Machine::typical();
@@ -322,9 +322,9 @@ fn wide_digits_are_worth_their_work_on_slow_lines_alone() {
     for link in [Link::LOOPBACK, Link::LAN] {
         assert_eq!(fastest("wrk", link), "wrk");
     }
-    assert_eq!(fastest("wrk:rho=64", Link::WAN), "wrk:rho=64,ot-k=8");
+    assert_eq!(fastest("wrk:rho=64", Link::WAN), "wrk:rho=64,ot=silent");
     // What the owner chose stays.
-    assert_eq!(fastest("wrk:ot-k=4", Link::WAN), "wrk:ot-k=4");
+    assert_eq!(fastest("wrk:ot=softspoken4", Link::WAN), "wrk:ot=softspoken4");
     // The bytes of yao are tables, from the other side.
     assert_eq!(fastest("yao", Link::WAN), "yao");
     assert_eq!(fastest("plain", Link::WAN), "plain");

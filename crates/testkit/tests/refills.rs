@@ -255,7 +255,7 @@ fn a_channel_of_its_own_costs_hellos_pace_and_orders() {
     // Version, kind, role, nonce, count; then names and lengths before the values.
     let hello = HEADER_LEN + 1 + 5 + 1 + 32 + 1 + (1 + 7 + 2 + 32) + (1 + 6 + 2 + 4);
     let field = 1 + "data-channels".len() + 2 + 1;
-    let [probe, pace, wagon] = [HEADER_LEN + 1, HEADER_LEN + 2, HEADER_LEN + (8 << 10)];
+    let [probe, pace, wagon] = [HEADER_LEN + 1, HEADER_LEN + 3, HEADER_LEN + (8 << 10)];
     // A slice of the pool, two refills, shares of inputs; and the turns in which these end.
     let orders = two[0] - one[0] - hello - field - probe - pace;
     assert_eq!(orders % (HEADER_LEN + 5), 0);

@@ -33,7 +33,7 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         let config = sound(config, demand.stats.ands)?;
         let facts = facts(&computation, &signature, Receivers::Both, config, None);
         let demand = demand.clone().with_facts(facts);
-        let plan = Plan::new(&config, &demand).map_err(Failure::unusable)?;
+        let plan = Plan::on(args.link, config, &machine, &demand).map_err(Failure::unusable)?;
         let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
         let fastest = Plan::fastest_ot(config, &machine, &demand, args.link);
         let fastest = fastest.map_err(Failure::unusable)?;

@@ -1,7 +1,7 @@
 //! The traffic that a part of a session puts on the wire.
 
 use cenote_net::{HEADER_LEN, Role};
-use cenote_ot::{Choice, Sent};
+use cenote_ot::{Choice, Sent, Traffic};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::{coin, equality};
@@ -97,9 +97,9 @@ impl Flow {
         crossing.sends(sender.peer(), 0, traffic.receiver.messages - 1)
     }
 
-    /// `count` correlated OTs.
+    /// `count` correlated OTs, without the extensions of silent OT.
     pub(crate) fn cots(self, ot: Choice, receiver: Role, count: u64) -> Flow {
-        let traffic = ot.traffic(count);
+        let traffic = if ot.extension().is_some() { Traffic::default() } else { ot.traffic(count) };
         let flow = self.sent(receiver.peer(), traffic.sender).sent(receiver, traffic.receiver);
         Flow { cots: flow.cots.saturating_add(count), ..flow }
     }

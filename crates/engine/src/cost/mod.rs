@@ -23,18 +23,9 @@ pub use limits::{Excess, Limits};
 pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::backends::Backend;
-use crate::options::{Opt, SessionConfig};
+use crate::options::{OT, OT_NAMES, SessionConfig};
 use crate::party::Receivers;
 use crate::session::session_handshake;
-
-/// Seconds of a call of AES when the leaves of OT trees are expanded. On one core with wide AES instructions
-/// `ot_bench` gave 12 ns a COT for digits of 4 bits and 71 ns for 8 bits, for 28 calls more; digits of 2 bits
-/// were no faster than 4.
-const OT_AES_S: f64 = 2.1e-9;
-
-/// Bits of a digit of oblivious transfer that are worth their work on a slow line; two bits cost about as much
-/// as four, which are the default.
-const WIDE_DIGITS: &str = "8";
 
 /// Items that a backend makes ahead of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,7 +137,7 @@ impl Plan {
         let speed = machine.speed(backend);
         let counting = demand.stats.counted as f64 * machine.counted_s;
         // What was measured has the work of the default in it.
-        let more = (self.ot.aes_per_cot() - Choice::default().aes_per_cot()) * OT_AES_S;
+        let more = self.ot.seconds_per_cot() - Choice::default().seconds_per_cot();
         let seconds =
             |flow: &Flow, computing: f64| link.seconds(flow, computing + flow.cots as f64 * more);
         Times {
@@ -177,8 +168,8 @@ impl Plan {
         limits.check(&demand.stats, out.saturating_add(back), seconds, memory)
     }
 
-    /// `config` with the digits of oblivious transfer with which its session is the fastest on a link: as it
-    /// is, if no others are faster, its owner chose them, or it has none.
+    /// `config` with the oblivious transfer with which its session is the fastest on a link: as it is, if no other is faster, its
+    /// owner chose it, or it has none.
     ///
     /// # Errors
     /// `Policy` when the configuration is unsound.
@@ -188,12 +179,33 @@ impl Plan {
         demand: &Demand,
         link: Link,
     ) -> Result<SessionConfig, Fault> {
-        let Ok(wide) = config.set(Opt::OT_K.name, WIDE_DIGITS) else { return Ok(config) };
         let seconds = |config: &SessionConfig| {
             let times = Plan::new(config, demand)?.times(machine, config.backend, demand, link);
             Ok::<f64, Fault>(times.total())
         };
-        Ok(if seconds(&wide)? < seconds(&config)? { wide } else { config })
+        let (mut fastest, mut least) = (config, seconds(&config)?);
+        for other in OT_NAMES.iter().filter_map(|name| config.set(OT, name).ok()) {
+            let seconds = seconds(&other)?;
+            if seconds < least {
+                (fastest, least) = (other, seconds);
+            }
+        }
+        Ok(fastest)
+    }
+
+    /// The plan of a session on a link, on which its oblivious transfer depends if its owners leave that to the line.
+    ///
+    /// # Errors
+    /// `Policy` when the configuration is unsound.
+    pub fn on(
+        link: Link,
+        config: SessionConfig,
+        machine: &Machine,
+        demand: &Demand,
+    ) -> Result<Plan, Fault> {
+        let by_line = config.ot().is_none();
+        let taken = if by_line { Plan::fastest_ot(config, machine, demand, link)? } else { config };
+        Plan::new(&taken, demand)
     }
 }
 

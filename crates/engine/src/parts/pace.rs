@@ -1,10 +1,10 @@
-//! The pace of a session: how much of its work is on the line at once.
+//! The pace of a session: how much of its work is on the line at once, and whatever else the line decides.
 //!
 //! **Roles.** The garbler measures the line and says the pace; both go by it, as it fixes which message comes before which.
 //! **Messages.** garbler -> evaluator: a probe; evaluator -> garbler: a train of frames, whose first tells the round trip and whose
-//! closest 64 KiB the bandwidth; garbler -> evaluator: the pace.
+//! closest 64 KiB the bandwidth; garbler -> evaluator: the pace, and which of the protocols that both owners allow is used.
 //! **Adversary.** Malicious: either can make the session slow, which it can anyway, and no more. **Checks.** `pace.range`: the pace is
-//! within what this side has memory for \[use of it\]. `pace.train`: the frames of a train come in order \[the measure\]. **Private values.** None. **Leakage.** None.
+//! within what this side has memory for, the protocol one that its owner allows \[use of them\]. `pace.train`: the frames of a train come in order \[the measure\]. **Private values.** None. **Leakage.** None.
 //! **Costs.** One round trip and the train, [`TRAIN`] frames of [`WAGON`] bytes.
 
 use std::time::{Duration, Instant};
@@ -37,13 +37,21 @@ pub(crate) struct Pace {
     pub(crate) ahead: usize,
 }
 
+/// A line as it was measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// The round trip.
+    pub(crate) rtt: Duration,
+    /// Seconds that a byte takes at the least.
+    pub(crate) byte: f64,
+}
+
 impl Pace {
     /// Over a channel that the supply shares with requests, or between parties on one machine.
     pub(crate) const LEAST: Pace = Pace { lag: 1, ahead: 1 };
 
-    /// So much that neither side waits on a line with round trip `rtt` that takes `second` seconds for a byte, where a slice
-    /// and a chunk have so many bytes one way.
-    fn of(rtt: Duration, byte: f64, slice: usize, chunk: usize) -> Pace {
+    /// So much that neither side waits on a line, where a slice and a chunk have so many bytes one way.
+    pub(crate) fn of(Line { rtt, byte }: Line, slice: usize, chunk: usize) -> Pace {
         if rtt < QUICK {
             return Pace::LEAST;
         }
@@ -55,54 +63,53 @@ impl Pace {
         Pace { lag: on_the_line(slice, MOST_LAG), ahead: on_the_line(chunk, MOST_AHEAD) }
     }
 
-    /// The pace for the line of `channel`, by the sizes of a slice and of a chunk, equal on both sides.
+    /// What `decide` makes of the line of `channel` at the garbler: the pace, and one of so many protocols by its number.
     ///
     /// # Errors
-    /// `Misbehaved` for a pace out of range; faults of the channel.
+    /// `Misbehaved` for a pace or a protocol out of range; faults of the channel.
     pub(crate) fn agree(
         channel: &mut Channel,
         role: Role,
-        slice: usize,
-        chunk: usize,
-    ) -> Result<Pace, Fault> {
+        protocols: usize,
+        decide: impl FnOnce(Line) -> (Pace, usize),
+    ) -> Result<(Pace, usize), Fault> {
         match role {
             Role::Garbler => {
-                let (rtt, byte) = measure(channel)?;
-                let pace = Pace::of(rtt, byte, slice, chunk);
-                say(channel, pace)?;
-                Ok(pace)
+                let (pace, protocol) = decide(measure(channel)?);
+                say(channel, pace, protocol)?;
+                Ok((pace, protocol))
             }
             Role::Evaluator => {
                 channel.recv(tags::PACE_PROBE, 1)?;
                 for number in 0..TRAIN {
                     channel.send(tags::PACE_TRAIN, &[number as u8; WAGON])?;
                 }
-                let mut pace = [0; 2];
-                channel.recv_into(tags::PACE, &mut pace)?;
-                let [lag, ahead] = pace.map(usize::from);
-                if !(1..=MOST_LAG).contains(&lag) || !(1..=MOST_AHEAD).contains(&ahead) {
+                let mut said = [0; 3];
+                channel.recv_into(tags::PACE, &mut said)?;
+                let [lag, ahead, protocol] = said.map(usize::from);
+                let in_memory = (1..=MOST_LAG).contains(&lag) && (1..=MOST_AHEAD).contains(&ahead);
+                if !in_memory || protocol >= protocols {
                     return Err(Fault::Misbehaved("pace.range"));
                 }
-                Ok(Pace { lag, ahead })
+                Ok((Pace { lag, ahead }, protocol))
             }
         }
     }
 }
 
-fn say(channel: &mut Channel, pace: Pace) -> Result<(), Fault> {
-    channel.send(tags::PACE, &[pace.lag as u8, pace.ahead as u8])?;
+fn say(channel: &mut Channel, pace: Pace, protocol: usize) -> Result<(), Fault> {
+    channel.send(tags::PACE, &[pace.lag as u8, pace.ahead as u8, protocol as u8])?;
     channel.flush()
 }
 
-/// The garbler's part for a test, with a pace of its choice.
+/// The garbler's part for a test, with a pace and a protocol of its choice.
 #[cfg(test)]
-pub(crate) fn dictate(channel: &mut Channel, pace: Pace) -> Result<(), Fault> {
+pub(crate) fn dictate(channel: &mut Channel, pace: Pace, protocol: usize) -> Result<(), Fault> {
     measure(channel)?;
-    say(channel, pace)
+    say(channel, pace, protocol)
 }
 
-/// The round trip, and the seconds that a byte takes at the least.
-fn measure(channel: &mut Channel) -> Result<(Duration, f64), Fault> {
+fn measure(channel: &mut Channel) -> Result<Line, Fault> {
     channel.send(tags::PACE_PROBE, &[0])?;
     channel.flush()?;
     let began = Instant::now();
@@ -117,7 +124,7 @@ fn measure(channel: &mut Channel) -> Result<(Duration, f64), Fault> {
     }
     let closest = arrivals.windows(WINDOW + 1).map(|seen| seen[WINDOW] - seen[0]).min();
     let closest = closest.unwrap_or_default().as_secs_f64();
-    Ok((arrivals[0], closest / (WINDOW * WAGON) as f64))
+    Ok(Line { rtt: arrivals[0], byte: closest / (WINDOW * WAGON) as f64 })
 }
 
 #[cfg(test)]
@@ -133,14 +140,20 @@ mod tests {
 
     #[test]
     fn the_pace_covers_the_round_trip() {
-        let pace =
-            |rtt_ms, mbit: f64| Pace::of(Duration::from_millis(rtt_ms), 8e-6 / mbit, SLICE, CHUNK);
+        let pace = |rtt_ms, mbit: f64| {
+            let line = Line { rtt: Duration::from_millis(rtt_ms), byte: 8e-6 / mbit };
+            Pace::of(line, SLICE, CHUNK)
+        };
         assert_eq!(pace(0, 1e6), Pace::LEAST);
         // 11.2 ms a slice and 21.6 a chunk on the line.
         assert_eq!(pace(40, 200.0), Pace { lag: 5, ahead: 3 });
         // As fast as it is made.
         assert_eq!(pace(10, 10_000.0), Pace { lag: 5, ahead: 4 });
         assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
+    }
+
+    fn decide(line: Line) -> (Pace, usize) {
+        (Pace::of(line, SLICE, CHUNK), 1)
     }
 
     fn agreed(shape: Option<Shape>) -> Pace {
@@ -150,10 +163,10 @@ mod tests {
             b.shape(shape).expect("fresh");
         }
         thread::scope(|scope| {
-            let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK));
-            let own = Pace::agree(&mut a, Role::Garbler, SLICE, CHUNK).expect("honest");
-            assert_eq!(other.join().expect("thread"), Ok(own));
-            own
+            let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, 2, decide));
+            let own = Pace::agree(&mut a, Role::Garbler, 2, decide).expect("honest");
+            assert_eq!((other.join().expect("thread"), own.1), (Ok(own), 1));
+            own.0
         })
     }
 
@@ -161,8 +174,8 @@ mod tests {
     fn a_slow_line_is_measured() {
         let shape = Shape { rtt: Duration::from_millis(100), mbit_per_s: Some(100.0) };
         let pace = agreed(Some(shape));
-        // 22.4 ms a slice, and 100 or a little more a round trip.
-        assert!((5..=8).contains(&pace.lag) && (3..=5).contains(&pace.ahead), "{pace:?}");
+        // 22.4 ms a slice, 43.2 a chunk, and 100 or more a round trip.
+        assert!(pace.lag >= 5 && pace.ahead >= 3, "{pace:?}");
     }
 
     #[test]
@@ -170,7 +183,7 @@ mod tests {
         let (mut a, mut b) = mem_pair();
         b.deviate(tags::PACE_TRAIN, 3, cenote_net::Deviation::Swap);
         let measured = thread::scope(|scope| {
-            scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK).err());
+            scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, 2, decide).err());
             let measured = measure(&mut a);
             a.abort();
             measured
@@ -180,14 +193,17 @@ mod tests {
 
     #[test]
     fn a_pace_out_of_range_is_refused() {
-        for (lag, ahead) in [(0, 1), (1, 0), (MOST_LAG + 1, 1), (1, MOST_AHEAD + 1)] {
+        let out_of_range =
+            [(0, 1, 0), (1, 0, 0), (MOST_LAG + 1, 1, 0), (1, MOST_AHEAD + 1, 0), (1, 1, 2)];
+        for (lag, ahead, protocol) in out_of_range {
             let (mut a, mut b) = mem_pair();
             let refused = thread::scope(|scope| {
-                let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, SLICE, CHUNK));
-                dictate(&mut a, Pace { lag, ahead }).expect("open");
+                let other = scope.spawn(move || Pace::agree(&mut b, Role::Evaluator, 2, decide));
+                dictate(&mut a, Pace { lag, ahead }, protocol).expect("open");
                 other.join().expect("thread")
             });
-            assert_eq!(refused, Err(Fault::Misbehaved("pace.range")), "{lag}, {ahead}");
+            let refused = refused.map(|_| ());
+            assert_eq!(refused, Err(Fault::Misbehaved("pace.range")), "{lag}, {ahead}, {protocol}");
         }
     }
 }

@@ -108,16 +108,32 @@ impl Formula {
 
     /// A set-up of correlated OT with `sender` the one that has Delta.
     pub(super) fn setup(&mut self, choice: Choice, sender: Role) {
+        let params = match choice {
+            Choice::SoftSpoken(params) => params,
+            Choice::Silent(_) => {
+                // The first COTs come from SoftSpokenOT: 148480 of the secret, 20480 of the levels, 128 of the mask.
+                let wide = Choice::softspoken(8).expect("allowed");
+                self.setup(wide, sender);
+                return self.cots(wide, sender.peer(), 148_480 + 20_480 + 128);
+            }
+        };
         self.add(ot::BASE_POINTS, sender, 128 * 2 * 32);
         self.add(ot::BASE_POINT, sender.peer(), 32);
-        let Choice::SoftSpoken(params) = choice else { panic!("tests count SoftSpokenOT") };
         let (trees, depth) = (params.trees(), params.digit_bits());
         self.add(ot::TREES, sender.peer(), trees * (32 * depth + 32) + 32);
     }
 
-    /// `n` COTs from `receiver`, in chunks.
+    /// An extension of silent OT, in both directions: 20480 levels.
+    pub(super) fn extension(&mut self) {
+        self.both(ot::SILENT_CHOICES, 20_480 / 8);
+        self.both(ot::SILENT_LEVELS, 16 * 20_480);
+        self.both(ot::SILENT_FOLD, 32);
+        self.both(ot::SILENT_DIGEST, 32);
+    }
+
+    /// `n` COTs from `receiver`, in chunks; of silent OT its extensions are counted by themselves.
     pub(super) fn cots(&mut self, choice: Choice, receiver: Role, n: usize) {
-        let Choice::SoftSpoken(params) = choice else { panic!("tests count SoftSpokenOT") };
+        let Choice::SoftSpoken(params) = choice else { return };
         let mut left = n.next_multiple_of(128);
         while left > 0 {
             let chunk = left.min(params.chunk());

@@ -198,7 +198,7 @@ impl Protocol for JimuSession {
         Opt::RHO,
         params::MUXCORE,
         params::COMPACT,
-        Opt::OT_K,
+        Opt::SOFTSPOKEN,
     ];
     type Params = JimuParams;
 

@@ -168,7 +168,7 @@ impl JimuParams {
         let (muxcore, compact) = (config.is_on(MUXCORE.name), config.is_on(COMPACT.name));
         let switches = JimuSwitches { muxcore, compact };
         let derived = JimuParams::derive(config.pool(), config.rho(), switches)?;
-        Ok(JimuParams { ot: config.ot()?, ..derived })
+        Ok(JimuParams { ot: config.ot().unwrap_or_default(), ..derived })
     }
 
     /// The fields of a result; codes are \[n, k, w\]: symbols of a word, of a message, and those that are

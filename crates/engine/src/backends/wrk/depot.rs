@@ -28,6 +28,7 @@ use super::leaky_and::LeakyAnd;
 use super::opening::Openings;
 use super::refiller::{Begun, Refiller};
 use super::share::{Share, ShareSlice};
+use super::slices::Slices;
 use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, store_defect};
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::pace::Pace;
@@ -76,14 +77,16 @@ impl Depot {
         prg: &mut Prg,
     ) -> Result<Depot, Fault> {
         let shelves = Arc::new(Shelves::new(&params));
+        let mut params = params;
         let (supply, beside) = if channels.can_open() {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
             let id = SessionId(agreed.session_id);
-            let (supply, pace) = paced_supply(&mut channel, id, role, params, prg)
+            let (supply, pace) = paced_supply(&mut channel, id, role, &mut params, prg)
                 .inspect_err(|_| channel.abort())?;
             (supply, Some((channel, id, pace)))
         } else {
+            params = params.with_ot(params.ot);
             (Supply::setup(channels.control(), session, role, params, prg.fork())?, None)
         };
         let pace = beside.as_ref().map_or(Pace::LEAST, |(.., pace)| *pace);
@@ -346,21 +349,35 @@ impl Drop for Depot {
     }
 }
 
-/// A supply on a channel of its own, at the pace of its line.
+/// A supply on a channel of its own, at the pace of its line and with the oblivious transfer that suits it.
 fn paced_supply(
     channel: &mut Channel,
     id: SessionId,
     role: Role,
-    params: WrkParams,
+    params: &mut WrkParams,
     prg: &mut Prg,
 ) -> Result<(Supply, Pace), Fault> {
-    let mut supply = Supply::setup(channel, id, role, params, prg.fork())?;
-    let place = supply.slices().place(supply.slices().of_pool());
-    let corrections = params.ot.traffic(place.shares() as u64).bytes() as usize;
-    let slice = corrections + params.leaky.bytes() * place.ands;
-    let pace = Pace::agree(channel, role, slice, 2 * size_of::<Block>() * CHUNK_ANDS)?;
+    let allowed = params.ots();
+    let (pace, chosen) = Pace::agree(channel, role, allowed.len(), |line| {
+        let chosen = params.fastest(&allowed, line);
+        let slice = slice_bytes(&params.with_ot(allowed[chosen]));
+        (Pace::of(line, slice, 2 * size_of::<Block>() * CHUNK_ANDS), chosen)
+    })?;
+    *params = params.with_ot(allowed[chosen]);
+    let mut supply = Supply::setup(channel, id, role, *params, prg.fork())?;
     supply.set_lag(pace.lag as u64);
+    // The supply's first turn may be a long time away.
+    channel.flush()?;
     Ok((supply, pace))
+}
+
+/// Bytes that a slice of a batch puts on the line each way.
+fn slice_bytes(params: &WrkParams) -> usize {
+    let slices = Slices::of(params);
+    let place = slices.place(slices.of_pool());
+    let whole = params.ot.traffic(params.ot.chunk() as u64).bytes();
+    let corrections = whole as usize * place.shares() / params.ot.chunk();
+    corrections + params.leaky.bytes() * place.ands
 }
 
 /// Whether a fault says no more than that the peer is not there any more.

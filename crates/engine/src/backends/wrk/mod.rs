@@ -115,6 +115,15 @@ impl WrkSession {
     }
 }
 
+/// With silent OT, and without it all but the first.
+const ASSUMED: &[Assumption] = &[
+    Assumption::ParityWithNoise,
+    Assumption::RandomOracle,
+    Assumption::IdealCipher("re-keyed hash, PRG"),
+    Assumption::GapDiffieHellman,
+    Assumption::SimultaneousDiffieHellman,
+];
+
 impl Protocol for WrkSession {
     const NAME: &'static str = "wrk";
     const TAGS: &'static [Tag] = tags::ALL;
@@ -143,13 +152,12 @@ impl Protocol for WrkSession {
             "leaky ANDs of the pool; none for one-shot batches",
         ),
         Opt::RHO,
-        Opt::OT_K,
+        Opt::OT,
     ];
     type Params = WrkParams;
 
     fn derive(config: &SessionConfig) -> Result<WrkParams, Fault> {
-        let derived = WrkParams::derive(config.pool(), config.rho())?;
-        Ok(WrkParams { ot: config.ot()?, ..derived })
+        WrkParams::of(config)
     }
 
     fn shown(params: &WrkParams) -> Value {
@@ -164,7 +172,9 @@ impl Protocol for WrkSession {
             ("epsilon", format!("2^{}", params.epsilon_log2)),
             ("leaky", params.leaky.bits().to_string()),
         ];
-        terms.extend(params.ot.term());
+        if !params.ot_by_line {
+            terms.push(("ot", params.ot.to_string()));
+        }
         terms
     }
 
@@ -176,12 +186,7 @@ impl Protocol for WrkSession {
             covers: Covers::Session,
             epsilon_log2: Some(params.epsilon_log2),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
-            assumptions: &[
-                Assumption::RandomOracle,
-                Assumption::IdealCipher("re-keyed hash, PRG"),
-                Assumption::GapDiffieHellman,
-                Assumption::SimultaneousDiffieHellman,
-            ],
+            assumptions: if params.may_be_silent() { ASSUMED } else { &ASSUMED[1..] },
             leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic]),
             first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,

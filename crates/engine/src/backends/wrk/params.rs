@@ -6,7 +6,8 @@ use cenote_pool::params;
 use serde_json::{Value, json};
 
 use super::leaky_and::Width;
-use crate::options::{PoolChoice, Rho};
+use crate::options::{PoolChoice, Rho, SessionConfig};
+use crate::parts::pace::Line;
 
 /// Derived parameters of a `wrk` session.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,8 +26,12 @@ pub struct WrkParams {
     pub adaptive_epsilon_log2: f64,
     /// Low bits of a leaky AND that are sent and compared.
     pub leaky: Width,
-    /// The protocol of correlated OT.
+    /// The protocol of correlated OT: over one channel, if the line is to decide.
     pub ot: Choice,
+    /// Whether the line is to decide on it as the session opens.
+    pub ot_by_line: bool,
+    /// COTs each way that the session is opened for, about.
+    pub cots: u64,
 }
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
@@ -66,7 +71,7 @@ impl WrkParams {
     pub fn derive(choice: PoolChoice, rho: Rho) -> Result<WrkParams, Fault> {
         let refuse = |error: params::ParamsError| Fault::Policy(error.to_string());
         let epsilon_log2 = rho.epsilon_log2();
-        let (leaky, ot) = (Width::of(rho), Choice::default());
+        let (leaky, ot, ot_by_line) = (Width::of(rho), Choice::default(), true);
         match choice {
             PoolChoice::Kept(pool) if pool > MAX_POOL => {
                 Err(Fault::Policy(format!("a pool in memory holds at most {MAX_POOL} leaky ANDs")))
@@ -86,6 +91,8 @@ impl WrkParams {
                     adaptive_epsilon_log2,
                     leaky,
                     ot,
+                    ot_by_line,
+                    cots: 3 * pool,
                 })
             }
             PoolChoice::OneShot(ands) => {
@@ -99,9 +106,51 @@ impl WrkParams {
                     adaptive_epsilon_log2: epsilon_log2,
                     leaky,
                     ot,
+                    ot_by_line,
+                    cots: 0,
                 })
             }
         }
+    }
+
+    /// The parameters of a session by `config`.
+    ///
+    /// # Errors
+    /// As [`WrkParams::derive`].
+    pub(super) fn of(config: &SessionConfig) -> Result<WrkParams, Fault> {
+        let derived = WrkParams::derive(config.pool(), config.rho())?;
+        let refills = config.ands.div_ceil(derived.triples() as u64);
+        let each = (3 * derived.batch + derived.triples()) as u64;
+        let cots = derived.cots.saturating_add(refills.saturating_mul(each));
+        let params = WrkParams { cots, ..derived };
+        Ok(config.ot().map_or(params, |ot| params.with_ot(ot)))
+    }
+
+    /// The same with this protocol of correlated OT.
+    pub(super) const fn with_ot(self, ot: Choice) -> WrkParams {
+        WrkParams { ot, ot_by_line: false, ..self }
+    }
+
+    /// The protocols of correlated OT that the owners allow.
+    pub(super) fn ots(&self) -> Vec<Choice> {
+        if self.ot_by_line { Choice::all().to_vec() } else { vec![self.ot] }
+    }
+
+    /// Whether silent OT is used, or the line may choose it.
+    pub(super) fn may_be_silent(&self) -> bool {
+        self.ots().iter().any(|ot| matches!(ot, Choice::Silent(_)))
+    }
+
+    /// The place of the one among `allowed` with which the COTs of the session take the shortest time on a line, both directions
+    /// computed on one core.
+    pub(super) fn fastest(&self, allowed: &[Choice], line: Line) -> usize {
+        let seconds = |ot: &Choice| {
+            let bytes = ot.traffic(self.cots).bytes().saturating_add(ot.setup_traffic().bytes());
+            let trips = ot.trips() as f64 * line.rtt.as_secs_f64() / 2.0;
+            2.0 * self.cots as f64 * ot.seconds_per_cot() + bytes as f64 * line.byte + trips
+        };
+        let seconds: Vec<f64> = allowed.iter().map(seconds).collect();
+        (0..seconds.len()).min_by(|a, b| seconds[*a].total_cmp(&seconds[*b])).unwrap_or(0)
     }
 }
 
@@ -136,6 +185,8 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// The bound of one batch.
@@ -160,6 +211,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_line_and_the_size_of_the_job_decide_on_oblivious_transfer() {
+        let fastest = |config: &str, ands, rtt_ms, mbit: f64| {
+            let config: SessionConfig = config.parse().expect("well-formed");
+            let params = WrkParams::of(&config.for_ands(ands)).expect("sound");
+            let line = Line { rtt: Duration::from_millis(rtt_ms), byte: 8e-6 / mbit };
+            let allowed = params.ots();
+            allowed[params.fastest(&allowed, line)]
+        };
+        let [narrow, wide, silent] = Choice::all();
+        for (rtt_ms, mbit, ot) in [(0, 1e5, narrow), (1, 1e4, narrow), (10, 1e3, silent)] {
+            assert_eq!(fastest("wrk:pool=480000", 4_000_000, rtt_ms, mbit), ot, "{mbit}");
+        }
+        assert_eq!(fastest("wrk", 100_000, 40, 200.0), silent);
+        // Too small for an extension.
+        assert_eq!(fastest("wrk", 100, 40, 200.0), wide);
+        assert_eq!(fastest("wrk", 100, 10, 1000.0), narrow);
+        // What the owners chose stays.
+        assert_eq!(fastest("wrk:ot=softspoken8", 4_000_000, 40, 200.0), wide);
+        assert_eq!(fastest("wrk:ot=silent", 1, 0, 1e5), silent);
+        assert_eq!(fastest("wrk", u64::MAX, 40, 1.0), silent);
     }
 
     #[test]

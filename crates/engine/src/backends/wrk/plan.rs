@@ -1,10 +1,10 @@
 //! The plan of a session of `wrk` (docs/protocols/wrk.md, "Costs").
 
-use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
+use cenote_net::{Phase, Role};
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::slices::{Place, Slices};
+use crate::backends::wrk::slices::{MOST_SHARES, Place, Slices};
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
 use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
@@ -22,6 +22,8 @@ const TRIPLE: u64 = 128;
 const LIVE: [u64; 2] = [64 + 56, 64 + 80];
 /// Buffers of the connection, of OT and of its trees.
 const FIXED: u64 = 6 << 20;
+/// Bytes of silent OT: two secrets and what they are made from, at both ends, and the stream of the first COTs.
+const SILENT: u64 = 14 << 20;
 /// Bytes of an AND of a chunk in flight, and how many may be in flight.
 const FLYING: u64 = 400;
 const IN_FLIGHT: u64 = 3 * CHUNK_ANDS as u64;
@@ -30,8 +32,14 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.ot = params.ot;
     plan.then(Phase::Setup, setup(params));
     plan.job(demand);
-    inputs(params, demand, plan);
     let ands = demand.stats.ands;
+    if let Some(extension) = params.ot.extension() {
+        let one = extension
+            .into_iter()
+            .fold(Flow::default(), |flow, bytes| flow.crosses(bytes as u64, 1).waits(1));
+        plan.then(Phase::Preprocess, one.times(extensions(params, demand)));
+    }
+    inputs(params, demand, plan);
     let refills = ands.div_ceil(params.triples() as u64);
     let pool = params.pool.filter(|_| refills > 0).unwrap_or(0) as u64;
     let made = refills.saturating_mul(params.batch as u64).saturating_add(pool);
@@ -46,10 +54,11 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
     let batch = if refills { params.batch as u64 } else { 0 };
-    let slices = if refills { SLICES * params.ot.chunk() as u64 } else { 0 };
+    let slices = if refills { SLICES * MOST_SHARES as u64 } else { 0 };
     let supply = LEAKY * pool + MADE * batch + slices + 2 * TRIPLE * batch / params.bucket as u64;
     let flying = FLYING * demand.stats.ands.min(IN_FLIGHT);
-    demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + flying + supply)
+    let trees = if params.may_be_silent() { SILENT } else { 0 };
+    demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + trees + flying + supply)
 }
 
 fn setup(params: &WrkParams) -> Flow {
@@ -59,6 +68,35 @@ fn setup(params: &WrkParams) -> Flow {
 /// Random shares: one COT each way for each.
 fn shares(params: &WrkParams, count: u64) -> Flow {
     Flow::default().cots(params.ot, Garbler, count).cots(params.ot, Evaluator, count).waits(1)
+}
+
+/// Extensions of silent OT: another begins when what is left would not last for the calls that are made meanwhile (`supply.rs`).
+fn extensions(params: &WrkParams, demand: &Demand) -> u64 {
+    let slices = Slices::of(params);
+    let (fill, batch) = (slices.of_pool(), slices.of_batch());
+    let refills = demand.stats.ands.div_ceil(params.triples() as u64);
+    let cots = |number: u64| slices.place(number).shares().next_multiple_of(128) as u64;
+    let a_batch: u64 = (fill..fill + batch).map(cots).sum();
+    let lasts = params.ot.trips() as u64 + 2;
+    let (mut taken, mut needed) = (0u64, 0u64);
+    let mut call = |cots: u64| {
+        needed = needed.max(taken.saturating_add(lasts * cots));
+        taken = taken.saturating_add(cots);
+        taken
+    };
+    made_for_inputs(demand).into_iter().for_each(|(_, made)| _ = call(made));
+    if refills > 0 {
+        (0..fill + batch).for_each(|number| _ = call(cots(number)));
+    }
+    if refills > 1 {
+        let before = call(0).saturating_add(a_batch.saturating_mul(refills - 2));
+        let last = (fill..fill + batch).map(cots);
+        let (_, most) = last.fold((before, 0), |(taken, most), cots| {
+            (taken.saturating_add(cots), most.max(taken.saturating_add(lasts * cots)))
+        });
+        needed = needed.max(most);
+    }
+    needed.div_ceil(params.ot.chunk() as u64)
 }
 
 /// The fill and the refills of a request of `ands` ANDs over one channel, one after the other.
@@ -89,52 +127,64 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
     if slices.is_empty() {
         return flow;
     }
-    for turn in 0..slices.len() + 7 {
+    // Silent OT has no corrections to wait for.
+    let sent = usize::from(params.ot.extension().is_none());
+    for turn in 0..slices.len() + sent + 6 {
         if let Some(place) = at(turn, 0) {
             flow = flow.cots(params.ot, Garbler, shares(place));
         }
-        if let Some(place) = at(turn, 1) {
+        if let Some(place) = at(turn, sent) {
             flow = flow.cots(params.ot, Evaluator, shares(place)).sends(Garbler, g(place), 1);
         }
-        if let Some(place) = at(turn, 2) {
+        if let Some(place) = at(turn, sent + 1) {
             flow = flow.sends(Evaluator, g(place), 1).sends(Garbler, bits(place), 1);
         }
-        if let Some(place) = at(turn, 3) {
+        if let Some(place) = at(turn, sent + 2) {
             flow = flow.sends(Evaluator, bits(place), 1);
         }
-        if ends(turn, 3).is_some() {
+        if ends(turn, sent + 2).is_some() {
             flow = flow.commits();
         }
-        if let Some(place) = ends(turn, 5) {
+        if let Some(place) = ends(turn, sent + 4) {
             flow = flow.replies_and_opens();
             flow = if place.masks > 0 { flow.sends(Garbler, opened(place), 1) } else { flow };
         }
-        if let Some(place) = ends(turn, 7).filter(|place| place.masks > 0) {
+        if let Some(place) = ends(turn, sent + 6).filter(|place| place.masks > 0) {
             flow = flow.sends(Evaluator, opened(place), 1);
         }
     }
-    flow.waits(7)
+    flow.waits(sent as u64 + 6)
 }
 
 /// Masks, masked values and labels of inputs, and the shares that they take.
 fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
+    for ((owner, piece), made) in made_for_inputs(demand) {
+        if made > 0 {
+            plan.then(Phase::Preprocess, shares(params, made));
+        }
+        let masks = Flow::default().sends(owner.peer(), packed(piece) + 16, 1);
+        let values = masks.sends(owner, packed(piece), 1).sends(Garbler, 16 * piece, 1);
+        plan.then(Phase::Online, values.waits(2));
+    }
+}
+
+/// Each piece of inputs, and the shares that are made for it.
+fn made_for_inputs(demand: &Demand) -> Vec<((Role, u64), u64)> {
     let mut spare = 0u64;
+    let mut pieces = Vec::new();
     for &(owner, bits) in &demand.inputs {
         let mut left = bits;
         while left > 0 {
             let piece = left.min(MAX_TAKE as u64);
             left -= piece;
-            if piece > spare {
-                let made = (piece - spare + SPARE_SHARES as u64).next_multiple_of(128);
-                plan.then(Phase::Preprocess, shares(params, made));
-                spare += made;
-            }
-            spare -= piece;
-            let masks = Flow::default().sends(owner.peer(), packed(piece) + 16, 1);
-            let values = masks.sends(owner, packed(piece), 1).sends(Garbler, 16 * piece, 1);
-            plan.then(Phase::Online, values.waits(2));
+            let missing = piece > spare;
+            let more = (piece.saturating_sub(spare) + SPARE_SHARES as u64).next_multiple_of(128);
+            let made = if missing { more } else { 0 };
+            spare = spare + made - piece;
+            pieces.push(((owner, piece), made));
         }
     }
+    pieces
 }
 
 /// Opened differences, tables, reports and their answers.

@@ -276,8 +276,9 @@ mod tests {
             let mut prg = prg(Role::Garbler);
             let (mut channel, agreed) =
                 a.open(1, SESSION.0, Role::Garbler, prg.bytes32()).expect("opens");
-            let supply = Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg)
-                .and_then(|supply| pace::dictate(&mut channel, Pace::LEAST).map(|()| supply));
+            let supply = pace::dictate(&mut channel, Pace::LEAST, 0).and_then(|()| {
+                Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg)
+            });
             let shelves = Shelves::new(&params());
             let led = supply.map(|mut supply| lead(&mut channel, &mut supply, &shelves));
             channel.abort();

@@ -5,7 +5,7 @@
 use crate::backends::wrk::WrkParams;
 
 /// Shares of a slice at most: a message of SoftSpokenOT.
-const MOST_SHARES: usize = 32_640;
+pub(super) const MOST_SHARES: usize = 32_640;
 
 /// The cut of a session.
 #[derive(Clone, Copy, Debug)]

@@ -203,11 +203,11 @@ impl Protocol for YaoSession {
     };
     const KEEPS_WIRES: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
-    const OPTIONS: &'static [Opt] = &[Opt::OT_K];
+    const OPTIONS: &'static [Opt] = &[Opt::SOFTSPOKEN];
     type Params = YaoParams;
 
     fn derive(config: &SessionConfig) -> Result<YaoParams, Fault> {
-        Ok(YaoParams { ot: config.ot()? })
+        Ok(YaoParams { ot: config.ot().unwrap_or_default() })
     }
 
     fn terms(params: &YaoParams) -> Terms {

@@ -27,6 +27,10 @@ pub(super) const CASES: &[Case] = &[
     ands("wrk:pool=9000", 17_000),
     ands("wrk:rho=64,pool=10000", 3000),
     ands("wrk:rho=80,pool=10000", 1),
+    ands("wrk:ot=softspoken8", 333),
+    // Two extensions: 1.9 million COTs each way.
+    Case { at_a_time: 333, ..ands("wrk:ot=silent", 333) },
+    ands("wrk:pool=600000,ot=silent", 3000),
 ];
 
 /// The bytes of a session of which both sides receive the outputs.
@@ -37,6 +41,10 @@ pub(super) fn of(case: &Case, _: &[RecordedFrame]) -> Bytes {
     formula.wrk_setup(&params);
     formula.shares(params.ot, work.inputs[0] + SPARE);
     let refills = work.ands.div_ceil(params.batch / params.bucket);
+    if params.ot == Choice::silent() {
+        let extensions = 1 + usize::from(params.pool.is_some());
+        (0..extensions).for_each(|_| formula.extension());
+    }
     if refills > 0 {
         formula.fill(&params);
     }

@@ -8,7 +8,7 @@ use cenote_engine::{Adversary, Backend, Role};
 use cenote_net::Tag;
 use cenote_ot::tags as ot;
 
-use super::{A, B, COIN, COLUMNS, End, Entry, FrameRow, frame};
+use super::{A, B, COIN, COLUMNS, End, Entry, FrameRow, Variant, frame};
 use crate::cheater::{Cheat, Setting};
 
 const fn row(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
@@ -24,6 +24,13 @@ const fn later(tag: Tag, from: Role, flip: End) -> FrameRow {
     FrameRow { index: 1, ..once(tag, from, flip) }
 }
 
+const SILENT: Variant = ("ot", "silent");
+
+/// A message of silent OT, over one channel and on that of the supply.
+const fn silent(beside: bool, tag: Tag, from: Role, flip: End) -> FrameRow {
+    FrameRow { variant: Some(SILENT), beside, ..once(tag, from, flip) }
+}
+
 /// A message on the channel of the supply.
 const fn supply(tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRow {
     FrameRow { beside: true, ..frame(Backend::Wrk, tag, from, flip, replay) }
@@ -37,13 +44,14 @@ const LABELS: End = End::Caught("wrk.labels");
 const MASKED: End = End::Caught("wrk.masked");
 const REPORT: End = End::Caught("wrk.report.format");
 const TABLES: End = End::Caught("wrk.tables.format");
+const FOREST: End = End::Caught(cenote_ot::silent::TREE_CHECK);
 const MAC: End = End::Caught("opening.mac");
 
 /// Its entry in the tests of all backends.
 pub(super) const ENTRY: Entry = Entry {
     backend: Backend::Wrk,
     adversary: Adversary::Malicious,
-    variants: &[],
+    variants: &[SILENT],
     frames: FRAMES,
     milestones: &[
         (ot::BASE_POINTS, A),
@@ -61,7 +69,7 @@ pub(super) const ENTRY: Entry = Entry {
     wire: ["66a9b0e8025a9817a377a1ec", "e6d754d6b914ce52e328e510"],
     cases: bytes::CASES,
     bytes: bytes::of,
-    plans: &["wrk", "wrk:pool=20000"],
+    plans: &["wrk", "wrk:pool=20000", "wrk:ot=silent"],
     few_ands: false,
     masked: &[
         [(tags::INPUT_BITS, A), (tags::INPUT_MASK, B)],
@@ -84,6 +92,23 @@ const FRAMES: &[FrameRow] = &[
     once(ot::TREES, B, End::NoticedOrRight),
     row(ot::CHUNK, A, COLUMNS, End::Noticed),
     row(ot::CHUNK, B, COLUMNS, End::Noticed),
+    // Who chose finds that the answer does not fit.
+    silent(false, ot::SILENT_CHOICES, A, End::Noticed),
+    silent(false, ot::SILENT_CHOICES, B, End::Noticed),
+    silent(false, ot::SILENT_LEVELS, A, FOREST),
+    silent(false, ot::SILENT_LEVELS, B, FOREST),
+    silent(false, ot::SILENT_FOLD, A, End::Noticed),
+    silent(false, ot::SILENT_FOLD, B, End::Noticed),
+    silent(false, ot::SILENT_DIGEST, A, FOREST),
+    silent(false, ot::SILENT_DIGEST, B, FOREST),
+    silent(true, ot::SILENT_CHOICES, A, End::Noticed),
+    silent(true, ot::SILENT_CHOICES, B, End::Noticed),
+    silent(true, ot::SILENT_LEVELS, A, FOREST),
+    silent(true, ot::SILENT_LEVELS, B, FOREST),
+    silent(true, ot::SILENT_FOLD, A, End::Noticed),
+    silent(true, ot::SILENT_FOLD, B, End::Noticed),
+    silent(true, ot::SILENT_DIGEST, A, FOREST),
+    silent(true, ot::SILENT_DIGEST, B, FOREST),
     // G is read where the victim's x is one.
     row(tags::LEAKY_G, A, End::NoticedOrRight, End::Noticed),
     row(tags::LEAKY_G, B, End::NoticedOrRight, EQUAL),
