@@ -292,6 +292,7 @@ mod tests {
                     "AES-128 is an ideal cipher (re-keyed hash, PRG)",
                     "gap computational Diffie-Hellman in ristretto255 (base OT)",
                     "simultaneous gap Diffie-Hellman in ristretto255 (test of equality)",
+                    "learning parity with regular noise (silent OT, if the session uses it)",
                 ],
                 "leakage": "the outputs of its receivers; that the session aborted; sizes and timing \
                             of messages",

@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(silent.traffic(1), silent.traffic(chunk));
         let two = silent.traffic(chunk + 1);
         assert_eq!((two.bytes(), two.sender.messages), (2 * silent.traffic(chunk).bytes(), 4));
-        assert!((0.18..0.19).contains(&(silent.traffic(chunk).bytes() as f64 / chunk as f64)));
+        assert!((0.17..0.18).contains(&(silent.traffic(chunk).bytes() as f64 / chunk as f64)));
         assert!(silent.traffic(u64::MAX).bytes() > 1 << 61);
     }
 

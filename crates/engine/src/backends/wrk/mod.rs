@@ -115,13 +115,13 @@ impl WrkSession {
     }
 }
 
-/// With silent OT, and without it all but the first.
+/// With silent OT, and without it all but the last.
 const ASSUMED: &[Assumption] = &[
-    Assumption::ParityWithNoise,
     Assumption::RandomOracle,
     Assumption::IdealCipher("re-keyed hash, PRG"),
     Assumption::GapDiffieHellman,
     Assumption::SimultaneousDiffieHellman,
+    Assumption::ParityWithNoise,
 ];
 
 impl Protocol for WrkSession {
@@ -186,7 +186,7 @@ impl Protocol for WrkSession {
             covers: Covers::Session,
             epsilon_log2: Some(params.epsilon_log2),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2),
-            assumptions: if params.may_be_silent() { ASSUMED } else { &ASSUMED[1..] },
+            assumptions: &ASSUMED[..if params.may_be_silent() { 5 } else { 4 }],
             leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic]),
             first_output: FirstOutput::Party(Role::Evaluator),
             constant_time: true,
