@@ -22,6 +22,8 @@ pub struct Opt {
     pub default: OptValue,
     /// The same for a session that serves many: preprocessing pays off over its life.
     pub lasting: OptValue,
+    /// ANDs of a single job for which it pays off as well.
+    pub lasting_from: u64,
     /// A line for people.
     pub about: &'static str,
 }
@@ -139,42 +141,60 @@ impl Rho {
 impl Opt {
     /// The pool.
     #[must_use]
-    pub const fn pool(values: Values, default: OptValue, lasting: u64, about: &'static str) -> Opt {
-        Opt { name: "pool", values, default, lasting: OptValue::Number(lasting), about }
+    pub const fn pool(
+        values: Values,
+        default: OptValue,
+        (lasting, lasting_from): (u64, u64),
+        about: &'static str,
+    ) -> Opt {
+        let lasting = OptValue::Number(lasting);
+        Opt { name: "pool", values, default, lasting, lasting_from, about }
+    }
+
+    /// An option with one default for all sessions.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        values: Values,
+        default: OptValue,
+        about: &'static str,
+    ) -> Opt {
+        Opt { name, values, default, lasting: default, lasting_from: u64::MAX, about }
+    }
+
+    /// The value of a session for a single job of so many ANDs that names none.
+    const fn default_for(&self, ands: u64) -> OptValue {
+        if ands >= self.lasting_from { self.lasting } else { self.default }
     }
 
     /// Statistical security in bits.
-    pub const RHO: Opt = Opt {
-        name: "rho",
-        values: Values::OneOf(&[40, 64, 80]),
-        default: OptValue::Number(40),
-        lasting: OptValue::Number(40),
-        about: "statistical security in bits",
-    };
+    pub const RHO: Opt = Opt::new(
+        "rho",
+        Values::OneOf(&[40, 64, 80]),
+        OptValue::Number(40),
+        "statistical security in bits",
+    );
 
     /// Correlated oblivious transfer, of which a backend needs much: picked by the line as a session opens, or by its owners.
-    pub const OT: Opt = Opt {
-        name: OT,
-        values: Values::Named(&["auto", OT_NAMES[0], OT_NAMES[1], OT_NAMES[2]]),
-        default: OptValue::Name("auto"),
-        lasting: OptValue::Name("auto"),
-        about: "correlated oblivious transfer; auto goes by the line",
-    };
+    pub const OT: Opt = Opt::new(
+        OT,
+        Values::Named(&["auto", OT_NAMES[0], OT_NAMES[1], OT_NAMES[2]]),
+        OptValue::Name("auto"),
+        "correlated oblivious transfer; auto goes by the line",
+    );
 
     /// The same for a backend that needs little.
-    pub const SOFTSPOKEN: Opt = Opt {
-        name: OT,
-        values: Values::Named(&[OT_NAMES[0], OT_NAMES[1]]),
-        default: OptValue::Name(OT_NAMES[0]),
-        lasting: OptValue::Name(OT_NAMES[0]),
-        about: "correlated oblivious transfer with digits of 4 or 8 bits",
-    };
+    pub const SOFTSPOKEN: Opt = Opt::new(
+        OT,
+        Values::Named(&[OT_NAMES[0], OT_NAMES[1]]),
+        OptValue::Name(OT_NAMES[0]),
+        "correlated oblivious transfer with digits of 4 or 8 bits",
+    );
 
     /// A switch.
     #[must_use]
     pub const fn switch(name: &'static str, default: bool, about: &'static str) -> Opt {
-        let default = OptValue::Switch(default);
-        Opt { name, values: Values::Switch, default, lasting: default, about }
+        Opt::new(name, Values::Switch, OptValue::Switch(default), about)
     }
 }
 
@@ -247,8 +267,8 @@ impl SessionConfig {
 
     /// Each option of the backend with its value.
     pub fn options(&self) -> impl Iterator<Item = (&'static str, OptValue)> + use<> {
-        let all = self.backend.options().iter().zip(self.chosen);
-        all.map(|(opt, chosen)| (opt.name, chosen.unwrap_or(opt.default)))
+        let (all, ands) = (self.backend.options().iter().zip(self.chosen), self.ands);
+        all.map(move |(opt, chosen)| (opt.name, chosen.unwrap_or(opt.default_for(ands))))
     }
 
     /// The value of an option, if the backend has it.
@@ -393,6 +413,11 @@ mod tests {
     fn defaults_stand_for_what_is_not_chosen() {
         let config = parsed("wrk").for_ands(7);
         assert_eq!((config.pool(), config.rho()), (PoolChoice::OneShot(7), Rho::Bits40));
+        let of_480 = PoolChoice::Kept(480_000);
+        assert_eq!(config.for_ands(479_999).pool(), PoolChoice::OneShot(479_999));
+        assert_eq!(config.for_ands(480_000).pool(), of_480);
+        assert_eq!(parsed("wrk:pool=none").for_ands(1 << 40).pool(), PoolChoice::OneShot(1 << 40));
+        assert_eq!(parsed("jimu").for_ands(1 << 40).pool(), PoolChoice::Kept(10_000));
         let config = config.lasting();
         assert_eq!((config.pool(), config.rho()), (PoolChoice::Kept(480_000), Rho::Bits40));
         let config = parsed("jimu:compact=true");

@@ -33,7 +33,7 @@ pub(crate) fn price<'py>(
     let Asked { config, demand, plan } = asked.map_err(|fault| raised(&fault))?;
     let seconds = plan.times(&machine, config.backend, &demand, link).total();
     let total = plan.total();
-    let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
+    let memory = plan.memory_on(link).map(|bytes| bytes.saturating_add(machine.process_bytes));
     let dict = PyDict::new(py);
     dict.set_item("seconds", seconds)?;
     dict.set_item("garbler_bytes_sent", total.bytes[0])?;

@@ -68,7 +68,7 @@ fn predicted(
 ) -> Map<String, Value> {
     let total = plan.total();
     let times = plan.times(machine, backend, demand, link);
-    let memory = plan.memory.map(|bytes| bytes.saturating_add(machine.process_bytes));
+    let memory = plan.memory_on(link).map(|bytes| bytes.saturating_add(machine.process_bytes));
     let items: Vec<Value> = plan
         .items
         .iter()
@@ -83,6 +83,7 @@ fn predicted(
         "bytes_sent": { "garbler": total.bytes[0], "evaluator": total.bytes[1] },
         "rounds": total.rounds,
         "waits": total.waits,
+        "on_the_line": plan.on_the_line(link),
         "memory_bytes": { "garbler": memory[0], "evaluator": memory[1] },
         "items": items,
         "access_ands": plan.access_ands,

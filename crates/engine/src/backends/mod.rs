@@ -404,7 +404,10 @@ mod tests {
         let jimu = JimuParams::derive(pool, Rho::Bits40, JimuSwitches::DEFAULT).expect("sound");
         for (usual, mut other) in [
             (YaoSession::terms(&yao), YaoSession::terms(&YaoParams { ot })),
-            (WrkSession::terms(&wrk), WrkSession::terms(&WrkParams { ot, ot_by_line: false, ..wrk })),
+            (
+                WrkSession::terms(&wrk),
+                WrkSession::terms(&WrkParams { ot, ot_by_line: false, ..wrk }),
+            ),
             (jimu.terms(), JimuParams { ot, ..jimu.clone() }.terms()),
         ] {
             assert_eq!(other.pop(), Some(("ot", ot.to_string())));

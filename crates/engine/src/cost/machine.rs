@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Demand, Flow, Plan};
 use crate::backends::Backend;
+use crate::parts::pace::Line;
 
 /// Version of the stored form of a [`Machine`]; files of another one are measured again.
 pub const MACHINE_VERSION: u32 = 4;
@@ -127,6 +128,12 @@ impl Link {
         let rtt = Duration::from_secs_f64(self.rtt_ms.clamp(0.0, 1e6) / 1e3);
         let shaped = self.rtt_ms > 0.0 || self.mbit.is_some();
         shaped.then_some(Shape { rtt, mbit_per_s: self.mbit })
+    }
+
+    /// The line as a session would measure it.
+    pub(super) fn line(self) -> Line {
+        let byte = self.mbit.map_or(0.0, |mbit| 8e-6 / mbit);
+        Line { rtt: Duration::from_secs_f64(self.rtt_ms.clamp(0.0, 1e6) / 1e3), byte }
     }
 
     /// Seconds of a part of a session that computes for `computing` seconds.

@@ -24,6 +24,7 @@ pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::backends::Backend;
 use crate::options::{OT, OT_NAMES, SessionConfig};
+use crate::parts::pace::Pace;
 use crate::party::Receivers;
 use crate::session::session_handshake;
 
@@ -63,14 +64,35 @@ pub struct Plan {
     pub evaluated: f64,
     /// Bytes of filled pools, at the party that keeps more: all of them are wiped at the end.
     pub pool_bytes: u64,
-    /// Bytes of memory that the garbler and the evaluator need beside what any process has.
+    /// Bytes of memory that the garbler and the evaluator need beside what any process has, where nothing is on the line for long.
     pub memory: [u64; 2],
     /// The protocol of correlated OT.
     #[serde(skip)]
     pub ot: Choice,
+    /// The pieces in which a session with a channel of its own for what is made ahead has its work on the line at once.
+    #[serde(skip)]
+    pub(crate) pieces: Option<Pieces>,
     /// All phases, in the order of the messages.
     #[serde(skip)]
     all: Flow,
+}
+
+/// The pieces of which several are on the line at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pieces {
+    /// Bytes one way of what is made ahead in a turn, and of a chunk of gates.
+    pub(crate) sent: [usize; 2],
+    /// Bytes that a side keeps for each of them.
+    pub(crate) kept: [u64; 2],
+}
+
+/// How much of a session's work is on a line at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OnTheLine {
+    /// Turns between a message of what is made ahead and its receipt.
+    pub lag: usize,
+    /// Chunks of gates that are garbled ahead of their check.
+    pub ahead: usize,
 }
 
 impl Plan {
@@ -124,6 +146,24 @@ impl Plan {
         }
     }
 
+    /// How far a session is ahead of what has arrived on a link, if it goes by its line.
+    #[must_use]
+    pub fn on_the_line(&self, link: Link) -> Option<OnTheLine> {
+        let [slice, chunk] = self.pieces?.sent;
+        let Pace { lag, ahead } = Pace::of(link.line(), slice, chunk);
+        Some(OnTheLine { lag, ahead })
+    }
+
+    /// Bytes of memory that the garbler and the evaluator need on a link beside what any process has.
+    #[must_use]
+    pub fn memory_on(&self, link: Link) -> [u64; 2] {
+        let on_the_line = self.on_the_line(link).zip(self.pieces);
+        let more = on_the_line.map_or(0, |(OnTheLine { lag, ahead }, pieces)| {
+            (lag as u64 - 1) * pieces.kept[0] + (ahead as u64 - 1) * pieces.kept[1]
+        });
+        self.memory.map(|bytes| bytes.saturating_add(more))
+    }
+
     /// All traffic.
     #[must_use]
     pub fn total(&self) -> Flow {
@@ -162,7 +202,8 @@ impl Plan {
         roles: &[Role],
     ) -> Result<(), Excess> {
         let seconds = self.times(machine, backend, demand, link).total();
-        let memory = roles.iter().map(|role| self.memory[*role as usize]).max().unwrap_or(0);
+        let memory = self.memory_on(link);
+        let memory = roles.iter().map(|role| memory[*role as usize]).max().unwrap_or(0);
         let memory = memory.saturating_add(machine.process_bytes);
         let [out, back] = self.total().bytes;
         limits.check(&demand.stats, out.saturating_add(back), seconds, memory)

@@ -25,13 +25,12 @@ pub const TOY_INPUT: Tag = Tag::new(200, "toy.input");
 /// Input bits of one message: keeps frames under the limit.
 const PIECE: usize = 1 << 20;
 
-const DELAY: Opt = Opt {
-    name: "delay",
-    values: Values::Positive,
-    default: OptValue::Number(1),
-    lasting: OptValue::Number(1),
-    about: "milliseconds before each request",
-};
+const DELAY: Opt = Opt::new(
+    "delay",
+    Values::Positive,
+    OptValue::Number(1),
+    "milliseconds before each request",
+);
 
 /// One party's end of a session.
 pub struct ToySession {

@@ -192,7 +192,7 @@ impl Protocol for JimuSession {
         Opt::pool(
             Values::Positive,
             OptValue::Number(10_000),
-            1 << 20,
+            (1 << 20, u64::MAX),
             "garbled ANDs of the pool; for none take wrk, which does without a pool",
         ),
         Opt::RHO,

@@ -28,9 +28,7 @@ use super::leaky_and::LeakyAnd;
 use super::opening::Openings;
 use super::refiller::{Begun, Refiller};
 use super::share::{Share, ShareSlice};
-use super::slices::Slices;
 use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, store_defect};
-use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::pace::Pace;
 use crate::session::late_journal;
 
@@ -360,8 +358,8 @@ fn paced_supply(
     let allowed = params.ots();
     let (pace, chosen) = Pace::agree(channel, role, allowed.len(), |line| {
         let chosen = params.fastest(&allowed, line);
-        let slice = slice_bytes(&params.with_ot(allowed[chosen]));
-        (Pace::of(line, slice, 2 * size_of::<Block>() * CHUNK_ANDS), chosen)
+        let [slice, chunk] = params.with_ot(allowed[chosen]).pieces();
+        (Pace::of(line, slice, chunk), chosen)
     })?;
     *params = params.with_ot(allowed[chosen]);
     let mut supply = Supply::setup(channel, id, role, *params, prg.fork())?;
@@ -369,15 +367,6 @@ fn paced_supply(
     // The supply's first turn may be a long time away.
     channel.flush()?;
     Ok((supply, pace))
-}
-
-/// Bytes that a slice of a batch puts on the line each way.
-fn slice_bytes(params: &WrkParams) -> usize {
-    let slices = Slices::of(params);
-    let place = slices.place(slices.of_pool());
-    let whole = params.ot.traffic(params.ot.chunk() as u64).bytes();
-    let corrections = whole as usize * place.shares() / params.ot.chunk();
-    corrections + params.leaky.bytes() * place.ands
 }
 
 /// Whether a fault says no more than that the peer is not there any more.

@@ -148,7 +148,8 @@ impl Protocol for WrkSession {
         Opt::pool(
             Values::PositiveOrNone,
             OptValue::None,
-            480_000,
+            // A pool is worth filling for a job with as many ANDs.
+            (480_000, 480_000),
             "leaky ANDs of the pool; none for one-shot batches",
         ),
         Opt::RHO,

@@ -3,10 +3,13 @@
 use cenote_net::Fault;
 use cenote_ot::Choice;
 use cenote_pool::params;
+use cenote_prim::Block;
 use serde_json::{Value, json};
 
 use super::leaky_and::Width;
+use super::slices::Slices;
 use crate::options::{PoolChoice, Rho, SessionConfig};
+use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::pace::Line;
 
 /// Derived parameters of a `wrk` session.
@@ -36,9 +39,9 @@ pub struct WrkParams {
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
 const MAX_BATCH: u64 = 128 << 10;
-/// Most leaky ANDs of a one-shot batch, whose size follows from the bound: 16 bytes of each at most travel
-/// in one frame.
-const MAX_ONE_SHOT: u64 = 1 << 20;
+/// Most leaky ANDs of a one-shot batch, whose size follows from the bound. Larger ones, which a bucket of three asks for, would spare
+/// a quarter of the leaky ANDs, and take twice the time for each, as a batch that no cache holds is shuffled, and 300 MB.
+const MAX_ONE_SHOT: u64 = 256 << 10;
 /// Fewest leaky ANDs made at a time beside a pool.
 const MIN_BATCH: u64 = 4096;
 /// Largest pool that an in-memory session accepts, in leaky ANDs of 96 bytes.
@@ -134,6 +137,16 @@ impl WrkParams {
     /// The protocols of correlated OT that the owners allow.
     pub(super) fn ots(&self) -> Vec<Choice> {
         if self.ot_by_line { Choice::all().to_vec() } else { vec![self.ot] }
+    }
+
+    /// Bytes that a slice of a batch and a chunk of gates put on the line, in the direction in which there are more.
+    pub(super) fn pieces(&self) -> [usize; 2] {
+        let slices = Slices::of(self);
+        let place = slices.place(slices.of_pool());
+        let whole = self.ot.traffic(self.ot.chunk() as u64).bytes() as usize;
+        let corrections = whole * place.shares() / self.ot.chunk();
+        let slice = corrections + self.leaky.bytes() * place.ands;
+        [slice, 2 * size_of::<Block>() * CHUNK_ANDS]
     }
 
     /// Whether silent OT is used, or the line may choose it.

@@ -6,15 +6,16 @@ use cenote_net::{Phase, Role};
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::slices::{MOST_SHARES, Place, Slices};
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
-use crate::cost::{Demand, Flow, Items, Plan, packed};
+use crate::cost::{Demand, Flow, Items, Pieces, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a leaky AND in the pool.
 const LEAKY: u64 = 96;
 /// Bytes of a leaky AND while its batch is made: itself, its opening, the mask; two batches are under way.
 const MADE: u64 = 2 * (LEAKY + 32 + 16);
-/// Slices under way over a short line, each of so many shares with MAC, key and a third of an S.
-const SLICES: u64 = 4 * (32 + 6);
+/// Bytes of a share of a slice under way: MAC, key and a third of an S. Four slices are under way over a short line.
+const SLICE: u64 = 32 + 6;
+const SLICES: u64 = 4 * SLICE;
 /// Bytes of a ready triple.
 const TRIPLE: u64 = 128;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
@@ -43,13 +44,22 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     let refills = ands.div_ceil(params.triples() as u64);
     let pool = params.pool.filter(|_| refills > 0).unwrap_or(0) as u64;
     let made = refills.saturating_mul(params.batch as u64).saturating_add(pool);
-    // They come between chunks, but either begins with what the garbler sends. On a channel of their own they
-    // come beside chunks, and take less time than this says.
+    // Over one channel they come between chunks, but either begins with what the garbler sends: rounds are those of that. On a channel of
+    // their own the line is waited for once.
     plan.then(Phase::Preprocess, self::refills(params, ands));
     plan.compute(demand, chunks(demand), 16);
     plan.items.push(Items { what: "leaky ANDs", width: 1, made, pool });
     (plan.made, plan.evaluated) = (made as f64, ands as f64);
     plan.memory = LIVE.map(|live| memory(params, demand, live, pool, refills > 0));
+    plan.pieces = (refills > 0).then(|| pieces(params));
+}
+
+/// A slice under way in three of its steps, the leaky ANDs of it as their batch is; a chunk of gates.
+fn pieces(params: &WrkParams) -> Pieces {
+    let slices = Slices::of(params);
+    let place = slices.place(slices.of_pool());
+    let turn = 3 * SLICE * place.shares() as u64 + 5 * MADE / 2 * place.ands as u64;
+    Pieces { sent: params.pieces(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
 }
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
@@ -99,7 +109,7 @@ fn extensions(params: &WrkParams, demand: &Demand) -> u64 {
     needed.div_ceil(params.ot.chunk() as u64)
 }
 
-/// The fill and the refills of a request of `ands` ANDs over one channel, one after the other.
+/// The fill and the refills of a request of `ands` ANDs.
 fn refills(params: &WrkParams, ands: u64) -> Flow {
     let slices = Slices::of(params);
     let places = |from: u64, count: u64| -> Vec<Place> {
@@ -109,8 +119,13 @@ fn refills(params: &WrkParams, ands: u64) -> Flow {
     let refills = ands.div_ceil(params.triples() as u64);
     let filled = if refills > 0 { fill } else { 0 };
     let flow = streamed(params, &places(0, filled));
-    flow.and(streamed(params, &places(fill, batch)).times(refills))
+    // Of the pool and of the first batch: the others are on the line at the same time.
+    let waits = (u64::from(filled > 0) + u64::from(refills > 0)) * STEPS;
+    flow.and(streamed(params, &places(fill, batch)).times(refills)).waits(waits)
 }
+
+/// Messages from the start of the last slice of a batch to its triples that wait for one another.
+const STEPS: u64 = 7;
 
 /// Slices of leaky ANDs, one started a turn, as the garbler sends and receives (`supply.rs`).
 fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
@@ -153,7 +168,7 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
             flow = flow.sends(Evaluator, opened(place), 1);
         }
     }
-    flow.waits(sent as u64 + 6)
+    flow
 }
 
 /// Masks, masked values and labels of inputs, and the shares that they take.
@@ -190,13 +205,12 @@ fn made_for_inputs(demand: &Demand) -> Vec<((Role, u64), u64)> {
 /// Opened differences, tables, reports and their answers.
 fn chunks(demand: &Demand) -> Flow {
     let (ands, chunks) = (demand.stats.ands, demand.and_chunks());
-    // Two chunks are in flight, so that two of them share a round trip; the last ones do not. The garbler
-    // waits for differences and a report of each chunk, whichever chunk is between the two.
+    // So many chunks are in flight that the first one's round trip is waited for, and that of the last one's checks.
     let one = Flow::default().crosses(16, 1).sends(Garbler, 0, 1).sends(Evaluator, 32, 1);
     let bytes = Flow::default()
         .crosses(packed(ands.saturating_mul(2)), 0)
         .sends(Garbler, ands.saturating_mul(32).saturating_add(packed(ands)), 0)
         .sends(Evaluator, packed(ands), 0);
-    let waits = chunks.saturating_add(chunks.min(3));
+    let waits = 2 * chunks.min(2);
     one.sends(Garbler, 16, 1).times(chunks).and(bytes).waits(waits)
 }
