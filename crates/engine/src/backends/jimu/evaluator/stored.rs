@@ -50,19 +50,19 @@ impl Store {
         }
     }
 
-    /// Stores an item; it is sealed at once, while it is in the caches.
+    /// Stores an item, of which `tables` are the bytes; it is sealed at once, while it is in the caches.
     pub(super) fn put(
         &mut self,
         sealer: &Sealer,
         number: u64,
-        tables: &[Block],
+        tables: &[u8],
         tags: &[Tag],
     ) -> Stored {
         let place = self.rows.claim();
         let row = self.rows.row_mut(place);
-        let (first, rest) = row.split_at_mut(tables.len());
+        let (first, rest) = row.split_at_mut(self.kind.table_blocks());
         let (second, last) = rest.split_at_mut(TAG * tags.len());
-        first.copy_from_slice(tables);
+        Block::as_bytes_mut(first).copy_from_slice(tables);
         second.copy_from_slice(bytemuck::cast_slice(tags));
         last[0] = Block::new(number.into());
         sealer.seal(place.into(), row)
