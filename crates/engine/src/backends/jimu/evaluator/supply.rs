@@ -379,6 +379,7 @@ impl Supply {
         let mut items = Items::default();
         let (mut frame, mut opened, mut expected) = (Vec::new(), Vec::new(), Vec::new());
         let (inner, near) = ((bucket - 1) * shape.wires(), batch::near(bucket * shape.wires()));
+        ready.make_room(drawn.len() / bucket);
         let mut rest = drawn;
         for buckets in batch::messages(drawn.len() / bucket, inner) {
             let (these, others) = rest.split_at(buckets * bucket);

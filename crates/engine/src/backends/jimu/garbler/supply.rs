@@ -306,6 +306,7 @@ impl Supply {
         let (wires, bucket) = (shape.wires(), spec.bucket);
         let mut members = Zeroizing::new(Vec::new());
         let (mut solders, mut frame) = (Vec::new(), Vec::new());
+        ready.make_room(numbers.len() / bucket);
         let mut rest = numbers;
         for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
             let (these, others) = rest.split_at(buckets * bucket);
