@@ -82,7 +82,7 @@ const PIECE: usize = 8192;
 
 /// Wires that are worked on at a time, about: what goes with them stays near the core. A message is
 /// many times that.
-const NEAR_WIRES: usize = 512;
+const NEAR_WIRES: usize = 1024;
 
 /// How many items of `wires` wires each to work on at a time.
 pub(super) fn near(wires: usize) -> usize {

@@ -87,7 +87,12 @@ impl Sealer {
     /// A key for data of up to `blocks` blocks.
     pub(super) fn new(blocks: usize, prg: &mut Prg) -> Sealer {
         let mut key = vec![Block::ZERO; HEAD + blocks];
-        prg.fill(&mut key);
+        // One block for the place, which gives both of it: as many as were always drawn, for what a session
+        // with given seeds sends is pinned.
+        prg.fill(&mut key[HEAD - 1..]);
+        let mut seed = key[HEAD - 1];
+        Prg::new(seed).fill(&mut key[..HEAD]);
+        seed.zeroize();
         Sealer { key }
     }
 

@@ -68,16 +68,17 @@ impl Store {
         sealer.seal(place.into(), row)
     }
 
-    /// Moves `items` out of their rows, after a look at their seals.
+    /// Moves `items` out of their rows, after a look at their seals; `later` are the next ones.
     pub(super) fn take(
         &mut self,
         sealer: &Sealer,
-        items: &[Stored],
+        (items, later): (&[Stored], &[Stored]),
         out: &mut Items,
     ) -> Result<(), Fault> {
         out.clear();
-        for (i, &item) in items.iter().enumerate() {
-            if let Some(later) = items.get(i + AHEAD) {
+        let mut ahead = items.iter().chain(later).skip(AHEAD);
+        for &item in items {
+            if let Some(later) = ahead.next() {
                 self.rows.prefetch(later.place);
             }
             let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));

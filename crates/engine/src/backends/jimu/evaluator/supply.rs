@@ -382,13 +382,12 @@ impl Supply {
         ready.make_room(drawn.len() / bucket);
         let mut rest = drawn;
         for buckets in batch::messages(drawn.len() / bucket, inner) {
-            let (these, others) = rest.split_at(buckets * bucket);
-            rest = others;
             receive(channel, &self.hash, tags::JIMU_INNER, buckets * inner, &mut frame)?;
             let bytes = encoded_len(near * inner, self.hash.perm_blocks());
-            for (these, bytes) in these.chunks(near * bucket).zip(frame.chunks(bytes)) {
-                let buckets = these.len() / bucket;
-                store.take(&self.sealer, these, &mut items)?;
+            for (buckets, bytes) in batch::pieces(buckets, near).zip(frame.chunks(bytes)) {
+                let (these, others) = rest.split_at(buckets * bucket);
+                rest = others;
+                store.take(&self.sealer, (these, rest), &mut items)?;
                 read(bytes, &self.hash, buckets * inner, &mut opened)?;
                 expected.clear();
                 let (delta, tags) = (self.delta, &items.tags);
@@ -421,7 +420,7 @@ impl Supply {
             let (these, others) = rest.split_at(buckets * bucket);
             let (own, other_wires) = wires.split_at(buckets);
             (rest, wires) = (others, other_wires);
-            store.take(&self.sealer, these, &mut items)?;
+            store.take(&self.sealer, (these, rest), &mut items)?;
             receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut frame)?;
             read(&frame, &self.hash, buckets * bucket, &mut opened)?;
             expected.clear();
