@@ -468,10 +468,11 @@ fn answers(rho: u32, data: &[u8]) {
     let coin = Block::from_bytes([1; 16]);
     let closed = receiver.close(corrections);
     assert!(closed.is_err() || corrections.len() == close);
-    let first = receiver.check(coin, answer);
+    let held = receiver.held(coin);
+    let first = receiver.check(&held, answer);
     assert!(closed.is_ok() || first.is_err());
     if first.is_err() {
-        assert!(receiver.check(coin, answer).is_err());
+        assert!(receiver.check(&held, answer).is_err());
     }
 }
 

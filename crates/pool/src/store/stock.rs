@@ -35,6 +35,17 @@ impl Stock {
 
     /// Makes `count` more items ready, which the caller then writes: their blocks, zero.
     pub fn room(&mut self, count: usize) -> &mut [Block] {
+        self.make_room(count);
+        let first = self.ready.end;
+        self.ready.end += count;
+        self.made += count as u64;
+        let place = self.place(first, count);
+        &mut self.blocks[place]
+    }
+
+    /// Sees to it that there is room for `count` more items, however they come: the items that are ready move
+    /// once at most.
+    pub fn make_room(&mut self, count: usize) {
         let more = (self.ready.end + count) * self.stride > self.blocks.len();
         if more && self.ready.start > 0 {
             self.move_to_front();
@@ -43,26 +54,23 @@ impl Stock {
         if needed > self.blocks.capacity() {
             // Growing in place would leave a copy of the items in freed memory.
             let mut larger = Vec::with_capacity(needed.next_power_of_two());
+            cenote_prim::prefer_large_pages(&larger);
             larger.extend_from_slice(&self.blocks);
-            self.blocks.zeroize();
+            // Not the capacity, of which the rest was never written.
+            self.blocks[..].zeroize();
             self.blocks = larger;
         }
         if needed > self.blocks.len() {
             self.blocks.resize(needed, Block::ZERO);
         }
-        let first = self.ready.end;
-        self.ready.end += count;
-        self.made += count as u64;
-        let place = self.place(first, count);
-        &mut self.blocks[place]
     }
 
     fn move_to_front(&mut self) {
         let Range { start, end } = self.ready;
         let level = end - start;
         self.blocks.copy_within(start * self.stride..end * self.stride, 0);
-        // Before `start` are zeros, unless somebody forgot a lease.
-        self.blocks[level * self.stride..end * self.stride].zeroize();
+        // Before `start` are zeros: leases have wiped what was there.
+        self.blocks[start.max(level) * self.stride..end * self.stride].zeroize();
         self.ready = 0..level;
     }
 
@@ -122,7 +130,7 @@ impl Stock {
 
 impl Drop for Stock {
     fn drop(&mut self) {
-        self.blocks.zeroize();
+        self.blocks[..].zeroize();
     }
 }
 
@@ -139,10 +147,19 @@ pub struct Lease<'s> {
     stride: usize,
 }
 
-impl Lease<'_> {
+impl<'s> Lease<'s> {
     /// The items one by one.
     pub fn items(&self) -> impl ExactSizeIterator<Item = &[Block]> {
         self.blocks.chunks_exact(self.stride)
+    }
+
+    /// Splits off the first `count` items, if there are so many: they are wiped with what is returned, while
+    /// they are in the caches.
+    pub fn split_off(&mut self, count: usize) -> Option<Lease<'s>> {
+        let len = count.checked_mul(self.stride).filter(|len| *len <= self.blocks.len())?;
+        let (blocks, rest) = std::mem::take(&mut self.blocks).split_at_mut(len);
+        self.blocks = rest;
+        Some(Lease { blocks, stride: self.stride })
     }
 }
 
@@ -199,6 +216,12 @@ mod tests {
                 assert!(item[0].ct_eq(block(number)) && item[1].ct_eq(block(number + 1)));
             }
             taken += take as u64;
+            let (mut lease, part) = (lease, below(take + 1));
+            assert!(lease.split_off(take + 1).is_none());
+            let first = lease.split_off(part).expect("no more than there are");
+            assert_eq!((first.items().len(), lease.items().len()), (part, take - part));
+            drop(first);
+            assert!(lease.iter().all(|block| !block.ct_eq(Block::ZERO)));
             drop(lease);
             let ready = stock.place(stock.ready.start, stock.level());
             for (place, block) in stock.blocks.iter().enumerate() {

@@ -80,6 +80,15 @@ const STRIP_WIRES: usize = 3072;
 /// Openings of a message, about.
 const PIECE: usize = 8192;
 
+/// Wires that are worked on at a time, about: what goes with them stays near the core. A message is
+/// many times that.
+const NEAR_WIRES: usize = 1024;
+
+/// How many items of `wires` wires each to work on at a time.
+pub(super) fn near(wires: usize) -> usize {
+    (NEAR_WIRES / wires).max(1)
+}
+
 /// Vectors that hold `wires`.
 pub(super) fn lanes(wires: usize) -> usize {
     wires.next_multiple_of(LANES)

@@ -414,7 +414,7 @@ fn settle(
     let coin = tosses.toss(channel, prg)?;
     let answer = channel.recv(jimu::tags::JIMU_ANSWER, hash.answer_len())?;
     // The next batch needs this one to be settled.
-    hash.check(coin, &answer)?;
+    hash.check(&hash.held(coin), &answer)?;
     Ok(coin)
 }
 

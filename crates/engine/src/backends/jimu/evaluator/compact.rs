@@ -3,7 +3,6 @@
 
 use cenote_net::{Channel, Fault};
 use cenote_pool::{Draws, Journal, Pool};
-use cenote_prim::Block;
 use cenote_prim::merkle::{self, MerkleBuilder, Node, Part, cover};
 use subtle::ConstantTimeEq;
 
@@ -87,7 +86,7 @@ impl Exchange<'_> {
         let kind = self.store.kind;
         let (wires, blocks) = (kind.wires(), kind.table_blocks());
         let (mut items, mut nodes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let (mut tags, mut own) = (Vec::new(), vec![Block::ZERO; blocks]);
+        let mut tags = Vec::new();
         for strip in batch::strips(count, wires) {
             let lanes = lanes(strip * wires);
             let corrections = self.hash.corrections_len(lanes);
@@ -100,11 +99,10 @@ impl Exchange<'_> {
                 // No item that was ever checked is refused.
                 .map_err(|_| OTHER)?;
             self.leaves.of(kind, &numbers, body, &mut nodes);
-            for ((number, bytes), tags) in
+            for ((number, tables), tags) in
                 numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
             {
-                Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
-                items.push(self.store.put(self.sealer, *number, &own, tags));
+                items.push(self.store.put(self.sealer, *number, tables, tags));
             }
         }
         Ok((items, nodes))

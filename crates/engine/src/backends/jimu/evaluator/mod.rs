@@ -9,6 +9,7 @@ use std::ops::BitXor;
 use std::sync::Arc;
 
 use cenote_net::{Channel, Fault, Phase};
+use cenote_pool::Lease;
 use cenote_prim::{Block, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -105,11 +106,9 @@ impl Evaluator {
         let (leases, hash) = supply.take_cores(&counts)?;
         self.receive_solders(channel, hash, solders)?;
         let rest = leases.iter().map(|lease| &lease[..]).collect();
-        let cores = Cores { specs: &specs, rest };
-        self.verify(chunk, cores.clone(), hash, delta)?;
+        self.verify(chunk, Cores { specs: &specs, rest }, hash, delta)?;
         let mut pair = Zeroizing::new(Pair::default());
-        self.evaluate(chunk, cores, hash, &mut pair);
-        drop(leases);
+        self.evaluate(chunk, (&specs, leases), hash, &mut pair);
         if chunk.ands > 0 {
             // Tried whether or not there is a pair, and although Delta may be known.
             let found = pair.proven(supply.opens_escrow(&pair.delta()));
@@ -186,7 +185,7 @@ impl Evaluator {
     fn evaluate(
         &mut self,
         chunk: &Chunk,
-        cores: Cores<'_>,
+        (specs, leases): (&[(Shape, usize)], Vec<Lease<'_>>),
         hash: &ReedSolomonReceiver,
         pair: &mut Pair,
     ) {
@@ -194,9 +193,10 @@ impl Evaluator {
             hash,
             active: &mut self.active,
             solders: self.opened.iter().zip(&self.shifts),
-            waiting: cores.specs.iter().map(|_| Waiting::default()).collect(),
+            waiting: specs.iter().map(|_| Waiting::default()).collect(),
             evaluations: &mut self.evaluations,
-            cores,
+            specs,
+            leases,
             outputs: Zeroizing::new(Vec::new()),
             pair,
         };
@@ -389,7 +389,6 @@ fn receive_perms(
 }
 
 /// The ready cores of a chunk, pool by pool.
-#[derive(Clone)]
 struct Cores<'a> {
     /// Shape and bucket of each pool.
     specs: &'a [(Shape, usize)],
@@ -397,26 +396,20 @@ struct Cores<'a> {
 }
 
 impl<'a> Cores<'a> {
-    /// The pool of cores of so many ANDs.
-    fn pool(&self, ands: usize) -> Option<usize> {
-        self.specs.iter().position(|(shape, _)| shape.ands() == ands)
-    }
-
     /// Tags of the input and of the output wires of the base of the next core of so many ANDs.
     fn next(&mut self, ands: usize) -> Result<(&'a [Tag], &'a [Tag]), Fault> {
-        let pool = self.pool(ands).ok_or_else(miscounted)?;
-        let (shape, ready) = (self.specs[pool].0, self.take(pool, 1)?);
-        Ok(base_tags(shape, ready).split_at(shape.inputs()))
-    }
-
-    /// The next `count` cores of a pool.
-    fn take(&mut self, pool: usize, count: usize) -> Result<&'a [Block], Fault> {
+        let pool = pool_of(self.specs, ands).ok_or_else(miscounted)?;
         let (shape, bucket) = self.specs[pool];
-        let blocks = count * ready_blocks(shape, bucket);
-        let (cores, rest) = self.rest[pool].split_at_checked(blocks).ok_or_else(miscounted)?;
+        let next = self.rest[pool].split_at_checked(ready_blocks(shape, bucket));
+        let (core, rest) = next.ok_or_else(miscounted)?;
         self.rest[pool] = rest;
-        Ok(cores)
+        Ok(base_tags(shape, core).split_at(shape.inputs()))
     }
+}
+
+/// The pool of cores of so many ANDs.
+fn pool_of(specs: &[(Shape, usize)], ands: usize) -> Option<usize> {
+    specs.iter().position(|(shape, _)| shape.ands() == ands)
 }
 
 /// Chunks count their cores when they are recorded.
@@ -445,7 +438,9 @@ struct EvaluatePass<'a, S> {
     solders: S,
     waiting: Vec<Waiting>,
     evaluations: &'a mut [Evaluation],
-    cores: Cores<'a>,
+    /// Shape and bucket of each pool, and its ready cores that are still to come.
+    specs: &'a [(Shape, usize)],
+    leases: Vec<Lease<'a>>,
     outputs: Zeroizing<Vec<Active>>,
     pair: &'a mut Pair,
 }
@@ -458,7 +453,7 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
     }
 
     fn gather(&mut self, ands: &[Gate]) {
-        let pool = self.cores.pool(ands.len());
+        let pool = pool_of(self.specs, ands.len());
         let Some(waiting) = pool.and_then(|pool| self.waiting.get_mut(pool)) else { return };
         waiting.cores += 1;
         let slots = ands.iter().map(|gate| gate.b);
@@ -476,13 +471,14 @@ impl<'a, S: Iterator<Item = (&'a Message, &'a bool)>> Pass for EvaluatePass<'a, 
             if waiting.cores == 0 {
                 continue;
             }
-            // The cores were counted when they were recorded and again when they were verified.
-            let Ok(ready) = self.cores.take(pool, waiting.cores) else { return };
+            // The cores were counted when they were recorded and again when they were verified. They
+            // are wiped as soon as they were used, while they are in the caches.
+            let Some(ready) = self.leases[pool].split_off(waiting.cores) else { return };
             self.outputs.clear();
             self.outputs.resize(waiting.slots.len(), Active::default());
             self.evaluations[pool].evaluate(
                 self.hash,
-                ready,
+                &ready,
                 &waiting.inputs,
                 &mut self.outputs,
                 self.pair,

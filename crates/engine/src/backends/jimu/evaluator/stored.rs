@@ -50,34 +50,35 @@ impl Store {
         }
     }
 
-    /// Stores an item; it is sealed at once, while it is in the caches.
+    /// Stores an item, of which `tables` are the bytes; it is sealed at once, while it is in the caches.
     pub(super) fn put(
         &mut self,
         sealer: &Sealer,
         number: u64,
-        tables: &[Block],
+        tables: &[u8],
         tags: &[Tag],
     ) -> Stored {
         let place = self.rows.claim();
         let row = self.rows.row_mut(place);
-        let (first, rest) = row.split_at_mut(tables.len());
+        let (first, rest) = row.split_at_mut(self.kind.table_blocks());
         let (second, last) = rest.split_at_mut(TAG * tags.len());
-        first.copy_from_slice(tables);
+        Block::as_bytes_mut(first).copy_from_slice(tables);
         second.copy_from_slice(bytemuck::cast_slice(tags));
         last[0] = Block::new(number.into());
         sealer.seal(place.into(), row)
     }
 
-    /// Moves `items` out of their rows, after a look at their seals.
+    /// Moves `items` out of their rows, after a look at their seals; `later` are the next ones.
     pub(super) fn take(
         &mut self,
         sealer: &Sealer,
-        items: &[Stored],
+        (items, later): (&[Stored], &[Stored]),
         out: &mut Items,
     ) -> Result<(), Fault> {
         out.clear();
-        for (i, &item) in items.iter().enumerate() {
-            if let Some(later) = items.get(i + AHEAD) {
+        let mut ahead = items.iter().chain(later).skip(AHEAD);
+        for &item in items {
+            if let Some(later) = ahead.next() {
                 self.rows.prefetch(later.place);
             }
             let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));

@@ -26,7 +26,7 @@ use crate::backends::jimu::ihash::{
 };
 use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::params::JimuParams;
-use crate::backends::jimu::store::{Sealer, Stored};
+use crate::backends::jimu::store::{AHEAD, Sealer, Stored};
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
 
@@ -377,29 +377,28 @@ impl Supply {
         let CorePool { shape, store, ready } = &mut self.pools[at];
         let (shape, bucket) = (*shape, store.spec.bucket);
         let mut items = Items::default();
-        let (mut opened, mut expected) = (Vec::new(), Vec::new());
+        let (mut frame, mut opened, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+        let (inner, near) = ((bucket - 1) * shape.wires(), batch::near(bucket * shape.wires()));
+        ready.make_room(drawn.len() / bucket);
         let mut rest = drawn;
-        for buckets in batch::messages(drawn.len() / bucket, (bucket - 1) * shape.wires()) {
-            let (these, others) = rest.split_at(buckets * bucket);
-            rest = others;
-            store.take(&self.sealer, these, &mut items)?;
-            let openings = buckets * (bucket - 1) * shape.wires();
-            receive(channel, &self.hash, tags::JIMU_INNER, openings, &mut opened)?;
-            expected.clear();
-            garbled_core::inner_tags(
-                shape,
-                bucket,
-                self.delta,
-                &items.tags,
-                &opened,
-                &mut expected,
-            );
-            if !self.hash.agree(&opened, &expected) {
-                return Err(Fault::Misbehaved("jimu.inner"));
+        for buckets in batch::messages(drawn.len() / bucket, inner) {
+            receive(channel, &self.hash, tags::JIMU_INNER, buckets * inner, &mut frame)?;
+            let bytes = encoded_len(near * inner, self.hash.perm_blocks());
+            for (buckets, bytes) in batch::pieces(buckets, near).zip(frame.chunks(bytes)) {
+                let (these, others) = rest.split_at(buckets * bucket);
+                rest = others;
+                store.take(&self.sealer, (these, rest), &mut items)?;
+                read(bytes, &self.hash, buckets * inner, &mut opened)?;
+                expected.clear();
+                let (delta, tags) = (self.delta, &items.tags);
+                garbled_core::inner_tags(shape, bucket, delta, tags, &opened, &mut expected);
+                if !self.hash.agree(&opened, &expected) {
+                    return Err(Fault::Misbehaved("jimu.inner"));
+                }
+                let Items { numbers, tables, tags } = &items;
+                let members = Members { numbers, tables, tags, opened: &opened };
+                garbled_core::fold(shape, bucket, &members, ready.room(buckets));
             }
-            let Items { numbers, tables, tags } = &items;
-            let members = Members { numbers, tables, tags, opened: &opened };
-            garbled_core::fold(shape, bucket, &members, ready.room(buckets));
         }
         Ok(())
     }
@@ -414,14 +413,16 @@ impl Supply {
         let EscrowPool { store, ready } = &mut self.escrow;
         let (bucket, perm_blocks) = (store.spec.bucket, self.hash.perm_blocks());
         let mut items = Items::default();
-        let (mut opened, mut expected, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut frame, mut opened) = (Vec::new(), Vec::new());
+        let (mut expected, mut records) = (Vec::new(), Vec::new());
         let (mut rest, mut wires) = (drawn, wires);
         for buckets in batch::messages(drawn.len() / bucket, bucket) {
             let (these, others) = rest.split_at(buckets * bucket);
             let (own, other_wires) = wires.split_at(buckets);
             (rest, wires) = (others, other_wires);
-            store.take(&self.sealer, these, &mut items)?;
-            receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut opened)?;
+            store.take(&self.sealer, (these, rest), &mut items)?;
+            receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut frame)?;
+            read(&frame, &self.hash, buckets * bucket, &mut opened)?;
             expected.clear();
             escrow::expected_tags(bucket, self.delta, &items.tags, own, &mut expected);
             if !self.hash.agree(&opened, &expected) {
@@ -451,12 +452,8 @@ impl Supply {
     ) -> Result<Batch, Fault> {
         let (kind, spec) = (self.store(at).kind, self.store(at).spec);
         self.store(at).begin(items);
-        let mut stored = Vec::with_capacity(items);
-        for strip in batch::strips(items, kind.wires()) {
-            self.receive_strip(channel, at, strip, &mut stored)?;
-        }
-        let mut wires = Vec::with_capacity(extra);
-        let mut tags = Vec::new();
+        let stored = self.receive_items(channel, at, items)?;
+        let (mut wires, mut tags) = (Vec::with_capacity(extra), Vec::new());
         for strip in batch::strips(extra, 1) {
             self.hash_strip(channel, lanes(strip), 0, &mut tags)?;
             wires.extend_from_slice(&tags[..strip]);
@@ -474,34 +471,48 @@ impl Supply {
         Ok(Batch { fresh, leaves, extra: wires, selection })
     }
 
+    fn receive_items(
+        &mut self,
+        channel: &mut Channel,
+        at: Place,
+        items: usize,
+    ) -> Result<Vec<Stored>, Fault> {
+        let mut stored = Vec::with_capacity(items);
+        let (mut frame, mut tags) = (Vec::new(), Vec::new());
+        for strip in batch::strips(items, self.store(at).kind.wires()) {
+            self.receive_strip(channel, at, strip, &mut stored, (&mut frame, &mut tags))?;
+        }
+        Ok(stored)
+    }
+
     fn receive_strip(
         &mut self,
         channel: &mut Channel,
         at: Place,
         items: usize,
         stored: &mut Vec<Stored>,
+        (frame, tags): (&mut Vec<u8>, &mut Vec<Tag>),
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
         let (wires, blocks) = (kind.wires(), kind.table_blocks());
-        let (lanes, mut tags) = (lanes(items * wires), Vec::new());
+        let lanes = lanes(items * wires);
         let corrections = self.hash.corrections_len(lanes);
-        let frame = channel.recv(tags::JIMU_STRIP, corrections + 16 * items * blocks)?;
+        frame.resize(corrections + 16 * items * blocks, 0);
+        channel.recv_into(tags::JIMU_STRIP, frame)?;
         let (corrections, tables) = frame.split_at(corrections);
-        let first = self.hash.hash(lanes, corrections, &mut tags)?;
+        let first = self.hash.hash(lanes, corrections, tags)?;
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
         let store = match at {
             Place::Core(at) => &mut self.pools[at].store,
             Place::Escrow => &mut self.escrow.store,
         };
-        let mut own = vec![Block::ZERO; blocks];
-        for ((number, bytes), tags) in
+        for ((number, tables), tags) in
             numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
         {
-            Block::as_bytes_mut(&mut own).copy_from_slice(bytes);
-            stored.push(store.put(&self.sealer, *number, &own, tags));
+            stored.push(store.put(&self.sealer, *number, tables, tags));
         }
         if let Some(leaves) = &mut store.leaves {
-            self.leaves.of(kind, &numbers, &frame, leaves);
+            self.leaves.of(kind, &numbers, frame, leaves);
         }
         Ok(())
     }
@@ -531,8 +542,10 @@ impl Supply {
 
     fn settle(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
         let coin = self.tosses.toss(channel, &mut self.prg)?;
+        // The garbler is making its answer.
+        let held = self.hash.held(coin);
         let answer = channel.recv(tags::JIMU_ANSWER, self.hash.answer_len())?;
-        self.hash.check(coin, &answer)?;
+        self.hash.check(&held, &answer)?;
         Ok(coin)
     }
 
@@ -545,17 +558,21 @@ impl Supply {
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
         let mut items = Items::default();
-        let mut opened = Vec::new();
+        let (mut frame, mut opened) = (Vec::new(), Vec::new());
         let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
         for count in batch::messages(checked.len(), kind.wires()) {
             let (these, others) = checked.split_at(count);
             let (bits, other_bits) = inputs.split_at(count * kind.inputs());
             (checked, inputs) = (others, other_bits);
-            receive(channel, &self.hash, tags::JIMU_CHECK, count * kind.wires(), &mut opened)?;
+            receive(channel, &self.hash, tags::JIMU_CHECK, count * kind.wires(), &mut frame)?;
+            read(&frame, &self.hash, count * kind.wires(), &mut opened)?;
             items.clear();
-            for &item in these {
-                let row = self.store(at).rows.row(stored[item].place as u32).unwrap_or_default();
-                items.push(kind, row);
+            let rows = &self.store(at).rows;
+            for (i, &item) in these.iter().enumerate() {
+                if let Some(&later) = these.get(i + AHEAD) {
+                    rows.prefetch(stored[later].place);
+                }
+                items.push(kind, rows.row(stored[item].place as u32).unwrap_or_default());
             }
             let Items { numbers, tables, tags } = &items;
             let good = match kind {
@@ -645,19 +662,31 @@ impl Supply {
     }
 }
 
-/// Receives `count` openings.
+/// Receives the bytes of `count` openings.
 fn receive(
     channel: &mut Channel,
     hash: &ReedSolomonReceiver,
     tag: cenote_net::Tag,
     count: usize,
+    frame: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    frame.resize(encoded_len(count, hash.perm_blocks()), 0);
+    channel.recv_into(tag, frame)
+}
+
+/// Reads `count` openings.
+fn read(
+    bytes: &[u8],
+    hash: &ReedSolomonReceiver,
+    count: usize,
     opened: &mut Vec<Message>,
 ) -> Result<(), Fault> {
-    let perm_blocks = hash.perm_blocks();
-    let frame = channel.recv(tag, encoded_len(count, perm_blocks))?;
-    opened.clear();
     opened.resize(count, Message::ZERO);
-    if decode(&frame, perm_blocks, opened) { Ok(()) } else { Err(Fault::Misbehaved("jimu.format")) }
+    if decode(bytes, hash.perm_blocks(), opened) {
+        Ok(())
+    } else {
+        Err(Fault::Misbehaved("jimu.format"))
+    }
 }
 
 /// Both watch lists.
@@ -697,7 +726,7 @@ fn receive_delta(
     hash.close(last)?;
     let coin = tosses.toss(channel, prg)?;
     let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
-    hash.check(coin, &answer)?;
+    hash.check(&hash.held(coin), &answer)?;
     if flip[0] > 1 || delta.ct_eq(Block::ZERO) {
         return Err(Fault::Misbehaved("jimu.delta"));
     }

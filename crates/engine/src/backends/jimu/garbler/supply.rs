@@ -76,6 +76,14 @@ struct Batch {
     selection: Selection,
 }
 
+/// Room for a strip, used again for the next one.
+#[derive(Default)]
+struct Strip {
+    messages: Zeroizing<Vec<Message>>,
+    tables: Vec<Block>,
+    frame: Vec<u8>,
+}
+
 impl Supply {
     /// Watch lists, delta, and correlated OTs for the evaluator's inputs.
     pub(in crate::backends::jimu) fn setup(
@@ -298,22 +306,26 @@ impl Supply {
         let (wires, bucket) = (shape.wires(), spec.bucket);
         let mut members = Zeroizing::new(Vec::new());
         let (mut solders, mut frame) = (Vec::new(), Vec::new());
+        ready.make_room(numbers.len() / bucket);
         let mut rest = numbers;
         for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
             let (these, others) = rest.split_at(buckets * bucket);
             rest = others;
-            self.hash.again(these, wires, &mut members);
-            solders.clear();
-            garbled_core::inner_solders(*shape, bucket, &self.delta, &members, &mut solders);
             frame.clear();
-            encode(&solders, self.hash.perm_blocks(), &mut frame);
-            channel.send(tags::JIMU_INNER, &frame)?;
-            let room: &mut [Message] = bytemuck::cast_slice_mut(ready.room(buckets));
-            for (base, all) in
-                room.chunks_exact_mut(wires).zip(members.chunks_exact(bucket * wires))
-            {
-                base.copy_from_slice(&all[..wires]);
+            for these in these.chunks(batch::near(bucket * wires) * bucket) {
+                self.hash.again(these, wires, &mut members);
+                solders.clear();
+                garbled_core::inner_solders(*shape, bucket, &self.delta, &members, &mut solders);
+                encode(&solders, self.hash.perm_blocks(), &mut frame);
+                let room = ready.room(these.len() / bucket);
+                let room: &mut [Message] = bytemuck::cast_slice_mut(room);
+                for (base, all) in
+                    room.chunks_exact_mut(wires).zip(members.chunks_exact(bucket * wires))
+                {
+                    base.copy_from_slice(&all[..wires]);
+                }
             }
+            channel.send(tags::JIMU_INNER, &frame)?;
         }
         Ok(())
     }
@@ -362,13 +374,11 @@ impl Supply {
         items: usize,
         extra: usize,
     ) -> Result<Batch, Fault> {
-        let mut numbers = Vec::with_capacity(items);
-        for strip in batch::strips(items, kind.wires()) {
-            self.send_strip(channel, kind, strip, &mut numbers)?;
-        }
+        let mut room = Strip::default();
+        let numbers = self.send_items(channel, kind, items, &mut room)?;
         let mut wires = None;
         for strip in batch::strips(extra, 1) {
-            let first = self.hash_strip(channel, lanes(strip), |_, _, _| ())?;
+            let first = self.hash_strip(channel, lanes(strip), &mut room, |_, _, _| ())?;
             wires = wires.or(Some(first));
         }
         let coin = self.close(channel)?;
@@ -378,22 +388,40 @@ impl Supply {
         Ok(Batch { fresh: fresh.collect(), extra: wires.unwrap_or_default(), selection })
     }
 
+    /// Returns the numbers of the items.
+    fn send_items(
+        &mut self,
+        channel: &mut Channel,
+        kind: Kind,
+        items: usize,
+        room: &mut Strip,
+    ) -> Result<Vec<u64>, Fault> {
+        let mut numbers = Vec::with_capacity(items);
+        for strip in batch::strips(items, kind.wires()) {
+            self.send_strip(channel, kind, strip, &mut numbers, room)?;
+        }
+        Ok(numbers)
+    }
+
     fn send_strip(
         &mut self,
         channel: &mut Channel,
         kind: Kind,
         items: usize,
         numbers: &mut Vec<u64>,
+        room: &mut Strip,
     ) -> Result<(), Fault> {
         let delta = *self.delta;
         let wires = kind.wires();
-        self.hash_strip(channel, lanes(items * wires), |first, messages, frame| {
+        let mut tables = std::mem::take(&mut room.tables);
+        self.hash_strip(channel, lanes(items * wires), room, |first, messages, frame| {
             let own: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
-            let mut tables = vec![Block::ZERO; items * kind.table_blocks()];
+            tables.resize(items * kind.table_blocks(), Block::ZERO);
             garble(kind, &delta, &own, &messages[..items * wires], &mut tables);
             frame.extend_from_slice(Block::as_bytes(&tables));
             numbers.extend(own);
         })?;
+        room.tables = tables;
         Ok(())
     }
 
@@ -402,13 +430,13 @@ impl Supply {
         &mut self,
         channel: &mut Channel,
         lanes: usize,
+        Strip { messages, frame, .. }: &mut Strip,
         more: impl FnOnce(u64, &[Message], &mut Vec<u8>),
     ) -> Result<u64, Fault> {
-        let mut messages = Zeroizing::new(Vec::new());
-        let mut frame = Vec::new();
-        let first = self.hash.hash(lanes, &mut messages, &mut frame);
-        more(first, &messages, &mut frame);
-        channel.send(tags::JIMU_STRIP, &frame)?;
+        frame.clear();
+        let first = self.hash.hash(lanes, messages, frame);
+        more(first, messages, frame);
+        channel.send(tags::JIMU_STRIP, frame)?;
         Ok(first)
     }
 
@@ -461,7 +489,7 @@ impl Supply {
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
         let mut labels = Zeroizing::new(Vec::<Label>::with_capacity(total));
-        self.hash_strip(channel, total, |_, messages, frame| {
+        self.hash_strip(channel, total, &mut Strip::default(), |_, messages, frame| {
             labels.extend(messages.iter().map(|message| message.label));
             let masked: Vec<Block> =
                 keys.iter().zip(&*labels).map(|(&key, label)| key ^ label.key()).collect();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use cenote_net::Fault;
 use cenote_prim::Block;
+use zeroize::Zeroizing;
 
 pub use message::{Label, Message, Perm, Tag, decode, encode, encoded_len};
 #[cfg(test)]
@@ -79,6 +80,14 @@ pub trait PermTags: Send + Sync {
     fn agrees(&self, perm: &Perm, tag: Block) -> bool;
 }
 
+/// The tags of the combinations of a batch.
+pub struct Held {
+    /// The first wire of the batch.
+    batch: u64,
+    /// Of the labels, of the permutation messages.
+    tags: [Zeroizing<Vec<Block>>; 2],
+}
+
 /// The evaluator's end.
 pub trait HashReceiver {
     /// Tags of the next `lanes` wires: replace the content of `tags`. Returns the number of the
@@ -133,15 +142,22 @@ pub trait HashReceiver {
     /// Bytes of [`HashSender::answer`].
     fn answer_len(&self) -> usize;
 
+    /// What this side holds of the answer to the check, `coin` as in [`HashSender::answer`]: the work of the
+    /// check, which can be done while the answer is being made.
+    ///
+    /// # Panics
+    /// If the batch was not closed, unless there was an error before.
+    fn held(&self, coin: Block) -> Held;
+
     /// Checks that all wires hashed since the last check are within the code wherever this side
-    /// looks, `coin` as in [`HashSender::answer`].
+    /// looks: that `answer` is what this side holds of it.
     ///
     /// # Errors
     /// `Misbehaved("jimu.hash.codeword")`, and again whatever follows.
     ///
     /// # Panics
-    /// If the batch was not closed, unless there was an error before.
-    fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault>;
+    /// If `held` is of another batch, unless there was an error before.
+    fn check(&mut self, held: &Held, answer: &[u8]) -> Result<(), Fault>;
 
     /// Returns the recogniser of permutation messages.
     fn perm_tags(&self) -> Arc<dyn PermTags>;

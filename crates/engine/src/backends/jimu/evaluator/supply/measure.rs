@@ -3,7 +3,7 @@
 use cenote_net::{Channel, Fault, Phase};
 
 use super::{Place, Supply};
-use crate::backends::jimu::batch::{self, Selection};
+use crate::backends::jimu::batch::Selection;
 use crate::backends::jimu::measure::all_checked;
 
 impl Supply {
@@ -17,10 +17,7 @@ impl Supply {
         let at = Place::Core(at);
         let (kind, spec) = (self.store(at).kind, all_checked(self.store(at).spec));
         channel.set_phase(Phase::Preprocess);
-        let mut rows = Vec::with_capacity(items);
-        for strip in batch::strips(items, kind.wires()) {
-            self.receive_strip(channel, at, strip, &mut rows)?;
-        }
+        let rows = self.receive_items(channel, at, items)?;
         let coin = self.close(channel)?;
         channel.set_phase(Phase::Online);
         let selection = Selection::new(coin, &spec, kind, items);

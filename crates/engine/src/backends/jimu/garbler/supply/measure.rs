@@ -2,8 +2,8 @@
 
 use cenote_net::{Channel, Fault, Phase};
 
-use super::{Keep, Supply};
-use crate::backends::jimu::batch::{self, Kind, Selection};
+use super::{Keep, Strip, Supply};
+use crate::backends::jimu::batch::{Kind, Selection};
 use crate::backends::jimu::measure::all_checked;
 
 impl Supply {
@@ -16,10 +16,7 @@ impl Supply {
     ) -> Result<(), Fault> {
         let (spec, kind) = (all_checked(self.pools[at].spec), Kind::Core(self.pools[at].shape));
         channel.set_phase(Phase::Preprocess);
-        let mut numbers = Vec::with_capacity(items);
-        for strip in batch::strips(items, kind.wires()) {
-            self.send_strip(channel, kind, strip, &mut numbers)?;
-        }
+        let numbers = self.send_items(channel, kind, items, &mut Strip::default())?;
         let coin = self.close(channel)?;
         channel.set_phase(Phase::Online);
         let selection = Selection::new(coin, &spec, kind, items);

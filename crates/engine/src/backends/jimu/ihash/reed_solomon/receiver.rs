@@ -12,7 +12,9 @@ use super::inputs::Inputs;
 use super::planes::Window;
 use super::watcher::{Opening, Watcher, Work, differences};
 use super::{CODEWORD, FORMAT, Watch, check_seeds};
-use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message, Perm, PermTags, Tag};
+use crate::backends::jimu::ihash::{
+    HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Tag,
+};
 
 /// Messages that are compared at a time.
 const COMPARED: usize = 64;
@@ -104,15 +106,13 @@ impl ReedSolomonReceiver {
     }
 
     /// Whether the answer has the tags of the combinations of the batch.
-    pub(super) fn answer_agrees(&self, coin: Block, answer: &[u8]) -> bool {
-        let vectors = (self.next - self.batch) as usize / LANES;
+    pub(super) fn answer_agrees(&self, held: &Held, answer: &[u8]) -> bool {
         let (first, second) = answer.split_at(self.labels.answer_len());
         let mut agree = true;
-        for (watcher, forms) in [(&self.labels, first), (&self.perms, second)] {
-            let seed = check_seeds(&self.session, &watcher.code, self.batch, coin);
-            let sacrificed = self.sacrificed() / LANES;
-            let factors = Coefficients::expand(&watcher.code, seed, vectors, sacrificed);
-            agree &= watcher.check(&factors, forms);
+        for ((watcher, forms), tags) in
+            [(&self.labels, first), (&self.perms, second)].into_iter().zip(&held.tags)
+        {
+            agree &= watcher.check(tags, forms);
         }
         agree
     }
@@ -145,7 +145,6 @@ impl HashReceiver for ReedSolomonReceiver {
         corrections: &[u8],
         tags: &mut Vec<Tag>,
     ) -> Result<u64, Fault> {
-        tags.clear();
         tags.resize(lanes, Tag::ZERO);
         self.extend(lanes, corrections, Some(tags))
     }
@@ -167,7 +166,6 @@ impl HashReceiver for ReedSolomonReceiver {
         }
         let padding = corrections.chunks_exact(lanes.max(1)).flat_map(|plane| &plane[wires..]);
         let mut canonical = padding.fold(0, |sum, byte| sum | byte) == 0;
-        tags.clear();
         // As for the sender, strips may reach beyond their end.
         tags.resize(wires + LANES, Tag::ZERO);
         let (first, second) = corrections.split_at(self.labels.code.correction_planes() * lanes);
@@ -208,10 +206,25 @@ impl HashReceiver for ReedSolomonReceiver {
         self.labels.answer_len() + self.perms.answer_len()
     }
 
-    fn check(&mut self, coin: Block, answer: &[u8]) -> Result<(), Fault> {
+    fn held(&self, coin: Block) -> Held {
         assert!(self.closed || self.failed, "a batch is checked when it is closed");
+        if self.failed {
+            return Held { batch: self.batch, tags: Default::default() };
+        }
+        let vectors = (self.next - self.batch) as usize / LANES;
+        let tags = [&self.labels, &self.perms].map(|watcher| {
+            let seed = check_seeds(&self.session, &watcher.code, self.batch, coin);
+            let sacrificed = self.sacrificed() / LANES;
+            watcher.held(&Coefficients::expand(&watcher.code, seed, vectors, sacrificed))
+        });
+        Held { batch: self.batch, tags }
+    }
+
+    fn check(&mut self, held: &Held, answer: &[u8]) -> Result<(), Fault> {
+        let own = held.batch == self.batch && self.closed;
+        assert!(own || self.failed, "a batch is checked with what is held of it");
         let long = answer.len() == self.answer_len();
-        if self.failed || !long || !self.answer_agrees(coin, answer) {
+        if self.failed || !long || !self.answer_agrees(held, answer) {
             self.failed = true;
             return Err(CODEWORD);
         }

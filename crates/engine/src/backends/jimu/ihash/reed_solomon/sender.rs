@@ -90,7 +90,6 @@ impl ReedSolomonSender {
         messages: &mut Vec<Message>,
         mut corrections: Option<(usize, &mut [u8])>,
     ) {
-        messages.clear();
         // Strips are whole vectors: the last may reach beyond the end, each other one is
         // overwritten there by its successor.
         messages.resize(starts.len() * width + LANES, Message::ZERO);
@@ -121,7 +120,6 @@ impl HashSender for ReedSolomonSender {
         messages: &mut Vec<Message>,
         corrections: &mut Vec<u8>,
     ) -> u64 {
-        messages.clear();
         messages.resize(lanes, Message::ZERO);
         self.extend(lanes, Some(messages), corrections)
     }

@@ -98,7 +98,8 @@ impl Setup {
         self.close();
         let answer = self.sender.answer(Block::new(coin));
         assert_eq!(answer.len(), self.receiver.answer_len());
-        self.receiver.check(Block::new(coin), &answer)
+        let held = self.receiver.held(Block::new(coin));
+        self.receiver.check(&held, &answer)
     }
 
     fn codes(&self) -> [Code; 2] {
@@ -147,7 +148,8 @@ fn honest_parties_agree_in_every_batch() {
             receiver.close(&corrections).expect("honest");
             assert_eq!(corrections.len(), receiver.corrections_len(receiver.sacrificed()));
             let coin = Block::new(batch);
-            assert_eq!(receiver.check(coin, &sender.answer(coin)), Ok(()));
+            let held = receiver.held(coin);
+            assert_eq!(receiver.check(&held, &sender.answer(coin)), Ok(()));
         }
     }
 }
@@ -529,13 +531,15 @@ fn every_byte_of_the_answer_counts() {
         setup.close();
         let coin = Block::new(5);
         let mut answer = setup.sender.answer(coin);
+        let held = setup.receiver.held(coin);
         for byte in (0..answer.len()).step_by(step) {
             answer[byte] ^= 0x80 >> (byte % 8);
-            assert!(!setup.receiver.answer_agrees(coin, &answer), "byte {byte}");
+            assert!(!setup.receiver.answer_agrees(&held, &answer), "byte {byte}");
             answer[byte] ^= 0x80 >> (byte % 8);
         }
-        assert!(!setup.receiver.answer_agrees(Block::new(6), &answer));
-        assert!(setup.receiver.answer_agrees(coin, &answer));
+        let other = setup.receiver.held(Block::new(6));
+        assert!(!setup.receiver.answer_agrees(&other, &answer));
+        assert!(setup.receiver.answer_agrees(&held, &answer));
     }
 }
 
@@ -594,8 +598,9 @@ fn lengths_and_padding_are_checked_and_end_it() {
             let mut answer = setup.sender.answer(Block::new(1));
             let honest = answer.clone();
             answer.resize((answer.len() as isize + wrong) as usize, 0);
-            assert_eq!(setup.receiver.check(Block::new(1), &answer), Err(CODEWORD));
-            assert_eq!(setup.receiver.check(Block::new(1), &honest), Err(CODEWORD));
+            let held = setup.receiver.held(Block::new(1));
+            assert_eq!(setup.receiver.check(&held, &answer), Err(CODEWORD));
+            assert_eq!(setup.receiver.check(&held, &honest), Err(CODEWORD));
         }
     }
     // 23 symbols of 6 bits: 6 bits of the last of 18 planes are padding.

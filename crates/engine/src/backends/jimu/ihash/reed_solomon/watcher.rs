@@ -198,8 +198,8 @@ impl Watcher {
         self.opening.tags_of(forms, tags);
     }
 
-    /// Whether the combinations of the batch have the tags of the forms in `answer`.
-    pub(super) fn check(&self, coefficients: &Coefficients, answer: &[u8]) -> bool {
+    /// The tags of the combinations of the batch.
+    pub(super) fn held(&self, coefficients: &Coefficients) -> Zeroizing<Vec<Block>> {
         let (field, count) = (self.code.field, self.tag_planes());
         let combinations = coefficients.combinations();
         let mut sums = Planes::default();
@@ -210,17 +210,22 @@ impl Watcher {
             combine(field, &factors, combinations, planes, count, lanes, sums);
             at += lanes;
         }
-        let mut forms = vec![Block::ZERO; combinations * self.code.form_blocks() * LANES];
-        Block::as_bytes_mut(&mut forms).copy_from_slice(answer);
-        let mut shown = Zeroizing::new(vec![Block::ZERO; combinations * LANES]);
-        self.tags_of(&forms, &mut shown);
         let mut held = Zeroizing::new(vec![Block::ZERO; combinations * LANES]);
         let mut packed = Planes::default();
         for (sum, out) in sums.chunks_exact(count * LANES).zip(held.chunks_exact_mut(LANES)) {
             let to = Blocks { out, stride: 1, offset: 0, packed: &mut packed };
             tags_to_blocks(field, sum, LANES, to);
         }
-        differences(&shown, &held).ct_eq(Block::ZERO)
+        held
+    }
+
+    /// Whether the forms in `answer` have these tags.
+    pub(super) fn check(&self, held: &[Block], answer: &[u8]) -> bool {
+        let mut forms = vec![Block::ZERO; held.len() * self.code.form_blocks()];
+        Block::as_bytes_mut(&mut forms).copy_from_slice(answer);
+        let mut shown = Zeroizing::new(vec![Block::ZERO; held.len()]);
+        self.tags_of(&forms, &mut shown);
+        differences(&shown, held).ct_eq(Block::ZERO)
     }
 
     /// Bytes of the forms that answer a check.
