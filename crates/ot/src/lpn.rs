@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use cenote_prim::aes::Aes128;
+use cenote_prim::places::{add_rows, spread};
 use cenote_prim::{Block, Secret, prefer_large_pages};
 
 use crate::half_tree::Forest;
@@ -43,9 +44,7 @@ impl Code {
         for (i, outputs) in outputs.chunks_mut(BATCH).enumerate() {
             let blocks = &mut places[..(WEIGHT * outputs.len()).div_ceil(4)];
             let rows = self.places(position + i * BATCH, blocks);
-            for (output, row) in outputs.iter_mut().zip(rows) {
-                *output = row.iter().fold(*output, |sum, place| sum ^ secret[*place as usize]);
-            }
+            add_rows(secret, rows, outputs);
         }
     }
 
@@ -53,11 +52,8 @@ impl Code {
     /// tenth i.
     fn places<'a>(&self, position: usize, blocks: &'a mut [Block]) -> &'a [[u32; WEIGHT]] {
         self.stream.counter_stream(self.first + (WEIGHT * position / 4) as u128, blocks);
-        let tenth = (self.length / WEIGHT) as u32;
         let words: &mut [u32] = bytemuck::cast_slice_mut(blocks);
-        for (word, start) in words.iter_mut().zip(&self.starts) {
-            *word = ((u64::from(*word) * u64::from(tenth)) >> 32) as u32 + start;
-        }
+        spread(words, (self.length / WEIGHT) as u32, &self.starts);
         words.as_chunks().0
     }
 }
