@@ -53,6 +53,12 @@ impl Schedule {
         cpu.run(HalfTree { schedule: self, low, high })
     }
 
+    /// A round key, in every lane.
+    #[inline(always)]
+    pub(super) fn round_key<V: Vector>(&self, cpu: V::Cpu, round: usize) -> V {
+        V::splat(cpu, self.0[round])
+    }
+
     /// The round keys, each in every lane.
     #[inline(always)]
     pub(super) fn splat<V: Vector>(&self, cpu: V::Cpu) -> [V; ROUND_KEYS] {

@@ -20,6 +20,7 @@ pub(crate) mod places;
 pub(crate) mod planes;
 pub(crate) mod rekeyed;
 pub(crate) mod seeds;
+pub(crate) mod streams;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
