@@ -71,6 +71,24 @@ impl<F: Forest> Outputs<F> {
         Outputs { params, code, forest, secret }
     }
 
+    /// The trees.
+    pub(crate) const fn forest(&self) -> &F {
+        &self.forest
+    }
+
+    /// The first outputs, which the next extension starts from and nobody is given.
+    pub(crate) fn reserve(&self) -> Secret<Vec<Block>> {
+        let (reserve, leaves) = (self.params.reserve(), self.params.leaves());
+        let mut kept = Secret::with_capacity(reserve.next_multiple_of(leaves));
+        prefer_large_pages(&kept);
+        kept.resize(reserve.next_multiple_of(leaves), Block::ZERO);
+        for (tree, out) in kept.chunks_mut(leaves).enumerate() {
+            self.tree(tree, out);
+        }
+        kept.truncate(reserve);
+        kept
+    }
+
     /// Writes the outputs of one tree.
     fn tree(&self, tree: usize, out: &mut [Block]) {
         self.forest.leaves(tree, out);
@@ -103,23 +121,13 @@ impl<F: Forest> Stream<F> {
         self.left
     }
 
-    /// Appends an extension, of which the first outputs are not given but returned: what the next one
-    /// starts from.
-    pub(crate) fn append(&mut self, outputs: Outputs<F>) -> Secret<Vec<Block>> {
-        let (reserve, leaves) = (self.params.reserve(), self.params.leaves());
-        let mut kept = Secret::with_capacity(reserve.next_multiple_of(leaves));
-        prefer_large_pages(&kept);
-        kept.resize(reserve.next_multiple_of(leaves), Block::ZERO);
-        for (tree, out) in kept.chunks_mut(leaves).enumerate() {
-            outputs.tree(tree, out);
-        }
-        kept.truncate(reserve);
+    /// Appends an extension, of which those outputs are given that are not its reserve.
+    pub(crate) fn append(&mut self, outputs: Outputs<F>) {
         self.left += self.params.output();
         self.queue.push_back(outputs);
         if self.queue.len() == 1 {
             self.start();
         }
-        kept
     }
 
     /// Goes to the first output of the first extension that is not reserved.
