@@ -111,19 +111,17 @@ fn median(runs: Vec<f64>) -> f64 {
 
 /// Units a second of `work`, which does `units`.
 fn rate(units: usize, mut work: impl FnMut()) -> f64 {
-    work();
-    let run = || {
-        let (start, mut calls) = (spent(), 0u64);
-        loop {
-            work();
-            calls += 1;
-            let seconds = spent() - start;
-            if seconds >= RUN_S {
-                return calls as f64 * units as f64 / seconds;
-            }
-        }
+    let mut time = |calls: usize| {
+        let start = spent();
+        (0..calls).for_each(|_| work());
+        spent() - start
     };
-    median(std::iter::repeat_with(run).take(RUNS).collect())
+    // To ask for the time costs as much as a call.
+    let mut calls = 1;
+    while time(calls) < RUN_S {
+        calls *= 2;
+    }
+    median((0..RUNS).map(|_| (calls * units) as f64 / time(calls)).collect())
 }
 
 fn kernels() -> Kernels {
