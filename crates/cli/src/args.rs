@@ -238,6 +238,8 @@ pub(crate) enum BenchCommand {
     CompileEdit(BenchCompileEditArgs),
     /// From nothing to the program of an RSA exponentiation with secret base, exponent and modulus.
     CompileRsa(BenchCompileRsaArgs),
+    /// What this machine could do, and the speeds that this allows the protocols at most.
+    Limits,
 }
 
 /// The options that all benches of a backend take.

@@ -43,6 +43,26 @@ fn a_slice_predicts_the_whole() {
 }
 
 #[test]
+fn a_machine_has_limits() {
+    let said = run("bench limits").json;
+    let positive = |value: &Value| assert!(number(value) > 0.0, "{said}");
+    for part in ["memory", "limits"] {
+        said[part].as_object().expect("figures").values().for_each(positive);
+    }
+    let levels = said["kernels"].as_object().expect("levels");
+    assert!(levels.contains_key("portable"), "{said}");
+    levels
+        .values()
+        .flat_map(|level| level.as_object().expect("figures").values())
+        .for_each(positive);
+    // Eight times the AES, half the bytes.
+    assert!(
+        number(&said["limits"]["ot_k8_per_s"]) < number(&said["limits"]["ot_k4_per_s"]),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_the_papers_compile_is_small() {
     let edit = run("bench compile-edit --n 255 --bits 1").json;
     // KSS12 reports 41.4 % of 15.5 million gates that are no XORs.

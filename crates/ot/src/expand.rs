@@ -1,6 +1,7 @@
 //! From leaf seeds to subspace VOLE columns, one strip of rows at a time (Roy 2022, section 3).
 
-use cenote_prim::{Block, Prg, Secret};
+use cenote_prim::streams::Streams;
+use cenote_prim::{Block, Secret};
 
 use crate::params::{Params, STRIP};
 
@@ -9,59 +10,25 @@ pub(crate) type Row = [Block; STRIP];
 
 pub(crate) const ZERO_ROW: Row = [Block::ZERO; STRIP];
 
-/// Leaves whose streams are added up at once; trees of 8 levels do it in two steps.
-const FAN: usize = 16;
-
 /// The streams of all leaves.
 pub(crate) struct Leaves {
-    digit_bits: usize,
-    streams: Vec<Prg>,
-    rows: Box<Secret<[Row; FAN]>>,
-    partial: Box<Secret<[Row; FAN]>>,
+    trees: Vec<Streams>,
     sum: Box<Secret<Row>>,
 }
 
 impl Leaves {
     /// The streams with these seeds: tree after tree, leaf after leaf.
     pub(crate) fn new(params: Params, seeds: &[Block]) -> Leaves {
-        Leaves {
-            digit_bits: params.digit_bits(),
-            streams: seeds.iter().map(|seed| Prg::new(*seed)).collect(),
-            rows: Box::new(Secret::new([ZERO_ROW; FAN])),
-            partial: Box::new(Secret::new([ZERO_ROW; FAN])),
-            sum: Box::new(Secret::new(ZERO_ROW)),
-        }
+        let trees = seeds.chunks(params.leaves()).map(Streams::new).collect();
+        Leaves { trees, sum: Box::new(Secret::new(ZERO_ROW)) }
     }
 
     /// Takes the next `width` blocks, at most [`STRIP`], of every leaf of `tree`. Writes to
     /// `by_bit[b]` the sum of the leaves whose number has bit `b`; returns the sum of all.
     pub(crate) fn fold(&mut self, tree: usize, width: usize, by_bit: &mut [Row]) -> &mut Row {
-        let leaves = 1 << self.digit_bits;
-        let streams = &mut self.streams[leaves * tree..leaves * (tree + 1)];
-        let (rows, sum) = (&mut **self.rows, &mut **self.sum);
-        if self.digit_bits == 8 {
-            let (low, high) = by_bit.split_at_mut(4);
-            low.fill(ZERO_ROW);
-            for (streams, partial) in streams.chunks_mut(FAN).zip(self.partial.iter_mut()) {
-                fill(streams, rows, width);
-                fold_rows::<4, FAN, true>(rows, width, partial, low);
-            }
-            fold_rows::<4, FAN, false>(&self.partial[..], width, sum, high);
-            return sum;
-        }
-        fill(streams, rows, width);
-        match self.digit_bits {
-            1 => fold_rows::<1, 2, false>(rows, width, sum, by_bit),
-            2 => fold_rows::<2, 4, false>(rows, width, sum, by_bit),
-            _ => fold_rows::<4, FAN, false>(rows, width, sum, by_bit),
-        }
+        let sum = &mut **self.sum;
+        self.trees[tree].fold(&mut sum[..width], by_bit);
         sum
-    }
-}
-
-fn fill(streams: &mut [Prg], rows: &mut [Row], width: usize) {
-    for (stream, row) in streams.iter_mut().zip(rows) {
-        stream.fill(&mut row[..width]);
     }
 }
 
@@ -74,36 +41,6 @@ fn words(row: &Row) -> &Words {
 
 fn words_mut(row: &mut Row) -> &mut Words {
     bytemuck::cast_mut(row)
-}
-
-/// Sets `sum` to the sum of the first `L` = 2^`K` rows, and `by_bit[b]` to the sum of those whose
-/// number has bit `b`, or with `ADD` adds them to it.
-fn fold_rows<const K: usize, const L: usize, const ADD: bool>(
-    rows: &[Row],
-    width: usize,
-    sum: &mut Row,
-    by_bit: &mut [Row],
-) {
-    let rows: &[Row; L] = rows[..L].try_into().expect("2^K rows");
-    let by_bit: &mut [Row; K] = (&mut by_bit[..K]).try_into().expect("K rows");
-    let rows: [&Words; L] = std::array::from_fn(|i| words(&rows[i]));
-    let sum = words_mut(sum);
-    let by_bit: &mut [Words; K] = bytemuck::cast_mut(by_bit);
-    for p in 0..2 * width.min(STRIP) {
-        let mut x: [u64; L] = std::array::from_fn(|i| rows[i][p]);
-        let mut half = L / 2;
-        // In the b-th round the odd places hold the leaves with bit b.
-        for by_bit in by_bit.iter_mut() {
-            let mut odd = 0;
-            for i in 0..half {
-                odd ^= x[2 * i + 1];
-                x[i] = x[2 * i] ^ x[2 * i + 1];
-            }
-            by_bit[p] = if ADD { by_bit[p] ^ odd } else { odd };
-            half /= 2;
-        }
-        sum[p] = x[0];
-    }
 }
 
 /// Adds `other` to `row` if `bit`, without a branch.
@@ -126,15 +63,9 @@ pub(crate) fn write_sum(a: &Row, b: &Row, out: &mut [u8]) {
 }
 
 #[cfg(test)]
-impl Leaves {
-    pub(crate) fn set_seed(&mut self, leaf: usize, seed: Block) {
-        self.streams[leaf] = Prg::new(seed);
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use cenote_prim::Prg;
 
     #[test]
     fn fold_is_the_two_sums_of_the_paper() {

@@ -11,7 +11,12 @@
 //! masks.
 
 use cenote_prim::aes::Aes128;
+use cenote_prim::places::add_at;
 use cenote_prim::{Block, Secret};
+
+/// All bits of a block, and all but bit 0.
+const ALL: Block = Block::new(u128::MAX);
+const NO_LSB: Block = Block::new(!1);
 
 /// A forest that can be written down leaf by leaf, again and again.
 pub(crate) trait Forest: Send {
@@ -52,12 +57,10 @@ impl Whole {
     pub(crate) fn sums(&self, tree: usize, out: &mut [Block], sums: &mut [Block]) {
         let aes = self.keys.of(tree);
         (out[0], out[1]) = (self.roots[tree], self.roots[tree] ^ *self.delta);
-        for (level, place) in sums.iter_mut().enumerate() {
-            let nodes = &mut out[..2 << level];
-            if level > 0 {
-                aes.half_tree(nodes);
-            }
-            *place = sum(&nodes[..1 << level]);
+        sums[0] = out[0];
+        for (level, place) in sums.iter_mut().enumerate().skip(1) {
+            // Both sides of a level sum to Delta.
+            *place = *self.delta ^ aes.half_tree(&mut out[..2 << level]);
         }
     }
 }
@@ -71,7 +74,7 @@ impl Forest for Whole {
             aes.half_tree(&mut out[..width]);
             width *= 2;
         }
-        out.iter_mut().for_each(|leaf| *leaf = leaf.with_lsb(false));
+        add_at(out, 0, Block::ZERO, NO_LSB);
     }
 }
 
@@ -102,18 +105,15 @@ impl Punctured {
         let mut total = Block::ZERO;
         for (level, known) in sums.iter().enumerate() {
             let nodes = &mut out[..2 << level];
-            if level > 0 {
-                aes.half_tree(nodes);
-            }
+            let ones = if level > 0 { aes.half_tree(nodes) } else { Block::ZERO };
             // The sibling is on the side of 1 when the path takes 0.
-            let ones = sum(&nodes[1 << level..]);
             let side = ones ^ total.times(place >> level & 1 == 1);
             patches[level] = side ^ *known;
             total ^= patches[level];
-            add_at(nodes, sibling(place, level), patches[level], false);
+            add_at(nodes, sibling(place, level), patches[level], ALL);
         }
         patches[self.depth] = total.with_lsb(true);
-        add_at(out, place, patches[self.depth], true);
+        add_at(out, place, patches[self.depth], NO_LSB);
     }
 
     /// The places of the missing leaves.
@@ -132,39 +132,15 @@ impl Forest for Punctured {
             if level > 0 {
                 aes.half_tree(nodes);
             }
-            add_at(nodes, sibling(place, level), *patch, false);
+            add_at(nodes, sibling(place, level), *patch, ALL);
         }
-        add_at(out, place, patches[self.depth], true);
+        add_at(out, place, patches[self.depth], NO_LSB);
     }
 }
 
 /// The node beside the path to `place`, on level `level`.
 const fn sibling(place: u32, level: usize) -> u32 {
     (place ^ 1 << level) & ((2 << level) - 1)
-}
-
-/// The sum of all blocks.
-fn sum(blocks: &[Block]) -> Block {
-    let mut sums = [Block::ZERO; 8];
-    for blocks in blocks.chunks(8) {
-        sums.iter_mut().zip(blocks).for_each(|(sum, block)| *sum ^= *block);
-    }
-    sums.into_iter().fold(Block::ZERO, |sum, block| sum ^ block)
-}
-
-/// Adds `patch` to the block at the secret `place`; before that sets bits 0 of all to 0, with `clear`.
-/// Every block is read and written.
-fn add_at(blocks: &mut [Block], place: u32, patch: Block, clear: bool) {
-    const SPAN: usize = 8;
-    let keep = Block::new(!u128::from(clear));
-    let (span, lane) = (place as usize / SPAN, place as usize % SPAN);
-    let patches: [Block; SPAN] = std::array::from_fn(|i| patch.times(i == lane));
-    for (i, blocks) in blocks.chunks_mut(SPAN).enumerate() {
-        let mask = Block::new(u128::MAX).times(i == span);
-        for (block, patch) in blocks.iter_mut().zip(&patches) {
-            *block = (*block & keep) ^ (*patch & mask);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -188,7 +164,7 @@ mod tests {
             for tree in 0..n {
                 let (mut all, mut zeros) = (vec![Block::ZERO; n], vec![Block::ZERO; depth]);
                 whole.sums(tree, &mut all, &mut zeros);
-                assert_eq!(sum(&all), delta);
+                assert_eq!(all.iter().fold(Block::ZERO, |sum, node| sum ^ *node), delta);
                 let side = |(i, zeros): (usize, &Block)| *zeros ^ delta.times(tree >> i & 1 == 0);
                 let known: Vec<Block> = zeros.iter().enumerate().map(side).collect();
                 let (mut opened, mut again) = (vec![Block::ZERO; n], vec![Block::ONE; n]);

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use cenote_prim::aes::Aes128;
+use cenote_prim::places::{add_rows, spread};
 use cenote_prim::{Block, Secret, prefer_large_pages};
 
 use crate::half_tree::Forest;
@@ -43,9 +44,7 @@ impl Code {
         for (i, outputs) in outputs.chunks_mut(BATCH).enumerate() {
             let blocks = &mut places[..(WEIGHT * outputs.len()).div_ceil(4)];
             let rows = self.places(position + i * BATCH, blocks);
-            for (output, row) in outputs.iter_mut().zip(rows) {
-                *output = row.iter().fold(*output, |sum, place| sum ^ secret[*place as usize]);
-            }
+            add_rows(secret, rows, outputs);
         }
     }
 
@@ -53,11 +52,8 @@ impl Code {
     /// tenth i.
     fn places<'a>(&self, position: usize, blocks: &'a mut [Block]) -> &'a [[u32; WEIGHT]] {
         self.stream.counter_stream(self.first + (WEIGHT * position / 4) as u128, blocks);
-        let tenth = (self.length / WEIGHT) as u32;
         let words: &mut [u32] = bytemuck::cast_slice_mut(blocks);
-        for (word, start) in words.iter_mut().zip(&self.starts) {
-            *word = ((u64::from(*word) * u64::from(tenth)) >> 32) as u32 + start;
-        }
+        spread(words, (self.length / WEIGHT) as u32, &self.starts);
         words.as_chunks().0
     }
 }
@@ -73,6 +69,24 @@ pub(crate) struct Outputs<F> {
 impl<F: Forest> Outputs<F> {
     pub(crate) fn new(params: Params, code: Code, forest: F, secret: Secret<Vec<Block>>) -> Self {
         Outputs { params, code, forest, secret }
+    }
+
+    /// The trees.
+    pub(crate) const fn forest(&self) -> &F {
+        &self.forest
+    }
+
+    /// The first outputs, which the next extension starts from and nobody is given.
+    pub(crate) fn reserve(&self) -> Secret<Vec<Block>> {
+        let (reserve, leaves) = (self.params.reserve(), self.params.leaves());
+        let mut kept = Secret::with_capacity(reserve.next_multiple_of(leaves));
+        prefer_large_pages(&kept);
+        kept.resize(reserve.next_multiple_of(leaves), Block::ZERO);
+        for (tree, out) in kept.chunks_mut(leaves).enumerate() {
+            self.tree(tree, out);
+        }
+        kept.truncate(reserve);
+        kept
     }
 
     /// Writes the outputs of one tree.
@@ -107,23 +121,13 @@ impl<F: Forest> Stream<F> {
         self.left
     }
 
-    /// Appends an extension, of which the first outputs are not given but returned: what the next one
-    /// starts from.
-    pub(crate) fn append(&mut self, outputs: Outputs<F>) -> Secret<Vec<Block>> {
-        let (reserve, leaves) = (self.params.reserve(), self.params.leaves());
-        let mut kept = Secret::with_capacity(reserve.next_multiple_of(leaves));
-        prefer_large_pages(&kept);
-        kept.resize(reserve.next_multiple_of(leaves), Block::ZERO);
-        for (tree, out) in kept.chunks_mut(leaves).enumerate() {
-            outputs.tree(tree, out);
-        }
-        kept.truncate(reserve);
+    /// Appends an extension, of which those outputs are given that are not its reserve.
+    pub(crate) fn append(&mut self, outputs: Outputs<F>) {
         self.left += self.params.output();
         self.queue.push_back(outputs);
         if self.queue.len() == 1 {
             self.start();
         }
-        kept
     }
 
     /// Goes to the first output of the first extension that is not reserved.

@@ -237,8 +237,7 @@ pub struct SilentSender {
 
 /// An extension whose levels were sent.
 struct SenderState {
-    forest: Whole,
-    secret: Secret<Vec<Block>>,
+    outputs: Outputs<Whole>,
     mask: Secret<Vec<Block>>,
 }
 
@@ -302,18 +301,25 @@ impl SilentSender {
         for (i, (sum, key)) in sums.iter_mut().zip(&*reserve.levels).enumerate() {
             *sum ^= *key ^ delta.times(bits::get(choices, i));
         }
-        self.running = Some(SenderState { forest, secret: reserve.secret, mask: reserve.mask });
+        let outputs = Outputs::new(params, self.course.code(), forest, reserve.secret);
+        self.running = Some(SenderState { outputs, mask: reserve.mask });
         self.course.failed = false;
         Ok(Block::as_bytes(&sums).to_vec())
     }
 
+    /// Makes what the next extension starts from, while the receiver opens the trees of this one.
+    fn prepare(&mut self) {
+        if let Some(state) = self.running.as_ref().filter(|_| self.reserve.is_empty()) {
+            self.reserve = state.outputs.reserve();
+        }
+    }
+
     /// Ends an extension: from the receiver's part of the check to the sender's.
     fn answer(&mut self, message: &[u8; FOLD]) -> Result<[u8; DIGEST], Fault> {
+        self.prepare();
         let state = self.course.step(&mut self.running)?;
         let fold = self.fold(&state, message);
-        let (params, code) = (self.course.params, self.course.code());
-        let outputs = Outputs::new(params, code, state.forest, state.secret);
-        self.reserve = self.keys.append(outputs);
+        self.keys.append(state.outputs);
         self.course.failed = false;
         Ok(self.course.digest(fold))
     }
@@ -327,7 +333,7 @@ impl SilentSender {
         let mut leaves = Secret::new(vec![Block::ZERO; params.leaves()]);
         let mut fold = packed(&state.mask) ^ gf128::mul(sum, self.source.delta());
         for tree in 0..params.trees {
-            state.forest.leaves(tree, &mut leaves);
+            state.outputs.forest().leaves(tree, &mut leaves);
             fold ^= chi.fold(tree, &leaves);
         }
         fold
@@ -346,7 +352,9 @@ impl SilentSender {
             let digest = self.answer(&fold)?;
             ch.send(SILENT_DIGEST, &digest)?;
         }
-        ch.flush()
+        ch.flush()?;
+        self.prepare();
+        Ok(())
     }
 
     /// Fills `keys` with what is ready, without a message.
@@ -415,8 +423,7 @@ struct Chosen {
 
 /// An extension whose trees were opened.
 struct Opened {
-    forest: Punctured,
-    secret: Secret<Vec<Block>>,
+    outputs: Outputs<Punctured>,
     digest: Secret<[u8; DIGEST]>,
 }
 
@@ -495,20 +502,28 @@ impl SilentReceiver {
         let bit = |(i, mac): (usize, &Block)| u128::from(mac.lsb()) << i;
         let mask = Block::new(reserve.mask.iter().enumerate().map(bit).sum());
         let digest = Secret::new(self.course.digest(fold));
-        self.opened = Some(Opened { forest, secret: reserve.secret, digest });
+        let outputs = Outputs::new(params, self.course.code(), forest, reserve.secret);
+        self.opened = Some(Opened { outputs, digest });
         self.course.failed = false;
         let message = [seed.to_bytes(), (at_places ^ mask).to_bytes()];
         Ok(*message.as_flattened().first_chunk().expect("two blocks"))
     }
 
+    /// Makes what the next extension starts from, while the sender checks this one. Nothing is released.
+    fn prepare(&mut self) {
+        if let Some(opened) = self.opened.as_ref().filter(|_| self.reserve.is_empty()) {
+            self.reserve = opened.outputs.reserve();
+        }
+    }
+
     /// Ends an extension: its outputs become ready.
     fn finish(&mut self, digest: &[u8; DIGEST]) -> Result<(), Fault> {
-        let Opened { forest, secret, digest: own } = self.course.step(&mut self.opened)?;
+        self.prepare();
+        let Opened { outputs, digest: own } = self.course.step(&mut self.opened)?;
         if !bool::from(subtle::ConstantTimeEq::ct_eq(&own[..], &digest[..])) {
             return Err(Fault::Misbehaved(TREE_CHECK));
         }
-        let outputs = Outputs::new(self.course.params, self.course.code(), forest, secret);
-        self.reserve = self.macs.append(outputs);
+        self.macs.append(outputs);
         self.course.failed = false;
         Ok(())
     }
@@ -528,7 +543,9 @@ impl SilentReceiver {
             let choices = self.choose()?;
             ch.send(SILENT_CHOICES, &choices)?;
         }
-        ch.flush()
+        ch.flush()?;
+        self.prepare();
+        Ok(())
     }
 
     /// Fills `macs` with what is ready, without a message.
@@ -744,7 +761,7 @@ mod tests {
             let fold = r.open(&s.levels(&choices).unwrap()).unwrap();
             let [seed, sum] = *fold.as_chunks().0 else { panic!("two blocks") };
             let chi = Coefficients::new(params, Block::from_bytes(seed));
-            let places = r.opened.as_ref().unwrap().forest.places();
+            let places = r.opened.as_ref().unwrap().outputs.forest().places();
             let at = |(tree, place): (usize, &u32)| {
                 let leaf = chi.leaves[*place as usize];
                 let coefficient = gf128::mul(chi.trees[tree], leaf);
@@ -780,7 +797,7 @@ mod tests {
                 Coefficients::new(params, Block::from_bytes(message[..16].try_into().unwrap()));
             let at = chi.at(0, guess) ^ chi.at(0, guess | 2);
             let fold = s.fold(s.running.as_ref().unwrap(), &message) ^ gf128::mul(at, error);
-            let right = r.opened.as_ref().unwrap().forest.places()[0] & 1 == guess;
+            let right = r.opened.as_ref().unwrap().outputs.forest().places()[0] & 1 == guess;
             let expected = if right { Ok(()) } else { Err(Fault::Misbehaved(TREE_CHECK)) };
             assert_eq!(r.finish(&s.course.digest(fold)), expected);
             passed += u32::from(right);

@@ -485,12 +485,18 @@ fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> Sess
 /// A session whose setup was done by an honest dealer.
 #[cfg(test)]
 pub(crate) fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, CotReceiver) {
+    dealt_but(params, delta, seed, Block::new(seed + 1))
+}
+
+/// The same, with `missing` where the sender lacks a seed.
+#[cfg(test)]
+fn dealt_but(params: Params, delta: Block, seed: u128, missing: Block) -> (CotSender, CotReceiver) {
     let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
     Prg::new(Block::new(seed)).fill(&mut seeds);
     let course = || Course::new(params, SessionId([3; 32]));
     let receiver = CotReceiver::from_seeds(course(), &seeds);
     for tree in 0..params.trees() {
-        seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = Block::new(seed + 1);
+        seeds[params.leaves() * tree + pprf::digit(params, delta, tree)] = missing;
     }
     (CotSender::from_seeds(course(), delta, &seeds), receiver)
 }
@@ -559,11 +565,7 @@ mod tests {
     fn the_punctured_leaf_does_not_matter() {
         let params = Params::new(4, 256).unwrap();
         let (mut a, mut r) = dealt(params, delta(1), 5);
-        let (mut b, _) = dealt(params, delta(1), 5);
-        for tree in 0..params.trees() {
-            let leaf = params.leaves() * tree + pprf::digit(params, delta(1), tree);
-            b.leaves.set_seed(leaf, Block::new(77));
-        }
+        let (mut b, _) = dealt_but(params, delta(1), 5, Block::new(77));
         let (mut macs, mut message) = (vec![Block::ZERO; 256], Vec::new());
         r.produce(&mut macs, &mut message).unwrap();
         let (mut ka, mut kb) = (macs.clone(), macs.clone());

@@ -49,11 +49,11 @@ impl Aes128 {
     }
 
     /// A level of a half tree: replaces every block x of the first half by x xor H(x), and the block as far
-    /// into the second half by H(x) = pi(sigma(x)) xor sigma(x), with pi this cipher.
+    /// into the second half by H(x) = pi(sigma(x)) xor sigma(x), with pi this cipher. Returns the sum of the second half.
     ///
     /// # Panics
     /// If the number of blocks is odd.
-    pub fn half_tree(&self, blocks: &mut [Block]) {
+    pub fn half_tree(&self, blocks: &mut [Block]) -> Block {
         assert!(blocks.len().is_multiple_of(2));
         let (low, high) = blocks.split_at_mut(blocks.len() / 2);
         match &self.0 {
@@ -61,7 +61,8 @@ impl Aes128 {
             Form::Portable(aes) => {
                 high.copy_from_slice(low);
                 high.chunks_mut(LANES).for_each(|high| map_portable(aes, Mode::Ccr, 0, high));
-                low.iter_mut().zip(high).for_each(|(low, high)| *low ^= *high);
+                low.iter_mut().zip(&*high).for_each(|(low, high)| *low ^= *high);
+                high.iter().fold(Block::ZERO, |sum, hash| sum ^ *hash)
             }
         }
     }
@@ -216,7 +217,8 @@ mod tests {
             let aes = Aes128::on(cpu, key);
             for len in 0..x.len() {
                 let mut nodes = [&x[..len], &vec![Block::ONE; len + 1]].concat();
-                aes.half_tree(&mut nodes[..2 * len]);
+                let sum = aes.half_tree(&mut nodes[..2 * len]);
+                assert_eq!(sum, hashes[..len].iter().fold(Block::ZERO, |sum, hash| sum ^ *hash));
                 assert!(nodes[len..2 * len] == hashes[..len], "{len}");
                 assert!((0..len).all(|i| nodes[i] == x[i] ^ hashes[i]), "{len}");
                 assert_eq!(nodes[2 * len], Block::ONE);

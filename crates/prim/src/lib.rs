@@ -2,11 +2,11 @@
 //!
 //! [`Block`] is the unit of all protocols: 128 bits that are an AES block, an element of
 //! GF(2^128), a wire label or a MAC. Around it stand the fixed-key hashes ([`hash`]), the re-keyed
-//! garbling hash ([`mitccrh`]), the pseudorandom generator ([`Prg`]), universal hashing over
+//! garbling hash ([`mitccrh`]), the pseudorandom generator ([`Prg`], or many of them at once, [`streams`]), universal hashing over
 //! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
 //! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]). Reed-Solomon codes
 //! over small fields ([`field`]) work on many words side by side ([`planes`], [`columns`]), drawn
-//! from many seeds ([`seeds`], [`keyed`]). The names of the two parties ([`Role`], [`Receivers`]) are
+//! from many seeds ([`seeds`], [`keyed`]). Arrays are read and written at many places, or a secret one, by [`places`]. The names of the two parties ([`Role`], [`Receivers`]) are
 //! here as well, below everything that speaks of them.
 //!
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
@@ -30,6 +30,7 @@ mod memory;
 pub mod merkle;
 pub mod mitccrh;
 mod oracle;
+pub mod places;
 pub mod planes;
 mod prg;
 mod random;
@@ -37,6 +38,7 @@ mod role;
 mod secret;
 pub mod seeds;
 pub mod simd;
+pub mod streams;
 pub mod transpose;
 
 pub use block::Block;

@@ -1,9 +1,10 @@
-//! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser and
-//! the compilation of programs have no parties.
+//! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser,
+//! the compilation of programs and the limits of the machine have no parties.
 
 pub(crate) mod aes;
 pub(crate) mod and;
 mod compile;
+mod limits;
 mod made;
 pub(crate) mod module;
 pub(crate) mod mux;
@@ -39,6 +40,7 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::Edit(args) => module::edit(&args, format),
         BenchCommand::CompileEdit(args) => compile::edit(&args),
         BenchCommand::CompileRsa(args) => compile::rsa(&args),
+        BenchCommand::Limits => limits::command(),
     }
 }
 

@@ -103,7 +103,7 @@ fn protection(line: &LineSpec, role: Role) -> Result<Protection, Failure> {
     Ok(Protection::Tls { identity: Arc::new(identity), peer: PeerCertificate::load(peer)? })
 }
 
-fn pin(core: usize) -> Result<(), Failure> {
+pub(crate) fn pin(core: usize) -> Result<(), Failure> {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set)

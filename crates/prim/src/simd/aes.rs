@@ -49,8 +49,14 @@ impl Schedule {
     }
 
     /// [`crate::aes::Aes128::half_tree`] on halves of equal length.
-    pub(crate) fn half_tree(&self, cpu: Cpu, low: &mut [Block], high: &mut [Block]) {
-        cpu.run(HalfTree { schedule: self, low, high });
+    pub(crate) fn half_tree(&self, cpu: Cpu, low: &mut [Block], high: &mut [Block]) -> Block {
+        cpu.run(HalfTree { schedule: self, low, high })
+    }
+
+    /// A round key, in every lane.
+    #[inline(always)]
+    pub(super) fn round_key<V: Vector>(&self, cpu: V::Cpu, round: usize) -> V {
+        V::splat(cpu, self.0[round])
     }
 
     /// The round keys, each in every lane.
@@ -238,30 +244,40 @@ struct HalfTree<'a> {
 }
 
 impl Kernel for HalfTree<'_> {
-    type Output = ();
+    type Output = Block;
 
     #[inline(always)]
-    fn run<V: Vector>(self, cpu: V::Cpu) {
+    fn run<V: Vector>(self, cpu: V::Cpu) -> Block {
         let keys = self.schedule.splat::<V>(cpu);
         let wide = WIDE * V::LANES;
-        for (low, high) in self.low.chunks_mut(wide).zip(self.high.chunks_mut(wide)) {
-            if low.len() > V::LANES {
-                half_tree::<V, WIDE>(cpu, &keys, low, high);
-            } else {
-                half_tree::<V, 1>(cpu, &keys, low, high);
+        let mut sum = V::splat(cpu, Block::ZERO);
+        let (mut low, mut high) =
+            (self.low.chunks_exact_mut(wide), self.high.chunks_exact_mut(wide));
+        for (low, high) in (&mut low).zip(&mut high) {
+            for x in half_tree::<V, WIDE>(cpu, &keys, low, high) {
+                sum = sum.xor(x);
             }
         }
+        let (low, high) = (low.into_remainder(), high.into_remainder());
+        if low.len() > V::LANES {
+            half_tree::<V, WIDE>(cpu, &keys, low, high);
+        } else if !low.is_empty() {
+            half_tree::<V, 1>(cpu, &keys, low, high);
+        }
+        let mut lanes = [Block::ZERO; 4];
+        sum.store(&mut lanes);
+        lanes.iter().chain(&*high).fold(Block::ZERO, |sum, block| sum ^ *block)
     }
 }
 
-/// At most `N * V::LANES` nodes.
+/// At most `N * V::LANES` nodes; returns the hashes, those of nothing beyond the end.
 #[inline(always)]
 fn half_tree<V: Vector, const N: usize>(
     cpu: V::Cpu,
     keys: &[V; ROUND_KEYS],
     low: &mut [Block],
     high: &mut [Block],
-) {
+) -> [V; N] {
     let nodes: [V; N] = load(cpu, low);
     let mut x = nodes;
     for x in x.iter_mut() {
@@ -276,6 +292,7 @@ fn half_tree<V: Vector, const N: usize>(
     }
     store(&rest, low);
     store(&x, high);
+    x
 }
 
 /// `first`, `first + 1`, .. modulo 2^128, register after register.

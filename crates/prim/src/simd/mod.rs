@@ -16,9 +16,11 @@ pub(crate) mod gf128;
 pub(crate) mod keyed;
 #[cfg(not(target_arch = "x86_64"))]
 mod none;
+pub(crate) mod places;
 pub(crate) mod planes;
 pub(crate) mod rekeyed;
 pub(crate) mod seeds;
+pub(crate) mod streams;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -181,6 +183,13 @@ pub(crate) trait Vector: Lanes {
     fn unzip(self, other: Self) -> (Self, Self);
     /// The inverse of [`Vector::unzip`].
     fn zip(self, odd: Self) -> (Self, Self);
+    /// Adds to `sums[i]` the blocks of `table` at the places `rows[i]`, and panics if one is not in it.
+    fn add_rows<const N: usize>(
+        cpu: Self::Cpu,
+        table: &[Block],
+        rows: &[[u32; N]],
+        sums: &mut [Block],
+    );
     /// As `load`, in pieces that forward from the stores of a caller who just wrote the blocks.
     #[inline(always)]
     fn gather(cpu: Self::Cpu, blocks: &[Block]) -> Self {

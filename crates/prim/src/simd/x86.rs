@@ -229,6 +229,21 @@ impl Lanes for Xmm {
     }
 }
 
+/// [`Vector::add_rows`], a block at a time: a register of several would have to be put together first.
+#[inline(always)]
+fn add_rows<const N: usize>(cpu: Aesni, table: &[Block], rows: &[[u32; N]], sums: &mut [Block]) {
+    let last = rows.as_flattened().iter().fold(0, |last, place| last.max(*place));
+    assert!(rows.is_empty() || N == 0 || (last as usize) < table.len());
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        let mut x = Xmm::load(cpu, std::slice::from_ref(sum));
+        for place in row {
+            // No place is above the last one, which is in the table.
+            x = x.xor(Xmm(proven!(_mm_loadu_si128(table.as_ptr().add(*place as usize).cast()))));
+        }
+        x.store(std::slice::from_mut(sum));
+    }
+}
+
 impl Vector for Xmm {
     type Shuffler = Ymm;
 
@@ -291,6 +306,16 @@ impl Vector for Xmm {
     #[inline(always)]
     fn zip(self, odd: Xmm) -> (Xmm, Xmm) {
         (self, odd)
+    }
+
+    #[inline(always)]
+    fn add_rows<const N: usize>(
+        cpu: Aesni,
+        table: &[Block],
+        rows: &[[u32; N]],
+        sums: &mut [Block],
+    ) {
+        add_rows(cpu, table, rows, sums);
     }
 
     #[inline(always)]
@@ -656,6 +681,17 @@ impl Vector for Zmm {
     fn add_count(self, first: u64) -> Zmm {
         let [a, b, c, d] = [0, 1, 2, 3].map(|lane| first.wrapping_add(lane).cast_signed());
         Zmm(proven!(_mm512_add_epi64(self.0, _mm512_set_epi64(0, d, 0, c, 0, b, 0, a))))
+    }
+
+    #[inline(always)]
+    fn add_rows<const N: usize>(
+        _: Vaes512,
+        table: &[Block],
+        rows: &[[u32; N]],
+        sums: &mut [Block],
+    ) {
+        // The wide token proves what the narrow one does.
+        add_rows(Aesni(()), table, rows, sums);
     }
 
     #[inline(always)]

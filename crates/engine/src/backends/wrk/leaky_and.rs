@@ -27,7 +27,7 @@
 //! enters the colour of S_P, by z^A Delta_A at A and by M_B\[z\] at B. A garbler whose Delta_A has colour 0 would
 //! unmask d_B, but its own S_A xor S_B then has the wrong colour for every triple whose product is 1, and
 //! the equality of the whole batch fails before any triple is used. So the colours carry privacy.
-//! **Costs.** Per triple and party: 3 COT each way, 3 AES keys and hashes (2 + 1), t + 1 bits.
+//! **Costs.** Per triple and party: 3 COT each way, 2 AES keys and 3 hashes (2 + 1), t + 1 bits.
 
 use std::mem;
 

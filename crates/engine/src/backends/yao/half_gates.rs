@@ -17,7 +17,7 @@ use crate::parts::gate_hash::GateHash;
 /// # Panics
 /// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
 #[inline]
-pub(super) fn garble(
+pub fn garble(
     hash: &mut GateHash,
     delta: Block,
     inputs: &[[Block; 2]],
@@ -33,11 +33,7 @@ pub(super) fn garble(
 
 /// Garbles one gate: table and L_{c,0}.
 #[inline(always)]
-pub(super) fn garble_one(
-    hash: &mut GateHash,
-    delta: Block,
-    input: [Block; 2],
-) -> ([Block; 2], Block) {
+pub fn garble_one(hash: &mut GateHash, delta: Block, input: [Block; 2]) -> ([Block; 2], Block) {
     let hashes = hash.both_of_one(delta, input);
     garble_hashed(delta, input, &hashes)
 }
@@ -55,7 +51,7 @@ fn garble_hashed(delta: Block, [a, b]: [Block; 2], h: &[Block; 4]) -> ([Block; 2
 /// # Panics
 /// As [`garble`].
 #[inline]
-pub(super) fn evaluate(
+pub fn evaluate(
     hash: &mut GateHash,
     inputs: &[[Block; 2]],
     tables: &[[Block; 2]],
@@ -70,7 +66,7 @@ pub(super) fn evaluate(
 
 /// Evaluates one gate.
 #[inline(always)]
-pub(super) fn evaluate_one(hash: &mut GateHash, input: [Block; 2], table: [Block; 2]) -> Block {
+pub fn evaluate_one(hash: &mut GateHash, input: [Block; 2], table: [Block; 2]) -> Block {
     let hashes = hash.active_of_one(input);
     evaluate_hashed(input, table, &hashes)
 }

@@ -14,7 +14,7 @@
 //! a later request is one that is used later in a request.
 //! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
 
-mod half_gates;
+pub mod half_gates;
 mod plan;
 pub mod tags;
 

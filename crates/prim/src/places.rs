@@ -1,0 +1,127 @@
+//! Reads and writes at places of an array: of many public ones, quickly, and of a secret one, without saying which.
+
+use crate::Block;
+use crate::simd::{Cpu, places};
+
+/// Replaces each word by its offset plus the high 32 bits of its product with `length`: a place in a part of an
+/// array that begins there and has so many items, uniform but for `length` / 2^32 of its share, if the word is.
+pub fn spread(words: &mut [u32], length: u32, offsets: &[u32]) {
+    match Cpu::current() {
+        Some(cpu) => places::spread(cpu, words, length, offsets),
+        None => places::spread_words(words, length, offsets),
+    }
+}
+
+/// Adds to `sums[i]` the blocks of `table` at the places `rows[i]`; stops at the shorter slice. The places become
+/// visible to others on the machine.
+///
+/// # Panics
+/// If a place is not in the table.
+pub fn add_rows<const N: usize>(table: &[Block], rows: &[[u32; N]], sums: &mut [Block]) {
+    match Cpu::current() {
+        Some(cpu) => places::add_rows(cpu, table, rows, sums),
+        None => {
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = row.iter().fold(*sum, |sum, place| sum ^ table[*place as usize]);
+            }
+        }
+    }
+}
+
+/// Takes from every block the bits that `keep` has, then adds `patch` to the one at `place`, if there is one. The
+/// place is secret: every block is read and written.
+pub fn add_at(blocks: &mut [Block], place: u32, patch: Block, keep: Block) {
+    match Cpu::current() {
+        Some(cpu) => places::add_at(cpu, blocks, place, patch, keep),
+        None => {
+            for (i, block) in blocks.iter_mut().enumerate() {
+                *block = (*block & keep) ^ patch.times(i == place as usize);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+
+    fn random(n: usize, seed: u128) -> Vec<Block> {
+        let mut blocks = vec![Block::ZERO; n];
+        Prg::new(Block::new(seed)).fill(&mut blocks);
+        blocks
+    }
+
+    #[test]
+    fn words_are_spread_evenly_and_end_in_their_parts() {
+        let offsets: Vec<u32> = (0..100).map(|i| i % 7 * 1000).collect();
+        for len in 0..offsets.len() {
+            let mut words: Vec<u32> =
+                random(25, 3).iter().map(|block| block.to_u128() as u32).collect();
+            words.extend([0, 1, u32::MAX, 1 << 31]);
+            words.resize(len, 0x89ab_cdef);
+            let before = words.clone();
+            spread(&mut words, 1000, &offsets);
+            for ((after, before), offset) in words.iter().zip(before).zip(&offsets) {
+                assert_eq!(*after, ((u64::from(before) * 1000) >> 32) as u32 + offset);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_rows_agree_at_every_level() {
+        let table = random(1000, 1);
+        let mut words: Vec<u32> = (0..700).map(|i| i * 0x9e37_79b9).collect();
+        places::spread_words(&mut words, 1000, &[0; 700]);
+        let rows: &[[u32; 10]] = words.as_chunks().0;
+        let before = random(71, 2);
+        for cpu in Cpu::all() {
+            let mut sums = before.clone();
+            match cpu {
+                Some(cpu) => places::add_rows(cpu, &table, rows, &mut sums),
+                None => add_rows(&table, rows, &mut sums),
+            }
+            for (i, row) in rows.iter().enumerate() {
+                let sum = row.iter().fold(before[i], |sum, place| sum ^ table[*place as usize]);
+                assert_eq!(sums[i], sum);
+            }
+            assert_eq!(sums[70], before[70]);
+        }
+    }
+
+    #[test]
+    fn a_place_outside_the_table_is_refused_at_every_level() {
+        for cpu in Cpu::all().into_iter().flatten() {
+            for place in [9, 10, u32::MAX] {
+                let refused = std::panic::catch_unwind(|| {
+                    let mut sums = [Block::ZERO; 3];
+                    places::add_rows(cpu, &[Block::ONE; 9], &[[1], [place], [2]], &mut sums);
+                });
+                assert!(refused.is_err());
+            }
+        }
+        assert!(std::panic::catch_unwind(|| add_rows(&[], &[[0]], &mut [Block::ZERO])).is_err());
+    }
+
+    #[test]
+    fn one_block_changes_at_every_level_length_and_place() {
+        let (before, patch) = (random(75, 4), Block::new(u128::MAX / 7));
+        for cpu in Cpu::all().into_iter().flatten() {
+            for len in 0..70 {
+                for place in 0..=len {
+                    let mut blocks = before.clone();
+                    let keep = Block::new(!1);
+                    places::add_at(cpu, &mut blocks[1..1 + len], place as u32, patch, keep);
+                    for (i, (block, before)) in blocks.iter().zip(&before).enumerate() {
+                        let inside = (1..1 + len).contains(&i);
+                        let kept = if inside { before.with_lsb(false) } else { *before };
+                        assert_eq!(*block, kept ^ patch.times(inside && i == 1 + place));
+                    }
+                }
+            }
+        }
+        let mut blocks = before.clone();
+        add_at(&mut blocks, 5, patch, Block::new(u128::MAX));
+        assert!(blocks[5] == before[5] ^ patch && blocks[6..] == before[6..]);
+    }
+}
