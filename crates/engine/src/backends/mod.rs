@@ -167,6 +167,15 @@ pub trait Live {
         Ok(())
     }
 
+    /// Spreads the computation of this side over so many threads, as far as the backend can. The bytes that it sends
+    /// stay the same.
+    ///
+    /// # Errors
+    /// `Misuse` when it works already; `Internal` when there is no thread for it.
+    fn set_threads(&mut self, _threads: usize) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// The pools of garbled cores, to be measured one by one.
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
         None
