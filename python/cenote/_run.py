@@ -112,7 +112,13 @@ def pair(
     ends = dict(zip(("garbler", "evaluator"), _native.Connection.pair()))
     try:
         for role, end in ends.items():
-            spec = {"role": role, "program": _text(program), "inputs": list(map(_text, inputs[role])), "backend": backend, "threads": threads}
+            spec = {
+                "role": role,
+                "program": _text(program),
+                "inputs": list(map(_text, inputs[role])),
+                "backend": backend,
+                "threads": threads,
+            }
             started.append(_start(spec, end, lines))
         with _shown(progress, total) as show:
             return _reports(lines, deadline, show)

@@ -267,6 +267,13 @@ impl Session {
         self.guarded(|session| session.opened.live_mut().set_threads(threads))
     }
 
+    /// Lets `triples` ready triples, 2^20 at most, be made ahead of a job that says what it takes ([`Job::ands`]), for a backend that
+    /// makes them beside it; two batches without it, and what the line holds. More take memory, 128 bytes each in `wrk`, and are
+    /// better for a job that takes none for a while. The garbler's number counts.
+    pub fn set_ahead(&mut self, triples: usize) {
+        self.opened.live_mut().set_ahead(triples);
+    }
+
     /// Levels of the pools and stocks by name, for a backend that has them.
     #[must_use]
     pub fn occupancy(&self) -> Option<Occupancy> {

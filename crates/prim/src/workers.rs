@@ -127,7 +127,7 @@ mod tests {
     fn tasks_run_side_by_side() {
         // Each waits for the other.
         let met = Barrier::new(2);
-        let task = || Box::new(|| drop(met.wait())) as Task<'_>;
+        let task = || Box::new(|| _ = met.wait()) as Task<'_>;
         Workers::new(2).expect("threads").run([task(), task()]);
     }
 

@@ -2,8 +2,9 @@
 //! recorded before. Both parties on the machine at once would share the cores that are to be compared.
 //!
 //! The randomness of the two is drawn once, so that a party that is played says what it said then, and the recorded
-//! answers fit. When a refill starts depends on how fast a request takes items. Where a party that is played gives other
-//! orders than it did, the answers do not fit: it is recorded and played again.
+//! answers fit. Refills may be far ahead of the request, as the orders for them would else depend on how fast that is. Should a
+//! party that is played order something else after all, or measure another pace of the line, the answers do not fit: it is
+//! recorded and played again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -23,6 +24,8 @@ use crate::args::BenchThreadsArgs;
 use crate::exit::Failure;
 use crate::output::{self, Reply};
 
+/// Triples that refills may be ahead: more than the request leaves unused while it waits for its turn on a core.
+const AHEAD: usize = 1 << 18;
 /// How often a run is recorded and played before it is given up.
 const TRIES: u32 = 10;
 
@@ -165,6 +168,8 @@ impl Work {
         let prg = Prg::new(randomness[role as usize]);
         let mut session = Session::open_seeded(channels, role, &self.config, prg)?;
         session.set_threads(threads)?;
+        // So that the orders do not depend on how fast the request is.
+        session.set_ahead(AHEAD);
         // Those of inputs first, so that it is known when they are made.
         session.stock(0)?;
         Ok(session)

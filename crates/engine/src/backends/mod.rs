@@ -176,6 +176,9 @@ pub trait Live {
         Ok(())
     }
 
+    /// Lets so many triples be made ahead of a running job, for a backend that makes them beside it.
+    fn set_ahead(&mut self, _triples: usize) {}
+
     /// The pools of garbled cores, to be measured one by one.
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
         None

@@ -85,18 +85,20 @@ impl<T: Copy + Zeroize> Pool<T> {
             return self.exchange(journal, draws, items);
         }
         self.leave(journal, draws, items.len())?;
-        let (positions, parts) = (draws.positions(), PARTS * workers.threads());
-        let (size, room) = (self.capacity().div_ceil(parts), positions.len() / parts * 5 / 4);
+        // A power of two, by which dividing is fast.
+        let size = (self.capacity() / (PARTS * workers.threads()) + 1).next_power_of_two();
+        let (shift, parts) = (size.trailing_zeros(), self.capacity().div_ceil(size));
+        let room = items.len() / parts * 5 / 4;
         let mut drawn: Vec<(Vec<u32>, Vec<&mut T>)> =
             (0..parts).map(|_| (Vec::with_capacity(room), Vec::with_capacity(room))).collect();
-        for (position, item) in positions.iter().zip(items) {
-            let (positions, items) = &mut drawn[*position as usize / size];
-            positions.push(*position % size as u32);
+        for (position, item) in draws.positions().iter().zip(items) {
+            let (positions, items) = &mut drawn[(position >> shift) as usize];
+            positions.push(position & (size - 1) as u32);
             items.push(item);
         }
         let parts = self.items.chunks_mut(size).zip(drawn);
-        workers.run(parts.map(|(part, (positions, items))| {
-            Box::new(move || swap(part, &positions, items.into_iter())) as Task<'_>
+        workers.run(parts.map(|(part, (positions, mut items))| {
+            Box::new(move || swap_far(part, &positions, &mut items)) as Task<'_>
         }));
         Ok(())
     }
@@ -156,6 +158,17 @@ fn swap<'i, T: 'i>(pool: &mut [T], positions: &[u32], items: impl Iterator<Item 
             cenote_prim::prefetch(pool, later as usize);
         }
         mem::swap(&mut pool[*position as usize], item);
+    }
+}
+
+/// The same for items that are far from each other as well.
+fn swap_far<T>(pool: &mut [T], positions: &[u32], items: &mut [&mut T]) {
+    for (i, position) in positions.iter().enumerate() {
+        if let (Some(&later), Some(item)) = (positions.get(i + PREFETCH), items.get(i + PREFETCH)) {
+            cenote_prim::prefetch(pool, later as usize);
+            cenote_prim::prefetch(std::slice::from_ref(&**item), 0);
+        }
+        mem::swap(&mut pool[*position as usize], items[i]);
     }
 }
 

@@ -305,6 +305,11 @@ impl Depot {
         Ok(())
     }
 
+    /// Lets so many triples, or [`MAX_STOCK`] if that is less, be made ahead of a request that is announced from now on.
+    pub(super) fn set_ahead(&mut self, triples: usize) {
+        self.ahead = triples.min(MAX_STOCK);
+    }
+
     /// Spreads the supply's computation over so many threads.
     ///
     /// # Errors

@@ -277,6 +277,10 @@ impl Live for WrkSession {
     fn set_threads(&mut self, threads: usize) -> Result<(), Fault> {
         self.core.depot.set_threads(threads)
     }
+
+    fn set_ahead(&mut self, triples: usize) {
+        self.core.depot.set_ahead(triples);
+    }
 }
 
 impl Core {
