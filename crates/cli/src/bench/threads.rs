@@ -170,12 +170,12 @@ impl Work {
         session.set_threads(threads)?;
         // So that the orders do not depend on how fast the request is.
         session.set_ahead(AHEAD);
-        // Those of inputs first, so that it is known when they are made.
-        session.stock(0)?;
         Ok(session)
     }
 
     fn run(&self, session: &mut Session, role: Role) -> Result<(), Fault> {
+        // Shares of inputs first, so that it is known when they are made.
+        session.stock(0)?;
         let own = Stream::inputs_of(role);
         let job = ProgramJob::new(&self.program, role, own, Receivers::Both)?;
         let output = session.run(&job.of_ands(self.program.ands))?.output;
