@@ -100,6 +100,7 @@ def run_party(
     role: str,
     inputs: Sequence[bytes],
     backend: str,
+    threads: int,
     progress: Progress,
     connection: Connection,
 ) -> dict[str, Any]: ...

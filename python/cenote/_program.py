@@ -43,6 +43,8 @@ _T = TypeVar("_T")
 
 #: Statements that Python may go through beside a secure run that nobody told about it.
 _SHORT = dict.fromkeys(("ands", "bytes", "seconds", "memory", "live_bits", "moved_bits"), math.inf) | {"statements": 1e4}
+#: Threads that a party may have.
+_MOST_THREADS = 64
 #: Lines that a warning of overflow names.
 _FEW_OVERFLOWS = 5
 
@@ -243,6 +245,7 @@ class Program:
         pool: int | None = None,
         rho: int | None = None,
         muxcore: bool | None = None,
+        threads: int = 1,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         overflow: bool | None = None,
@@ -255,7 +258,7 @@ class Program:
         ``"plain"``, also with its options, as ``"wrk:pool=480000,rho=64"``. ``pool`` is the size of the pool that ``wrk``
         (without it: 480000 for a program of as many ANDs, else none) or ``jimu`` (10000) draws from; ``rho`` the statistical security in bits: 40, 64 or 80.
         ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for multiplexers, which take hundreds of
-        megabytes: better for small programs.
+        megabytes: better for small programs. ``threads``, 1 to 64, are those that each party of ``wrk`` makes its triples with.
 
         As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it, and :class:`OverflowWarning` says
         where numbers do not fit. ``overflow=False`` leaves that out, as does a program with more than 10^4 statements to go through,
@@ -268,11 +271,13 @@ class Program:
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
         configuration = _configuration(backend, pool, rho, muxcore)
+        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
+            raise InputError(f"threads={threads!r}: a party has 1 to {_MOST_THREADS} threads")
         self._check_limits(configuration, limits)
         total = int(self.cost()["ands"])
         wanted = self._is_short() if overflow is None else overflow
         overflows = self._in_the_clear(encoded)[1] if wanted else None
-        reports = _run.pair(self._native.handed_over(), packed, configuration, total, progress, timeout)
+        reports = _run.pair(self._native.handed_over(), packed, configuration, threads, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
             if one is not None and two is not None and one != two:
@@ -559,6 +564,7 @@ class ProgramFunction:
         pool: int | None = None,
         rho: int | None = None,
         muxcore: bool | None = None,
+        threads: int = 1,
         progress: _run.ProgressOption = None,
         timeout: float | None = None,
         overflow: bool | None = None,
@@ -573,6 +579,7 @@ class ProgramFunction:
             pool=pool,
             rho=rho,
             muxcore=muxcore,
+            threads=threads,
             progress=progress,
             timeout=timeout,
             overflow=overflow,

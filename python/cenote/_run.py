@@ -96,7 +96,13 @@ class Run:
 
 
 def pair(
-    program: bytes, inputs: dict[str, list[bytes]], backend: str, total: int, progress: ProgressOption, timeout: float | None
+    program: bytes,
+    inputs: dict[str, list[bytes]],
+    backend: str,
+    threads: int,
+    total: int,
+    progress: ProgressOption,
+    timeout: float | None,
 ) -> dict[str, dict[str, Any]]:
     """Runs both parties; the report of each, by role."""
     lines: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
@@ -106,7 +112,13 @@ def pair(
     ends = dict(zip(("garbler", "evaluator"), _native.Connection.pair()))
     try:
         for role, end in ends.items():
-            spec = {"role": role, "program": _text(program), "inputs": list(map(_text, inputs[role])), "backend": backend}
+            spec = {
+                "role": role,
+                "program": _text(program),
+                "inputs": list(map(_text, inputs[role])),
+                "backend": backend,
+                "threads": threads,
+            }
             started.append(_start(spec, end, lines))
         with _shown(progress, total) as show:
             return _reports(lines, deadline, show)

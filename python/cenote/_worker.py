@@ -49,6 +49,7 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
             spec["role"],
             [base64.b64decode(words) for words in spec["inputs"]],
             spec["backend"],
+            spec["threads"],
             progress,
             _native.Connection.standard_input(),
         )

@@ -56,7 +56,7 @@ def arguments(seed):
 @pytest.mark.parametrize(("backend", "seed"), [("plain", 1), ("yao", 2), ("yao", 3), ("wrk", 4), ("wrk", 5)])
 def test_secure_runs_give_what_the_clear_gives(backend, seed):
     values = arguments(seed)
-    run = mixed.run_local(**values, backend=backend)
+    run = mixed.run_local(**values, backend=backend, threads=seed - 2 if backend == "wrk" else 1)
     total, order, bit = mixed(**values)
     assert run.value == (total, order, bit)
     assert run.garbler == (total, order, None)
@@ -350,6 +350,8 @@ def test_a_party_that_dies_is_reported():
     [
         ({"backend": "mpc"}, cn.InputError, "there is no backend `mpc`"),
         ({"pool": 0}, cn.InputError, "pool=0: a pool has a positive whole number"),
+        ({"threads": 0}, cn.InputError, "threads=0: a party has 1 to 64 threads"),
+        ({"threads": 65}, cn.InputError, "threads=65: a party has 1 to 64 threads"),
         ({"pool": 100, "backend": "yao"}, cn.InputError, "yao has no option `pool`"),
         ({"rho": 41}, cn.PolicyError, "rho is 40, 64 or 80"),
         ({"pool": 10}, cn.PolicyError, "a pool of 10 items is too small"),

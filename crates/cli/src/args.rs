@@ -6,6 +6,7 @@ use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::policy;
+use cenote_prim::Workers;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
@@ -137,6 +138,15 @@ impl SecurityArgs {
     }
 }
 
+/// The threads of a party.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ThreadArgs {
+    /// Spread what a party makes ahead, most of its work, over T threads, 1 to 64, beside the one of its requests (wrk). The
+    /// peer may have another number.
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = threads)]
+    pub(crate) threads: usize,
+}
+
 #[derive(Args)]
 pub(crate) struct RunArgs {
     /// Structured program, or circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys).
@@ -149,6 +159,8 @@ pub(crate) struct RunArgs {
     pub(crate) inputs: Vec<Given>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
     /// Who receives outputs whose port names nobody; both without it.
     #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
     pub(crate) reveal_to: Option<Receivers>,
@@ -194,6 +206,8 @@ pub(crate) struct PartyArgs {
     pub(crate) owners: Option<Vec<Role>>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
     /// Who receives outputs whose port names nobody; both without it.
     #[arg(long, value_name = "garbler|evaluator|both", value_parser = receivers)]
     pub(crate) reveal_to: Option<Receivers>,
@@ -218,6 +232,8 @@ pub(crate) struct PartyArgs {
 pub(crate) enum BenchCommand {
     /// A stream of ANDs with XORs between: half of it one chain, half wide.
     And(BenchAndArgs),
+    /// The stream of ANDs by one party alone, with one thread and with several, against a recorded peer.
+    Threads(BenchThreadsArgs),
     /// AES-128 under the garbler's key on the evaluator's blocks.
     Aes(BenchAesArgs),
     /// Correlated oblivious transfers in one direction.
@@ -284,7 +300,24 @@ pub(crate) struct BenchAndArgs {
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+    #[command(flatten)]
     pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchThreadsArgs {
+    /// ANDs of the stream.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) ands: u64,
+    /// The threads that one is compared with, on as many processor cores.
+    #[arg(long, value_name = "T", default_value_t = 2, value_parser = threads)]
+    pub(crate) threads: usize,
+    /// Runs of each; the reply gives medians.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
 }
 
 #[derive(Args, Debug)]
@@ -699,6 +732,12 @@ fn log2(text: &str) -> Result<f64, String> {
         }
         _ => Err("use a negative number such as -40".to_owned()),
     }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let (least, most) = Workers::COUNTS.into_inner();
+    let threads = text.parse().ok().filter(|threads| Workers::COUNTS.contains(threads));
+    threads.ok_or_else(|| format!("a party has {least} to {most} threads"))
 }
 
 fn rho(text: &str) -> Result<String, String> {

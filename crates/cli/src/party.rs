@@ -74,7 +74,7 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
     let own = values::all_bits(&owned, &args.inputs, &format!("the {}", args.role))?;
     let work = Work::new(computation, signature, own, to, config)?;
-    work.keeping(args.evidence.clone()).within(Some(limits), args.role)
+    work.on(args.threads.threads).keeping(args.evidence.clone()).within(Some(limits), args.role)
 }
 
 fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
@@ -112,6 +112,11 @@ impl Work {
         let request = Request::new(Arc::clone(&computation.0), signature, own, to, config);
         let request = request.map_err(Failure::unusable)?;
         Ok(Work { request, computation, evidence: None })
+    }
+
+    /// The same on so many threads of this side.
+    pub(crate) fn on(self, threads: usize) -> Work {
+        Work { request: self.request.on(threads), ..self }
     }
 
     /// Keeps evidence in this file.

@@ -48,6 +48,7 @@ pub(crate) fn command(args: RunArgs, format: Format) -> Result<Reply, Failure> {
             own: own(role),
             to,
             config,
+            threads: args.threads.threads,
             limits: Some(limits),
             evidence: args.evidence.clone(),
         }),
@@ -73,7 +74,7 @@ pub(crate) fn party(channels: Channels, role: Role, spec: RunSpec) -> Result<Rep
     });
     let own = own.collect::<Result<Vec<Vec<bool>>, Failure>>()?;
     let work = Work::new(computation, signature, own, spec.to, spec.config)?;
-    let work = work.keeping(spec.evidence).within(spec.limits, role)?;
+    let work = work.on(spec.threads).keeping(spec.evidence).within(spec.limits, role)?;
     work.run(channels, role, &AtomicU64::new(0))
 }
 

@@ -2,7 +2,7 @@
 
 use cenote_net::{Agreed, Channel, Channels, Counters, Fault, Handshake, Phase, Role};
 use cenote_pool::{Journal, Occupancy};
-use cenote_prim::{Prg, SessionId, wipe_stack};
+use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
@@ -250,6 +250,28 @@ impl Session {
     /// `Misuse` when items have left already.
     pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
         self.opened.live_mut().set_journal(journal)
+    }
+
+    /// Spreads the computation of this side over `threads` threads before the first job, for a backend that can: `wrk`, whose
+    /// items then are made by as many threads beside the one of requests. It concerns this side alone: whatever it sends
+    /// is the same.
+    ///
+    /// # Errors
+    /// `Policy` when there may not be so many; `Misuse` when the session works already; `Internal` when there is no
+    /// thread left.
+    pub fn set_threads(&mut self, threads: usize) -> Result<(), Fault> {
+        let most = Workers::COUNTS.end();
+        if !Workers::COUNTS.contains(&threads) {
+            return Err(Fault::Policy(format!("a session has 1 to {most} threads, not {threads}")));
+        }
+        self.guarded(|session| session.opened.live_mut().set_threads(threads))
+    }
+
+    /// Lets `triples` ready triples, 2^20 at most, be made ahead of a job that says what it takes ([`Job::ands`]), for a backend that
+    /// makes them beside it; two batches without it, and what the line holds. More take memory, 128 bytes each in `wrk`, and are
+    /// better for a job that takes none for a while. The garbler's number counts.
+    pub fn set_ahead(&mut self, triples: usize) {
+        self.opened.live_mut().set_ahead(triples);
     }
 
     /// Levels of the pools and stocks by name, for a backend that has them.

@@ -24,6 +24,7 @@ pub struct Request {
     own: Vec<Vec<bool>>,
     to: Receivers,
     config: SessionConfig,
+    threads: usize,
     /// Why this side will not run it.
     excess: Option<Excess>,
 }
@@ -52,7 +53,13 @@ impl Request {
     ) -> Result<Request, Fault> {
         let config = config.for_ands(computation.ands());
         Backend::shown(&config)?;
-        Ok(Request { computation, signature, own, to, config, excess: None })
+        Ok(Request { computation, signature, own, to, config, threads: 1, excess: None })
+    }
+
+    /// The same run on so many threads of this side, for a backend that can ([`Session::set_threads`]).
+    #[must_use]
+    pub fn on(self, threads: usize) -> Request {
+        Request { threads, ..self }
     }
 
     /// The backend and its options.
@@ -114,6 +121,7 @@ impl Request {
         J: Job<Output = Vec<Option<Vec<bool>>>>,
     {
         let mut session = Session::open_for(channels, role, &self.config, self.facts(None))?;
+        session.set_threads(self.threads)?;
         let outcome = session.run(&job);
         let summary = Summary::of(&mut session);
         session.close();

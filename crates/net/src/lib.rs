@@ -24,6 +24,7 @@ mod inbox;
 mod limit;
 mod link;
 mod mem;
+mod replay;
 mod shape;
 mod tap;
 mod tcp;
@@ -41,6 +42,7 @@ pub use handshake::{
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
 pub use mem::{mem_channels, mem_pair};
+pub use replay::replay;
 pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,

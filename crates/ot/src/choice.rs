@@ -68,9 +68,9 @@ pub enum Choice {
 
 /// Seconds of one core for a COT (`cenote bench ot`, processor time, a server core of 2024): a leaf of SoftSpokenOT, what is done once
 /// for all leaves, and a COT of silent OT.
-const LEAF_S: f64 = 7e-10;
-const TRANSPOSED_S: f64 = 3e-9;
-const SILENT_S: f64 = 1.3e-8;
+const LEAF_S: f64 = 4.7e-10;
+const TRANSPOSED_S: f64 = 3.9e-9;
+const SILENT_S: f64 = 1.1e-8;
 
 impl Choice {
     /// SoftSpokenOT with digits of `k` bits: 1, 2, 4 or 8.
@@ -171,14 +171,20 @@ impl Choice {
         }
     }
 
+    /// Calls of AES that a COT takes, on the side with more of them.
+    #[must_use]
+    pub fn aes_per_cot(self) -> f64 {
+        match self {
+            Choice::SoftSpoken(params) => params.leaves() as f64 / params.digit_bits() as f64,
+            Choice::Silent(params) => params.aes_per_cot(),
+        }
+    }
+
     /// Seconds that one core takes for a COT, on the side with more to do, about.
     #[must_use]
     pub fn seconds_per_cot(self) -> f64 {
         match self {
-            Choice::SoftSpoken(params) => {
-                let leaves = params.leaves() as f64 / params.digit_bits() as f64;
-                TRANSPOSED_S + leaves * LEAF_S
-            }
+            Choice::SoftSpoken(_) => TRANSPOSED_S + self.aes_per_cot() * LEAF_S,
             Choice::Silent(_) => SILENT_S,
         }
     }

@@ -5,7 +5,11 @@ use cenote_prim::{Block, Prg, SessionId};
 
 use crate::choice::Choice;
 use crate::silent::{self, SilentReceiver, SilentSender};
-use crate::softspoken::{CotReceiver, CotSender};
+use crate::softspoken::{CotReceiver, CotSender, message_len};
+use crate::tags::CHUNK;
+
+/// Messages of one direction, before they are sent or after they came, in room that is used again.
+type Messages = Vec<Vec<u8>>;
 
 /// Correlated OT in both directions over one channel: this party is sender with Delta in one, receiver
 /// in the other. Both parties make the same calls in the same order, so that no message waits for the
@@ -13,7 +17,7 @@ use crate::softspoken::{CotReceiver, CotSender};
 pub struct Duplex(Form);
 
 enum Form {
-    SoftSpoken { keys: Box<CotSender>, macs: Box<CotReceiver> },
+    SoftSpoken { keys: Box<CotSender>, macs: Box<CotReceiver>, room: [Messages; 2] },
     Silent { keys: Box<SilentSender>, macs: Box<SilentReceiver>, next: usize },
 }
 
@@ -40,7 +44,8 @@ impl Duplex {
                     |(ch, prg)| CotSender::setup(ch, session, own, params, delta, prg),
                     |(ch, prg)| CotReceiver::setup(ch, session, peer, params, prg),
                 )?;
-                Form::SoftSpoken { keys: Box::new(keys), macs: Box::new(macs) }
+                let room = <[Messages; 2]>::default();
+                Form::SoftSpoken { keys: Box::new(keys), macs: Box::new(macs), room }
             }
             Choice::Silent(params) => {
                 let (keys, macs) = in_order(
@@ -110,29 +115,107 @@ impl Duplex {
         }
     }
 
-    /// Fills `macs`, whose bits 0 are random choice bits. Sends what the peer's [`Duplex::take_keys`] for
-    /// as many needs, and receives nothing.
+    /// [`Macs::make`] and [`Macs::send`].
     ///
     /// # Errors
-    /// `Misuse` when the length is 0 or no multiple of 128; `Exhausted`; faults of the channel.
+    /// Those of both.
     pub fn take_macs(&mut self, ch: &mut Channel, macs: &mut [Block]) -> Result<(), Fault> {
-        match &mut self.0 {
-            Form::SoftSpoken { macs: receiver, .. } => receiver.extend(ch, macs),
-            Form::Silent { macs: receiver, .. } => receiver.take(macs),
-        }
+        let (mut half, _) = self.halves();
+        half.make(macs)?;
+        half.send(ch)
     }
 
-    /// Fills `keys`, whose bits 0 are 0, with those of the peer's MACs: K = M xor x Delta. May lag behind
-    /// [`Duplex::take_macs`] by several calls, on both sides alike, of the same lengths in the same order.
+    /// [`Keys::receive`] and [`Keys::make`].
     ///
     /// # Errors
-    /// `Misuse` when the length is 0 or no multiple of 128; `Misbehaved`; `Exhausted`; faults of the
-    /// channel. After a fault no key may be used.
+    /// Those of both.
     pub fn take_keys(&mut self, ch: &mut Channel, keys: &mut [Block]) -> Result<(), Fault> {
+        let (_, mut half) = self.halves();
+        half.receive(ch, keys.len())?;
+        half.make(keys)
+    }
+
+    /// Both directions apart, each with computing and messages apart, for two threads.
+    pub fn halves(&mut self) -> (Macs<'_>, Keys<'_>) {
         match &mut self.0 {
-            Form::SoftSpoken { keys: sender, .. } => sender.extend(ch, keys),
-            Form::Silent { keys: sender, .. } => sender.take(keys),
+            Form::SoftSpoken { keys, macs, room: [sent, received] } => {
+                (Macs(Ok((macs, sent))), Keys(Ok((keys, received))))
+            }
+            Form::Silent { keys, macs, .. } => (Macs(Err(macs)), Keys(Err(keys))),
         }
+    }
+}
+
+/// The direction in which this party has the choice bits, with what it is to send; the second form is silent.
+pub struct Macs<'d>(Result<(&'d mut CotReceiver, &'d mut Messages), &'d mut SilentReceiver>);
+
+/// The direction in which this party has Delta, with what it received; the second form is silent.
+pub struct Keys<'d>(Result<(&'d mut CotSender, &'d mut Messages), &'d mut SilentSender>);
+
+impl Macs<'_> {
+    /// Fills `macs`, whose bits 0 are random choice bits.
+    ///
+    /// # Errors
+    /// `Misuse` when the length is 0 or no multiple of 128; `Exhausted`.
+    pub fn make(&mut self, macs: &mut [Block]) -> Result<(), Fault> {
+        let (receiver, messages) = match &mut self.0 {
+            Ok(softspoken) => softspoken,
+            Err(silent) => return silent.take(macs),
+        };
+        let chunk = receiver.params().chunk();
+        let chunks = macs.chunks_mut(chunk);
+        if chunks.len() == 0 {
+            return Err(Fault::Misuse("ot: an extension by 0 COTs".into()));
+        }
+        messages.resize_with(chunks.len(), Vec::new);
+        chunks.zip(messages.iter_mut()).try_for_each(|(macs, room)| receiver.produce(macs, room))
+    }
+
+    /// Sends what the peer's [`Keys`] for the MACs made last need.
+    ///
+    /// # Errors
+    /// Faults of the channel.
+    pub fn send(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        let Ok((_, messages)) = &self.0 else { return Ok(()) };
+        messages.iter().try_for_each(|message| ch.send(CHUNK, message))?;
+        ch.flush()
+    }
+}
+
+impl Keys<'_> {
+    /// Receives what the next `n` keys need. May lag behind the peer's [`Macs::send`] by several calls, on both
+    /// sides alike, of the same numbers in the same order.
+    ///
+    /// # Errors
+    /// Faults of the channel.
+    pub fn receive(&mut self, ch: &mut Channel, n: usize) -> Result<(), Fault> {
+        let Ok((sender, messages)) = &mut self.0 else { return Ok(()) };
+        let params = sender.params();
+        messages.resize_with(n.div_ceil(params.chunk()), Vec::new);
+        for (i, message) in messages.iter_mut().enumerate() {
+            let cots = params.chunk().min(n - i * params.chunk());
+            message.resize(message_len(params, cots), 0);
+            ch.recv_into(CHUNK, message)?;
+        }
+        Ok(())
+    }
+
+    /// Fills `keys`, of the number received for, whose bits 0 are 0, with those of the peer's MACs:
+    /// K = M xor x Delta.
+    ///
+    /// # Errors
+    /// `Misuse` when the length is 0, no multiple of 128, or another; `Misbehaved`; `Exhausted`. After a fault
+    /// no key may be used.
+    pub fn make(&mut self, keys: &mut [Block]) -> Result<(), Fault> {
+        let (sender, messages) = match &mut self.0 {
+            Ok(softspoken) => softspoken,
+            Err(silent) => return silent.take(keys),
+        };
+        let chunks = keys.chunks_mut(sender.params().chunk());
+        if chunks.len() != messages.len() || messages.is_empty() {
+            return Err(Fault::Misuse("ot: keys of other numbers than were received for".into()));
+        }
+        chunks.zip(messages.iter()).try_for_each(|(keys, message)| sender.absorb(message, keys))
     }
 }
 

@@ -40,7 +40,7 @@ pub mod watch;
 
 pub use choice::Choice;
 pub use correlated::{CotReceive, CotSend, MAX_COTS, Sent, Traffic};
-pub use duplex::Duplex;
+pub use duplex::{Duplex, Keys, Macs};
 
 /// Computational security that a set-up leaves, in bits: `T` calls of AES find one of its hidden seeds with
 /// probability `T / 2^120` at most.

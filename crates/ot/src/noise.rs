@@ -57,6 +57,12 @@ impl Params {
         ((self.trees << self.depth) - self.reserve()) as u64 / 128 * 128
     }
 
+    /// Calls of AES that the sender makes for a COT: three passes over the trees, and the code.
+    pub(crate) fn aes_per_cot(self) -> f64 {
+        let leaves = (self.trees << self.depth) as f64;
+        (3.0 + WEIGHT as f64 / 4.0) * leaves / self.output() as f64
+    }
+
     /// Levels of all trees.
     pub(crate) const fn levels(self) -> usize {
         self.trees * self.depth

@@ -7,7 +7,7 @@ use std::ops::Range;
 use cenote_pool::{
     Draws, Journal, Level, MemoryJournal, Occupancy, Pool, Refused, Stock, StoreError,
 };
-use cenote_prim::Block;
+use cenote_prim::{Block, Workers};
 use proptest::prelude::*;
 
 /// A fixed sequence of coins (xorshift64*), the same for both parties.
@@ -121,6 +121,26 @@ proptest! {
         }
         prop_assert_eq!(got, expected);
         prop_assert_eq!(journals[0].consumed("numbers"), journals[1].consumed("numbers"));
+    }
+
+    /// Items that replace others may leave again in the same run: on one thread or several, in the order of the draw.
+    #[test]
+    fn any_number_of_threads_exchanges_alike(capacity in 4usize..60, bucket in 1usize..5, runs in prop::collection::vec(0usize..40, 1..4), threads in 2usize..5, seed: u64) {
+        let workers = Workers::new(threads).expect("threads");
+        let (mut one, mut several) = (numbered(capacity), numbered(capacity));
+        let mut journals = [MemoryJournal::default(), MemoryJournal::default()];
+        let mut draws = Draws::new(bucket, capacity).expect("shape");
+        let mut coins = coins(seed);
+        for buckets in runs {
+            draws.draw(buckets, &mut coins);
+            let mut items: Vec<u64> = (1000..).take(buckets * bucket).collect();
+            let mut same = items.clone();
+            one.exchange(&mut journals[0], &draws, &mut items).expect("matching sizes");
+            several.exchange_on(&workers, &mut journals[1], &draws, &mut same).expect("matching sizes");
+            prop_assert_eq!(&items, &same);
+            prop_assert_eq!(one.items(), several.items());
+            prop_assert_eq!(one.counters(&journals[0]), several.counters(&journals[1]));
+        }
     }
 
     #[test]

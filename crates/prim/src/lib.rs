@@ -6,7 +6,7 @@
 //! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
 //! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]). Reed-Solomon codes
 //! over small fields ([`field`]) work on many words side by side ([`planes`], [`columns`]), drawn
-//! from many seeds ([`seeds`], [`keyed`]). Arrays are read and written at many places, or a secret one, by [`places`]. The names of the two parties ([`Role`], [`Receivers`]) are
+//! from many seeds ([`seeds`], [`keyed`]). Arrays are read and written at many places, or a secret one, by [`places`]. [`Workers`] are threads that share such work. The names of the two parties ([`Role`], [`Receivers`]) are
 //! here as well, below everything that speaks of them.
 //!
 //! This is the only crate of the workspace with `unsafe` code: each SIMD kernel stands beside a
@@ -40,6 +40,7 @@ pub mod seeds;
 pub mod simd;
 pub mod streams;
 pub mod transpose;
+mod workers;
 
 pub use block::Block;
 pub use memory::{keep_freed_memory, prefer_large_pages};
@@ -49,6 +50,7 @@ pub use random::{os_block, os_bytes};
 pub use role::{Receivers, Role};
 pub use secret::{Secret, wipe_stack};
 pub use simd::prefetch;
+pub use workers::{Task, Workers};
 
 #[cfg(target_endian = "big")]
 compile_error!("blocks are bytes in little-endian order");

@@ -104,7 +104,7 @@ struct Report {
 
 /// Runs one party to its end; the peer is at the other end of the connection.
 #[pyfunction]
-#[pyo3(signature = (program, role, inputs, backend, progress, connection))]
+#[pyo3(signature = (program, role, inputs, backend, threads, progress, connection))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn run_party<'py>(
     py: Python<'py>,
@@ -112,6 +112,7 @@ pub(crate) fn run_party<'py>(
     role: &str,
     inputs: Vec<PyBackedBytes>,
     backend: &str,
+    threads: usize,
     progress: &Progress,
     connection: &Connection,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -122,6 +123,7 @@ pub(crate) fn run_party<'py>(
         let (computation, config) = (program.counted()?, backend.parse::<SessionConfig>()?);
         let signature = computation.signature();
         let request = Request::new(computation, signature, own, Receivers::Both, config)?;
+        let request = request.on(threads);
         let end = connection.end().take().ok_or_else(taken)?;
         run(&request, role, unix_channel(end)?, &done)
     });

@@ -16,8 +16,9 @@ use crate::workers::{Both, Fill, JobReport, Report, Task};
 pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Failure> {
     let ands = args.ands;
     let sessions = sessions(&args.security, ands)?;
-    let setting = Setting::new(&args.line)?;
-    let task = |config: &SessionConfig| Task::And { ands, config: *config };
+    let threads = args.threads.threads;
+    let setting = Setting::new(&args.line)?.with_threads(threads);
+    let task = |config: &SessionConfig| Task::And { ands, config: *config, threads };
     let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected: Vec<Option<String>> = Clear::eval(&Stream { ands }, &Stream::inputs())
         .iter()
@@ -30,6 +31,7 @@ pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Fail
     let results = sessions.iter().zip(runs).map(|(config, runs)| {
         let mut result = summary::session(config)?;
         result.insert("ands".into(), json!(ands));
+        result.insert("threads".into(), json!(threads));
         let figures = runs.iter().map(|both| figures(both, ands)).collect();
         Ok(summary::result(result, figures, &setting, &args.line))
     });
@@ -60,17 +62,16 @@ pub(crate) fn party(
     role: Role,
     ands: u64,
     config: SessionConfig,
+    threads: usize,
 ) -> Result<Report, Failure> {
     let mut session = Session::open(channels, role, &config.for_ands(ands))?;
+    session.set_threads(threads)?;
     let mut report = Report::default();
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
     let program = Stream { ands };
-    let own = match (role, Stream::inputs()) {
-        (Role::Garbler, inputs) => inputs.into_iter().take(1).collect(),
-        (Role::Evaluator, inputs) => inputs.into_iter().skip(1).collect(),
-    };
+    let own = Stream::inputs_of(role);
     let job = ProgramJob::new(&program, role, own, Receivers::Both)?.of_ands(ands);
     let outcome = session.run(&job)?;
     report.jobs.push(JobReport::of(&outcome));

@@ -13,6 +13,7 @@ pub(crate) mod ot;
 pub(crate) mod pool_fill;
 mod stream;
 mod summary;
+mod threads;
 
 use cenote_engine::{Role, SessionConfig};
 use cenote_net::Identity;
@@ -30,6 +31,7 @@ use crate::workers::{Both, LineSpec, Spec, Task, run_pair};
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
         BenchCommand::And(args) => and::command(&args, format),
+        BenchCommand::Threads(args) => threads::command(&args),
         BenchCommand::Aes(args) => aes::command(&args, format),
         BenchCommand::Ot(args) => ot::command(&args, format),
         BenchCommand::PoolFill(args) => pool_fill::command(&args, format),
@@ -73,6 +75,11 @@ impl Setting {
             output::note("note: fewer than two processor cores, so the parties are not pinned");
         }
         Ok(Setting { cores, line, _identities: identities })
+    }
+
+    /// The same for parties of so many threads: several have all cores.
+    fn with_threads(self, threads: usize) -> Setting {
+        Setting { cores: self.cores.filter(|_| threads == 1), ..self }
     }
 
     fn spec(&self, role: Role, task: &Task) -> Spec {

@@ -26,6 +26,15 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The inputs that are one party's.
+    pub(super) fn inputs_of(role: Role) -> Vec<Vec<bool>> {
+        let mut own = Stream::inputs();
+        let of_evaluator = own.split_off(1);
+        if role == Role::Garbler { own } else { of_evaluator }
+    }
+}
+
 impl Program for Stream {
     fn name(&self) -> String {
         format!("bench and {}", self.ands)

@@ -53,6 +53,7 @@ impl Trial {
                 own: own(role),
                 to: Receivers::Both,
                 config,
+                threads: 1,
                 limits: None,
                 evidence: None,
             }),

@@ -81,7 +81,9 @@ fn work(spec: Spec, interrupt: &Interrupt) -> Result<Report, Failure> {
 fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure> {
     match task {
         Task::Run(work) => run::party(channels, role, work),
-        Task::And { ands, config } => bench::and::party(channels, role, ands, config),
+        Task::And { ands, config, threads } => {
+            bench::and::party(channels, role, ands, config, threads)
+        }
         Task::Aes { blocks, jobs, warm, config } => {
             bench::aes::party(channels, role, blocks, jobs, warm, config)
         }

@@ -50,7 +50,7 @@ pub(crate) enum Task {
     /// A program or circuit file on given values.
     Run(RunSpec),
     /// The synthetic stream of ANDs.
-    And { ands: u64, config: SessionConfig },
+    And { ands: u64, config: SessionConfig, threads: usize },
     /// Jobs of AES blocks.
     Aes { blocks: u32, jobs: u32, warm: bool, config: SessionConfig },
     /// Correlated OTs.
@@ -75,6 +75,7 @@ pub(crate) struct RunSpec {
     pub(crate) own: Vec<Vec<u8>>,
     pub(crate) to: Receivers,
     pub(crate) config: SessionConfig,
+    pub(crate) threads: usize,
     /// The most that the computation may be predicted to take; `None` for whatever it takes.
     pub(crate) limits: Option<Limits>,
     /// Where evidence goes, should there be any.

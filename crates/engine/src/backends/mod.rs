@@ -167,6 +167,18 @@ pub trait Live {
         Ok(())
     }
 
+    /// Spreads the computation of this side over so many threads, as far as the backend can. The bytes that it sends
+    /// stay the same.
+    ///
+    /// # Errors
+    /// `Misuse` when it works already; `Internal` when there is no thread for it.
+    fn set_threads(&mut self, _threads: usize) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Lets so many triples be made ahead of a running job, for a backend that makes them beside it.
+    fn set_ahead(&mut self, _triples: usize) {}
+
     /// The pools of garbled cores, to be measured one by one.
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
         None

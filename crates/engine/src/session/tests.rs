@@ -111,8 +111,14 @@ fn work<P: Party>(party: &mut P) -> Result<Vec<P::Wire>, Fault> {
 }
 
 /// Opens a session, works, and notes its keys and what is secret at two wires.
-fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Vec<Needle>, Fault> {
+fn keep_notes(
+    config: &SessionConfig,
+    threads: usize,
+    channel: Channel,
+    role: Role,
+) -> Result<Vec<Needle>, Fault> {
     let mut session = Session::open(channel, role, config)?;
+    session.set_threads(threads)?;
     let mut needles = Vec::new();
     let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
     match &mut session.opened {
@@ -139,9 +145,11 @@ fn keep_notes(config: &SessionConfig, channel: Channel, role: Role) -> Result<Ve
 
 #[test]
 fn nothing_of_a_session_is_left() {
-    for config in ["wrk", "wrk:pool=8000", "jimu:pool=1000"] {
+    for (config, threads) in
+        [("wrk", 1), ("wrk:pool=8000", 1), ("wrk:pool=8000", 3), ("jimu:pool=1000", 1)]
+    {
         let config = config.parse().expect("a backend with options");
-        nothing_is_left(|channel, role| keep_notes(&config, channel, role));
+        nothing_is_left(|channel, role| keep_notes(&config, threads, channel, role));
     }
 }
 

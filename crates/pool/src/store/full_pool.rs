@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem;
 
+use cenote_prim::{Task, Workers};
 use zeroize::Zeroize;
 
 use super::{Draws, Journal, Level, StoreError};
@@ -22,6 +23,9 @@ pub struct Pool<T: Copy + Zeroize> {
 
 /// Exchanges that the prefetch runs ahead: about one memory latency.
 const PREFETCH: usize = 12;
+
+/// Parts of a pool for each thread that exchanges: the threads need not be equally fast.
+const PARTS: usize = 4;
 
 impl<T: Copy + Zeroize> Pool<T> {
     /// Opens a pool of `capacity` items. Journals and occupancy know it by `name`.
@@ -57,28 +61,68 @@ impl<T: Copy + Zeroize> Pool<T> {
         draws: &Draws,
         items: &mut [T],
     ) -> Result<(), StoreError> {
+        self.leave(journal, draws, items.len())?;
+        swap(&mut self.items, draws.positions(), items.iter_mut());
+        Ok(())
+    }
+
+    /// [`Pool::exchange`] by several threads: each has a part of the pool, where it goes through what is drawn there
+    /// in order.
+    ///
+    /// # Errors
+    /// As [`Pool::exchange`].
+    pub fn exchange_on(
+        &mut self,
+        workers: &Workers,
+        journal: &mut dyn Journal,
+        draws: &Draws,
+        items: &mut [T],
+    ) -> Result<(), StoreError>
+    where
+        T: Send,
+    {
+        if workers.threads() == 1 {
+            return self.exchange(journal, draws, items);
+        }
+        self.leave(journal, draws, items.len())?;
+        // A power of two, by which dividing is fast.
+        let size = (self.capacity() / (PARTS * workers.threads()) + 1).next_power_of_two();
+        let (shift, parts) = (size.trailing_zeros(), self.capacity().div_ceil(size));
+        let room = items.len() / parts * 5 / 4;
+        let mut drawn: Vec<(Vec<u32>, Vec<&mut T>)> =
+            (0..parts).map(|_| (Vec::with_capacity(room), Vec::with_capacity(room))).collect();
+        for (position, item) in draws.positions().iter().zip(items) {
+            let (positions, items) = &mut drawn[(position >> shift) as usize];
+            positions.push(position & (size - 1) as u32);
+            items.push(item);
+        }
+        let parts = self.items.chunks_mut(size).zip(drawn);
+        workers.run(parts.map(|(part, (positions, mut items))| {
+            Box::new(move || swap_far(part, &positions, &mut items)) as Task<'_>
+        }));
+        Ok(())
+    }
+
+    /// Takes note that what is drawn leaves, for `given` fresh items.
+    fn leave(
+        &mut self,
+        journal: &mut dyn Journal,
+        draws: &Draws,
+        given: usize,
+    ) -> Result<(), StoreError> {
         let (drawn_for, capacity) = (draws.capacity(), self.capacity());
         if drawn_for != capacity {
             return Err(StoreError::OtherPool { drawn_for, capacity });
         }
         let positions = draws.positions();
-        if items.len() != positions.len() {
-            return Err(StoreError::Length { expected: positions.len(), got: items.len() });
+        if given != positions.len() {
+            return Err(StoreError::Length { expected: positions.len(), got: given });
         }
         let consumed = self.consumed + positions.len() as u64;
         if !positions.is_empty() {
             journal.reserve(&self.name, self.consumed..consumed)?;
         }
         self.consumed = consumed;
-        // Positions within a bucket are distinct, so exchanging item by item equals taking the
-        // bucket and refilling.
-        for (i, (position, item)) in positions.iter().zip(items).enumerate() {
-            // A pool is larger than the caches and its positions are random.
-            if let Some(&later) = positions.get(i + PREFETCH) {
-                cenote_prim::prefetch(&self.items, later as usize);
-            }
-            mem::swap(&mut self.items[*position as usize], item);
-        }
         Ok(())
     }
 
@@ -105,6 +149,29 @@ impl<T: Copy + Zeroize> Pool<T> {
     }
 }
 
+/// Exchanges each of `items` with the one at its position. Positions within a bucket are distinct, so that item by item is as
+/// good as taking the bucket and refilling.
+fn swap<'i, T: 'i>(pool: &mut [T], positions: &[u32], items: impl Iterator<Item = &'i mut T>) {
+    for (i, (position, item)) in positions.iter().zip(items).enumerate() {
+        // A pool is larger than the caches and its positions are random.
+        if let Some(&later) = positions.get(i + PREFETCH) {
+            cenote_prim::prefetch(pool, later as usize);
+        }
+        mem::swap(&mut pool[*position as usize], item);
+    }
+}
+
+/// The same for items that are far from each other as well.
+fn swap_far<T>(pool: &mut [T], positions: &[u32], items: &mut [&mut T]) {
+    for (i, position) in positions.iter().enumerate() {
+        if let (Some(&later), Some(item)) = (positions.get(i + PREFETCH), items.get(i + PREFETCH)) {
+            cenote_prim::prefetch(pool, later as usize);
+            cenote_prim::prefetch(std::slice::from_ref(&**item), 0);
+        }
+        mem::swap(&mut pool[*position as usize], items[i]);
+    }
+}
+
 impl<T: Copy + Zeroize> Drop for Pool<T> {
     fn drop(&mut self) {
         self.items.zeroize();
@@ -113,6 +180,6 @@ impl<T: Copy + Zeroize> Drop for Pool<T> {
 
 impl<T: Copy + Zeroize> fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pool({}: {} items, {} drawn)", self.name, self.capacity(), self.consumed)
+        write!(f, "Pool({}: {} items, {} drawn)", self.name, self.items.len(), self.consumed)
     }
 }

@@ -10,7 +10,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
-use cenote_prim::{Block, bits};
+use cenote_prim::{Block, Secret, Task, Workers, bits};
 
 use super::leaky_and::LeakyAnd;
 use super::share::{Share, ShareSlice};
@@ -36,6 +36,52 @@ pub fn differences(members: &[LeakyAnd], bucket: usize) -> impl Iterator<Item = 
         let (first, others) = members.split_first().expect("buckets have members");
         others.iter().map(|member| first.y ^ member.y)
     })
+}
+
+/// Buckets that one thread works on at a time; their bits fill bytes.
+const GRAIN: usize = 1024;
+
+/// [`differences`] by several threads: their MACs and keys.
+pub(super) fn differences_on(
+    workers: &Workers,
+    members: &[LeakyAnd],
+    bucket: usize,
+    macs: &mut Secret<Vec<Block>>,
+    keys: &mut Secret<Vec<Block>>,
+) {
+    let each = bucket - 1;
+    let opened = each * (members.len() / bucket);
+    macs.resize(opened, Block::ZERO);
+    keys.resize(opened, Block::ZERO);
+    let grain = (each * GRAIN).max(1);
+    let rooms = macs.chunks_mut(grain).zip(keys.chunks_mut(grain));
+    workers.run(members.chunks(bucket * GRAIN).zip(rooms).map(|(members, (macs, keys))| {
+        Box::new(move || {
+            for ((mac, key), share) in macs.iter_mut().zip(keys).zip(differences(members, bucket)) {
+                (*mac, *key) = (share.mac, share.key);
+            }
+        }) as Task<'_>
+    }));
+}
+
+/// [`combine`] by several threads, with the bits opened by both parties; writes to `triples`.
+pub(super) fn combine_on(
+    workers: &Workers,
+    members: &[LeakyAnd],
+    bucket: usize,
+    (own, peer): (&[u8], &[u8]),
+    masks: ShareSlice<'_>,
+    triples: &mut [Triple],
+) {
+    let parts = members.chunks(bucket * GRAIN).zip(triples.chunks_mut(GRAIN)).enumerate();
+    workers.run(parts.map(|(i, (members, triples))| {
+        let first = (bucket - 1) * GRAIN / 8 * i;
+        let masks = masks.split_at(GRAIN * i).1;
+        Box::new(move || {
+            let made = combine(members, bucket, &own[first..], &peer[first..], masks);
+            triples.iter_mut().zip(made).for_each(|(place, triple)| *place = triple);
+        }) as Task<'_>
+    }));
 }
 
 /// The triples, from the members, the opened shares of both parties (packed) and spare shares.

@@ -17,10 +17,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock};
-use cenote_prim::{Block, Prg, Secret, SessionId};
+use cenote_prim::{Block, Prg, Secret, SessionId, Workers};
 
 use super::WrkParams;
 use super::bucket::Triple;
@@ -306,6 +306,29 @@ impl Depot {
         Ok(())
     }
 
+    /// Lets so many triples, or [`MAX_STOCK`] if that is less, be made ahead of a request that is announced from now on.
+    pub(super) fn set_ahead(&mut self, triples: usize) {
+        self.ahead = triples.min(MAX_STOCK);
+    }
+
+    /// Spreads the supply's computation over so many threads.
+    ///
+    /// # Errors
+    /// `Misuse` when it works beside requests already; `Internal` when there is no thread for it.
+    pub(super) fn set_threads(&mut self, threads: usize) -> Result<(), Fault> {
+        let supply = match &mut self.refills {
+            Refills::Between(supply) => supply,
+            Refills::Beside { waiting: Some(refiller), .. } => &mut refiller.supply,
+            Refills::Beside { .. } => {
+                return Err(Fault::Misuse("the session works on its threads already".into()));
+            }
+        };
+        let workers = Workers::new(threads);
+        let no_thread = |error| Fault::Internal(format!("no thread for the session: {error}"));
+        supply.set_workers(workers.map_err(no_thread)?);
+        Ok(())
+    }
+
     /// Traffic of the supply's channel.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -580,16 +603,18 @@ impl Shelves {
         store.pool = Some(pool.counters(&*store.journal));
     }
 
-    pub(super) fn put_triples(&self, triples: impl ExactSizeIterator<Item = Triple>) {
+    /// Makes so many triples ready, which `write` writes where they wait.
+    pub(super) fn put_triples(&self, count: usize, write: impl FnOnce(&mut [Triple])) {
         let mut store = self.lock();
-        store.coming.triples = store.coming.triples.saturating_sub(triples.len());
-        put(&mut store.triples, triples);
+        store.coming.triples = store.coming.triples.saturating_sub(count);
+        write(cast_slice_mut(store.triples.room(count)));
     }
 
     pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
         let mut store = self.lock();
         store.coming.shares = store.coming.shares.saturating_sub(shares.len());
-        put(&mut store.shares, shares.iter());
+        let room = cast_slice_mut::<Block, Share>(store.shares.room(shares.len()));
+        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
     }
 
     /// The journal, locked for each note alone.
@@ -616,12 +641,6 @@ pub(super) fn panicked() -> Fault {
 
 fn late(limit: Duration) -> Fault {
     Fault::Transport(format!("the peer made nothing ready for {} s", limit.as_secs_f32()))
-}
-
-/// Makes `items` ready, written where they wait.
-fn put<T: Pod>(stock: &mut Stock, items: impl ExactSizeIterator<Item = T>) {
-    let room = cast_slice_mut::<Block, T>(stock.room(items.len()));
-    room.iter_mut().zip(items).for_each(|(place, item)| *place = item);
 }
 
 /// Blocks of an item.

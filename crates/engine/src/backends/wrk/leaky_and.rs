@@ -161,6 +161,17 @@ impl Generator {
         Generator { session, role, delta, own, peer, width, batches, slices, tested }
     }
 
+    /// What the steps use, apart, so that they can run side by side on different slices.
+    pub(super) fn parts(&mut self) -> (First<'_>, Second<'_>, Third<'_>) {
+        let Generator { session, role, delta, own, peer, width, slices, tested, .. } = self;
+        let (role, width) = (*role, *width);
+        (
+            First { own, delta, width },
+            Second { peer, width },
+            Third { session, role, delta, width, slices, tested },
+        )
+    }
+
     /// Steps 1 and 2 for a slice of a batch: `shares` holds all x, then all y, then all z. Writes to `s` all of S
     /// but what depends on the peer's G, H(K\[x\]) xor x C xor (z Delta xor K\[z\] xor M\[z\]), cut to the width and packed.
     /// Returns the message G, [`Width::bytes`] bytes a triple.
@@ -168,6 +179,62 @@ impl Generator {
     /// # Errors
     /// `Misuse` if the number of shares is not a multiple of 3.
     pub fn send_g(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut Secret<Vec<u8>>,
+    ) -> Result<Vec<u8>, Fault> {
+        self.parts().0.send_g(shares, s)
+    }
+
+    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left in `s` into S. The message is d,
+    /// packed bits.
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message has another length; `Misuse` for shares that are none.
+    pub fn send_d(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut [u8],
+        peer_g: &[u8],
+    ) -> Result<Vec<u8>, Fault> {
+        self.parts().1.send_d(shares, s, peer_g)
+    }
+
+    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
+    /// digests of their batch, was established.
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for shares that are none.
+    pub fn finish(
+        &mut self,
+        shares: ShareSlice<'_>,
+        s: &mut [u8],
+        peer_d: &[u8],
+        items: &mut Secret<Vec<LeakyAnd>>,
+    ) -> Result<(), Fault> {
+        self.parts().2.finish(shares, s, peer_d, items)
+    }
+
+    /// The digest of all L of a batch, of which the slice before was the last, for step 5. It may not be shown: it
+    /// would tell a peer that sent a wrong d about Delta.
+    pub fn digest(&mut self) -> Secret<[u8; 32]> {
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
+        let tested = mem::take(&mut self.tested);
+        self.batches += 1;
+        Secret::new(oracle.number(self.batches - 1).bytes(&tested).digest())
+    }
+}
+
+/// What makes G.
+pub(super) struct First<'g> {
+    own: &'g mut Mitccrh,
+    delta: &'g Block,
+    width: Width,
+}
+
+impl First<'_> {
+    /// [`Generator::send_g`].
+    pub(super) fn send_g(
         &mut self,
         shares: ShareSlice<'_>,
         s: &mut Secret<Vec<u8>>,
@@ -204,13 +271,17 @@ impl Generator {
             }
         }
     }
+}
 
-    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left in `s` into S. The message is d,
-    /// packed bits.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message has another length; `Misuse` for shares that are none.
-    pub fn send_d(
+/// What makes d.
+pub(super) struct Second<'g> {
+    peer: &'g mut Mitccrh,
+    width: Width,
+}
+
+impl Second<'_> {
+    /// [`Generator::send_d`].
+    pub(super) fn send_d(
         &mut self,
         shares: ShareSlice<'_>,
         s: &mut [u8],
@@ -246,13 +317,21 @@ impl Generator {
         }
         bits::pack(s.iter().map(|s| wide(s).colour()))
     }
+}
 
-    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
-    /// digests of their batch, was established.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for shares that are none.
-    pub fn finish(
+/// What makes leaky ANDs, and what is tested of them.
+pub(super) struct Third<'g> {
+    session: &'g SessionId,
+    role: Role,
+    delta: &'g Block,
+    width: Width,
+    slices: &'g mut u64,
+    tested: &'g mut Secret<Vec<u8>>,
+}
+
+impl Third<'_> {
+    /// [`Generator::finish`].
+    pub(super) fn finish(
         &mut self,
         shares: ShareSlice<'_>,
         s: &mut [u8],
@@ -268,19 +347,10 @@ impl Generator {
             Width::Bits96 => self.make_items::<12>(shares, s, peer_d, items),
             Width::Bits128 => self.make_items::<16>(shares, s, peer_d, items),
         }
-        let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", &self.session);
-        self.tested.extend_from_slice(&oracle.number(self.slices).bytes(s).digest());
-        self.slices += 1;
+        let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", self.session);
+        self.tested.extend_from_slice(&oracle.number(*self.slices).bytes(s).digest());
+        *self.slices += 1;
         Ok(())
-    }
-
-    /// The digest of all L of a batch, of which the slice before was the last, for step 5. It may not be shown: it
-    /// would tell a peer that sent a wrong d about Delta.
-    pub fn digest(&mut self) -> Secret<[u8; 32]> {
-        let oracle = RandomOracle::new("cenote 2026 engine leaky-and digest v2", &self.session);
-        let tested = mem::take(&mut self.tested);
-        self.batches += 1;
-        Secret::new(oracle.number(self.batches - 1).bytes(&tested).digest())
     }
 
     /// The triples; turns S into L.

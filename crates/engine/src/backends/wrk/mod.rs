@@ -54,6 +54,7 @@ mod plan;
 mod refiller;
 pub mod share;
 mod slices;
+mod steps;
 pub mod supply;
 pub mod tags;
 
@@ -277,6 +278,14 @@ impl Live for WrkSession {
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
         self.core.depot.set_journal(journal)
+    }
+
+    fn set_threads(&mut self, threads: usize) -> Result<(), Fault> {
+        self.core.depot.set_threads(threads)
+    }
+
+    fn set_ahead(&mut self, triples: usize) {
+        self.core.depot.set_ahead(triples);
     }
 }
 

@@ -33,7 +33,7 @@ use std::mem;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::Duplex;
 use cenote_pool::{Draws, Pool, StoreError};
-use cenote_prim::{Block, Prg, Secret, SessionId, prefer_large_pages};
+use cenote_prim::{Block, Prg, Secret, SessionId, Workers, prefer_large_pages};
 use zeroize::Zeroize;
 
 use crate::backends::wrk::WrkParams;
@@ -43,7 +43,7 @@ use crate::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use crate::backends::wrk::opening::{self, Openings};
 use crate::backends::wrk::share::{ShareSlice, conventional_delta};
 use crate::backends::wrk::slices::{Place, Slices};
-
+use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Slice, Step};
 use crate::backends::wrk::tags;
 use crate::parts::equality::{self, Committer, Replier};
 use crate::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY};
@@ -66,6 +66,7 @@ pub struct Supply {
     called: u64,
     lag: u64,
     turn: u64,
+    workers: Workers,
     under_way: UnderWay,
     /// Room of slices and batches that are done: used again, since fresh pages cost more than what is written to them.
     spare_slices: Vec<Slice>,
@@ -94,17 +95,6 @@ pub(super) enum Start {
     Slice,
     /// So many shares, or some more; at most [`MAX_TAKE`] and [`SPARE_SHARES`].
     Shares(usize),
-}
-
-/// The shares of one turn, and what becomes of them.
-#[derive(Default)]
-struct Slice {
-    /// None for shares that stay such.
-    place: Option<Place>,
-    macs: Secret<Vec<Block>>,
-    keys: Secret<Vec<Block>>,
-    /// S of each leaky AND, as far as it is known.
-    s: Secret<Vec<u8>>,
 }
 
 /// A batch of leaky ANDs.
@@ -210,6 +200,7 @@ impl Supply {
             called: 0,
             lag: 1,
             turn: 0,
+            workers: Workers::default(),
             under_way: UnderWay::default(),
             spare_slices: Vec::new(),
             spare_batches: Vec::new(),
@@ -236,6 +227,11 @@ impl Supply {
     /// Turns between a message and its receipt, from now on; both sides alike, before the first turn.
     pub(super) fn set_lag(&mut self, lag: u64) {
         self.lag = lag;
+    }
+
+    /// The threads that compute from now on.
+    pub(super) fn set_workers(&mut self, workers: Workers) {
+        self.workers = workers;
     }
 
     /// Whether nothing waits for a message of the peer.
@@ -326,16 +322,7 @@ impl Supply {
         let now = self.turn;
         self.call(start);
         self.extend(channel)?;
-        self.begin(channel)?;
-        if let Some(slice) = self.under_way.corrections.due(now) {
-            self.share(channel, shelves, slice)?;
-        }
-        if let Some(slice) = self.under_way.g.due(now) {
-            self.answer(channel, slice)?;
-        }
-        if let Some(slice) = self.under_way.d.due(now) {
-            self.finish(channel, slice)?;
-        }
+        self.work(channel, shelves)?;
         if let Some((batch, digest)) = self.under_way.commitment.due(now) {
             self.reply(channel, batch, &digest)?;
         }
@@ -386,72 +373,83 @@ impl Supply {
         Ok(())
     }
 
-    /// Step 1, first half: MACs on fresh random bits; the corrections go to the peer.
-    fn begin(&mut self, channel: &mut Channel) -> Result<(), Fault> {
-        let Some((place, shares)) = self.under_way.called.front().copied() else { return Ok(()) };
+    /// Steps 1 to 3 of the slices that are due, and the begin of step 4.
+    fn work(&mut self, channel: &mut Channel, shelves: &Shelves) -> Result<(), Fault> {
+        let mut begun = self.begin()?;
+        let UnderWay { corrections, g, d, batch, .. } = &mut self.under_way;
+        let mut due = [corrections, g, d].map(|slices| slices.due(self.turn));
+        let finished = due[2].as_ref().and_then(|slice| slice.place);
+        if let Some(place) = finished {
+            batch.make_room(place, &self.slices);
+        }
+        let (macs, keys) = self.cots.halves();
+        let (first, second, third) = self.generator.parts();
+        let width = self.params.leaky.bytes();
+        let [shared, answered, ended] = &mut due;
+        let mut steps = (
+            begun.as_mut().map(|slice| MakeMacs { cots: macs, slice }),
+            shared.as_mut().map(|slice| MakeG { cots: keys, generator: first, slice }),
+            answered.as_mut().and_then(|slice| {
+                let place = slice.place?;
+                Some(MakeD { generator: second, slice, place, width })
+            }),
+            ended.as_mut().and_then(|slice| {
+                let place = slice.place?;
+                let masks = [&mut batch.mask_macs, &mut batch.mask_keys];
+                Some(Finish { generator: third, slice, place, items: &mut batch.items, masks })
+            }),
+        );
+        let mut all: Vec<&mut dyn Step> = Vec::with_capacity(4);
+        all.extend(steps.0.as_mut().map(|step| step as &mut dyn Step));
+        all.extend(steps.1.as_mut().map(|step| step as &mut dyn Step));
+        all.extend(steps.2.as_mut().map(|step| step as &mut dyn Step));
+        all.extend(steps.3.as_mut().map(|step| step as &mut dyn Step));
+        steps::take(&mut all, channel, &self.workers)?;
+        self.go_on(begun, due, shelves);
+        if finished.is_some_and(|place| place.last) { self.commit(channel) } else { Ok(()) }
+    }
+
+    /// The slice that begins in this turn.
+    fn begin(&mut self) -> Result<Option<Slice>, Fault> {
+        let Some((place, shares)) = self.under_way.called.front().copied() else { return Ok(None) };
         if self.cots.ready() < shares as u64 {
-            return Ok(());
+            return Ok(None);
         }
         self.under_way.called.pop_front();
         let mut slice = self.spare_slices.pop().unwrap_or_default();
         slice.place = place;
         slice.resize(shares);
-        self.cots.take_macs(channel, &mut slice.macs)?;
-        // Silent OT has no corrections.
-        let lag = if self.cots.steps() == 0 { self.lag } else { 0 };
-        self.under_way.corrections.put(self.turn + lag, slice);
-        Ok(())
-    }
-
-    /// Step 1, second half: keys, from the peer's corrections. Step 2: G goes out.
-    fn share(
-        &mut self,
-        channel: &mut Channel,
-        shelves: &Shelves,
-        mut slice: Slice,
-    ) -> Result<(), Fault> {
-        self.cots.take_keys(channel, &mut slice.keys)?;
-        let Some(place) = slice.place else {
-            shelves.put_shares(slice.shares());
-            self.spare_slices.push(slice);
-            return Ok(());
-        };
-        let mut s = mem::take(&mut slice.s);
-        let g = self.generator.send_g(slice.leaky(place), &mut s)?;
-        slice.s = s;
-        channel.send(tags::LEAKY_G, &g)?;
-        self.under_way.g.put(self.turn + self.lag, slice);
-        Ok(())
-    }
-
-    /// Step 3: d goes out, from the peer's G.
-    fn answer(&mut self, channel: &mut Channel, mut slice: Slice) -> Result<(), Fault> {
-        let Some(place) = slice.place else { return Ok(()) };
-        let g = channel.recv(tags::LEAKY_G, self.params.leaky.bytes() * place.ands)?;
-        let mut s = mem::take(&mut slice.s);
-        let d = self.generator.send_d(slice.leaky(place), &mut s, &g)?;
-        slice.s = s;
-        channel.send(tags::LEAKY_D, &d)?;
-        self.under_way.d.put(self.turn + self.lag, slice);
-        Ok(())
-    }
-
-    /// The end of step 3: leaky ANDs, from the peer's d. With the last ones of a batch, step 4 begins.
-    fn finish(&mut self, channel: &mut Channel, mut slice: Slice) -> Result<(), Fault> {
-        let Some(place) = slice.place else { return Ok(()) };
-        let peer_d = channel.recv(tags::LEAKY_D, place.ands.div_ceil(8))?;
-        let mut s = mem::take(&mut slice.s);
-        let batch = &mut self.under_way.batch;
-        batch.make_room(place, &self.slices);
-        self.generator.finish(slice.leaky(place), &mut s, &peer_d, &mut batch.items)?;
-        let masks = slice.shares().split_at(3 * place.ands).1.split_at(place.masks).0;
-        batch.mask_macs.extend_from_slice(masks.macs);
-        batch.mask_keys.extend_from_slice(masks.keys);
-        slice.s = s;
-        self.spare_slices.push(slice);
-        if !place.last {
-            return Ok(());
+        if self.cots.steps() == 0 {
+            return Ok(Some(slice));
         }
+        // Silent OT has no corrections: the keys are there as well.
+        self.cots.halves().0.make(&mut slice.macs)?;
+        self.under_way.corrections.put(self.turn, slice);
+        Ok(None)
+    }
+
+    /// Each slice to where it waits for its next step.
+    fn go_on(&mut self, begun: Option<Slice>, due: [Option<Slice>; 3], shelves: &Shelves) {
+        let (next, [shared, answered, finished]) = (self.turn + self.lag, due);
+        if let Some(slice) = begun {
+            self.under_way.corrections.put(next, slice);
+        }
+        match shared {
+            Some(slice) if slice.place.is_none() => {
+                shelves.put_shares(slice.shares());
+                self.spare_slices.push(slice);
+            }
+            Some(slice) => self.under_way.g.put(next, slice),
+            None => {}
+        }
+        if let Some(slice) = answered {
+            self.under_way.d.put(next, slice);
+        }
+        self.spare_slices.extend(finished);
+    }
+
+    /// Step 4 of the batch whose last slice was finished: the garbler's commitment.
+    fn commit(&mut self, channel: &mut Channel) -> Result<(), Fault> {
         let spare = self.spare_batches.pop().unwrap_or_default();
         let batch = mem::replace(&mut self.under_way.batch, spare);
         let digest = self.generator.digest();
@@ -546,7 +544,8 @@ impl Supply {
         let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
         draws.draw(batch.items.len() / bucket, || coins.word());
         // The drawn members change places with the fresh items.
-        pool.exchange(&mut shelves.journal(), &draws, &mut batch.items).map_err(store_defect)?;
+        let (workers, journal) = (&self.workers, &mut shelves.journal());
+        pool.exchange_on(workers, journal, &draws, &mut batch.items).map_err(store_defect)?;
         shelves.pool_is(pool);
         Ok(())
     }
@@ -558,10 +557,8 @@ impl Supply {
         openings: &mut Openings,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
-        for share in bucket::differences(&batch.items, self.params.bucket) {
-            batch.opened_macs.push(share.mac);
-            batch.opened_keys.push(share.key);
-        }
+        let Batch { items, opened_macs, opened_keys, .. } = batch;
+        bucket::differences_on(&self.workers, items, self.params.bucket, opened_macs, opened_keys);
         batch.opened = openings.open(&batch.opened_macs);
         channel.send(tags::BUCKET_OPEN, &batch.opened)
     }
@@ -579,7 +576,10 @@ impl Supply {
             channel.recv(tags::BUCKET_OPEN, opening::message_len(batch.opened_keys.len()))?;
         let peer = openings.verify(&message, &batch.opened_keys, *self.delta)?;
         let masks = ShareSlice { macs: &batch.mask_macs, keys: &batch.mask_keys };
-        shelves.put_triples(bucket::combine(&batch.items, bucket, &batch.opened, &peer, masks));
+        let opened = (&batch.opened[..], &peer[..]);
+        shelves.put_triples(masks.len(), |triples| {
+            bucket::combine_on(&self.workers, &batch.items, bucket, opened, masks, triples);
+        });
         batch.clear();
         self.spare_batches.push(batch);
         Ok(())
@@ -593,15 +593,6 @@ impl Slice {
             array.zeroize_to_fit(n);
             array.resize(n, Block::ZERO);
         }
-    }
-
-    fn shares(&self) -> ShareSlice<'_> {
-        ShareSlice { macs: &self.macs, keys: &self.keys }
-    }
-
-    /// The shares x, y and z of its leaky ANDs.
-    fn leaky(&self, place: Place) -> ShareSlice<'_> {
-        self.shares().split_at(3 * place.ands).0
     }
 }
 
@@ -627,12 +618,10 @@ impl Batch {
     }
 
     fn clear(&mut self) {
+        // What it opened is written over.
         self.items.clear();
-        for room in
-            [&mut self.mask_macs, &mut self.mask_keys, &mut self.opened_macs, &mut self.opened_keys]
-        {
-            room.clear();
-        }
+        self.mask_macs.clear();
+        self.mask_keys.clear();
     }
 }
 
