@@ -21,7 +21,7 @@ pub(crate) const WAGON: usize = 8 << 10;
 const WINDOW: usize = 8;
 /// Most chunks of gates ahead of their check, for memory's sake.
 pub(crate) const MOST_AHEAD: usize = 8;
-/// Most turns between a message of the supply and its receipt.
+/// Most turns between a message of the evaluator's supply and its receipt.
 pub(crate) const MOST_LAG: usize = 16;
 /// Seconds that a side computes for a byte that it sends, at the least: nothing is ahead of what is made.
 const COMPUTED: f64 = 9e-9;
@@ -31,7 +31,7 @@ const QUICK: Duration = Duration::from_millis(1);
 /// How far each side is ahead of what has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// Turns of the supply.
+    /// Turns of the supply between a message of the evaluator and its receipt.
     pub(crate) lag: usize,
     /// Chunks of gates.
     pub(crate) ahead: usize,
@@ -55,12 +55,13 @@ impl Pace {
         if rtt < QUICK {
             return Pace::LEAST;
         }
-        let on_the_line = |bytes: usize, most: usize| {
+        let on_the_line = |bytes: usize| {
             let each = byte.max(COMPUTED) * bytes as f64;
-            // What is under way, and one more that is being made.
-            ((rtt.as_secs_f64() / each).ceil() as usize + 1).min(most)
+            (rtt.as_secs_f64() / each).ceil() as usize
         };
-        Pace { lag: on_the_line(slice, MOST_LAG), ahead: on_the_line(chunk, MOST_AHEAD) }
+        // What is under way, and one more that is being made: the supply has a turn more than its lag.
+        let (lag, ahead) = (on_the_line(slice), on_the_line(chunk) + 1);
+        Pace { lag: lag.clamp(1, MOST_LAG), ahead: ahead.min(MOST_AHEAD) }
     }
 
     /// What `decide` makes of the line of `channel` at the garbler: the pace, and one of so many protocols by its number.
@@ -149,9 +150,9 @@ mod tests {
         };
         assert_eq!(pace(0, 1e6), Pace::LEAST);
         // 11.2 ms a slice and 21.6 a chunk on the line.
-        assert_eq!(pace(40, 200.0), Pace { lag: 5, ahead: 3 });
+        assert_eq!(pace(40, 200.0), Pace { lag: 4, ahead: 3 });
         // As fast as it is made.
-        assert_eq!(pace(10, 10_000.0), Pace { lag: 5, ahead: 4 });
+        assert_eq!(pace(10, 10_000.0), Pace { lag: 4, ahead: 4 });
         assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
     }
 
@@ -178,7 +179,7 @@ mod tests {
         let shape = Shape { rtt: Duration::from_millis(100), mbit_per_s: Some(100.0) };
         let pace = agreed(Some(shape));
         // 22.4 ms a slice, 43.2 a chunk, and 100 or more a round trip.
-        assert!(pace.lag >= 5 && pace.ahead >= 3, "{pace:?}");
+        assert!(pace.lag >= 4 && pace.ahead >= 3, "{pace:?}");
     }
 
     #[test]

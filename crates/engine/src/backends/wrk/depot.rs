@@ -34,8 +34,8 @@ use crate::session::late_journal;
 
 /// Refills that the leader makes ahead of a request whose size it knows, besides those that are on the line.
 const REFILLS_AHEAD: usize = 2;
-/// Messages of a batch that wait for one another.
-const STEPS: usize = 5;
+/// Turns from the start of a batch's last slice to its triples, by the lag.
+const STEPS: usize = 4;
 /// How often a side that waits for items looks at the channel of requests.
 const ATTENTION: Duration = Duration::from_millis(5);
 /// The number of the supply's channel.

@@ -54,11 +54,11 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.pieces = (refills > 0).then(|| pieces(params));
 }
 
-/// A slice under way in three of its steps, the leaky ANDs of it as their batch is; a chunk of gates.
+/// A slice under way in two of its steps, the leaky ANDs of it in its batch and two that wait; a chunk of gates.
 fn pieces(params: &WrkParams) -> Pieces {
     let slices = Slices::of(params);
     let place = slices.place(slices.of_pool());
-    let turn = 3 * SLICE * place.shares() as u64 + 5 * MADE / 2 * place.ands as u64;
+    let turn = 2 * SLICE * place.shares() as u64 + 3 * MADE / 2 * place.ands as u64;
     Pieces { sent: params.pieces(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
 }
 
@@ -120,12 +120,14 @@ fn refills(params: &WrkParams, ands: u64) -> Flow {
     let filled = if refills > 0 { fill } else { 0 };
     let flow = streamed(params, &places(0, filled));
     // Of the pool and of the first batch: the others are on the line at the same time.
-    let waits = (u64::from(filled > 0) + u64::from(refills > 0)) * STEPS;
+    let waits = (u64::from(filled > 0) + u64::from(refills > 0))
+        * STEPS[usize::from(params.ot.extension().is_some())];
     flow.and(streamed(params, &places(fill, batch)).times(refills)).waits(waits)
 }
 
-/// Messages from the start of the last slice of a batch to its triples that wait for one another.
-const STEPS: u64 = 7;
+/// Half round trips from the start of the last slice of a batch to its triples: keys, d, the coin and the differences take one each,
+/// but keys of silent OT.
+const STEPS: [u64; 2] = [8, 6];
 
 /// Slices of leaky ANDs, one started a turn, as the garbler sends and receives (`supply.rs`).
 fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {

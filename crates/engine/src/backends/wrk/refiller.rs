@@ -1,7 +1,7 @@
 //! Refills beside requests: a thread of each side, on a channel of their own.
 //!
 //! **Roles.** The garbler leads: it knows from its own depot what is needed, and each of its turns begins with an order, which says
-//! what begins `lag` turns later (`supply.rs`), when the order has arrived: the evaluator follows, so many turns behind.
+//! what begins in the next one (`supply.rs`): the evaluator follows.
 //! It computes the same requests, so what one side lacks the other lacks as well. A leader that lacks nothing has turns in which
 //! nothing begins until nothing is under way, and then none.
 //! **Domain.** The supply's session id is that of its channel, which hashes the session's and the channel's
@@ -15,10 +15,10 @@
 //! **Checks.** `supply.order`: an order is well-formed, and no more turns are empty than a leader needs to end what is under way
 //! \[decoding\]. `supply.room`: it makes no more than an honest leader could lack \[making it\]. Those of the supply.
 //! **Private values.** None in an order.
-//! **Costs.** 5 bytes and a frame header a turn, from the garbler: a turn for each slice, for shares, and up to 5 `lag` for
+//! **Costs.** 5 bytes and a frame header a turn, from the garbler: a turn for each slice, for shares, and up to 4 `lag` + 4 for
 //! what is under way when nothing more is needed; the hellos of the channel.
 
-use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -89,7 +89,7 @@ pub(super) struct Refiller {
     pub(super) openings: Openings,
     pub(super) shelves: Arc<Shelves>,
     pub(super) role: Role,
-    /// Turns between an order, or any message, and its effect.
+    /// Turns between a message of the evaluator and its receipt.
     pub(super) lag: usize,
     /// Slices that were ordered so far.
     pub(super) ordered: u64,
@@ -129,10 +129,9 @@ impl Refiller {
     }
 
     fn lead(&mut self) -> Result<(), Fault> {
-        // What begins in the turns to come: their orders are on the line.
-        let mut ahead: VecDeque<Start> = (0..self.lag).map(|_| Start::Nothing).collect();
+        let mut ordered = Start::Nothing;
         loop {
-            let rests = self.supply.is_idle() && ahead.iter().all(|start| *start == Start::Nothing);
+            let rests = self.supply.is_idle() && ordered == Start::Nothing;
             let within = self.within_a_batch();
             let Some(next) = self.shelves.next_start(within, rests, self.ordered == 0) else {
                 return Ok(());
@@ -140,9 +139,7 @@ impl Refiller {
             let begun = self.begun_by(next);
             self.shelves.coming(begun);
             self.channel.send(tags::ORDER, &next.encode())?;
-            ahead.push_back(next);
-            let now = ahead.pop_front().unwrap_or(Start::Nothing);
-            self.turn(now)?;
+            self.turn(mem::replace(&mut ordered, next))?;
         }
     }
 
@@ -161,7 +158,7 @@ impl Refiller {
             self.channel.set_work_limit(limit);
             let start = Start::decode(order)?;
             empty = if idle && start == Start::Nothing { empty + 1 } else { 0 };
-            if empty > 2 * self.lag {
+            if empty > 2 * (self.lag + 1) {
                 return Err(ORDER);
             }
             self.room_for(start)?;

@@ -16,9 +16,9 @@
 //! 5. Openings of the bucket differences (`bucket.rs`).
 //!
 //! **Turns.** Both sides work in turns: one slice may start in each, and of whatever is under way each step that
-//! is due is taken. A message of turn t is received in turn t + `lag` and not before, so that a side may be `lag` turns
+//! is due is taken. What the evaluator sends in turn t is received in turn t + `lag` and not before, so that the garbler may be `lag` turns
 //! ahead of what has arrived: with `lag` from the round trip (`parts/pace.rs`), nothing waits for the line, and the steps of
-//! several batches are on it at once. Within a turn, steps send and receive in one order, that of the list above.
+//! several batches are on it at once. The evaluator follows: what the garbler sends in turn t it receives in turn t + 1. Within a turn, steps send and receive in one order, that of the list above.
 //! What is sent does not depend on `lag`, only when. Nothing of a step is taken early: a coin is tossed when all of its batch was
 //! finished, and the pool is drawn from by the coin of that batch alone, in the order of batches.
 //! **Leakage and abort.** A cheater that attacks leaky ANDs learns bits of x that never reach a wire unless all
@@ -64,7 +64,7 @@ pub struct Supply {
     slices: Slices,
     /// Slices whose start was called for so far.
     called: u64,
-    lag: u64,
+    lag: Lag,
     turn: u64,
     workers: Workers,
     under_way: UnderWay,
@@ -135,6 +135,20 @@ struct UnderWay {
     differences: Lagged<Batch>,
 }
 
+/// Turns between a message and its receipt, at this side and at the peer.
+#[derive(Clone, Copy)]
+struct Lag {
+    own: u64,
+    peer: u64,
+}
+
+impl Lag {
+    /// Turns until the peer's answer to what is sent now.
+    const fn both(self) -> u64 {
+        self.own + self.peer
+    }
+}
+
 /// Things in the order of the turns in which they are due.
 struct Lagged<T>(VecDeque<(u64, T)>);
 
@@ -198,7 +212,7 @@ impl Supply {
             tosses,
             slices: Slices::of(&params),
             called: 0,
-            lag: 1,
+            lag: Lag { own: 1, peer: 1 },
             turn: 0,
             workers: Workers::default(),
             under_way: UnderWay::default(),
@@ -224,9 +238,12 @@ impl Supply {
         &self.slices
     }
 
-    /// Turns between a message and its receipt, from now on; both sides alike, before the first turn.
+    /// Turns between a message of the evaluator and its receipt, from now on; both sides alike, before the first turn.
     pub(super) fn set_lag(&mut self, lag: u64) {
-        self.lag = lag;
+        self.lag = match self.role {
+            Role::Garbler => Lag { own: lag, peer: 1 },
+            Role::Evaluator => Lag { own: 1, peer: lag },
+        };
     }
 
     /// The threads that compute from now on.
@@ -354,21 +371,22 @@ impl Supply {
         self.under_way.called.push_back((called.0, shares));
     }
 
-    /// Extensions of silent OT, a step each `lag` turns, so early that what is to start need not wait for one: what is
+    /// Extensions of silent OT, a step whenever the message that it begins with is due, so early that what is to start need not wait for one: what is
     /// ready lasts while the next one is under way.
     fn extend(&mut self, channel: &mut Channel) -> Result<(), Fault> {
         let steps = self.cots.steps();
         if let Some(step) = self.under_way.extension.due(self.turn) {
             self.cots.step(channel)?;
             if step < steps {
-                self.under_way.extension.put(self.turn + self.lag, step + 1);
+                let lag = if step % 2 == 1 { self.lag.peer } else { self.lag.own };
+                self.under_way.extension.put(self.turn + lag, step + 1);
             }
         } else if let Some((_, shares)) = self.under_way.called.front()
             && self.under_way.extension.0.is_empty()
-            && self.cots.ready() < *shares as u64 * (steps as u64 * self.lag + 2)
+            && self.cots.ready() < *shares as u64 * (steps as u64 / 2 * self.lag.both() + 2)
         {
             self.cots.begin(channel)?;
-            self.under_way.extension.put(self.turn + self.lag, 1);
+            self.under_way.extension.put(self.turn + self.lag.own, 1);
         }
         Ok(())
     }
@@ -419,7 +437,7 @@ impl Supply {
         let mut slice = self.spare_slices.pop().unwrap_or_default();
         slice.place = place;
         slice.resize(shares);
-        if self.cots.steps() == 0 {
+        if !self.is_silent() {
             return Ok(Some(slice));
         }
         // Silent OT has no corrections: the keys are there as well.
@@ -430,22 +448,34 @@ impl Supply {
 
     /// Each slice to where it waits for its next step.
     fn go_on(&mut self, begun: Option<Slice>, due: [Option<Slice>; 3], shelves: &Shelves) {
-        let (next, [shared, answered, finished]) = (self.turn + self.lag, due);
+        let (now, [shared, answered, finished]) = (self.turn, due);
+        let (g, d) = self.after_keys();
         if let Some(slice) = begun {
-            self.under_way.corrections.put(next, slice);
+            self.under_way.corrections.put(now + self.lag.own, slice);
         }
         match shared {
             Some(slice) if slice.place.is_none() => {
                 shelves.put_shares(slice.shares());
                 self.spare_slices.push(slice);
             }
-            Some(slice) => self.under_way.g.put(next, slice),
+            Some(slice) => self.under_way.g.put(now + g, slice),
             None => {}
         }
         if let Some(slice) = answered {
-            self.under_way.d.put(next, slice);
+            self.under_way.d.put(now + d, slice);
         }
         self.spare_slices.extend(finished);
+    }
+
+    /// Turns from this side's G to the peer's, and from its d to the peer's. The peer sends G as soon as it has keys, which this side waits
+    /// for as well unless the OT is silent; it sends d as soon as it has G.
+    fn after_keys(&self) -> (u64, u64) {
+        let Lag { own, peer } = self.lag;
+        if self.is_silent() { (own, peer) } else { (peer, own) }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.cots.steps() > 0
     }
 
     /// Step 4 of the batch whose last slice was finished: the garbler's commitment.
@@ -457,10 +487,13 @@ impl Supply {
             Role::Garbler => {
                 let (committer, message) = self.tosses.commit_equal(&mut self.prg, &digest);
                 channel.send(COIN_COMMIT, &message)?;
-                self.under_way.reply.put(self.turn + 2 * self.lag, (batch, Box::new(committer)));
+                self.under_way.reply.put(self.turn + self.lag.both(), (batch, Box::new(committer)));
             }
             Role::Evaluator => {
-                self.under_way.commitment.put(self.turn + self.lag, (batch, Box::new(digest)));
+                // So much later the garbler has this side's last d.
+                let Lag { own, peer } = self.lag;
+                let lag = if self.is_silent() { own } else { peer };
+                self.under_way.commitment.put(self.turn + lag, (batch, Box::new(digest)));
             }
         }
         Ok(())
@@ -477,7 +510,7 @@ impl Supply {
         channel.recv_into(COIN_COMMIT, &mut message)?;
         let (replier, reply) = self.tosses.reply_equal(&mut self.prg, digest, &message)?;
         channel.send(COIN_REPLY, &reply)?;
-        self.under_way.opening.put(self.turn + 2 * self.lag, (batch, Box::new(replier)));
+        self.under_way.opening.put(self.turn + self.lag.both(), (batch, Box::new(replier)));
         Ok(())
     }
 
@@ -499,7 +532,7 @@ impl Supply {
         }
         self.draw(shelves, &mut batch, coin)?;
         self.open_differences(channel, openings, &mut batch)?;
-        self.under_way.differences.put(self.turn + 2 * self.lag, batch);
+        self.under_way.differences.put(self.turn + self.lag.both(), batch);
         Ok(())
     }
 
