@@ -1,13 +1,12 @@
 //! Sessions whose computation is spread over threads: the same bytes, the same checks, the same ends.
 
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
 use cenote_engine::backends::wrk::tags;
 use cenote_engine::{Backend, Fault, PoolChoice, Receivers, Role, Session, SessionConfig};
-use cenote_net::{Channels, Deviation, Direction, Recording, Tag};
+use cenote_net::{Channels, Deviation, Direction, Tag};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
     expected, extendable_pair, patient_pair, run_program, sessions_over, smallest, with_pool,
@@ -29,43 +28,27 @@ fn work(session: &mut Session, role: Role, ands: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Bytes that each side sends on its control channel and, if there is one, its data channel.
-fn sent(config: &SessionConfig, threads: [usize; 2], extendable: bool) -> Vec<Vec<u8>> {
-    let recordings = Arc::new(Mutex::new(Vec::<(Role, Recording)>::new()));
-    let seen = Arc::clone(&recordings);
-    let note = move |role, channel: &mut cenote_net::Channel| {
-        seen.lock().expect("no panic").push((role, channel.record()));
-    };
-    let (mut a, mut b): (Channels, Channels) = if extendable {
-        extendable_pair(LIMIT, note.clone())
-    } else {
-        let (a, b) = patient_pair();
-        (a.into(), b.into())
-    };
-    note(Role::Garbler, a.control());
-    note(Role::Evaluator, b.control());
+/// Bytes that each side sends.
+fn sent(config: &SessionConfig, threads: [usize; 2]) -> [Vec<u8>; 2] {
+    let (mut a, mut b) = patient_pair();
+    let recordings = [a.record(), b.record()];
     let ends = sessions_over((a, b), config, 7, |session, role| {
         session.set_threads(threads[role as usize])?;
         work(session, role, 12_000)
     });
     assert_eq!(ends, (Ok(()), Ok(())), "{threads:?}");
-    let mut recordings = recordings.lock().expect("no panic").clone();
-    // Each side opens its data channel in its own time.
-    recordings.sort_by_key(|(role, _)| *role as usize);
-    recordings.iter().map(|(_, recording)| recording.wire_bytes(Direction::Sent)).collect()
+    recordings.map(|recording| recording.wire_bytes(Direction::Sent))
 }
 
 #[test]
 fn the_bytes_are_the_same_for_any_number_of_threads() {
     for pool in [PoolChoice::Kept(30_000), PoolChoice::OneShot(4000)] {
         let config = with_pool(Backend::Wrk, pool);
-        for extendable in [false, true] {
-            let [alone, others @ ..] = THREADS.map(|threads| sent(&config, threads, extendable));
-            assert_eq!(alone.len(), if extendable { 4 } else { 2 });
-            assert!(alone.iter().map(Vec::len).sum::<usize>() > 2_000_000);
-            for (others, threads) in others.iter().zip(&THREADS[1..]) {
-                assert!(*others == alone, "{pool:?}, {threads:?}");
-            }
+        // Over one channel: on a data channel, the pace of the line decides what a turn begins.
+        let [alone, others @ ..] = THREADS.map(|threads| sent(&config, threads));
+        assert!(alone.iter().map(Vec::len).sum::<usize>() > 2_000_000);
+        for (others, threads) in others.iter().zip(&THREADS[1..]) {
+            assert!(*others == alone, "{pool:?}, {threads:?}");
         }
     }
 }

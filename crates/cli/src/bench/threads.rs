@@ -25,7 +25,7 @@ use crate::exit::Failure;
 use crate::output::{self, Reply};
 
 /// Triples that refills may be ahead: more than the request leaves unused while it waits for its turn on a core.
-const AHEAD: usize = 1 << 18;
+const AHEAD: usize = 1 << 20;
 /// How often a run is recorded and played before it is given up.
 const TRIES: u32 = 10;
 
