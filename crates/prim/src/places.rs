@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn sums_of_rows_agree_at_every_level() {
         let table = random(1000, 1);
-        let mut words: Vec<u32> = (0..700).map(|i| i * 0x9e37_79b9).collect();
+        let mut words: Vec<u32> = (0..700u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
         places::spread_words(&mut words, 1000, &[0; 700]);
         let rows: &[[u32; 10]] = words.as_chunks().0;
         let before = random(71, 2);

@@ -7,8 +7,8 @@ use super::pace::MOST_LAG;
 use super::{coin, equality, tags};
 
 /// Tests of equality that an evaluator has replied to and not confirmed, at most: a batch a turn, from a reply to the
-/// opening two lags of the supply later, and the reply of that turn.
-pub(crate) const MOST_REPLIED: usize = 2 * MOST_LAG + 1;
+/// opening a lag of the supply and a turn later, and the reply of that turn.
+pub(crate) const MOST_REPLIED: usize = MOST_LAG + 2;
 
 /// The tosses of one session, numbered alike on both sides.
 pub(crate) struct Tosses {

@@ -296,7 +296,7 @@ mod tests {
         for (rho, bits) in [(Rho::Bits40, 64), (Rho::Bits64, 96), (Rho::Bits80, 128)] {
             let p = WrkParams::derive(PoolChoice::Kept(480_000), rho).expect("sound");
             assert_eq!((p.leaky.bits(), p.leaky.bytes()), (bits, bits as usize / 8));
-            assert!((p.leaky.error_log2() - (7.05 - f64::from(bits))).abs() < 0.01);
+            assert!((p.leaky.error_log2() - (6.17 - f64::from(bits))).abs() < 0.01);
             let all = p.epsilon_log2.exp2() + p.leaky.error_log2().exp2();
             assert!(all < p.epsilon_log2.exp2() * (1.0 + (-16f64).exp2()), "{rho:?}");
         }

@@ -348,7 +348,7 @@ mod tests {
                 channel.send(tags::ORDER, &Start::Nothing.encode())?;
                 channel.flush()
             };
-            (0..3).try_for_each(|_| empty(channel))?;
+            (0..5).try_for_each(|_| empty(channel))?;
             channel.recv(tags::ORDER, 1)
         });
         assert_eq!(led, Ok(Err(Fault::PeerAborted)));
