@@ -23,8 +23,8 @@ const WINDOW: usize = 8;
 pub(crate) const MOST_AHEAD: usize = 8;
 /// Most turns between a message of the evaluator's supply and its receipt.
 pub(crate) const MOST_LAG: usize = 16;
-/// Seconds that a side computes for a byte that it sends, at the least: nothing is ahead of what is made.
-const COMPUTED: f64 = 9e-9;
+/// Seconds that a side computes for a slice and for a chunk, at the least: nothing is ahead of what is made.
+const COMPUTED: [f64; 2] = [1.2e-3, 4.5e-3];
 /// A round trip that is too short for anything to be on the line.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -55,12 +55,12 @@ impl Pace {
         if rtt < QUICK {
             return Pace::LEAST;
         }
-        let on_the_line = |bytes: usize| {
-            let each = byte.max(COMPUTED) * bytes as f64;
+        let on_the_line = |bytes: usize, computed: f64| {
+            let each = (byte * bytes as f64).max(computed);
             (rtt.as_secs_f64() / each).ceil() as usize
         };
         // What is under way, and one more that is being made: the supply has a turn more than its lag.
-        let (lag, ahead) = (on_the_line(slice), on_the_line(chunk) + 1);
+        let (lag, ahead) = (on_the_line(slice, COMPUTED[0]), on_the_line(chunk, COMPUTED[1]) + 1);
         Pace { lag: lag.clamp(1, MOST_LAG), ahead: ahead.min(MOST_AHEAD) }
     }
 
@@ -152,7 +152,7 @@ mod tests {
         // 11.2 ms a slice and 21.6 a chunk on the line.
         assert_eq!(pace(40, 200.0), Pace { lag: 4, ahead: 3 });
         // As fast as it is made.
-        assert_eq!(pace(10, 10_000.0), Pace { lag: 4, ahead: 4 });
+        assert_eq!(pace(10, 10_000.0), Pace { lag: 9, ahead: 4 });
         assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
     }
 
