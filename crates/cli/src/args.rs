@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run one side of a computation with a peer.
     Party(PartyArgs),
-    /// Measure, with both parties on this machine, one core each.
+    /// Measure; where both parties run, they do on this machine, one core each.
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Look at, evaluate and convert circuit files.
@@ -62,8 +62,8 @@ pub(crate) struct SecurityArgs {
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "wrk", value_parser = backend)]
     #[arg(help = about_backends("Protocol, with its options if there are any"))]
     pub(crate) backend: SessionConfig,
-    /// Items of the pool: leaky ANDs (wrk) or garbled ANDs (jimu). `none` for one-shot batches, as
-    /// without it (wrk); 10000 without it (jimu).
+    /// Items of the pool: leaky ANDs (wrk; without it 480000 for a program of as many ANDs, else none), or
+    /// `none` for one-shot batches; garbled ANDs, 10000 without it (jimu).
     #[arg(long, value_name = "N|none", value_parser = pool, allow_negative_numbers = true)]
     pub(crate) pool: Option<String>,
     #[command(flatten)]
