@@ -43,8 +43,10 @@ pub(crate) struct Pace {
 pub(crate) struct Line {
     /// The round trip.
     pub(crate) rtt: Duration,
-    /// Seconds that a byte takes at the least.
+    /// Seconds that a byte takes at the least: what may be on the line at once goes by it.
     pub(crate) byte: f64,
+    /// Seconds that it takes as a rule, stops of a fresh connection included: what bytes are worth goes by it.
+    pub(crate) usual: f64,
 }
 
 impl Pace {
@@ -52,7 +54,7 @@ impl Pace {
     pub(crate) const LEAST: Pace = Pace { lag: 1, ahead: 1 };
 
     /// So much that neither side waits on a line, where a slice and a chunk have so many bytes one way.
-    pub(crate) fn of(Line { rtt, byte }: Line, slice: usize, chunk: usize) -> Pace {
+    pub(crate) fn of(Line { rtt, byte, .. }: Line, slice: usize, chunk: usize) -> Pace {
         if rtt < QUICK {
             return Pace::LEAST;
         }
@@ -128,8 +130,9 @@ fn measure(channel: &mut Channel) -> Result<Line, Fault> {
         arrivals.windows(WINDOW + 1).map(|seen| seen[WINDOW] - seen[0]).collect();
     windows.sort_unstable();
     // The closest of all may have waited together for this side to read; most others may have a stop of a fresh connection in them.
-    let close = windows[2].as_secs_f64();
-    Ok(Line { rtt: arrivals[0], byte: close / (WINDOW * WAGON) as f64 })
+    let [byte, usual] =
+        [2, windows.len() / 2].map(|place| windows[place].as_secs_f64() / (WINDOW * WAGON) as f64);
+    Ok(Line { rtt: arrivals[0], byte, usual })
 }
 
 #[cfg(test)]
@@ -146,7 +149,8 @@ mod tests {
     #[test]
     fn the_pace_covers_the_round_trip() {
         let pace = |rtt_ms, mbit: f64| {
-            let line = Line { rtt: Duration::from_millis(rtt_ms), byte: 8e-6 / mbit };
+            let (rtt, byte) = (Duration::from_millis(rtt_ms), 8e-6 / mbit);
+            let line = Line { rtt, byte, usual: byte };
             Pace::of(line, SLICE, CHUNK)
         };
         assert_eq!(pace(0, 1e6), Pace::LEAST);

@@ -160,7 +160,9 @@ impl WrkParams {
         let seconds = |ot: &Choice| {
             let bytes = ot.traffic(self.cots).bytes().saturating_add(ot.setup_traffic().bytes());
             let trips = ot.trips() as f64 * line.rtt.as_secs_f64() / 2.0;
-            2.0 * self.cots as f64 * ot.seconds_per_cot() + bytes as f64 * line.byte + trips
+            // Of silent OT in whole extensions, whose trees are computed at once.
+            let made = self.cots.div_ceil(ot.chunk() as u64) as f64 * ot.chunk() as f64;
+            2.0 * made * ot.seconds_per_cot() + bytes as f64 * line.usual + trips
         };
         let seconds: Vec<f64> = allowed.iter().map(seconds).collect();
         (0..seconds.len()).min_by(|a, b| seconds[*a].total_cmp(&seconds[*b])).unwrap_or(0)
@@ -231,7 +233,8 @@ mod tests {
         let fastest = |config: &str, ands, rtt_ms, mbit: f64| {
             let config: SessionConfig = config.parse().expect("well-formed");
             let params = WrkParams::of(&config.for_ands(ands)).expect("sound");
-            let line = Line { rtt: Duration::from_millis(rtt_ms), byte: 8e-6 / mbit };
+            let (rtt, byte) = (Duration::from_millis(rtt_ms), 8e-6 / mbit);
+            let line = Line { rtt, byte, usual: byte };
             let allowed = params.ots();
             allowed[params.fastest(&allowed, line)]
         };
