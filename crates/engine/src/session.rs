@@ -264,7 +264,7 @@ impl Session {
         if !Workers::COUNTS.contains(&threads) {
             return Err(Fault::Policy(format!("a session has 1 to {most} threads, not {threads}")));
         }
-        self.guarded(|session| session.opened.live_mut().set_threads(threads))
+        self.opened.live_mut().set_threads(threads)
     }
 
     /// Lets `triples` ready triples, 2^20 at most, be made ahead of a job that says what it takes ([`Job::ands`]), for a backend that

@@ -42,6 +42,7 @@ pub use handshake::{
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
 pub use mem::{mem_channels, mem_pair};
+#[doc(hidden)]
 pub use replay::replay;
 pub use shape::Shape;
 pub use tap::{

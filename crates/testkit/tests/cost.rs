@@ -322,7 +322,7 @@ fn other_oblivious_transfer_is_worth_its_work_on_slow_lines_alone() {
     for link in [Link::LOOPBACK, Link::LAN] {
         assert_eq!(fastest("wrk", link), "wrk");
     }
-    assert_eq!(fastest("wrk:rho=64", Link::WAN), "wrk:rho=64,ot=silent");
+    assert_eq!(fastest("wrk:rho=64", Link::WAN), "wrk:rho=64,ot=softspoken8");
     assert_eq!(fastest("wrk:pool=2000000", Link::WAN), "wrk:pool=2000000,ot=silent");
     // What the owner chose stays.
     assert_eq!(fastest("wrk:ot=softspoken4", Link::WAN), "wrk:ot=softspoken4");

@@ -3,7 +3,8 @@
 //! **Roles.** The garbler measures the line and says the pace; both go by it, as it fixes which message comes before which.
 //! **Messages.** garbler -> evaluator: a probe; evaluator -> garbler: a train of frames, whose first tells the round trip and of which
 //! the close ones tell the bandwidth, by 64 KiB; garbler -> evaluator: the pace, and which of the protocols that both owners allow is used.
-//! **Adversary.** Malicious: either can make the session slow, which it can anyway, and no more. **Checks.** `pace.range`: the pace is
+//! **Adversary.** Malicious: either can make the session slow, which it can anyway, and have it use whichever of the protocols that both owners
+//! allow, so that its claims must be those of all of them; and no more. **Checks.** `pace.range`: the pace is
 //! within what this side has memory for, the protocol one that its owner allows \[use of them\]. `pace.train`: the frames of a train come in order \[the measure\]. **Private values.** None. **Leakage.** None.
 //! **Costs.** One round trip and the train, [`TRAIN`] frames of [`WAGON`] bytes.
 

@@ -19,7 +19,7 @@
 //! **Leakage and abort.** A cheater that shifts its G by E moves the victim's S by x^victim E: the
 //! equality test then passes only for one value of x^victim. So it learns that bit with probability
 //! 1/2 and is caught with probability 1/2. Nothing of y and z leaks; buckets (`bucket.rs`) remove
-//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 33 x 2^-(t-2), once a session.
+//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 18 x 2^-(t-2), once a session.
 //! **Checks.** `equality.tag` (in `equality.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
@@ -348,7 +348,9 @@ impl Third<'_> {
             Width::Bits128 => self.make_items::<16>(shares, s, peer_d, items),
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", self.session);
-        self.tested.extend_from_slice(&oracle.number(*self.slices).bytes(s).digest());
+        let before = self.tested.len();
+        self.tested.resize(before + 32, 0);
+        self.tested[before..].copy_from_slice(&oracle.number(*self.slices).bytes(s).digest());
         *self.slices += 1;
         Ok(())
     }

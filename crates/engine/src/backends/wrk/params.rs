@@ -126,7 +126,12 @@ impl WrkParams {
         let each = (3 * derived.batch + derived.triples()) as u64;
         let cots = derived.cots.saturating_add(refills.saturating_mul(each));
         let params = WrkParams { cots, ..derived };
-        Ok(config.ot().map_or(params, |ot| params.with_ot(ot)))
+        match config.ot() {
+            Some(Choice::Silent(_)) if config.rho() != Rho::Bits40 => Err(Fault::Policy(
+                "the check of silent OT is no better than 2^-62: take it with rho=40".into(),
+            )),
+            chosen => Ok(chosen.map_or(params, |ot| params.with_ot(ot))),
+        }
     }
 
     /// The same with this protocol of correlated OT.
@@ -136,7 +141,10 @@ impl WrkParams {
 
     /// The protocols of correlated OT that the owners allow.
     pub(super) fn ots(&self) -> Vec<Choice> {
-        if self.ot_by_line { Choice::all().to_vec() } else { vec![self.ot] }
+        let mut all = if self.ot_by_line { Choice::all().to_vec() } else { vec![self.ot] };
+        // Who cheats in its trees passes with 2^-62 (docs/protocols/ot.md).
+        all.retain(|ot| !matches!(ot, Choice::Silent(_)) || self.epsilon_log2 >= -40.0);
+        all
     }
 
     /// Bytes that a slice of a batch and a chunk of gates put on the line, in the direction in which there are more.
@@ -244,12 +252,16 @@ mod tests {
         }
         assert_eq!(fastest("wrk", 100_000, 40, 200.0), silent);
         // Too small for an extension.
-        assert_eq!(fastest("wrk", 100, 40, 200.0), wide);
+        assert_eq!(fastest("wrk", 100, 40, 200.0), narrow);
         assert_eq!(fastest("wrk", 100, 10, 1000.0), narrow);
         // What the owners chose stays.
         assert_eq!(fastest("wrk:ot=softspoken8", 4_000_000, 40, 200.0), wide);
         assert_eq!(fastest("wrk:ot=silent", 1, 0, 1e5), silent);
         assert_eq!(fastest("wrk", u64::MAX, 40, 1.0), silent);
+        // Its check would be the weakest of the session.
+        assert_eq!(fastest("wrk:rho=64", 4_000_000, 40, 200.0), wide);
+        let refused = "wrk:rho=80,ot=silent".parse().and_then(|config| WrkParams::of(&config));
+        assert!(matches!(refused, Err(Fault::Policy(_))));
     }
 
     #[test]

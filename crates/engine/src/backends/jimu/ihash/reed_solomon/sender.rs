@@ -2,6 +2,7 @@
 
 use cenote_pool::params::HashCodes;
 use cenote_prim::{Block, SessionId};
+use zeroize::Zeroize;
 
 use super::check_seeds;
 use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
@@ -92,7 +93,7 @@ impl ReedSolomonSender {
     ) {
         // Strips are whole vectors: the last may reach beyond the end, each other one is
         // overwritten there by its successor.
-        messages.resize(starts.len() * width + LANES, Message::ZERO);
+        resize(messages, starts.len() * width + LANES);
         let of_labels = self.labels.code.correction_planes();
         let mut work = Work::default();
         scattered(starts, width, |starts, width, at| {
@@ -113,6 +114,15 @@ impl ReedSolomonSender {
     }
 }
 
+/// Makes `messages` as many; what is there is gone if they must move, so that no copy is left behind.
+fn resize(messages: &mut Vec<Message>, count: usize) {
+    if count > messages.capacity() {
+        messages.zeroize();
+        messages.reserve_exact(count);
+    }
+    messages.resize(count, Message::ZERO);
+}
+
 impl HashSender for ReedSolomonSender {
     fn hash(
         &mut self,
@@ -120,7 +130,7 @@ impl HashSender for ReedSolomonSender {
         messages: &mut Vec<Message>,
         corrections: &mut Vec<u8>,
     ) -> u64 {
-        messages.resize(lanes, Message::ZERO);
+        resize(messages, lanes);
         self.extend(lanes, Some(messages), corrections)
     }
 
