@@ -10,15 +10,15 @@ from cenote import _native, _run
 ROLES = ("garbler", "evaluator")
 
 
-def _pair(program, inputs, backend, total, progress, timeout):
+def _pair(program, inputs, backend, threads, total, progress, timeout):
     """What ``_run.pair`` does, with the parties on threads of this process instead of processes of their own: faster."""
 
     def party(role, end):
         made = _native.Program.taken_over(program)
-        return _native.run_party(made, role, inputs[role], backend, progress=_native.Progress(), connection=end)
+        return _native.run_party(made, role, inputs[role], backend, threads, progress=_native.Progress(), connection=end)
 
-    with ThreadPoolExecutor(2) as threads:
-        return dict(zip(ROLES, threads.map(party, ROLES, _native.Connection.pair())))
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(ROLES, pool.map(party, ROLES, _native.Connection.pair())))
 
 
 def three_ways(function, /, backend="plain", **values):
