@@ -256,7 +256,8 @@ class Program:
 
         Each process gets the inputs of its own party alone. ``backend`` is ``"wrk"``, ``"jimu"``, ``"yao"`` or
         ``"plain"``, also with its options, as ``"wrk:pool=480000,rho=64"``. ``pool`` is the size of the pool that ``wrk``
-        (without it: 480000 for a program of as many ANDs, else none) or ``jimu`` (10000) draws from; ``rho`` the statistical security in bits: 40, 64 or 80.
+        (without it: 480000 for a program of as many ANDs, else none)
+        or ``jimu`` (10000) draws from; ``rho`` the statistical security in bits: 40, 64 or 80.
         ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for multiplexers, which take hundreds of
         megabytes: better for small programs. ``threads``, 1 to 64, are those that each party of ``wrk`` makes its triples with.
 
