@@ -310,6 +310,12 @@ impl SessionConfig {
         all.into_iter().find(|(name, _)| *name == chosen).map(|(_, choice)| choice)
     }
 
+    /// This one, or `fastest` where the line decides on oblivious transfer.
+    #[must_use]
+    pub fn or_by_line(self, fastest: SessionConfig) -> SessionConfig {
+        if self.ot().is_none() { fastest } else { self }
+    }
+
     /// Whether a switch is on.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {

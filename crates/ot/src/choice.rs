@@ -87,6 +87,12 @@ impl Choice {
         Choice::Silent(silent::Params::default())
     }
 
+    /// Whether it is silent OT: with extensions, and without corrections of each COT.
+    #[must_use]
+    pub const fn is_silent(self) -> bool {
+        matches!(self, Choice::Silent(_))
+    }
+
     /// Sets up the side with Delta. `instance` is a number that no other set-up in `session` has.
     /// Bit 0 of `delta` must be 1.
     ///

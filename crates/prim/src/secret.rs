@@ -3,6 +3,8 @@ use std::ops::{Deref, DerefMut};
 
 use zeroize::Zeroize;
 
+use crate::prefer_large_pages;
+
 /// A value that is wiped when dropped and never printed.
 pub struct Secret<T: Zeroize>(T);
 
@@ -18,6 +20,15 @@ impl<T: Zeroize> Secret<Vec<T>> {
     #[must_use]
     pub fn with_capacity(n: usize) -> Secret<Vec<T>> {
         Secret(Vec::with_capacity(n))
+    }
+}
+
+/// Makes room for `n` items, in large pages if there are many; what is there is gone if that moves it, so that no copy is left behind.
+pub fn zeroize_to_fit<T: Zeroize>(items: &mut Vec<T>, n: usize) {
+    if n > items.capacity() {
+        items.zeroize();
+        items.reserve_exact(n);
+        prefer_large_pages(items);
     }
 }
 

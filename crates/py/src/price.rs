@@ -29,8 +29,12 @@ pub(crate) fn price<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (machine, source) = figures(py, machine)?;
     let link = Link { rtt_ms, mbit };
-    let asked = py.detach(|| Asked::new(program, backend, link, &machine));
-    let Asked { config, demand, plan } = asked.map_err(|fault| raised(&fault))?;
+    let asked = py.detach(|| {
+        let Asked { config, demand } = Asked::new(program, backend)?;
+        let taken = config.or_by_line(Plan::fastest_ot(config, &machine, &demand, link)?);
+        Ok((config, Plan::new(&taken, &demand)?, demand))
+    });
+    let (config, plan, demand) = asked.map_err(|fault| raised(&fault))?;
     let seconds = plan.times(&machine, config.backend, &demand, link).total();
     let total = plan.total();
     let memory = plan.memory_on(link).map(|bytes| bytes.saturating_add(machine.process_bytes));
@@ -61,7 +65,8 @@ pub(crate) fn check_limits(
     let checked = py.detach(|| {
         let limits = limits(changed)?;
         let (link, both) = (policy::LOCAL_LINK, &Role::ALL);
-        let Asked { config, demand, plan } = Asked::new(program, backend, link, &machine)?;
+        let Asked { config, demand } = Asked::new(program, backend)?;
+        let plan = Plan::new(&config, &demand)?;
         plan.check(&limits, &machine, config.backend, &demand, link, both).map_err(|excess| {
             let option = excess.option;
             Fault::Exhausted(format!("{excess}; limits={{\"{option}\": ..}} raises it"))
@@ -98,25 +103,18 @@ fn limits(changed: BTreeMap<String, f64>) -> Result<Limits, Fault> {
     Ok(limits)
 }
 
-/// A computation, and what a backend makes of it.
+/// What a computation asks of a session.
 struct Asked {
     config: SessionConfig,
     demand: Demand,
-    plan: Plan,
 }
 
 impl Asked {
-    fn new(
-        program: &Program,
-        backend: &str,
-        link: Link,
-        machine: &Machine,
-    ) -> Result<Asked, Fault> {
+    fn new(program: &Program, backend: &str) -> Result<Asked, Fault> {
         let computation = program.counted()?;
         let config = backend.parse::<SessionConfig>()?.for_ands(computation.ands());
         let demand = computation.demand(&computation.signature());
-        let plan = Plan::on(link, config, machine, &demand)?;
-        Ok(Asked { config, demand, plan })
+        Ok(Asked { config, demand })
     }
 }
 

@@ -17,7 +17,7 @@ use cenote_prim::aes::Aes128;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::simd::{self, Level};
 use cenote_prim::{Block, Prg, places, prefer_large_pages, prefetch};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ use super::{summary, two_cores};
 use crate::exit::Failure;
 use crate::output::Reply;
 use crate::workers::child::pin;
+use crate::workers::spent_by;
 
 /// Runs of each measurement.
 const RUNS: usize = 51;
@@ -76,7 +77,7 @@ struct Movers {
 pub(super) fn command() -> Result<Reply, Failure> {
     let cores = two_cores();
     if let Some([first, _]) = cores {
-        pin(first)?;
+        pin(&[first])?;
     }
     let levels =
         [("portable", Level::Portable), ("aesni", Level::Aesni), ("vaes512", Level::Vaes512)];
@@ -100,8 +101,7 @@ pub(super) fn command() -> Result<Reply, Failure> {
 
 /// Seconds of processor time of this thread.
 fn spent() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    spent_by(ClockId::ThreadCPUTime)
 }
 
 fn median(runs: Vec<f64>) -> f64 {
@@ -254,7 +254,7 @@ fn loopback(cores: Option<[usize; 2]>) -> io::Result<(f64, f64)> {
     let address = listener.local_addr()?;
     let peer = thread::spawn(move || -> io::Result<f64> {
         if let Some([_, second]) = cores {
-            pin(second).map_err(|failure| io::Error::other(failure.message))?;
+            pin(&[second]).map_err(|failure| io::Error::other(failure.message))?;
         }
         let mut line = TcpStream::connect(address)?;
         line.set_nodelay(true)?;

@@ -18,7 +18,7 @@ mod threads;
 use cenote_engine::{Role, SessionConfig};
 use cenote_net::Identity;
 use cenote_prim::{RandomOracle, SessionId};
-use rustix::thread::sched_getaffinity;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
 
 use crate::args::{Backends, BenchCommand, BenchLineArgs, BenchSecurityArgs, sound};
@@ -118,9 +118,13 @@ fn measure(
 
 /// Two cores that this process may use.
 pub(crate) fn two_cores() -> Option<[usize; 2]> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-    Some([cores.next()?, cores.next()?])
+    cores().first_chunk().copied()
+}
+
+/// The processor cores that this process may use.
+fn cores() -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
 }
 
 /// An identity for each role, in a directory that vanishes with the value.

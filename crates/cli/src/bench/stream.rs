@@ -24,9 +24,7 @@ impl Stream {
         };
         vec![port(), port(), port()]
     }
-}
 
-impl Stream {
     /// The inputs that are one party's.
     pub(super) fn inputs_of(role: Role) -> Vec<Vec<bool>> {
         let mut own = Stream::inputs();

@@ -14,15 +14,16 @@ use cenote_circuit::Clear;
 use cenote_engine::{Fault, ProgramJob, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Channels, Direction, Recording, mem_channels, replay};
 use cenote_prim::{Block, Prg, os_block};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use serde_json::{Map, Value, json};
 
 use super::stream::Stream;
-use super::{sessions, summary, wrong};
+use super::{cores, sessions, summary, wrong};
 use crate::args::BenchThreadsArgs;
 use crate::exit::Failure;
 use crate::output::{self, Reply};
+use crate::workers::child::pin;
+use crate::workers::spent_by;
 
 /// Triples that refills may be ahead: more than the request leaves unused while it waits for its turn on a core.
 const AHEAD: usize = 1 << 20;
@@ -46,12 +47,6 @@ pub(super) fn command(args: &BenchThreadsArgs) -> Result<Reply, Failure> {
         Ok(Value::Object(result))
     });
     Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
-}
-
-/// The processor cores that this process may use.
-fn cores() -> Vec<usize> {
-    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
 }
 
 /// `work` until its answers fit.
@@ -191,48 +186,27 @@ impl Work {
         threads: usize,
         cores: &[usize],
     ) -> Result<Value, Fault> {
+        let work = || {
+            pin(cores).map_err(|failure| Fault::Internal(failure.message))?;
+            let [control, data] =
+                [&record.control, &record.data].map(|all| Arc::clone(&all[role as usize]));
+            let channels = Channels::new(replay(control), move |_| Ok(replay(Arc::clone(&data))));
+            let mut session = self.open(channels, role, threads, &record.randomness)?;
+            let (started, cpu) = (Instant::now(), spent_by(ClockId::ProcessCPUTime));
+            self.run(&mut session, role)?;
+            let seconds = started.elapsed().as_secs_f64();
+            let cpu_s = spent_by(ClockId::ProcessCPUTime) - cpu;
+            let sent = session.channel().counters().total().bytes_sent;
+            session.close();
+            if sent != record.sent[role as usize] {
+                return Err(Fault::Internal("a party that is played sends something else".into()));
+            }
+            Ok(json!({ "seconds": seconds, "cpu_s": cpu_s }))
+        };
         // A thread of its own, whose cores are those of the threads that it starts.
-        let played = thread::scope(|scope| {
-            scope.spawn(|| self.play_here(record, role, threads, cores)).join()
-        });
+        let played = thread::scope(|scope| scope.spawn(work).join());
         played.unwrap_or_else(|_| Err(panicked()))
     }
-
-    fn play_here(
-        &self,
-        record: &Record,
-        role: Role,
-        threads: usize,
-        cores: &[usize],
-    ) -> Result<Value, Fault> {
-        pin(cores)?;
-        let [control, data] = [&record.control, &record.data].map(|all| &all[role as usize]);
-        let data = Arc::clone(data);
-        let channels =
-            Channels::new(replay(Arc::clone(control)), move |_| Ok(replay(Arc::clone(&data))));
-        let mut session = self.open(channels, role, threads, &record.randomness)?;
-        let (started, cpu) = (Instant::now(), cpu_s());
-        self.run(&mut session, role)?;
-        let played = json!({ "seconds": started.elapsed().as_secs_f64(), "cpu_s": cpu_s() - cpu });
-        let sent = session.channel().counters().total().bytes_sent;
-        session.close();
-        if sent != record.sent[role as usize] {
-            return Err(Fault::Internal("a party that is played sends something else".into()));
-        }
-        Ok(played)
-    }
-}
-
-fn pin(cores: &[usize]) -> Result<(), Fault> {
-    let mut set = CpuSet::new();
-    cores.iter().for_each(|core| set.set(*core));
-    sched_setaffinity(None, &set)
-        .map_err(|error| Fault::Internal(format!("pinning to cores: {error}")))
-}
-
-fn cpu_s() -> f64 {
-    let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9
 }
 
 fn panicked() -> Fault {

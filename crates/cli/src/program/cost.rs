@@ -33,10 +33,11 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         let config = sound(config, demand.stats.ands)?;
         let facts = facts(&computation, &signature, Receivers::Both, config, None);
         let demand = demand.clone().with_facts(facts);
-        let plan = Plan::on(args.link, config, &machine, &demand).map_err(Failure::unusable)?;
-        let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
         let fastest = Plan::fastest_ot(config, &machine, &demand, args.link);
         let fastest = fastest.map_err(Failure::unusable)?;
+        let taken = config.or_by_line(fastest);
+        let plan = Plan::new(&taken, &demand).map_err(Failure::unusable)?;
+        let mut result = predicted(config.backend, &plan, &demand, &machine, args.link);
         result.insert("configuration".to_owned(), json!(config));
         result.insert("fastest".to_owned(), json!(fastest));
         if let Some(interrupt) = &interrupt {
@@ -44,8 +45,7 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
                 limits::refuse(&most, &config, &demand, &machine, role)?;
             }
             // One channel has no line to go by.
-            let run = if config.ot().is_none() { fastest } else { config };
-            let trial = Trial::run(&computation, &signature, run, Some(args.link), interrupt)?;
+            let trial = Trial::run(&computation, &signature, taken, Some(args.link), interrupt)?;
             result.insert("measured".to_owned(), measured(&trial));
         }
         results.push(Value::Object(result));

@@ -38,7 +38,7 @@ pub(crate) fn command() -> Result<Reply, Failure> {
             Some(Computation::of(taken.map_err(|e| Failure::internal(e.to_string()))?));
     }
     if let Some(core) = spec.core {
-        pin(core)?;
+        pin(&[core])?;
     }
     let orphaned = interrupt.clone();
     thread::spawn(move || {
@@ -105,9 +105,10 @@ fn protection(line: &LineSpec, role: Role) -> Result<Protection, Failure> {
     Ok(Protection::Tls { identity: Arc::new(identity), peer: PeerCertificate::load(peer)? })
 }
 
-pub(crate) fn pin(core: usize) -> Result<(), Failure> {
+/// Has this thread, and those that it starts, run on these processor cores alone.
+pub(crate) fn pin(cores: &[usize]) -> Result<(), Failure> {
     let mut set = CpuSet::new();
-    set.set(core);
+    cores.iter().for_each(|core| set.set(*core));
     sched_setaffinity(None, &set)
-        .map_err(|error| Failure::internal(format!("pinning to core {core}: {error}")))
+        .map_err(|error| Failure::internal(format!("pinning to cores {cores:?}: {error}")))
 }

@@ -10,5 +10,5 @@ mod report;
 mod spec;
 
 pub(crate) use parent::{Both, run_pair};
-pub(crate) use report::{Fill, JobReport, Rehearsal, Report, peak_rss};
+pub(crate) use report::{Fill, JobReport, Rehearsal, Report, peak_rss, spent_by};
 pub(crate) use spec::{LineSpec, RunSpec, Spec, Task};

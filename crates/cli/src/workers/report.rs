@@ -168,9 +168,14 @@ impl Report {
     /// Adds what the system knows about this process.
     pub(crate) fn process(&mut self) {
         self.peak_rss_bytes = peak_rss();
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        self.cpu_s = cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9;
+        self.cpu_s = spent_by(ClockId::ProcessCPUTime);
     }
+}
+
+/// Seconds on a clock of processor time.
+pub(crate) fn spent_by(clock: ClockId) -> f64 {
+    let spent = clock_gettime(clock);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
 }
 
 /// Most memory of this process so far. Linux tells in /proc/self/status: `VmHWM:  1234 kB`.

@@ -99,7 +99,7 @@ impl Flow {
 
     /// `count` correlated OTs, without the extensions of silent OT.
     pub(crate) fn cots(self, ot: Choice, receiver: Role, count: u64) -> Flow {
-        let traffic = if ot.extension().is_some() { Traffic::default() } else { ot.traffic(count) };
+        let traffic = if ot.is_silent() { Traffic::default() } else { ot.traffic(count) };
         let flow = self.sent(receiver.peer(), traffic.sender).sent(receiver, traffic.receiver);
         Flow { cots: flow.cots.saturating_add(count), ..flow }
     }

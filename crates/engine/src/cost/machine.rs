@@ -134,7 +134,7 @@ impl Link {
     pub(super) fn line(self) -> Line {
         let byte = self.mbit.map_or(0.0, |mbit| 8e-6 / mbit);
         let rtt = Duration::from_secs_f64(self.rtt_ms.clamp(0.0, 1e6) / 1e3);
-        Line { rtt, byte, usual: byte }
+        Line::steady(rtt, byte)
     }
 
     /// Seconds of a part of a session that computes for `computing` seconds.

@@ -234,21 +234,6 @@ impl Plan {
         }
         Ok(fastest)
     }
-
-    /// The plan of a session on a link, on which its oblivious transfer depends if its owners leave that to the line.
-    ///
-    /// # Errors
-    /// `Policy` when the configuration is unsound.
-    pub fn on(
-        link: Link,
-        config: SessionConfig,
-        machine: &Machine,
-        demand: &Demand,
-    ) -> Result<Plan, Fault> {
-        let by_line = config.ot().is_none();
-        let taken = if by_line { Plan::fastest_ot(config, machine, demand, link)? } else { config };
-        Plan::new(&taken, demand)
-    }
 }
 
 /// Seconds of the phases of a session.

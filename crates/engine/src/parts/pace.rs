@@ -50,6 +50,13 @@ pub(crate) struct Line {
     pub(crate) usual: f64,
 }
 
+impl Line {
+    /// One on which every byte takes so many seconds.
+    pub(crate) const fn steady(rtt: Duration, byte: f64) -> Line {
+        Line { rtt, byte, usual: byte }
+    }
+}
+
 impl Pace {
     /// Over a channel that the supply shares with requests, or between parties on one machine.
     pub(crate) const LEAST: Pace = Pace { lag: 1, ahead: 1 };
@@ -150,9 +157,7 @@ mod tests {
     #[test]
     fn the_pace_covers_the_round_trip() {
         let pace = |rtt_ms, mbit: f64| {
-            let (rtt, byte) = (Duration::from_millis(rtt_ms), 8e-6 / mbit);
-            let line = Line { rtt, byte, usual: byte };
-            Pace::of(line, SLICE, CHUNK)
+            Pace::of(Line::steady(Duration::from_millis(rtt_ms), 8e-6 / mbit), SLICE, CHUNK)
         };
         assert_eq!(pace(0, 1e6), Pace::LEAST);
         // 11.2 ms a slice and 21.6 a chunk on the line.

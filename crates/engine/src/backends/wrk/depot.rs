@@ -71,11 +71,10 @@ impl Depot {
         channels: &mut Channels,
         session: SessionId,
         role: Role,
-        params: WrkParams,
+        mut params: WrkParams,
         prg: &mut Prg,
     ) -> Result<Depot, Fault> {
         let shelves = Arc::new(Shelves::new(&params));
-        let mut params = params;
         let (supply, beside) = if channels.can_open() {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;

@@ -127,11 +127,17 @@ impl WrkParams {
         let cots = derived.cots.saturating_add(refills.saturating_mul(each));
         let params = WrkParams { cots, ..derived };
         match config.ot() {
-            Some(Choice::Silent(_)) if config.rho() != Rho::Bits40 => Err(Fault::Policy(
+            Some(ot) if !params.allows(ot) => Err(Fault::Policy(
                 "the check of silent OT is no better than 2^-62: take it with rho=40".into(),
             )),
             chosen => Ok(chosen.map_or(params, |ot| params.with_ot(ot))),
         }
+    }
+
+    /// Whether a check of this protocol would not be the weakest of the session: who cheats in the trees of silent OT passes with
+    /// 2^-62 (docs/protocols/ot.md).
+    fn allows(&self, ot: Choice) -> bool {
+        !ot.is_silent() || self.epsilon_log2 >= Rho::Bits40.epsilon_log2()
     }
 
     /// The same with this protocol of correlated OT.
@@ -141,10 +147,10 @@ impl WrkParams {
 
     /// The protocols of correlated OT that the owners allow.
     pub(super) fn ots(&self) -> Vec<Choice> {
-        let mut all = if self.ot_by_line { Choice::all().to_vec() } else { vec![self.ot] };
-        // Who cheats in its trees passes with 2^-62 (docs/protocols/ot.md).
-        all.retain(|ot| !matches!(ot, Choice::Silent(_)) || self.epsilon_log2 >= -40.0);
-        all
+        if !self.ot_by_line {
+            return vec![self.ot];
+        }
+        Choice::all().into_iter().filter(|ot| self.allows(*ot)).collect()
     }
 
     /// Bytes that a slice of a batch and a chunk of gates put on the line, in the direction in which there are more.
@@ -159,7 +165,7 @@ impl WrkParams {
 
     /// Whether silent OT is used, or the line may choose it.
     pub(super) fn may_be_silent(&self) -> bool {
-        self.ots().iter().any(|ot| matches!(ot, Choice::Silent(_)))
+        self.ots().into_iter().any(Choice::is_silent)
     }
 
     /// The place of the one among `allowed` with which the COTs of the session take the shortest time on a line, both directions
@@ -241,8 +247,7 @@ mod tests {
         let fastest = |config: &str, ands, rtt_ms, mbit: f64| {
             let config: SessionConfig = config.parse().expect("well-formed");
             let params = WrkParams::of(&config.for_ands(ands)).expect("sound");
-            let (rtt, byte) = (Duration::from_millis(rtt_ms), 8e-6 / mbit);
-            let line = Line { rtt, byte, usual: byte };
+            let line = Line::steady(Duration::from_millis(rtt_ms), 8e-6 / mbit);
             let allowed = params.ots();
             allowed[params.fastest(&allowed, line)]
         };

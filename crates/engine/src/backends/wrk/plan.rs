@@ -88,24 +88,17 @@ fn extensions(params: &WrkParams, demand: &Demand) -> u64 {
     let cots = |number: u64| slices.place(number).shares().next_multiple_of(128) as u64;
     let a_batch: u64 = (fill..fill + batch).map(cots).sum();
     let lasts = params.ot.trips() as u64 + 2;
-    let (mut taken, mut needed) = (0u64, 0u64);
-    let mut call = |cots: u64| {
-        needed = needed.max(taken.saturating_add(lasts * cots));
-        taken = taken.saturating_add(cots);
-        taken
+    // COTs that were taken, and those that must have been made by then.
+    let call = |(taken, needed): (u64, u64), cots: u64| {
+        (taken.saturating_add(cots), needed.max(taken.saturating_add(lasts * cots)))
     };
-    made_for_inputs(demand).into_iter().for_each(|(_, made)| _ = call(made));
-    if refills > 0 {
-        (0..fill + batch).for_each(|number| _ = call(cots(number)));
-    }
-    if refills > 1 {
-        let before = call(0).saturating_add(a_batch.saturating_mul(refills - 2));
-        let last = (fill..fill + batch).map(cots);
-        let (_, most) = last.fold((before, 0), |(taken, most), cots| {
-            (taken.saturating_add(cots), most.max(taken.saturating_add(lasts * cots)))
-        });
-        needed = needed.max(most);
-    }
+    let inputs = made_for_inputs(demand).into_iter().map(|(_, made)| made);
+    let first = (0..if refills > 0 { fill + batch } else { 0 }).map(cots);
+    let (taken, needed) = inputs.chain(first).fold((0, 0), call);
+    // Of the refills between the first and the last, the last has the most before it.
+    let before = taken.saturating_add(a_batch.saturating_mul(refills.saturating_sub(2)));
+    let last = (fill..if refills > 1 { fill + batch } else { fill }).map(cots);
+    let (_, needed) = last.fold((before, needed), call);
     needed.div_ceil(params.ot.chunk() as u64)
 }
 
@@ -121,7 +114,7 @@ fn refills(params: &WrkParams, ands: u64) -> Flow {
     let flow = streamed(params, &places(0, filled));
     // Of the pool and of the first batch: the others are on the line at the same time.
     let waits = (u64::from(filled > 0) + u64::from(refills > 0))
-        * STEPS[usize::from(params.ot.extension().is_some())];
+        * STEPS[usize::from(params.ot.is_silent())];
     flow.and(streamed(params, &places(fill, batch)).times(refills)).waits(waits)
 }
 
@@ -145,7 +138,7 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
         return flow;
     }
     // Silent OT has no corrections to wait for.
-    let sent = usize::from(params.ot.extension().is_none());
+    let sent = usize::from(!params.ot.is_silent());
     for turn in 0..slices.len() + sent + 6 {
         if let Some(place) = at(turn, 0) {
             flow = flow.cots(params.ot, Garbler, shares(place));
@@ -194,9 +187,8 @@ fn made_for_inputs(demand: &Demand) -> Vec<((Role, u64), u64)> {
         while left > 0 {
             let piece = left.min(MAX_TAKE as u64);
             left -= piece;
-            let missing = piece > spare;
-            let more = (piece.saturating_sub(spare) + SPARE_SHARES as u64).next_multiple_of(128);
-            let made = if missing { more } else { 0 };
+            let more = |missing: u64| (missing + SPARE_SHARES as u64).next_multiple_of(128);
+            let made = if piece > spare { more(piece - spare) } else { 0 };
             spare = spare + made - piece;
             pieces.push(((owner, piece), made));
         }

@@ -33,8 +33,7 @@ use std::mem;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::Duplex;
 use cenote_pool::{Draws, Pool, StoreError};
-use cenote_prim::{Block, Prg, Secret, SessionId, Workers, prefer_large_pages};
-use zeroize::Zeroize;
+use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::bucket;
@@ -417,11 +416,13 @@ impl Supply {
                 Some(Finish { generator: third, slice, place, items: &mut batch.items, masks })
             }),
         );
-        let mut all: Vec<&mut dyn Step> = Vec::with_capacity(4);
-        all.extend(steps.0.as_mut().map(|step| step as &mut dyn Step));
-        all.extend(steps.1.as_mut().map(|step| step as &mut dyn Step));
-        all.extend(steps.2.as_mut().map(|step| step as &mut dyn Step));
-        all.extend(steps.3.as_mut().map(|step| step as &mut dyn Step));
+        let all: [Option<&mut dyn Step>; 4] = [
+            steps.0.as_mut().map(|step| step as _),
+            steps.1.as_mut().map(|step| step as _),
+            steps.2.as_mut().map(|step| step as _),
+            steps.3.as_mut().map(|step| step as _),
+        ];
+        let mut all: Vec<_> = all.into_iter().flatten().collect();
         steps::take(&mut all, channel, &self.workers)?;
         self.go_on(begun, due, shelves);
         if finished.is_some_and(|place| place.last) { self.commit(channel) } else { Ok(()) }
@@ -475,7 +476,7 @@ impl Supply {
     }
 
     fn is_silent(&self) -> bool {
-        self.cots.steps() > 0
+        self.params.ot.is_silent()
     }
 
     /// Step 4 of the batch whose last slice was finished: the garbler's commitment.
@@ -623,7 +624,7 @@ impl Slice {
     /// Makes room for `n` shares without leaving a copy of old ones behind.
     fn resize(&mut self, n: usize) {
         for array in [&mut self.macs, &mut self.keys] {
-            array.zeroize_to_fit(n);
+            zeroize_to_fit(array, n);
             array.resize(n, Block::ZERO);
         }
     }
@@ -637,7 +638,7 @@ impl Batch {
         }
         self.of_pool = place.masks == 0;
         let (ands, triples) = slices.batch_of(place);
-        self.items.zeroize_to_fit(ands);
+        zeroize_to_fit(&mut self.items, ands);
         let opened = ands.saturating_sub(triples);
         let rooms = [
             (&mut self.mask_macs, triples),
@@ -647,7 +648,7 @@ impl Batch {
         ];
         rooms
             .into_iter()
-            .for_each(|(room, n)| room.zeroize_to_fit(if triples > 0 { n } else { 0 }));
+            .for_each(|(room, n)| zeroize_to_fit(room, if triples > 0 { n } else { 0 }));
     }
 
     fn clear(&mut self) {
@@ -655,22 +656,6 @@ impl Batch {
         self.items.clear();
         self.mask_macs.clear();
         self.mask_keys.clear();
-    }
-}
-
-/// Growing without leaving a copy behind.
-trait Room {
-    /// Makes room for `n` items; what is there is gone if that moves it.
-    fn zeroize_to_fit(&mut self, n: usize);
-}
-
-impl<T: Zeroize> Room for Secret<Vec<T>> {
-    fn zeroize_to_fit(&mut self, n: usize) {
-        if n > self.capacity() {
-            self.zeroize();
-            self.reserve_exact(n);
-            prefer_large_pages(self);
-        }
     }
 }
 

@@ -33,7 +33,11 @@ pub fn garble(
 
 /// Garbles one gate: table and L_{c,0}.
 #[inline(always)]
-pub fn garble_one(hash: &mut GateHash, delta: Block, input: [Block; 2]) -> ([Block; 2], Block) {
+pub(super) fn garble_one(
+    hash: &mut GateHash,
+    delta: Block,
+    input: [Block; 2],
+) -> ([Block; 2], Block) {
     let hashes = hash.both_of_one(delta, input);
     garble_hashed(delta, input, &hashes)
 }
@@ -66,7 +70,7 @@ pub fn evaluate(
 
 /// Evaluates one gate.
 #[inline(always)]
-pub fn evaluate_one(hash: &mut GateHash, input: [Block; 2], table: [Block; 2]) -> Block {
+pub(super) fn evaluate_one(hash: &mut GateHash, input: [Block; 2], table: [Block; 2]) -> Block {
     let hashes = hash.active_of_one(input);
     evaluate_hashed(input, table, &hashes)
 }

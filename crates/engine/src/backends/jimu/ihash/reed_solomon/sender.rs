@@ -1,8 +1,7 @@
 //! The garbler's end.
 
 use cenote_pool::params::HashCodes;
-use cenote_prim::{Block, SessionId};
-use zeroize::Zeroize;
+use cenote_prim::{Block, SessionId, zeroize_to_fit};
 
 use super::check_seeds;
 use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
@@ -114,12 +113,9 @@ impl ReedSolomonSender {
     }
 }
 
-/// Makes `messages` as many; what is there is gone if they must move, so that no copy is left behind.
+/// Makes `messages` as many, without leaving a copy behind.
 fn resize(messages: &mut Vec<Message>, count: usize) {
-    if count > messages.capacity() {
-        messages.zeroize();
-        messages.reserve_exact(count);
-    }
+    zeroize_to_fit(messages, count);
     messages.resize(count, Message::ZERO);
 }
 
