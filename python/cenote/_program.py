@@ -259,7 +259,7 @@ class Program:
         (without it: 480000 for a program of as many ANDs, else none)
         or ``jimu`` (10000) draws from; ``rho`` the statistical security in bits: 40, 64 or 80.
         ``muxcore=False`` leaves out the pools of wide cores that ``jimu`` fills for multiplexers, which take hundreds of
-        megabytes: better for small programs. ``threads``, 1 to 64, are those that each party of ``wrk`` makes its triples with.
+        megabytes: better for small programs. ``threads``, 1 to 64, are those that each party of ``wrk`` computes on.
 
         As all inputs are here, the Python source runs on them first, as :meth:`simulate` does it, and :class:`OverflowWarning` says
         where numbers do not fit. ``overflow=False`` leaves that out, as does a program with more than 10^4 statements to go through,

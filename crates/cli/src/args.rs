@@ -141,8 +141,8 @@ impl SecurityArgs {
 /// The threads of a party.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ThreadArgs {
-    /// Spread what a party makes ahead, most of its work, over T threads, 1 to 64, beside the one of its requests (wrk). The
-    /// peer may have another number.
+    /// Compute on T threads, 1 to 64: what a party makes ahead, most of its work, side by side, and its requests beside
+    /// that (wrk). The peer may have another number.
     #[arg(long, value_name = "T", default_value_t = 1, value_parser = threads)]
     pub(crate) threads: usize,
 }

@@ -252,9 +252,8 @@ impl Session {
         self.opened.live_mut().set_journal(journal)
     }
 
-    /// Spreads the computation of this side over `threads` threads before the first job, for a backend that can: `wrk`, whose
-    /// items then are made by as many threads beside the one of requests. It concerns this side alone: whatever it sends
-    /// is the same.
+    /// Has this side compute on `threads` threads, from before the first job on, for a backend that can: `wrk`, whose items are
+    /// made by several at a time then, with requests beside them. It concerns this side alone: whatever it sends is the same.
     ///
     /// # Errors
     /// `Policy` when there may not be so many; `Misuse` when the session works already; `Internal` when there is no

@@ -2,11 +2,11 @@
 //!
 //! How many there are is a party's own affair: what is computed, and in which order it is sent, is the same for
 //! any number. Tasks borrow what they work on, so that no secret goes to a thread that does not come back
-//! before [`Workers::run`] returns; what is left on the stacks is wiped when the threads end.
+//! before the call returns that gave it out; what is left on the stacks is wiped when the threads end.
 
 use std::io;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,47 +16,74 @@ use crate::wipe_stack;
 /// A piece of a computation, for any of the threads.
 pub type Task<'t> = Box<dyn FnOnce() + Send + 't>;
 
-/// A thread that gives out tasks, and helpers beside it.
-#[derive(Default)]
-pub struct Workers {
+/// Threads for the tasks of whoever gives some out, or that thread alone. What is computed on them takes turns on as many cores,
+/// however many threads give out tasks.
+#[derive(Clone, Default)]
+pub struct Workers(Option<Arc<Pool>>);
+
+struct Pool {
     /// Dropped first: the threads end when it is gone.
-    pool: Option<ThreadPool>,
-    helpers: Helpers,
+    pool: ThreadPool,
+    threads: Threads,
 }
 
 impl Workers {
     /// The numbers of threads that there may be.
     pub const COUNTS: RangeInclusive<usize> = 1..=64;
 
-    /// As many threads, the one that gives out tasks among them: one alone starts none. Numbers outside of
-    /// [`Workers::COUNTS`] are taken as the nearest inside.
+    /// As many threads; one alone is that of whoever gives out tasks. Numbers outside of [`Workers::COUNTS`] are taken
+    /// as the nearest inside.
     ///
     /// # Errors
     /// When the operating system has no thread left.
     pub fn new(threads: usize) -> io::Result<Workers> {
-        let helpers = threads.clamp(*Workers::COUNTS.start(), *Workers::COUNTS.end()) - 1;
-        let mut workers = Workers::default();
-        if helpers > 0 {
-            let started = ThreadPoolBuilder::new()
-                .num_threads(helpers)
-                .spawn_handler(|thread| {
-                    let helper = Builder::new().name("cenote worker".into()).spawn(|| {
-                        thread.run();
-                        wipe_stack();
-                    });
-                    workers.helpers.0.push(helper?);
-                    Ok(())
-                })
-                .build();
-            workers.pool = Some(started.map_err(io::Error::other)?);
+        let count = threads.clamp(*Workers::COUNTS.start(), *Workers::COUNTS.end());
+        if count == 1 {
+            return Ok(Workers::default());
         }
-        Ok(workers)
+        let mut threads = Threads::default();
+        let started = ThreadPoolBuilder::new()
+            .num_threads(count)
+            .spawn_handler(|thread| {
+                let started = Builder::new().name("cenote worker".into()).spawn(|| {
+                    thread.run();
+                    wipe_stack();
+                });
+                threads.0.push(started?);
+                Ok(())
+            })
+            .build();
+        Ok(Workers(Some(Arc::new(Pool { pool: started.map_err(io::Error::other)?, threads }))))
     }
 
-    /// Threads, the one that gives out tasks among them.
+    /// Threads.
     #[must_use]
     pub fn threads(&self) -> usize {
-        1 + self.helpers.0.len()
+        self.0.as_ref().map_or(1, |pool| pool.threads.0.len())
+    }
+
+    /// Does `task` on one of the threads.
+    ///
+    /// # Panics
+    /// If the task does.
+    pub fn one<T: Send>(&self, task: impl FnOnce() -> T + Send) -> T {
+        match &self.0 {
+            Some(pool) => pool.pool.install(task),
+            None => task(),
+        }
+    }
+
+    /// Does what `give_out` gives out, side by side with it: one thread alone does each task at once.
+    ///
+    /// # Panics
+    /// If a task or `give_out` does.
+    pub fn beside<'t, T>(&self, give_out: impl FnOnce(&dyn Fn(Task<'t>)) -> T) -> T {
+        match &self.0 {
+            Some(pool) => {
+                pool.pool.in_place_scope(|scope| give_out(&|task| scope.spawn(|_| task())))
+            }
+            None => give_out(&|task| task()),
+        }
     }
 
     /// Does all of `tasks`, of which each thread takes the next one as soon as it has time: one thread alone
@@ -65,9 +92,9 @@ impl Workers {
     /// # Panics
     /// If a task does.
     pub fn run<'t>(&self, tasks: impl IntoIterator<Item = Task<'t>>) {
-        let Some(pool) = &self.pool else { return tasks.into_iter().for_each(|task| task()) };
+        let Some(pool) = &self.0 else { return tasks.into_iter().for_each(|task| task()) };
         let tasks: Vec<Task<'t>> = tasks.into_iter().collect();
-        let helpers = self.helpers.0.len().min(tasks.len().saturating_sub(1));
+        let helpers = pool.threads.0.len().min(tasks.len()).saturating_sub(1);
         let tasks = Mutex::new(tasks.into_iter());
         let work = || {
             // Not held while a task runs, so that a panic poisons nothing.
@@ -76,7 +103,8 @@ impl Workers {
                 task();
             }
         };
-        pool.in_place_scope(|scope| {
+        // One of the threads gives the tasks out: it takes back what no other one has had time for.
+        pool.pool.scope(|scope| {
             (0..helpers).for_each(|_| scope.spawn(|_| work()));
             work();
         });
@@ -91,13 +119,13 @@ impl std::fmt::Debug for Workers {
 
 /// Threads that are waited for.
 #[derive(Default)]
-struct Helpers(Vec<JoinHandle<()>>);
+struct Threads(Vec<JoinHandle<()>>);
 
-impl Drop for Helpers {
+impl Drop for Threads {
     fn drop(&mut self) {
-        for helper in self.0.drain(..) {
+        for thread in self.0.drain(..) {
             // A panic of a task was passed on to whoever gave it.
-            let _ = helper.join();
+            let _ = thread.join();
         }
     }
 }
@@ -106,6 +134,7 @@ impl Drop for Helpers {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Barrier;
+    use std::thread;
 
     use super::*;
 
@@ -132,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn tasks_run_beside_whoever_gives_them_out_and_beside_those_of_another() {
+        let workers = Workers::new(2).expect("threads");
+        let met = Barrier::new(3);
+        let wait = || _ = met.wait();
+        let other = workers.clone();
+        thread::scope(|scope| {
+            scope.spawn(|| other.one(wait));
+            workers.beside(|give_out| {
+                give_out(Box::new(wait));
+                wait();
+            });
+        });
+        let mut done = false;
+        assert_eq!(Workers::default().beside(|give_out| give_out(Box::new(|| done = true))), ());
+        assert!(done && Workers::default().one(|| true));
+    }
+
+    #[test]
     fn a_panic_of_a_task_reaches_whoever_gave_it_and_leaves_the_workers_usable() {
         for threads in [1, 2] {
             let workers = Workers::new(threads).expect("threads");
@@ -139,6 +186,9 @@ mod tests {
                 let tasks = (0..3).map(|i| Box::new(move || assert!(i != bad, "bad")) as Task<'_>);
                 assert!(catch_unwind(AssertUnwindSafe(|| workers.run(tasks))).is_err());
             }
+            let bad = || workers.beside(|give_out| give_out(Box::new(|| panic!("bad"))));
+            assert!(catch_unwind(AssertUnwindSafe(bad)).is_err());
+            assert!(catch_unwind(AssertUnwindSafe(|| workers.one(|| panic!("bad")))).is_err());
             let mut done = false;
             workers.run([Box::new(|| done = true) as Task<'_>]);
             assert!(done);

@@ -52,6 +52,7 @@ pub struct Depot {
     pace: Pace,
     /// Triples made ahead of a request.
     ahead: usize,
+    workers: Workers,
 }
 
 /// Who refills, and where.
@@ -106,7 +107,8 @@ impl Depot {
             }
         };
         let openings = Openings::new(session, role);
-        Ok(Depot { params, delta, start, openings, shelves, refills, pace, ahead })
+        let workers = Workers::default();
+        Ok(Depot { params, delta, start, openings, shelves, refills, pace, ahead, workers })
     }
 
     /// This party's global key.
@@ -310,7 +312,12 @@ impl Depot {
         self.ahead = triples.min(MAX_STOCK);
     }
 
-    /// Spreads the supply's computation over so many threads.
+    /// The threads that compute for the supply and for requests.
+    pub(super) fn workers(&self) -> Workers {
+        self.workers.clone()
+    }
+
+    /// Spreads computation over so many threads.
     ///
     /// # Errors
     /// `Misuse` when it works beside requests already; `Internal` when there is no thread for it.
@@ -322,9 +329,9 @@ impl Depot {
                 return Err(Fault::Misuse("the session works on its threads already".into()));
             }
         };
-        let workers = Workers::new(threads);
         let no_thread = |error| Fault::Internal(format!("no thread for the session: {error}"));
-        supply.set_workers(workers.map_err(no_thread)?);
+        self.workers = Workers::new(threads).map_err(no_thread)?;
+        supply.set_workers(self.workers.clone());
         Ok(())
     }
 

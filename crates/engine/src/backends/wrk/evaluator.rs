@@ -79,7 +79,7 @@ impl Evaluator {
             core.channel.recv_into(tags::TABLES, tables.as_bytes_mut())?;
             tables.validate()?;
         }
-        let (outputs, terms) = self.evaluate(core, &ready, &tables);
+        let (outputs, terms) = core.depot.workers().one(|| self.evaluate(core, &ready, &tables));
         let answer = match n {
             0 => None,
             _ => Some(self.report(core, number, &outputs, &terms)?),

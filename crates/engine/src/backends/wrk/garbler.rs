@@ -47,7 +47,7 @@ impl Garbler {
         }
         let ready = core.finish_masks(beaver)?;
         let number = core.next_chunk();
-        let (message, outputs) = self.garble(core, &ready);
+        let (message, outputs) = core.depot.workers().one(|| self.garble(core, &ready));
         if !outputs.is_empty() {
             core.channel.send(tags::TABLES, message.as_bytes())?;
             core.channel.flush()?;
@@ -95,10 +95,14 @@ impl Garbler {
         let report = core.channel.recv(tags::REPORT, Report::len(n))?;
         let report = Report::decode(&report, n)?;
         let Garbled { ready, outputs, number } = &mut garbled;
-        let report = report.verify(&core.session, *number, core.depot.delta(), outputs)?;
-        let mut terms = Secret::with_capacity(n);
-        self.follow(ready, report.masked(), |term| terms.push(term));
-        core.channel.send(tags::MAC_HASH, &report.answer(&terms).to_bytes())
+        let (session, delta) = (&core.session, core.depot.delta());
+        let answer = core.depot.workers().one(|| {
+            let report = report.verify(session, *number, delta, outputs)?;
+            let mut terms = Secret::with_capacity(n);
+            self.follow(ready, report.masked(), |term| terms.push(term));
+            Ok(report.answer(&terms))
+        })?;
+        core.channel.send(tags::MAC_HASH, &answer.to_bytes())
     }
 
     /// Carries the masked values through a chunk; `term` sees the MAC term of each AND.

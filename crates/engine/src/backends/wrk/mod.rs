@@ -320,7 +320,8 @@ impl Core {
         if beaver.ands() == 0 {
             return Ok(());
         }
-        let opening = self.depot.openings().open(&beaver.macs);
+        let workers = self.depot.workers();
+        let opening = workers.one(|| self.depot.openings().open(&beaver.macs));
         self.channel.send(tags::BEAVER_OPEN, &opening)
     }
 
@@ -330,12 +331,13 @@ impl Core {
         }
         let len = opening::message_len(beaver.keys.len());
         let message = self.channel.recv(tags::BEAVER_OPEN, len)?;
-        let delta = self.depot.delta();
-        self.depot.openings().verify(&message, &beaver.keys, delta)
+        let (workers, delta) = (self.depot.workers(), self.depot.delta());
+        workers.one(|| self.depot.openings().verify(&message, &beaver.keys, delta))
     }
 
     fn finish_with(&self, beaver: Beaver, peer: &[u8]) -> Ready {
-        beaver.finish(peer, self.role, self.depot.delta())
+        let (role, delta) = (self.role, self.depot.delta());
+        self.depot.workers().one(|| beaver.finish(peer, role, delta))
     }
 
     fn finish_masks(&mut self, beaver: Beaver) -> Result<Ready, Fault> {

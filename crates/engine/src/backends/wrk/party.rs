@@ -79,8 +79,10 @@ impl Executor for Request<'_> {
         }
         self.core.in_flight = true;
         let Core { depot, channel, .. } = &mut *self.core;
-        let beaver =
-            depot.take_triples(channel, chunk.ands, |triples| self.masks.pass(chunk, triples))?;
+        let (workers, masks) = (depot.workers(), &mut self.masks);
+        let beaver = depot.take_triples(channel, chunk.ands, |triples| {
+            workers.one(|| masks.pass(chunk, triples))
+        })?;
         channel.set_phase(Phase::Online);
         self.core.send_beaver(&beaver)?;
         match &mut self.side {

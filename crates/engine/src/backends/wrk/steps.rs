@@ -4,10 +4,13 @@
 //! workers can compute those of a turn side by side. Messages are received and sent by one thread in the order of the
 //! steps, so that the bytes on the line are the same for any number of workers.
 
+use std::sync::mpsc;
+
 use cenote_net::{Channel, Fault};
 use cenote_ot::{Keys, Macs};
-use cenote_prim::{Block, Secret, Task, Workers};
+use cenote_prim::{Block, Secret, Workers};
 
+use crate::backends::wrk::depot::panicked;
 use crate::backends::wrk::leaky_and::{First, LeakyAnd, Second, Third};
 use crate::backends::wrk::share::ShareSlice;
 use crate::backends::wrk::slices::Place;
@@ -55,7 +58,7 @@ pub(super) trait Step: Send {
 }
 
 /// Takes `steps`, in order. One thread ends each before the next, so that messages leave as early as they can; several
-/// compute all of them at once, when everything has come.
+/// compute them side by side, each as soon as what belongs to it has come.
 pub(super) fn take(
     steps: &mut [&mut dyn Step],
     channel: &mut Channel,
@@ -68,14 +71,23 @@ pub(super) fn take(
             step.send(channel)
         });
     }
-    steps.iter_mut().try_for_each(|step| step.receive(channel))?;
-    let mut computed = vec![Ok(()); steps.len()];
-    let tasks = steps.iter_mut().zip(&mut computed);
-    workers.run(tasks.map(|(step, computed)| Box::new(|| *computed = step.compute()) as Task<'_>));
-    // The first fault, as if one step came after the other.
-    steps.iter_mut().zip(computed).try_for_each(|(step, computed)| {
-        computed?;
-        step.send(channel)
+    workers.beside(|compute| {
+        let mut computed = Vec::with_capacity(steps.len());
+        for step in steps {
+            step.receive(channel)?;
+            let (done, result) = mpsc::channel();
+            compute(Box::new(move || {
+                let result = step.compute();
+                // Nobody waits for it once another step has failed.
+                let _ = done.send((step, result));
+            }));
+            computed.push(result);
+        }
+        computed.into_iter().try_for_each(|result| {
+            let (step, result) = result.recv().map_err(|_| panicked())?;
+            result?;
+            step.send(channel)
+        })
     })
 }
 
