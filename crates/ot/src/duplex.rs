@@ -5,7 +5,7 @@ use cenote_prim::{Block, Prg, SessionId};
 
 use crate::choice::Choice;
 use crate::silent::{self, SilentReceiver, SilentSender};
-use crate::softspoken::{CotReceiver, CotSender, message_len};
+use crate::softspoken::{CotReceiver, CotSender, message_len, setup_both};
 use crate::tags::CHUNK;
 
 /// Messages of one direction, before they are sent or after they came, in room that is used again.
@@ -22,8 +22,7 @@ enum Form {
 }
 
 impl Duplex {
-    /// Set-ups of both directions, numbered by the role of their sender; the garbler is sender first.
-    /// Bit 0 of `delta` must be 1.
+    /// Set-ups of both directions at once, numbered by the role of their sender. Bit 0 of `delta` must be 1.
     ///
     /// # Errors
     /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
@@ -35,25 +34,17 @@ impl Duplex {
         delta: Block,
         prg: &mut Prg,
     ) -> Result<Duplex, Fault> {
-        let (own, peer) = (role as u64, role.peer() as u64);
         Ok(Duplex(match choice {
             Choice::SoftSpoken(params) => {
-                let (keys, macs) = in_order(
-                    role,
-                    (ch, prg),
-                    |(ch, prg)| CotSender::setup(ch, session, own, params, delta, prg),
-                    |(ch, prg)| CotReceiver::setup(ch, session, peer, params, prg),
-                )?;
+                let (keys, macs) = setup_both(ch, session, role, params, delta, prg)?;
                 let room = <[Messages; 2]>::default();
                 Form::SoftSpoken { keys: Box::new(keys), macs: Box::new(macs), room }
             }
             Choice::Silent(params) => {
-                let (keys, macs) = in_order(
-                    role,
-                    (ch, prg),
-                    |(ch, prg)| SilentSender::setup(ch, session, own, params, delta, prg),
-                    |(ch, prg)| SilentReceiver::setup(ch, session, peer, params, prg),
-                )?;
+                let (keys, macs) = setup_both(ch, session, role, silent::BOOTSTRAP, delta, prg)?;
+                // What is sent comes first: the peer's is under way then.
+                let macs = SilentReceiver::bootstrap(ch, macs, params, prg)?;
+                let keys = SilentSender::bootstrap(ch, keys, params, prg)?;
                 Form::Silent { keys: Box::new(keys), macs: Box::new(macs), next: 0 }
             }
         }))
@@ -216,22 +207,6 @@ impl Keys<'_> {
             return Err(Fault::Misuse("ot: keys of other numbers than were received for".into()));
         }
         chunks.zip(messages.iter()).try_for_each(|(keys, message)| sender.absorb(message, keys))
-    }
-}
-
-/// Both set-ups in the order of `role`.
-fn in_order<C, K, M>(
-    role: Role,
-    mut with: C,
-    keys: impl FnOnce(&mut C) -> Result<K, Fault>,
-    macs: impl FnOnce(&mut C) -> Result<M, Fault>,
-) -> Result<(K, M), Fault> {
-    match role {
-        Role::Garbler => Ok((keys(&mut with)?, macs(&mut with)?)),
-        Role::Evaluator => {
-            let macs = macs(&mut with)?;
-            Ok((keys(&mut with)?, macs))
-        }
     }
 }
 

@@ -61,7 +61,7 @@ const DIGEST: usize = 32;
 pub(crate) const STEPS: usize = 4;
 
 /// The protocol that the first COTs come from: 8-bit digits.
-const BOOTSTRAP: softspoken::Params = softspoken::Params { digit_bits: 8, chunk: 32640 };
+pub(crate) const BOOTSTRAP: softspoken::Params = softspoken::Params { digit_bits: 8, chunk: 32640 };
 
 /// Payload bytes and messages of a set-up.
 pub(crate) fn setup_traffic(params: Params) -> Traffic {
@@ -255,7 +255,17 @@ impl SilentSender {
         delta: Block,
         prg: &mut Prg,
     ) -> Result<SilentSender, Fault> {
-        let mut source = CotSender::setup(ch, session, instance, BOOTSTRAP, delta, prg)?;
+        let source = CotSender::setup(ch, session, instance, BOOTSTRAP, delta, prg)?;
+        SilentSender::bootstrap(ch, source, params, prg)
+    }
+
+    /// The sender whose first COTs are made by `source`, of [`BOOTSTRAP`].
+    pub(crate) fn bootstrap(
+        ch: &mut Channel,
+        mut source: CotSender,
+        params: Params,
+        prg: &mut Prg,
+    ) -> Result<SilentSender, Fault> {
         let mut reserve = Secret::new(vec![Block::ZERO; params.reserve()]);
         source.extend(ch, &mut reserve)?;
         Ok(SilentSender::new(source, params, reserve, prg.fork()))
@@ -439,7 +449,17 @@ impl SilentReceiver {
         params: Params,
         prg: &mut Prg,
     ) -> Result<SilentReceiver, Fault> {
-        let mut source = CotReceiver::setup(ch, session, instance, BOOTSTRAP, prg)?;
+        let source = CotReceiver::setup(ch, session, instance, BOOTSTRAP, prg)?;
+        SilentReceiver::bootstrap(ch, source, params, prg)
+    }
+
+    /// The receiver whose first COTs are made by `source`, of [`BOOTSTRAP`].
+    pub(crate) fn bootstrap(
+        ch: &mut Channel,
+        mut source: CotReceiver,
+        params: Params,
+        prg: &mut Prg,
+    ) -> Result<SilentReceiver, Fault> {
         let mut reserve = Secret::new(vec![Block::ZERO; params.reserve()]);
         source.extend(ch, &mut reserve)?;
         Ok(SilentReceiver::new(source, params, reserve, prg.fork()))

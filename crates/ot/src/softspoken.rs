@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use cenote_net::{Channel, Fault};
+use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
@@ -466,6 +466,33 @@ impl ReceiverSetup {
         let transcript = transcript(&self.id, &self.point, points, &trees);
         Ok((CotReceiver::from_seeds(Course::new(self.params, transcript), &seeds), trees))
     }
+}
+
+/// The set-ups of both directions at once: this party is sender with `delta` in the instance of its role's number, receiver in that
+/// of its peer's. Each computes while the other does, and nothing waits for an answer to what was not sent at once.
+///
+/// # Errors
+/// Those of [`CotSender::setup`] and [`CotReceiver::setup`].
+pub fn setup_both(
+    ch: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    params: Params,
+    delta: Block,
+    prg: &mut Prg,
+) -> Result<(CotSender, CotReceiver), Fault> {
+    let (sender, points) = SenderSetup::new(session, role as u64, params, delta, prg)?;
+    let (receiver, point) = ReceiverSetup::new(session, role.peer() as u64, params, prg);
+    ch.send(BASE_POINTS, &points)?;
+    ch.send(BASE_POINT, &point)?;
+    let points = ch.recv(BASE_POINTS, base::RECEIVER_LEN)?;
+    let (receiver, trees) = receiver.finish(&points, prg)?;
+    ch.send(TREES, &trees)?;
+    let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
+    let trees = ch.recv(TREES, pprf::message_len(params))?;
+    let sender = sender.finish(&point, &trees)?;
+    ch.flush()?;
+    Ok((sender, receiver))
 }
 
 /// Returns the id that binds every oracle of the setup to one instance and its parameters.

@@ -97,6 +97,17 @@ impl Flow {
         crossing.sends(sender.peer(), 0, traffic.receiver.messages - 1)
     }
 
+    /// The set-ups of both directions at once.
+    pub(crate) fn ot_setups(self, ot: Choice) -> Flow {
+        let Traffic { sender, receiver } = ot.setup_traffic();
+        // Bytes are counted with the first messages; points, then trees, then the first COTs of silent OT.
+        let bytes = sender.bytes.saturating_add(receiver.bytes);
+        let points = self.sends(Role::Garbler, bytes, 2).sends(Role::Evaluator, bytes, 1);
+        let trees = points.sends(Role::Garbler, 0, 1).sends(Role::Evaluator, 0, 2);
+        let flow = trees.crosses(0, receiver.messages - 2);
+        flow.waits(2 + u64::from(ot.is_silent()))
+    }
+
     /// `count` correlated OTs, without the extensions of silent OT.
     pub(crate) fn cots(self, ot: Choice, receiver: Role, count: u64) -> Flow {
         let traffic = if ot.is_silent() { Traffic::default() } else { ot.traffic(count) };

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use cenote_engine::backends::wrk::share::{Share, conventional_delta};
 use cenote_engine::{Fault, Role, WrkParams};
 use cenote_net::Channel;
-use cenote_ot::softspoken::CotReceiver;
+use cenote_ot::softspoken::{CotReceiver, setup_both};
 use cenote_ot::{Choice, CotSend};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
@@ -202,19 +202,9 @@ impl Cheater {
             return Err(Fault::Misuse("the cheater knows SoftSpokenOT alone".into()));
         };
         if cheat == Cheat::BadPoint {
-            supply::send_bad_point(&mut channel, role, inner)?;
+            supply::send_bad_point(&mut channel, (&session, role), inner, delta, &mut prg)?;
         }
-        let (ch, ot, own, peer) = (&mut channel, params.ot, role as u64, role.peer() as u64);
-        let (keys, macs) = match role {
-            Role::Garbler => {
-                let keys = ot.sender(ch, &session, own, delta, &mut prg)?;
-                (keys, CotReceiver::setup(ch, &session, peer, inner, &mut prg)?)
-            }
-            Role::Evaluator => {
-                let macs = CotReceiver::setup(ch, &session, peer, inner, &mut prg)?;
-                (ot.sender(ch, &session, own, delta, &mut prg)?, macs)
-            }
-        };
+        let (keys, macs) = setup_both(&mut channel, &session, role, inner, delta, &mut prg)?;
         let nothing = || Mitccrh::new(Block::ZERO);
         let mut cheater = Cheater {
             channel,
@@ -227,7 +217,7 @@ impl Cheater {
             jobs: 0,
             prg,
             delta,
-            keys,
+            keys: Box::new(keys),
             macs,
             tosses: 0,
             shown: 0,

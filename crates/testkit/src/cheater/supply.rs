@@ -5,6 +5,8 @@ use cenote_engine::backends::wrk::share::Share;
 use cenote_engine::parts;
 use cenote_engine::{Fault, Role};
 use cenote_net::Channel;
+use cenote_ot::softspoken::{self, ReceiverSetup, SenderSetup};
+use cenote_ot::{base, pprf, tags};
 use cenote_pool::Draws;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
@@ -21,26 +23,26 @@ pub(super) struct Leaky {
     z: Share,
 }
 
-/// Base OTs with a message that holds no points; the honest side must not get past it.
+/// Base OTs with a message that holds no point, as receiver or as sender by its role; the honest side must not get past it.
 pub(super) fn send_bad_point(
     channel: &mut Channel,
-    role: Role,
-    params: cenote_ot::softspoken::Params,
+    (session, role): (&SessionId, Role),
+    params: softspoken::Params,
+    delta: Block,
+    prg: &mut Prg,
 ) -> Result<(), Fault> {
-    use cenote_ot::{base, pprf, tags};
+    let (_, mut points) = SenderSetup::new(session, role as u64, params, delta, prg)?;
+    let (_, mut point) = ReceiverSetup::new(session, role.peer() as u64, params, prg);
     match role {
-        Role::Garbler => {
-            channel.send(tags::BASE_POINTS, &[255; base::RECEIVER_LEN])?;
-            channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
-            channel.recv(tags::TREES, pprf::message_len(params)).map(|_| ())
-        }
-        Role::Evaluator => {
-            channel.send(tags::BASE_POINT, &[255; base::SENDER_LEN])?;
-            channel.recv(tags::BASE_POINTS, base::RECEIVER_LEN)?;
-            channel.send(tags::TREES, &vec![0; pprf::message_len(params)])?;
-            channel.recv(tags::BASE_POINT, base::SENDER_LEN).map(|_| ())
-        }
+        Role::Garbler => points.fill(255),
+        Role::Evaluator => point.fill(255),
     }
+    channel.send(tags::BASE_POINTS, &points)?;
+    channel.send(tags::BASE_POINT, &point)?;
+    channel.send(tags::TREES, &vec![0; pprf::message_len(params)])?;
+    channel.recv(tags::BASE_POINTS, base::RECEIVER_LEN)?;
+    channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
+    channel.recv(tags::TREES, pprf::message_len(params)).map(|_| ())
 }
 
 impl Cheater {

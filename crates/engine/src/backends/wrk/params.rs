@@ -42,6 +42,10 @@ const MAX_BATCH: u64 = 128 << 10;
 /// Most leaky ANDs of a one-shot batch, whose size follows from the bound. Larger ones, which a bucket of three asks for, would spare
 /// a quarter of the leaky ANDs, and take twice the time for each, as a batch that no cache holds is shuffled, and 300 MB.
 const MAX_ONE_SHOT: u64 = 256 << 10;
+/// One-shot batches of a job, unless they are smaller than the next number or larger than [`MAX_BATCH`].
+const ONE_SHOTS: u64 = 8;
+/// Fewest leaky ANDs of a one-shot batch that are worth a test of equality of their own, if the bound asks for no more.
+const LEAST_ONE_SHOT: u64 = 32 << 10;
 /// Fewest leaky ANDs made at a time beside a pool.
 const MIN_BATCH: u64 = 4096;
 /// Largest pool that an in-memory session accepts, in leaky ANDs of 96 bytes.
@@ -195,8 +199,10 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
         let each = epsilon_log2 + (1.0 - (-f64::from(bucket)).exp2()).log2();
         let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
         let bucket = u64::from(bucket);
-        // Equal batches, as few as memory allows: the last is not padded by much.
-        let batches = ands.max(1).div_ceil(minimum.max(MAX_BATCH / bucket));
+        // Equal batches, so that the last is not padded by much; several, so that gates of the first are garbled while the others are made.
+        let wanted = ands / ONE_SHOTS;
+        let least = wanted.clamp(LEAST_ONE_SHOT / bucket, MAX_BATCH / bucket);
+        let batches = ands.max(1).div_ceil(minimum.max(least));
         let triples = minimum.max(ands.max(1).div_ceil(batches));
         if triples * bucket > MAX_ONE_SHOT {
             continue;

@@ -72,7 +72,7 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
 }
 
 fn setup(params: &WrkParams) -> Flow {
-    Flow::default().ot_setup(params.ot, Garbler).ot_setup(params.ot, Evaluator).toss().waits(6)
+    Flow::default().ot_setups(params.ot).toss().waits(3)
 }
 
 /// Random shares: one COT each way for each.

@@ -66,7 +66,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::REPORT, B),
     ],
     stray: &[],
-    wire: ["66a9b0e8025a9817a377a1ec", "e6d754d6b914ce52e328e510"],
+    wire: ["0005388747067dfc10d5afc8", "0fe855631825343050ec898b"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["wrk", "wrk:pool=20000", "wrk:ot=silent"],
