@@ -194,7 +194,7 @@ fn one_good_member_hides_the_x_of_a_bucket() {
         assert!(!items[0].x.bit() && !items[1].x.bit());
         let none = [0u8; 1];
         let masks = Half { macs: vec![Block::ZERO], keys: vec![Block::ZERO] };
-        let triple = bucket::combine(&items, 3, &none, &none, slice(&masks)).next();
+        let triple = bucket::combine(&items, 3, (&none, &none), 0, slice(&masks)).next();
         ones += u64::from(triple.expect("one bucket").x.bit());
     }
     assert!(fits(ones, passes, 0.5, 0.5), "x was one in {ones} of {passes}");

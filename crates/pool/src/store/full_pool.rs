@@ -66,8 +66,8 @@ impl<T: Copy + Zeroize> Pool<T> {
         Ok(())
     }
 
-    /// [`Pool::exchange`] by several threads: each has a part of the pool, where it goes through what is drawn there
-    /// in order.
+    /// [`Pool::exchange`] of fresh items that lie in `pieces`, one after the other, by several threads: each has a part of
+    /// the pool, where it goes through what is drawn there in order.
     ///
     /// # Errors
     /// As [`Pool::exchange`].
@@ -76,21 +76,29 @@ impl<T: Copy + Zeroize> Pool<T> {
         workers: &Workers,
         journal: &mut dyn Journal,
         draws: &Draws,
-        items: &mut [T],
+        pieces: &mut [&mut [T]],
     ) -> Result<(), StoreError>
     where
         T: Send,
     {
+        let fresh = pieces.iter().map(|piece| piece.len()).sum();
+        self.leave(journal, draws, fresh)?;
         if workers.threads() == 1 {
-            return self.exchange(journal, draws, items);
+            let mut positions = draws.positions();
+            for piece in pieces {
+                let (now, later) = positions.split_at(piece.len());
+                swap(&mut self.items, now, piece.iter_mut());
+                positions = later;
+            }
+            return Ok(());
         }
-        self.leave(journal, draws, items.len())?;
         // A power of two, by which dividing is fast.
         let size = (self.capacity() / (PARTS * workers.threads()) + 1).next_power_of_two();
         let (shift, parts) = (size.trailing_zeros(), self.capacity().div_ceil(size));
-        let room = items.len() / parts * 5 / 4;
+        let room = fresh / parts * 5 / 4;
         let mut drawn: Vec<(Vec<u32>, Vec<&mut T>)> =
             (0..parts).map(|_| (Vec::with_capacity(room), Vec::with_capacity(room))).collect();
+        let items = pieces.iter_mut().flat_map(|piece| piece.iter_mut());
         for (position, item) in draws.positions().iter().zip(items) {
             let (positions, items) = &mut drawn[(position >> shift) as usize];
             positions.push(position & (size - 1) as u32);

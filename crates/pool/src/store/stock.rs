@@ -65,6 +65,15 @@ impl Stock {
         }
     }
 
+    /// Takes address space for `count` items in all, of which nothing is used before they come: as long as there are
+    /// no more, the array never moves.
+    pub fn expect(&mut self, count: usize) {
+        if self.blocks.is_empty() {
+            self.blocks = Vec::with_capacity(count * self.stride);
+            cenote_prim::prefer_large_pages(&self.blocks);
+        }
+    }
+
     fn move_to_front(&mut self) {
         let Range { start, end } = self.ready;
         let level = end - start;

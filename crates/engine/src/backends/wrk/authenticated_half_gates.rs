@@ -122,10 +122,25 @@ pub fn evaluate(
     }
 }
 
+/// The MACs of a gate, which is all that the garbler needs of it once it is garbled.
+#[derive(Clone, Copy, Default, Zeroize)]
+pub struct GateMacs {
+    a: Block,
+    b: Block,
+    out: Block,
+}
+
+impl From<&Gate> for GateMacs {
+    #[inline(always)]
+    fn from(gate: &Gate) -> GateMacs {
+        GateMacs { a: gate.a.mac, b: gate.b.mac, out: gate.out.mac }
+    }
+}
+
 /// The garbler's term of the sum D_M: the MAC on its share of the gate's relation.
 #[inline(always)]
-pub fn garbler_term(gate: &Gate, masked_a: bool, masked_b: bool) -> Block {
-    gate.out.mac ^ gate.b.mac.times(masked_a) ^ gate.a.mac.times(masked_b)
+pub fn garbler_term(macs: &GateMacs, masked_a: bool, masked_b: bool) -> Block {
+    macs.out ^ macs.b.times(masked_a) ^ macs.a.times(masked_b)
 }
 
 /// Returns the value that the evaluator expects of that term if Lambda_c is right.
@@ -201,7 +216,7 @@ mod tests {
     fn terms(b: &Batch, out: &[Active], i: usize) -> (Block, Block) {
         let [x, y] = b.active[i].map(|a| a.masked);
         (
-            garbler_term(&b.gates.0[i], x, y),
+            garbler_term(&(&b.gates.0[i]).into(), x, y),
             evaluator_term(&b.gates.1[i], x, y, out[i].masked, b.d.deltas[1]),
         )
     }
@@ -236,7 +251,8 @@ mod tests {
         // honest one by its MAC on lambda_b, of which the evaluator knows the two candidates.
         let b = batch(51, BATCH);
         for (mine, theirs) in b.gates.1.iter().zip(&b.gates.0) {
-            let answer = garbler_term(theirs, true, false) ^ garbler_term(theirs, false, false);
+            let macs = theirs.into();
+            let answer = garbler_term(&macs, true, false) ^ garbler_term(&macs, false, false);
             let learnt = answer != mine.b.key;
             assert_eq!(learnt, theirs.b.bit());
         }

@@ -10,7 +10,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
-use cenote_prim::{Block, Secret, Task, Workers, bits};
+use cenote_prim::{Block, Secret, Task, Workers, bits, zeroize_to_fit};
 
 use super::leaky_and::LeakyAnd;
 use super::share::{Share, ShareSlice};
@@ -38,64 +38,84 @@ pub fn differences(members: &[LeakyAnd], bucket: usize) -> impl Iterator<Item = 
     })
 }
 
-/// Buckets that one thread works on at a time; their bits fill bytes.
+/// Buckets that one thread works on at a time.
 const GRAIN: usize = 1024;
 
-/// [`differences`] by several threads: their MACs and keys.
-pub(super) fn differences_on(
+/// Whole buckets that lie together, and a spare share for each of their triples.
+pub(super) type Members<'m> = (&'m [LeakyAnd], ShareSlice<'m>);
+
+/// [`differences`] of all `pieces` by several threads: their MACs and keys.
+pub(super) fn differences_on<'m>(
     workers: &Workers,
-    members: &[LeakyAnd],
+    pieces: impl Iterator<Item = Members<'m>> + Clone,
     bucket: usize,
     macs: &mut Secret<Vec<Block>>,
     keys: &mut Secret<Vec<Block>>,
 ) {
-    let each = bucket - 1;
-    let opened = each * (members.len() / bucket);
-    macs.resize(opened, Block::ZERO);
-    keys.resize(opened, Block::ZERO);
-    let grain = (each * GRAIN).max(1);
-    let rooms = macs.chunks_mut(grain).zip(keys.chunks_mut(grain));
-    workers.run(members.chunks(bucket * GRAIN).zip(rooms).map(|(members, (macs, keys))| {
+    let buckets: usize = pieces.clone().map(|(members, _)| members.len() / bucket).sum();
+    for room in [&mut *macs, &mut *keys] {
+        zeroize_to_fit(room, (bucket - 1) * buckets);
+        room.resize((bucket - 1) * buckets, Block::ZERO);
+    }
+    let (mut macs, mut keys) = (&mut macs[..], &mut keys[..]);
+    workers.run(grains(pieces, bucket).map(|(members, _)| {
+        let opened = members.len() / bucket * (bucket - 1);
+        let room = split_off(&mut macs, opened).iter_mut().zip(split_off(&mut keys, opened));
         Box::new(move || {
-            for ((mac, key), share) in macs.iter_mut().zip(keys).zip(differences(members, bucket)) {
+            for ((mac, key), share) in room.zip(differences(members, bucket)) {
                 (*mac, *key) = (share.mac, share.key);
             }
         }) as Task<'_>
     }));
 }
 
-/// [`combine`] by several threads, with the bits opened by both parties; writes to `triples`.
-pub(super) fn combine_on(
+/// [`combine`] of all `pieces` by several threads, with the bits opened by both parties; writes to `triples`.
+pub(super) fn combine_on<'m>(
     workers: &Workers,
-    members: &[LeakyAnd],
+    pieces: impl Iterator<Item = Members<'m>>,
     bucket: usize,
-    (own, peer): (&[u8], &[u8]),
-    masks: ShareSlice<'_>,
-    triples: &mut [Triple],
+    opened: (&[u8], &[u8]),
+    mut triples: &mut [Triple],
 ) {
-    let parts = members.chunks(bucket * GRAIN).zip(triples.chunks_mut(GRAIN)).enumerate();
-    workers.run(parts.map(|(i, (members, triples))| {
-        let first = (bucket - 1) * GRAIN / 8 * i;
-        let masks = masks.split_at(GRAIN * i).1;
-        Box::new(move || {
-            let made = combine(members, bucket, &own[first..], &peer[first..], masks);
-            triples.iter_mut().zip(made).for_each(|(place, triple)| *place = triple);
-        }) as Task<'_>
+    let mut first = 0;
+    workers.run(grains(pieces, bucket).map(|(members, masks)| {
+        let buckets = members.len() / bucket;
+        let made = combine(members, bucket, opened, first, masks);
+        first += buckets * (bucket - 1);
+        let room = split_off(&mut triples, buckets);
+        Box::new(move || room.iter_mut().zip(made).for_each(|(place, triple)| *place = triple))
+            as Task<'_>
     }));
 }
 
-/// The triples, from the members, the opened shares of both parties (packed) and spare shares.
+/// So many buckets at a time that a thread works on them.
+fn grains<'m>(
+    pieces: impl Iterator<Item = Members<'m>>,
+    bucket: usize,
+) -> impl Iterator<Item = Members<'m>> {
+    pieces.flat_map(move |(members, masks)| {
+        let grains = members.chunks(bucket * GRAIN).enumerate();
+        grains.map(move |(i, members)| (members, masks.split_at(i * GRAIN).1))
+    })
+}
+
+fn split_off<'r, T>(room: &mut &'r mut [T], n: usize) -> &'r mut [T] {
+    room.split_off_mut(..n).unwrap_or_default()
+}
+
+/// The triples, from the members, the opened shares of both parties (packed, those of the first member from bit `first` on) and
+/// spare shares.
 pub fn combine<'a>(
     members: &'a [LeakyAnd],
     bucket: usize,
-    own: &'a [u8],
-    peer: &'a [u8],
+    (own, peer): (&'a [u8], &'a [u8]),
+    first: usize,
     masks: ShareSlice<'a>,
 ) -> impl ExactSizeIterator<Item = Triple> + 'a {
     members.chunks_exact(bucket).zip(masks.iter()).enumerate().map(move |(k, (members, mask))| {
         let LeakyAnd { mut x, y, mut z } = members[0];
         for (i, member) in members[1..].iter().enumerate() {
-            let place = k * (bucket - 1) + i;
+            let place = first + k * (bucket - 1) + i;
             let d = bits::get(own, place) ^ bits::get(peer, place);
             x = x ^ member.x;
             z = z ^ member.z ^ member.x.times(d);
@@ -130,6 +150,37 @@ mod tests {
         (LeakyAnd { x: xa, y: ya, z: za }, LeakyAnd { x: xb, y: yb, z: zb })
     }
 
+    /// However the buckets lie and whoever computes.
+    #[test]
+    fn pieces_are_as_good_as_one_array() {
+        let mut d = Dealer::new(10);
+        let (n, bucket) = (2 * GRAIN + 40, 3);
+        let (members, _): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
+        let (macs, keys): (Vec<_>, Vec<_>) =
+            d.shares(n).0.iter().map(|share| (share.mac, share.key)).unzip();
+        let masks = ShareSlice { macs: &macs, keys: &keys };
+        let opened: Vec<Share> = differences(&members, bucket).collect();
+        let own = bits::pack(opened.iter().map(|share| share.bit()));
+        let peer = bits::pack(opened.iter().map(|share| share.key.colour()));
+        let all: Vec<Triple> = combine(&members, bucket, (&own, &peer), 0, masks).collect();
+        for (at, threads) in [(0, 1), (15, 1), (15, 2), (GRAIN + 1, 3)] {
+            let workers = Workers::new(threads).expect("threads");
+            let (left, right) = members.split_at(at * bucket);
+            let (first, others) = masks.split_at(at);
+            let pieces = [(left, first), (right, others)];
+            let (mut macs, mut keys) = <(Secret<Vec<Block>>, Secret<Vec<Block>>)>::default();
+            differences_on(&workers, pieces.into_iter(), bucket, &mut macs, &mut keys);
+            let shares = macs.iter().zip(keys.iter()).map(|(&mac, &key)| Share { mac, key });
+            assert!(shares.eq(opened.iter().copied()));
+            let mut triples = vec![Triple::default(); n];
+            combine_on(&workers, pieces.into_iter(), bucket, (&own, &peer), &mut triples);
+            assert!(
+                bytemuck::cast_slice::<_, Block>(&triples)
+                    == bytemuck::cast_slice::<_, Block>(&all)
+            );
+        }
+    }
+
     #[test]
     fn buckets_and_beaver_multiply() {
         let mut d = Dealer::new(9);
@@ -145,8 +196,8 @@ mod tests {
             let mb = ShareSlice { macs: &mb.0, keys: &mb.1 };
             let own = bits::pack(differences(&a, bucket).map(Share::bit));
             let peer = bits::pack(differences(&b, bucket).map(Share::bit));
-            let ta: Vec<Triple> = combine(&a, bucket, &own, &peer, ma).collect();
-            let tb: Vec<Triple> = combine(&b, bucket, &peer, &own, mb).collect();
+            let ta: Vec<Triple> = combine(&a, bucket, (&own, &peer), 0, ma).collect();
+            let tb: Vec<Triple> = combine(&b, bucket, (&peer, &own), 0, mb).collect();
             assert_eq!((ta.len(), tb.len()), (n, n));
             for (p, q) in ta.iter().zip(&tb) {
                 assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));

@@ -91,6 +91,8 @@ impl Depot {
         let (delta, start) = (Secret::new(supply.delta()), supply.start());
         let on_the_line = STEPS * (pace.lag - 1) / supply.slices().of_batch() as usize;
         let ahead = ((REFILLS_AHEAD + on_the_line) * params.triples()).min(MAX_STOCK);
+        // Another refill begins just below that.
+        shelves.lock().triples.expect(ahead + params.triples());
         let refills = match beside {
             None => Refills::Between(Box::new(supply)),
             Some((channel, id, pace)) => {

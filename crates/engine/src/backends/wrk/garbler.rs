@@ -8,9 +8,9 @@ use cenote_prim::{Block, Secret, bits};
 use super::Core;
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage};
-use crate::backends::wrk::authenticated_half_gates::{Gate, garble, garbler_term};
+use crate::backends::wrk::authenticated_half_gates::{Gate, GateMacs, garble, garbler_term};
 use crate::backends::wrk::tags;
-use crate::parts::chunk::{Gate as Recorded, Kind, Pass, walk};
+use crate::parts::chunk::{Chunk, Gate as Recorded, Kind, Pass, walk};
 use crate::parts::gate_hash::{BATCH, GateHash};
 
 /// The garbler's data of each live wire and its chunks in flight.
@@ -26,8 +26,9 @@ pub(super) struct Garbler {
 
 /// A garbled chunk whose check is outstanding.
 struct Garbled {
-    ready: Ready,
-    /// L_{c,0} of all ANDs, in program order.
+    chunk: Chunk,
+    /// Of all ANDs, in program order: MACs, and L_{c,0}.
+    macs: Secret<Vec<GateMacs>>,
     outputs: Secret<Vec<Block>>,
     /// Number of the chunk in the session.
     number: u64,
@@ -47,12 +48,12 @@ impl Garbler {
         }
         let ready = core.finish_masks(beaver)?;
         let number = core.next_chunk();
-        let (message, outputs) = core.depot.workers().one(|| self.garble(core, &ready));
+        let (message, macs, outputs) = core.depot.workers().one(|| self.garble(core, &ready));
         if !outputs.is_empty() {
             core.channel.send(tags::TABLES, message.as_bytes())?;
             core.channel.flush()?;
         }
-        self.unchecked.push_back(Garbled { ready, outputs, number });
+        self.unchecked.push_back(Garbled { chunk: ready.chunk, macs, outputs, number });
         Ok(())
     }
 
@@ -64,7 +65,11 @@ impl Garbler {
         Ok(())
     }
 
-    fn garble(&mut self, core: &mut Core, ready: &Ready) -> (TableMessage, Secret<Vec<Block>>) {
+    fn garble(
+        &mut self,
+        core: &mut Core,
+        ready: &Ready,
+    ) -> (TableMessage, Secret<Vec<GateMacs>>, Secret<Vec<Block>>) {
         let n = ready.gates.len();
         let mut pass = GarblePass {
             delta: core.depot.delta(),
@@ -72,14 +77,15 @@ impl Garbler {
             labels: &mut self.labels,
             gates: &ready.gates,
             tables: TableMessage::with_gates(n),
+            macs: Secret::with_capacity(n),
             outputs: Secret::with_capacity(n),
             inputs: Secret::with_capacity(BATCH),
             slots: Vec::with_capacity(BATCH),
         };
         walk(&ready.chunk.gates, BATCH, &mut self.pending, &mut pass);
-        let GarblePass { mut tables, outputs, .. } = pass;
+        let GarblePass { mut tables, macs, outputs, .. } = pass;
         tables.set_colours(outputs.iter().map(|label| label.colour()));
-        (tables, outputs)
+        (tables, macs, outputs)
     }
 
     /// `wrk.labels`, then the answer to it.
@@ -89,34 +95,40 @@ impl Garbler {
         };
         let n = garbled.outputs.len();
         if n == 0 {
-            self.follow(&garbled.ready, &[], |_| ());
+            self.follow(&garbled.chunk, &[], &[], |_| ());
             return Ok(());
         }
         let report = core.channel.recv(tags::REPORT, Report::len(n))?;
         let report = Report::decode(&report, n)?;
-        let Garbled { ready, outputs, number } = &mut garbled;
+        let Garbled { chunk, macs, outputs, number } = &mut garbled;
         let (session, delta) = (&core.session, core.depot.delta());
         let answer = core.depot.workers().one(|| {
             let report = report.verify(session, *number, delta, outputs)?;
             let mut terms = Secret::with_capacity(n);
-            self.follow(ready, report.masked(), |term| terms.push(term));
+            self.follow(chunk, macs, report.masked(), |term| terms.push(term));
             Ok(report.answer(&terms))
         })?;
         core.channel.send(tags::MAC_HASH, &answer.to_bytes())
     }
 
     /// Carries the masked values through a chunk; `term` sees the MAC term of each AND.
-    fn follow(&mut self, ready: &Ready, masked: &[u8], mut term: impl FnMut(Block)) {
+    fn follow(
+        &mut self,
+        chunk: &Chunk,
+        macs: &[GateMacs],
+        masked: &[u8],
+        mut term: impl FnMut(Block),
+    ) {
         let values = &mut self.masked;
-        let mut gates = ready.gates.iter().enumerate();
-        for gate in &ready.chunk.gates {
+        let mut macs = macs.iter().enumerate();
+        for gate in &chunk.gates {
             if gate.kind != Kind::And {
                 gate.linear(values, true);
                 continue;
             }
             let (a, b) = (values[gate.a as usize], values[gate.b as usize]);
-            let (i, shares) = gates.next().expect("one gate for each AND");
-            term(garbler_term(shares, a, b));
+            let (i, macs) = macs.next().expect("as many as ANDs");
+            term(garbler_term(macs, a, b));
             values[gate.out as usize] = bits::get(masked, i);
         }
     }
@@ -128,6 +140,7 @@ struct GarblePass<'a> {
     labels: &'a mut [Block],
     gates: &'a [Gate],
     tables: TableMessage,
+    macs: Secret<Vec<GateMacs>>,
     outputs: Secret<Vec<Block>>,
     inputs: Secret<Vec<[Block; 2]>>,
     slots: Vec<u32>,
@@ -156,6 +169,7 @@ impl Pass for GarblePass<'_> {
         let tables = self.tables.gates_mut(done, n);
         let gates = &self.gates[done..done + n];
         garble(self.hash, self.delta, gates, &self.inputs, tables, out);
+        self.macs.extend(gates.iter().map(GateMacs::from));
         for (slot, label) in self.slots.drain(..).zip(out.iter()) {
             self.labels[slot as usize] = *label;
         }

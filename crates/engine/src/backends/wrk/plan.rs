@@ -11,8 +11,10 @@ use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a leaky AND in the pool.
 const LEAKY: u64 = 96;
-/// Bytes of a leaky AND while its batch is made: itself, its opening, the mask; two batches are under way.
-const MADE: u64 = 2 * (LEAKY + 32 + 16);
+/// Bytes of a leaky AND while its batch is made: itself and its part of a mask.
+const MADE: u64 = LEAKY + 32 / 3;
+/// Its part of what buckets open: keys, and MACs for a moment.
+const OPENED: u64 = 21;
 /// Bytes of a share of a slice under way: MAC, key and a third of an S. Four slices are under way over a short line.
 const SLICE: u64 = 32 + 6;
 const SLICES: u64 = 4 * SLICE;
@@ -25,8 +27,8 @@ const LIVE: [u64; 2] = [64 + 56, 64 + 80];
 const FIXED: u64 = 6 << 20;
 /// Bytes of silent OT: two secrets and what they are made from, at both ends, and the stream of the first COTs.
 const SILENT: u64 = 14 << 20;
-/// Bytes of an AND of a chunk in flight, and how many may be in flight.
-const FLYING: u64 = 400;
+/// Bytes of an AND of a chunk in flight, tables that came early included, and how many may be in flight.
+const FLYING: u64 = 200;
 const IN_FLIGHT: u64 = 3 * CHUNK_ANDS as u64;
 
 pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
@@ -54,18 +56,23 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.pieces = (refills > 0).then(|| pieces(params));
 }
 
-/// A slice under way in two of its steps, the leaky ANDs of it in its batch and two that wait; a chunk of gates.
+/// A slice under way, with keys and without unless the OT is silent; the leaky ANDs of one that wait for the coin and of one that wait
+/// for the differences; a chunk of gates.
 fn pieces(params: &WrkParams) -> Pieces {
     let slices = Slices::of(params);
     let place = slices.place(slices.of_pool());
-    let turn = 2 * SLICE * place.shares() as u64 + 3 * MADE / 2 * place.ands as u64;
+    let half = if params.may_be_silent() { 2 } else { 3 };
+    let turn = half * SLICE * place.shares() as u64 / 2 + 2 * MADE * place.ands as u64;
     Pieces { sent: params.pieces(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
 }
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
     let batch = if refills { params.batch as u64 } else { 0 };
     let slices = if refills { SLICES * MOST_SHARES as u64 } else { 0 };
-    let supply = LEAKY * pool + MADE * batch + slices + 2 * TRIPLE * batch / params.bucket as u64;
+    // Besides the batch whose slices are made: those of four turns out of a pool, and a whole one that lies in one array.
+    let beside = if pool > 0 { batch.min(4 * MOST_SHARES as u64 / 3) } else { batch };
+    let made = MADE * (batch + beside) + OPENED * batch;
+    let supply = LEAKY * pool + made + slices + 2 * TRIPLE * batch / params.bucket as u64;
     let flying = FLYING * demand.stats.ands.min(IN_FLIGHT);
     let trees = if params.may_be_silent() { SILENT } else { 0 };
     demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + trees + flying + supply)

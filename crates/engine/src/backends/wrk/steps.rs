@@ -4,6 +4,7 @@
 //! workers can compute those of a turn side by side. Messages are received and sent by one thread in the order of the
 //! steps, so that the bytes on the line are the same for any number of workers.
 
+use std::mem;
 use std::sync::mpsc;
 
 use cenote_net::{Channel, Fault};
@@ -22,6 +23,7 @@ pub(super) struct Slice {
     /// None for shares that stay such.
     pub(super) place: Option<Place>,
     pub(super) macs: Secret<Vec<Block>>,
+    /// None before they are made.
     pub(super) keys: Secret<Vec<Block>>,
     /// S of each leaky AND, as far as it is known.
     pub(super) s: Secret<Vec<u8>>,
@@ -131,7 +133,8 @@ impl Step for MakeG<'_> {
         if self.slice.place.is_none() {
             return Ok(());
         }
-        channel.send(tags::LEAKY_G, &self.slice.message)
+        // It waits for the peer's, which may take many turns.
+        channel.send(tags::LEAKY_G, &mem::take(&mut self.slice.message))
     }
 }
 

@@ -36,7 +36,7 @@ use cenote_pool::{Draws, Pool, StoreError};
 use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::bucket;
+use crate::backends::wrk::bucket::{self, Members};
 use crate::backends::wrk::depot::Shelves;
 use crate::backends::wrk::leaky_and::{Generator, LeakyAnd};
 use crate::backends::wrk::opening::{self, Openings};
@@ -67,9 +67,22 @@ pub struct Supply {
     turn: u64,
     workers: Workers,
     under_way: UnderWay,
-    /// Room of slices and batches that are done: used again, since fresh pages cost more than what is written to them.
-    spare_slices: Vec<Slice>,
-    spare_batches: Vec<Batch>,
+    /// Room of what is done: used again, since fresh pages cost more than what is written to them. Each kind apart, as each is
+    /// needed from another turn on.
+    spare: Spare,
+}
+
+/// Room to be used again.
+#[derive(Default)]
+struct Spare {
+    slices: Vec<Slice>,
+    /// Of slices.
+    keys: Vec<Secret<Vec<Block>>>,
+    pieces: Vec<Piece>,
+    /// Of batches.
+    opened_keys: Vec<Secret<Vec<Block>>>,
+    /// MACs on the bits that are opened: not needed when their message is made.
+    opened_macs: Secret<Vec<Block>>,
 }
 
 /// Most triples or shares that can be taken at a time.
@@ -99,16 +112,20 @@ pub(super) enum Start {
 /// A batch of leaky ANDs.
 #[derive(Default)]
 struct Batch {
-    items: Secret<Vec<LeakyAnd>>,
-    /// A share for each triple.
-    mask_macs: Secret<Vec<Block>>,
-    mask_keys: Secret<Vec<Block>>,
-    /// The bits that its buckets open: MACs on the own ones, keys for the peer's.
-    opened_macs: Secret<Vec<Block>>,
+    /// One for each slice, or one for all that has to lie in one array.
+    pieces: Vec<Piece>,
+    /// The bits that its buckets open: keys for the peer's, and the own ones, packed, once they were sent.
     opened_keys: Secret<Vec<Block>>,
-    /// The own ones, packed, once they were sent.
     opened: Vec<u8>,
     of_pool: bool,
+}
+
+/// Leaky ANDs of whole buckets.
+#[derive(Default)]
+struct Piece {
+    items: Secret<Vec<LeakyAnd>>,
+    /// A share for each triple: MACs and keys.
+    masks: [Secret<Vec<Block>>; 2],
 }
 
 /// Whatever waits for a message of the peer, by the step that comes with it. Secrets are in boxes: a queue keeps copies of what it
@@ -215,8 +232,7 @@ impl Supply {
             turn: 0,
             workers: Workers::default(),
             under_way: UnderWay::default(),
-            spare_slices: Vec::new(),
-            spare_batches: Vec::new(),
+            spare: Spare::default(),
         })
     }
 
@@ -397,7 +413,11 @@ impl Supply {
         let mut due = [corrections, g, d].map(|slices| slices.due(self.turn));
         let finished = due[2].as_ref().and_then(|slice| slice.place);
         if let Some(place) = finished {
-            batch.make_room(place, &self.slices);
+            let whole = self.params.pool.is_none() || place.masks == 0;
+            batch.make_room(place, whole.then_some(&self.slices), &mut self.spare.pieces);
+        }
+        if let Some(slice) = &mut due[0] {
+            slice.make_room_for_keys(&mut self.spare.keys);
         }
         let (macs, keys) = self.cots.halves();
         let (first, second, third) = self.generator.parts();
@@ -412,8 +432,8 @@ impl Supply {
             }),
             ended.as_mut().and_then(|slice| {
                 let place = slice.place?;
-                let masks = [&mut batch.mask_macs, &mut batch.mask_keys];
-                Some(Finish { generator: third, slice, place, items: &mut batch.items, masks })
+                let Piece { items, masks } = batch.pieces.last_mut()?;
+                Some(Finish { generator: third, slice, place, items, masks: masks.each_mut() })
             }),
         );
         let all: [Option<&mut dyn Step>; 4] = [
@@ -435,9 +455,9 @@ impl Supply {
             return Ok(None);
         }
         self.under_way.called.pop_front();
-        let mut slice = self.spare_slices.pop().unwrap_or_default();
+        let mut slice = self.spare.slices.pop().unwrap_or_default();
         slice.place = place;
-        slice.resize(shares);
+        slice.macs = resized(mem::take(&mut slice.macs), shares);
         if !self.is_silent() {
             return Ok(Some(slice));
         }
@@ -457,7 +477,7 @@ impl Supply {
         match shared {
             Some(slice) if slice.place.is_none() => {
                 shelves.put_shares(slice.shares());
-                self.spare_slices.push(slice);
+                self.spare.take(slice);
             }
             Some(slice) => self.under_way.g.put(now + g, slice),
             None => {}
@@ -465,7 +485,9 @@ impl Supply {
         if let Some(slice) = answered {
             self.under_way.d.put(now + d, slice);
         }
-        self.spare_slices.extend(finished);
+        if let Some(slice) = finished {
+            self.spare.take(slice);
+        }
     }
 
     /// Turns from this side's G to the peer's, and from its d to the peer's. The peer sends G as soon as it has keys, which this side waits
@@ -481,8 +503,7 @@ impl Supply {
 
     /// Step 4 of the batch whose last slice was finished: the garbler's commitment.
     fn commit(&mut self, channel: &mut Channel) -> Result<(), Fault> {
-        let spare = self.spare_batches.pop().unwrap_or_default();
-        let batch = mem::replace(&mut self.under_way.batch, spare);
+        let batch = mem::take(&mut self.under_way.batch);
         let digest = self.generator.digest();
         match self.role {
             Role::Garbler => {
@@ -531,7 +552,7 @@ impl Supply {
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
-        self.draw(shelves, &mut batch, coin)?;
+        self.draw(shelves, &mut batch.pieces, coin)?;
         self.open_differences(channel, openings, &mut batch)?;
         self.under_way.differences.put(self.turn + self.lag.both(), batch);
         Ok(())
@@ -552,15 +573,16 @@ impl Supply {
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
-        self.draw(shelves, &mut batch, coin)?;
+        self.draw(shelves, &mut batch.pieces, coin)?;
         self.open_differences(channel, openings, &mut batch)?;
         self.combine(channel, openings, shelves, batch)
     }
 
     fn pool_is_full(&mut self, shelves: &Shelves, mut batch: Batch) -> Result<(), Fault> {
         let capacity = self.params.pool.unwrap_or_default();
-        let full =
-            Pool::full(POOL, capacity, mem::take(&mut *batch.items)).map_err(store_defect)?;
+        let items =
+            batch.pieces.pop().map_or_else(Vec::new, |mut piece| mem::take(&mut *piece.items));
+        let full = Pool::full(POOL, capacity, items).map_err(store_defect)?;
         shelves.pool_is(&full);
         self.pool = Some(full);
         Ok(())
@@ -568,94 +590,105 @@ impl Supply {
 
     /// Members of buckets in the order of the coin: out of the pool, which takes the batch in, or
     /// the batch itself, permuted.
-    fn draw(&mut self, shelves: &Shelves, batch: &mut Batch, coin: Block) -> Result<(), Fault> {
+    fn draw(&mut self, shelves: &Shelves, pieces: &mut [Piece], coin: Block) -> Result<(), Fault> {
         let mut coins = Coins::new(coin);
         let Some(pool) = &mut self.pool else {
-            cenote_pool::shuffle(&mut batch.items, || coins.word());
+            let [whole] = pieces else { return Err(Fault::Internal("a batch in pieces".into())) };
+            cenote_pool::shuffle(&mut whole.items, || coins.word());
             return Ok(());
         };
-        let bucket = self.params.bucket;
-        let mut draws = Draws::new(bucket, pool.capacity()).map_err(store_defect)?;
-        draws.draw(batch.items.len() / bucket, || coins.word());
+        let mut draws = Draws::new(self.params.bucket, pool.capacity()).map_err(store_defect)?;
+        draws.draw(self.params.triples(), || coins.word());
         // The drawn members change places with the fresh items.
         let (workers, journal) = (&self.workers, &mut shelves.journal());
-        pool.exchange_on(workers, journal, &draws, &mut batch.items).map_err(store_defect)?;
+        let mut fresh: Vec<_> = pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
+        pool.exchange_on(workers, journal, &draws, &mut fresh).map_err(store_defect)?;
         shelves.pool_is(pool);
         Ok(())
     }
 
-    /// Step 5, first half.
+    /// Step 5, first half, over members already in random order.
     fn open_differences(
         &mut self,
         channel: &mut Channel,
         openings: &mut Openings,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
-        let Batch { items, opened_macs, opened_keys, .. } = batch;
-        bucket::differences_on(&self.workers, items, self.params.bucket, opened_macs, opened_keys);
-        batch.opened = openings.open(&batch.opened_macs);
+        let Spare { opened_keys, opened_macs, .. } = &mut self.spare;
+        let (mut keys, macs) = (opened_keys.pop().unwrap_or_default(), opened_macs);
+        let members = batch.pieces.iter().map(Piece::members);
+        bucket::differences_on(&self.workers, members, self.params.bucket, macs, &mut keys);
+        (batch.opened, batch.opened_keys) = (openings.open(macs), keys);
         channel.send(tags::BUCKET_OPEN, &batch.opened)
     }
 
-    /// Step 5, second half, over members already in random order: their triples become ready.
+    /// Step 5, second half: the triples become ready.
     fn combine(
         &mut self,
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        mut batch: Batch,
+        batch: Batch,
     ) -> Result<(), Fault> {
-        let bucket = self.params.bucket;
-        let message =
-            channel.recv(tags::BUCKET_OPEN, opening::message_len(batch.opened_keys.len()))?;
-        let peer = openings.verify(&message, &batch.opened_keys, *self.delta)?;
-        let masks = ShareSlice { macs: &batch.mask_macs, keys: &batch.mask_keys };
-        let opened = (&batch.opened[..], &peer[..]);
-        shelves.put_triples(masks.len(), |triples| {
-            bucket::combine_on(&self.workers, &batch.items, bucket, opened, masks, triples);
+        let Batch { mut pieces, opened_keys, opened, .. } = batch;
+        let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(opened_keys.len()))?;
+        let peer = openings.verify(&message, &opened_keys, *self.delta)?;
+        let (workers, bucket) = (&self.workers, self.params.bucket);
+        shelves.put_triples(self.params.triples(), |triples| {
+            let members = pieces.iter().map(Piece::members);
+            bucket::combine_on(workers, members, bucket, (&opened, &peer), triples);
         });
-        batch.clear();
-        self.spare_batches.push(batch);
+        self.spare.pieces.append(&mut pieces);
+        self.spare.opened_keys.push(opened_keys);
         Ok(())
     }
 }
 
+impl Spare {
+    fn take(&mut self, mut slice: Slice) {
+        self.keys.push(mem::take(&mut slice.keys));
+        self.slices.push(slice);
+    }
+}
+
 impl Slice {
-    /// Makes room for `n` shares without leaving a copy of old ones behind.
-    fn resize(&mut self, n: usize) {
-        for array in [&mut self.macs, &mut self.keys] {
-            zeroize_to_fit(array, n);
-            array.resize(n, Block::ZERO);
-        }
+    /// Makes room for as many keys as there are MACs.
+    fn make_room_for_keys(&mut self, spare: &mut Vec<Secret<Vec<Block>>>) {
+        self.keys = resized(spare.pop().unwrap_or_default(), self.macs.len());
+    }
+}
+
+/// So many blocks, whichever; leaves no copy of old ones behind.
+fn resized(mut blocks: Secret<Vec<Block>>, n: usize) -> Secret<Vec<Block>> {
+    zeroize_to_fit(&mut blocks, n);
+    blocks.resize(n, Block::ZERO);
+    blocks
+}
+
+impl Piece {
+    fn members(&self) -> Members<'_> {
+        let [macs, keys] = &self.masks;
+        (&self.items, ShareSlice { macs, keys })
     }
 }
 
 impl Batch {
-    /// Room for all of the batch that `place` is in, so that nothing moves while it grows.
-    fn make_room(&mut self, place: Place, slices: &Slices) {
-        if !self.items.is_empty() {
-            return;
-        }
+    /// Room for the slice `place`, or, in the first of `whole` batches, for all of its batch, so that nothing moves while it grows.
+    fn make_room(&mut self, place: Place, whole: Option<&Slices>, spare: &mut Vec<Piece>) {
         self.of_pool = place.masks == 0;
-        let (ands, triples) = slices.batch_of(place);
-        zeroize_to_fit(&mut self.items, ands);
-        let opened = ands.saturating_sub(triples);
-        let rooms = [
-            (&mut self.mask_macs, triples),
-            (&mut self.mask_keys, triples),
-            (&mut self.opened_macs, opened),
-            (&mut self.opened_keys, opened),
-        ];
-        rooms
-            .into_iter()
-            .for_each(|(room, n)| zeroize_to_fit(room, if triples > 0 { n } else { 0 }));
-    }
-
-    fn clear(&mut self) {
-        // What it opened is written over.
-        self.items.clear();
-        self.mask_macs.clear();
-        self.mask_keys.clear();
+        let (ands, triples) = match whole {
+            Some(_) if !self.pieces.is_empty() => return,
+            Some(slices) => slices.batch_of(place),
+            None => (place.ands, place.masks),
+        };
+        let mut piece = spare.pop().unwrap_or_default();
+        piece.items.clear();
+        zeroize_to_fit(&mut piece.items, ands);
+        for masks in &mut piece.masks {
+            masks.clear();
+            zeroize_to_fit(masks, triples);
+        }
+        self.pieces.push(piece);
     }
 }
 
