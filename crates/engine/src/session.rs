@@ -254,6 +254,7 @@ impl Session {
 
     /// Has this side compute on `threads` threads, from before the first job on, for a backend that can: `wrk`, whose items are
     /// made by several at a time then, with requests beside them. It concerns this side alone: whatever it sends is the same.
+    /// Such a session may not be used from a thread of a rayon pool, which would take up other work while it waits.
     ///
     /// # Errors
     /// `Policy` when there may not be so many; `Misuse` when the session works already; `Internal` when there is no

@@ -75,7 +75,7 @@ pub(super) fn take(
     }
     workers.beside(|compute| {
         let mut computed = Vec::with_capacity(steps.len());
-        for step in steps {
+        let received = steps.iter_mut().try_for_each(|step| {
             step.receive(channel)?;
             let (done, result) = mpsc::channel();
             compute(Box::new(move || {
@@ -84,12 +84,17 @@ pub(super) fn take(
                 let _ = done.send((step, result));
             }));
             computed.push(result);
-        }
-        computed.into_iter().try_for_each(|result| {
+            Ok(())
+        });
+        for result in computed {
             let (step, result) = result.recv().map_err(|_| panicked())?;
+            // A check that failed says more than that the peer left after it.
             result?;
-            step.send(channel)
-        })
+            if received.is_ok() {
+                step.send(channel)?;
+            }
+        }
+        received
     })
 }
 
@@ -187,5 +192,53 @@ impl Step for Finish<'_> {
         self.masks[0].extend_from_slice(masks.macs);
         self.masks[1].extend_from_slice(masks.keys);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_net::mem_pair;
+
+    use super::*;
+
+    /// A step whose check fails, or for which nothing comes.
+    enum Bad {
+        Check,
+        Line,
+    }
+
+    impl Step for Bad {
+        fn receive(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+            match self {
+                Bad::Check => Ok(()),
+                Bad::Line => channel.recv(tags::LEAKY_G, 1).map(|_| ()),
+            }
+        }
+
+        fn compute(&mut self) -> Result<(), Fault> {
+            Err(Fault::Misbehaved("leaky-and.length"))
+        }
+
+        fn send(&mut self, _: &mut Channel) -> Result<(), Fault> {
+            panic!("sent after a check that failed")
+        }
+    }
+
+    /// A peer that leaves after it has cheated has cheated, however many threads look.
+    #[test]
+    fn a_failed_check_is_reported_before_a_broken_line() {
+        for threads in [1, 2] {
+            let (mut channel, peer) = mem_pair();
+            drop(peer);
+            let workers = Workers::new(threads).expect("threads");
+            let (mut first, mut second) = (Bad::Check, Bad::Line);
+            let steps: &mut [&mut dyn Step] = &mut [&mut first, &mut second];
+            assert_eq!(
+                take(steps, &mut channel, &workers),
+                Err(Fault::Misbehaved("leaky-and.length"))
+            );
+            let steps: &mut [&mut dyn Step] = &mut [&mut second, &mut first];
+            assert!(matches!(take(steps, &mut channel, &workers), Err(Fault::Transport(_))));
+        }
     }
 }

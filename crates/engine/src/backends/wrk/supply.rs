@@ -68,7 +68,7 @@ pub struct Supply {
     workers: Workers,
     under_way: UnderWay,
     /// Room of what is done: used again, since fresh pages cost more than what is written to them. Each kind apart, as each is
-    /// needed from another turn on.
+    /// needed from another turn on. It is written over then, and wiped when the session ends.
     spare: Spare,
 }
 
