@@ -490,9 +490,7 @@ pub fn setup_both(
     ch.send(TREES, &trees)?;
     let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
     let trees = ch.recv(TREES, pprf::message_len(params))?;
-    let sender = sender.finish(&point, &trees)?;
-    ch.flush()?;
-    Ok((sender, receiver))
+    Ok((sender.finish(&point, &trees)?, receiver))
 }
 
 /// Returns the id that binds every oracle of the setup to one instance and its parameters.

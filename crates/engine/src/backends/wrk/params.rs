@@ -200,9 +200,8 @@ fn one_shot(ands: u64, epsilon_log2: f64) -> Result<(u64, u64), Fault> {
         let Ok(minimum) = params::one_shot_minimum_batch(bucket, each) else { continue };
         let bucket = u64::from(bucket);
         // Equal batches, so that the last is not padded by much; several, so that gates of the first are garbled while the others are made.
-        let wanted = ands / ONE_SHOTS;
-        let least = wanted.clamp(LEAST_ONE_SHOT / bucket, MAX_BATCH / bucket);
-        let batches = ands.max(1).div_ceil(minimum.max(least));
+        let wanted = (ands / ONE_SHOTS).clamp(LEAST_ONE_SHOT / bucket, MAX_BATCH / bucket);
+        let batches = ands.max(1).div_ceil(minimum.max(wanted));
         let triples = minimum.max(ands.max(1).div_ceil(batches));
         if triples * bucket > MAX_ONE_SHOT {
             continue;
