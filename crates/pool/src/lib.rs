@@ -47,6 +47,6 @@ pub mod params;
 mod store;
 
 pub use store::{
-    Draws, Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock, StoreError,
-    shuffle,
+    Draws, Journal, Lease, Leaving, Level, MemoryJournal, Occupancy, Pool, Refused, Stock,
+    StoreError, shuffle,
 };

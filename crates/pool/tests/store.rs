@@ -138,7 +138,8 @@ proptest! {
             one.exchange(&mut journals[0], &draws, &mut items).expect("matching sizes");
             let (first, others) = same.split_at_mut(buckets * bucket / 3);
             let pieces = &mut [first, others];
-            several.exchange_on(&workers, &mut journals[1], &draws, pieces).expect("matching sizes");
+            let leaving = several.leave(&mut journals[1], &draws, buckets * bucket);
+            leaving.expect("matching sizes").exchange_on(&workers, pieces);
             prop_assert_eq!(&items, &same);
             prop_assert_eq!(one.items(), several.items());
             prop_assert_eq!(one.counters(&journals[0]), several.counters(&journals[1]));

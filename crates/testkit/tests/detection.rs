@@ -1,22 +1,29 @@
 //! How often cheating is caught: measured frequencies against the formulas.
 
 use cenote_engine::Role;
-use cenote_engine::backends::wrk::bucket;
-use cenote_engine::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
+use cenote_engine::backends::wrk::bucket::Folded;
+use cenote_engine::backends::wrk::leaky_and::{Generator, Width};
+use cenote_engine::backends::wrk::packed::{Packed, packed_bytes};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
-use cenote_prim::{Block, Secret, SessionId};
+use cenote_prim::{Block, Secret, SessionId, Workers};
 use cenote_testkit::cheater::{Cheat, Plan, Setting};
 use cenote_testkit::dealer::{Dealer, Half};
 use cenote_testkit::stats::{fits, in_parallel, same};
 
 /// The narrowest leaky ANDs.
 const WIDTH: Width = Width::Bits64;
+type LeakyAnd = cenote_engine::backends::wrk::leaky_and::LeakyAnd<{ packed_bytes(WIDTH) }>;
 
 /// Both sides of the making of leaky ANDs, in one thread.
 struct Lab {
     dealer: Dealer,
     generators: [Generator; 2],
+}
+
+/// The evaluator's MAC on its share of x.
+fn mac(item: &LeakyAnd) -> Block {
+    item.x.share(Role::Evaluator).mac
 }
 
 fn slice(half: &Half) -> ShareSlice<'_> {
@@ -45,7 +52,8 @@ impl Lab {
         let d_a = garbler.send_d(slice(&a), &mut s_a, &g_b).expect("length");
         let d_b = evaluator.send_d(slice(&b), &mut s_b, &g_a).expect("length");
         let mut items = Secret::default();
-        garbler.finish(slice(&a), &mut s_a, &d_b, &mut Secret::default()).expect("length");
+        let mut own = Secret::<Vec<LeakyAnd>>::default();
+        garbler.finish(slice(&a), &mut s_a, &d_b, &mut own).expect("length");
         evaluator.finish(slice(&b), &mut s_b, &d_a, &mut items).expect("length");
         (items.to_vec(), *garbler.digest() == *evaluator.digest())
     }
@@ -83,7 +91,7 @@ fn wins(lab: &mut Lab, n: usize, bucket: usize, bad: usize) -> bool {
     if !passed {
         return false;
     }
-    let mut bad: Vec<Block> = items[..bad].iter().map(|item| item.x.mac).collect();
+    let mut bad: Vec<Block> = items[..bad].iter().map(mac).collect();
     let mut pool = Pool::full("attacked", n, items).expect("full");
     let mut journal = MemoryJournal::default();
     let mut draws = Draws::new(bucket, n).expect("shape");
@@ -92,11 +100,11 @@ fn wins(lab: &mut Lab, n: usize, bucket: usize, bad: usize) -> bool {
         assert!(fresh, "honest refills pass");
         draws.draw(1, || lab.dealer.word());
         pool.exchange(&mut journal, &draws, &mut members).expect("shape");
-        let attacked = |member: &LeakyAnd| bad.contains(&member.x.mac);
+        let attacked = |member: &LeakyAnd| bad.contains(&mac(member));
         if members.iter().all(attacked) {
             return true;
         }
-        bad.retain(|mac| !members.iter().any(|member| member.x.mac == *mac));
+        bad.retain(|mac| !members.iter().any(|member| self::mac(member) == *mac));
     }
     false
 }
@@ -133,10 +141,9 @@ fn attacks_on_a_one_shot_batch_win_no_more_often_than_the_bound() {
         let (mut lab, trials) = (Lab::new(70 + bad as u128), 3000u64);
         let won = (0..trials).filter(|_| {
             let (mut items, passed) = lab.batch(batch * bucket, bad);
-            let attacked: Vec<Block> = items[..bad].iter().map(|item| item.x.mac).collect();
+            let attacked: Vec<Block> = items[..bad].iter().map(mac).collect();
             shuffle(&mut items, || lab.dealer.word());
-            let all_bad =
-                |members: &[LeakyAnd]| members.iter().all(|m| attacked.contains(&m.x.mac));
+            let all_bad = |members: &[LeakyAnd]| members.iter().all(|m| attacked.contains(&mac(m)));
             passed && items.chunks(bucket).any(all_bad)
         });
         let won = won.count() as u64;
@@ -169,10 +176,10 @@ fn wins_some_batch(lab: &mut Lab, batch: usize, bucket: usize, bad: usize) -> bo
         if !passed {
             return false;
         }
-        let attacked: Vec<Block> = items[..bad].iter().map(|item| item.x.mac).collect();
+        let attacked: Vec<Block> = items[..bad].iter().map(mac).collect();
         shuffle(&mut items, || lab.dealer.word());
         let mut buckets = items.chunks(bucket);
-        if buckets.any(|members| members.iter().all(|m| attacked.contains(&m.x.mac))) {
+        if buckets.any(|members| members.iter().all(|m| attacked.contains(&mac(m)))) {
             return true;
         }
     }
@@ -191,11 +198,12 @@ fn one_good_member_hides_the_x_of_a_bucket() {
         }
         passes += 1;
         // Passing tells the garbler that both attacked bits of the evaluator are zero.
-        assert!(!items[0].x.bit() && !items[1].x.bit());
-        let none = [0u8; 1];
-        let masks = Half { macs: vec![Block::ZERO], keys: vec![Block::ZERO] };
-        let triple = bucket::combine(&items, 3, (&none, &none), 0, slice(&masks)).next();
-        ones += u64::from(triple.expect("one bucket").x.bit());
+        assert!(!mac(&items[0]).lsb() && !mac(&items[1]).lsb());
+        let (mut folded, mut macs) = (Folded::default(), Secret::default());
+        let mut triples = [[Packed::default(); 4]];
+        folded.begin((1, 3), Role::Evaluator, &mut macs).fold((&items, &[Packed::default()]));
+        folded.combine(&Workers::default(), 3, (&[0], &[0]), &mut triples);
+        ones += u64::from(triples[0][0].share(Role::Evaluator).bit());
     }
     assert!(fits(ones, passes, 0.5, 0.5), "x was one in {ones} of {passes}");
 }

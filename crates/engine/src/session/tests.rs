@@ -165,11 +165,8 @@ fn pooled_until(tag: Tag, index: usize) -> Vec<Needle> {
         let ended = session.stock(1);
         assert!(ended.is_err(), "{tag:?} is not noticed");
         let Opened::Wrk(wrk) = &mut session.opened else { unreachable!("the session is of wrk") };
-        let items = wrk.depot().pooled().iter();
-        items
-            .flat_map(|item| [item.x, item.y, item.z])
-            .map(|share| Needle::new("a share of a leaky AND", &share.mac))
-            .collect()
+        let shares = wrk.depot().pooled().into_iter();
+        shares.map(|share| Needle::new("a share of a leaky AND", &share.mac)).collect()
     };
     std::thread::scope(|scope| {
         let peer = scope.spawn(|| -> Vec<Needle> { filled(garbler, Role::Garbler, 1) });

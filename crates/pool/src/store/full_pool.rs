@@ -61,77 +61,35 @@ impl<T: Copy + Zeroize> Pool<T> {
         draws: &Draws,
         items: &mut [T],
     ) -> Result<(), StoreError> {
-        self.leave(journal, draws, items.len())?;
-        swap(&mut self.items, draws.positions(), items.iter_mut());
+        self.leave(journal, draws, items.len())?.exchange(items);
         Ok(())
     }
 
-    /// [`Pool::exchange`] of fresh items that lie in `pieces`, one after the other, by several threads: each has a part of
-    /// the pool, where it goes through what is drawn there in order.
+    /// Takes note that what is drawn leaves, for `fresh` items that the caller exchanges then: all of them, as
+    /// [`Pool::exchange`] does, but in parts or by several threads.
     ///
     /// # Errors
     /// As [`Pool::exchange`].
-    pub fn exchange_on(
-        &mut self,
-        workers: &Workers,
+    pub fn leave<'p>(
+        &'p mut self,
         journal: &mut dyn Journal,
-        draws: &Draws,
-        pieces: &mut [&mut [T]],
-    ) -> Result<(), StoreError>
-    where
-        T: Send,
-    {
-        let fresh = pieces.iter().map(|piece| piece.len()).sum();
-        self.leave(journal, draws, fresh)?;
-        if workers.threads() == 1 {
-            let mut positions = draws.positions();
-            for piece in pieces {
-                let (now, later) = positions.split_at(piece.len());
-                swap(&mut self.items, now, piece.iter_mut());
-                positions = later;
-            }
-            return Ok(());
-        }
-        // A power of two, by which dividing is fast.
-        let size = (self.capacity() / (PARTS * workers.threads()) + 1).next_power_of_two();
-        let (shift, parts) = (size.trailing_zeros(), self.capacity().div_ceil(size));
-        let room = fresh / parts * 5 / 4;
-        let mut drawn: Vec<(Vec<u32>, Vec<&mut T>)> =
-            (0..parts).map(|_| (Vec::with_capacity(room), Vec::with_capacity(room))).collect();
-        let items = pieces.iter_mut().flat_map(|piece| piece.iter_mut());
-        for (position, item) in draws.positions().iter().zip(items) {
-            let (positions, items) = &mut drawn[(position >> shift) as usize];
-            positions.push(position & (size - 1) as u32);
-            items.push(item);
-        }
-        let parts = self.items.chunks_mut(size).zip(drawn);
-        workers.run(parts.map(|(part, (positions, mut items))| {
-            Box::new(move || swap_far(part, &positions, &mut items)) as Task<'_>
-        }));
-        Ok(())
-    }
-
-    /// Takes note that what is drawn leaves, for `given` fresh items.
-    fn leave(
-        &mut self,
-        journal: &mut dyn Journal,
-        draws: &Draws,
-        given: usize,
-    ) -> Result<(), StoreError> {
+        draws: &'p Draws,
+        fresh: usize,
+    ) -> Result<Leaving<'p, T>, StoreError> {
         let (drawn_for, capacity) = (draws.capacity(), self.capacity());
         if drawn_for != capacity {
             return Err(StoreError::OtherPool { drawn_for, capacity });
         }
         let positions = draws.positions();
-        if given != positions.len() {
-            return Err(StoreError::Length { expected: positions.len(), got: given });
+        if fresh != positions.len() {
+            return Err(StoreError::Length { expected: positions.len(), got: fresh });
         }
         let consumed = self.consumed + positions.len() as u64;
         if !positions.is_empty() {
             journal.reserve(&self.name, self.consumed..consumed)?;
         }
         self.consumed = consumed;
-        Ok(())
+        Ok(Leaving { items: &mut self.items, positions })
     }
 
     /// The items, slot after slot.
@@ -157,19 +115,58 @@ impl<T: Copy + Zeroize> Pool<T> {
     }
 }
 
-/// Exchanges each of `items` with the one at its position. Positions within a bucket are distinct, so that item by item is as
-/// good as taking the bucket and refilling.
-fn swap<'i, T: 'i>(pool: &mut [T], positions: &[u32], items: impl Iterator<Item = &'i mut T>) {
-    for (i, (position, item)) in positions.iter().zip(items).enumerate() {
-        // A pool is larger than the caches and its positions are random.
-        if let Some(&later) = positions.get(i + PREFETCH) {
-            cenote_prim::prefetch(pool, later as usize);
+/// What leaves a pool, and is not exchanged yet.
+#[must_use = "a pool is full when all that leaves was exchanged"]
+pub struct Leaving<'p, T> {
+    items: &'p mut [T],
+    positions: &'p [u32],
+}
+
+impl<T> Leaving<'_, T> {
+    /// Exchanges the next ones, as many as there are fresh `items`. Positions within a bucket are distinct, so that item by item is
+    /// as good as taking the bucket and refilling.
+    ///
+    /// # Panics
+    /// If there are more than leave.
+    pub fn exchange(&mut self, items: &mut [T]) {
+        let positions = self.positions;
+        self.positions = &positions[items.len()..];
+        for (i, item) in items.iter_mut().enumerate() {
+            // A pool is larger than the caches and its positions are random.
+            if let Some(&later) = positions.get(i + PREFETCH) {
+                cenote_prim::prefetch(self.items, later as usize);
+            }
+            mem::swap(&mut self.items[positions[i] as usize], item);
         }
-        mem::swap(&mut pool[*position as usize], item);
+    }
+
+    /// Exchanges all, for fresh items that lie in `pieces`, by several threads: each has a part of the pool, where it goes
+    /// through what is drawn there in order.
+    pub fn exchange_on(self, workers: &Workers, pieces: &mut [&mut [T]])
+    where
+        T: Send,
+    {
+        let Leaving { items: pool, positions } = self;
+        // A power of two, by which dividing is fast.
+        let size = (pool.len() / (PARTS * workers.threads()) + 1).next_power_of_two();
+        let (shift, parts) = (size.trailing_zeros(), pool.len().div_ceil(size));
+        let room = positions.len() / parts * 5 / 4;
+        let mut drawn: Vec<(Vec<u32>, Vec<&mut T>)> =
+            (0..parts).map(|_| (Vec::with_capacity(room), Vec::with_capacity(room))).collect();
+        let items = pieces.iter_mut().flat_map(|piece| piece.iter_mut());
+        for (position, item) in positions.iter().zip(items) {
+            let (positions, items) = &mut drawn[(position >> shift) as usize];
+            positions.push(position & (size - 1) as u32);
+            items.push(item);
+        }
+        let parts = pool.chunks_mut(size).zip(drawn);
+        workers.run(parts.map(|(part, (positions, mut items))| {
+            Box::new(move || swap_far(part, &positions, &mut items)) as Task<'_>
+        }));
     }
 }
 
-/// The same for items that are far from each other as well.
+/// Exchanges each of `items`, which are far from each other, with the one at its position.
 fn swap_far<T>(pool: &mut [T], positions: &[u32], items: &mut [&mut T]) {
     for (i, position) in positions.iter().enumerate() {
         if let (Some(&later), Some(item)) = (positions.get(i + PREFETCH), items.get(i + PREFETCH)) {

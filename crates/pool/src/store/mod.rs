@@ -13,7 +13,7 @@ mod occupancy;
 mod stock;
 
 pub use draws::{Draws, shuffle};
-pub use full_pool::Pool;
+pub use full_pool::{Leaving, Pool};
 pub use journal::{Journal, MemoryJournal, Refused};
 pub use occupancy::{Level, Occupancy};
 pub use stock::{Lease, Stock};

@@ -290,7 +290,7 @@ impl Cheater {
                 Gate::And(a, b) => {
                     let (a, b, i) = (self.wires[a], self.wires[b], terms.len());
                     let inputs = b.mask.mac.times(a.masked) ^ a.mask.mac.times(b.masked);
-                    terms.push(chunk.products[i].mac ^ inputs);
+                    terms.push(self.cut_mac(chunk.products[i].mac ^ inputs));
                     bits::get(&report, i)
                 }
             };

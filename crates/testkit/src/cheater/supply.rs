@@ -179,7 +179,7 @@ impl Cheater {
     }
 
     /// The low bits of a leaky AND.
-    fn cut(&self, block: Block) -> Block {
+    pub(super) fn cut(&self, block: Block) -> Block {
         let mut bytes = block.to_bytes();
         bytes[self.params.leaky.bytes()..].fill(0);
         Block::from_bytes(bytes)

@@ -4,130 +4,169 @@
 //! members of a bucket are drawn by a coin tossed after they were fixed; see `supply.rs`.
 //! **Steps.** For members i = 2..B both parties open d_i = y_1 xor y_i (`opening.rs`); then
 //! x = xor of all x_i, y = y_1, z = z_1 xor the xor over i >= 2 of (z_i xor d_i x_i).
+//! What does not depend on the d_i is added up as soon as the members are drawn ([`Folded`]): a bucket then waits for
+//! them in B + 3 shares instead of 3 B + 1.
 //! **Checks.** `opening.mac` on the d_i. **Private values.** y_1 and y_i: d_i is masked by y_i,
 //! which is used nowhere else. **Leakage.** x leaks only if every x_i leaked.
 //! **Costs.** B - 1 bits each way.
 
-use bytemuck::{Pod, Zeroable};
 use cenote_net::Role;
 use cenote_prim::{Block, Secret, Task, Workers, bits, zeroize_to_fit};
 
 use super::leaky_and::LeakyAnd;
-use super::share::{Share, ShareSlice};
+use super::packed::Packed;
+use super::share::Share;
 
 /// One party's half of a ready triple z = x y, with a spare authenticated bit for the mask of the
-/// gate's output wire: neither depends on the function, so both are made ahead.
-#[derive(Clone, Copy, Default, Pod, Zeroable)]
-#[repr(C)]
-pub struct Triple {
-    /// First factor.
-    pub x: Share,
-    /// Second factor.
-    pub y: Share,
-    /// Product.
-    pub z: Share,
-    /// A random bit, unrelated to the others.
-    pub mask: Share,
+/// gate's output wire: x, y, z and the mask. Neither depends on the function, so both are made ahead.
+pub type Triple<const N: usize> = [Packed<N>; 4];
+
+/// Shares of a bucket of B members whose differences are not known yet: those of its [`Triple`], to which d_i x_i is to be
+/// added, and x_i for i = 2..B.
+pub(super) const fn folded_len(bucket: usize) -> usize {
+    4 + bucket - 1
 }
 
-/// The shares of the bits d to open: B - 1 for each bucket of `bucket` members, in order.
-pub fn differences(members: &[LeakyAnd], bucket: usize) -> impl Iterator<Item = Share> + '_ {
-    members.chunks_exact(bucket).flat_map(|members| {
-        let (first, others) = members.split_first().expect("buckets have members");
-        others.iter().map(|member| first.y ^ member.y)
-    })
-}
-
-/// Buckets that one thread works on at a time.
-const GRAIN: usize = 1024;
+/// Buckets that are worked on at a time: in the second-level cache.
+pub(super) const GRAIN: usize = 512;
 
 /// Whole buckets that lie together, and a spare share for each of their triples.
-pub(super) type Members<'m> = (&'m [LeakyAnd], ShareSlice<'m>);
+pub type Members<'m, const N: usize> = (&'m [LeakyAnd<N>], &'m [Packed<N>]);
 
-/// [`differences`] of all `pieces` by several threads: their MACs and keys.
-pub(super) fn differences_on<'m>(
-    workers: &Workers,
-    pieces: impl Iterator<Item = Members<'m>> + Clone,
-    bucket: usize,
-    macs: &mut Secret<Vec<Block>>,
-    keys: &mut Secret<Vec<Block>>,
-) {
-    let buckets: usize = pieces.clone().map(|(members, _)| members.len() / bucket).sum();
-    for room in [&mut *macs, &mut *keys] {
-        zeroize_to_fit(room, (bucket - 1) * buckets);
-        room.resize((bucket - 1) * buckets, Block::ZERO);
+/// Buckets whose members are drawn.
+#[derive(Default)]
+pub struct Folded<const N: usize> {
+    /// [`folded_len`] a bucket.
+    shares: Secret<Vec<Packed<N>>>,
+    /// Keys for the differences of the peer, B - 1 a bucket.
+    pub keys: Secret<Vec<Block>>,
+}
+
+/// Where [`Folded`] buckets, and the MACs on their differences, are written.
+struct Rooms<'r, const N: usize> {
+    shares: &'r mut [Packed<N>],
+    keys: &'r mut [Block],
+    macs: &'r mut [Block],
+}
+
+impl<'r, const N: usize> Rooms<'r, N> {
+    fn split_off(&mut self, buckets: usize, bucket: usize) -> Rooms<'r, N> {
+        Rooms {
+            shares: split_off(&mut self.shares, buckets * folded_len(bucket)),
+            keys: split_off(&mut self.keys, buckets * (bucket - 1)),
+            macs: split_off(&mut self.macs, buckets * (bucket - 1)),
+        }
     }
-    let (mut macs, mut keys) = (&mut macs[..], &mut keys[..]);
-    workers.run(grains(pieces, bucket).map(|(members, _)| {
-        let opened = members.len() / bucket * (bucket - 1);
-        let room = split_off(&mut macs, opened).iter_mut().zip(split_off(&mut keys, opened));
-        Box::new(move || {
-            for ((mac, key), share) in room.zip(differences(members, bucket)) {
-                (*mac, *key) = (share.mac, share.key);
+
+    fn fold(self, (members, masks): Members<'_, N>, bucket: usize, role: Role) {
+        let differences =
+            self.keys.chunks_exact_mut(bucket - 1).zip(self.macs.chunks_exact_mut(bucket - 1));
+        let folded = self.shares.chunks_exact_mut(folded_len(bucket)).zip(differences);
+        for ((members, mask), (folded, (keys, macs))) in
+            members.chunks_exact(bucket).zip(masks).zip(folded)
+        {
+            let LeakyAnd { mut x, y, mut z } = members[0];
+            for (i, member) in members[1..].iter().enumerate() {
+                let Share { mac, key } = (y ^ member.y).share(role);
+                (macs[i], keys[i]) = (mac, key);
+                folded[4 + i] = member.x;
+                x = x ^ member.x;
+                z = z ^ member.z;
             }
-        }) as Task<'_>
-    }));
+            folded[..4].copy_from_slice(&[x, y, z, *mask]);
+        }
+    }
 }
 
-/// [`combine`] of all `pieces` by several threads, with the bits opened by both parties; writes to `triples`.
-pub(super) fn combine_on<'m>(
-    workers: &Workers,
-    pieces: impl Iterator<Item = Members<'m>>,
+/// Folds buckets one part after the other, as their members are drawn.
+pub struct Folding<'r, const N: usize> {
+    rooms: Rooms<'r, N>,
     bucket: usize,
-    opened: (&[u8], &[u8]),
-    mut triples: &mut [Triple],
+    role: Role,
+}
+
+impl<const N: usize> Folded<N> {
+    /// Begins to fold so many `buckets` of `bucket` members: what is there, of other buckets, is written over. The MACs on the
+    /// differences d_i, in order, go to `macs`.
+    pub fn begin<'r>(
+        &'r mut self,
+        (buckets, bucket): (usize, usize),
+        role: Role,
+        macs: &'r mut Secret<Vec<Block>>,
+    ) -> Folding<'r, N> {
+        for room in [&mut *macs, &mut self.keys] {
+            zeroize_to_fit(room, (bucket - 1) * buckets);
+            room.resize((bucket - 1) * buckets, Block::ZERO);
+        }
+        zeroize_to_fit(&mut self.shares, folded_len(bucket) * buckets);
+        self.shares.resize(folded_len(bucket) * buckets, Packed::default());
+        let rooms = Rooms { shares: &mut self.shares, keys: &mut self.keys, macs };
+        Folding { rooms, bucket, role }
+    }
+
+    /// Writes the triples, with the bits of the differences that both parties have opened, packed.
+    pub fn combine(
+        &self,
+        workers: &Workers,
+        bucket: usize,
+        opened: (&[u8], &[u8]),
+        triples: &mut [Triple<N>],
+    ) {
+        let folded = self.shares.chunks(GRAIN * folded_len(bucket));
+        workers.run(folded.zip(triples.chunks_mut(GRAIN)).enumerate().map(
+            |(i, (folded, triples))| {
+                let first = i * GRAIN * (bucket - 1);
+                Box::new(move || combine(folded, bucket, opened, first, triples)) as Task<'_>
+            },
+        ));
+    }
+}
+
+impl<const N: usize> Folding<'_, N> {
+    /// Folds the next buckets, whose members are drawn.
+    pub fn fold(&mut self, members: Members<'_, N>) {
+        let (bucket, role) = (self.bucket, self.role);
+        self.rooms.split_off(members.0.len() / bucket, bucket).fold(members, bucket, role);
+    }
+
+    /// Folds all buckets of `pieces` by several threads.
+    pub fn fold_on<'m>(mut self, workers: &Workers, pieces: impl Iterator<Item = Members<'m, N>>) {
+        let (bucket, role) = (self.bucket, self.role);
+        let grains = pieces
+            .flat_map(|(members, masks)| members.chunks(bucket * GRAIN).zip(masks.chunks(GRAIN)));
+        workers.run(grains.map(|members| {
+            let rooms = self.rooms.split_off(members.1.len(), bucket);
+            Box::new(move || rooms.fold(members, bucket, role)) as Task<'_>
+        }));
+    }
+}
+
+/// The triples of folded buckets; `first` is the place of their first difference among those opened.
+fn combine<const N: usize>(
+    folded: &[Packed<N>],
+    bucket: usize,
+    (own, peer): (&[u8], &[u8]),
+    first: usize,
+    triples: &mut [Triple<N>],
 ) {
-    let mut first = 0;
-    workers.run(grains(pieces, bucket).map(|(members, masks)| {
-        let buckets = members.len() / bucket;
-        let made = combine(members, bucket, opened, first, masks);
-        first += buckets * (bucket - 1);
-        let room = split_off(&mut triples, buckets);
-        Box::new(move || room.iter_mut().zip(made).for_each(|(place, triple)| *place = triple))
-            as Task<'_>
-    }));
-}
-
-/// So many buckets at a time that a thread works on them.
-fn grains<'m>(
-    pieces: impl Iterator<Item = Members<'m>>,
-    bucket: usize,
-) -> impl Iterator<Item = Members<'m>> {
-    pieces.flat_map(move |(members, masks)| {
-        let grains = members.chunks(bucket * GRAIN).enumerate();
-        grains.map(move |(i, members)| (members, masks.split_at(i * GRAIN).1))
-    })
+    for (k, (folded, triple)) in folded.chunks_exact(folded_len(bucket)).zip(triples).enumerate() {
+        let [x, y, mut z, mask] = [folded[0], folded[1], folded[2], folded[3]];
+        for (i, other) in folded[4..].iter().enumerate() {
+            let place = first + k * (bucket - 1) + i;
+            z = z ^ other.times(bits::get(own, place) ^ bits::get(peer, place));
+        }
+        *triple = [x, y, z, mask];
+    }
 }
 
 fn split_off<'r, T>(room: &mut &'r mut [T], n: usize) -> &'r mut [T] {
     room.split_off_mut(..n).unwrap_or_default()
 }
 
-/// The triples, from the members, the opened shares of both parties (packed, those of the first member from bit `first` on) and
-/// spare shares.
-pub fn combine<'a>(
-    members: &'a [LeakyAnd],
-    bucket: usize,
-    (own, peer): (&'a [u8], &'a [u8]),
-    first: usize,
-    masks: ShareSlice<'a>,
-) -> impl ExactSizeIterator<Item = Triple> + 'a {
-    members.chunks_exact(bucket).zip(masks.iter()).enumerate().map(move |(k, (members, mask))| {
-        let LeakyAnd { mut x, y, mut z } = members[0];
-        for (i, member) in members[1..].iter().enumerate() {
-            let place = first + k * (bucket - 1) + i;
-            let d = bits::get(own, place) ^ bits::get(peer, place);
-            x = x ^ member.x;
-            z = z ^ member.z ^ member.x.times(d);
-        }
-        Triple { x, y, z, mask }
-    })
-}
-
 /// The shared factors of a gate that Beaver's step opens: f = x xor lambda_a, g = y xor lambda_b.
 #[inline(always)]
-pub fn beaver_differences(triple: &Triple, a: Share, b: Share) -> (Share, Share) {
-    (triple.x ^ a, triple.y ^ b)
+pub fn beaver_differences((x, y): (Share, Share), a: Share, b: Share) -> (Share, Share) {
+    (x ^ a, y ^ b)
 }
 
 /// g x xor f y xor f g, with f and g opened: what z lacks to be lambda_a lambda_b.
@@ -139,75 +178,121 @@ pub fn beaver_correction(x: Share, y: Share, f: bool, g: bool, role: Role, delta
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::wrk::leaky_and::Width;
+    use crate::backends::wrk::packed::BITS64;
     use crate::backends::wrk::share::dealer::Dealer;
 
-    /// A triple dealt honestly.
-    fn leaky(d: &mut Dealer) -> (LeakyAnd, LeakyAnd) {
+    type Leaky = LeakyAnd<BITS64>;
+
+    /// A triple dealt honestly, under the part of Delta_B that is kept.
+    fn leaky(d: &mut Dealer) -> (Leaky, Leaky) {
         let ((xa, xb), (ya, yb), (za, zb)) = (d.share(), d.share(), d.share());
         let fix = d.value(za, zb) ^ (d.value(xa, xb) & d.value(ya, yb));
         let za = za.add_public(fix, Role::Garbler, d.deltas[0]);
         let zb = zb.add_public(fix, Role::Evaluator, d.deltas[1]);
-        (LeakyAnd { x: xa, y: ya, z: za }, LeakyAnd { x: xb, y: yb, z: zb })
+        let pack = |[x, y, z]: [Share; 3], role| {
+            let [x, y, z] = [x, y, z].map(|share| Packed::of(share, role));
+            LeakyAnd { x, y, z }
+        };
+        (pack([xa, ya, za], Role::Garbler), pack([xb, yb, zb], Role::Evaluator))
+    }
+
+    /// A dealer of what is kept of shares.
+    fn dealer(seed: u128) -> Dealer {
+        let mut d = Dealer::new(seed);
+        d.deltas[1] = Width::Bits64.kept_delta(d.deltas[1], Role::Evaluator);
+        d
+    }
+
+    /// What is opened of the buckets, and the buckets.
+    fn fold(
+        workers: &Workers,
+        pieces: &[Members<'_, BITS64>],
+        bucket: usize,
+        role: Role,
+    ) -> (Vec<Share>, Folded<BITS64>) {
+        let (mut folded, mut macs) = (Folded::default(), Secret::default());
+        let buckets = pieces.iter().map(|(_, masks)| masks.len()).sum();
+        let mut folding = folded.begin((buckets, bucket), role, &mut macs);
+        match workers.threads() {
+            1 => pieces.iter().for_each(|piece| folding.fold(*piece)),
+            _ => folding.fold_on(workers, pieces.iter().copied()),
+        }
+        let shares = macs.iter().zip(folded.keys.iter()).map(|(&mac, &key)| Share { mac, key });
+        (shares.collect(), folded)
+    }
+
+    fn triples(
+        workers: &Workers,
+        folded: &Folded<BITS64>,
+        bucket: usize,
+        opened: (&[u8], &[u8]),
+    ) -> Vec<Triple<BITS64>> {
+        let n = folded.keys.len() / (bucket - 1);
+        let mut triples = vec![[Packed::default(); 4]; n];
+        folded.combine(workers, bucket, opened, &mut triples);
+        triples
     }
 
     /// However the buckets lie and whoever computes.
     #[test]
     fn pieces_are_as_good_as_one_array() {
-        let mut d = Dealer::new(10);
-        let (n, bucket) = (2 * GRAIN + 40, 3);
+        let mut d = dealer(10);
+        let (n, bucket, role) = (2 * GRAIN + 40, 3, Role::Garbler);
         let (members, _): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
-        let (macs, keys): (Vec<_>, Vec<_>) =
-            d.shares(n).0.iter().map(|share| (share.mac, share.key)).unzip();
-        let masks = ShareSlice { macs: &macs, keys: &keys };
-        let opened: Vec<Share> = differences(&members, bucket).collect();
+        let masks: Vec<_> = (0..n).map(|_| Packed::of(d.share().0, role)).collect();
+        let one = Workers::default();
+        let (opened, folded) = fold(&one, &[(&members, &masks)], bucket, role);
         let own = bits::pack(opened.iter().map(|share| share.bit()));
         let peer = bits::pack(opened.iter().map(|share| share.key.colour()));
-        let all: Vec<Triple> = combine(&members, bucket, (&own, &peer), 0, masks).collect();
+        let all = triples(&one, &folded, bucket, (&own, &peer));
         for (at, threads) in [(0, 1), (15, 1), (15, 2), (GRAIN + 1, 3)] {
             let workers = Workers::new(threads).expect("threads");
             let (left, right) = members.split_at(at * bucket);
             let (first, others) = masks.split_at(at);
-            let pieces = [(left, first), (right, others)];
-            let (mut macs, mut keys) = <(Secret<Vec<Block>>, Secret<Vec<Block>>)>::default();
-            differences_on(&workers, pieces.into_iter(), bucket, &mut macs, &mut keys);
-            let shares = macs.iter().zip(keys.iter()).map(|(&mac, &key)| Share { mac, key });
-            assert!(shares.eq(opened.iter().copied()));
-            let mut triples = vec![Triple::default(); n];
-            combine_on(&workers, pieces.into_iter(), bucket, (&own, &peer), &mut triples);
+            let (shares, folded) = fold(&workers, &[(left, first), (right, others)], bucket, role);
+            assert!(shares == opened);
+            let made = triples(&workers, &folded, bucket, (&own, &peer));
             assert!(
-                bytemuck::cast_slice::<_, Block>(&triples)
-                    == bytemuck::cast_slice::<_, Block>(&all)
+                made.as_flattened()
+                    .iter()
+                    .zip(all.as_flattened())
+                    .all(|(a, b)| a.share(role) == b.share(role))
             );
         }
     }
 
     #[test]
     fn buckets_and_beaver_multiply() {
-        let mut d = Dealer::new(9);
-        for bucket in 1..=5 {
+        let (mut d, one) = (dealer(9), Workers::default());
+        for bucket in 2..=5 {
             let n = 40;
             let (a, b): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
-            let (ma, mb) = d.shares(n);
-            let arrays = |shares: &[Share]| -> (Vec<Block>, Vec<Block>) {
-                shares.iter().map(|share| (share.mac, share.key)).unzip()
-            };
-            let (ma, mb) = (arrays(&ma), arrays(&mb));
-            let ma = ShareSlice { macs: &ma.0, keys: &ma.1 };
-            let mb = ShareSlice { macs: &mb.0, keys: &mb.1 };
-            let own = bits::pack(differences(&a, bucket).map(Share::bit));
-            let peer = bits::pack(differences(&b, bucket).map(Share::bit));
-            let ta: Vec<Triple> = combine(&a, bucket, (&own, &peer), 0, ma).collect();
-            let tb: Vec<Triple> = combine(&b, bucket, (&peer, &own), 0, mb).collect();
+            let (ma, mb): (Vec<_>, Vec<_>) = (0..n)
+                .map(|_| d.share())
+                .map(|(a, b)| (Packed::of(a, Role::Garbler), Packed::of(b, Role::Evaluator)))
+                .unzip();
+            let (opened_a, a) = fold(&one, &[(&a, &ma)], bucket, Role::Garbler);
+            let (opened_b, b) = fold(&one, &[(&b, &mb)], bucket, Role::Evaluator);
+            for (p, q) in opened_a.iter().zip(&opened_b) {
+                d.value(*p, *q);
+            }
+            let own = bits::pack(opened_a.iter().map(|share| share.bit()));
+            let peer = bits::pack(opened_b.iter().map(|share| share.bit()));
+            let ta = triples(&one, &a, bucket, (&own, &peer));
+            let tb = triples(&one, &b, bucket, (&peer, &own));
             assert_eq!((ta.len(), tb.len()), (n, n));
             for (p, q) in ta.iter().zip(&tb) {
-                assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
-                d.value(p.mask, q.mask);
+                let [px, py, pz, pmask] = p.map(|share| share.share(Role::Garbler));
+                let [qx, qy, qz, qmask] = q.map(|share| share.share(Role::Evaluator));
+                assert_eq!(d.value(pz, qz), d.value(px, qx) & d.value(py, qy));
+                d.value(pmask, qmask);
                 let ((la, lb), (ra, rb)) = (d.share(), d.share());
-                let (fa, ga) = beaver_differences(p, la, ra);
-                let (fb, gb) = beaver_differences(q, lb, rb);
+                let (fa, ga) = beaver_differences((px, py), la, ra);
+                let (fb, gb) = beaver_differences((qx, qy), lb, rb);
                 let (f, g) = (d.value(fa, fb), d.value(ga, gb));
-                let sa = p.z ^ beaver_correction(p.x, p.y, f, g, Role::Garbler, d.deltas[0]);
-                let sb = q.z ^ beaver_correction(q.x, q.y, f, g, Role::Evaluator, d.deltas[1]);
+                let sa = pz ^ beaver_correction(px, py, f, g, Role::Garbler, d.deltas[0]);
+                let sb = qz ^ beaver_correction(qx, qy, f, g, Role::Evaluator, d.deltas[1]);
                 assert_eq!(d.value(sa, sb), d.value(la, lb) & d.value(ra, rb));
             }
         }

@@ -21,14 +21,17 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Pool, Refused, Stock};
 use cenote_prim::{Block, Prg, Secret, SessionId, Workers};
+use zeroize::Zeroize;
 
 use super::WrkParams;
 use super::bucket::Triple;
-use super::leaky_and::LeakyAnd;
 use super::opening::Openings;
+use super::packed::packed_bytes;
 use super::refiller::{Begun, Refiller};
-use super::share::{Share, ShareSlice};
-use super::supply::{MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, store_defect};
+use super::share::Share;
+use super::supply::{
+    MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, set_up, store_defect,
+};
 use crate::parts::pace::Pace;
 use crate::session::late_journal;
 
@@ -58,7 +61,7 @@ pub struct Depot {
 /// Who refills, and where.
 enum Refills {
     /// Whoever needs items, on the channel of requests.
-    Between(Box<Supply>),
+    Between(Box<dyn Supply>),
     /// A thread, on a channel of its own. It waits for the first call, so that a journal comes before it.
     Beside { waiting: Option<Box<Refiller>>, thread: Option<JoinHandle<()>>, canceller: Canceller },
 }
@@ -85,7 +88,7 @@ impl Depot {
             (supply, Some((channel, id, pace)))
         } else {
             params = params.with_ot(params.ot);
-            (Supply::setup(channels.control(), session, role, params, prg.fork())?, None)
+            (set_up(channels.control(), session, role, params, prg.fork())?, None)
         };
         let pace = beside.as_ref().map_or(Pace::LEAST, |(.., pace)| *pace);
         let (delta, start) = (Secret::new(supply.delta()), supply.start());
@@ -94,7 +97,7 @@ impl Depot {
         // Another refill begins just below that.
         shelves.lock().triples.expect(ahead + params.triples());
         let refills = match beside {
-            None => Refills::Between(Box::new(supply)),
+            None => Refills::Between(supply),
             Some((channel, id, pace)) => {
                 let openings = Openings::new(id, role);
                 let shelves = Arc::clone(&shelves);
@@ -148,7 +151,7 @@ impl Depot {
     }
 
     /// Hands `n` ready triples to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
-    /// are the blocks of the lease, as [`Triple`]s.
+    /// are the blocks of the lease, as [`Triple`]s of the session's width.
     ///
     /// # Errors
     /// Faults of the channels and of the checks.
@@ -351,12 +354,12 @@ impl Depot {
         canceller.cancel();
     }
 
-    /// Returns the items that lie in the pool.
+    /// Returns the shares that lie in the pool.
     #[cfg(test)]
-    pub(crate) fn pooled(&self) -> &[LeakyAnd] {
+    pub(crate) fn pooled(&self) -> Vec<Share> {
         match &self.refills {
             Refills::Between(supply) => supply.pooled(),
-            Refills::Beside { .. } => &[],
+            Refills::Beside { .. } => Vec::new(),
         }
     }
 
@@ -385,7 +388,7 @@ fn paced_supply(
     role: Role,
     params: &mut WrkParams,
     prg: &mut Prg,
-) -> Result<(Supply, Pace), Fault> {
+) -> Result<(Box<dyn Supply>, Pace), Fault> {
     let allowed = params.ots();
     let (pace, chosen) = Pace::agree(channel, role, allowed.len(), |line| {
         let chosen = params.fastest(&allowed, line);
@@ -393,7 +396,7 @@ fn paced_supply(
         (Pace::of(line, slice, chunk), chosen)
     })?;
     *params = params.with_ot(allowed[chosen]);
-    let mut supply = Supply::setup(channel, id, role, *params, prg.fork())?;
+    let mut supply = set_up(channel, id, role, *params, prg.fork())?;
     supply.set_lag(pace.lag as u64);
     // The supply's first turn may be a long time away.
     channel.flush()?;
@@ -458,8 +461,8 @@ impl Store {
 impl Shelves {
     pub(super) fn new(params: &WrkParams) -> Shelves {
         let store = Store {
-            triples: Stock::new(TRIPLES, blocks_of::<Triple>()),
-            shares: Stock::new(SHARES, blocks_of::<Share>()),
+            triples: Stock::new(TRIPLES, 4 * packed_bytes(params.leaky) / size_of::<Block>()),
+            shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
             journal: Box::<MemoryJournal>::default(),
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
             coming: Begun::default(),
@@ -606,23 +609,27 @@ impl Shelves {
         self.lock().wanted.end
     }
 
-    pub(super) fn pool_is(&self, pool: &Pool<LeakyAnd>) {
+    pub(super) fn pool_is<T: Copy + Zeroize>(&self, pool: &Pool<T>) {
         let mut store = self.lock();
         store.pool = Some(pool.counters(&*store.journal));
     }
 
     /// Makes so many triples ready, which `write` writes where they wait.
-    pub(super) fn put_triples(&self, count: usize, write: impl FnOnce(&mut [Triple])) {
+    pub(super) fn put_triples<const N: usize>(
+        &self,
+        count: usize,
+        write: impl FnOnce(&mut [Triple<N>]),
+    ) {
         let mut store = self.lock();
         store.coming.triples = store.coming.triples.saturating_sub(count);
         write(cast_slice_mut(store.triples.room(count)));
     }
 
-    pub(super) fn put_shares(&self, shares: ShareSlice<'_>) {
+    pub(super) fn put_shares(&self, shares: impl ExactSizeIterator<Item = Share>) {
         let mut store = self.lock();
         store.coming.shares = store.coming.shares.saturating_sub(shares.len());
         let room = cast_slice_mut::<Block, Share>(store.shares.room(shares.len()));
-        room.iter_mut().zip(shares.iter()).for_each(|(place, share)| *place = share);
+        room.iter_mut().zip(shares).for_each(|(place, share)| *place = share);
     }
 
     /// The journal, locked for each note alone.
@@ -649,9 +656,4 @@ pub(super) fn panicked() -> Fault {
 
 fn late(limit: Duration) -> Fault {
     Fault::Transport(format!("the peer made nothing ready for {} s", limit.as_secs_f32()))
-}
-
-/// Blocks of an item.
-const fn blocks_of<T>() -> usize {
-    size_of::<T>() / size_of::<Block>()
 }

@@ -36,23 +36,24 @@ use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
 use zeroize::Zeroize;
 
-use super::share::{Share, ShareSlice};
+use super::packed::Packed;
+use super::share::ShareSlice;
 use crate::options::Rho;
 use crate::parts::toss::MOST_REPLIED;
 
-/// One party's half of a leaky triple z = x y.
+/// One party's half of a leaky triple z = x y, in shares of N bytes.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub struct LeakyAnd {
+pub struct LeakyAnd<const N: usize> {
     /// First factor: the one that may leak.
-    pub x: Share,
+    pub x: Packed<N>,
     /// Second factor.
-    pub y: Share,
+    pub y: Packed<N>,
     /// Product.
-    pub z: Share,
+    pub z: Packed<N>,
 }
 
-impl Zeroize for LeakyAnd {
+impl<const N: usize> Zeroize for LeakyAnd<N> {
     fn zeroize(&mut self) {
         self.x.zeroize();
         self.y.zeroize();
@@ -98,13 +99,16 @@ impl Width {
         self.bits() as usize / 8
     }
 
-    /// Base-2 logarithm of the probability that a wrong leaky AND ever passes: as many guesses of the random
-    /// bits of Delta among these as tests may be open at once (docs/protocols/wrk.md).
+    /// Base-2 logarithm of the probability that a wrong leaky AND or a wrong opened bit ever passes: as many guesses of the
+    /// random bits of Delta among these as tests may be open at once, and one on each channel (docs/protocols/wrk.md).
     #[must_use]
     pub fn error_log2(self) -> f64 {
-        2.0 - f64::from(self.bits()) + (MOST_REPLIED as f64).log2()
+        2.0 - f64::from(self.bits()) + ((MOST_REPLIED + CHANNELS) as f64).log2()
     }
 }
+
+/// Channels on which bits are opened, by one party at a time and in order.
+const CHANNELS: usize = 2;
 
 /// One party's generator of leaky ANDs: the hash of each direction and Delta.
 pub struct Generator {
@@ -205,12 +209,12 @@ impl Generator {
     ///
     /// # Errors
     /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for shares that are none.
-    pub fn finish(
+    pub fn finish<const N: usize>(
         &mut self,
         shares: ShareSlice<'_>,
         s: &mut [u8],
         peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd>>,
+        items: &mut Secret<Vec<LeakyAnd<N>>>,
     ) -> Result<(), Fault> {
         self.parts().2.finish(shares, s, peer_d, items)
     }
@@ -331,21 +335,21 @@ pub(super) struct Third<'g> {
 
 impl Third<'_> {
     /// [`Generator::finish`].
-    pub(super) fn finish(
+    pub(super) fn finish<const N: usize>(
         &mut self,
         shares: ShareSlice<'_>,
         s: &mut [u8],
         peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd>>,
+        items: &mut Secret<Vec<LeakyAnd<N>>>,
     ) -> Result<(), Fault> {
         let shares = Shares::of(shares)?;
         if !bits::is_canonical(peer_d, shares.x.len()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
         match self.width {
-            Width::Bits64 => self.make_items::<8>(shares, s, peer_d, items),
-            Width::Bits96 => self.make_items::<12>(shares, s, peer_d, items),
-            Width::Bits128 => self.make_items::<16>(shares, s, peer_d, items),
+            Width::Bits64 => self.make_items::<8, N>(shares, s, peer_d, items),
+            Width::Bits96 => self.make_items::<12, N>(shares, s, peer_d, items),
+            Width::Bits128 => self.make_items::<16, N>(shares, s, peer_d, items),
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", self.session);
         let before = self.tested.len();
@@ -356,19 +360,21 @@ impl Third<'_> {
     }
 
     /// The triples; turns S into L.
-    fn make_items<const W: usize>(
+    fn make_items<const W: usize, const N: usize>(
         &self,
         shares: Shares<'_>,
         s: &mut [u8],
         peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd>>,
+        items: &mut Secret<Vec<LeakyAnd<N>>>,
     ) {
         let Shares { x, y, z } = shares;
-        let delta = *self.delta;
+        let (delta, role) = (*self.delta, self.role);
         let shares = x.iter().zip(y.iter()).zip(z.iter()).zip(s.as_chunks_mut::<W>().0);
         for (i, (((x, y), z), s)) in shares.enumerate() {
             let d = wide(s).colour() ^ bits::get(peer_d, i);
-            items.push(LeakyAnd { x, y, z: z.add_public(d, self.role, delta) });
+            let z = z.add_public(d, role, delta);
+            let [x, y, z] = [x, y, z].map(|share| Packed::of(share, role));
+            items.push(LeakyAnd { x, y, z });
             *s = low(wide(s) ^ delta.times(d));
         }
     }
@@ -396,6 +402,8 @@ const GROUP: usize = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::wrk::packed::BITS128;
+    use crate::backends::wrk::share::Share;
     use crate::backends::wrk::share::dealer::Dealer;
 
     const SESSION: SessionId = SessionId([2; 32]);
@@ -423,7 +431,18 @@ mod tests {
         }
     }
 
-    type Half = (Secret<Vec<LeakyAnd>>, Secret<[u8; 32]>);
+    /// The shares of a leaky AND, whole.
+    struct Item {
+        x: Share,
+        y: Share,
+        z: Share,
+    }
+
+    type Half = (Vec<Item>, Secret<[u8; 32]>);
+
+    fn no_items() -> Secret<Vec<LeakyAnd<BITS128>>> {
+        Secret::default()
+    }
 
     /// One batch; `cheat` sees the garbler's G and d before they are sent.
     fn batch(
@@ -442,9 +461,14 @@ mod tests {
         cheat(&mut g_a, &mut d_a);
         let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
         let half = |generator: &mut Generator, shares: &Arrays, s: &mut [u8], d: &[u8]| {
-            let mut items = Secret::default();
+            let mut items = Secret::<Vec<LeakyAnd<BITS128>>>::default();
             generator.finish(shares.slice(), s, d, &mut items).expect("length");
-            (items, generator.digest())
+            let role = generator.role;
+            let items = items.iter().map(|item| {
+                let [x, y, z] = [item.x, item.y, item.z].map(|share| share.share(role));
+                Item { x, y, z }
+            });
+            (items.collect(), generator.digest())
         };
         (half(a, &sa, &mut s_a, &d_b), half(b, &sb, &mut s_b, &d_a))
     }
@@ -535,7 +559,7 @@ mod tests {
         let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
         let known = wide(s_a.as_chunks::<8>().0.first().expect("one"))
             ^ d.deltas[0].times(d_a[0] ^ d_b[0] == 1);
-        b.finish(sb.slice(), &mut s_b, &[d_a[0] ^ 1], &mut Secret::default()).expect("length");
+        b.finish(sb.slice(), &mut s_b, &[d_a[0] ^ 1], &mut no_items()).expect("length");
         let digest = b.digest();
         let unknown = Block::new(0xff << 20);
         let found: Vec<u128> = (0..256u128)
@@ -565,7 +589,7 @@ mod tests {
             }
             let g = a.send_g(sa.slice(), &mut s).expect("three each");
             a.send_d(sa.slice(), &mut s, &g).expect("length");
-            let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut Secret::default());
+            let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut no_items());
             assert!(matches!(refused, Err(Fault::Misbehaved(_))));
             let refused = a.send_g(sa.slice().split_at(4).0, &mut s);
             assert!(matches!(refused, Err(Fault::Misuse(_))));

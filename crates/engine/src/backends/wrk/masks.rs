@@ -6,6 +6,8 @@ use cenote_prim::{Block, Secret, bits};
 
 use crate::backends::wrk::authenticated_half_gates::Gate;
 use crate::backends::wrk::bucket::{Triple, beaver_correction, beaver_differences};
+use crate::backends::wrk::leaky_and::Width;
+use crate::backends::wrk::packed::{BITS64, BITS96, BITS128};
 use crate::backends::wrk::share::Share;
 use crate::parts::chunk::{Chunk, Kind};
 
@@ -33,9 +35,23 @@ pub(super) struct Ready {
 
 impl Masks {
     /// Walks the chunk once: linear gates move masks, each AND takes a triple and a fresh mask.
-    pub(super) fn pass(&mut self, chunk: Chunk, triples: Lease<'_>) -> Beaver {
+    pub(super) fn pass(
+        &mut self,
+        chunk: Chunk,
+        triples: Lease<'_>,
+        width: Width,
+        role: Role,
+    ) -> Beaver {
+        match width {
+            Width::Bits64 => self.pass_of::<BITS64>(chunk, triples, role),
+            Width::Bits96 => self.pass_of::<BITS96>(chunk, triples, role),
+            Width::Bits128 => self.pass_of::<BITS128>(chunk, triples, role),
+        }
+    }
+
+    fn pass_of<const N: usize>(&mut self, chunk: Chunk, triples: Lease<'_>, role: Role) -> Beaver {
         let n = chunk.ands;
-        let mut next = bytemuck::cast_slice::<Block, Triple>(&triples).iter();
+        let mut next = bytemuck::cast_slice::<Block, Triple<N>>(&triples).iter();
         let mut gates = Secret::with_capacity(n);
         let mut macs = Secret::with_capacity(2 * n);
         let mut keys = Secret::with_capacity(2 * n);
@@ -47,11 +63,12 @@ impl Masks {
             }
             let (a, b) = (shares[gate.a as usize], shares[gate.b as usize]);
             let triple = next.next().expect("one triple was taken for each AND");
-            let (f, g) = beaver_differences(triple, a, b);
+            let [x, y, z, mask] = triple.map(|share| share.share(role));
+            let (f, g) = beaver_differences((x, y), a, b);
             macs.extend([f.mac, g.mac]);
             keys.extend([f.key, g.key]);
-            gates.push(Gate { a, b, out: triple.z ^ triple.mask });
-            shares[gate.out as usize] = triple.mask;
+            gates.push(Gate { a, b, out: z ^ mask });
+            shares[gate.out as usize] = mask;
         }
         Beaver { chunk, gates, macs, keys }
     }

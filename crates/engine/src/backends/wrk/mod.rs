@@ -48,6 +48,7 @@ pub mod leaky_and;
 mod masks;
 mod messages;
 pub mod opening;
+pub mod packed;
 mod params;
 mod party;
 mod plan;

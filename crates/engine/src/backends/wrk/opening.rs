@@ -6,7 +6,9 @@
 //! **Adversary.** Malicious opener. Showing bits that differ from the authenticated ones in a set
 //! e != 0 needs sum chi_i M_i xor (sum e_i chi_i) Delta. The coefficients are fixed by the shown
 //! bits, so each random-oracle query hits sum e_i chi_i = 0 with probability 2^-128, and otherwise
-//! the opener would know Delta: all 128 bits of the MAC count, whatever the number of bits.
+//! the opener would know Delta, whatever the number of bits. Of Delta_B that is its low t bits, of which t - 2 are
+//! random (`packed.rs`): nothing that the evaluator sends depends on them but whether it goes on, so that there is
+//! one guess, and a wrong one ends the session (docs/protocols/wrk.md, "What is kept of shares").
 //! **Checks.** `opening.mac`: the block is right. Catches every wrong bit and every wrong MAC; the
 //! bits may not be used before it.
 //! **Private values.** Bits that are not opened: the sum is a function of opened bits and of keys

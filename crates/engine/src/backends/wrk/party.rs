@@ -78,10 +78,11 @@ impl Executor for Request<'_> {
             self.settle()?;
         }
         self.core.in_flight = true;
-        let Core { depot, channel, .. } = &mut *self.core;
+        let Core { depot, channel, role, .. } = &mut *self.core;
         let (workers, masks) = (depot.workers(), &mut self.masks);
+        let (width, role) = (depot.params().leaky, *role);
         let beaver = depot.take_triples(channel, chunk.ands, |triples| {
-            workers.one(|| masks.pass(chunk, triples))
+            workers.one(|| masks.pass(chunk, triples, width, role))
         })?;
         channel.set_phase(Phase::Online);
         self.core.send_beaver(&beaver)?;

@@ -4,22 +4,16 @@ use cenote_net::Role::{Evaluator, Garbler};
 use cenote_net::{Phase, Role};
 
 use crate::backends::wrk::WrkParams;
+use crate::backends::wrk::bucket::folded_len;
+use crate::backends::wrk::packed::packed_bytes;
 use crate::backends::wrk::slices::{MOST_SHARES, Place, Slices};
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
 use crate::cost::{Demand, Flow, Items, Pieces, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
 
-/// Bytes of a leaky AND in the pool.
-const LEAKY: u64 = 96;
-/// Bytes of a leaky AND while its batch is made: itself and its part of a mask.
-const MADE: u64 = LEAKY + 32 / 3;
-/// Its part of what buckets open: keys, and MACs for a moment.
-const OPENED: u64 = 21;
 /// Bytes of a share of a slice under way: MAC, key and a third of an S. Four slices are under way over a short line.
 const SLICE: u64 = 32 + 6;
 const SLICES: u64 = 4 * SLICE;
-/// Bytes of a ready triple.
-const TRIPLE: u64 = 128;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
 /// operation that reads it, its share, its labels.
 const LIVE: [u64; 2] = [64 + 56, 64 + 80];
@@ -56,13 +50,39 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.pieces = (refills > 0).then(|| pieces(params));
 }
 
+/// Bytes of what is kept of a leaky AND.
+struct Kept {
+    /// In the pool.
+    leaky: u64,
+    /// While its batch is made: itself and its part of a mask.
+    made: u64,
+    /// Its part of a bucket whose differences are not known: shares and keys.
+    folded: u64,
+    /// Of a ready triple.
+    triple: u64,
+}
+
+impl Kept {
+    fn of(params: &WrkParams) -> Kept {
+        let (share, bucket) = (packed_bytes(params.leaky) as u64, params.bucket as u64);
+        let folded = folded_len(params.bucket) as u64 * share + 16 * (bucket - 1);
+        Kept {
+            leaky: 3 * share,
+            made: 3 * share + share / bucket,
+            folded: folded.div_ceil(bucket),
+            triple: 4 * share,
+        }
+    }
+}
+
 /// A slice under way, with keys and without unless the OT is silent; the leaky ANDs of one that wait for the coin and of one that wait
 /// for the differences; a chunk of gates.
 fn pieces(params: &WrkParams) -> Pieces {
     let slices = Slices::of(params);
     let place = slices.place(slices.of_pool());
     let half = if params.may_be_silent() { 2 } else { 3 };
-    let turn = half * SLICE * place.shares() as u64 / 2 + 2 * MADE * place.ands as u64;
+    let Kept { made, folded, .. } = Kept::of(params);
+    let turn = half * SLICE * place.shares() as u64 / 2 + (made + folded) * place.ands as u64;
     Pieces { sent: params.pieces(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
 }
 
@@ -71,8 +91,10 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
     let slices = if refills { SLICES * MOST_SHARES as u64 } else { 0 };
     // Besides the batch whose slices are made: those of four turns out of a pool, and a whole one that lies in one array.
     let beside = if pool > 0 { batch.min(4 * MOST_SHARES as u64 / 3) } else { batch };
-    let made = MADE * (batch + beside) + OPENED * batch;
-    let supply = LEAKY * pool + made + slices + 2 * TRIPLE * batch / params.bucket as u64;
+    let Kept { leaky, made, folded, triple } = Kept::of(params);
+    // MACs on differences as well, for a moment.
+    let made = made * (batch + beside) + (folded + 16) * batch;
+    let supply = leaky * pool + made + slices + 2 * triple * batch / params.bucket as u64;
     let flying = FLYING * demand.stats.ands.min(IN_FLIGHT);
     let trees = if params.may_be_silent() { SILENT } else { 0 };
     demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + trees + flying + supply)

@@ -84,7 +84,7 @@ pub(super) struct Begun {
 
 /// The supply with its channel, to be run by a thread.
 pub(super) struct Refiller {
-    pub(super) supply: Supply,
+    pub(super) supply: Box<dyn Supply>,
     pub(super) channel: Channel,
     pub(super) openings: Openings,
     pub(super) shelves: Arc<Shelves>,
@@ -230,6 +230,7 @@ mod tests {
     use super::*;
     use crate::backends::wrk::depot::Depot;
     use crate::backends::wrk::slices::Slices;
+    use crate::backends::wrk::supply::set_up;
     use crate::backends::wrk::{WrkParams, WrkSession};
     use crate::backends::{Live, Protocol};
     use crate::options::{PoolChoice, Rho};
@@ -260,7 +261,7 @@ mod tests {
     /// either ends.
     fn against<T: Send>(
         id: impl Fn(Agreed) -> SessionId + Sync,
-        lead: impl Fn(&mut Channel, &mut Supply, &Shelves) -> T + Sync,
+        lead: impl Fn(&mut Channel, &mut dyn Supply, &Shelves) -> T + Sync,
     ) -> (Result<T, Fault>, Result<(), Fault>) {
         let (mut a, mut b) = channels();
         thread::scope(|scope| {
@@ -273,11 +274,10 @@ mod tests {
             let mut prg = prg(Role::Garbler);
             let (mut channel, agreed) =
                 a.open(1, SESSION.0, Role::Garbler, prg.bytes32()).expect("opens");
-            let supply = pace::dictate(&mut channel, Pace::LEAST, 0).and_then(|()| {
-                Supply::setup(&mut channel, id(agreed), Role::Garbler, params(), prg)
-            });
+            let supply = pace::dictate(&mut channel, Pace::LEAST, 0)
+                .and_then(|()| set_up(&mut channel, id(agreed), Role::Garbler, params(), prg));
             let shelves = Shelves::new(&params());
-            let led = supply.map(|mut supply| lead(&mut channel, &mut supply, &shelves));
+            let led = supply.map(|mut supply| lead(&mut channel, &mut *supply, &shelves));
             channel.abort();
             (led, honest.join().expect("thread"))
         })

@@ -7,12 +7,13 @@
 use std::mem;
 use std::sync::mpsc;
 
-use cenote_net::{Channel, Fault};
+use cenote_net::{Channel, Fault, Role};
 use cenote_ot::{Keys, Macs};
 use cenote_prim::{Block, Secret, Workers};
 
 use crate::backends::wrk::depot::panicked;
 use crate::backends::wrk::leaky_and::{First, LeakyAnd, Second, Third};
+use crate::backends::wrk::packed::Packed;
 use crate::backends::wrk::share::ShareSlice;
 use crate::backends::wrk::slices::Place;
 use crate::backends::wrk::tags;
@@ -170,16 +171,17 @@ impl Step for MakeD<'_> {
 }
 
 /// The end of step 3: leaky ANDs, from the peer's d.
-pub(super) struct Finish<'s> {
+pub(super) struct Finish<'s, const N: usize> {
     pub(super) generator: Third<'s>,
     pub(super) slice: &'s mut Slice,
     pub(super) place: Place,
-    pub(super) items: &'s mut Secret<Vec<LeakyAnd>>,
-    /// MACs and keys of the masks of triples.
-    pub(super) masks: [&'s mut Secret<Vec<Block>>; 2],
+    pub(super) role: Role,
+    pub(super) items: &'s mut Secret<Vec<LeakyAnd<N>>>,
+    /// Masks of triples.
+    pub(super) masks: &'s mut Secret<Vec<Packed<N>>>,
 }
 
-impl Step for Finish<'_> {
+impl<const N: usize> Step for Finish<'_, N> {
     fn receive(&mut self, channel: &mut Channel) -> Result<(), Fault> {
         self.slice.message = channel.recv(tags::LEAKY_D, self.place.ands.div_ceil(8))?;
         Ok(())
@@ -188,9 +190,8 @@ impl Step for Finish<'_> {
     fn compute(&mut self) -> Result<(), Fault> {
         let (shares, s, peer_d) = self.slice.leaky(self.place);
         self.generator.finish(shares, s, peer_d, self.items)?;
-        let masks = self.slice.masks(self.place);
-        self.masks[0].extend_from_slice(masks.macs);
-        self.masks[1].extend_from_slice(masks.keys);
+        let masks = self.slice.masks(self.place).iter();
+        self.masks.extend(masks.map(|share| Packed::of(share, self.role)));
         Ok(())
     }
 }

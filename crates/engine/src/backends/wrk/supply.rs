@@ -36,11 +36,14 @@ use cenote_pool::{Draws, Pool, StoreError};
 use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::bucket::{self, Members};
+use crate::backends::wrk::bucket::{Folded, GRAIN, Members, Triple};
 use crate::backends::wrk::depot::Shelves;
-use crate::backends::wrk::leaky_and::{Generator, LeakyAnd};
+use crate::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
 use crate::backends::wrk::opening::{self, Openings};
-use crate::backends::wrk::share::{ShareSlice, conventional_delta};
+use crate::backends::wrk::packed::{BITS64, BITS96, BITS128, Packed};
+#[cfg(test)]
+use crate::backends::wrk::share::Share;
+use crate::backends::wrk::share::conventional_delta;
 use crate::backends::wrk::slices::{Place, Slices};
 use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Slice, Step};
 use crate::backends::wrk::tags;
@@ -49,13 +52,136 @@ use crate::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY};
 use crate::parts::toss::{Coins, Tosses};
 
 /// One party's supply. Both parties' supplies move in step: every turn happens on both sides, with one channel.
-pub struct Supply {
+pub(super) trait Supply: Send {
+    /// What requests need of this party's global key.
+    fn delta(&self) -> Block;
+
+    /// A joint coin that was tossed after both global keys were fixed.
+    fn start(&self) -> Block;
+
+    /// How its batches are cut.
+    fn slices(&self) -> &Slices;
+
+    /// Turns between a message of the evaluator and its receipt, from now on; both sides alike, before the first turn.
+    fn set_lag(&mut self, lag: u64);
+
+    /// The threads that compute from now on.
+    fn set_workers(&mut self, workers: Workers);
+
+    /// Whether nothing waits for a message of the peer.
+    fn is_idle(&self) -> bool;
+
+    /// One turn.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    fn turn(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        start: Start,
+    ) -> Result<(), Fault>;
+
+    /// Slices whose start was called for so far.
+    fn called(&self) -> u64;
+
+    /// Returns the shares that lie in the pool.
+    #[cfg(test)]
+    fn pooled(&self) -> Vec<Share>;
+}
+
+/// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
+/// identity of the session or, where the supply has a channel of its own, of that channel. A message is received one turn after it was
+/// sent.
+///
+/// # Errors
+/// Faults of the channel and of the checks of oblivious transfer.
+pub(super) fn set_up(
+    channel: &mut Channel,
+    session: SessionId,
+    role: Role,
+    params: WrkParams,
+    prg: Prg,
+) -> Result<Box<dyn Supply>, Fault> {
+    Ok(match params.leaky {
+        Width::Bits64 => Box::new(Line::<BITS64>::setup(channel, session, role, params, prg)?),
+        Width::Bits96 => Box::new(Line::<BITS96>::setup(channel, session, role, params, prg)?),
+        Width::Bits128 => Box::new(Line::<BITS128>::setup(channel, session, role, params, prg)?),
+    })
+}
+
+impl dyn Supply {
+    /// Fills the pool, unless it is full or there is none, and leaves nothing under way.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub(super) fn fill(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+    ) -> Result<(), Fault> {
+        while self.called() < self.slices().of_pool() {
+            self.turn(channel, openings, shelves, Start::Slice)?;
+        }
+        self.rest(channel, openings, shelves)
+    }
+
+    /// At least `n` more spare shares; leaves nothing under way.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub(super) fn spare_shares(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+        n: usize,
+    ) -> Result<(), Fault> {
+        self.turn(channel, openings, shelves, Start::Shares(n))?;
+        self.rest(channel, openings, shelves)
+    }
+
+    /// A batch of leaky ANDs through the pool into ready triples, once the pool is full; leaves nothing under way.
+    ///
+    /// # Errors
+    /// Faults of the channel and of the checks.
+    pub(super) fn refill(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+    ) -> Result<(), Fault> {
+        self.fill(channel, openings, shelves)?;
+        for _ in 0..self.slices().of_batch() {
+            self.turn(channel, openings, shelves, Start::Slice)?;
+        }
+        self.rest(channel, openings, shelves)
+    }
+
+    /// Turns until nothing is under way.
+    fn rest(
+        &mut self,
+        channel: &mut Channel,
+        openings: &mut Openings,
+        shelves: &Shelves,
+    ) -> Result<(), Fault> {
+        while !self.is_idle() {
+            self.turn(channel, openings, shelves, Start::Nothing)?;
+        }
+        Ok(())
+    }
+}
+
+/// The supply whose items are shares of N bytes.
+struct Line<const N: usize> {
     params: WrkParams,
     role: Role,
     delta: Secret<Block>,
     cots: Duplex,
     generator: Generator,
-    pool: Option<Pool<LeakyAnd>>,
+    pool: Option<Pool<LeakyAnd<N>>>,
     prg: Prg,
     /// Joint coin tossed after both Deltas were fixed.
     start: Block,
@@ -66,28 +192,28 @@ pub struct Supply {
     lag: Lag,
     turn: u64,
     workers: Workers,
-    under_way: UnderWay,
+    under_way: UnderWay<N>,
     /// Room of what is done: used again, since fresh pages cost more than what is written to them. Each kind apart, as each is
     /// needed from another turn on. It is written over then, and wiped when the session ends.
-    spare: Spare,
+    spare: Spare<N>,
 }
 
 /// Room to be used again.
 #[derive(Default)]
-struct Spare {
+struct Spare<const N: usize> {
     slices: Vec<Slice>,
     /// Of slices.
     keys: Vec<Secret<Vec<Block>>>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<N>>,
     /// Of batches.
-    opened_keys: Vec<Secret<Vec<Block>>>,
+    folded: Vec<Folded<N>>,
     /// MACs on the bits that are opened: not needed when their message is made.
     opened_macs: Secret<Vec<Block>>,
 }
 
 /// Most triples or shares that can be taken at a time.
 pub const MAX_TAKE: usize = 1 << 16;
-/// Most triples kept ready: 128 MiB.
+/// Most triples kept ready: 96 MiB with rho = 40.
 pub const MAX_STOCK: usize = 1 << 20;
 /// Name of the pool, for journals and in the occupancy.
 pub const POOL: &str = "pool.leaky-and";
@@ -111,27 +237,31 @@ pub(super) enum Start {
 
 /// A batch of leaky ANDs.
 #[derive(Default)]
-struct Batch {
+struct Batch<const N: usize> {
     /// One for each slice, or one for all that has to lie in one array.
-    pieces: Vec<Piece>,
-    /// The bits that its buckets open: keys for the peer's, and the own ones, packed, once they were sent.
-    opened_keys: Secret<Vec<Block>>,
-    opened: Vec<u8>,
+    pieces: Vec<Piece<N>>,
     of_pool: bool,
+}
+
+/// A batch whose buckets are known.
+struct Opened<const N: usize> {
+    buckets: Folded<N>,
+    /// The own bits of their differences, packed.
+    own: Vec<u8>,
 }
 
 /// Leaky ANDs of whole buckets.
 #[derive(Default)]
-struct Piece {
-    items: Secret<Vec<LeakyAnd>>,
-    /// A share for each triple: MACs and keys.
-    masks: [Secret<Vec<Block>>; 2],
+struct Piece<const N: usize> {
+    items: Secret<Vec<LeakyAnd<N>>>,
+    /// A share for each triple.
+    masks: Secret<Vec<Packed<N>>>,
 }
 
 /// Whatever waits for a message of the peer, by the step that comes with it. Secrets are in boxes: a queue keeps copies of what it
 /// held.
 #[derive(Default)]
-struct UnderWay {
+struct UnderWay<const N: usize> {
     /// Slices and numbers of shares that are to start, one a turn.
     called: VecDeque<(Option<Place>, usize)>,
     /// The next step of an extension of silent OT.
@@ -140,15 +270,15 @@ struct UnderWay {
     g: Lagged<Slice>,
     d: Lagged<Slice>,
     /// The batch that slices are finished for.
-    batch: Batch,
+    batch: Batch<N>,
     /// Of the evaluator.
-    commitment: Lagged<(Batch, Box<Secret<[u8; 32]>>)>,
+    commitment: Lagged<(Batch<N>, Box<Secret<[u8; 32]>>)>,
     /// Of the garbler.
-    reply: Lagged<(Batch, Box<Committer>)>,
+    reply: Lagged<(Batch<N>, Box<Committer>)>,
     /// Of the evaluator, with the garbler's differences.
-    opening: Lagged<(Batch, Box<Replier>)>,
+    opening: Lagged<(Batch<N>, Box<Replier>)>,
     /// Of the garbler: the evaluator's differences.
-    differences: Lagged<Batch>,
+    differences: Lagged<Opened<N>>,
 }
 
 /// Turns between a message and its receipt, at this side and at the peer.
@@ -185,7 +315,7 @@ impl<T> Lagged<T> {
     }
 }
 
-impl UnderWay {
+impl<const N: usize> UnderWay<N> {
     fn is_empty(&self) -> bool {
         let slices = [&self.corrections, &self.g, &self.d];
         slices.iter().all(|steps| steps.0.is_empty())
@@ -198,28 +328,23 @@ impl UnderWay {
     }
 }
 
-impl Supply {
-    /// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
-    /// identity of the session or, where the supply has a channel of its own, of that channel. A message is received one turn after it was
-    /// sent.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks of oblivious transfer.
-    pub fn setup(
+impl<const N: usize> Line<N> {
+    /// [`set_up`].
+    fn setup(
         channel: &mut Channel,
         session: SessionId,
         role: Role,
         params: WrkParams,
         mut prg: Prg,
-    ) -> Result<Supply, Fault> {
+    ) -> Result<Line<N>, Fault> {
         let delta = conventional_delta(prg.block(), role);
         let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
         let mut tosses = Tosses::new(session, role);
         let start = tosses.toss(channel, &mut prg)?;
-        Ok(Supply {
+        Ok(Line {
             params,
             role,
-            delta: Secret::new(delta),
+            delta: Secret::new(params.leaky.kept_delta(delta, role)),
             cots,
             generator: Generator::new(session, role, delta, start, params.leaky),
             pool: None,
@@ -235,114 +360,50 @@ impl Supply {
             spare: Spare::default(),
         })
     }
+}
 
-    /// This party's global key.
-    #[must_use]
-    pub fn delta(&self) -> Block {
+impl<const N: usize> Supply for Line<N> {
+    fn delta(&self) -> Block {
         *self.delta
     }
 
-    /// A joint coin that was tossed after both global keys were fixed.
-    #[must_use]
-    pub fn start(&self) -> Block {
+    fn start(&self) -> Block {
         self.start
     }
 
-    /// How its batches are cut.
-    pub(super) const fn slices(&self) -> &Slices {
+    fn slices(&self) -> &Slices {
         &self.slices
     }
 
-    /// Turns between a message of the evaluator and its receipt, from now on; both sides alike, before the first turn.
-    pub(super) fn set_lag(&mut self, lag: u64) {
+    fn set_lag(&mut self, lag: u64) {
         self.lag = match self.role {
             Role::Garbler => Lag { own: lag, peer: 1 },
             Role::Evaluator => Lag { own: 1, peer: lag },
         };
     }
 
-    /// The threads that compute from now on.
-    pub(super) fn set_workers(&mut self, workers: Workers) {
+    fn set_workers(&mut self, workers: Workers) {
         self.workers = workers;
     }
 
-    /// Whether nothing waits for a message of the peer.
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Returns the items that lie in the pool.
+    fn called(&self) -> u64 {
+        self.called
+    }
+
     #[cfg(test)]
-    pub(crate) fn pooled(&self) -> &[LeakyAnd] {
-        self.pool.as_ref().map_or(&[], Pool::items)
+    fn pooled(&self) -> Vec<Share> {
+        let items = self.pool.as_ref().map_or(&[][..], Pool::items).iter();
+        items
+            .flat_map(|item| [item.x, item.y, item.z])
+            .map(|share| share.share(self.role))
+            .collect()
     }
 
-    /// Fills the pool, unless it is full or there is none, and leaves nothing under way.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub(super) fn fill(
-        &mut self,
-        channel: &mut Channel,
-        openings: &mut Openings,
-        shelves: &Shelves,
-    ) -> Result<(), Fault> {
-        while self.called < self.slices.of_pool() {
-            self.turn(channel, openings, shelves, Start::Slice)?;
-        }
-        self.rest(channel, openings, shelves)
-    }
-
-    /// At least `n` more spare shares; leaves nothing under way.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub(super) fn spare_shares(
-        &mut self,
-        channel: &mut Channel,
-        openings: &mut Openings,
-        shelves: &Shelves,
-        n: usize,
-    ) -> Result<(), Fault> {
-        self.turn(channel, openings, shelves, Start::Shares(n))?;
-        self.rest(channel, openings, shelves)
-    }
-
-    /// A batch of leaky ANDs through the pool into ready triples, once the pool is full; leaves nothing under way.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub(super) fn refill(
-        &mut self,
-        channel: &mut Channel,
-        openings: &mut Openings,
-        shelves: &Shelves,
-    ) -> Result<(), Fault> {
-        self.fill(channel, openings, shelves)?;
-        for _ in 0..self.slices.of_batch() {
-            self.turn(channel, openings, shelves, Start::Slice)?;
-        }
-        self.rest(channel, openings, shelves)
-    }
-
-    /// Turns until nothing is under way.
-    fn rest(
-        &mut self,
-        channel: &mut Channel,
-        openings: &mut Openings,
-        shelves: &Shelves,
-    ) -> Result<(), Fault> {
-        while !self.is_idle() {
-            self.turn(channel, openings, shelves, Start::Nothing)?;
-        }
-        Ok(())
-    }
-
-    /// One turn.
-    ///
-    /// # Errors
-    /// Faults of the channel and of the checks.
-    pub(super) fn turn(
+    fn turn(
         &mut self,
         channel: &mut Channel,
         openings: &mut Openings,
@@ -364,13 +425,15 @@ impl Supply {
         if let Some((batch, replier)) = self.under_way.opening.due(now) {
             self.draw_opened(channel, openings, shelves, batch, *replier)?;
         }
-        if let Some(batch) = self.under_way.differences.due(now) {
-            self.combine(channel, openings, shelves, batch)?;
+        if let Some(opened) = self.under_way.differences.due(now) {
+            self.combine(channel, openings, shelves, opened)?;
         }
         shelves.step();
         Ok(())
     }
+}
 
+impl<const N: usize> Line<N> {
     /// Takes note of what is to start.
     fn call(&mut self, start: Start) {
         let called = match start {
@@ -433,7 +496,7 @@ impl Supply {
             ended.as_mut().and_then(|slice| {
                 let place = slice.place?;
                 let Piece { items, masks } = batch.pieces.last_mut()?;
-                Some(Finish { generator: third, slice, place, items, masks: masks.each_mut() })
+                Some(Finish { generator: third, slice, place, role: self.role, items, masks })
             }),
         );
         let all: [Option<&mut dyn Step>; 4] = [
@@ -476,7 +539,8 @@ impl Supply {
         }
         match shared {
             Some(slice) if slice.place.is_none() => {
-                shelves.put_shares(slice.shares());
+                let (width, role) = (self.params.leaky, self.role);
+                shelves.put_shares(slice.shares().iter().map(|share| width.kept(share, role)));
                 self.spare.take(slice);
             }
             Some(slice) => self.under_way.g.put(now + g, slice),
@@ -525,7 +589,7 @@ impl Supply {
     fn reply(
         &mut self,
         channel: &mut Channel,
-        batch: Batch,
+        batch: Batch<N>,
         digest: &[u8; 32],
     ) -> Result<(), Fault> {
         let mut message = [0; equality::COMMIT_LEN];
@@ -542,7 +606,7 @@ impl Supply {
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        mut batch: Batch,
+        batch: Batch<N>,
         committer: Committer,
     ) -> Result<(), Fault> {
         let mut reply = [0; equality::REPLY_LEN];
@@ -552,9 +616,8 @@ impl Supply {
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
-        self.draw(shelves, &mut batch.pieces, coin)?;
-        self.open_differences(channel, openings, &mut batch)?;
-        self.under_way.differences.put(self.turn + self.lag.both(), batch);
+        let opened = self.open_buckets(channel, openings, shelves, batch, coin)?;
+        self.under_way.differences.put(self.turn + self.lag.both(), opened);
         Ok(())
     }
 
@@ -564,7 +627,7 @@ impl Supply {
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        mut batch: Batch,
+        batch: Batch<N>,
         replier: Replier,
     ) -> Result<(), Fault> {
         let mut opening = [0; equality::OPENING_LEN];
@@ -573,12 +636,11 @@ impl Supply {
         if batch.of_pool {
             return self.pool_is_full(shelves, batch);
         }
-        self.draw(shelves, &mut batch.pieces, coin)?;
-        self.open_differences(channel, openings, &mut batch)?;
-        self.combine(channel, openings, shelves, batch)
+        let opened = self.open_buckets(channel, openings, shelves, batch, coin)?;
+        self.combine(channel, openings, shelves, opened)
     }
 
-    fn pool_is_full(&mut self, shelves: &Shelves, mut batch: Batch) -> Result<(), Fault> {
+    fn pool_is_full(&mut self, shelves: &Shelves, mut batch: Batch<N>) -> Result<(), Fault> {
         let capacity = self.params.pool.unwrap_or_default();
         let items =
             batch.pieces.pop().map_or_else(Vec::new, |mut piece| mem::take(&mut *piece.items));
@@ -588,38 +650,55 @@ impl Supply {
         Ok(())
     }
 
-    /// Members of buckets in the order of the coin: out of the pool, which takes the batch in, or
-    /// the batch itself, permuted.
-    fn draw(&mut self, shelves: &Shelves, pieces: &mut [Piece], coin: Block) -> Result<(), Fault> {
-        let mut coins = Coins::new(coin);
-        let Some(pool) = &mut self.pool else {
-            let [whole] = pieces else { return Err(Fault::Internal("a batch in pieces".into())) };
-            cenote_pool::shuffle(&mut whole.items, || coins.word());
-            return Ok(());
-        };
-        let mut draws = Draws::new(self.params.bucket, pool.capacity()).map_err(store_defect)?;
-        draws.draw(self.params.triples(), || coins.word());
-        // The drawn members change places with the fresh items.
-        let (workers, journal) = (&self.workers, &mut shelves.journal());
-        let mut fresh: Vec<_> = pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
-        pool.exchange_on(workers, journal, &draws, &mut fresh).map_err(store_defect)?;
-        shelves.pool_is(pool);
-        Ok(())
-    }
-
-    /// Step 5, first half, over members already in random order.
-    fn open_differences(
+    /// Step 5, first half: buckets of members in the order of the coin, out of the pool, which takes the batch in, or the
+    /// batch itself, permuted; their differences go to the peer.
+    fn open_buckets(
         &mut self,
         channel: &mut Channel,
         openings: &mut Openings,
-        batch: &mut Batch,
-    ) -> Result<(), Fault> {
-        let Spare { opened_keys, opened_macs, .. } = &mut self.spare;
-        let (mut keys, macs) = (opened_keys.pop().unwrap_or_default(), opened_macs);
-        let members = batch.pieces.iter().map(Piece::members);
-        bucket::differences_on(&self.workers, members, self.params.bucket, macs, &mut keys);
-        (batch.opened, batch.opened_keys) = (openings.open(macs), keys);
-        channel.send(tags::BUCKET_OPEN, &batch.opened)
+        shelves: &Shelves,
+        batch: Batch<N>,
+        coin: Block,
+    ) -> Result<Opened<N>, Fault> {
+        let mut pieces = batch.pieces;
+        let mut buckets = self.spare.folded.pop().unwrap_or_default();
+        let (macs, shape) =
+            (&mut self.spare.opened_macs, (self.params.triples(), self.params.bucket));
+        let mut folding = buckets.begin(shape, self.role, macs);
+        let mut coins = Coins::new(coin);
+        if let Some(pool) = &mut self.pool {
+            let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_defect)?;
+            draws.draw(shape.0, || coins.word());
+            let mut leaving = pool
+                .leave(&mut shelves.journal(), &draws, self.params.batch)
+                .map_err(store_defect)?;
+            if self.workers.threads() == 1 {
+                // While they are in the caches.
+                for Piece { items, masks } in &mut pieces {
+                    for (items, masks) in items.chunks_mut(shape.1 * GRAIN).zip(masks.chunks(GRAIN))
+                    {
+                        leaving.exchange(items);
+                        folding.fold((items, masks));
+                    }
+                }
+            } else {
+                let mut fresh: Vec<_> =
+                    pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
+                leaving.exchange_on(&self.workers, &mut fresh);
+                folding.fold_on(&self.workers, pieces.iter().map(Piece::members));
+            }
+            shelves.pool_is(pool);
+        } else {
+            let [whole] = &mut pieces[..] else {
+                return Err(Fault::Internal("a batch in pieces".into()));
+            };
+            cenote_pool::shuffle(&mut whole.items, || coins.word());
+            folding.fold_on(&self.workers, pieces.iter().map(Piece::members));
+        }
+        self.spare.pieces.append(&mut pieces);
+        let own = openings.open(macs);
+        channel.send(tags::BUCKET_OPEN, &own)?;
+        Ok(Opened { buckets, own })
     }
 
     /// Step 5, second half: the triples become ready.
@@ -628,23 +707,19 @@ impl Supply {
         channel: &mut Channel,
         openings: &mut Openings,
         shelves: &Shelves,
-        batch: Batch,
+        Opened { buckets, own }: Opened<N>,
     ) -> Result<(), Fault> {
-        let Batch { mut pieces, opened_keys, opened, .. } = batch;
-        let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(opened_keys.len()))?;
-        let peer = openings.verify(&message, &opened_keys, *self.delta)?;
-        let (workers, bucket) = (&self.workers, self.params.bucket);
-        shelves.put_triples(self.params.triples(), |triples| {
-            let members = pieces.iter().map(Piece::members);
-            bucket::combine_on(workers, members, bucket, (&opened, &peer), triples);
+        let message = channel.recv(tags::BUCKET_OPEN, opening::message_len(buckets.keys.len()))?;
+        let peer = openings.verify(&message, &buckets.keys, *self.delta)?;
+        shelves.put_triples(self.params.triples(), |triples: &mut [Triple<N>]| {
+            buckets.combine(&self.workers, self.params.bucket, (&own, &peer), triples);
         });
-        self.spare.pieces.append(&mut pieces);
-        self.spare.opened_keys.push(opened_keys);
+        self.spare.folded.push(buckets);
         Ok(())
     }
 }
 
-impl Spare {
+impl<const N: usize> Spare<N> {
     fn take(&mut self, mut slice: Slice) {
         self.keys.push(mem::take(&mut slice.keys));
         self.slices.push(slice);
@@ -665,16 +740,15 @@ fn resized(mut blocks: Secret<Vec<Block>>, n: usize) -> Secret<Vec<Block>> {
     blocks
 }
 
-impl Piece {
-    fn members(&self) -> Members<'_> {
-        let [macs, keys] = &self.masks;
-        (&self.items, ShareSlice { macs, keys })
+impl<const N: usize> Piece<N> {
+    fn members(&self) -> Members<'_, N> {
+        (&self.items, &self.masks)
     }
 }
 
-impl Batch {
+impl<const N: usize> Batch<N> {
     /// Room for the slice `place`, or, in the first of `whole` batches, for all of its batch, so that nothing moves while it grows.
-    fn make_room(&mut self, place: Place, whole: Option<&Slices>, spare: &mut Vec<Piece>) {
+    fn make_room(&mut self, place: Place, whole: Option<&Slices>, spare: &mut Vec<Piece<N>>) {
         self.of_pool = place.masks == 0;
         let (ands, triples) = match whole {
             Some(_) if !self.pieces.is_empty() => return,
@@ -684,10 +758,8 @@ impl Batch {
         let mut piece = spare.pop().unwrap_or_default();
         piece.items.clear();
         zeroize_to_fit(&mut piece.items, ands);
-        for masks in &mut piece.masks {
-            masks.clear();
-            zeroize_to_fit(masks, triples);
-        }
+        piece.masks.clear();
+        zeroize_to_fit(&mut piece.masks, triples);
         self.pieces.push(piece);
     }
 }

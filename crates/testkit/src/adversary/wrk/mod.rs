@@ -66,7 +66,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::REPORT, B),
     ],
     stray: &[],
-    wire: ["0005388747067dfc10d5afc8", "0fe855631825343050ec898b"],
+    wire: ["4b3251a62d976c1c1019b84e", "0fe855631825343050ec898b"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["wrk", "wrk:pool=20000", "wrk:ot=silent"],
