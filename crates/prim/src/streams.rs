@@ -47,8 +47,6 @@ impl Streams {
     pub fn fold<const N: usize>(&mut self, sum: &mut [Block], by_bit: &mut [[Block; N]]) {
         let first = self.counter;
         self.counter = first.wrapping_add(sum.len() as u128);
-        by_bit.iter_mut().for_each(|row| row[..sum.len()].fill(Block::ZERO));
-        sum.fill(Block::ZERO);
         match &self.form {
             Form::Vector(cpu, schedules) => {
                 assert_eq!(schedules.len(), 1 << by_bit.len());
@@ -56,6 +54,8 @@ impl Streams {
             }
             Form::Portable(streams) => {
                 assert_eq!(streams.len(), 1 << by_bit.len());
+                by_bit.iter_mut().for_each(|row| row[..sum.len()].fill(Block::ZERO));
+                sum.fill(Block::ZERO);
                 let mut row = Zeroizing::new(vec![Block::ZERO; sum.len()]);
                 for (i, stream) in streams.iter().enumerate() {
                     stream.counter_stream(first, &mut row);

@@ -4,7 +4,7 @@ use super::aes::{self, ROUND_KEYS, Schedule};
 use super::{Cpu, Kernel, Vector};
 use crate::Block;
 
-/// [`crate::streams::Streams::fold`], added to what the rows hold, from counter `first` on.
+/// [`crate::streams::Streams::fold`], from counter `first` on.
 pub(crate) fn fold<const N: usize>(
     cpu: Cpu,
     schedules: &[Schedule],
@@ -70,13 +70,14 @@ fn groups<V: Vector, const LEAVES: usize, const PARTS: usize, const WIDE: usize,
                 let other = halve(parts[2], parts[3], &mut bits[2]);
                 total = halve(total, other, &mut bits[3]);
             }
-            add(cpu, sum, &total);
+            // The first group with a bit writes over what was there.
+            add(cpu, number > 0, sum, &total);
             for (row, bits) in low.iter_mut().zip(&bits) {
-                add(cpu, &mut row[place.clone()], bits);
+                add(cpu, number > 0, &mut row[place.clone()], bits);
             }
             for (bit, row) in high.iter_mut().enumerate() {
                 if number >> bit & 1 == 1 {
-                    add(cpu, &mut row[place.clone()], &total);
+                    add(cpu, number > 1 << bit, &mut row[place.clone()], &total);
                 }
             }
         }
@@ -120,11 +121,12 @@ fn streams<V: Vector, const LEAVES: usize, const WIDE: usize>(
     x
 }
 
-/// Adds registers to a slice, as far as it goes.
+/// Writes registers to a slice, as far as it goes, or adds them `to` what it holds.
 #[inline(always)]
-fn add<V: Vector, const WIDE: usize>(cpu: V::Cpu, blocks: &mut [Block], x: &[V; WIDE]) {
+fn add<V: Vector, const WIDE: usize>(cpu: V::Cpu, to: bool, blocks: &mut [Block], x: &[V; WIDE]) {
     for (i, x) in x.iter().enumerate() {
         let blocks = blocks.get_mut(i * V::LANES..).unwrap_or_default();
-        V::load(cpu, blocks).xor(*x).store(blocks);
+        let x = if to { V::load(cpu, blocks).xor(*x) } else { *x };
+        x.store(blocks);
     }
 }

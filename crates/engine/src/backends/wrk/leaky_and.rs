@@ -370,13 +370,12 @@ impl Third<'_> {
         let Shares { x, y, z } = shares;
         let (delta, role) = (*self.delta, self.role);
         let shares = x.iter().zip(y.iter()).zip(z.iter()).zip(s.as_chunks_mut::<W>().0);
-        for (i, (((x, y), z), s)) in shares.enumerate() {
+        items.extend(shares.enumerate().map(|(i, (((x, y), z), s))| {
             let d = wide(s).colour() ^ bits::get(peer_d, i);
-            let z = z.add_public(d, role, delta);
-            let [x, y, z] = [x, y, z].map(|share| Packed::of(share, role));
-            items.push(LeakyAnd { x, y, z });
             *s = low(wide(s) ^ delta.times(d));
-        }
+            let z = Packed::of(z.add_public(d, role, delta), role);
+            LeakyAnd { x: Packed::of(x, role), y: Packed::of(y, role), z }
+        }));
     }
 }
 
