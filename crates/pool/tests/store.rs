@@ -139,7 +139,7 @@ proptest! {
             let (first, others) = same.split_at_mut(buckets * bucket / 3);
             let pieces = &mut [first, others];
             let leaving = several.leave(&mut journals[1], &draws, buckets * bucket);
-            leaving.expect("matching sizes").exchange_on(&workers, pieces);
+            leaving.expect("matching sizes").exchange_on(&workers, pieces).expect("all of them");
             prop_assert_eq!(&items, &same);
             prop_assert_eq!(one.items(), several.items());
             prop_assert_eq!(one.counters(&journals[0]), several.counters(&journals[1]));

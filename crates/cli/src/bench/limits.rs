@@ -68,7 +68,7 @@ struct Movers {
     fresh_bytes_per_s: f64,
     table_reads_per_s: f64,
     cold_64_per_s: f64,
-    cold_96_per_s: f64,
+    cold_72_per_s: f64,
     cold_272_per_s: f64,
     loopback_bytes_per_s: f64,
     round_trip_us: f64,
@@ -173,9 +173,9 @@ fn movers(cores: Option<[usize; 2]>) -> Result<Movers, Failure> {
         copied_memory_bytes_per_s,
         fresh_bytes_per_s,
         table_reads_per_s: reads(&table[..TABLE / size_of::<Block>()]),
-        cold_64_per_s: cold::<4>(&table),
-        cold_96_per_s: cold::<6>(&table),
-        cold_272_per_s: cold::<17>(&table),
+        cold_64_per_s: cold::<64>(&table),
+        cold_72_per_s: cold::<72>(&table),
+        cold_272_per_s: cold::<272>(&table),
         loopback_bytes_per_s,
         round_trip_us,
     })
@@ -226,12 +226,12 @@ fn reads(table: &[Block]) -> f64 {
     rate
 }
 
-/// Random rows of `N` blocks a second, each read as a whole, and asked for ahead.
+/// Random rows of `N` bytes a second, each read as a whole, and asked for ahead.
 fn cold<const N: usize>(table: &[Block]) -> f64 {
-    let rows = table.as_chunks::<N>().0;
+    let rows = Block::as_bytes(table).as_chunks::<N>().0;
     let (mut words, count) = (words(), rows.len() as u32);
     places::spread(&mut words, count, &[0; PLACES]);
-    let (mut sum, mut shift) = ([Block::ZERO; N], 0);
+    let (mut sum, mut shift) = ([0; N], 0);
     let rate = rate(PLACES, || {
         // Other rows each time.
         shift = (shift + count / 61) % count;
@@ -241,7 +241,7 @@ fn cold<const N: usize>(table: &[Block]) -> f64 {
         };
         for (i, word) in words.iter().enumerate() {
             prefetch(rows, words.get(i + AHEAD).map_or(0, place));
-            sum.iter_mut().zip(&rows[place(word)]).for_each(|(sum, block)| *sum ^= *block);
+            sum.iter_mut().zip(&rows[place(word)]).for_each(|(sum, byte)| *sum ^= *byte);
         }
     });
     black_box(sum);
@@ -292,7 +292,7 @@ struct Work {
     garbled: f64,
     evaluated: f64,
     table_reads: f64,
-    cold_96: f64,
+    cold_72: f64,
     cold_272: f64,
     /// Both ways.
     bytes: f64,
@@ -308,7 +308,7 @@ impl Work {
             (self.garbled, kernels.garbled_per_s),
             (self.evaluated, kernels.evaluated_per_s),
             (self.table_reads, movers.table_reads_per_s),
-            (self.cold_96, movers.cold_96_per_s),
+            (self.cold_72, movers.cold_72_per_s),
             (self.cold_272, movers.cold_272_per_s),
             (self.bytes, movers.loopback_bytes_per_s),
         ]
@@ -369,7 +369,7 @@ fn wrk_and(bucket: f64, leaky_bytes: f64) -> Work {
         singles: bucket,
         pairs: bucket,
         garbled: 1.0,
-        cold_96: bucket,
+        cold_72: bucket,
         bytes: cots * cot.bytes + 2.0 * bucket * leaky_bytes + 33.0,
         ..Work::default()
     }
@@ -419,7 +419,7 @@ mod tests {
             fresh_bytes_per_s: rate,
             table_reads_per_s: rate,
             cold_64_per_s: rate,
-            cold_96_per_s: rate,
+            cold_72_per_s: rate,
             cold_272_per_s: rate,
             loopback_bytes_per_s: 32.0 * rate,
             round_trip_us: 1.0,

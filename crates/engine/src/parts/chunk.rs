@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::parts::wires::{Arena, Wire};
 
-/// ANDs of a full chunk.
-pub(crate) const CHUNK_ANDS: usize = 16 << 10;
+/// ANDs of a full chunk: what is computed of them stays in the second-level cache.
+pub(crate) const CHUNK_ANDS: usize = 4 << 10;
 /// Gates of a full chunk.
 pub(crate) const CHUNK_GATES: usize = 128 << 10;
 

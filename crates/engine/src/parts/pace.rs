@@ -21,12 +21,12 @@ pub(crate) const WAGON: usize = 8 << 10;
 /// Frames that go over the line in the shortest time: as much as a channel reads at once, and more would hide a stop.
 const WINDOW: usize = 8;
 /// Most chunks of gates ahead of their check, for memory's sake.
-pub(crate) const MOST_AHEAD: usize = 8;
+pub(crate) const MOST_AHEAD: usize = 32;
 /// Most turns between a message of the evaluator's supply and its receipt.
 pub(crate) const MOST_LAG: usize = 16;
 /// Seconds that a side computes for a slice and for a chunk, at the least: nothing is ahead of what is made. Less than the mean, as
 /// slices come in bursts, between the ends of batches.
-const COMPUTED: [f64; 2] = [0.75e-3, 4.5e-3];
+const COMPUTED: [f64; 2] = [0.75e-3, 1.0e-3];
 /// A round trip that is too short for anything to be on the line.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -58,13 +58,15 @@ impl Line {
 }
 
 impl Pace {
-    /// Over a channel that the supply shares with requests, or between parties on one machine.
+    /// Over a channel that the supply shares with requests.
     pub(crate) const LEAST: Pace = Pace { lag: 1, ahead: 1 };
+    /// Between parties on one machine: a turn more, so that neither waits for the other to be given a core.
+    const NEAR: Pace = Pace { lag: 2, ahead: 1 };
 
     /// So much that neither side waits on a line, where a slice and a chunk have so many bytes one way.
     pub(crate) fn of(Line { rtt, byte, .. }: Line, slice: usize, chunk: usize) -> Pace {
         if rtt < QUICK {
-            return Pace::LEAST;
+            return Pace::NEAR;
         }
         let on_the_line = |bytes: usize, computed: f64| {
             let each = (byte * bytes as f64).max(computed);
@@ -152,18 +154,18 @@ mod tests {
     use super::*;
 
     const SLICE: usize = 280_000;
-    const CHUNK: usize = 540_000;
+    const CHUNK: usize = 135_000;
 
     #[test]
     fn the_pace_covers_the_round_trip() {
         let pace = |rtt_ms, mbit: f64| {
             Pace::of(Line::steady(Duration::from_millis(rtt_ms), 8e-6 / mbit), SLICE, CHUNK)
         };
-        assert_eq!(pace(0, 1e6), Pace::LEAST);
-        // 11.2 ms a slice and 21.6 a chunk on the line.
-        assert_eq!(pace(40, 200.0), Pace { lag: 4, ahead: 3 });
+        assert_eq!(pace(0, 1e6), Pace::NEAR);
+        // 11.2 ms a slice and 5.4 a chunk on the line.
+        assert_eq!(pace(40, 200.0), Pace { lag: 4, ahead: 9 });
         // As fast as it is made.
-        assert_eq!(pace(10, 10_000.0), Pace { lag: 14, ahead: 4 });
+        assert_eq!(pace(10, 10_000.0), Pace { lag: 14, ahead: 11 });
         assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
     }
 

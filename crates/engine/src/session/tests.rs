@@ -123,7 +123,7 @@ fn keep_notes(
     let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
     match &mut session.opened {
         Opened::Wrk(wrk) => {
-            note("delta", &wrk.depot().delta());
+            note("delta", &wrk.depot().whole_delta().expect("one channel"));
             let mut party = wrk.party();
             let live = work(&mut party)?;
             for wire in [&live[5], &live[live.len() - 1]] {

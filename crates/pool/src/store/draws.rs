@@ -74,8 +74,19 @@ impl fmt::Debug for Draws {
 /// Brings `items` into a uniformly random order (Fisher-Yates): how a batch without a pool is cut
 /// into buckets. The same rule holds for the coins as in [`Draws::draw`].
 pub fn shuffle<T>(items: &mut [T], mut coins: impl FnMut() -> u64) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, below(last as u64 + 1, &mut coins) as usize);
+    // Places are drawn ahead of the exchanges, which would wait for the memory otherwise.
+    let mut places = [0; 64];
+    let mut end = items.len();
+    while end > 1 {
+        let first = end.saturating_sub(places.len()).max(1);
+        for (last, place) in (first..end).rev().zip(&mut places) {
+            *place = below(last as u64 + 1, &mut coins) as usize;
+            cenote_prim::prefetch(items, *place);
+        }
+        for (last, place) in (first..end).rev().zip(&places) {
+            items.swap(last, *place);
+        }
+        end = first;
     }
 }
 
@@ -177,6 +188,20 @@ mod tests {
         // 23 degrees of freedom: 56.6 is exceeded with probability 10^-4.
         assert!(chi_square < 56.6, "{chi_square}");
         shuffle(&mut [0u8; 0], &mut coins);
+    }
+
+    /// However many are drawn ahead.
+    #[test]
+    fn a_shuffle_is_that_of_fisher_and_yates() {
+        for n in (0..300).chain([1000]) {
+            let (mut items, mut same): (Vec<u32>, Vec<u32>) = ((0..n).collect(), (0..n).collect());
+            shuffle(&mut items, coins(n.into()));
+            let mut coins = coins(n.into());
+            for last in (1..same.len()).rev() {
+                same.swap(last, below(last as u64 + 1, &mut coins) as usize);
+            }
+            assert_eq!(items, same);
+        }
     }
 
     #[test]

@@ -61,8 +61,9 @@ impl<T: Copy + Zeroize> Pool<T> {
         draws: &Draws,
         items: &mut [T],
     ) -> Result<(), StoreError> {
-        self.leave(journal, draws, items.len())?.exchange(items);
-        Ok(())
+        let mut leaving = self.leave(journal, draws, items.len())?;
+        leaving.exchange(items);
+        leaving.done()
     }
 
     /// Takes note that what is drawn leaves, for `fresh` items that the caller exchanges then: all of them, as
@@ -140,12 +141,30 @@ impl<T> Leaving<'_, T> {
         }
     }
 
+    /// All are exchanged.
+    ///
+    /// # Errors
+    /// [`StoreError::Length`] if some are not.
+    pub fn done(self) -> Result<(), StoreError> {
+        match self.positions.len() {
+            0 => Ok(()),
+            expected => Err(StoreError::Length { expected, got: 0 }),
+        }
+    }
+
     /// Exchanges all, for fresh items that lie in `pieces`, by several threads: each has a part of the pool, where it goes
     /// through what is drawn there in order.
-    pub fn exchange_on(self, workers: &Workers, pieces: &mut [&mut [T]])
+    ///
+    /// # Errors
+    /// [`StoreError::Length`] if there are not as many; then nothing has moved.
+    pub fn exchange_on(self, workers: &Workers, pieces: &mut [&mut [T]]) -> Result<(), StoreError>
     where
         T: Send,
     {
+        let (expected, got) = (self.positions.len(), pieces.iter().map(|piece| piece.len()).sum());
+        if expected != got {
+            return Err(StoreError::Length { expected, got });
+        }
         let Leaving { items: pool, positions } = self;
         // A power of two, by which dividing is fast.
         let size = (pool.len() / (PARTS * workers.threads()) + 1).next_power_of_two();
@@ -163,6 +182,7 @@ impl<T> Leaving<'_, T> {
         workers.run(parts.map(|(part, (positions, mut items))| {
             Box::new(move || swap_far(part, &positions, &mut items)) as Task<'_>
         }));
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use cenote_prim::{Block, Prg, RandomOracle, bits};
 use super::{Cheat, Cheater, set_stray_bit};
 
 /// ANDs and gates at which a chunk is full.
-const CHUNK_ANDS: usize = 16_384;
+const CHUNK_ANDS: usize = 4096;
 const CHUNK_GATES: usize = 131_072;
 
 /// One wire: label (L_0 at the garbler, the active one at the evaluator), masked value, mask.

@@ -10,7 +10,7 @@
 //! which is used nowhere else. **Leakage.** x leaks only if every x_i leaked.
 //! **Costs.** B - 1 bits each way.
 
-use cenote_net::Role;
+use cenote_net::{Fault, Role};
 use cenote_prim::{Block, Secret, Task, Workers, bits, zeroize_to_fit};
 
 use super::leaky_and::LeakyAnd;
@@ -88,12 +88,16 @@ pub struct Folding<'r, const N: usize> {
 impl<const N: usize> Folded<N> {
     /// Begins to fold so many `buckets` of `bucket` members: what is there, of other buckets, is written over. The MACs on the
     /// differences d_i, in order, go to `macs`.
+    ///
+    /// # Panics
+    /// If buckets have one member.
     pub fn begin<'r>(
         &'r mut self,
         (buckets, bucket): (usize, usize),
         role: Role,
         macs: &'r mut Secret<Vec<Block>>,
     ) -> Folding<'r, N> {
+        assert!(bucket > 1, "a bucket of one hides nothing");
         for room in [&mut *macs, &mut self.keys] {
             zeroize_to_fit(room, (bucket - 1) * buckets);
             room.resize((bucket - 1) * buckets, Block::ZERO);
@@ -129,8 +133,26 @@ impl<const N: usize> Folding<'_, N> {
         self.rooms.split_off(members.0.len() / bucket, bucket).fold(members, bucket, role);
     }
 
+    /// All are folded.
+    ///
+    /// # Errors
+    /// `Internal` if some are not: what is in their place is of other buckets.
+    pub fn done(self) -> Result<(), Fault> {
+        match self.rooms.shares {
+            [] => Ok(()),
+            _ => Err(Fault::Internal("a batch with buckets missing".into())),
+        }
+    }
+
     /// Folds all buckets of `pieces` by several threads.
-    pub fn fold_on<'m>(mut self, workers: &Workers, pieces: impl Iterator<Item = Members<'m, N>>) {
+    ///
+    /// # Errors
+    /// As [`Folding::done`].
+    pub fn fold_on<'m>(
+        mut self,
+        workers: &Workers,
+        pieces: impl Iterator<Item = Members<'m, N>>,
+    ) -> Result<(), Fault> {
         let (bucket, role) = (self.bucket, self.role);
         let grains = pieces
             .flat_map(|(members, masks)| members.chunks(bucket * GRAIN).zip(masks.chunks(GRAIN)));
@@ -138,6 +160,7 @@ impl<const N: usize> Folding<'_, N> {
             let rooms = self.rooms.split_off(members.1.len(), bucket);
             Box::new(move || rooms.fold(members, bucket, role)) as Task<'_>
         }));
+        self.done()
     }
 }
 
@@ -215,9 +238,13 @@ mod tests {
         let buckets = pieces.iter().map(|(_, masks)| masks.len()).sum();
         let mut folding = folded.begin((buckets, bucket), role, &mut macs);
         match workers.threads() {
-            1 => pieces.iter().for_each(|piece| folding.fold(*piece)),
+            1 => {
+                pieces.iter().for_each(|piece| folding.fold(*piece));
+                folding.done()
+            }
             _ => folding.fold_on(workers, pieces.iter().copied()),
         }
+        .expect("all of them");
         let shares = macs.iter().zip(folded.keys.iter()).map(|(&mac, &key)| Share { mac, key });
         (shares.collect(), folded)
     }

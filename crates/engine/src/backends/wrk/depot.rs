@@ -116,7 +116,7 @@ impl Depot {
         Ok(Depot { params, delta, start, openings, shelves, refills, pace, ahead, workers })
     }
 
-    /// This party's global key.
+    /// What requests need of this party's global key ([`Width::kept_delta`](super::Width::kept_delta)).
     #[must_use]
     pub fn delta(&self) -> Block {
         *self.delta
@@ -360,6 +360,15 @@ impl Depot {
         match &self.refills {
             Refills::Between(supply) => supply.pooled(),
             Refills::Beside { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns this party's global key, whole, where the supply has no thread of its own.
+    #[cfg(test)]
+    pub(crate) fn whole_delta(&self) -> Option<Block> {
+        match &self.refills {
+            Refills::Between(supply) => Some(supply.whole_delta()),
+            Refills::Beside { .. } => None,
         }
     }
 

@@ -19,7 +19,7 @@
 //! **Leakage and abort.** A cheater that shifts its G by E moves the victim's S by x^victim E: the
 //! equality test then passes only for one value of x^victim. So it learns that bit with probability
 //! 1/2 and is caught with probability 1/2. Nothing of y and z leaks; buckets (`bucket.rs`) remove
-//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 18 x 2^-(t-2), once a session.
+//! the leak of x. A wrong d puts Delta into the victim's L: it passes with 20 x 2^-(t-2), once a session and with wrong opened bits counted.
 //! **Checks.** `equality.tag` (in `equality.rs`): catches a wrong G, a wrong d, shares under a wrong
 //! Delta. Before it no triple may be used, and the coin of the buckets may not be known.
 //! **Private values.** x^P, y^P, z^P: never sent. G_P is masked by H(K xor Delta) or H(K), one of
@@ -163,6 +163,12 @@ impl Generator {
         let delta = Secret::new(delta);
         let (batches, slices, tested) = (0, 0, Secret::default());
         Generator { session, role, delta, own, peer, width, batches, slices, tested }
+    }
+
+    /// Returns Delta.
+    #[cfg(test)]
+    pub(super) fn delta(&self) -> Block {
+        *self.delta
     }
 
     /// What the steps use, apart, so that they can run side by side on different slices.

@@ -92,6 +92,7 @@ impl Openings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::wrk::leaky_and::Width;
     use crate::backends::wrk::share::dealer::Dealer;
 
     fn pair() -> (Openings, Openings) {
@@ -130,6 +131,27 @@ mod tests {
         for cut in 0..honest.len() {
             assert!(pair().1.verify(&honest[..cut], &keys, d.deltas[1]).is_err());
         }
+    }
+
+    /// A garbler that lies about a bit has one guess at what is kept of Delta_B: here it lacks eight bits.
+    #[test]
+    fn a_lie_passes_for_one_value_of_the_low_bits_of_delta() {
+        let (mut d, width) = (Dealer::new(6), Width::Bits64);
+        let (sa, sb) = d.shares(13);
+        let macs: Vec<Block> = sa.iter().map(|s| width.cut(s.mac)).collect();
+        let keys: Vec<Block> = sb.iter().map(|s| width.cut(s.key)).collect();
+        let delta = width.kept_delta(d.deltas[1], Role::Evaluator);
+        let known = delta.to_u128() & !(0xff << 20);
+        let passed: Vec<u128> = (0..256u128)
+            .map(|guess| known | guess << 20)
+            .filter(|guess| {
+                let mut forged = macs.clone();
+                forged[5] ^= Block::new(*guess);
+                let message = pair().0.open(&forged);
+                pair().1.verify(&message, &keys, delta).is_ok()
+            })
+            .collect();
+        assert_eq!(passed, [delta.to_u128()]);
     }
 
     #[test]

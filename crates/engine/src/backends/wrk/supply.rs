@@ -89,6 +89,10 @@ pub(super) trait Supply: Send {
     /// Returns the shares that lie in the pool.
     #[cfg(test)]
     fn pooled(&self) -> Vec<Share>;
+
+    /// Returns this party's global key, whole.
+    #[cfg(test)]
+    fn whole_delta(&self) -> Block;
 }
 
 /// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
@@ -403,6 +407,11 @@ impl<const N: usize> Supply for Line<N> {
             .collect()
     }
 
+    #[cfg(test)]
+    fn whole_delta(&self) -> Block {
+        self.generator.delta()
+    }
+
     fn turn(
         &mut self,
         channel: &mut Channel,
@@ -669,9 +678,9 @@ impl<const N: usize> Line<N> {
         if let Some(pool) = &mut self.pool {
             let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_defect)?;
             draws.draw(shape.0, || coins.word());
-            let mut leaving = pool
-                .leave(&mut shelves.journal(), &draws, self.params.batch)
-                .map_err(store_defect)?;
+            let fresh = pieces.iter().map(|piece| piece.items.len()).sum();
+            let mut leaving =
+                pool.leave(&mut shelves.journal(), &draws, fresh).map_err(store_defect)?;
             if self.workers.threads() == 1 {
                 // While they are in the caches.
                 for Piece { items, masks } in &mut pieces {
@@ -681,11 +690,13 @@ impl<const N: usize> Line<N> {
                         folding.fold((items, masks));
                     }
                 }
+                leaving.done().map_err(store_defect)?;
+                folding.done()?;
             } else {
                 let mut fresh: Vec<_> =
                     pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
-                leaving.exchange_on(&self.workers, &mut fresh);
-                folding.fold_on(&self.workers, pieces.iter().map(Piece::members));
+                leaving.exchange_on(&self.workers, &mut fresh).map_err(store_defect)?;
+                folding.fold_on(&self.workers, pieces.iter().map(Piece::members))?;
             }
             shelves.pool_is(pool);
         } else {
@@ -693,7 +704,7 @@ impl<const N: usize> Line<N> {
                 return Err(Fault::Internal("a batch in pieces".into()));
             };
             cenote_pool::shuffle(&mut whole.items, || coins.word());
-            folding.fold_on(&self.workers, pieces.iter().map(Piece::members));
+            folding.fold_on(&self.workers, pieces.iter().map(Piece::members))?;
         }
         self.spare.pieces.append(&mut pieces);
         let own = openings.open(macs);
