@@ -83,7 +83,7 @@ pub fn recorded(frames: &[RecordedFrame]) -> Bytes {
 }
 
 /// ANDs of a full chunk.
-pub(super) const CHUNK: usize = 16 << 10;
+pub(super) const CHUNK: usize = 4 << 10;
 
 /// The sizes of chunks of `ands` ANDs that are independent of each other.
 pub(super) fn chunks(ands: usize) -> impl Iterator<Item = usize> {
