@@ -100,10 +100,10 @@ pub fn aes_and_many_requests_of_one_session(backend: Backend) {
 
 /// Numbers of ANDs around those of a chunk, of two and of three.
 pub fn chunk_boundaries(backend: Backend) {
-    const CHUNK: usize = 16 << 10;
+    const CHUNK: usize = 4 << 10;
     let counts = [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 1];
     let programs = counts.map(|n| (TestProgram(Kind::Ands(n)), Receivers::Both));
-    check_programs(&with_pool(backend, batches_of(backend, 40_000)), 3, &programs);
+    check_programs(&with_pool(backend, batches_of(backend, 10_000)), 3, &programs);
 }
 
 /// Numbers of linear gates around those of a chunk, and chunks without ANDs between others.
