@@ -21,8 +21,8 @@ pub struct Pool<T: Copy + Zeroize> {
     consumed: u64,
 }
 
-/// Exchanges that the prefetch runs ahead: about one memory latency.
-const PREFETCH: usize = 12;
+/// Exchanges that the prefetch runs ahead: a memory latency, and what is done of a bucket between.
+const PREFETCH: usize = 24;
 
 /// Parts of a pool for each thread that exchanges: the threads need not be equally fast.
 const PARTS: usize = 4;

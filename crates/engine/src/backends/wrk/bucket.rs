@@ -27,8 +27,8 @@ pub(super) const fn folded_len(bucket: usize) -> usize {
     4 + bucket - 1
 }
 
-/// Buckets that are worked on at a time: in the second-level cache.
-pub(super) const GRAIN: usize = 512;
+/// Buckets that are worked on at a time: in the caches of the core.
+pub(super) const GRAIN: usize = 128;
 
 /// Whole buckets that lie together, and a spare share for each of their triples.
 pub type Members<'m, const N: usize> = (&'m [LeakyAnd<N>], &'m [Packed<N>]);
