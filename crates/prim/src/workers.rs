@@ -6,7 +6,7 @@
 
 use std::io;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -92,7 +92,22 @@ impl Workers {
     /// # Panics
     /// If a task does.
     pub fn run<'t>(&self, tasks: impl IntoIterator<Item = Task<'t>>) {
-        self.beside(|give_out| tasks.into_iter().for_each(give_out));
+        let Some(pool) = &self.0 else { return tasks.into_iter().for_each(|task| task()) };
+        let tasks: Vec<Task<'t>> = tasks.into_iter().collect();
+        let helpers = pool.threads.0.len().min(tasks.len()).saturating_sub(1);
+        let tasks = Mutex::new(tasks.into_iter());
+        let work = || {
+            // Not held while a task runs, so that a panic poisons nothing.
+            let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
+            while let Some(task) = next() {
+                task();
+            }
+        };
+        // One of the threads gives the tasks out: it takes back what no other one has had time for.
+        pool.pool.scope(|scope| {
+            (0..helpers).for_each(|_| scope.spawn(|_| work()));
+            work();
+        });
     }
 }
 

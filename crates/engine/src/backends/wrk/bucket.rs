@@ -29,6 +29,8 @@ pub(super) const fn folded_len(bucket: usize) -> usize {
 
 /// Buckets that are worked on at a time: in the caches of the core.
 pub(super) const GRAIN: usize = 128;
+/// Buckets that one of several threads works on at a time: much more work than to give it out.
+const TASK: usize = 16 * GRAIN;
 
 /// Whole buckets that lie together, and a spare share for each of their triples.
 pub type Members<'m, const N: usize> = (&'m [LeakyAnd<N>], &'m [Packed<N>]);
@@ -116,10 +118,10 @@ impl<const N: usize> Folded<N> {
         opened: (&[u8], &[u8]),
         triples: &mut [Triple<N>],
     ) {
-        let folded = self.shares.chunks(GRAIN * folded_len(bucket));
-        workers.run(folded.zip(triples.chunks_mut(GRAIN)).enumerate().map(
+        let folded = self.shares.chunks(TASK * folded_len(bucket));
+        workers.run(folded.zip(triples.chunks_mut(TASK)).enumerate().map(
             |(i, (folded, triples))| {
-                let first = i * GRAIN * (bucket - 1);
+                let first = i * TASK * (bucket - 1);
                 Box::new(move || combine(folded, bucket, opened, first, triples)) as Task<'_>
             },
         ));
@@ -155,7 +157,7 @@ impl<const N: usize> Folding<'_, N> {
     ) -> Result<(), Fault> {
         let (bucket, role) = (self.bucket, self.role);
         let grains = pieces
-            .flat_map(|(members, masks)| members.chunks(bucket * GRAIN).zip(masks.chunks(GRAIN)));
+            .flat_map(|(members, masks)| members.chunks(bucket * TASK).zip(masks.chunks(TASK)));
         workers.run(grains.map(|members| {
             let rooms = self.rooms.split_off(members.1.len(), bucket);
             Box::new(move || rooms.fold(members, bucket, role)) as Task<'_>
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn pieces_are_as_good_as_one_array() {
         let mut d = dealer(10);
-        let (n, bucket, role) = (2 * GRAIN + 40, 3, Role::Garbler);
+        let (n, bucket, role) = (2 * TASK + 40, 3, Role::Garbler);
         let (members, _): (Vec<_>, Vec<_>) = (0..n * bucket).map(|_| leaky(&mut d)).unzip();
         let masks: Vec<_> = (0..n).map(|_| Packed::of(d.share().0, role)).collect();
         let one = Workers::default();
@@ -273,7 +275,7 @@ mod tests {
         let own = bits::pack(opened.iter().map(|share| share.bit()));
         let peer = bits::pack(opened.iter().map(|share| share.key.colour()));
         let all = triples(&one, &folded, bucket, (&own, &peer));
-        for (at, threads) in [(0, 1), (15, 1), (15, 2), (GRAIN + 1, 3)] {
+        for (at, threads) in [(0, 1), (15, 1), (15, 2), (TASK + 1, 3)] {
             let workers = Workers::new(threads).expect("threads");
             let (left, right) = members.split_at(at * bucket);
             let (first, others) = masks.split_at(at);

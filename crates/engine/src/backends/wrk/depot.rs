@@ -150,7 +150,7 @@ impl Depot {
         matches!(self.refills, Refills::Between(_)) && self.shelves.lock().triples.level() < n
     }
 
-    /// Hands `n` ready triples to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
+    /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
     /// are the blocks of the lease, as [`Triple`]s of the session's width.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl Depot {
         &mut self,
         channel: &mut Channel,
         n: usize,
-        user: impl FnOnce(Lease<'_>) -> T,
+        user: impl FnOnce(Lease<'_>, &mut Openings) -> T,
     ) -> Result<T, Fault> {
         self.wait_for_triples(channel, n)?;
         let shelves = &mut *self.shelves.sound()?;
@@ -167,7 +167,7 @@ impl Depot {
         let lease = shelves.triples.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
         // What was ahead of the request is less now.
         self.shelves.changed.notify_all();
-        Ok(user(lease))
+        Ok(user(lease, &mut self.openings))
     }
 
     /// Takes `n` random authenticated bits, at most [`MAX_TAKE`](super::supply::MAX_TAKE).

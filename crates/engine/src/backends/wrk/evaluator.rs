@@ -65,21 +65,22 @@ impl Evaluator {
     fn evaluate_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
         let Some(beaver) = self.waiting.pop_front() else { return Ok(()) };
         let n = beaver.ands();
-        let ready = {
-            // The garbler opens f and g when it records a chunk, before it looks at reports.
-            let peer = core.receive_beaver(&beaver)?;
-            while self.unanswered.len() > core.ahead {
-                self.receive_answer(core)?;
-            }
-            core.finish_with(beaver, &peer)
-        };
+        // The garbler opens f and g when it records a chunk, before it looks at reports.
+        let opening = core.receive_beaver(&beaver)?;
+        let peer = core.depot.workers().one(|| core.verify_beaver(&beaver, &opening))?;
+        while self.unanswered.len() > core.ahead {
+            self.receive_answer(core)?;
+        }
         let number = core.next_chunk();
         let mut tables = TableMessage::with_gates(n);
         if n > 0 {
             core.channel.recv_into(tags::TABLES, tables.as_bytes_mut())?;
             tables.validate()?;
         }
-        let (outputs, terms) = core.depot.workers().one(|| self.evaluate(core, &ready, &tables));
+        let (outputs, terms) = core.depot.workers().one(|| {
+            let ready = core.finish_masks(beaver, &peer);
+            self.evaluate(core, &ready, &tables)
+        });
         let answer = match n {
             0 => None,
             _ => Some(self.report(core, number, &outputs, &terms)?),

@@ -46,14 +46,19 @@ impl Garbler {
         while self.unchecked.len() > core.ahead {
             self.check_oldest(core)?;
         }
-        let ready = core.finish_masks(beaver)?;
+        let opening = core.receive_beaver(&beaver)?;
         let number = core.next_chunk();
-        let (message, macs, outputs) = core.depot.workers().one(|| self.garble(core, &ready));
+        let (chunk, (message, macs, outputs)) = core.depot.workers().one(|| {
+            let peer = core.verify_beaver(&beaver, &opening)?;
+            let ready = core.finish_masks(beaver, &peer);
+            let garbled = self.garble(core, &ready);
+            Ok((ready.chunk, garbled))
+        })?;
         if !outputs.is_empty() {
             core.channel.send(tags::TABLES, message.as_bytes())?;
             core.channel.flush()?;
         }
-        self.unchecked.push_back(Garbled { chunk: ready.chunk, macs, outputs, number });
+        self.unchecked.push_back(Garbled { chunk, macs, outputs, number });
         Ok(())
     }
 

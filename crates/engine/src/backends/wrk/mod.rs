@@ -317,33 +317,25 @@ impl Core {
         self.chunks
     }
 
-    fn send_beaver(&mut self, beaver: &Beaver) -> Result<(), Fault> {
-        if beaver.ands() == 0 {
-            return Ok(());
-        }
-        let workers = self.depot.workers();
-        let opening = workers.one(|| self.depot.openings().open(&beaver.macs));
-        self.channel.send(tags::BEAVER_OPEN, &opening)
-    }
-
+    /// The peer's opening of f and g.
     fn receive_beaver(&mut self, beaver: &Beaver) -> Result<Vec<u8>, Fault> {
         if beaver.ands() == 0 {
             return Ok(Vec::new());
         }
-        let len = opening::message_len(beaver.keys.len());
-        let message = self.channel.recv(tags::BEAVER_OPEN, len)?;
-        let (workers, delta) = (self.depot.workers(), self.depot.delta());
-        workers.one(|| self.depot.openings().verify(&message, &beaver.keys, delta))
+        self.channel.recv(tags::BEAVER_OPEN, opening::message_len(beaver.keys.len()))
     }
 
-    fn finish_with(&self, beaver: Beaver, peer: &[u8]) -> Ready {
-        let (role, delta) = (self.role, self.depot.delta());
-        self.depot.workers().one(|| beaver.finish(peer, role, delta))
+    /// Returns the bits of that opening.
+    fn verify_beaver(&mut self, beaver: &Beaver, message: &[u8]) -> Result<Vec<u8>, Fault> {
+        if beaver.ands() == 0 {
+            return Ok(Vec::new());
+        }
+        let delta = self.depot.delta();
+        self.depot.openings().verify(message, &beaver.keys, delta)
     }
 
-    fn finish_masks(&mut self, beaver: Beaver) -> Result<Ready, Fault> {
-        let peer = self.receive_beaver(&beaver)?;
-        Ok(self.finish_with(beaver, &peer))
+    fn finish_masks(&self, beaver: Beaver, peer: &[u8]) -> Ready {
+        beaver.finish(peer, self.role, self.depot.delta())
     }
 
     /// Opens this side's bits under `macs` to the peer.

@@ -81,11 +81,17 @@ impl Executor for Request<'_> {
         let Core { depot, channel, role, .. } = &mut *self.core;
         let (workers, masks) = (depot.workers(), &mut self.masks);
         let (width, role) = (depot.params().leaky, *role);
-        let beaver = depot.take_triples(channel, chunk.ands, |triples| {
-            workers.one(|| masks.pass(chunk, triples, width, role))
+        let (beaver, opening) = depot.take_triples(channel, chunk.ands, |triples, openings| {
+            workers.one(|| {
+                let beaver = masks.pass(chunk, triples, width, role);
+                let opening = (beaver.ands() > 0).then(|| openings.open(&beaver.macs));
+                (beaver, opening)
+            })
         })?;
         channel.set_phase(Phase::Online);
-        self.core.send_beaver(&beaver)?;
+        if let Some(opening) = opening {
+            channel.send(tags::BEAVER_OPEN, &opening)?;
+        }
         match &mut self.side {
             Side::Garbler(garbler) => garbler.step(self.core, beaver),
             Side::Evaluator(evaluator) => evaluator.step(self.core, beaver),
