@@ -31,10 +31,11 @@ pub trait Executor {
     /// Does a chunk; its checks may be deferred.
     fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault>;
 
-    /// Brings every slot up to date, with every deferred check.
+    /// Brings every slot up to date, inputs too, with every deferred check.
     fn settle(&mut self) -> Result<(), Fault>;
 
-    /// Brings inputs of `owner` into `slots`, all settled; the owner has `bits`.
+    /// Brings inputs of `owner` into `slots`, by the next chunk or when all is settled; the owner has `bits`. Gates may be in flight that
+    /// write what was in them.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault>;
 
     /// Opens `slots`, all settled.
@@ -187,7 +188,9 @@ impl<E: Executor> Party for Recording<E> {
     ) -> Result<Vec<Wire>, Fault> {
         let own = expect_input(self.role(), owner, len, bits)?;
         self.guarded(|party| {
-            party.drain()?;
+            if !party.recorder.is_empty() {
+                party.flush()?;
+            }
             let mut all = Vec::with_capacity(len);
             for first in (0..len).step_by(E::PIECE) {
                 let piece = E::PIECE.min(len - first);

@@ -22,7 +22,7 @@ use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
 pub use online::Change;
-use online::{Chunk, Gate, Wire};
+use online::{Chunk, Gate, Input, Wire};
 pub use session::{Outcome, Plan, Seen, Setting};
 
 /// The deviation from the protocol that a [`Cheater`] makes, once: at one of its occasions, counted
@@ -159,6 +159,8 @@ pub struct Cheater {
     shares: VecDeque<Share>,
     /// Wires so far, and the gates recorded of the next chunk.
     wires: Vec<Wire>,
+    /// Those since the last chunk.
+    inputs: Vec<Input>,
     kept: BTreeMap<String, Vec<usize>>,
     gates: Vec<Gate>,
     ands: usize,
@@ -227,6 +229,7 @@ impl Cheater {
             triples: VecDeque::new(),
             shares: VecDeque::new(),
             wires: Vec::new(),
+            inputs: Vec::new(),
             kept: BTreeMap::new(),
             gates: Vec::new(),
             ands: 0,

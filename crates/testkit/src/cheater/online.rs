@@ -41,6 +41,15 @@ pub(super) enum Gate {
     And(usize, usize),
 }
 
+/// An input whose masks are chosen.
+pub(super) struct Input {
+    /// Its first wire.
+    first: usize,
+    shares: Vec<Share>,
+    /// At the owner.
+    own: Option<Vec<bool>>,
+}
+
 /// Gates whose outputs are the wires from `first` on.
 pub(super) struct Chunk {
     first: usize,
@@ -77,6 +86,7 @@ impl Cheater {
 
     /// Opens f and g of the recorded chunk, and moves the chunks in flight on by one.
     fn flush(&mut self) -> Result<(), Fault> {
+        self.finish_inputs()?;
         let mut gates = std::mem::take(&mut self.gates);
         let ands = std::mem::take(&mut self.ands);
         if self.triples.len() < ands {
@@ -117,6 +127,7 @@ impl Cheater {
 
     /// Ends what is in flight.
     fn settle(&mut self) -> Result<(), Fault> {
+        self.finish_inputs()?;
         match self.role {
             Role::Garbler => {
                 while !self.waiting.is_empty() {
@@ -384,15 +395,28 @@ impl Cheater {
         Ok(())
     }
 
-    /// Lambda = x xor lambda of an input, packed: announced by its owner.
-    fn mask_input(&mut self, shares: &[Share], own: Option<&[bool]>) -> Result<Vec<u8>, Fault> {
-        let Some(own) = own else {
-            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
-            let lie = self.cheats(Cheat::FalseInputMask);
-            let message = self.open_bits(&macs, lie);
-            self.channel.send(wrk::tags::INPUT_MASK, &message)?;
-            return self.channel.recv(wrk::tags::INPUT_BITS, bits::packed_len(shares.len()));
-        };
+    /// Masked values of all inputs that were begun, then their labels in their order.
+    fn finish_inputs(&mut self) -> Result<(), Fault> {
+        let inputs = std::mem::take(&mut self.inputs);
+        let mut masked = Vec::with_capacity(inputs.len());
+        for input in &inputs {
+            masked.push(input.own.as_ref().map(|own| self.say_masked(input, own)).transpose()?);
+        }
+        for (input, masked) in inputs.iter().zip(&mut masked) {
+            if self.role == Role::Evaluator && masked.is_none() {
+                *masked = Some(self.hear_masked(input)?);
+            }
+        }
+        for (input, masked) in inputs.iter().zip(masked) {
+            let masked = masked.map_or_else(|| self.hear_masked(input), Ok)?;
+            self.label(input, &masked)?;
+        }
+        Ok(())
+    }
+
+    /// Announces Lambda = x xor lambda of an own input; returns it, packed.
+    fn say_masked(&mut self, input: &Input, own: &[bool]) -> Result<Vec<u8>, Fault> {
+        let shares = &input.shares;
         let peer = self.channel.recv(wrk::tags::INPUT_MASK, opening_len(shares.len()))?;
         let masked = own.iter().zip(shares).enumerate();
         let masked = masked.map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i));
@@ -402,6 +426,34 @@ impl Cheater {
         }
         self.channel.send(wrk::tags::INPUT_BITS, &packed)?;
         Ok(packed)
+    }
+
+    fn hear_masked(&mut self, input: &Input) -> Result<Vec<u8>, Fault> {
+        self.channel.recv(wrk::tags::INPUT_BITS, bits::packed_len(input.shares.len()))
+    }
+
+    fn label(&mut self, input: &Input, masked: &[u8]) -> Result<(), Fault> {
+        let mut labels = vec![Block::ZERO; input.shares.len()];
+        match self.role {
+            Role::Garbler => {
+                self.prg.fill(&mut labels);
+                let active =
+                    |(i, label): (usize, &Block)| *label ^ self.delta.times(bits::get(masked, i));
+                let mut active: Vec<Block> = labels.iter().enumerate().map(active).collect();
+                if input.own.is_none() && self.cheats(Cheat::InputLabel) {
+                    active[0] ^= Block::new(1 << 99);
+                }
+                self.channel.send(wrk::tags::INPUT_LABELS, Block::as_bytes(&active))?;
+            }
+            Role::Evaluator => {
+                self.channel
+                    .recv_into(wrk::tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
+            }
+        }
+        for (i, (&label, &mask)) in labels.iter().zip(&input.shares).enumerate() {
+            self.wires[input.first + i] = Wire { label, masked: bits::get(masked, i), mask };
+        }
+        Ok(())
     }
 }
 
@@ -440,32 +492,26 @@ impl Party for Cheater {
         len: usize,
         own: Option<&[bool]>,
     ) -> Result<Vec<usize>, Fault> {
-        self.drain()?;
+        if !self.gates.is_empty() {
+            self.flush()?;
+        }
+        if self.shares.len() < len || !(self.waiting.is_empty() && self.unanswered.is_empty()) {
+            self.settle()?;
+        }
         if len == 0 {
             return Ok(Vec::new());
         }
         let shares = self.take_shares(len)?;
-        let masked = self.mask_input(&shares, own)?;
-        let mut labels = vec![Block::ZERO; len];
-        match self.role {
-            Role::Garbler => {
-                self.prg.fill(&mut labels);
-                let active = |i: usize| labels[i] ^ self.delta.times(bits::get(&masked, i));
-                let mut active: Vec<Block> = (0..len).map(active).collect();
-                if owner == Role::Evaluator && self.cheats(Cheat::InputLabel) {
-                    active[0] ^= Block::new(1 << 99);
-                }
-                self.channel.send(wrk::tags::INPUT_LABELS, Block::as_bytes(&active))?;
-            }
-            Role::Evaluator => {
-                self.channel
-                    .recv_into(wrk::tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
-            }
+        if owner != self.role {
+            let macs: Vec<Block> = shares.iter().map(|share| share.mac).collect();
+            let lie = self.cheats(Cheat::FalseInputMask);
+            let message = self.open_bits(&macs, lie);
+            self.channel.send(wrk::tags::INPUT_MASK, &message)?;
         }
         let first = self.wires.len();
-        for (i, (&label, &mask)) in labels.iter().zip(&shares).enumerate() {
-            self.wires.push(Wire { label, masked: bits::get(&masked, i), mask });
-        }
+        let masks = shares.iter().map(|&mask| Wire { mask, ..Wire::default() });
+        self.wires.extend(masks);
+        self.inputs.push(Input { first, shares, own: own.map(<[bool]>::to_vec) });
         Ok((first..first + len).collect())
     }
 

@@ -150,6 +150,12 @@ impl Depot {
         matches!(self.refills, Refills::Between(_)) && self.shelves.lock().triples.level() < n
     }
 
+    /// Whether to take `n` shares means to make some over the channel of requests.
+    #[must_use]
+    pub fn would_talk_for_shares(&self, n: usize) -> bool {
+        matches!(self.refills, Refills::Between(_)) && self.shelves.lock().shares.level() < n
+    }
+
     /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
     /// are the blocks of the lease, as [`Triple`]s of the session's width.
     ///

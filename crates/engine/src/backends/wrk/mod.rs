@@ -11,7 +11,7 @@
 //! **Supply.** Shares and triples come from the depot (`depot.rs`), which is filled beside requests on a channel of
 //! its own (`refiller.rs`), or between chunks where there is but one channel.
 //! **Inputs** of owner P: the peer opens its shares of fresh masks to P; P sends Lambda = x xor lambda;
-//! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened.
+//! the garbler sends, or answers with, L_{w,Lambda}. Never are both shares of an input mask opened. All inputs between two chunks go together.
 //! **Chunk** of gates in program order: both open f and g of all ANDs; the garbler sends tables;
 //! the evaluator reports Lambda with a hash of its labels; the garbler checks the report, then
 //! answers with a hash of MACs. The garbler works some chunks ahead of the evaluator (`parts/pace.rs`).
@@ -98,7 +98,7 @@ struct Core {
     /// Chunks that the garbler may garble ahead of their check while the evaluator works on them and the line carries them. Both
     /// sides go by it, as it fixes which answers come before which tables.
     ahead: usize,
-    /// A request has chunks whose checks are outstanding.
+    /// A request has inputs without labels, or chunks whose checks are outstanding.
     in_flight: bool,
     kept: Kept<Secret<Vec<KeptWire>>>,
 }

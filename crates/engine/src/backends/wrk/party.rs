@@ -24,6 +24,17 @@ pub struct Request<'s> {
     core: &'s mut Core,
     masks: Masks,
     side: Side,
+    /// Those that came after the last chunk, in their order.
+    inputs: Vec<Input>,
+}
+
+/// Bits of an input whose masks are chosen and, by the peer of their owner, opened; the rest is [`Request::finish_inputs`].
+struct Input {
+    owner: Role,
+    slots: Vec<usize>,
+    shares: Secret<Vec<Share>>,
+    /// At the owner.
+    bits: Secret<Vec<bool>>,
 }
 
 /// A wire between two requests: what a side has of it after all checks.
@@ -48,7 +59,8 @@ impl Core {
         };
         self.channel.set_phase(Phase::Online);
         let faulted = self.in_flight;
-        Recording::new(Request { core: self, masks: Masks::default(), side }, faulted)
+        let request = Request { core: self, masks: Masks::default(), side, inputs: Vec::new() };
+        Recording::new(request, faulted)
     }
 }
 
@@ -73,9 +85,10 @@ impl Executor for Request<'_> {
 
     /// Masks the chunk, opens its f and g, and moves the chunks in flight on by one.
     fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+        self.finish_inputs()?;
         if self.core.depot.would_talk(chunk.ands) {
             // A refill on the same connection: nothing may be in flight.
-            self.settle()?;
+            self.settle_chunks()?;
         }
         self.core.in_flight = true;
         let Core { depot, channel, role, .. } = &mut *self.core;
@@ -98,46 +111,31 @@ impl Executor for Request<'_> {
         }
     }
 
-    /// Garbles, evaluates and checks all that is in flight.
     fn settle(&mut self) -> Result<(), Fault> {
-        match &mut self.side {
-            Side::Garbler(garbler) => garbler.settle(self.core)?,
-            Side::Evaluator(evaluator) => evaluator.settle(self.core)?,
-        }
-        self.core.in_flight = false;
-        Ok(())
+        self.finish_inputs()?;
+        self.settle_chunks()
     }
 
+    /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        let len = slots.len();
-        let shares = self.core.depot.take_shares(&mut self.core.channel, len)?;
-        self.core.channel.set_phase(Phase::Online);
+        self.settle_chunks()?;
+        let begun: usize = self.inputs.iter().map(|input| input.slots.len()).sum();
+        if begun + slots.len() > MAX_TAKE || self.core.depot.would_talk_for_shares(slots.len()) {
+            self.finish_inputs()?;
+        }
+        let core = &mut *self.core;
+        let shares = core.depot.take_shares(&mut core.channel, slots.len())?;
+        core.channel.set_phase(Phase::Online);
+        core.in_flight = true;
         for (&slot, share) in slots.iter().zip(shares.iter()) {
             self.masks.shares[slot] = *share;
         }
-        let masked = self.masked_inputs(owner, &shares, bits)?;
-        match &mut self.side {
-            Side::Garbler(garbler) => {
-                let delta = self.core.depot.delta();
-                let mut labels = Secret::new(vec![Block::ZERO; len]);
-                self.core.prg.fill(&mut labels);
-                for ((&slot, label), &masked) in slots.iter().zip(labels.iter_mut()).zip(&masked) {
-                    garbler.labels[slot] = *label;
-                    garbler.masked[slot] = masked;
-                    *label ^= delta.times(masked);
-                }
-                self.core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))?;
-            }
-            Side::Evaluator(evaluator) => {
-                let mut labels = Secret::new(vec![Block::ZERO; len]);
-                self.core
-                    .channel
-                    .recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
-                for ((&slot, label), masked) in slots.iter().zip(labels.iter()).zip(masked) {
-                    evaluator.active[slot] = Active { label: *label, masked };
-                }
-            }
+        if owner != core.role {
+            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
+            core.open_to_peer(tags::INPUT_MASK, &macs)?;
         }
+        let (slots, bits) = (slots.to_vec(), Secret::new(bits.to_vec()));
+        self.inputs.push(Input { owner, slots, shares, bits });
         Ok(())
     }
 
@@ -196,30 +194,80 @@ impl Side {
 }
 
 impl Request<'_> {
-    /// Lambda = x xor lambda: the owner learns the peer's shares of the masks and sends Lambda.
-    fn masked_inputs(
-        &mut self,
-        owner: Role,
-        shares: &[Share],
-        bits: &[bool],
-    ) -> Result<Vec<bool>, Fault> {
-        let core = &mut *self.core;
-        if owner == core.role {
-            let keys: Secret<Vec<Block>> = shares.iter().map(|share| share.key).collect();
-            let peer = core.open_from_peer(tags::INPUT_MASK, &keys)?;
-            let masked: Vec<bool> = (bits.iter().zip(shares).enumerate())
-                .map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i))
-                .collect();
-            core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
-            Ok(masked)
-        } else {
-            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
-            core.open_to_peer(tags::INPUT_MASK, &macs)?;
-            let packed = core.channel.recv(tags::INPUT_BITS, bits::packed_len(shares.len()))?;
-            if !bits::is_canonical(&packed, shares.len()) {
-                return Err(Fault::Misbehaved("wrk.input.format"));
+    /// Garbles, evaluates and checks all chunks in flight.
+    fn settle_chunks(&mut self) -> Result<(), Fault> {
+        match &mut self.side {
+            Side::Garbler(garbler) => garbler.settle(self.core)?,
+            Side::Evaluator(evaluator) => evaluator.settle(self.core)?,
+        }
+        self.core.in_flight = !self.inputs.is_empty();
+        Ok(())
+    }
+
+    /// Masked values of all inputs since the last chunk, one round trip for all, and then their labels in the order of the inputs.
+    fn finish_inputs(&mut self) -> Result<(), Fault> {
+        let role = self.core.role;
+        let inputs = std::mem::take(&mut self.inputs);
+        let own = |input: &Input| input.owner == role;
+        let said =
+            inputs.iter().map(|input| own(input).then(|| self.say_masked(input)).transpose());
+        let mut masked = said.collect::<Result<Vec<_>, Fault>>()?;
+        for (input, masked) in inputs.iter().zip(&mut masked) {
+            // The garbler labels its own before it waits for the others.
+            if role == Role::Evaluator && masked.is_none() {
+                *masked = Some(self.hear_masked(input)?);
             }
-            Ok((0..shares.len()).map(|i| bits::get(&packed, i)).collect())
+        }
+        for (input, masked) in inputs.iter().zip(masked) {
+            let masked = masked.map_or_else(|| self.hear_masked(input), Ok)?;
+            self.label(&input.slots, &masked)?;
+        }
+        Ok(())
+    }
+
+    /// Lambda = x xor lambda: the owner learns the peer's shares of the masks and sends Lambda.
+    fn say_masked(&mut self, input: &Input) -> Result<Vec<bool>, Fault> {
+        let keys: Secret<Vec<Block>> = input.shares.iter().map(|share| share.key).collect();
+        let peer = self.core.open_from_peer(tags::INPUT_MASK, &keys)?;
+        let masked: Vec<bool> = (input.bits.iter().zip(input.shares.iter()).enumerate())
+            .map(|(i, (bit, share))| bit ^ share.bit() ^ bits::get(&peer, i))
+            .collect();
+        self.core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
+        Ok(masked)
+    }
+
+    /// The Lambda of the peer's input.
+    fn hear_masked(&mut self, input: &Input) -> Result<Vec<bool>, Fault> {
+        let len = input.slots.len();
+        let packed = self.core.channel.recv(tags::INPUT_BITS, bits::packed_len(len))?;
+        if !bits::is_canonical(&packed, len) {
+            return Err(Fault::Misbehaved("wrk.input.format"));
+        }
+        Ok((0..len).map(|i| bits::get(&packed, i)).collect())
+    }
+
+    /// The garbler draws labels and sends those of `masked`.
+    fn label(&mut self, slots: &[usize], masked: &[bool]) -> Result<(), Fault> {
+        let core = &mut *self.core;
+        let mut labels = Secret::new(vec![Block::ZERO; slots.len()]);
+        match &mut self.side {
+            Side::Garbler(garbler) => {
+                let delta = core.depot.delta();
+                core.prg.fill(&mut labels);
+                for ((&slot, label), &masked) in slots.iter().zip(labels.iter_mut()).zip(masked) {
+                    garbler.labels[slot] = *label;
+                    garbler.masked[slot] = masked;
+                    *label ^= delta.times(masked);
+                }
+                core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))
+            }
+            Side::Evaluator(evaluator) => {
+                core.channel.recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
+                for ((&slot, label), &masked) in slots.iter().zip(labels.iter()).zip(masked) {
+                    evaluator.active[slot] = Active { label: *label, masked };
+                }
+                Ok(())
+            }
         }
     }
 

@@ -195,16 +195,38 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
     flow
 }
 
-/// Masks, masked values and labels of inputs, and the shares that they take.
+/// Masks, masked values and labels of inputs, and the shares that they take. Inputs in a row go together until shares have to be made.
 fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
+    let mut row = Vec::new();
+    let mut bits = 0;
     for ((owner, piece), made) in made_for_inputs(demand) {
+        if made > 0 || bits + piece > MAX_TAKE as u64 {
+            plan.then(Phase::Online, input_row(&std::mem::take(&mut row)));
+            bits = 0;
+        }
         if made > 0 {
             plan.then(Phase::Preprocess, shares(params, made));
         }
-        let masks = Flow::default().sends(owner.peer(), packed(piece) + 16, 1);
-        let values = masks.sends(owner, packed(piece), 1).sends(Garbler, 16 * piece, 1);
-        plan.then(Phase::Online, values.waits(2));
+        row.push((owner, piece));
+        bits += piece;
     }
+    plan.then(Phase::Online, input_row(&row));
+}
+
+/// Inputs that go together, as the garbler sends and receives.
+fn input_row(row: &[(Role, u64)]) -> Flow {
+    let of = |role| row.iter().filter(move |(owner, _)| *owner == role).map(|(_, bits)| *bits);
+    let asked =
+        of(Evaluator).fold(Flow::default(), |flow, bits| flow.sends(Garbler, packed(bits) + 16, 1));
+    let own = of(Garbler).fold(asked, |flow, bits| {
+        flow.sends(Evaluator, packed(bits) + 16, 1).sends(Garbler, packed(bits), 1)
+    });
+    let labelled = row.iter().fold(own, |flow, &(owner, bits)| {
+        let heard = if owner == Evaluator { flow.sends(Evaluator, packed(bits), 1) } else { flow };
+        heard.sends(Garbler, 16 * bits, 1)
+    });
+    // The last answer is on the way while f and g of the first chunk are.
+    labelled.waits(if row.is_empty() { 0 } else { 2 })
 }
 
 /// Each piece of inputs, and the shares that are made for it.

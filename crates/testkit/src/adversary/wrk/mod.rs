@@ -66,7 +66,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::REPORT, B),
     ],
     stray: &[],
-    wire: ["4b3251a62d976c1c1019b84e", "0fe855631825343050ec898b"],
+    wire: ["bef7c0c6752a869534119d5f", "0fe855631825343050ec898b"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["wrk", "wrk:pool=20000", "wrk:ot=silent"],
