@@ -19,6 +19,8 @@ pub(super) struct Evaluator {
     /// Label and masked value, as of the last evaluated chunk.
     pub(super) active: Secret<Vec<Active>>,
     pending: Vec<bool>,
+    /// Inputs whose labels are on the way: slots, and the masked values of an own input.
+    inputs: Vec<(Vec<usize>, Option<Vec<bool>>)>,
     /// Chunks whose f and g this side has sent, oldest first.
     waiting: VecDeque<Beaver>,
     /// The answer that the garbler must give for each evaluated chunk, oldest first; none for a
@@ -32,6 +34,30 @@ impl Evaluator {
         self.pending.resize(slots, false);
     }
 
+    /// Takes an input. What the garbler sends for it is received when it is needed: until then, f and g of chunks leave.
+    pub(super) fn input(&mut self, slots: Vec<usize>, masked: Option<Vec<bool>>) {
+        self.inputs.push((slots, masked));
+    }
+
+    /// The garbler's masked values come before all labels.
+    fn receive_inputs(&mut self, core: &mut Core) -> Result<(), Fault> {
+        for (slots, masked) in &mut self.inputs {
+            if masked.is_none() {
+                *masked = Some(core.receive_masked(slots.len())?);
+            }
+        }
+        for (slots, masked) in self.inputs.drain(..) {
+            let mut labels = Secret::new(vec![Block::ZERO; slots.len()]);
+            core.channel.recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
+            for ((slot, &label), masked) in
+                slots.iter().zip(labels.iter()).zip(masked.iter().flatten())
+            {
+                self.active[*slot] = Active { label, masked: *masked };
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a chunk whose f and g this side has sent, and evaluates the one that lies so many before it as
     /// may be in flight.
     pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
@@ -43,6 +69,7 @@ impl Evaluator {
 
     /// Evaluates every chunk in flight and runs `wrk.masked` on all of them.
     pub(super) fn settle(&mut self, core: &mut Core) -> Result<(), Fault> {
+        self.receive_inputs(core)?;
         while !self.waiting.is_empty() {
             self.evaluate_oldest(core)?;
         }
@@ -64,6 +91,7 @@ impl Evaluator {
 
     fn evaluate_oldest(&mut self, core: &mut Core) -> Result<(), Fault> {
         let Some(beaver) = self.waiting.pop_front() else { return Ok(()) };
+        self.receive_inputs(core)?;
         let n = beaver.ands();
         // The garbler opens f and g when it records a chunk, before it looks at reports.
         let opening = core.receive_beaver(&beaver)?;

@@ -41,6 +41,25 @@ impl Garbler {
         self.pending.resize(slots, false);
     }
 
+    /// Takes an input: draws its labels and sends those of its masked values, which the evaluator says of its own.
+    pub(super) fn input(
+        &mut self,
+        core: &mut Core,
+        slots: &[usize],
+        own: Option<Vec<bool>>,
+    ) -> Result<(), Fault> {
+        let masked = own.map_or_else(|| core.receive_masked(slots.len()), Ok)?;
+        let delta = core.depot.delta();
+        let mut labels = Secret::new(vec![Block::ZERO; slots.len()]);
+        core.prg.fill(&mut labels);
+        for ((&slot, label), masked) in slots.iter().zip(labels.iter_mut()).zip(masked) {
+            self.labels[slot] = *label;
+            self.masked[slot] = masked;
+            *label ^= delta.times(masked);
+        }
+        core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))
+    }
+
     /// Garbles a chunk whose f and g this side has sent.
     pub(super) fn step(&mut self, core: &mut Core, beaver: Beaver) -> Result<(), Fault> {
         while self.unchecked.len() > core.ahead {

@@ -61,7 +61,7 @@ pub mod tags;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
 use cenote_pool::{Journal, Occupancy};
-use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
+use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 
 pub use leaky_and::Width;
 pub use params::WrkParams;
@@ -315,6 +315,15 @@ impl Core {
     fn next_chunk(&mut self) -> u64 {
         self.chunks += 1;
         self.chunks
+    }
+
+    /// The masked values of an input of the peer.
+    fn receive_masked(&mut self, len: usize) -> Result<Vec<bool>, Fault> {
+        let packed = self.channel.recv(tags::INPUT_BITS, bits::packed_len(len))?;
+        if !bits::is_canonical(&packed, len) {
+            return Err(Fault::Misbehaved("wrk.input.format"));
+        }
+        Ok((0..len).map(|i| bits::get(&packed, i)).collect())
     }
 
     /// The peer's opening of f and g.

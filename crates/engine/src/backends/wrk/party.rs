@@ -204,23 +204,20 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Masked values of all inputs since the last chunk, one round trip for all, and then their labels in the order of the inputs.
+    /// Masked values and labels of all inputs since the last chunk: one exchange for all, in their order.
     fn finish_inputs(&mut self) -> Result<(), Fault> {
-        let role = self.core.role;
         let inputs = std::mem::take(&mut self.inputs);
-        let own = |input: &Input| input.owner == role;
-        let said =
-            inputs.iter().map(|input| own(input).then(|| self.say_masked(input)).transpose());
-        let mut masked = said.collect::<Result<Vec<_>, Fault>>()?;
-        for (input, masked) in inputs.iter().zip(&mut masked) {
-            // The garbler labels its own before it waits for the others.
-            if role == Role::Evaluator && masked.is_none() {
-                *masked = Some(self.hear_masked(input)?);
-            }
+        let mut said = Vec::with_capacity(inputs.len());
+        for input in &inputs {
+            let own = input.owner == self.core.role;
+            said.push(if own { Some(self.say_masked(input)?) } else { None });
         }
-        for (input, masked) in inputs.iter().zip(masked) {
-            let masked = masked.map_or_else(|| self.hear_masked(input), Ok)?;
-            self.label(&input.slots, &masked)?;
+        for (input, said) in inputs.into_iter().zip(said) {
+            let Input { slots, .. } = input;
+            match &mut self.side {
+                Side::Garbler(garbler) => garbler.input(self.core, &slots, said)?,
+                Side::Evaluator(evaluator) => evaluator.input(slots, said),
+            }
         }
         Ok(())
     }
@@ -234,41 +231,6 @@ impl Request<'_> {
             .collect();
         self.core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
         Ok(masked)
-    }
-
-    /// The Lambda of the peer's input.
-    fn hear_masked(&mut self, input: &Input) -> Result<Vec<bool>, Fault> {
-        let len = input.slots.len();
-        let packed = self.core.channel.recv(tags::INPUT_BITS, bits::packed_len(len))?;
-        if !bits::is_canonical(&packed, len) {
-            return Err(Fault::Misbehaved("wrk.input.format"));
-        }
-        Ok((0..len).map(|i| bits::get(&packed, i)).collect())
-    }
-
-    /// The garbler draws labels and sends those of `masked`.
-    fn label(&mut self, slots: &[usize], masked: &[bool]) -> Result<(), Fault> {
-        let core = &mut *self.core;
-        let mut labels = Secret::new(vec![Block::ZERO; slots.len()]);
-        match &mut self.side {
-            Side::Garbler(garbler) => {
-                let delta = core.depot.delta();
-                core.prg.fill(&mut labels);
-                for ((&slot, label), &masked) in slots.iter().zip(labels.iter_mut()).zip(masked) {
-                    garbler.labels[slot] = *label;
-                    garbler.masked[slot] = masked;
-                    *label ^= delta.times(masked);
-                }
-                core.channel.send(tags::INPUT_LABELS, Block::as_bytes(&labels))
-            }
-            Side::Evaluator(evaluator) => {
-                core.channel.recv_into(tags::INPUT_LABELS, Block::as_bytes_mut(&mut labels))?;
-                for ((&slot, label), &masked) in slots.iter().zip(labels.iter()).zip(masked) {
-                    evaluator.active[slot] = Active { label: *label, masked };
-                }
-                Ok(())
-            }
-        }
     }
 
     /// One direction of a reveal: `to` learns the peer's shares of the masks.
