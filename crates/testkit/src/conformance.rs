@@ -34,6 +34,7 @@ macro_rules! conformance {
             reactive_programs,
             memories,
             structured_programs,
+            inputs_in_a_row,
             no_reveal_at_all,
             wires_that_outlive_requests,
             faults_of_kept_wires,
@@ -314,6 +315,67 @@ impl Job for Silent {
         let y = party.input(Role::Evaluator, 2, own(Role::Evaluator))?;
         party.and_many(&x, &y).map(|_| ())
     }
+}
+
+/// Inputs of both owners in turns, between which wires are dropped and constants made: a later input has the place of a dropped one.
+struct Row(Role);
+
+/// Bits of the inputs of a [`Row`]: of one, and of more than is made for inputs at a time.
+const ROW: [usize; 6] = [1, 9, 5000, 3, 4200, 2];
+
+impl Row {
+    fn bits(number: usize) -> Vec<bool> {
+        (0..ROW[number]).map(|i| (i * i + number) % 3 == 0).collect()
+    }
+
+    fn owner(number: usize) -> Role {
+        [Role::Evaluator, Role::Garbler, Role::Garbler, Role::Evaluator][number % 4]
+    }
+}
+
+impl Job for Row {
+    type Output = Option<Vec<bool>>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "inputs in a row".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Option<Vec<bool>>, Fault> {
+        let mut last = Vec::new();
+        for round in 0..2 {
+            for (number, &len) in ROW.iter().enumerate() {
+                let (owner, bits) = (Row::owner(number + round), Row::bits(number));
+                // All but one wire of the input before are free.
+                let kept = last.pop();
+                last.clear();
+                last = party.input(owner, len, (owner == self.0).then_some(&bits))?;
+                let bit = if number == 3 { Some(party.constant(true)?) } else { kept };
+                if let Some(bit) = bit {
+                    last[0] = party.xor(&last[0], &bit)?;
+                }
+            }
+            let other = vec![last[0].clone(); last.len()];
+            last = party.and_many(&last, &other)?;
+        }
+        party.reveal(Receivers::Both, &last)
+    }
+}
+
+/// Inputs come right whatever lies between them: another owner, more shares to be made, a wire whose place is taken.
+pub fn inputs_in_a_row(backend: Backend) {
+    let run = |session: &mut Session, role| Ok(session.run(&Row(role))?.output);
+    let (garbler, evaluator) = sessions(&roomy(backend), 11, run);
+    let mut clear = Vec::new();
+    for _ in 0..2 {
+        for number in 0..ROW.len() {
+            let kept: Option<bool> = clear.pop();
+            clear = Row::bits(number);
+            clear[0] ^= if number == 3 { true } else { kept.unwrap_or_default() };
+        }
+        let first = clear[0];
+        clear.iter_mut().for_each(|bit| *bit &= first);
+    }
+    assert_eq!((garbler, evaluator), (Ok(Some(clear.clone())), Ok(Some(clear))));
 }
 
 /// A request that reveals nothing ends like any other, and the next one is served.

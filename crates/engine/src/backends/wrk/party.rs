@@ -118,11 +118,13 @@ impl Executor for Request<'_> {
 
     /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        self.settle_chunks()?;
         let begun: usize = self.inputs.iter().map(|input| input.slots.len()).sum();
-        if begun + slots.len() > MAX_TAKE || self.core.depot.would_talk_for_shares(slots.len()) {
+        let talks = self.core.depot.would_talk_for_shares(slots.len());
+        if talks || begun + slots.len() > MAX_TAKE {
             self.finish_inputs()?;
         }
+        // Chunks in flight, and inputs of which the evaluator expects the labels; those that are only begun go on together.
+        self.settle_chunks()?;
         let core = &mut *self.core;
         let shares = core.depot.take_shares(&mut core.channel, slots.len())?;
         core.channel.set_phase(Phase::Online);
@@ -194,7 +196,7 @@ impl Side {
 }
 
 impl Request<'_> {
-    /// Garbles, evaluates and checks all chunks in flight.
+    /// Garbles, evaluates and checks all chunks in flight, and receives what is on the way for finished inputs.
     fn settle_chunks(&mut self) -> Result<(), Fault> {
         match &mut self.side {
             Side::Garbler(garbler) => garbler.settle(self.core)?,
