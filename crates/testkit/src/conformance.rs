@@ -10,7 +10,7 @@ use cenote_engine::{
     Backend, Fault, Job, Metered, ModuleJob, Party, PoolChoice, Receivers, Role, Session,
     SessionConfig,
 };
-use cenote_net::{Channel, Fate, Shape, Tag, mem_pair};
+use cenote_net::{Channel, Channels, Fate, Shape, Tag, mem_pair};
 use cenote_program::Module;
 
 use crate::adversary;
@@ -34,7 +34,7 @@ macro_rules! conformance {
             reactive_programs,
             memories,
             structured_programs,
-            inputs_in_a_row,
+            inputs_in_rows,
             no_reveal_at_all,
             wires_that_outlive_requests,
             faults_of_kept_wires,
@@ -317,19 +317,33 @@ impl Job for Silent {
     }
 }
 
-/// Inputs of both owners in turns, between which wires are dropped and constants made: a later input has the place of a dropped one.
-struct Row(Role);
-
-/// Bits of the inputs of a [`Row`]: of one, and of more than is made for inputs at a time.
-const ROW: [usize; 6] = [1, 9, 5000, 3, 4200, 2];
+/// Rows of inputs of both owners with no gate between. Some are dropped at once, so that the next one has their places.
+struct Row {
+    role: Role,
+    /// Bits of two inputs of each row.
+    long: usize,
+}
 
 impl Row {
-    fn bits(number: usize) -> Vec<bool> {
-        (0..ROW[number]).map(|i| (i * i + number) % 3 == 0).collect()
+    /// Owner, bits and whether its wires are kept.
+    fn inputs(&self) -> Vec<(Role, Vec<bool>, bool)> {
+        let (a, b) = (Role::Garbler, Role::Evaluator);
+        let all = [
+            (b, 1, true),
+            (a, 9, false),
+            (b, self.long, true),
+            (b, 3, false),
+            (a, self.long - 800, true),
+            (a, 2, true),
+            (b, 7, true),
+        ];
+        let bits = |len: usize| (0..len).map(|i| (i * i + len) % 3 != 2).collect();
+        all.map(|(owner, len, kept)| (owner, bits(len), kept)).into()
     }
 
-    fn owner(number: usize) -> Role {
-        [Role::Evaluator, Role::Garbler, Role::Garbler, Role::Evaluator][number % 4]
+    /// One wire of each input that is kept, and all of the last: what a row leaves.
+    fn rest<W: Clone>(kept: &[Vec<W>]) -> Vec<W> {
+        kept.iter().map(|wires| wires[wires.len() / 2].clone()).chain(kept[4].clone()).collect()
     }
 }
 
@@ -337,45 +351,51 @@ impl Job for Row {
     type Output = Option<Vec<bool>>;
 
     fn terms(&self) -> Vec<(&'static str, String)> {
-        vec![("program", "inputs in a row".into())]
+        vec![("program", "inputs in rows".into())]
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Option<Vec<bool>>, Fault> {
-        let mut last = Vec::new();
-        for round in 0..2 {
-            for (number, &len) in ROW.iter().enumerate() {
-                let (owner, bits) = (Row::owner(number + round), Row::bits(number));
-                // All but one wire of the input before are free.
-                let kept = last.pop();
-                last.clear();
-                last = party.input(owner, len, (owner == self.0).then_some(&bits))?;
-                let bit = if number == 3 { Some(party.constant(true)?) } else { kept };
-                if let Some(bit) = bit {
-                    last[0] = party.xor(&last[0], &bit)?;
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let mut kept = Vec::new();
+            for (owner, bits, keep) in self.inputs() {
+                let own = (owner == self.role).then_some(bits.as_slice());
+                let wires = party.input(owner, bits.len(), own)?;
+                if keep {
+                    kept.push(wires);
                 }
             }
-            let other = vec![last[0].clone(); last.len()];
-            last = party.and_many(&last, &other)?;
+            all.extend(Row::rest(&kept));
+            let other = vec![all[0].clone(); all.len()];
+            all = party.and_many(&all, &other)?;
         }
-        party.reveal(Receivers::Both, &last)
+        party.reveal(Receivers::Both, &all)
     }
 }
 
-/// Inputs come right whatever lies between them: another owner, more shares to be made, a wire whose place is taken.
-pub fn inputs_in_a_row(backend: Backend) {
-    let run = |session: &mut Session, role| Ok(session.run(&Row(role))?.output);
-    let (garbler, evaluator) = sessions(&roomy(backend), 11, run);
+/// Asserts what rows of inputs come to.
+fn check_rows<C: Into<Channels> + Send>(channels: (C, C), backend: Backend, long: usize) {
+    let run = |session: &mut Session, role| Ok(session.run(&Row { role, long })?.output);
+    let ends = sessions_over(channels, &roomy(backend), 11, run);
     let mut clear = Vec::new();
-    for _ in 0..2 {
-        for number in 0..ROW.len() {
-            let kept: Option<bool> = clear.pop();
-            clear = Row::bits(number);
-            clear[0] ^= if number == 3 { true } else { kept.unwrap_or_default() };
-        }
+    for _ in 0..3 {
+        let inputs = Row { role: Role::Garbler, long }.inputs().into_iter();
+        let kept: Vec<_> = inputs.filter(|(.., kept)| *kept).map(|(_, bits, _)| bits).collect();
+        clear.extend(Row::rest(&kept));
         let first = clear[0];
-        clear.iter_mut().for_each(|bit| *bit &= first);
+        clear.iter_mut().for_each(|bit: &mut bool| *bit &= first);
     }
-    assert_eq!((garbler, evaluator), (Ok(Some(clear.clone())), Ok(Some(clear))));
+    assert!(clear.contains(&true) && clear.contains(&false));
+    assert_eq!(ends, (Ok(Some(clear.clone())), Ok(Some(clear))), "{long}");
+}
+
+/// Inputs come right whatever lies between them: another owner, more shares to be made, a wire whose place is taken.
+pub fn inputs_in_rows(backend: Backend) {
+    check_rows(patient_pair(), backend, 5000);
+    let extendable = || extendable_pair(Duration::from_secs(30), |_, _| ());
+    check_rows(extendable(), backend, 5000);
+    // More than go together.
+    check_rows(extendable(), backend, 34_000);
 }
 
 /// A request that reveals nothing ends like any other, and the next one is served.

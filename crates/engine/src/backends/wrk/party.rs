@@ -26,6 +26,8 @@ pub struct Request<'s> {
     side: Side,
     /// Those that came after the last chunk, in their order.
     inputs: Vec<Input>,
+    /// Bits of these.
+    begun: usize,
 }
 
 /// Bits of an input whose masks are chosen and, by the peer of their owner, opened; the rest is [`Request::finish_inputs`].
@@ -59,7 +61,8 @@ impl Core {
         };
         self.channel.set_phase(Phase::Online);
         let faulted = self.in_flight;
-        let request = Request { core: self, masks: Masks::default(), side, inputs: Vec::new() };
+        let request =
+            Request { core: self, masks: Masks::default(), side, inputs: Vec::new(), begun: 0 };
         Recording::new(request, faulted)
     }
 }
@@ -118,9 +121,8 @@ impl Executor for Request<'_> {
 
     /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        let begun: usize = self.inputs.iter().map(|input| input.slots.len()).sum();
         let talks = self.core.depot.would_talk_for_shares(slots.len());
-        if talks || begun + slots.len() > MAX_TAKE {
+        if talks || self.begun + slots.len() > MAX_TAKE {
             self.finish_inputs()?;
         }
         // Chunks in flight, and inputs of which the evaluator expects the labels; those that are only begun go on together.
@@ -137,6 +139,7 @@ impl Executor for Request<'_> {
             core.open_to_peer(tags::INPUT_MASK, &macs)?;
         }
         let (slots, bits) = (slots.to_vec(), Secret::new(bits.to_vec()));
+        self.begun += slots.len();
         self.inputs.push(Input { owner, slots, shares, bits });
         Ok(())
     }
@@ -209,6 +212,7 @@ impl Request<'_> {
     /// Masked values and labels of all inputs since the last chunk: one exchange for all, in their order.
     fn finish_inputs(&mut self) -> Result<(), Fault> {
         let inputs = std::mem::take(&mut self.inputs);
+        self.begun = 0;
         let mut said = Vec::with_capacity(inputs.len());
         for input in &inputs {
             let own = input.owner == self.core.role;

@@ -195,7 +195,8 @@ fn streamed(params: &WrkParams, slices: &[Place]) -> Flow {
     flow
 }
 
-/// Masks, masked values and labels of inputs, and the shares that they take. Inputs in a row go together until shares have to be made.
+/// Masks, masked values and labels of inputs, and the shares that they take. Inputs in a row go together until
+/// shares have to be made, which beside requests ends no row: there it is a round less.
 fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
     let mut row = Vec::new();
     let mut bits = 0;
@@ -225,8 +226,9 @@ fn input_row(row: &[(Role, u64)]) -> Flow {
         let heard = if owner == Evaluator { flow.sends(Evaluator, packed(bits), 1) } else { flow };
         heard.sends(Garbler, 16 * bits, 1)
     });
-    // The last answer is on the way while f and g of the first chunk are.
-    labelled.waits(if row.is_empty() { 0 } else { 2 })
+    // The first tables leave with the last labels: f and g have come with the masks, or with the evaluator's masked values.
+    let asks = row.iter().any(|(owner, _)| *owner == Evaluator);
+    labelled.waits(if row.is_empty() { 0 } else { 1 + u64::from(asks) })
 }
 
 /// Each piece of inputs, and the shares that are made for it.
@@ -250,12 +252,12 @@ fn made_for_inputs(demand: &Demand) -> Vec<((Role, u64), u64)> {
 /// Opened differences, tables, reports and their answers.
 fn chunks(demand: &Demand) -> Flow {
     let (ands, chunks) = (demand.stats.ands, demand.and_chunks());
-    // So many chunks are in flight that the first one's round trip is waited for, and that of the last one's checks.
+    // So many chunks are in flight that the last one's checks are waited for, and the first one's f and g where no input came before.
     let one = Flow::default().crosses(16, 1).sends(Garbler, 0, 1).sends(Evaluator, 32, 1);
     let bytes = Flow::default()
         .crosses(packed(ands.saturating_mul(2)), 0)
         .sends(Garbler, ands.saturating_mul(32).saturating_add(packed(ands)), 0)
         .sends(Evaluator, packed(ands), 0);
-    let waits = 2 * chunks.min(2);
+    let waits = 2 * chunks.min(if demand.inputs.is_empty() { 2 } else { 1 });
     one.sends(Garbler, 16, 1).times(chunks).and(bytes).waits(waits)
 }
