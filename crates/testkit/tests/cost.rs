@@ -10,7 +10,7 @@ use cenote_engine::cost::{Demand, Flow, Link, Machine, Plan};
 use cenote_engine::{
     Backend, Fault, Metered, ModuleJob, PoolChoice, Rho, Role, Session, SessionConfig, WrkParams,
 };
-use cenote_net::{BOUND_LEN, Traffic};
+use cenote_net::{BOUND_LEN, Phase, Traffic};
 use cenote_ot::Choice;
 use cenote_prim::SessionId;
 use cenote_program::{Module, library};
@@ -192,6 +192,23 @@ fn session(config: &SessionConfig, module: &Module) -> (Traffic, u64) {
     });
     ends.1.expect("honest");
     ends.0.expect("honest")
+}
+
+/// The evaluator of `wrk` opens f and g before it waits for what the garbler sends for inputs.
+#[test]
+fn labels_of_inputs_hold_up_no_opening() {
+    let module = Module::parse_text(ONE).expect("well-formed");
+    let ends = run_pair_over(patient_pair(), |channel, role| {
+        let mut session = Session::open_seeded(channel, role, &config("wrk"), prg_of(role, 7))?;
+        session.stock(1)?;
+        let before = session.counters();
+        session.run(&ModuleJob::new(&module, role, ones(&module, role))?)?;
+        let online = session.counters().since(&before).phase(Phase::Online).rounds;
+        session.close();
+        Ok::<_, Fault>(online)
+    });
+    // Hellos, masks, masked values, f and g, the report, the output; hellos, masks, labels with tables, the answer.
+    assert_eq!(ends, (Ok(6), Ok(4)));
 }
 
 /// The share by which a prediction is off; a few bytes, as names have, do not count.
