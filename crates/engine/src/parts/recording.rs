@@ -94,7 +94,11 @@ impl<E: Executor> Recording<E> {
         if self.recorder.is_full() { self.guarded(Self::flush) } else { Ok(()) }
     }
 
+    /// Has done what is recorded, if anything is.
     fn flush(&mut self) -> Result<(), Fault> {
+        if self.recorder.is_empty() {
+            return Ok(());
+        }
         let chunk = self.recorder.take();
         self.executor.resize(self.recorder.slots_used());
         self.executor.chunk(chunk)
@@ -102,9 +106,7 @@ impl<E: Executor> Recording<E> {
 
     /// Brings every wire up to date, all checks done.
     fn drain(&mut self) -> Result<(), Fault> {
-        if !self.recorder.is_empty() {
-            self.flush()?;
-        }
+        self.flush()?;
         self.executor.settle()
     }
 
@@ -188,9 +190,7 @@ impl<E: Executor> Party for Recording<E> {
     ) -> Result<Vec<Wire>, Fault> {
         let own = expect_input(self.role(), owner, len, bits)?;
         self.guarded(|party| {
-            if !party.recorder.is_empty() {
-                party.flush()?;
-            }
+            party.flush()?;
             let mut all = Vec::with_capacity(len);
             for first in (0..len).step_by(E::PIECE) {
                 let piece = E::PIECE.min(len - first);

@@ -84,8 +84,11 @@ impl Cheater {
         Ok(self.wires.len() - 1)
     }
 
-    /// Opens f and g of the recorded chunk, and moves the chunks in flight on by one.
+    /// Opens f and g of the recorded chunk, if there is one, and moves the chunks in flight on by one.
     fn flush(&mut self) -> Result<(), Fault> {
+        if self.gates.is_empty() {
+            return Ok(());
+        }
         self.finish_inputs()?;
         let mut gates = std::mem::take(&mut self.gates);
         let ands = std::mem::take(&mut self.ands);
@@ -145,9 +148,7 @@ impl Cheater {
     }
 
     fn drain(&mut self) -> Result<(), Fault> {
-        if !self.gates.is_empty() {
-            self.flush()?;
-        }
+        self.flush()?;
         self.settle()
     }
 
@@ -492,10 +493,8 @@ impl Party for Cheater {
         len: usize,
         own: Option<&[bool]>,
     ) -> Result<Vec<usize>, Fault> {
-        if !self.gates.is_empty() {
-            self.flush()?;
-        }
-        if self.shares.len() < len || !(self.waiting.is_empty() && self.unanswered.is_empty()) {
+        self.flush()?;
+        if self.inputs.is_empty() || self.shares.len() < len {
             self.settle()?;
         }
         if len == 0 {

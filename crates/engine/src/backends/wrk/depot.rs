@@ -144,16 +144,13 @@ impl Depot {
         &mut self.openings
     }
 
-    /// Whether taking `n` triples now would talk on the channel of requests.
+    /// Whether taking so many triples or shares now would talk on the channel of requests.
     #[must_use]
-    pub fn would_talk(&self, n: usize) -> bool {
-        matches!(self.refills, Refills::Between(_)) && self.shelves.lock().triples.level() < n
-    }
-
-    /// Whether to take `n` shares means to make some over the channel of requests.
-    #[must_use]
-    pub fn would_talk_for_shares(&self, n: usize) -> bool {
-        matches!(self.refills, Refills::Between(_)) && self.shelves.lock().shares.level() < n
+    pub fn would_talk(&self, triples: usize, shares: usize) -> bool {
+        matches!(self.refills, Refills::Between(_)) && {
+            let shelves = self.shelves.lock();
+            shelves.triples.level() < triples || shelves.shares.level() < shares
+        }
     }
 
     /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They

@@ -89,9 +89,9 @@ impl Executor for Request<'_> {
     /// Masks the chunk, opens its f and g, and moves the chunks in flight on by one.
     fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         self.finish_inputs()?;
-        if self.core.depot.would_talk(chunk.ands) {
+        if self.core.depot.would_talk(chunk.ands, 0) {
             // A refill on the same connection: nothing may be in flight.
-            self.settle_chunks()?;
+            self.settle()?;
         }
         self.core.in_flight = true;
         let Core { depot, channel, role, .. } = &mut *self.core;
@@ -114,19 +114,23 @@ impl Executor for Request<'_> {
         }
     }
 
+    /// Finishes inputs, and garbles, evaluates and checks all that is in flight.
     fn settle(&mut self) -> Result<(), Fault> {
         self.finish_inputs()?;
-        self.settle_chunks()
+        match &mut self.side {
+            Side::Garbler(garbler) => garbler.settle(self.core)?,
+            Side::Evaluator(evaluator) => evaluator.settle(self.core)?,
+        }
+        self.core.in_flight = false;
+        Ok(())
     }
 
     /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        let talks = self.core.depot.would_talk_for_shares(slots.len());
-        if talks || self.begun + slots.len() > MAX_TAKE {
-            self.finish_inputs()?;
+        let in_row = !self.inputs.is_empty() && self.begun + slots.len() <= MAX_TAKE;
+        if !in_row || self.core.depot.would_talk(0, slots.len()) {
+            self.settle()?;
         }
-        // Chunks in flight, and inputs of which the evaluator expects the labels; those that are only begun go on together.
-        self.settle_chunks()?;
         let core = &mut *self.core;
         let shares = core.depot.take_shares(&mut core.channel, slots.len())?;
         core.channel.set_phase(Phase::Online);
@@ -199,16 +203,6 @@ impl Side {
 }
 
 impl Request<'_> {
-    /// Garbles, evaluates and checks all chunks in flight, and receives what is on the way for finished inputs.
-    fn settle_chunks(&mut self) -> Result<(), Fault> {
-        match &mut self.side {
-            Side::Garbler(garbler) => garbler.settle(self.core)?,
-            Side::Evaluator(evaluator) => evaluator.settle(self.core)?,
-        }
-        self.core.in_flight = !self.inputs.is_empty();
-        Ok(())
-    }
-
     /// Masked values and labels of all inputs since the last chunk: one exchange for all, in their order.
     fn finish_inputs(&mut self) -> Result<(), Fault> {
         let inputs = std::mem::take(&mut self.inputs);
@@ -219,10 +213,9 @@ impl Request<'_> {
             said.push(if own { Some(self.say_masked(input)?) } else { None });
         }
         for (input, said) in inputs.into_iter().zip(said) {
-            let Input { slots, .. } = input;
             match &mut self.side {
-                Side::Garbler(garbler) => garbler.input(self.core, &slots, said)?,
-                Side::Evaluator(evaluator) => evaluator.input(slots, said),
+                Side::Garbler(garbler) => garbler.input(self.core, &input.slots, said)?,
+                Side::Evaluator(evaluator) => evaluator.input(input.slots, said),
             }
         }
         Ok(())
