@@ -47,6 +47,6 @@ pub mod params;
 mod store;
 
 pub use store::{
-    Draws, Journal, Lease, Leaving, Level, MemoryJournal, Occupancy, Pool, Refused, Stock,
-    StoreError, shuffle,
+    Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MemoryJournal, Name, Occupancy,
+    Pool, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
 };

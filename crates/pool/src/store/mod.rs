@@ -7,12 +7,14 @@
 //! their numbers first. A durable store hooks in there.
 
 mod draws;
+mod durable;
 mod full_pool;
 mod journal;
 mod occupancy;
 mod stock;
 
 pub use draws::{Draws, shuffle};
+pub use durable::{FailureKind, Ledger, Name, Store, StoreFailure};
 pub use full_pool::{Leaving, Pool};
 pub use journal::{Journal, MemoryJournal, Refused};
 pub use occupancy::{Level, Occupancy};
