@@ -87,6 +87,14 @@ impl Choice {
         Choice::Silent(silent::Params::default())
     }
 
+    /// The SoftSpokenOT that is set up first: itself, or what silent OT starts from.
+    pub(crate) const fn carrier(self) -> Params {
+        match self {
+            Choice::SoftSpoken(params) => params,
+            Choice::Silent(_) => silent::BOOTSTRAP,
+        }
+    }
+
     /// Whether it is silent OT: with extensions, and without corrections of each COT.
     #[must_use]
     pub const fn is_silent(self) -> bool {

@@ -3,9 +3,10 @@
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
+use crate::bases::Bases;
 use crate::choice::Choice;
 use crate::silent::{self, SilentReceiver, SilentSender};
-use crate::softspoken::{CotReceiver, CotSender, message_len, setup_both};
+use crate::softspoken::{CotReceiver, CotSender, message_len, setup_both, setup_from};
 use crate::tags::CHUNK;
 
 /// Messages of one direction, before they are sent or after they came, in room that is used again.
@@ -34,14 +35,39 @@ impl Duplex {
         delta: Block,
         prg: &mut Prg,
     ) -> Result<Duplex, Fault> {
+        let (keys, macs) = setup_both(ch, session, role, choice.carrier(), delta, prg)?;
+        Duplex::on(ch, choice, keys, macs, prg)
+    }
+
+    /// The same out of base OTs that were made once: as many set-ups as there are sessions.
+    ///
+    /// # Errors
+    /// `Misbehaved`; faults of the channel.
+    pub fn setup_from(
+        ch: &mut Channel,
+        session: &SessionId,
+        role: Role,
+        choice: Choice,
+        bases: &Bases,
+        prg: &mut Prg,
+    ) -> Result<Duplex, Fault> {
+        let (keys, macs) = setup_from(ch, session, role, choice.carrier(), bases, prg)?;
+        Duplex::on(ch, choice, keys, macs, prg)
+    }
+
+    fn on(
+        ch: &mut Channel,
+        choice: Choice,
+        keys: CotSender,
+        macs: CotReceiver,
+        prg: &mut Prg,
+    ) -> Result<Duplex, Fault> {
         Ok(Duplex(match choice {
-            Choice::SoftSpoken(params) => {
-                let (keys, macs) = setup_both(ch, session, role, params, delta, prg)?;
+            Choice::SoftSpoken(_) => {
                 let room = <[Messages; 2]>::default();
                 Form::SoftSpoken { keys: Box::new(keys), macs: Box::new(macs), room }
             }
             Choice::Silent(params) => {
-                let (keys, macs) = setup_both(ch, session, role, silent::BOOTSTRAP, delta, prg)?;
                 // What is sent comes first: the peer's is under way then.
                 let macs = SilentReceiver::bootstrap(ch, macs, params, prg)?;
                 let keys = SilentSender::bootstrap(ch, keys, params, prg)?;

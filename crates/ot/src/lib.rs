@@ -9,6 +9,7 @@
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
 //! | 128 OTs from nothing | [`base`] |
+//! | the same in both directions, kept for the set-ups of many sessions | [`Bases`] |
 //! | all-but-one trees | [`pprf`] |
 //! | the ideal functionality, with feature `test-util` | `ideal` |
 //!
@@ -19,6 +20,7 @@
 #![deny(missing_docs)]
 
 pub mod base;
+mod bases;
 mod choice;
 mod columns;
 mod correlated;
@@ -38,6 +40,7 @@ pub mod softspoken;
 pub mod tags;
 pub mod watch;
 
+pub use bases::Bases;
 pub use choice::Choice;
 pub use correlated::{CotReceive, CotSend, MAX_COTS, Sent, Traffic};
 pub use duplex::{Duplex, Keys, Macs};

@@ -29,6 +29,7 @@ use std::ops::Range;
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
+use crate::bases::Bases;
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
 use crate::correlated::{MAX_COTS, Sent};
 use crate::expand::{Leaves, Row, ZERO_ROW, add_bytes, add_masked, write_sum};
@@ -491,6 +492,30 @@ pub fn setup_both(
     let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
     let trees = ch.recv(TREES, pprf::message_len(params))?;
     Ok((sender.finish(&point, &trees)?, receiver))
+}
+
+/// The same out of base OTs that were made once, for this session: one message each way and no public keys.
+///
+/// # Errors
+/// `Misbehaved`; faults of the channel.
+pub fn setup_from(
+    ch: &mut Channel,
+    session: &SessionId,
+    role: Role,
+    params: Params,
+    bases: &Bases,
+    prg: &mut Prg,
+) -> Result<(CotSender, CotReceiver), Fault> {
+    let id = |sender: Role| instance_id(session, sender as u64, params);
+    let (own, peers) = (id(role), id(role.peer()));
+    let (seeds, trees) = pprf::build(&peers, params, &bases.pairs_of(&peers), prg);
+    ch.send(TREES, &trees)?;
+    let receiver = Course::new(params, transcript(&peers, &[], &[], &trees));
+    let receiver = CotReceiver::from_seeds(receiver, &seeds);
+    let trees = ch.recv(TREES, pprf::message_len(params))?;
+    let seeds = pprf::open(&own, params, bases.delta(), &bases.chosen_of(&own), &trees)?;
+    let sender = Course::new(params, transcript(&own, &[], &[], &trees));
+    Ok((CotSender::from_seeds(sender, bases.delta(), &seeds), receiver))
 }
 
 /// Returns the id that binds every oracle of the setup to one instance and its parameters.
