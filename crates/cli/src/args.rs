@@ -18,7 +18,8 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 success; 1 defect of this program; 2 bad input, nothing was started;
 3 refused: the parties do not agree, or a certificate is not the expected one;
 4 the peer misbehaved; 5 the connection failed; 6 the peer aborted;
-7 a stock or limit ran out; 130 interrupted.";
+7 a stock or limit ran out; 8 what is kept on disk cannot be read or written;
+130 interrupted.";
 
 /// Secure two-party computation: two private inputs in, one result out, against a peer that may cheat.
 #[derive(Parser)]

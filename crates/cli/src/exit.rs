@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     PeerAborted,
     /// A stock or a limit ran out.
     Exhausted,
+    /// What is kept between sessions could not be read or written.
+    Storage,
     /// Ctrl-C or a termination signal.
     Interrupted,
 }
@@ -34,6 +36,7 @@ impl Kind {
             Kind::Connection => 5,
             Kind::PeerAborted => 6,
             Kind::Exhausted => 7,
+            Kind::Storage => 8,
             Kind::Interrupted => 130,
         }
     }
@@ -89,6 +92,7 @@ impl From<Fault> for Failure {
             Fault::Misuse(_) => Kind::BadInput,
             Fault::Exhausted(_) => Kind::Exhausted,
             Fault::Policy(_) => Kind::Refused,
+            Fault::Storage(_) => Kind::Storage,
             Fault::Internal(_) => Kind::Internal,
         };
         let message = match fault {

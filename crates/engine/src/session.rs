@@ -1,12 +1,13 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
 use cenote_net::{Agreed, Channel, Channels, Counters, Fault, Handshake, Phase, Role};
-use cenote_pool::{Journal, Occupancy};
+use cenote_pool::{Journal, Occupancy, Store};
 use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
 use crate::options::SessionConfig;
+use crate::parts::keeper;
 use crate::party::Party;
 
 /// A computation both parties run: a program with its inputs and receivers, or any function over
@@ -89,7 +90,55 @@ impl Session {
     ) -> Result<Session, Fault> {
         let channels = channels.into();
         let handshake = session_handshake(config, channels.can_open(), facts);
-        Session::open_agreed(channels, role, config, handshake, Prg::from_os())
+        Session::open_agreed(channels, role, config, handshake, Prg::from_os(), None)
+    }
+
+    /// [`Session::open_for`] with what earlier sessions with this peer have kept in `store`, and for what this one keeps there
+    /// ([`Session::save`], [`Session::put_away`]), for a backend that [keeps items](Backend::keeps_items). The peer must do the same.
+    ///
+    /// # Errors
+    /// As [`Session::open`]; `Policy` while the owner has to decide whether sessions with this peer go on; `Exhausted` when the
+    /// bound on its cheating is spent; `Misuse` for another backend. Nothing was sent then.
+    pub fn open_kept(
+        channels: impl Into<Channels>,
+        role: Role,
+        config: &SessionConfig,
+        facts: impl FnOnce(Handshake) -> Handshake,
+        store: Box<dyn Store>,
+    ) -> Result<Session, Fault> {
+        Session::open_kept_with(channels.into(), role, config, facts, Prg::from_os(), store)
+    }
+
+    /// [`Session::open_kept`] with randomness of the caller's, for tests: see [`Session::open_seeded`].
+    ///
+    /// # Errors
+    /// As [`Session::open_kept`].
+    pub fn open_kept_seeded(
+        channels: impl Into<Channels>,
+        role: Role,
+        config: &SessionConfig,
+        prg: Prg,
+        store: Box<dyn Store>,
+    ) -> Result<Session, Fault> {
+        Session::open_kept_with(channels.into(), role, config, |all| all, prg, store)
+    }
+
+    fn open_kept_with(
+        mut channels: Channels,
+        role: Role,
+        config: &SessionConfig,
+        facts: impl FnOnce(Handshake) -> Handshake,
+        prg: Prg,
+        store: Box<dyn Store>,
+    ) -> Result<Session, Fault> {
+        if !config.backend.keeps_items() {
+            let name = config.backend.name();
+            return Err(Fault::Misuse(format!("{name} keeps no items for later sessions")));
+        }
+        keeper::permits(&*store).inspect_err(|_| channels.control().abort())?;
+        let kept = |handshake: Handshake| facts(handshake).field("items", "kept");
+        let handshake = session_handshake(config, channels.can_open(), kept);
+        Session::open_agreed(channels, role, config, handshake, prg, Some(store))
     }
 
     /// Ends with a peer that this side will not open a session with, after a handshake in which `facts` say so.
@@ -121,7 +170,7 @@ impl Session {
     ) -> Result<Session, Fault> {
         let channels = channels.into();
         let handshake = session_handshake(config, channels.can_open(), |handshake| handshake);
-        Session::open_agreed(channels, role, config, handshake, prg)
+        Session::open_agreed(channels, role, config, handshake, prg, None)
     }
 
     fn open_agreed(
@@ -130,8 +179,9 @@ impl Session {
         config: &SessionConfig,
         handshake: Result<Handshake, Fault>,
         prg: Prg,
+        store: Option<Box<dyn Store>>,
     ) -> Result<Session, Fault> {
-        let opened = Session::set_up(channels, role, config, handshake, prg);
+        let opened = Session::set_up(channels, role, config, handshake, prg, store);
         // Setting up moves keys through many frames.
         wipe_stack();
         opened
@@ -144,13 +194,14 @@ impl Session {
         config: &SessionConfig,
         handshake: Result<Handshake, Fault>,
         mut prg: Prg,
+        store: Option<Box<dyn Store>>,
     ) -> Result<Session, Fault> {
         let channel = channels.control();
         let agreed = handshake.and_then(|all| all.run(channel, role, prg.bytes32()));
         let agreed = agreed.inspect_err(|_| channel.abort())?;
         let (id, peer) = (agreed.session_id, PeerIs::of(channel));
         let backend = config.backend;
-        let opened = backend.open(channels, SessionId(id), role, config, || prg.fork())?;
+        let opened = backend.open(channels, SessionId(id), role, config, || prg.fork(), store)?;
         let prg = Box::new(prg);
         let mut session = Session { backend, opened, role, prg, id, peer, failed: false };
         session.guarded(|_| Ok(()))?;
@@ -181,6 +232,25 @@ impl Session {
     /// As [`Session::fill`].
     pub fn keep(&mut self, triples: usize) -> Result<(), Fault> {
         self.guarded(|session| session.opened.live_mut().keep(triples))
+    }
+
+    /// Keeps what is ready for later sessions, if this one was opened with a store: on disk at both sides when this returns. Both sides call
+    /// it, between the same jobs. What a session makes after that is lost if it breaks off, and so is its pool.
+    ///
+    /// # Errors
+    /// `Misuse` without a store; `Storage`; faults of the channel. The session is over then.
+    pub fn save(&mut self) -> Result<(), Fault> {
+        self.guarded(|session| session.opened.live_mut().save(false))
+    }
+
+    /// Keeps what is ready, and the pool with it, and ends the session in order. Both sides call it after the same job.
+    ///
+    /// # Errors
+    /// As [`Session::save`].
+    pub fn put_away(mut self) -> Result<(), Fault> {
+        self.guarded(|session| session.opened.live_mut().save(true))?;
+        self.close();
+        Ok(())
     }
 
     /// One step on the pools of garbled cores, for benchmarks.

@@ -24,6 +24,9 @@ pub enum Fault {
     /// The two parties, or the owner's policy, do not agree to this run.
     #[error("refused: {0}")]
     Policy(String),
+    /// What this side keeps between sessions could not be read or written.
+    #[error("storage: {0}")]
+    Storage(String),
     /// A defect of this program.
     #[error("internal error: {0}")]
     Internal(String),

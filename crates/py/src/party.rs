@@ -26,7 +26,8 @@ pub(crate) fn raised(fault: &Fault) -> PyErr {
         Fault::Misuse(_) => "misuse",
         Fault::Exhausted(_) => "exhausted",
         Fault::Policy(_) => "policy",
-        Fault::Internal(_) => "internal",
+        // Nothing is kept between runs here.
+        Fault::Storage(_) | Fault::Internal(_) => "internal",
     };
     crate::Fault::new_err((class, fault.to_string()))
 }

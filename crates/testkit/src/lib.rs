@@ -11,6 +11,7 @@
 //! | what each backend tells the tests of all: rows, byte formulas, digests | [`adversary::Entry`], [`adversary::bytes`] |
 //! | every message changed, every check met by its cheat | [`adversary`], [`tamper`], [`cheater`] |
 //! | shares without a network | [`dealer`] |
+//! | what outlives a session, and losses of power | [`disk`] |
 //! | a secret in a transcript | [`canary`] |
 //! | measured frequencies | [`stats`] |
 #![deny(missing_docs)]
@@ -20,6 +21,7 @@ pub mod canary;
 pub mod cheater;
 pub mod conformance;
 pub mod dealer;
+pub mod disk;
 mod pair;
 pub mod programs;
 pub mod run;

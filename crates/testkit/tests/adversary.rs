@@ -288,7 +288,7 @@ fn no_request_follows_one_whose_checks_are_open() {
             let _input = cheater.input(Role::Garbler, 1, Some(&[true]))?;
             return cheater.check().map(|_| ());
         }
-        let mut session = WrkSession::open(channel.into(), id, role, params, || prg)?;
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
         leave_in_flight(&mut session.party(), &program, &inputs)?;
         let supply = [session.fill(), session.stock(1)];
         assert!(supply.iter().all(|end| matches!(end, Err(Fault::Misuse(_)))), "{supply:?}");
@@ -339,7 +339,7 @@ fn honest_end(
             keep_products(&mut cheater)?;
             return again(&mut cheater);
         }
-        let mut session = WrkSession::open(channel.into(), id, role, params, || prg)?;
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
         let kept = keep_products(&mut session.party());
         if kept.is_err() {
             let next = session.party().kept("products");

@@ -279,7 +279,7 @@ where
 {
     let ends = run_pair_over(patient_pair(), |channel, role| {
         let mut session =
-            P::open(channel.into(), SessionId([4; 32]), role, *params, || prg_of(role, 7))?;
+            P::open(channel.into(), SessionId([4; 32]), role, *params, || prg_of(role, 7), None)?;
         let output = session.run(&ModuleJob::new(module, role, ones(module, role))?)?;
         session.channel().flush()?;
         let traffic = session.channel().counters().total();

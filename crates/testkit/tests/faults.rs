@@ -51,7 +51,7 @@ mod wrk {
 
     fn open(channel: Channel, role: Role) -> Result<WrkSession, Fault> {
         let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
-        WrkSession::open(channel.into(), SessionId([5; 32]), role, params, Prg::from_os)
+        WrkSession::open(channel.into(), SessionId([5; 32]), role, params, Prg::from_os, None)
     }
 
     faults!();
@@ -67,7 +67,7 @@ mod jimu {
     fn open(channel: Channel, role: Role) -> Result<JimuSession, Fault> {
         let pool = PoolChoice::Kept(100);
         let params = JimuParams::derive(pool, Rho::Bits40, JimuSwitches::DEFAULT)?;
-        JimuSession::open(channel.into(), SessionId([5; 32]), role, params, Prg::from_os)
+        JimuSession::open(channel.into(), SessionId([5; 32]), role, params, Prg::from_os, None)
     }
 
     faults!();

@@ -13,7 +13,7 @@ pub mod yao;
 use std::str::FromStr;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
-use cenote_pool::{Journal, Occupancy};
+use cenote_pool::{Journal, Occupancy, Store};
 use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
 
@@ -52,6 +52,8 @@ pub trait Protocol: Live + Sized + Send {
     const TYPICAL: Speed;
     /// The size of a program that runs for a moment.
     const PROBE: ProbeSize;
+    /// Whether items outlive a session: [`Session::open_kept`](crate::Session::open_kept).
+    const KEEPS_ITEMS: bool = false;
     /// Data channels that a session opens beside the control channel, where the link to the peer lets it.
     const DATA_CHANNELS: u32 = 0;
     /// The parameters that follow from the choices of the owners.
@@ -82,7 +84,7 @@ pub trait Protocol: Live + Sized + Send {
     fn plan(params: &Self::Params, demand: &Demand, plan: &mut Plan);
 
     /// Sets a session up. `session` comes from a handshake that fresh randomness of both sides went into;
-    /// `prg` gives this side's own, to a backend that draws any.
+    /// `prg` gives this side's own, to a backend that draws any; `store`, what an earlier session kept, to one that keeps items.
     ///
     /// # Errors
     /// Faults of the channel and of the checks; the channel has told the peer.
@@ -92,6 +94,7 @@ pub trait Protocol: Live + Sized + Send {
         role: Role,
         params: Self::Params,
         prg: impl FnOnce() -> Prg,
+        store: Option<Box<dyn Store>>,
     ) -> Result<Self, Fault>;
 
     /// Runs `job` as the next request, and every check that is still outstanding.
@@ -152,6 +155,14 @@ pub trait Live {
     /// `Internal` when the system lacks what that takes.
     fn keep(&mut self, _ands: usize) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Keeps what is ready for a later session; for the `last` time, the pools as well.
+    ///
+    /// # Errors
+    /// `Misuse` when the session keeps nothing; `Storage`; faults of the channel.
+    fn save(&mut self, _last: bool) -> Result<(), Fault> {
+        Err(Fault::Misuse("this backend keeps no items".into()))
     }
 
     /// Levels of the pools and stocks, if there are any.
@@ -285,6 +296,14 @@ macro_rules! backends {
                 }
             }
 
+            /// Whether items can be kept for later sessions.
+            #[must_use]
+            pub const fn keeps_items(self) -> bool {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::KEEPS_ITEMS,)*
+                }
+            }
+
             /// The size of a program that takes a moment.
             #[must_use]
             pub const fn probe(self) -> ProbeSize {
@@ -342,11 +361,12 @@ macro_rules! backends {
                 role: Role,
                 config: &SessionConfig,
                 prg: impl FnOnce() -> Prg,
+                store: Option<Box<dyn Store>>,
             ) -> Result<Opened, Fault> {
                 Ok(match self {
                     $(Backend::$name => {
                         let params = $folder::$session::derive(config)?;
-                        let open = $folder::$session::open(channels, session, role, params, prg)?;
+                        let open = $folder::$session::open(channels, session, role, params, prg, store)?;
                         Opened::$name(Box::new(open))
                     })*
                 })

@@ -5,6 +5,7 @@
 
 use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
+use cenote_pool::Store;
 use cenote_prim::{Prg, Secret, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol};
@@ -90,6 +91,7 @@ impl Protocol for PlainSession {
         role: Role,
         (): (),
         _: impl FnOnce() -> Prg,
+        _: Option<Box<dyn Store>>,
     ) -> Result<PlainSession, Fault> {
         Ok(PlainSession { channel: channels.into_control(), role, kept: Kept::default() })
     }

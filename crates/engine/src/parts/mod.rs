@@ -6,6 +6,7 @@ pub(crate) mod chunk;
 pub mod coin;
 pub mod equality;
 pub mod gate_hash;
+pub(crate) mod keeper;
 pub(crate) mod kept;
 pub(crate) mod pace;
 pub(crate) mod recording;

@@ -1,4 +1,4 @@
-//! The message tags of what backends share: 34 to 36, 92 to 94.
+//! The message tags of what backends share: 34 to 36, 92 to 96.
 
 use cenote_net::Tag;
 
@@ -15,5 +15,11 @@ pub const PACE_TRAIN: Tag = Tag::new(93, "pace.train");
 /// Pace: what the garbler makes of it.
 pub const PACE: Tag = Tag::new(94, "pace");
 
+/// Epoch: what a side has kept.
+pub const EPOCH_STATE: Tag = Tag::new(95, "epoch.state");
+/// Epoch: the name of what a side has saved.
+pub const EPOCH_SAVED: Tag = Tag::new(96, "epoch.saved");
+
 /// All of them.
-pub const ALL: &[Tag] = &[COIN_COMMIT, COIN_REPLY, COIN_OPEN, PACE_PROBE, PACE_TRAIN, PACE];
+pub const ALL: &[Tag] =
+    &[COIN_COMMIT, COIN_REPLY, COIN_OPEN, PACE_PROBE, PACE_TRAIN, PACE, EPOCH_STATE, EPOCH_SAVED];

@@ -38,7 +38,7 @@ pub struct MemoryJournal {
 impl Journal for MemoryJournal {
     fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
         let next = self.consumed(store);
-        if items.start != next {
+        if items.start != next || items.end < next {
             let reason = format!("items {items:?} do not follow the {next} that have left");
             return Err(Refused { store: store.into(), reason });
         }

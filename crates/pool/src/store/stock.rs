@@ -111,6 +111,36 @@ impl Stock {
         &self.blocks[self.place(self.ready.start, count.min(self.level()))]
     }
 
+    /// Numbers of the items that are ready.
+    pub fn numbers(&self) -> Range<u64> {
+        self.made - self.level() as u64..self.made
+    }
+
+    /// Tells a journal that comes late which numbers it has missed.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`].
+    pub fn tell(&self, journal: &mut dyn Journal) -> Result<(), StoreError> {
+        let next = self.numbers().start;
+        if next > 0 {
+            journal.reserve(&self.name, 0..next)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the items that are ready, and those that come, the numbers from `first` on: those that are left out count as having left.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] by `journal`, for a smaller number than before above all; then nothing has changed.
+    pub fn renumber(&mut self, journal: &mut dyn Journal, first: u64) -> Result<(), StoreError> {
+        let next = self.numbers().start;
+        if first != next {
+            journal.reserve(&self.name, next..first)?;
+            self.made = first + self.level() as u64;
+        }
+        Ok(())
+    }
+
     /// Blocks of an item.
     pub fn stride(&self) -> usize {
         self.stride

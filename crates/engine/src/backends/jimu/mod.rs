@@ -79,7 +79,7 @@ use std::sync::mpsc;
 use std::thread::Builder;
 
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
-use cenote_pool::{Journal, Occupancy};
+use cenote_pool::{Journal, Occupancy, Store};
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
 // For the fuzz targets.
@@ -243,6 +243,7 @@ impl Protocol for JimuSession {
         role: Role,
         params: JimuParams,
         prg: impl FnOnce() -> Prg,
+        _: Option<Box<dyn Store>>,
     ) -> Result<JimuSession, Fault> {
         let mut channel = channels.into_control();
         let side = Side::setup(&mut channel, session, role, params, prg())

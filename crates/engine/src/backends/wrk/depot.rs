@@ -13,6 +13,7 @@
 //! **Checks.** Items come here after all checks of their batch (`supply.rs`). Once one of them has failed,
 //! nothing leaves, and the channel of requests is cancelled (`refiller.rs`): nothing is opened any more, nor sent.
 
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use super::share::Share;
 use super::supply::{
     MAX_STOCK, POOL, SHARES, SPARE_SHARES, Start, Supply, TRIPLES, set_up, store_defect,
 };
+use crate::parts::keeper::{Keeper, POOL_PART};
 use crate::parts::pace::Pace;
 use crate::session::late_journal;
 
@@ -67,28 +69,39 @@ enum Refills {
 }
 
 impl Depot {
-    /// Sets the supply up, on a channel of its own if there is a way to one; makes no items yet.
+    /// Sets the supply up, on a channel of its own if there is a way to one; makes no items yet. With a `keeper` there are those that it kept.
     ///
     /// # Errors
-    /// Faults of the channels and of the checks of oblivious transfer.
+    /// Faults of the channels and of the checks of oblivious transfer; `Storage`.
     pub fn open(
         channels: &mut Channels,
         session: SessionId,
         role: Role,
         mut params: WrkParams,
         prg: &mut Prg,
+        mut keeper: Option<Keeper>,
     ) -> Result<Depot, Fault> {
         let shelves = Arc::new(Shelves::new(&params));
-        let (supply, beside) = if channels.can_open() {
+        let (mut supply, beside) = if channels.can_open() {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
             let id = SessionId(agreed.session_id);
-            let (supply, pace) = paced_supply(&mut channel, id, role, &mut params, prg)
-                .inspect_err(|_| channel.abort())?;
+            let supply = paced_supply(&mut channel, id, role, &mut params, prg, keeper.as_mut());
+            let (supply, pace) = supply.inspect_err(|fault| {
+                keeper.iter_mut().for_each(|keeper| keeper.fail(fault));
+                channel.abort();
+            })?;
             (supply, Some((channel, id, pace)))
         } else {
             params = params.with_ot(params.ot);
-            (set_up(channels.control(), session, role, params, prg.fork())?, None)
+            let (control, prg) = (channels.control(), prg.fork());
+            let supply = set_up(control, session, role, params, prg, keeper.as_mut());
+            let failed = |fault: &Fault| keeper.iter_mut().for_each(|keeper| keeper.fail(fault));
+            (supply.inspect_err(failed)?, None)
+        };
+        let restored = match keeper {
+            Some(keeper) => shelves.restore(keeper, &mut *supply, &mut params)?,
+            None => 0,
         };
         let pace = beside.as_ref().map_or(Pace::LEAST, |(.., pace)| *pace);
         let (delta, start) = (Secret::new(supply.delta()), supply.start());
@@ -105,7 +118,7 @@ impl Depot {
                 let canceller = channels.control().canceller();
                 let cancel = canceller.clone();
                 let lag = pace.lag;
-                let (ordered, openings) = (0, openings);
+                let ordered = restored;
                 let refiller =
                     Refiller { supply, channel, openings, shelves, role, lag, ordered, cancel };
                 Refills::Beside { waiting: Some(Box::new(refiller)), thread: None, canceller }
@@ -167,7 +180,7 @@ impl Depot {
         self.wait_for_triples(channel, n)?;
         let shelves = &mut *self.shelves.sound()?;
         shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
-        let lease = shelves.triples.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
+        let lease = shelves.triples.reserve(&mut shelves.notes, n).map_err(store_defect)?;
         // What was ahead of the request is less now.
         self.shelves.changed.notify_all();
         Ok(user(lease, &mut self.openings))
@@ -187,7 +200,7 @@ impl Depot {
             self.make_shares(channel, missing + SPARE_SHARES, n)?;
         }
         let shelves = &mut *self.shelves.sound()?;
-        let lease = shelves.shares.reserve(&mut *shelves.journal, n).map_err(store_defect)?;
+        let lease = shelves.shares.reserve(&mut shelves.notes, n).map_err(store_defect)?;
         Ok(Secret::new(cast_slice(&lease).to_vec()))
     }
 
@@ -283,6 +296,41 @@ impl Depot {
         }
     }
 
+    /// Keeps what is ready for a later session, on disk at both sides when this returns; the pool as well if `last`, and then nothing is made any more.
+    /// Both sides call it, between the same requests.
+    ///
+    /// # Errors
+    /// `Misuse` for a session that keeps nothing; `Storage`; faults of the channels.
+    pub fn save(&mut self, channel: &mut Channel, last: bool) -> Result<(), Fault> {
+        if !self.is_kept() {
+            return Err(unkept());
+        }
+        self.start_supply()?;
+        match &mut self.refills {
+            Refills::Between(supply) => {
+                channel.set_phase(Phase::Preprocess);
+                self.shelves.save(channel, &**supply, last)?;
+                channel.flush()
+            }
+            Refills::Beside { .. } => {
+                let saved = self.shelves.lock().saves;
+                let enough = |store: &Store| store.saves > saved;
+                self.shelves.wait(channel, |wanted| wanted.save = Some(last), enough)
+            }
+        }
+    }
+
+    /// Whether items are kept for later sessions.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.shelves.lock().notes.keeper.is_some()
+    }
+
+    /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
+    pub fn burn(&self, fault: &Fault) {
+        self.shelves.burn(fault);
+    }
+
     /// Returns the fault to report where requests ended with `fault`: that of the supply, if it is why the line
     /// to the peer broke.
     #[must_use]
@@ -296,8 +344,8 @@ impl Depot {
     pub fn occupancy(&self) -> Occupancy {
         let store = self.shelves.lock();
         let pool =
-            store.pool.clone().map(|pool| Level { consumed: store.journal.consumed(POOL), ..pool });
-        let stocks = [&store.triples, &store.shares].map(|stock| stock.counters(&*store.journal));
+            store.pool.clone().map(|pool| Level { consumed: store.notes.consumed(POOL), ..pool });
+        let stocks = [&store.triples, &store.shares].map(|stock| stock.counters(&store.notes));
         let stores = pool.into_iter().chain(stocks).collect();
         Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
     }
@@ -308,10 +356,14 @@ impl Depot {
     /// `Misuse` when items have left.
     pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
         let mut store = self.shelves.lock();
-        if [POOL, TRIPLES, SHARES].iter().any(|name| store.journal.consumed(name) > 0) {
+        if store.notes.taken {
             return Err(late_journal());
         }
-        store.journal = journal;
+        let mut journal = journal;
+        for stock in [&store.triples, &store.shares] {
+            stock.tell(&mut *journal).map_err(store_defect)?;
+        }
+        store.notes.journal = journal;
         Ok(())
     }
 
@@ -400,6 +452,7 @@ fn paced_supply(
     role: Role,
     params: &mut WrkParams,
     prg: &mut Prg,
+    keeper: Option<&mut Keeper>,
 ) -> Result<(Box<dyn Supply>, Pace), Fault> {
     let allowed = params.ots();
     let (pace, chosen) = Pace::agree(channel, role, allowed.len(), |line| {
@@ -408,7 +461,7 @@ fn paced_supply(
         (Pace::of(line, slice, chunk), chosen)
     })?;
     *params = params.with_ot(allowed[chosen]);
-    let mut supply = set_up(channel, id, role, *params, prg.fork())?;
+    let mut supply = set_up(channel, id, role, *params, prg.fork(), keeper)?;
     supply.set_lag(pace.lag as u64);
     // The supply's first turn may be a long time away.
     channel.flush()?;
@@ -430,7 +483,7 @@ pub(super) struct Shelves {
 pub(super) struct Store {
     pub(super) triples: Stock,
     pub(super) shares: Stock,
-    journal: Box<dyn Journal>,
+    notes: Notes,
     pool: Option<Level>,
     /// Begun and not ready yet.
     coming: Begun,
@@ -438,6 +491,8 @@ pub(super) struct Store {
     traffic: Counters,
     /// How often something was made.
     steps: u64,
+    /// How often all was saved.
+    saves: u64,
     /// Why the supply has ended.
     ended: Option<Fault>,
 }
@@ -455,6 +510,8 @@ struct Wanted {
     ahead: usize,
     /// Triples to be kept ready.
     kept: usize,
+    /// All is to be saved, for the last time or not.
+    save: Option<bool>,
     /// The session ends.
     end: bool,
 }
@@ -475,12 +532,13 @@ impl Shelves {
         let store = Store {
             triples: Stock::new(TRIPLES, 4 * packed_bytes(params.leaky) / size_of::<Block>()),
             shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
-            journal: Box::<MemoryJournal>::default(),
+            notes: Notes::default(),
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
             coming: Begun::default(),
             wanted: Wanted::default(),
             traffic: Counters::default(),
             steps: 0,
+            saves: 0,
             ended: None,
         };
         Shelves { store: Mutex::new(store), changed: Condvar::new() }
@@ -524,7 +582,9 @@ impl Shelves {
         channel.set_phase(Phase::Preprocess);
         self.want(change);
         let result = self.wait_until(channel, enough);
-        self.want(|wanted| (wanted.pool, wanted.triples, wanted.shares) = (false, 0, 0));
+        self.want(|wanted| {
+            (wanted.pool, wanted.triples, wanted.shares, wanted.save) = (false, 0, 0, None);
+        });
         result
     }
 
@@ -574,11 +634,15 @@ impl Shelves {
             if wanted.shares > 0 {
                 return Some(Start::Shares(std::mem::take(&mut wanted.shares)));
             }
-            if within || level < target || (wanted.pool && fresh) {
+            let makes = level < target || (wanted.pool && fresh);
+            if within || (makes && wanted.save.is_none()) {
                 return Some(Start::Slice);
             }
             if !rests {
                 return Some(Start::Nothing);
+            }
+            if let Some(last) = wanted.save {
+                return Some(Start::Save(last));
             }
             store = self.changed.wait(store).unwrap_or_else(PoisonError::into_inner);
         }
@@ -596,6 +660,92 @@ impl Shelves {
         let store = self.lock();
         let (triples, shares) = (store.triples.level(), store.shares.level());
         (triples + store.coming.triples, shares + store.coming.shares)
+    }
+
+    /// Takes over what `keeper` kept: items, and the pool into `supply`. Returns the slices that its pool spares; the bound in `params` is for all pools so far.
+    fn restore(
+        &self,
+        mut keeper: Keeper,
+        supply: &mut dyn Supply,
+        params: &mut WrkParams,
+    ) -> Result<u64, Fault> {
+        let mut ordered = 0;
+        if let Some(pool) = keeper.take_pool()?.filter(|pool| !pool.is_empty()) {
+            supply.put_pool(&pool, self)?;
+            ordered = supply.called();
+        }
+        let tries = (keeper.pools() as f64).log2();
+        params.epsilon_log2 += tries;
+        params.adaptive_epsilon_log2 += tries;
+        let mut store = self.lock();
+        let Store { triples, shares, notes, .. } = &mut *store;
+        for (stock, name) in [(triples, TRIPLES), (shares, SHARES)] {
+            let (bytes, noted) = keeper.stocked(name)?;
+            let kept = bytes.as_ref().map_or(&[][..], |bytes| bytes);
+            let (number, items) = kept.split_at_checked(8).unwrap_or_default();
+            let first = number.try_into().map_or(noted, u64::from_le_bytes);
+            let each = size_of::<Block>() * stock.stride();
+            if !items.len().is_multiple_of(each) {
+                return Err(Fault::Storage(format!("{name}: items of another size")));
+            }
+            // Those below `noted` may have left.
+            let burnt = usize::try_from(noted.saturating_sub(first)).unwrap_or(usize::MAX);
+            let left = items.get(burnt.saturating_mul(each)..).unwrap_or_default();
+            cast_slice_mut(stock.room(left.len() / each)).copy_from_slice(left);
+            stock.renumber(&mut *notes.journal, first.max(noted)).map_err(store_defect)?;
+        }
+        notes.keeper = Some(Arc::new(Mutex::new(keeper)));
+        Ok(ordered)
+    }
+
+    /// Saves what is ready, and the pool if `last`; nothing is under way, nor does a request run.
+    pub(super) fn save(
+        &self,
+        channel: &mut Channel,
+        supply: &dyn Supply,
+        last: bool,
+    ) -> Result<(), Fault> {
+        let mut store = self.lock();
+        let Store { triples, shares, notes, .. } = &mut *store;
+        let keeper = notes.keeper.clone().ok_or_else(unkept)?;
+        let mut keeper = locked(&keeper);
+        let mut numbers = vec![u64::from(last)];
+        let mut kept = |stock: &mut Stock, name| {
+            // What was noted ahead of use has not left.
+            let first = keeper.noted(name).max(stock.numbers().start);
+            stock.renumber(&mut *notes.journal, first).map_err(store_defect)?;
+            numbers.extend([first, stock.numbers().end]);
+            let blocks = stock.peek(stock.level());
+            let mut bytes = Secret::with_capacity(8 + size_of_val(blocks));
+            bytes.extend_from_slice(&first.to_le_bytes());
+            bytes.extend_from_slice(cast_slice(blocks));
+            Ok::<_, Fault>(bytes)
+        };
+        let (triples, shares) = (kept(triples, TRIPLES)?, kept(shares, SHARES)?);
+        // The peer may take its time.
+        drop(store);
+        let pool = last.then(|| supply.pool());
+        let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
+        parts.extend(pool.as_ref().map(|pool| (POOL_PART, &pool[..])));
+        keeper.save(channel, &numbers, &parts)?;
+        let mut store = self.lock();
+        store.saves += 1;
+        store.wanted.save = None;
+        Ok(())
+    }
+
+    /// Waits until this side wants to save as well, for the last time or not; nothing when it wants to end.
+    pub(super) fn wants_to_save(&self) -> Option<bool> {
+        let waiting = |store: &mut Store| !store.wanted.end && store.wanted.save.is_none();
+        let store = self.changed.wait_while(self.lock(), waiting);
+        let store = store.unwrap_or_else(PoisonError::into_inner);
+        store.wanted.save.filter(|_| !store.wanted.end)
+    }
+
+    /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
+    pub(super) fn burn(&self, fault: &Fault) {
+        let keeper = self.lock().notes.keeper.clone();
+        keeper.iter().for_each(|keeper| locked(keeper).fail(fault));
     }
 
     /// The supply has made something, with this traffic so far.
@@ -623,7 +773,7 @@ impl Shelves {
 
     pub(super) fn pool_is<T: Copy + Zeroize>(&self, pool: &Pool<T>) {
         let mut store = self.lock();
-        store.pool = Some(pool.counters(&*store.journal));
+        store.pool = Some(pool.counters(&store.notes));
     }
 
     /// Makes so many triples ready, which `write` writes where they wait.
@@ -653,13 +803,51 @@ impl Shelves {
 struct Noted<'s>(&'s Shelves);
 
 impl Journal for Noted<'_> {
-    fn reserve(&mut self, store: &str, items: std::ops::Range<u64>) -> Result<(), Refused> {
-        self.0.lock().journal.reserve(store, items)
+    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
+        self.0.lock().notes.reserve(store, items)
     }
 
     fn consumed(&self, store: &str) -> u64 {
-        self.0.lock().journal.consumed(store)
+        self.0.lock().notes.consumed(store)
     }
+}
+
+/// Who takes note of what leaves: on disk first, where something is kept.
+struct Notes {
+    keeper: Option<Arc<Mutex<Keeper>>>,
+    journal: Box<dyn Journal>,
+    /// Something has left in this session.
+    taken: bool,
+}
+
+impl Default for Notes {
+    fn default() -> Notes {
+        Notes { keeper: None, journal: Box::<MemoryJournal>::default(), taken: false }
+    }
+}
+
+impl Journal for Notes {
+    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
+        if let Some(keeper) = &self.keeper {
+            let noted = locked(keeper).note(store, items.end);
+            noted.map_err(|why| Refused { store: store.into(), reason: why.to_string() })?;
+        }
+        self.taken = true;
+        self.journal.reserve(store, items)
+    }
+
+    fn consumed(&self, store: &str) -> u64 {
+        self.journal.consumed(store)
+    }
+}
+
+fn locked(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
+    // A note is whole on disk or it is not; a save that panicked was not taken.
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unkept() -> Fault {
+    Fault::Misuse("the session was opened without a store".into())
 }
 
 pub(super) fn panicked() -> Fault {

@@ -59,8 +59,8 @@ mod steps;
 pub mod supply;
 pub mod tags;
 
-use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
-use cenote_pool::{Journal, Occupancy};
+use cenote_net::{Channel, Channels, Counters, Fault, Fingerprint, Role, Tag};
+use cenote_pool::{Journal, Occupancy, Store};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 
 pub use leaky_and::Width;
@@ -73,12 +73,16 @@ use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
+use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::gate_hash::GateHash;
+use crate::parts::keeper::{CONNECTIONS_LOG2, Keeper, STRIDE};
 use crate::parts::kept::Kept;
+use crate::parts::pace::MOST_AHEAD;
 use crate::session::{Job, run_and_check};
 use depot::Depot;
 use masks::{Beaver, Ready};
 use party::KeptWire;
+use supply::{MAX_TAKE, SHARES, TRIPLES};
 
 /// One party's end of a session: serves many requests from one depot, one after the other.
 pub struct WrkSession {
@@ -117,6 +121,18 @@ impl WrkSession {
     }
 }
 
+/// Items that one of two honest sides may have noted as taken before the other: what is in flight, and a stride.
+const MOST_APART: u64 = (MOST_AHEAD * CHUNK_ANDS + MAX_TAKE) as u64 + STRIDE;
+
+/// What the items of an epoch depend on besides its keys.
+fn epoch_terms(params: &WrkParams, role: Role, peer: Option<Fingerprint>) -> [u8; 32] {
+    let oracle = RandomOracle::new("cenote 2026 engine wrk epoch v1", &SessionId([0; 32]));
+    let oracle = oracle.number(role as u64).number(params.leaky.bits().into());
+    let oracle = oracle.number(params.pool.map_or(0, |pool| pool as u64));
+    let oracle = oracle.number(params.epsilon_log2.to_bits());
+    oracle.bytes(peer.as_ref().map_or(&[], |peer| &peer.0)).digest()
+}
+
 /// With silent OT, and without it all but the last.
 const ASSUMED: &[Assumption] = &[
     Assumption::RandomOracle,
@@ -144,6 +160,7 @@ impl Protocol for WrkSession {
         input_s: [1.1e-7; 2],
     };
     const KEEPS_WIRES: bool = true;
+    const KEEPS_ITEMS: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 2, inputs: 1 << 17 };
     const DATA_CHANNELS: u32 = 1;
     const OPTIONS: &'static [Opt] = &[
@@ -207,9 +224,14 @@ impl Protocol for WrkSession {
         role: Role,
         params: WrkParams,
         prg: impl FnOnce() -> Prg,
+        store: Option<Box<dyn Store>>,
     ) -> Result<WrkSession, Fault> {
         let mut prg = prg();
-        let depot = Depot::open(&mut channels, session, role, params, &mut prg)
+        let keeper = store.map(|store| {
+            let terms = epoch_terms(&params, role, channels.control().peer());
+            Keeper::new(store, [TRIPLES, SHARES], terms, MOST_APART)
+        });
+        let depot = Depot::open(&mut channels, session, role, params, &mut prg, keeper)
             .inspect_err(|_| channels.control().abort())?;
         let channel = channels.into_control();
         let oracle = RandomOracle::new("cenote 2026 engine half-gate start v1", &session);
@@ -245,7 +267,11 @@ impl Live for WrkSession {
     }
 
     fn promise(&self) -> Promise {
-        WrkSession::promises(self.core.depot.params())
+        let mut promise = WrkSession::promises(self.core.depot.params());
+        if self.core.depot.is_kept() {
+            promise.kappa -= CONNECTIONS_LOG2;
+        }
+        promise
     }
 
     fn fill(&mut self) -> Result<(), Fault> {
@@ -258,6 +284,10 @@ impl Live for WrkSession {
 
     fn keep(&mut self, ands: usize) -> Result<(), Fault> {
         self.core.depot.keep(ands)
+    }
+
+    fn save(&mut self, last: bool) -> Result<(), Fault> {
+        self.core.between_requests(|depot, channel| depot.save(channel, last))
     }
 
     fn counters(&mut self) -> Counters {
@@ -306,6 +336,7 @@ impl Core {
     /// Ends the session for the peer as well; returns the fault to report.
     fn fail(&mut self, fault: Fault) -> Fault {
         let fault = self.depot.explain(fault);
+        self.depot.burn(&fault);
         self.channel.abort();
         self.depot.end();
         self.kept = Kept::default();

@@ -48,6 +48,7 @@ impl Start {
             Start::Nothing => (0, 0),
             Start::Slice => (1, 0),
             Start::Shares(count) => (2, count as u32),
+            Start::Save(last) => (3, last.into()),
         };
         let mut bytes = [kind; ORDER_LEN];
         bytes[1..].copy_from_slice(&count.to_le_bytes());
@@ -61,6 +62,7 @@ impl Start {
             (2, count) if (1..=MAX_TAKE + SPARE_SHARES).contains(&count) => {
                 Ok(Start::Shares(count))
             }
+            (3, last @ 0..=1) => Ok(Start::Save(last == 1)),
             _ => Err(ORDER),
         }
     }
@@ -118,6 +120,7 @@ impl Refiller {
         match result {
             Ok(()) => self.channel.close(),
             Err(fault) => {
+                self.shelves.burn(&fault);
                 self.shelves.end(fault);
                 if self.shelves.lock().failure().is_some() {
                     // First, as an abort may take a moment: requests send nothing more.
@@ -139,7 +142,14 @@ impl Refiller {
             let begun = self.begun_by(next);
             self.shelves.coming(begun);
             self.channel.send(tags::ORDER, &next.encode())?;
-            self.turn(mem::replace(&mut ordered, next))?;
+            if let Start::Save(last) = next {
+                self.save(last)?;
+                if last {
+                    return Ok(());
+                }
+            } else {
+                self.turn(mem::replace(&mut ordered, next))?;
+            }
         }
     }
 
@@ -157,6 +167,21 @@ impl Refiller {
             }
             self.channel.set_work_limit(limit);
             let start = Start::decode(order)?;
+            if let Start::Save(last) = start {
+                match self.shelves.wants_to_save() {
+                    _ if !idle => return Err(ORDER),
+                    None => return Ok(()),
+                    Some(own) if own != last => {
+                        let what = "one side saves for the last time and the other does not";
+                        return Err(Fault::Policy(what.into()));
+                    }
+                    Some(_) => self.save(last)?,
+                }
+                if last {
+                    return Ok(());
+                }
+                continue;
+            }
             empty = if idle && start == Start::Nothing { empty + 1 } else { 0 };
             if empty > 2 * (self.lag + 1) {
                 return Err(ORDER);
@@ -174,7 +199,7 @@ impl Refiller {
     /// Takes note of an order: the items that it begins.
     fn begun_by(&mut self, start: Start) -> Begun {
         match start {
-            Start::Nothing => Begun::default(),
+            Start::Nothing | Start::Save(_) => Begun::default(),
             // As many as are made.
             Start::Shares(count) => Begun { triples: 0, shares: count.next_multiple_of(128) },
             Start::Slice => {
@@ -195,6 +220,14 @@ impl Refiller {
         Ok(())
     }
 
+    /// Keeps all that is ready.
+    fn save(&mut self, last: bool) -> Result<(), Fault> {
+        self.shelves.save(&mut self.channel, &*self.supply, last)?;
+        self.channel.flush()?;
+        self.shelves.made(self.channel.counters());
+        Ok(())
+    }
+
     fn turn(&mut self, start: Start) -> Result<(), Fault> {
         let Refiller { supply, channel, openings, shelves, .. } = self;
         supply.turn(channel, openings, shelves, start)?;
@@ -211,6 +244,7 @@ struct End(Arc<Shelves>, Canceller);
 impl Drop for End {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.0.burn(&panicked());
             self.0.end(panicked());
             self.1.cancel();
         }
@@ -267,15 +301,17 @@ mod tests {
         thread::scope(|scope| {
             let honest = scope.spawn(move || {
                 let mut prg = prg(Role::Evaluator);
-                let mut depot = Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg)?;
+                let mut depot =
+                    Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg, None)?;
                 depot.keep(1)?;
                 failure(&depot.shelves()).map_or(Ok(()), Err)
             });
             let mut prg = prg(Role::Garbler);
             let (mut channel, agreed) =
                 a.open(1, SESSION.0, Role::Garbler, prg.bytes32()).expect("opens");
-            let supply = pace::dictate(&mut channel, Pace::LEAST, 0)
-                .and_then(|()| set_up(&mut channel, id(agreed), Role::Garbler, params(), prg));
+            let supply = pace::dictate(&mut channel, Pace::LEAST, 0).and_then(|()| {
+                set_up(&mut channel, id(agreed), Role::Garbler, params(), prg, None)
+            });
             let shelves = Shelves::new(&params());
             let led = supply.map(|mut supply| lead(&mut channel, &mut *supply, &shelves));
             channel.abort();
@@ -289,11 +325,19 @@ mod tests {
 
     #[test]
     fn orders_have_one_form_each() {
-        for order in [Start::Nothing, Start::Slice, Start::Shares(1), Start::Shares(69_632)] {
+        let shares = [1, 69_632].map(Start::Shares);
+        let saves = [false, true].map(Start::Save);
+        for order in [Start::Nothing, Start::Slice].into_iter().chain(shares).chain(saves) {
             assert_eq!(Start::decode(order.encode()), Ok(order));
         }
-        let refused =
-            [[0, 1, 0, 0, 0], [1, 0, 0, 0, 1], [2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [2, 1, 16, 1, 0]];
+        let refused = [
+            [0, 1, 0, 0, 0],
+            [1, 0, 0, 0, 1],
+            [2, 0, 0, 0, 0],
+            [4, 0, 0, 0, 0],
+            [2, 1, 16, 1, 0],
+            [3, 2, 0, 0, 0],
+        ];
         for bytes in refused {
             assert_eq!(Start::decode(bytes), Err(Fault::Misbehaved("supply.order")), "{bytes:?}");
         }
@@ -401,8 +445,9 @@ mod tests {
         });
         let b =
             b.on_open(move |_, data| drop(data.deviate(tags::LEAKY_D, slices, Deviation::Flip(3))));
-        let session =
-            |channels, role| WrkSession::open(channels, SESSION, role, params(), || prg(role));
+        let session = |channels, role| {
+            WrkSession::open(channels, SESSION, role, params(), || prg(role), None)
+        };
         thread::scope(|scope| {
             let cheater = scope.spawn(move || {
                 let mut session = session(b, Role::Evaluator)?;

@@ -48,6 +48,7 @@ use crate::backends::wrk::slices::{Place, Slices};
 use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Slice, Step};
 use crate::backends::wrk::tags;
 use crate::parts::equality::{self, Committer, Replier};
+use crate::parts::keeper::Keeper;
 use crate::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY};
 use crate::parts::toss::{Coins, Tosses};
 
@@ -86,6 +87,15 @@ pub(super) trait Supply: Send {
     /// Slices whose start was called for so far.
     fn called(&self) -> u64;
 
+    /// The bytes of the pool, empty before it is full; nothing may be under way.
+    fn pool(&self) -> Secret<Vec<u8>>;
+
+    /// Takes in what [`Supply::pool`] gave, before the first turn.
+    ///
+    /// # Errors
+    /// `Storage` for bytes of another pool.
+    fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault>;
+
     /// Returns the shares that lie in the pool.
     #[cfg(test)]
     fn pooled(&self) -> Vec<Share>;
@@ -97,21 +107,23 @@ pub(super) trait Supply: Send {
 
 /// Base OTs in both directions and the coin for the hash start points; makes no items yet. `session` is the
 /// identity of the session or, where the supply has a channel of its own, of that channel. A message is received one turn after it was
-/// sent.
+/// sent. With a `keeper` the base OTs are those of its epoch.
 ///
 /// # Errors
-/// Faults of the channel and of the checks of oblivious transfer.
+/// Faults of the channel and of the checks of oblivious transfer; `Storage`.
 pub(super) fn set_up(
     channel: &mut Channel,
     session: SessionId,
     role: Role,
     params: WrkParams,
     prg: Prg,
+    keeper: Option<&mut Keeper>,
 ) -> Result<Box<dyn Supply>, Fault> {
+    let (ch, id) = (channel, session);
     Ok(match params.leaky {
-        Width::Bits64 => Box::new(Line::<BITS64>::setup(channel, session, role, params, prg)?),
-        Width::Bits96 => Box::new(Line::<BITS96>::setup(channel, session, role, params, prg)?),
-        Width::Bits128 => Box::new(Line::<BITS128>::setup(channel, session, role, params, prg)?),
+        Width::Bits64 => Box::new(Line::<BITS64>::setup(ch, id, role, params, prg, keeper)?),
+        Width::Bits96 => Box::new(Line::<BITS96>::setup(ch, id, role, params, prg, keeper)?),
+        Width::Bits128 => Box::new(Line::<BITS128>::setup(ch, id, role, params, prg, keeper)?),
     })
 }
 
@@ -237,6 +249,8 @@ pub(super) enum Start {
     Slice,
     /// So many shares, or some more; at most [`MAX_TAKE`] and [`SPARE_SHARES`].
     Shares(usize),
+    /// Nothing, and all that is ready is saved; for the last time or not. While nothing is under way.
+    Save(bool),
 }
 
 /// A batch of leaky ANDs.
@@ -340,9 +354,18 @@ impl<const N: usize> Line<N> {
         role: Role,
         params: WrkParams,
         mut prg: Prg,
+        keeper: Option<&mut Keeper>,
     ) -> Result<Line<N>, Fault> {
-        let delta = conventional_delta(prg.block(), role);
-        let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
+        let fresh = |prg: &mut Prg| conventional_delta(prg.block(), role);
+        let (session, delta, cots) = if let Some(keeper) = keeper {
+            let (id, bases) = keeper.open(channel, session, role, &mut prg, fresh)?;
+            let cots = Duplex::setup_from(channel, &id, role, params.ot, &bases, &mut prg)?;
+            (id, bases.delta(), cots)
+        } else {
+            let delta = fresh(&mut prg);
+            let cots = Duplex::setup(channel, &session, role, params.ot, delta, &mut prg)?;
+            (session, delta, cots)
+        };
         let mut tosses = Tosses::new(session, role);
         let start = tosses.toss(channel, &mut prg)?;
         Ok(Line {
@@ -398,6 +421,31 @@ impl<const N: usize> Supply for Line<N> {
         self.called
     }
 
+    fn pool(&self) -> Secret<Vec<u8>> {
+        let items = self.pool.as_ref().map_or(&[][..], Pool::items);
+        let mut bytes = Secret::with_capacity(3 * N * items.len());
+        for item in items {
+            for share in [item.x, item.y, item.z] {
+                bytes.extend_from_slice(bytemuck::bytes_of(&share));
+            }
+        }
+        bytes
+    }
+
+    fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
+        let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(bytes);
+        let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
+        if self.called > 0 || 3 * N * items.len() != bytes.len() {
+            return Err(Fault::Storage("a pool of other items; end the epoch".into()));
+        }
+        let items = items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z });
+        let mut of_pool = Secret::with_capacity(items.len());
+        of_pool.extend(items);
+        self.called = self.slices.of_pool();
+        let pieces = vec![Piece { items: of_pool, masks: Secret::default() }];
+        self.pool_is_full(shelves, Batch { pieces, of_pool: true })
+    }
+
     #[cfg(test)]
     fn pooled(&self) -> Vec<Share> {
         let items = self.pool.as_ref().map_or(&[][..], Pool::items).iter();
@@ -446,7 +494,7 @@ impl<const N: usize> Line<N> {
     /// Takes note of what is to start.
     fn call(&mut self, start: Start) {
         let called = match start {
-            Start::Nothing => return,
+            Start::Nothing | Start::Save(_) => return,
             Start::Slice => {
                 self.called += 1;
                 let place = self.slices.place(self.called - 1);
@@ -775,7 +823,10 @@ impl<const N: usize> Batch<N> {
     }
 }
 
-/// Both sides count items alike and within bounds derived from the same parameters.
+/// Both sides count items alike and within bounds derived from the same parameters; a journal may refuse.
 pub(super) fn store_defect(error: StoreError) -> Fault {
-    Fault::Internal(error.to_string())
+    match error {
+        StoreError::Refused(refused) => Fault::Storage(refused.to_string()),
+        other => Fault::Internal(other.to_string()),
+    }
 }

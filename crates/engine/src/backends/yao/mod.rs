@@ -22,6 +22,7 @@ use cenote_circuit::{Gates, Rows};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
+use cenote_pool::Store;
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol, Terms};
@@ -244,6 +245,7 @@ impl Protocol for YaoSession {
         role: Role,
         params: YaoParams,
         prg: impl FnOnce() -> Prg,
+        _: Option<Box<dyn Store>>,
     ) -> Result<YaoSession, Fault> {
         let mut channel = channels.into_control();
         match set_up(&mut channel, &session, role, params.ot, prg()) {

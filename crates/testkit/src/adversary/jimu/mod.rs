@@ -256,7 +256,7 @@ mod tests {
                 JimuParams::derive(PoolChoice::Kept(100), Rho::Bits40, JimuSwitches::DEFAULT)?;
             let prg = prg_of(role, 1);
             let mut session =
-                JimuSession::open(channel.into(), SessionId([1; 32]), role, params, || prg)?;
+                JimuSession::open(channel.into(), SessionId([1; 32]), role, params, || prg, None)?;
             let old = session.party().constant(true)?;
             for (i, use_old) in USES.iter().enumerate() {
                 let mut party = session.party();

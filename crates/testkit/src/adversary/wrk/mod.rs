@@ -369,7 +369,7 @@ mod tests {
             let params = WrkParams::derive(PoolChoice::OneShot(1), Rho::Bits40)?;
             let prg = prg_of(role, 1);
             let mut session =
-                WrkSession::open(channel.into(), SessionId([1; 32]), role, params, || prg)?;
+                WrkSession::open(channel.into(), SessionId([1; 32]), role, params, || prg, None)?;
             let old = session.party().constant(true)?;
             let mut party = session.party();
             let own = party.constant(true)?;

@@ -56,7 +56,7 @@ pub fn run_session(
         let (params, plan) = (params.clone(), plan.clone());
         match own {
             own if own == role => {
-                let session = JimuSession::open(channel.into(), session, own, params, || prg);
+                let session = JimuSession::open(channel.into(), session, own, params, || prg, None);
                 session.map_or_else(failed, |session| serve(session, talks))
             }
             Role::Garbler => {

@@ -1,0 +1,351 @@
+//! What a session keeps beyond its connection: an *epoch*, that is base OTs under one Delta at each side, and items made under them.
+//!
+//! **Construction.** docs/protocols/epoch.md, the burn variant of a session that outlives its connection. On disk are the base OTs, the stocks
+//! as they were when both sides last saved, and the number below which items may have left since. Whatever else there was is burnt by whatever ends a
+//! connection; the pool by all but an orderly end.
+//! **Messages.** Each to the other at the start of a connection: `epoch.state`, what it has. Both decide alike what goes on. When
+//! both save: `epoch.saved`, the name of what was written.
+//! **Roles.** Symmetric; the garbler's list of snapshots decides which of two is taken.
+//! **Adversary.** Malicious: its state is a claim. It can make this side burn items or end the epoch, as it can by hanging up, and have
+//! nothing back: no claim lowers a number, brings back a pool, or makes a connection repeat one before.
+//! **Model.** Random oracle; the store returns what was written last, or says that it does not.
+//! **What must never repeat under one Delta.** Streams and challenges of OT, hash start points, coefficients of openings, coins: all hash the id of the
+//! connection, in which are fresh randomness of both sides and both states. Items: [`Keeper::note`] is durable before the first message that depends on
+//! one, and numbers never fall.
+//! **Pool.** It is taken off the disk, durably, before the first message that depends on it, and comes back in an orderly end alone, when nothing is under
+//! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted,
+//! [`Keeper::pools`], and the bound is as many times the adaptive one.
+//! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::end`]): guesses at Delta do not add up over
+//! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
+//! **Checks.** `epoch.state`: a well-formed state \[deciding\]. `epoch.saved`: both wrote the same items \[forgetting those before\].
+//! **Private values.** None in a message: names are hashes, numbers of items are known to both.
+//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one write for [`STRIDE`] items.
+
+use cenote_net::{Channel, Fault, Role};
+use cenote_ot::Bases;
+use cenote_pool::{FailureKind, Name, Store, StoreFailure};
+use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
+
+use super::tags::{EPOCH_SAVED, EPOCH_STATE};
+
+/// Stocks of a backend.
+pub(crate) const STOCKS: usize = 2;
+/// Items that are noted as having left ahead of need, so that small requests do not wait for the disk.
+pub(crate) const STRIDE: u64 = 1 << 16;
+/// The part of a snapshot that an orderly end alone writes.
+pub(crate) const POOL_PART: &str = "pool";
+/// Under this name the connections of an epoch are counted.
+const CONNECTIONS: &str = "epoch.connections";
+/// Connections of an epoch: each has hidden seeds of its own, which a search for any one of them meets all at once.
+pub(crate) const MOST_CONNECTIONS: u64 = 1 << 8;
+/// Bits of computational security that they cost.
+pub(crate) const CONNECTIONS_LOG2: u32 = MOST_CONNECTIONS.ilog2();
+/// Pools with one peer, after which the bound is spent.
+pub(crate) const MOST_POOLS: u64 = 1 << 10;
+
+/// One party's side of what two parties keep.
+pub struct Keeper {
+    store: Box<dyn Store>,
+    stocks: [&'static str; STOCKS],
+    /// Hash of all that items depend on.
+    terms: [u8; 32],
+    /// Items further apart were not noted by two honest sides.
+    lead: u64,
+    id: SessionId,
+    /// The snapshot that both have.
+    snapshot: Option<Name>,
+    /// It ended in order: its pool goes on.
+    whole: bool,
+    saved: u64,
+    /// The epoch has ended, or was put away: nothing leaves any more.
+    over: bool,
+}
+
+/// What one side has, as it says at the start of a connection.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct State {
+    epoch: Option<Name>,
+    noted: [u64; STOCKS],
+    /// Oldest first; with its pool or without.
+    snapshots: Vec<(Name, bool)>,
+}
+
+const MOST_SNAPSHOTS: usize = 2;
+const STATE_LEN: usize = 33 + 8 * STOCKS + 33 * MOST_SNAPSHOTS;
+
+impl State {
+    fn encode(&self) -> [u8; STATE_LEN] {
+        let mut bytes = Vec::with_capacity(STATE_LEN);
+        bytes.push(u8::from(self.epoch.is_some()));
+        bytes.extend(self.epoch.unwrap_or_default());
+        bytes.extend(self.noted.map(u64::to_le_bytes).as_flattened());
+        for (name, whole) in &self.snapshots {
+            bytes.push(1 + u8::from(*whole));
+            bytes.extend(name);
+        }
+        let mut state = [0; STATE_LEN];
+        state[..bytes.len()].copy_from_slice(&bytes);
+        state
+    }
+
+    fn decode(bytes: &[u8; STATE_LEN]) -> Result<State, Fault> {
+        const REFUSED: Fault = Fault::Misbehaved("epoch.state");
+        let mut state = State::default();
+        let (head, rest) = bytes.split_at(33);
+        let (noted, snapshots) = rest.split_at(8 * STOCKS);
+        let name = |entry: &[u8]| entry[1..].try_into().map_err(|_| REFUSED);
+        if head[0] == 1 {
+            state.epoch = Some(name(head)?);
+        }
+        for (number, bytes) in state.noted.iter_mut().zip(noted.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        for entry in snapshots.chunks(33).filter(|entry| entry[0] > 0) {
+            state.snapshots.push((name(entry)?, entry[0] == 2));
+        }
+        // One form of each state, which both hash.
+        if state.encode() == *bytes { Ok(state) } else { Err(REFUSED) }
+    }
+}
+
+/// What goes on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Resumed {
+    noted: [u64; STOCKS],
+    snapshot: Option<(Name, bool)>,
+}
+
+/// What goes on of what both have; nothing if that is no state of two honest sides.
+fn decide(garbler: &State, evaluator: &State, lead: u64) -> Option<Resumed> {
+    if garbler.epoch.is_none() || garbler.epoch != evaluator.epoch {
+        return None;
+    }
+    let mut noted = [0; STOCKS];
+    for (stock, noted) in noted.iter_mut().enumerate() {
+        let (a, b) = (garbler.noted[stock], evaluator.noted[stock]);
+        if a.abs_diff(b) > lead {
+            return None;
+        }
+        *noted = a.max(b);
+    }
+    let both = garbler.snapshots.iter().rev().find_map(|(name, whole)| {
+        let theirs = evaluator.snapshots.iter().find(|(other, _)| other == name);
+        theirs.map(|(_, too)| (*name, *whole && *too))
+    });
+    let none = |state: &State| state.snapshots.is_empty();
+    let settled = !none(garbler) && !none(evaluator);
+    if both.is_none() && settled { None } else { Some(Resumed { noted, snapshot: both }) }
+}
+
+impl Keeper {
+    /// Takes `store` over for a session whose items are in `stocks` and depend on `terms`. Honest sides that were cut off have noted items
+    /// `lead` apart at most.
+    pub(crate) fn new(
+        store: Box<dyn Store>,
+        stocks: [&'static str; STOCKS],
+        terms: [u8; 32],
+        lead: u64,
+    ) -> Keeper {
+        let (snapshot, id) = (None, SessionId([0; 32]));
+        Keeper { store, stocks, terms, lead, id, snapshot, whole: false, saved: 0, over: false }
+    }
+
+    /// The base OTs of this connection, and its id: those of the epoch that goes on, or of one that begins with Delta of `fresh`.
+    ///
+    /// # Errors
+    /// `Misbehaved`, `Storage`; faults of the channel.
+    pub(crate) fn open(
+        &mut self,
+        channel: &mut Channel,
+        id: SessionId,
+        role: Role,
+        prg: &mut Prg,
+        fresh: impl FnOnce(&mut Prg) -> Block,
+    ) -> Result<(SessionId, Bases), Fault> {
+        let kept = self.kept()?;
+        let own = self.state(kept.is_some());
+        channel.send(EPOCH_STATE, &own.encode())?;
+        let mut said = [0; STATE_LEN];
+        channel.recv_into(EPOCH_STATE, &mut said)?;
+        let peer = State::decode(&said)?;
+        let (garbler, evaluator) = match role {
+            Role::Garbler => (&own, &peer),
+            Role::Evaluator => (&peer, &own),
+        };
+        let oracle = RandomOracle::new("cenote 2026 engine epoch connection v1", &id);
+        let oracle = oracle.bytes(&garbler.encode()).bytes(&evaluator.encode());
+        self.id = SessionId(oracle.digest());
+        let bases = match (decide(garbler, evaluator, self.lead), kept) {
+            (Some(resumed), Some(bases)) => {
+                self.resume(resumed)?;
+                bases
+            }
+            _ => {
+                let delta = fresh(prg);
+                self.begin(Bases::run(channel, &self.id, role, delta, prg)?)?
+            }
+        };
+        Ok((self.id, bases))
+    }
+
+    /// What this side has of the epoch, if its items are of the kind that is wanted.
+    fn kept(&self) -> Result<Option<Bases>, Fault> {
+        let ledger = self.store.ledger();
+        let connections = ledger.spent.get(CONNECTIONS).copied().unwrap_or(0);
+        if ledger.epoch.is_none() || connections >= MOST_CONNECTIONS {
+            return Ok(None);
+        }
+        let secrets = self.store.secrets().map_err(storage)?;
+        let of_these = secrets.split_at_checked(32).filter(|(terms, _)| *terms == self.terms);
+        Ok(of_these.and_then(|(_, bases)| Bases::from_bytes(bases)))
+    }
+
+    fn state(&self, has_epoch: bool) -> State {
+        let ledger = self.store.ledger();
+        let Some(epoch) = ledger.epoch.filter(|_| has_epoch) else { return State::default() };
+        let noted = self.stocks.map(|stock| ledger.spent.get(stock).copied().unwrap_or(0));
+        let snapshots = ledger.snapshots.iter().rev().take(MOST_SNAPSHOTS).rev();
+        let snapshots = snapshots
+            .map(|(name, parts)| (*name, parts.iter().any(|part| part == POOL_PART)))
+            .collect();
+        State { epoch: Some(epoch), noted, snapshots }
+    }
+
+    /// The epoch goes on: what the other side may have used is burnt, and the pool off the disk, before anything depends on it.
+    fn resume(&mut self, Resumed { noted, snapshot }: Resumed) -> Result<(), Fault> {
+        let connections = self.store.ledger().spent.get(CONNECTIONS).copied().unwrap_or(0);
+        self.store.spend(CONNECTIONS, connections + 1).map_err(storage)?;
+        for (stock, noted) in self.stocks.into_iter().zip(noted) {
+            self.store.spend(stock, noted).map_err(storage)?;
+        }
+        self.snapshot = snapshot.map(|(name, _)| name);
+        self.whole = snapshot.is_some_and(|(_, whole)| whole);
+        self.store.settle(self.snapshot).map_err(storage)
+    }
+
+    fn begin(&mut self, bases: Bases) -> Result<Bases, Fault> {
+        let name = self.name("epoch", &[]);
+        let bytes = bases.to_bytes();
+        let mut secrets = Secret::with_capacity(32 + bytes.len());
+        secrets.extend_from_slice(&self.terms);
+        secrets.extend_from_slice(&bytes);
+        self.store.begin(name, &secrets).map_err(storage)?;
+        Ok(bases)
+    }
+
+    /// The pool that an orderly end left, taken off the disk for good. Without one a new pool begins, which counts.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn take_pool(&mut self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
+        let pool = match self.snapshot.filter(|_| self.whole) {
+            Some(name) => Some(self.store.load(&name, POOL_PART).map_err(storage)?),
+            None => None,
+        };
+        self.whole = false;
+        self.store.burn(POOL_PART).map_err(storage)?;
+        if pool.is_none() {
+            self.store.count_pool().map_err(storage)?;
+        }
+        Ok(pool)
+    }
+
+    /// The bytes of a stock as it was saved, and the number below which items have left since.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn stocked(&self, stock: &str) -> Result<(Option<Secret<Vec<u8>>>, u64), Fault> {
+        let noted = self.store.ledger().spent.get(stock).copied().unwrap_or(0);
+        let bytes = self.snapshot.map(|name| self.store.load(&name, stock)).transpose();
+        Ok((bytes.map_err(storage)?, noted))
+    }
+
+    /// Items of `stock` below `end` are about to leave: that is on disk when this returns.
+    ///
+    /// # Errors
+    /// Of the store, and once the epoch has ended.
+    pub(crate) fn note(&mut self, stock: &str, end: u64) -> Result<(), StoreFailure> {
+        if self.over {
+            let (what, remedy) = ("nothing leaves after the end", "open another session");
+            return Err(StoreFailure::new(FailureKind::Misuse, what, remedy));
+        }
+        let ahead = end.next_multiple_of(STRIDE);
+        if self.stocks.contains(&stock) && self.noted(stock) < end {
+            self.store.spend(stock, ahead)?;
+        }
+        Ok(())
+    }
+
+    /// The number from which items of `stock` may be numbered anew.
+    pub(crate) fn noted(&self, stock: &str) -> u64 {
+        self.store.ledger().spent.get(stock).copied().unwrap_or(0)
+    }
+
+    /// Keeps `parts` in place of what was kept before, once the peer has kept its own. `numbers` are those of the items, equal on both sides.
+    /// With the pool among them nothing leaves from now on.
+    ///
+    /// # Errors
+    /// `Misbehaved` when the peer kept others; `Storage`; faults of the channel.
+    pub(crate) fn save(
+        &mut self,
+        channel: &mut Channel,
+        numbers: &[u64],
+        parts: &[(&str, &[u8])],
+    ) -> Result<(), Fault> {
+        self.saved += 1;
+        self.over |= parts.iter().any(|(name, _)| *name == POOL_PART);
+        let name = self.name("snapshot", &[&[self.saved], numbers].concat());
+        self.store.save(name, parts).map_err(storage)?;
+        channel.send(EPOCH_SAVED, &name)?;
+        let mut theirs = [0; 32];
+        channel.recv_into(EPOCH_SAVED, &mut theirs)?;
+        if theirs != name {
+            return Err(Fault::Misbehaved("epoch.saved"));
+        }
+        self.store.settle(Some(name)).map_err(storage)
+    }
+
+    fn name(&self, of: &str, numbers: &[u64]) -> Name {
+        let oracle = RandomOracle::new("cenote 2026 engine epoch name v1", &self.id);
+        numbers.iter().fold(oracle.bytes(of.as_bytes()), |all, number| all.number(*number)).digest()
+    }
+
+    /// Pools that were begun with this peer: the bound is as many times that of one.
+    pub(crate) fn pools(&self) -> u64 {
+        self.store.ledger().pools.max(1)
+    }
+
+    /// Ends the epoch if `fault` asks for it, on disk, before the peer hears of it.
+    pub(crate) fn fail(&mut self, fault: &Fault) {
+        let hold = matches!(fault, Fault::Misbehaved(_));
+        if hold || matches!(fault, Fault::Exhausted(_) | Fault::Internal(_)) {
+            self.over = true;
+            // The session ends with `fault`, whatever the disk says; what is in memory of the store is ended.
+            drop(self.store.end(hold));
+        }
+    }
+}
+
+/// Whether a session with this peer may open at all.
+///
+/// # Errors
+/// `Policy` while the owner has to decide; `Exhausted` when the bound on the peer's cheating is spent.
+pub(crate) fn permits(store: &dyn Store) -> Result<(), Fault> {
+    let ledger = store.ledger();
+    if ledger.held {
+        let what = "a check failed in an earlier session with this peer";
+        let remedy = "find out why, then `cenote pool lift` permits another";
+        return Err(Fault::Policy(format!("{what}: {remedy}")));
+    }
+    if ledger.pools >= MOST_POOLS {
+        let what =
+            format!("{MOST_POOLS} pools were begun with this peer, all that the bound allows");
+        return Err(Fault::Exhausted(format!("{what}; agree with it on a new store")));
+    }
+    Ok(())
+}
+
+/// The fault of a store that failed.
+pub(crate) fn storage(failure: StoreFailure) -> Fault {
+    Fault::Storage(failure.to_string())
+}
