@@ -19,6 +19,7 @@ pub struct Content {
     /// Changes until power is lost.
     left: Option<usize>,
     changes: usize,
+    at_end: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Disk {
@@ -42,6 +43,11 @@ impl Disk {
     #[must_use]
     pub fn changes(&self) -> usize {
         self.lock().changes
+    }
+
+    /// Calls `hook` just before an epoch ends.
+    pub fn at_end(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.lock().at_end = Some(Arc::new(hook));
     }
 
     /// What is known without reading items.
@@ -121,6 +127,8 @@ impl Store for OnDisk {
     }
 
     fn end(&mut self, hold: bool) -> Result<(), StoreFailure> {
+        let hook = self.disk.lock().at_end.clone();
+        hook.iter().for_each(|hook| hook());
         self.change(|content| {
             forget(content);
             content.ledger.held |= hold;

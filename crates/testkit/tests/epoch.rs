@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use cenote_engine::backends::wrk::supply::{POOL, TRIPLES};
 use cenote_engine::backends::wrk::tags;
 use cenote_engine::parts::tags::{EPOCH_SAVED, EPOCH_STATE};
 use cenote_engine::{Backend, Fault, PoolChoice, Receivers, Role, Session, SessionConfig};
-use cenote_net::{Channels, Deviation, Fate};
+use cenote_net::{Channel, Channels, Deviation, Direction, Fate, Recording, Tag};
 use cenote_pool::{Journal, Name, Refused};
 use cenote_testkit::disk::Disk;
 use cenote_testkit::programs::{Kind, TestProgram};
@@ -182,4 +183,301 @@ fn what_was_put_away_serves_later_sessions() {
         }
         relation.check();
     }
+}
+
+/// One session of the script below: fill, compute, save, compute more, and an orderly end.
+fn script(mut session: Session, _: Role) -> Result<(), Fault> {
+    session.stock(600)?;
+    compute(&mut session, 200, 1)?;
+    session.save()?;
+    compute(&mut session, 100, 2)?;
+    session.put_away()
+}
+
+/// Power is lost on either side or on both before any change of the disk: sessions go on afterwards, nothing is used twice, and every result that is
+/// given is right.
+#[test]
+fn a_loss_of_power_at_any_time_uses_nothing_twice() {
+    for (config, beside) in
+        [(smallest(Backend::Wrk), true), (with_pool(Backend::Wrk, PoolChoice::Kept(1073)), false)]
+    {
+        let mut whole = Relation::default();
+        ok(whole.session(&config, beside, script));
+        ok(whole.session(&config, beside, script));
+        let changes = whole.disks[0].changes();
+        assert!((15..60).contains(&changes), "{changes}");
+        for at in 0..changes {
+            // The evaluator loses power some changes later, sooner, or not at all.
+            let other = [None, Some(at), Some(at + 1), at.checked_sub(1)][at % 4];
+            let mut relation = Relation::default();
+            relation.disks[at % 2].cut_after(at);
+            if let Some(other) = other {
+                relation.disks[1 - at % 2].cut_after(other);
+            }
+            let mut done = 0;
+            for _ in 0..2 {
+                let ends = relation.session(&config, beside, script);
+                done += usize::from(ends.iter().all(Result::is_ok));
+                for end in ends {
+                    let lost = matches!(
+                        end,
+                        Ok(()) | Err(Fault::Storage(_) | Fault::PeerAborted | Fault::Transport(_))
+                    );
+                    assert!(lost, "at {at}: {end:?}");
+                }
+            }
+            assert!(done < 2, "power was lost at {at}");
+            relation.disks.iter().for_each(Disk::restart);
+            for _ in 0..2 {
+                ok(relation.session(&config, beside, script));
+            }
+            relation.check();
+            let ledgers = [0, 1].map(|side| relation.disks[side].ledger());
+            assert_eq!(ledgers[0].epoch, ledgers[1].epoch, "at {at}");
+            assert!(ledgers.iter().all(|ledger| !ledger.held && ledger.pools <= 3), "{ledgers:?}");
+        }
+    }
+}
+
+/// A connection that breaks leaves what was saved, but for what may have been used; the pool is gone, and counts.
+#[test]
+fn a_broken_connection_burns_the_pool_and_what_may_have_been_used() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    for beside in [false, true] {
+        let mut relation = Relation::default();
+        ok(relation.session(&config, beside, |mut session, _| {
+            session.stock(70_000)?;
+            session.put_away()
+        }));
+        let bounds = ok(relation.session(&config, beside, |mut session, _| {
+            compute(&mut session, 10, 1)?;
+            Ok(session.claims().promise.adaptive_epsilon_log2.expect("a bound"))
+        }));
+        let after = ok(relation.session(&config, beside, |mut session, _| {
+            let found = (level(&session, TRIPLES), level(&session, POOL));
+            compute(&mut session, 10, 2)?;
+            let bound = session.claims().promise.adaptive_epsilon_log2.expect("a bound");
+            session.put_away()?;
+            Ok((found, bound))
+        }));
+        for (before, (found, bound)) in bounds.into_iter().zip(after) {
+            // A stride of 2^16 is noted at the first item that leaves.
+            assert!((4000..6000).contains(&found.0) && found.1 == 0, "{found:?}");
+            assert!((bound - before - 1.0).abs() < 1e-9, "{before} {bound}");
+        }
+        for disk in &relation.disks {
+            assert_eq!((disk.ledger().epochs, disk.ledger().pools), (1, 2));
+        }
+        relation.check();
+    }
+}
+
+/// A check that fails ends the epoch of whoever sees it, and holds the relation; the other side's ends when they meet again.
+#[test]
+fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
+    let config = smallest(Backend::Wrk);
+    for beside in [false, true] {
+        let mut relation = Relation::default();
+        ok(relation.session(&config, beside, |mut session, _| {
+            session.stock(1500)?;
+            session.put_away()
+        }));
+        // In the supply, or in a request on what is ready.
+        for (tag, ands) in [(tags::LEAKY_D, 30_000), (tags::BEAVER_OPEN, 10)] {
+            let mut copy = Relation { seed: relation.seed, ..Relation::default() };
+            for side in 0..2 {
+                copy.disks[side].put_back(relation.disks[side].backup());
+            }
+            // What the victim sent on either channel before its epoch had ended.
+            let (recordings, ended) =
+                (Arc::new(Mutex::new(Vec::<Recording>::new())), Arc::new(AtomicBool::new(false)));
+            let (all, was) = (Arc::clone(&recordings), Arc::clone(&ended));
+            copy.disks[0].at_end(move || {
+                let mut frames = all
+                    .lock()
+                    .expect("no panic")
+                    .iter()
+                    .flat_map(Recording::frames)
+                    .collect::<Vec<_>>();
+                frames.retain(|frame| {
+                    frame.direction == Direction::Sent && frame.tag == Tag::ABORT.id
+                });
+                was.store(frames.is_empty(), Ordering::SeqCst);
+            });
+            let hook = move |role, channel: &mut Channel| match role {
+                Role::Garbler => recordings.lock().expect("no panic").push(channel.record()),
+                Role::Evaluator => drop(channel.deviate(tag, 0, Deviation::Flip(3))),
+            };
+            let run = |mut session: Session, _| compute(&mut session, ands, 1);
+            let ends = if beside {
+                let (mut a, mut b) = extendable_pair(LIMIT, hook.clone());
+                hook(Role::Garbler, a.control());
+                hook(Role::Evaluator, b.control());
+                copy.session_over((a, b), &config, run)
+            } else {
+                let (mut a, mut b) = patient_pair();
+                hook(Role::Garbler, &mut a);
+                hook(Role::Evaluator, &mut b);
+                copy.session_over((a, b), &config, run)
+            };
+            assert!(matches!(ends[0], Err(Fault::Misbehaved(_))), "{ends:?}");
+            let ledger = copy.disks[0].ledger();
+            assert!(ledger.held && ledger.epoch.is_none() && ledger.snapshots.is_empty());
+            assert!(ended.load(Ordering::SeqCst), "the peer heard of it first: {tag:?}");
+            // Until the owner decides, the peer hears nothing but the end.
+            let ends = copy.session(&config, beside, |session, _| session.put_away());
+            assert!(
+                matches!(&ends[0], Err(Fault::Policy(why)) if why.contains("cenote pool lift"))
+            );
+            assert_eq!(ends[1], Err(Fault::PeerAborted));
+        }
+    }
+}
+
+/// A state with a change, and any other frame as it is.
+fn changed(tag: u8, payload: &[u8], change: impl Fn(&mut Vec<u8>)) -> Fate {
+    if tag != EPOCH_STATE.id {
+        return Fate::Pass;
+    }
+    let mut state = payload.to_vec();
+    change(&mut state);
+    Fate::Replace(state)
+}
+
+/// What a side says of what it has, changed on the way: nothing comes back, whatever it says.
+#[test]
+fn no_claim_of_a_peer_brings_anything_back() {
+    let config = smallest(Backend::Wrk);
+    let mut relation = Relation::default();
+    ok(relation.session(&config, false, |mut session, _| {
+        session.stock(70_000)?;
+        session.put_away()
+    }));
+    ok(relation.session(&config, false, |mut session, _| {
+        compute(&mut session, 10, 1)?;
+        session.put_away()
+    }));
+    let noted = relation.disks[0].ledger().spent[TRIPLES];
+    // Number of triples noted: less, more, far too much; another epoch, none; another snapshot, no pool, a snapshot twice.
+    type Claim = (&'static str, fn(&mut Vec<u8>));
+    let claims: [Claim; 8] = [
+        ("fewer", |state| state[33..41].copy_from_slice(&0u64.to_le_bytes())),
+        ("more", |state| state[35] += 1),
+        ("far more", |state| state[38] = 1),
+        ("another epoch", |state| state[1] ^= 1),
+        ("no epoch", |state| state.fill(0)),
+        ("another snapshot", |state| state[50] ^= 1),
+        ("no pool", |state| state[49] = 1),
+        ("no snapshot", |state| state[49..].fill(0)),
+    ];
+    for (claim, change) in claims {
+        let mut copy = Relation { seed: relation.seed, ..Relation::default() };
+        for side in 0..2 {
+            copy.disks[side].put_back(relation.disks[side].backup());
+            *copy.left[side].lock().expect("no panic") =
+                relation.left[side].lock().expect("no panic").clone();
+        }
+        let (a, mut b) = patient_pair();
+        b.tamper(move |frame| changed(frame.tag, frame.payload, change));
+        // The cheater's own side goes by what it really has, so that sessions fail or stand as they may.
+        let [honest, _] = copy.session_over((a, b), &config, |mut session, _| {
+            compute(&mut session, 10, 2)?;
+            session.put_away()
+        });
+        copy.check();
+        let ledger = copy.disks[0].ledger();
+        let still = ledger.epoch.is_some() && ledger.epoch == relation.disks[0].ledger().epoch;
+        assert!(!still || ledger.spent[TRIPLES] >= noted, "{claim}: {ledger:?} {honest:?}");
+    }
+}
+
+#[test]
+fn malformed_states_and_other_snapshots_are_refused() {
+    let config = smallest(Backend::Wrk);
+    let malformed: [(usize, u8); 4] = [(0, 2), (0, 255), (49, 3), (82, 7)];
+    for (at, byte) in malformed {
+        let mut relation = Relation::default();
+        let (a, mut b) = patient_pair();
+        b.tamper(move |frame| changed(frame.tag, frame.payload, |state| state[at] = byte));
+        let [honest, _] = relation.session_over((a, b), &config, |session, _| session.put_away());
+        assert_eq!(honest, Err(Fault::Misbehaved("epoch.state")), "{at}");
+    }
+    let mut relation = Relation::default();
+    let (a, mut b) = patient_pair();
+    drop(b.deviate(EPOCH_SAVED, 0, Deviation::Flip(9)));
+    let [honest, _] = relation.session_over((a, b), &config, |session, _| session.put_away());
+    assert_eq!(honest, Err(Fault::Misbehaved("epoch.saved")));
+    assert!(relation.disks[0].ledger().held);
+}
+
+/// A backup that was put back on one side: the other side's numbers count, and what it has no snapshot of is lost.
+#[test]
+fn a_backup_that_was_put_back_reuses_nothing() {
+    let config = smallest(Backend::Wrk);
+    let run = |mut session: Session, _| {
+        session.stock(1000)?;
+        compute(&mut session, 100, 3)?;
+        session.put_away()
+    };
+    for side in 0..2 {
+        let mut relation = Relation::default();
+        ok(relation.session(&config, true, run));
+        let old = relation.disks[side].backup();
+        for _ in 0..3 {
+            ok(relation.session(&config, true, run));
+        }
+        relation.disks[side].put_back(old);
+        let epoch = relation.disks[1 - side].ledger().epoch;
+        ok(relation.session(&config, true, run));
+        relation.check();
+        for disk in &relation.disks {
+            assert_ne!(disk.ledger().epoch, epoch, "an older snapshot ends the epoch");
+        }
+    }
+}
+
+/// Whoever keeps nothing does not meet whoever does; both hear why. Parameters that items depend on begin another epoch.
+#[test]
+fn both_sides_keep_the_same_kind_of_items_or_none() {
+    let config = smallest(Backend::Wrk);
+    let disk = Disk::default();
+    let (a, b) = run_pair_over(patient_pair(), |channel, role| match role {
+        Role::Garbler => {
+            Session::open_kept_seeded(channel, role, &config, prg_of(role, 1), disk.store())
+        }
+        Role::Evaluator => Session::open_seeded(channel, role, &config, prg_of(role, 1)),
+    });
+    for end in [a.err(), b.err()] {
+        assert!(matches!(&end, Some(Fault::Policy(why)) if why.contains("items")), "{end:?}");
+    }
+    assert_eq!(disk.changes(), 0);
+    let mut relation = Relation::default();
+    for (epochs, config) in [
+        (1, smallest(Backend::Wrk)),
+        (2, self::config("wrk:rho=64").for_ands(1)),
+        (2, self::config("wrk:rho=64,ot=softspoken8").for_ands(1)),
+    ] {
+        ok(relation.session(&config, false, |mut session, _| {
+            compute(&mut session, 20, 1)?;
+            session.put_away()
+        }));
+        assert_eq!(relation.disks[0].ledger().epochs, epochs, "{config:?}");
+    }
+    let (a, _) = patient_pair();
+    let refused =
+        Session::open_kept(a, Role::Garbler, &smallest(Backend::Yao), |all| all, disk.store());
+    assert!(matches!(refused.err(), Some(Fault::Misuse(_))));
+}
+
+/// Nothing leaves a session that was put away, nor one that saved while something failed.
+#[test]
+fn nothing_leaves_after_the_end() {
+    let config = smallest(Backend::Wrk);
+    let (a, b) = run_pair_over(patient_pair(), |channel, role| {
+        let mut session = Session::open_seeded(channel, role, &config, prg_of(role, 1))?;
+        let saved = session.save();
+        assert!(matches!(saved, Err(Fault::Misuse(_))), "{saved:?}");
+        Ok::<_, Fault>(())
+    });
+    assert_eq!((a, b), (Ok(()), Ok(())));
 }
