@@ -10,6 +10,7 @@ use cenote_engine::{
     SessionConfig,
 };
 use cenote_net::{Channels, Handshake};
+use cenote_pool::Store;
 use cenote_prim::{RandomOracle, SessionId};
 
 use crate::{Computation, Summary};
@@ -36,6 +37,8 @@ pub struct Ran {
     pub outcome: Result<Outcome<Vec<Option<Vec<bool>>>>, Fault>,
     /// The session, as it was at its end.
     pub summary: Summary,
+    /// Whether the items that are left were put away, for a run with a store that went well.
+    pub put_away: Option<Result<(), Fault>>,
 }
 
 impl Request {
@@ -98,7 +101,30 @@ impl Request {
         role: Role,
         done: &AtomicU64,
     ) -> Result<Ran, Fault> {
-        let channels = channels.into();
+        self.run_with(channels.into(), role, done, None)
+    }
+
+    /// The same with items that earlier sessions with this peer have kept in `store`; what is left is put away there. The peer does the same.
+    ///
+    /// # Errors
+    /// As [`Request::run`]; those of [`Session::open_kept`].
+    pub fn run_kept(
+        &self,
+        channels: impl Into<Channels>,
+        role: Role,
+        done: &AtomicU64,
+        store: Box<dyn Store>,
+    ) -> Result<Ran, Fault> {
+        self.run_with(channels.into(), role, done, Some(store))
+    }
+
+    fn run_with(
+        &self,
+        channels: Channels,
+        role: Role,
+        done: &AtomicU64,
+        store: Option<Box<dyn Store>>,
+    ) -> Result<Ran, Fault> {
         if let Some(excess) = &self.excess {
             return Err(self.refuse(channels, role, excess));
         }
@@ -107,25 +133,40 @@ impl Request {
             Computation::Circuit(circuit) => {
                 let bound = Bound { signature: &self.signature, circuit };
                 let job = ProgramJob::new(&bound, role, self.own.clone(), self.to)?.of_ands(ands);
-                self.compute(channels, role, Metered { job, done })
+                self.compute(channels, role, Metered { job, done }, store)
             }
             Computation::Module { module, .. } => {
                 let job = ModuleJob::new(module, role, self.own.clone())?.of_ands(ands);
-                self.compute(channels, role, Metered { job, done })
+                self.compute(channels, role, Metered { job, done }, store)
             }
         }
     }
 
-    fn compute<J>(&self, channels: Channels, role: Role, job: J) -> Result<Ran, Fault>
+    fn compute<J>(
+        &self,
+        channels: Channels,
+        role: Role,
+        job: J,
+        store: Option<Box<dyn Store>>,
+    ) -> Result<Ran, Fault>
     where
         J: Job<Output = Vec<Option<Vec<bool>>>>,
     {
-        let mut session = Session::open_for(channels, role, &self.config, self.facts(None))?;
+        let (config, facts, keeps) = (&self.config, self.facts(None), store.is_some());
+        let mut session = match store {
+            Some(store) => Session::open_kept(channels, role, config, facts, store)?,
+            None => Session::open_for(channels, role, config, facts)?,
+        };
         session.set_threads(self.threads)?;
         let outcome = session.run(&job);
         let summary = Summary::of(&mut session);
-        session.close();
-        Ok(Ran { outcome, summary })
+        let put_away = if keeps && outcome.is_ok() {
+            Some(session.put_away())
+        } else {
+            session.close();
+            None
+        };
+        Ok(Ran { outcome, summary, put_away })
     }
 
     fn refuse(&self, channels: Channels, role: Role, excess: &Excess) -> Fault {

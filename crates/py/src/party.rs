@@ -176,7 +176,7 @@ pub(crate) fn configuration(backend: &str, options: Vec<(String, String)>) -> Py
 }
 
 fn run(request: &Request, role: Role, channel: Channel, done: &AtomicU64) -> Result<Report, Fault> {
-    let Ran { outcome, summary } = request.run(channel, role, done)?;
+    let Ran { outcome, summary, .. } = request.run(channel, role, done)?;
     let Summary { counters, claims, .. } = summary;
     let total = counters.total();
     let seconds = |phase| counters.phase(phase).time.as_secs_f64();

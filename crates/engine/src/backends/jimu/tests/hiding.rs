@@ -136,7 +136,7 @@ fn session(rho: Rho) -> ([Secrets; 2], Recording) {
     let run = |channel: Channel, role: Role| {
         let prg = Prg::new(Block::new(40 + role as u128));
         let (id, params) = (SessionId([6; 32]), params(100, rho, false));
-        let mut session = JimuSession::open(channel.into(), id, role, params, || prg)?;
+        let mut session = JimuSession::open(channel.into(), id, role, params, || prg, None)?;
         session.stock(CORES + 20)?;
         request(&mut session, role)?;
         left(&mut session)
