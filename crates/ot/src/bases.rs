@@ -174,6 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_two_set_ups_have_nothing_in_common() {
+        let [bases, _] = bases();
+        let mut keys = bases.pairs.as_flattened().to_vec();
+        for id in [1, 2].map(|id| SessionId([id; 32])) {
+            keys.extend_from_slice(bases.pairs_of(&id).as_flattened());
+            keys.extend_from_slice(&bases.chosen_of(&id));
+        }
+        keys.extend_from_slice(&bases.chosen);
+        let mut keys: Vec<u128> = keys.iter().map(|key| key.to_u128()).collect();
+        let made = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!((made, keys.len()), (9 * COUNT, 9 * COUNT));
+    }
+
+    #[test]
     fn bases_of_different_runs_do_not_fit() {
         let [a, _] = bases();
         let (other, choice) = (bases_with(7), Choice::softspoken(4).expect("a digit"));

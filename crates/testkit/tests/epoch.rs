@@ -410,6 +410,43 @@ fn malformed_states_and_other_snapshots_are_refused() {
     assert!(relation.disks[0].ledger().held);
 }
 
+/// Whoever is on the line cannot make two honest sides decide differently: the connection ends in its set-up.
+#[test]
+fn whoever_changes_a_state_on_the_way_ends_the_connection() {
+    let config = smallest(Backend::Wrk);
+    let mut relation = Relation::default();
+    ok(relation.session(&config, false, |mut session, _| {
+        session.stock(1000)?;
+        session.put_away()
+    }));
+    let (a, mut b) = patient_pair();
+    b.tamper(|frame| changed(frame.tag, frame.payload, |state| state[33] += 1));
+    let ends = relation.session_over((a, b), &config, |session, _| session.put_away());
+    assert!(ends.contains(&Err(Fault::Misbehaved("ot.pprf"))), "{ends:?}");
+}
+
+/// Too many broken connections, or connections of one epoch, and the bound or the keys are spent.
+#[test]
+fn the_bound_is_spent_by_pools_and_an_epoch_by_connections() {
+    let config = smallest(Backend::Wrk);
+    let disk = Disk::default();
+    let mut store = disk.store();
+    (0..1024).for_each(|_| store.count_pool().expect("power"));
+    let (a, _b) = patient_pair();
+    let spent = Session::open_kept(a, Role::Garbler, &config, |all| all, store).err();
+    assert!(matches!(&spent, Some(Fault::Exhausted(why)) if why.contains("1024")), "{spent:?}");
+    let mut relation = Relation::default();
+    let once = |session: Session, _| session.put_away();
+    ok(relation.session(&config, false, once));
+    for disk in &relation.disks {
+        disk.store().spend("epoch.connections", 255).expect("power");
+    }
+    for epochs in [1, 2] {
+        ok(relation.session(&config, false, once));
+        assert_eq!(relation.disks[0].ledger().epochs, epochs);
+    }
+}
+
 /// A backup that was put back on one side: the other side's numbers count, and what it has no snapshot of is lost.
 #[test]
 fn a_backup_that_was_put_back_reuses_nothing() {

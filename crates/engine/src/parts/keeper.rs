@@ -21,6 +21,8 @@
 //! **Private values.** None in a message: names are hashes, numbers of items are known to both.
 //! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one write for [`STRIDE`] items.
 
+use std::ops::Range;
+
 use cenote_net::{Channel, Fault, Role};
 use cenote_ot::Bases;
 use cenote_pool::{FailureKind, Name, Store, StoreFailure};
@@ -34,6 +36,8 @@ pub(crate) const STOCKS: usize = 2;
 pub(crate) const STRIDE: u64 = 1 << 16;
 /// The part of a snapshot that an orderly end alone writes.
 pub(crate) const POOL_PART: &str = "pool";
+/// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them.
+const INDEX_PART: &str = "index";
 /// Under this name the connections of an epoch are counted.
 const CONNECTIONS: &str = "epoch.connections";
 /// Connections of an epoch: each has hidden seeds of its own, which a search for any one of them meets all at once.
@@ -224,7 +228,7 @@ impl Keeper {
     }
 
     fn begin(&mut self, bases: Bases) -> Result<Bases, Fault> {
-        let name = self.name("epoch", &[]);
+        let name = self.name("epoch", "");
         let bytes = bases.to_bytes();
         let mut secrets = Secret::with_capacity(32 + bytes.len());
         secrets.extend_from_slice(&self.terms);
@@ -233,15 +237,20 @@ impl Keeper {
         Ok(bases)
     }
 
-    /// The pool that an orderly end left, taken off the disk for good. Without one a new pool begins, which counts.
+    /// The pool that an orderly end left, if it `fits`, taken off the disk for good. Without one a new pool begins, which
+    /// counts.
     ///
     /// # Errors
     /// `Storage`.
-    pub(crate) fn take_pool(&mut self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
+    pub(crate) fn take_pool(
+        &mut self,
+        fits: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<Option<Secret<Vec<u8>>>, Fault> {
         let pool = match self.snapshot.filter(|_| self.whole) {
             Some(name) => Some(self.store.load(&name, POOL_PART).map_err(storage)?),
             None => None,
         };
+        let pool = pool.filter(|pool| fits(pool));
         self.whole = false;
         self.store.burn(POOL_PART).map_err(storage)?;
         if pool.is_none() {
@@ -281,21 +290,26 @@ impl Keeper {
         self.store.ledger().spent.get(stock).copied().unwrap_or(0)
     }
 
-    /// Keeps `parts` in place of what was kept before, once the peer has kept its own. `numbers` are those of the items, equal on both sides.
-    /// With the pool among them nothing leaves from now on.
+    /// Keeps `parts` in place of what was kept before, once the peer has kept its own. The items of each stock have `numbers`, equal on both
+    /// sides. With the pool among the parts nothing leaves from now on.
     ///
     /// # Errors
     /// `Misbehaved` when the peer kept others; `Storage`; faults of the channel.
     pub(crate) fn save(
         &mut self,
         channel: &mut Channel,
-        numbers: &[u64],
+        numbers: [Range<u64>; STOCKS],
         parts: &[(&str, &[u8])],
     ) -> Result<(), Fault> {
+        let last = parts.iter().any(|(name, _)| *name == POOL_PART);
+        self.over |= last;
         self.saved += 1;
-        self.over |= parts.iter().any(|(name, _)| *name == POOL_PART);
-        let name = self.name("snapshot", &[&[self.saved], numbers].concat());
-        self.store.save(name, parts).map_err(storage)?;
+        let index: String = (self.stocks.iter().zip(&numbers))
+            .map(|(stock, items)| format!("{stock} {} {}\n", items.start, items.end))
+            .collect();
+        let name = self.name("snapshot", &format!("{} {last}\n{index}", self.saved));
+        let parts = [parts, &[(INDEX_PART, index.as_bytes())]].concat();
+        self.store.save(name, &parts).map_err(storage)?;
         channel.send(EPOCH_SAVED, &name)?;
         let mut theirs = [0; 32];
         channel.recv_into(EPOCH_SAVED, &mut theirs)?;
@@ -305,9 +319,9 @@ impl Keeper {
         self.store.settle(Some(name)).map_err(storage)
     }
 
-    fn name(&self, of: &str, numbers: &[u64]) -> Name {
+    fn name(&self, of: &str, text: &str) -> Name {
         let oracle = RandomOracle::new("cenote 2026 engine epoch name v1", &self.id);
-        numbers.iter().fold(oracle.bytes(of.as_bytes()), |all, number| all.number(*number)).digest()
+        oracle.bytes(of.as_bytes()).bytes(text.as_bytes()).digest()
     }
 
     /// Pools that were begun with this peer: the bound is as many times that of one.
@@ -324,6 +338,24 @@ impl Keeper {
             drop(self.store.end(hold));
         }
     }
+}
+
+/// The items that a session with this peer will find, by stock: what was saved last and has not left.
+///
+/// # Errors
+/// Of the store.
+pub fn kept_items(store: &dyn Store) -> Result<Vec<(String, u64)>, StoreFailure> {
+    let ledger = store.ledger();
+    let Some((snapshot, _)) = ledger.snapshots.last() else { return Ok(Vec::new()) };
+    let index = store.load(snapshot, INDEX_PART)?;
+    let line = |line: &str| {
+        let mut words = line.split(' ');
+        let (stock, first, end) = (words.next()?, words.next()?, words.next()?);
+        let first: u64 = first.parse().ok()?;
+        let noted = ledger.spent.get(stock).copied().unwrap_or(0);
+        Some((stock.to_owned(), end.parse::<u64>().ok()?.saturating_sub(first.max(noted))))
+    };
+    Ok(String::from_utf8_lossy(&index).lines().filter_map(line).collect())
 }
 
 /// Whether a session with this peer may open at all.
@@ -348,4 +380,62 @@ pub(crate) fn permits(store: &dyn Store) -> Result<(), Fault> {
 /// The fault of a store that failed.
 pub(crate) fn storage(failure: StoreFailure) -> Fault {
     Fault::Storage(failure.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(epoch: u8, noted: [u64; STOCKS], snapshots: &[(u8, bool)]) -> State {
+        let snapshots = snapshots.iter().map(|&(name, whole)| ([name; 32], whole)).collect();
+        State { epoch: Some([epoch; 32]), noted, snapshots }
+    }
+
+    fn resumed(noted: [u64; STOCKS], snapshot: Option<(u8, bool)>) -> Option<Resumed> {
+        let snapshot = snapshot.map(|(name, whole)| ([name; 32], whole));
+        Some(Resumed { noted, snapshot })
+    }
+
+    #[test]
+    fn epochs_go_on_by_the_larger_number_and_the_newest_common_snapshot() {
+        let decide = |a: &State, b: &State| decide(a, b, 10);
+        let (old, new) = ((1, false), (2, true));
+        let own = state(7, [100, 50], &[old, new]);
+        // What the other side has, and what goes on.
+        let cases = [
+            (state(7, [100, 50], &[old, new]), resumed([100, 50], Some(new))),
+            (state(7, [110, 40], &[old, (2, false)]), resumed([110, 50], Some((2, false)))),
+            (state(7, [90, 60], &[old]), resumed([100, 60], Some(old))),
+            (state(7, [100, 50], &[(1, true)]), resumed([100, 50], Some(old))),
+            (state(7, [100, 50], &[]), resumed([100, 50], None)),
+            (state(7, [100, 50], &[(3, true)]), None),
+            (state(7, [111, 50], &[new]), None),
+            (state(7, [100, 39], &[new]), None),
+            (state(8, [100, 50], &[new]), None),
+            (State::default(), None),
+        ];
+        for (other, goes_on) in cases {
+            assert_eq!(decide(&own, &other), goes_on, "{other:?}");
+            assert_eq!(decide(&other, &own), goes_on, "{other:?}");
+        }
+        assert_eq!(decide(&State::default(), &State::default()), None);
+        // Two that saved in another order: the garbler's newest.
+        let other = state(7, [100, 50], &[new, old]);
+        assert_eq!(decide(&own, &other), resumed([100, 50], Some(new)));
+        assert_eq!(decide(&other, &own), resumed([100, 50], Some(old)));
+    }
+
+    #[test]
+    fn states_have_one_form() {
+        let whole = state(7, [1, u64::MAX], &[(1, false), (2, true)]);
+        for state in [State::default(), whole.clone(), state(0, [0, 0], &[(9, true)])] {
+            assert_eq!(State::decode(&state.encode()), Ok(state));
+        }
+        let bytes = whole.encode();
+        for (at, byte) in [(0, 0), (0, 2), (49, 0), (49, 3), (82, 255)] {
+            let mut bad = bytes;
+            bad[at] = byte;
+            assert_eq!(State::decode(&bad), Err(Fault::Misbehaved("epoch.state")), "{at}");
+        }
+    }
 }

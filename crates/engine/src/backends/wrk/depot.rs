@@ -670,7 +670,7 @@ impl Shelves {
         params: &mut WrkParams,
     ) -> Result<u64, Fault> {
         let mut ordered = 0;
-        if let Some(pool) = keeper.take_pool()?.filter(|pool| !pool.is_empty()) {
+        if let Some(pool) = keeper.take_pool(|pool| supply.has_such(pool))? {
             supply.put_pool(&pool, self)?;
             ordered = supply.called();
         }
@@ -709,25 +709,23 @@ impl Shelves {
         let Store { triples, shares, notes, .. } = &mut *store;
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
-        let mut numbers = vec![u64::from(last)];
         let mut kept = |stock: &mut Stock, name| {
             // What was noted ahead of use has not left.
             let first = keeper.noted(name).max(stock.numbers().start);
             stock.renumber(&mut *notes.journal, first).map_err(store_defect)?;
-            numbers.extend([first, stock.numbers().end]);
             let blocks = stock.peek(stock.level());
             let mut bytes = Secret::with_capacity(8 + size_of_val(blocks));
             bytes.extend_from_slice(&first.to_le_bytes());
             bytes.extend_from_slice(cast_slice(blocks));
-            Ok::<_, Fault>(bytes)
+            Ok::<_, Fault>((stock.numbers(), bytes))
         };
-        let (triples, shares) = (kept(triples, TRIPLES)?, kept(shares, SHARES)?);
+        let ((first, triples), (second, shares)) = (kept(triples, TRIPLES)?, kept(shares, SHARES)?);
         // The peer may take its time.
         drop(store);
         let pool = last.then(|| supply.pool());
         let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
         parts.extend(pool.as_ref().map(|pool| (POOL_PART, &pool[..])));
-        keeper.save(channel, &numbers, &parts)?;
+        keeper.save(channel, [first, second], &parts)?;
         let mut store = self.lock();
         store.saves += 1;
         store.wanted.save = None;

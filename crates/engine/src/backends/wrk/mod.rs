@@ -124,11 +124,10 @@ impl WrkSession {
 /// Items that one of two honest sides may have noted as taken before the other: what is in flight, and a stride.
 const MOST_APART: u64 = (MOST_AHEAD * CHUNK_ANDS + MAX_TAKE) as u64 + STRIDE;
 
-/// What the items of an epoch depend on besides its keys.
+/// What the triples and shares of an epoch depend on besides its keys.
 fn epoch_terms(params: &WrkParams, role: Role, peer: Option<Fingerprint>) -> [u8; 32] {
     let oracle = RandomOracle::new("cenote 2026 engine wrk epoch v1", &SessionId([0; 32]));
     let oracle = oracle.number(role as u64).number(params.leaky.bits().into());
-    let oracle = oracle.number(params.pool.map_or(0, |pool| pool as u64));
     let oracle = oracle.number(params.epsilon_log2.to_bits());
     oracle.bytes(peer.as_ref().map_or(&[], |peer| &peer.0)).digest()
 }

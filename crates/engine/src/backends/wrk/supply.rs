@@ -87,13 +87,16 @@ pub(super) trait Supply: Send {
     /// Slices whose start was called for so far.
     fn called(&self) -> u64;
 
-    /// The bytes of the pool, empty before it is full; nothing may be under way.
+    /// The bytes of the pool: its capacity, 0 for one-shot batches, and its items, none before it is full. Nothing may be under way.
     fn pool(&self) -> Secret<Vec<u8>>;
 
-    /// Takes in what [`Supply::pool`] gave, before the first turn.
+    /// Whether [`Supply::pool`] gave these bytes under the same parameters.
+    fn has_such(&self, pool: &[u8]) -> bool;
+
+    /// Takes such bytes in, before the first turn.
     ///
     /// # Errors
-    /// `Storage` for bytes of another pool.
+    /// `Storage` for any others.
     fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault>;
 
     /// Returns the shares that lie in the pool.
@@ -423,7 +426,8 @@ impl<const N: usize> Supply for Line<N> {
 
     fn pool(&self) -> Secret<Vec<u8>> {
         let items = self.pool.as_ref().map_or(&[][..], Pool::items);
-        let mut bytes = Secret::with_capacity(3 * N * items.len());
+        let mut bytes = Secret::with_capacity(8 + 3 * N * items.len());
+        bytes.extend_from_slice(&self.capacity().to_le_bytes());
         for item in items {
             for share in [item.x, item.y, item.z] {
                 bytes.extend_from_slice(bytemuck::bytes_of(&share));
@@ -432,11 +436,20 @@ impl<const N: usize> Supply for Line<N> {
         bytes
     }
 
+    fn has_such(&self, pool: &[u8]) -> bool {
+        let (capacity, items) = pool.split_at_checked(8).unwrap_or_default();
+        let whole = self.capacity() * 3 * N as u64;
+        capacity == self.capacity().to_le_bytes() && [0, whole].contains(&(items.len() as u64))
+    }
+
     fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
-        let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(bytes);
-        let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
-        if self.called > 0 || 3 * N * items.len() != bytes.len() {
+        if self.called > 0 || !self.has_such(bytes) {
             return Err(Fault::Storage("a pool of other items; end the epoch".into()));
+        }
+        let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(&bytes[8..]);
+        let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
+        if items.is_empty() {
+            return Ok(());
         }
         let items = items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z });
         let mut of_pool = Secret::with_capacity(items.len());
@@ -491,6 +504,11 @@ impl<const N: usize> Supply for Line<N> {
 }
 
 impl<const N: usize> Line<N> {
+    /// Leaky ANDs of the pool, 0 for one-shot batches.
+    fn capacity(&self) -> u64 {
+        self.params.pool.map_or(0, |capacity| capacity as u64)
+    }
+
     /// Takes note of what is to start.
     fn call(&mut self, start: Start) {
         let called = match start {

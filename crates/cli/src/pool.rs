@@ -1,0 +1,167 @@
+//! `cenote pool`: items that are made ahead of programs and kept on disk.
+
+use std::path::Path;
+use std::time::Instant;
+
+use cenote_engine::{Backend, Session, kept_items};
+use cenote_job::Summary;
+use cenote_pool::{DiskStore, Ledger, Store, StoreFailure, StoreKey};
+use serde_json::{Map, Value, json};
+
+use crate::args::{FillArgs, PoolCommand, StoreArgs};
+use crate::exit::{Failure, Kind};
+use crate::output::{self, Format, Reply};
+use crate::party::Meeting;
+use crate::progress::Meter;
+
+/// Triples between two steps of the bar.
+const STEP: usize = 1 << 15;
+
+pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Failure> {
+    match command {
+        PoolCommand::Fill(args) => fill(args, format),
+        PoolCommand::Show(args) => show(&args),
+        PoolCommand::End(args) => {
+            let mut store = existing(&args)?;
+            store.end(false).map_err(failed)?;
+            shown(&store, &args.dir, "nothing is kept any more; the peer's items end when both meet")
+        }
+        PoolCommand::Lift(args) => {
+            let mut store = existing(&args)?;
+            store.release().map_err(failed)?;
+            shown(&store, &args.dir, "sessions with this peer may open again")
+        }
+    }
+}
+
+/// The store in `dir`; directory and key are made together where there is neither.
+pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
+    let key = if key.exists() || dir.exists() {
+        StoreKey::load(key)
+    } else {
+        output::note(&format!("{} keeps items from now on, under the key {}", dir.display(), key.display()));
+        StoreKey::create(key)
+    };
+    let store = DiskStore::open(dir, &key.map_err(failed)?).map_err(failed)?;
+    if store.restored() {
+        output::note(&format!(
+            "{}: this is a copy, or a backup that was put back: its items may have been used and were destroyed",
+            dir.display()
+        ));
+    }
+    Ok(store)
+}
+
+fn existing(args: &StoreArgs) -> Result<DiskStore, Failure> {
+    if !args.dir.exists() {
+        let message = format!("{}: nothing is kept there; `cenote pool fill` makes it", args.dir.display());
+        return Err(Failure::bad_input(message));
+    }
+    open(&args.dir, &args.store_key)
+}
+
+fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
+    let config = args.security.chosen()?.lasting().for_ands(args.ands);
+    if !config.backend.keeps_items() {
+        let with = Backend::ALL.into_iter().filter(|backend| backend.keeps_items());
+        let names = with.map(Backend::name).collect::<Vec<_>>().join(" or ");
+        return Err(Failure::bad_input(format!("{} keeps no items; use {names}", config.backend.name())));
+    }
+    Backend::shown(&config).map_err(Failure::unusable)?;
+    let store = open(&args.store.dir, &args.store.store_key)?;
+    let role = args.peer.role;
+    let meeting = Meeting::prepare(args.peer, format)?;
+    let started = Instant::now();
+    let channels = meeting.channels()?;
+    let ands = args.ands as usize;
+    let meter = Meter::start(args.ands, "triples");
+    let facts = |all: cenote_net::Handshake| {
+        let options = config.options();
+        let all = all.field("for", "pool fill").field("ands", ands.to_string());
+        options.fold(all, |all, (name, value)| all.field(&format!("option {name}"), value.to_string()))
+    };
+    let work = || {
+        let mut session = Session::open_kept(channels, role, &config, facts, Box::new(store))?;
+        session.set_threads(args.threads.threads)?;
+        session.fill()?;
+        for step in (STEP..ands + STEP).step_by(STEP) {
+            let level = step.min(ands);
+            session.stock(level)?;
+            meter.count().store(level as u64, std::sync::atomic::Ordering::Relaxed);
+        }
+        let summary = Summary::of(&mut session);
+        session.put_away()?;
+        Ok::<_, cenote_engine::Fault>(summary)
+    };
+    let summary = work().map_err(|fault| meeting.interrupt.or(fault.into()))?;
+    drop(meter);
+    let store = open(&args.store.dir, &args.store.store_key)?;
+    let kept = kept(&store)?;
+    let promise = summary.claims.promise;
+    let traffic = summary.counters.total();
+    let wall_s = started.elapsed().as_secs_f64();
+    let text = format!("{}\nmade in {wall_s:.1} s", table(&kept, store.ledger(), &args.store.dir));
+    let mut json = ledger(&kept, store.ledger());
+    json["role"] = role.name().into();
+    json["backend"] = config.backend.name().into();
+    json["configuration"] = json!(config);
+    json["epsilon_log2"] = json!(promise.adaptive_epsilon_log2);
+    json["kappa"] = json!(promise.kappa);
+    json["bytes_sent"] = traffic.bytes_sent.into();
+    json["bytes_received"] = traffic.bytes_received.into();
+    json["wall_s"] = wall_s.into();
+    Ok(Reply::new(json, text))
+}
+
+fn show(args: &StoreArgs) -> Result<Reply, Failure> {
+    let store = existing(args)?;
+    let kept = kept(&store)?;
+    Ok(Reply::new(ledger(&kept, store.ledger()), table(&kept, store.ledger(), &args.dir)))
+}
+
+fn shown(store: &DiskStore, dir: &Path, what: &str) -> Result<Reply, Failure> {
+    let kept = kept(store)?;
+    let text = format!("{}\n{what}", table(&kept, store.ledger(), dir));
+    Ok(Reply::new(ledger(&kept, store.ledger()), text))
+}
+
+type Kept = Vec<(String, u64)>;
+
+fn kept(store: &DiskStore) -> Result<Kept, Failure> {
+    kept_items(store).map_err(failed)
+}
+
+fn ledger(kept: &Kept, ledger: &Ledger) -> Value {
+    let ready: Map<String, Value> =
+        kept.iter().map(|(stock, items)| (stock.clone(), (*items).into())).collect();
+    let epoch = ledger.epoch.map(|name| hex(&name));
+    json!({
+        "epoch": epoch,
+        "epochs": ledger.epochs,
+        "pools": ledger.pools,
+        "held": ledger.held,
+        "ready": ready,
+    })
+}
+
+fn table(kept: &Kept, ledger: &Ledger, dir: &Path) -> String {
+    let mut lines = vec![format!("store   {}", dir.display())];
+    match &ledger.epoch {
+        Some(name) => lines.push(format!("epoch   {} ({} so far)", &hex(name)[..16], ledger.epochs)),
+        None => lines.push("epoch   none".into()),
+    }
+    lines.extend(kept.iter().map(|(stock, items)| format!("ready   {items} of {stock}")));
+    lines.push(format!("pools   {} begun with this peer", ledger.pools));
+    if ledger.held {
+        lines.push("held    a check failed: no session opens before `cenote pool lift`".into());
+    }
+    lines.join("\n")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn failed(failure: StoreFailure) -> Failure {
+    Failure::new(Kind::Storage, failure.to_string())
+}
