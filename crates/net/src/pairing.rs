@@ -1,39 +1,43 @@
 //! Pairing over the network: two owners get each other's certificate, and make sure of it by reading a code of
 //! twelve digits to each other over the telephone.
 //!
-//! Papers: Vaudenay, "Secure Communications over Insecure Channels Based on Short Authenticated Strings", CRYPTO 2005
-//! (commit, then reveal, then compare); in the three messages of Laur, Nyberg, "Efficient Mutual Data Authentication
-//! Using Manually Authenticated Strings", CANS 2006 (MANA IV), as Bluetooth's numeric comparison has them.
+//! Papers: Vaudenay, "Secure Communications over Insecure Channels Based on Short Authenticated Strings",
+//! CRYPTO 2005 (commit, then reveal, then compare); in the three messages of Laur, Nyberg, "Efficient Mutual Data
+//! Authentication Using Manually Authenticated Strings", CANS 2006 (MANA IV), as Bluetooth's numeric comparison
+//! has them.
 //! Roles here / in the papers: listener / Alice, who commits; connector / Bob.
-//! Before it: TLS 1.3 in which each side shows a certificate that the other does not know, and proves that it has its
-//! key. So both certificates are fixed before the first message. `s` is 32 bytes of keying material of that connection.
-//! Messages: listener -> connector: commitment to its nonce N_L, with both certificates; connector -> listener: its
-//! nonce N_C; listener -> connector: N_L. Nonces have 32 fresh bytes. `code(x) = H(s, version, certificate of the
-//! listener, of the connector, N_L, N_C, x)` mod 10^12; each side shows the code with its own role for x, and its
-//! owner types the one that the other owner reads. What is to be typed is on no screen of this side: nobody can
-//! confirm without having talked to the other.
+//! Before it: TLS 1.3 in which each side shows a certificate that the other does not know, and proves that it has
+//! its key. So both certificates are fixed before the first message. `s` is 32 bytes of keying material of that
+//! connection.
+//! Messages: listener -> connector: commitment to its nonce N_L, with both certificates; connector -> listener:
+//! its nonce N_C; listener -> connector: N_L. Nonces are 32 fresh bytes. `code(x) = H(s, version, certificate of
+//! the listener, of the connector, N_L, N_C, x) mod 10^12`; each side shows the code with its own role for x, and
+//! its owner types the one that the other owner reads. What is to be typed is on no screen of this side: nobody
+//! can confirm without having talked to the other.
 //! Adversary: malicious, on the line, in between, or calling in place of either; the owners know each other's
 //! voice (what they say may be heard, not changed). Model: random oracle.
-//! Bound: an attempt makes a given owner keep another certificate than the other owner's with probability 10^-12, and
-//! either of them with 2 x 10^-12 < 2^-38; an attempt is a run of the command that got to the nonces.
-//! Argument: each honest side reveals its nonce when all else that goes into its codes is fixed: the listener has N_C, the
-//! connector has the commitment, which is binding. Let the two sides' codes be of different inputs, as they are if
-//! certificates differ. Of the two, look at the one that reveals its nonce last. The other's code is then determined,
-//! and this one's is the answer of the oracle at a place that nobody could ask about without guessing 32 bytes: it is the same with
-//! probability 10^-12, however much was computed before. Who computes after it can change nothing that is hashed.
-//! Attempts: the side that goes on by itself is the one that commits. What a caller learns before it has sent its nonce
-//! hides N_L, so it is turned away and was no attempt; with its nonce the wait is over, the codes stand on the
-//! screen and no other caller is heard. If the connector committed, somebody in between could call a listener again and again, and
-//! hang up whenever the codes differ. The connector, too, calls once it was let in never again: an owner has to start it.
-//! Checks: `pair.commitment` - N_L is what was committed to - before a code is shown. Catches a listener that picks N_L after N_C,
-//! among a few 10^12 by trial so that the codes are as it likes.
-//! Private values: N_L until the connector's nonce is there - in the commitment, hidden by its own 32 bytes. No other:
-//! certificates, nonces and codes are public, and knowing a code helps nobody to make another side show it.
-//! Abort: refusing is the abort frame, accepting a frame of its own; each side's decision rests on what its own owner
-//! typed, and what the other decided is news, no more. No second try on one connection.
-//! Cost: two rounds beside TLS, 96 bytes, and an empty frame each way once the owners have typed.
-//! Differences from the papers: certificates travel in TLS, ahead of the commitment; two codes, one for each direction, in place
-//! of one that both compare. Status: not audited.
+//! Bound: an attempt makes a given owner keep another certificate than the other owner's with probability 10^-12,
+//! and either of them with 2 x 10^-12 < 2^-38; an attempt is a run of the command that got to the nonces.
+//! Argument: each honest side reveals its nonce when all else that goes into its codes is fixed: the listener has
+//! N_C, the connector has the commitment, which is binding. Let the codes of the two sides be of different inputs,
+//! as they are if certificates differ, and look at the side that reveals its nonce last. The code on the other's
+//! screen is determined by then, and the one expected here is the answer of the oracle at a place that nobody
+//! could ask about without guessing 32 bytes: it is the same with probability 10^-12, however much was computed
+//! before. Likewise with here and there exchanged. Who computes after it can change nothing that is hashed.
+//! Attempts: the side that goes on by itself is the one that commits. What a caller learns before it has sent its
+//! nonce hides N_L, so it is turned away and was no attempt; with its nonce the wait is over, the codes stand on the
+//! screen and no other caller is heard. If the connector committed, somebody in between could call a listener again
+//! and again, and hang up whenever the codes differ. Nor does a connector that was let in call again: an owner has
+//! to start it.
+//! Checks: `pair.commitment` - N_L is what was committed to - before a code is shown. Catches a listener that picks
+//! N_L after N_C, by trial, so that the codes are as it likes.
+//! Private values: N_L until the connector's nonce is there - in the commitment, hidden by its own 32 bytes. No
+//! other: certificates, nonces and codes are public, and knowing a code helps nobody to put it on another screen.
+//! Abort: refusing is the abort frame, accepting a frame of its own; each side's decision rests on what its own
+//! owner typed, and what the other decided is news, no more. No second try on one connection.
+//! Cost: three messages of 32 bytes beside TLS, and an empty frame each way once the owners have typed.
+//! Differences from the papers: certificates travel in TLS, ahead of the commitment; two codes, one for each
+//! direction, in place of one that both compare. Status: not audited.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -177,8 +181,8 @@ pub struct Pairing {
     codes: Codes,
 }
 
-/// Waits up to `limit` for a caller that takes part in a pairing, and listens no longer. Who calls and sends nothing, or anything
-/// else, is turned away, at the latest after 10 s, and `turned_away` is told.
+/// Waits up to `limit` for a caller that takes part in a pairing, and listens no longer. Who calls and sends
+/// nothing, or anything else, is turned away, at the latest after 10 s, and `turned_away` is told.
 ///
 /// # Errors
 /// `Transport` when nobody came in time, or the caller was gone before it had this side's nonce; `Internal`.
@@ -221,8 +225,8 @@ fn open(
     Ok(Pairing::new(channel, peer, codes))
 }
 
-/// Calls a listener at `address` (`host:port`) to pair with whoever is there; tries for up to `timeout` to be let in,
-/// as [`tls_connect`](crate::tls_connect) does.
+/// Calls a listener at `address` (`host:port`) to pair with whoever is there; tries for up to `timeout` to be
+/// let in, as [`tls_connect`](crate::tls_connect) does.
 ///
 /// # Errors
 /// Those of [`tls_connect`](crate::tls_connect), except that any certificate will do but this side's own;
@@ -285,8 +289,8 @@ impl Pairing {
         self.codes.shown
     }
 
-    /// Takes what this side's owner typed: the code that the other owner reads, spaces and hyphens aside. There is
-    /// no second try.
+    /// Takes what this side's owner typed: the code that the other owner reads, spaces and hyphens aside.
+    /// There is no second try.
     ///
     /// # Errors
     /// `Policy` when it is not the code on the screen of whoever is there, who is told that this side refuses.
@@ -295,8 +299,9 @@ impl Pairing {
         if Code::typed(typed) != Some(self.codes.expected) {
             self.channel.abort();
             return Err(Fault::Policy(
-                "this is not the code on the other screen: it was mistyped, or it is the code of this screen, or somebody \
-                 is in between; nothing was kept. Start again on both sides; if it happens again, do not pair over this line"
+                "this is not the code on the other screen: it was mistyped, or it is the code of this \
+                 screen, or somebody is in between; nothing was kept. Start again on both sides; if it \
+                 happens again, do not pair over this line"
                     .into(),
             ));
         }

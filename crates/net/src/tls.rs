@@ -1,8 +1,8 @@
 //! Channels over TLS 1.3 with both certificates pinned.
 //!
 //! Each side accepts exactly the certificate it was given for its peer, and the peer must prove, by
-//! the handshake's signature, that it holds the key. Only a pairing (`pairing.rs`) takes a certificate that it was not
-//! given. Sessions are never resumed.
+//! the handshake's signature, that it holds the key. Only a pairing (`pairing.rs`) takes a certificate
+//! that it was not given. Sessions are never resumed.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -556,6 +556,13 @@ fn tls_fault(error: Error) -> Fault {
         ) => Fault::Policy(format!(
             "the peer refused this side's certificate; give the peer this side's {CERTIFICATE_FILE}"
         )),
+        Error::NoApplicationProtocol | Error::AlertReceived(Alert::NoApplicationProtocol) => {
+            Fault::Transport(
+                "the two sides are at different things: one pairs and the other computes, or their \
+                 releases differ"
+                    .into(),
+            )
+        }
         Error::InvalidMessage(_) => {
             Fault::Transport(format!("TLS: {error}; does the peer use TLS, too?"))
         }

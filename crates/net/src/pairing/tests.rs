@@ -199,6 +199,10 @@ fn policy<T>(result: Result<T, Fault>) -> String {
 fn honest_owners_get_each_others_certificate() {
     let ([one, two], turned_away) = Owners::new().meet(|_| ());
     assert_eq!(turned_away, []);
+    // The messages that the header says, with their headers.
+    let traffic = [&one, &two].map(|side| side.channel.counters().total());
+    let bytes = traffic.map(|total| (total.bytes_sent, total.bytes_received));
+    assert_eq!(bytes, [(2 * 37, 37), (37, 2 * 37)]);
     let peers = [two.fingerprint(), one.fingerprint()];
     let codes = [two.code(), one.code()];
     assert_ne!(codes[0], codes[1]);
@@ -304,12 +308,13 @@ fn a_wait_for_a_caller_ends() {
 #[test]
 fn who_sent_a_nonce_was_the_attempt() {
     let Owners { alice, bob, listener, address } = Owners::new();
-    let mut turned_away = 0;
+    let (mut turned_away, started) = (0, Instant::now());
     let accepted = thread::scope(|scope| {
         let accepted =
             scope.spawn(|| pair_accept(listener, &alice, LIMIT, |_, _| turned_away += 1));
         drop(caller(&address, Some((NONCE, &[1; 32]))));
         let accepted = accepted.join().unwrap();
+        assert!(started.elapsed() < LIMIT / 2, "it waited on");
         let late = pair_connect(&address, &bob, Duration::from_millis(200));
         assert!(matches!(late.err(), Some(Fault::Transport(_))));
         accepted
