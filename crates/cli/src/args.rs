@@ -16,7 +16,7 @@ use crate::values::Given;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success; 1 defect of this program; 2 bad input, nothing was started;
-3 refused: the parties do not agree, or a certificate is not the expected one;
+3 refused: the parties do not agree, or a certificate or the code of a pairing is not the expected one;
 4 the peer misbehaved; 5 the connection failed; 6 the peer aborted;
 7 a stock or limit ran out; 8 what is kept on disk cannot be read or written;
 130 interrupted.";
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Params(ParamsArgs),
     /// Make this side's certificate and private key.
     Init(InitArgs),
-    /// Keep a peer's certificate and show both fingerprints, to be compared over another line.
+    /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
     Pair(PairArgs),
     /// Two card issuers, two servers, a stream of requests on real data.
     Demo(DemoArgs),
@@ -650,13 +650,24 @@ pub(crate) struct InitArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("from").args(["peer_cert", "listen", "connect"]))]
+#[command(group = ArgGroup::new("network").args(["listen", "connect"]))]
 pub(crate) struct PairArgs {
     /// Directory that `cenote init` made.
     pub(crate) dir: PathBuf,
-    /// The peer's certificate file; without it, only the own fingerprint is shown.
+    /// The peer's certificate file; without it and an address, only the own fingerprint is shown.
     pub(crate) peer_cert: Option<PathBuf>,
+    /// Get the peer's certificate from the first who calls this address to pair; the two owners read codes to each other.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Get it from whoever listens at this address to pair.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) connect: Option<String>,
+    /// Seconds to wait for the peer to come.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds, requires = "network")]
+    pub(crate) wait: u64,
     /// Keep it in place of another peer's certificate.
-    #[arg(long, requires = "peer_cert")]
+    #[arg(long, requires = "from")]
     pub(crate) replace: bool,
 }
 

@@ -1,17 +1,26 @@
 //! `cenote init` and `cenote pair`: who this side is, and whom it talks to.
 
 use std::fs;
-use std::path::Path;
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use cenote_net::{CERTIFICATE_FILE, Identity, PeerCertificate};
+use cenote_net::{
+    CERTIFICATE_FILE, Confirmed, Fault, Fingerprint, Identity, Pairing, PeerCertificate,
+    pair_accept, pair_connect, tcp_listen,
+};
 use serde_json::json;
 
 use crate::args::{InitArgs, PairArgs};
-use crate::exit::Failure;
-use crate::output::Reply;
+use crate::exit::{Failure, Kind};
+use crate::interrupt::Interrupt;
+use crate::link;
+use crate::output::{self, Format, Reply};
 
 /// Where `pair` keeps the peer's certificate in an identity directory.
 pub(crate) const PEER_FILE: &str = "peer.crt.pem";
+/// Most bytes of a line that holds a code.
+const LONGEST_LINE: u64 = 1024;
 
 pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
     let identity = Identity::generate(&args.name)?;
@@ -20,7 +29,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
     let fingerprint = identity.fingerprint().to_string();
     let text = format!(
         "identity made in {}\nfingerprint  {fingerprint}\n\
-         Give {} to the peer; keep the key beside it to yourself.",
+         {} goes to the peer, by `cenote pair`; keep the key beside it to yourself.",
         args.dir.display(),
         certificate.display(),
     );
@@ -32,15 +41,73 @@ pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
     Ok(Reply::new(json, text))
 }
 
-pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
+pub(crate) fn pair(args: &PairArgs, format: Format) -> Result<Reply, Failure> {
     let identity = own(&args.dir)?;
-    let certificate = args.dir.join(CERTIFICATE_FILE);
-    let own = identity.fingerprint();
-    let Some(file) = &args.peer_cert else {
-        let text = format!("fingerprint  {own}\ncertificate  {}", certificate.display());
-        let json = json!({ "certificate": certificate.display().to_string(), "fingerprint": own.to_string() });
-        return Ok(Reply::new(json, text));
+    let kept = args.dir.join(PEER_FILE);
+    if let Some(file) = &args.peer_cert {
+        let peer = from_file(file, identity.fingerprint(), &known(&kept, args.replace)?)?;
+        keep(&peer, &kept)?;
+        let note = "Compare both with the peer over another line.";
+        return Ok(paired(args, &identity, &peer, note));
+    }
+    if args.listen.is_none() && args.connect.is_none() {
+        let (own, certificate) = (identity.fingerprint().to_string(), certificate(args));
+        let text = format!("fingerprint  {own}\ncertificate  {certificate}");
+        return Ok(Reply::new(json!({ "certificate": certificate, "fingerprint": own }), text));
+    }
+    let known = known(&kept, args.replace)?;
+    // There is nothing to put in order before the process ends.
+    let _interrupt = Interrupt::install(format)?;
+    let pairing = meet(args, &identity)?;
+    if let Err(failure) = refuse_another(&known, pairing.fingerprint()) {
+        pairing.refuse();
+        return Err(Failure { kind: Kind::Refused, ..failure });
+    }
+    let confirmed = ask(pairing, identity.fingerprint())?;
+    keep(confirmed.peer(), &kept)?;
+    output::note("the code is right; waiting for the other owner to type theirs");
+    let peer = confirmed.peer().clone();
+    let (accepted, note) = match confirmed.conclude() {
+        Ok(()) => (Some(true), "Both owners typed the right code."),
+        Err(Fault::PeerAborted) => (
+            Some(false),
+            "The other owner refused, or mistyped the code: for that side, start again on both.",
+        ),
+        Err(_) => (
+            None,
+            "Whether the other side keeps this one's is not known: the connection ended first.",
+        ),
     };
+    let reply = paired(args, &identity, &peer, note);
+    Ok(reply.with("peer_accepted", json!(accepted)))
+}
+
+/// Says whose certificate was kept, and what is to be known beside it.
+fn paired(args: &PairArgs, identity: &Identity, peer: &PeerCertificate, note: &str) -> Reply {
+    let (own, peer) = (identity.fingerprint().to_string(), peer.fingerprint().to_string());
+    let kept = args.dir.join(PEER_FILE).display().to_string();
+    let text = format!(
+        "own fingerprint   {own}\npeer fingerprint  {peer}\n\
+         {note} The peer's certificate is kept in {kept}.",
+    );
+    let json = json!({
+        "certificate": certificate(args),
+        "fingerprint": own,
+        "peer_certificate": kept,
+        "peer_fingerprint": peer,
+    });
+    Reply::new(json, text)
+}
+
+fn certificate(args: &PairArgs) -> String {
+    args.dir.join(CERTIFICATE_FILE).display().to_string()
+}
+
+fn from_file(
+    file: &Path,
+    own: Fingerprint,
+    known: &Option<Known>,
+) -> Result<PeerCertificate, Failure> {
     let peer = PeerCertificate::load(file)?;
     if peer.fingerprint() == own {
         return Err(Failure::bad_input(format!(
@@ -48,24 +115,39 @@ pub(crate) fn pair(args: &PairArgs) -> Result<Reply, Failure> {
             file.display()
         )));
     }
-    let kept = args.dir.join(PEER_FILE);
-    if kept.exists() && !args.replace {
-        refuse_another(&kept, &peer)?;
+    refuse_another(known, peer.fingerprint())?;
+    Ok(peer)
+}
+
+/// Somebody at the other end of the line, who may be the peer.
+fn meet(args: &PairArgs, identity: &Identity) -> Result<Pairing, Failure> {
+    let wait = Duration::from_secs(args.wait);
+    if let Some(address) = &args.connect {
+        return Ok(pair_connect(address, identity, wait)?);
     }
-    keep(&peer, &kept)?;
-    let peer = peer.fingerprint();
-    let text = format!(
-        "own fingerprint   {own}\npeer fingerprint  {peer}\n\
-         Compare both with the peer over another line. The peer's certificate is kept in {}.",
-        kept.display(),
-    );
-    let json = json!({
-        "certificate": certificate.display().to_string(),
-        "fingerprint": own.to_string(),
-        "peer_certificate": kept.display().to_string(),
-        "peer_fingerprint": peer.to_string(),
-    });
-    Ok(Reply::new(json, text))
+    let listener = tcp_listen(args.listen.as_deref().unwrap_or_default())?;
+    output::note(&format!("listening on {}", listener.address()));
+    Ok(pair_accept(listener, identity, wait, link::strangers())?)
+}
+
+/// Lets the owners talk, and takes the code that the other one reads.
+fn ask(pairing: Pairing, own: Fingerprint) -> Result<Confirmed, Failure> {
+    output::note(&format!(
+        "own fingerprint   {own}\npeer fingerprint  {}\n\
+         Call the other owner, whose voice you know.\n\
+         read this code to them: {}\n\
+         type the code that they read to you:",
+        pairing.fingerprint(),
+        pairing.code(),
+    ));
+    let mut line = String::new();
+    let read = io::stdin().lock().take(LONGEST_LINE).read_line(&mut line);
+    if matches!(read, Ok(0) | Err(_)) {
+        pairing.refuse();
+        let what = "no code was typed: standard input has no line; nothing was kept";
+        return Err(Failure::new(Kind::Refused, what));
+    }
+    Ok(pairing.confirm(&line)?)
 }
 
 /// The identity of this side.
@@ -78,20 +160,34 @@ pub(crate) fn own(dir: &Path) -> Result<Identity, Failure> {
     Ok(Identity::load(dir)?)
 }
 
-/// A peer that is known is not replaced by accident, nor by whoever sent a second file.
-fn refuse_another(kept: &Path, new: &PeerCertificate) -> Result<(), Failure> {
-    let place = kept.display();
+/// A peer that is not to be replaced.
+struct Known {
+    file: PathBuf,
+    fingerprint: Fingerprint,
+}
+
+/// The peer in `kept`, unless it may be replaced.
+fn known(kept: &Path, replace: bool) -> Result<Option<Known>, Failure> {
+    if replace || !kept.exists() {
+        return Ok(None);
+    }
     let old = PeerCertificate::load(kept).map_err(Failure::from).map_err(|failure| Failure {
         message: format!("{}; --replace replaces it", failure.message),
         ..failure
     })?;
-    let (old, new) = (old.fingerprint(), new.fingerprint());
-    if old == new {
+    Ok(Some(Known { file: kept.to_owned(), fingerprint: old.fingerprint() }))
+}
+
+/// A peer that is known is not replaced by accident, nor by whoever sent or showed a second certificate.
+fn refuse_another(known: &Option<Known>, new: Fingerprint) -> Result<(), Failure> {
+    let Some(Known { file, fingerprint: old }) = known else { return Ok(()) };
+    if *old == new {
         return Ok(());
     }
     Err(Failure::bad_input(format!(
-        "{place} holds another peer's certificate, fingerprint {old}; the new one has {new}; \
-         ask the peer over another line, then use --replace"
+        "{} holds another peer's certificate, fingerprint {old}; the new one has {new}; \
+         ask the peer over another line, then use --replace",
+        file.display()
     )))
 }
 

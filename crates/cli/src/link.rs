@@ -58,7 +58,7 @@ fn connect(end: &End, protection: &Protection, timeout: Duration) -> Result<Chan
 }
 
 /// Says who was turned away: a port scan, or a peer that was set up with another certificate.
-fn strangers() -> impl FnMut(SocketAddr, &Fault) {
+pub(crate) fn strangers() -> impl FnMut(SocketAddr, &Fault) {
     let mut left = MOST_NOTES;
     move |address, fault| {
         if left > 0 {

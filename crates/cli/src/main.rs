@@ -85,7 +85,7 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Program(program) => program::command(program, format),
         Command::Params(args) => params::command(&args),
         Command::Init(args) => identity::init(&args),
-        Command::Pair(args) => identity::pair(&args),
+        Command::Pair(args) => identity::pair(&args, format),
         Command::Demo(args) => demo::command(&args, format),
     }
 }

@@ -37,6 +37,12 @@ impl Reply {
         Reply { json, text }
     }
 
+    /// The same with one field more.
+    pub(crate) fn with(mut self, name: &str, value: Value) -> Reply {
+        self.json[name] = value;
+        self
+    }
+
     /// The same words for another object.
     pub(crate) fn with_json(self, json: Value) -> Reply {
         Reply { json, ..self }

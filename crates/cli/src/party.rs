@@ -84,7 +84,7 @@ fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
     let file: &Path = args.peer_cert.as_deref().unwrap_or(&kept);
     if args.peer_cert.is_none() && !kept.exists() {
         return Err(Failure::bad_input(format!(
-            "whom to talk to is not known: give --peer-cert, or run `cenote pair {} PEER_CERT`",
+            "whom to talk to is not known: give --peer-cert, or run `cenote pair {}` with PEER_CERT, --listen or --connect",
             dir.display()
         )));
     }

@@ -27,13 +27,13 @@ use crate::tls::{FAREWELL, HANDSHAKE_LIMIT, TlsLink, internal, unfinished};
 /// left, or fewer if some come from the peer's own network. The peer tries again.
 const MOST_CALLERS: usize = 32;
 
-/// Waits for the peer that `config` asks for; `note` hears of every caller that was turned away.
+/// Waits for the peer that `config` asks for, and says where it called from; `note` hears of every caller that was turned away.
 pub(crate) fn first_peer(
     listener: &Listener,
     config: &Arc<ServerConfig>,
     limit: Limit,
     note: &mut dyn FnMut(SocketAddr, &Fault),
-) -> Result<TlsLink, Fault> {
+) -> Result<(TlsLink, SocketAddr), Fault> {
     let mut callers = Callers {
         waiting: VecDeque::new(),
         leaving: VecDeque::new(),
@@ -55,7 +55,7 @@ pub(crate) fn first_peer(
         if let Some(peer) = callers.go_on() {
             // Their descriptors may be the last.
             drop(callers);
-            return peer.wakeable();
+            return Ok((peer.link.wakeable()?, peer.address));
         }
         if limit.is_over() {
             return Err(callers.no_peer(listener, limit));
@@ -125,11 +125,11 @@ impl Callers<'_> {
     }
 
     /// Goes on with every handshake, as far as that needs no waiting; the first that is complete.
-    fn go_on(&mut self) -> Option<TlsLink> {
+    fn go_on(&mut self) -> Option<Caller> {
         for _ in 0..self.waiting.len() {
             let mut caller = self.waiting.pop_front()?;
             match caller.link.greet_now() {
-                Ok(Io::Moved(_)) => return Some(caller.link),
+                Ok(Io::Moved(_)) => return Some(caller),
                 Ok(Io::Blocked) if !caller.limit.is_over() => self.waiting.push_back(caller),
                 Ok(stop) => self.turn_away(caller, unfinished(stop)),
                 Err(fault) => self.turn_away(caller, fault),

@@ -1,7 +1,8 @@
-//! Who the parties are: a self-signed certificate and key for each, exchanged by hand once.
+//! Who the parties are: a self-signed certificate and key for each, exchanged once, by hand or as `pairing.rs`
+//! does.
 //!
 //! There is no authority to trust and no name to resolve: each side is given the other's certificate
-//! file and accepts exactly that certificate, whatever validity dates it carries.
+//! and accepts exactly that certificate, whatever validity dates it carries.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -74,6 +75,11 @@ impl PeerCertificate {
             CertificateDer::from_pem_slice(text.as_bytes()).map_err(|e| bad(e.to_string()))?;
         ParsedCertificate::try_from(&der).map_err(|e| bad(e.to_string()))?;
         Ok(PeerCertificate { der })
+    }
+
+    /// The certificate that somebody has shown, whoever it is.
+    pub(crate) fn shown(der: &CertificateDer<'_>) -> PeerCertificate {
+        PeerCertificate { der: der.clone().into_owned() }
     }
 
     /// The fingerprint, for people to compare over another line.

@@ -1,4 +1,4 @@
-//! Bytes between the two parties: framing, limits, handshake, channels over TCP, TLS, socket pairs
+//! Bytes between the two parties: framing, limits, handshake, pairing, channels over TCP, TLS, socket pairs
 //! and memory.
 //!
 //! A protocol sees a [`Channel`]: blocking, typed frames that are length-checked before memory is
@@ -6,7 +6,8 @@
 //! peer sends makes it panic, hang for longer than the idle limit, or allocate beyond its limits.
 //!
 //! Protocols (`ot`, `engine`) send and receive on a channel that they are given; commands make it. Start with
-//! [`mem_pair`] in a test and [`tcp_connect`] or [`tls_connect`] elsewhere, then [`Handshake`], after which both
+//! [`mem_pair`] in a test and [`tcp_connect`] or [`tls_connect`] elsewhere ([`pair_connect`] gets the certificate that
+//! TLS asks for), then [`Handshake`], after which both
 //! sides know that they agree. Whatever fails is a [`Fault`].
 #![deny(missing_docs)]
 
@@ -24,6 +25,7 @@ mod inbox;
 mod limit;
 mod link;
 mod mem;
+mod pairing;
 mod replay;
 mod shape;
 mod tap;
@@ -42,6 +44,7 @@ pub use handshake::{
 pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 pub use link::Canceller;
 pub use mem::{mem_channels, mem_pair};
+pub use pairing::{Code, Confirmed, Pairing, pair_accept, pair_connect};
 #[doc(hidden)]
 pub use replay::replay;
 pub use shape::Shape;

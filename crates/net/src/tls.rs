@@ -1,7 +1,8 @@
 //! Channels over TLS 1.3 with both certificates pinned.
 //!
 //! Each side accepts exactly the certificate it was given for its peer, and the peer must prove, by
-//! the handshake's signature, that it holds the key. Sessions are never resumed.
+//! the handshake's signature, that it holds the key. Only a pairing (`pairing.rs`) takes a certificate
+//! that it was not given. Sessions are never resumed.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -32,6 +33,10 @@ use crate::{Channel, Fault, callers};
 
 /// Spoken inside TLS; a peer that speaks something else is refused by the TLS handshake.
 const ALPN: &[u8] = b"cenote/1";
+/// The same of a pairing: no connection of the one kind is ever taken for one of the other.
+const PAIRING_ALPN: &[u8] = b"cenote-pair/1";
+/// Most bytes of a certificate that is not known yet: many times an honest one, and its file can be read back.
+const MAX_CERTIFICATE: usize = 16 << 10;
 /// Label of the keying material that a channel is bound to.
 const EXPORTER: &[u8] = b"EXPORTER-Cenote-Channel-Binding";
 /// Encrypted bytes that a link holds back before it takes no more.
@@ -62,9 +67,22 @@ pub fn tls_accept(
     limit: Duration,
     mut turned_away: impl FnMut(SocketAddr, &Fault),
 ) -> Result<Channel, Fault> {
-    let limit = Limit::of(limit);
-    let config = Arc::new(server_config(identity, peer).map_err(internal)?);
-    callers::first_peer(listener, &config, limit, &mut turned_away)?.into_channel(identity)
+    let expected = Expected::Pinned(peer.clone());
+    let (met, _) = accept(listener, identity, expected, Limit::of(limit), &mut turned_away)?;
+    Ok(met.channel)
+}
+
+/// The first caller that is as `expected`, and where it called from.
+pub(crate) fn accept(
+    listener: &Listener,
+    identity: &Identity,
+    expected: Expected,
+    limit: Limit,
+    turned_away: &mut dyn FnMut(SocketAddr, &Fault),
+) -> Result<(Met, SocketAddr), Fault> {
+    let config = Arc::new(server_config(identity, expected).map_err(internal)?);
+    let (link, address) = callers::first_peer(listener, &config, limit, turned_away)?;
+    Ok((link.meet(identity)?, address))
 }
 
 /// Connects to `address` (`host:port`) and demands proof that the other end is `peer`. For up to
@@ -83,8 +101,18 @@ pub fn tls_connect(
     peer: &PeerCertificate,
     timeout: Duration,
 ) -> Result<Channel, Fault> {
-    let config = Arc::new(client_config(identity, peer).map_err(internal)?);
-    connect_as(address, &config, Limit::of(timeout))?.into_channel(identity)
+    call(address, identity, Expected::Pinned(peer.clone()), timeout).map(|met| met.channel)
+}
+
+/// The listener at `address`, if it is as `expected`.
+pub(crate) fn call(
+    address: &str,
+    identity: &Identity,
+    expected: Expected,
+    timeout: Duration,
+) -> Result<Met, Fault> {
+    let config = Arc::new(client_config(identity, expected).map_err(internal)?);
+    connect_as(address, &config, Limit::of(timeout))?.meet(identity)
 }
 
 fn connect_as(address: &str, config: &Arc<ClientConfig>, timeout: Limit) -> Result<TlsLink, Fault> {
@@ -126,48 +154,76 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn server_config(identity: &Identity, peer: &PeerCertificate) -> Result<ServerConfig, Error> {
+fn server_config(identity: &Identity, expected: Expected) -> Result<ServerConfig, Error> {
+    let protocol = expected.protocol();
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_client_cert_verifier(Arc::new(Pinned::new(peer)))
+        .with_client_cert_verifier(Arc::new(Verifier::new(expected)))
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified_key()?)));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
 }
 
-fn client_config(identity: &Identity, peer: &PeerCertificate) -> Result<ClientConfig, Error> {
+fn client_config(identity: &Identity, expected: Expected) -> Result<ClientConfig, Error> {
+    let protocol = expected.protocol();
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Pinned::new(peer)))
+        .with_custom_certificate_verifier(Arc::new(Verifier::new(expected)))
         .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified_key()?)));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
     Ok(config)
 }
 
-/// Accepts one certificate, byte for byte, and signatures by its key.
+/// Whose certificate is accepted.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    /// This one, byte for byte.
+    Pinned(PeerCertificate),
+    /// Any that can be kept and is not the own, which this is: the owners find out whose it is.
+    Unknown(Fingerprint),
+}
+
+impl Expected {
+    fn protocol(&self) -> &'static [u8] {
+        match self {
+            Expected::Pinned(_) => ALPN,
+            Expected::Unknown(_) => PAIRING_ALPN,
+        }
+    }
+}
+
+/// Accepts certificates as expected, and signatures by their keys.
 #[derive(Debug)]
-struct Pinned {
-    certificate: PeerCertificate,
+struct Verifier {
+    expected: Expected,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 /// The peer proved to be somebody, but not the one expected.
 #[derive(Debug, thiserror::Error)]
-#[error("the peer's certificate has fingerprint {found}, expected {expected}")]
+#[error(
+    "the peer's certificate has fingerprint {found}, expected {expected}; \
+     correct the peer's certificate file, or find out who is there"
+)]
 struct WrongPeer {
     found: Fingerprint,
     expected: Fingerprint,
 }
 
-impl Pinned {
-    fn new(peer: &PeerCertificate) -> Pinned {
+/// No owner can have meant this certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("the peer's certificate cannot be kept: {0}")]
+struct Unfit(&'static str);
+
+impl Verifier {
+    fn new(expected: Expected) -> Verifier {
         let algorithms = ring::default_provider().signature_verification_algorithms;
-        Pinned { certificate: peer.clone(), algorithms }
+        Verifier { expected, algorithms }
     }
 
     fn check(
@@ -175,16 +231,39 @@ impl Pinned {
         found: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
     ) -> Result<(), Error> {
-        if found == self.certificate.der() && others.is_empty() {
-            return Ok(());
+        let refuse = |reason| Err(CertificateError::Other(OtherError(reason)).into());
+        match &self.expected {
+            Expected::Pinned(peer) if found == peer.der() && others.is_empty() => Ok(()),
+            Expected::Pinned(peer) => refuse(Arc::new(WrongPeer {
+                found: Fingerprint::of(found),
+                expected: peer.fingerprint(),
+            })),
+            Expected::Unknown(own) => match unfit(found, others, own) {
+                Some(what) => refuse(Arc::new(Unfit(what))),
+                None => Ok(()),
+            },
         }
-        let wrong =
-            WrongPeer { found: Fingerprint::of(found), expected: self.certificate.fingerprint() };
-        Err(CertificateError::Other(OtherError(Arc::new(wrong))).into())
     }
 }
 
-impl ServerCertVerifier for Pinned {
+/// Why a certificate that nobody has seen yet is refused.
+fn unfit(
+    found: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    own: &Fingerprint,
+) -> Option<&'static str> {
+    if found.len() > MAX_CERTIFICATE {
+        return Some("it is longer than 16 KiB");
+    }
+    if !others.is_empty() {
+        return Some("others come with it");
+    }
+    // That it is a certificate at all is seen when the signature is verified.
+    (Fingerprint::of(found) == *own)
+        .then_some("it is this side's own; each owner makes an identity with `cenote init`")
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -219,7 +298,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-impl ClientCertVerifier for Pinned {
+impl ClientCertVerifier for Verifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -254,6 +333,12 @@ impl ClientCertVerifier for Pinned {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
     }
+}
+
+/// A peer that is as expected.
+pub(crate) struct Met {
+    pub(crate) channel: Channel,
+    pub(crate) peer: PeerCertificate,
 }
 
 /// TLS over a TCP link, just as non-blocking.
@@ -292,18 +377,18 @@ impl TlsLink {
         }
     }
 
-    /// The channel over a completed handshake.
-    fn into_channel(self, identity: &Identity) -> Result<Channel, Fault> {
+    /// The channel over a completed handshake, and who is at its other end.
+    fn meet(self, identity: &Identity) -> Result<Met, Fault> {
         let exported = self.conn.export_keying_material(Zeroizing::new([0; 32]), EXPORTER, None);
         let exported = exported.map_err(internal)?;
         let peer = self.conn.peer_certificates().and_then(|chain| chain.first());
         let peer =
             peer.ok_or_else(|| Fault::Internal("TLS without the peer's certificate".into()))?;
-        let binding =
-            Binding { exported, own: identity.fingerprint(), peer: Fingerprint::of(peer) };
+        let peer = PeerCertificate::shown(peer);
+        let (own, of) = (identity.fingerprint(), peer.fingerprint());
         let mut channel = Channel::over(Box::new(self));
-        channel.binding = Some(binding);
-        Ok(channel)
+        channel.binding = Some(Binding { exported, own, peer: of });
+        Ok(Met { channel, peer })
     }
 
     /// As much of the handshake as goes without waiting; `Moved` when it is complete.
@@ -454,9 +539,9 @@ impl Write for Encrypted<'_> {
 fn tls_fault(error: Error) -> Fault {
     use AlertDescription as Alert;
     match error {
-        Error::InvalidCertificate(CertificateError::Other(reason)) => Fault::Policy(format!(
-            "{reason}; correct the peer's certificate file, or find out who is there"
-        )),
+        Error::InvalidCertificate(CertificateError::Other(reason)) => {
+            Fault::Policy(reason.to_string())
+        }
         Error::InvalidCertificate(_) | Error::NoCertificatesPresented => {
             Fault::Policy(format!("the peer did not prove who it is: {error}"))
         }
@@ -471,6 +556,13 @@ fn tls_fault(error: Error) -> Fault {
         ) => Fault::Policy(format!(
             "the peer refused this side's certificate; give the peer this side's {CERTIFICATE_FILE}"
         )),
+        Error::NoApplicationProtocol | Error::AlertReceived(Alert::NoApplicationProtocol) => {
+            Fault::Transport(
+                "the two sides are at different things: one pairs and the other computes, or their \
+                 releases differ"
+                    .into(),
+            )
+        }
         Error::InvalidMessage(_) => {
             Fault::Transport(format!("TLS: {error}; does the peer use TLS, too?"))
         }

@@ -104,8 +104,13 @@ pub(crate) fn run(line: &str) -> Said {
 
 /// Starts the command with one line of arguments and `--json`.
 pub(crate) fn start(line: &str) -> Running {
+    start_with(line, Stdio::null())
+}
+
+/// The same with this standard input.
+pub(crate) fn start_with(line: &str, stdin: Stdio) -> Running {
     let arguments = line.split_whitespace().chain(["--json"]);
-    let mut child = cenote(arguments).spawn().expect("the command starts");
+    let mut child = cenote(arguments).stdin(stdin).spawn().expect("the command starts");
     let mut out = child.stdout.take().expect("a pipe");
     let reader = thread::spawn(move || {
         let mut text = Vec::new();
@@ -126,9 +131,20 @@ pub(crate) struct Running {
 impl Running {
     /// The address that `party --listen` announces.
     pub(crate) fn address(&mut self) -> String {
-        self.stderr.read_line(&mut self.said).expect("standard error is text");
-        let address = self.said.trim().strip_prefix("listening on ");
-        address.unwrap_or_else(|| panic!("no address: {}", self.said)).to_owned()
+        self.told("listening on ")
+    }
+
+    /// The rest of the next line on standard error that begins so.
+    pub(crate) fn told(&mut self, begins: &str) -> String {
+        loop {
+            let before = self.said.len();
+            self.stderr.read_line(&mut self.said).expect("standard error is text");
+            let line = &self.said[before..];
+            assert!(!line.is_empty(), "no {begins:?}: {}", self.said);
+            if let Some(rest) = line.strip_prefix(begins) {
+                return rest.trim().to_owned();
+            }
+        }
     }
 
     /// Waits for its end, within [`LIMIT`].

@@ -5,6 +5,7 @@ use std::thread;
 
 use rustls::sign::CertifiedKey;
 use rustls::{HandshakeKind, ServerConnection, StreamOwned};
+use rustls_pki_types::PrivateKeyDer;
 
 use super::*;
 
@@ -20,9 +21,9 @@ fn listen() -> (TcpListener, String) {
     (listener, address)
 }
 
-type Met = Result<TlsLink, Fault>;
+type End = Result<TlsLink, Fault>;
 
-fn greeted(stream: TcpStream, conn: Connection) -> Met {
+fn greeted(stream: TcpStream, conn: Connection) -> End {
     let mut link = TlsLink::new(stream, conn)?;
     match link.greet(Limit::of(LIMIT)) {
         Ok(Io::Moved(_)) => Ok(link),
@@ -35,7 +36,7 @@ fn greeted(stream: TcpStream, conn: Connection) -> Met {
 }
 
 /// Lets the two ends of one connection, the server first, meet.
-fn meet(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> [Met; 2] {
+fn meet(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> [End; 2] {
     let (listener, address) = listen();
     thread::scope(|scope| {
         let served = scope.spawn(|| {
@@ -48,7 +49,7 @@ fn meet(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> [Met; 2] {
 }
 
 #[track_caller]
-fn assert_refused(met: [Met; 2]) {
+fn assert_refused(met: [End; 2]) {
     for end in met {
         let fault = end.err();
         assert!(matches!(fault, Some(Fault::Policy(_))), "{fault:?}");
@@ -64,9 +65,11 @@ struct Pair {
 
 fn pair() -> Pair {
     let identities = [identity("server"), identity("client")];
-    let server = server_config(&identities[0], identities[1].certificate()).expect("config");
-    let client = client_config(&identities[1], identities[0].certificate()).expect("config");
-    Pair { identities, server, client }
+    let [server, client] =
+        identities.each_ref().map(|it| Expected::Pinned(it.certificate().clone()));
+    let server_config = server_config(&identities[0], client).expect("config");
+    let client_config = client_config(&identities[1], server).expect("config");
+    Pair { identities, server: server_config, client: client_config }
 }
 
 /// These certificates with the key of this identity.
@@ -106,6 +109,75 @@ fn a_chain_of_more_than_the_pinned_certificate_is_refused() {
     let Pair { identities, server, mut client } = pair();
     client.client_auth_cert_resolver = presents(&[&identities[1], &other], &identities[1]);
     assert_refused(meet(&Arc::new(server), &Arc::new(client)));
+}
+
+/// An identity whose certificate is of this many bytes or a few more.
+fn long_identity(len: usize) -> CertifiedKey {
+    let key = rcgen::KeyPair::generate().expect("key");
+    let mut params = rcgen::CertificateParams::new(vec!["long".to_owned()]).expect("params");
+    let extension = rcgen::CustomExtension::from_oid_content(&[2, 5, 29, 99], vec![4; len]);
+    params.custom_extensions.push(extension);
+    let der = params.self_signed(&key).expect("certificate").der().clone();
+    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    CertifiedKey::from_der(vec![der], key, &ring::default_provider()).expect("a pair")
+}
+
+/// How a server and a client end that would pair, when one of them shows this instead of its certificate.
+fn pair_with(shown: &dyn Fn(&Identity) -> CertifiedKey) -> [[End; 2]; 2] {
+    let [one, two] = [identity("server"), identity("client")];
+    let unknown = |own: &Identity| Expected::Unknown(own.fingerprint());
+    [true, false].map(|server_cheats| {
+        let mut server = server_config(&one, unknown(&one)).expect("config");
+        let mut client = client_config(&two, unknown(&two)).expect("config");
+        if server_cheats {
+            server.cert_resolver = Arc::new(SingleCertAndKey::from(shown(&two)));
+        } else {
+            client.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(shown(&one)));
+        }
+        meet(&Arc::new(server), &Arc::new(client))
+    })
+}
+
+#[test]
+fn a_pairing_takes_any_certificate_that_can_be_kept() {
+    let (fits, too_long) = (MAX_CERTIFICATE - 1000, MAX_CERTIFICATE);
+    for ends in pair_with(&|_| long_identity(fits)) {
+        assert_eq!(ends.map(|end| end.err()), [None, None]);
+    }
+    // Of the one that refuses, and in general terms of the other.
+    let refused = |shown: &dyn Fn(&Identity) -> CertifiedKey, why: &str| {
+        for ends in pair_with(shown) {
+            let told = ends.map(|end| end.err());
+            let named = |fault: &Option<Fault>| matches!(fault, Some(Fault::Policy(text)) if text.contains(why));
+            assert!(told.iter().any(named), "{why}: {told:?}");
+            assert!(told.iter().all(Option::is_some), "{told:?}");
+        }
+    };
+    refused(&|_| long_identity(too_long), "longer than 16 KiB");
+    let key = |of: &Identity| of.certified_key().expect("key").key;
+    let stranger = identity("stranger");
+    let chain = |certificates: Vec<CertificateDer<'static>>| {
+        CertifiedKey::new(certificates, key(&stranger))
+    };
+    for junk in [vec![], vec![0; 500], vec![0x30, 0x82, 0xff, 0xff]] {
+        refused(&|_| chain(vec![CertificateDer::from(junk.clone())]), "did not prove");
+    }
+    let shown = stranger.certificate().der();
+    refused(&|_| chain(vec![shown.clone(), shown.clone()]), "others come with it");
+    refused(&|victim| victim.certified_key().expect("key"), "this side's own");
+    // Somebody else's, whose key is not there.
+    refused(&|_| chain(vec![identity("third").certificate().der().clone()]), "did not prove");
+}
+
+#[test]
+fn a_pairing_is_no_session() {
+    let Pair { identities: [one, two], server, client } = pair();
+    let pairing = client_config(&two, Expected::Unknown(two.fingerprint())).expect("config");
+    let named =
+        |end: End| matches!(end.err(), Some(Fault::Transport(text)) if text.contains("one pairs"));
+    assert_eq!(meet(&Arc::new(server), &Arc::new(pairing)).map(named), [true; 2]);
+    let pairing = server_config(&one, Expected::Unknown(one.fingerprint())).expect("config");
+    assert_eq!(meet(&Arc::new(pairing), &Arc::new(client)).map(named), [true; 2]);
 }
 
 #[test]
