@@ -8,7 +8,8 @@
 //!
 //! [`params`] derives the bucket size from `n` and epsilon; [`Pool`] is the pool, [`Stock`] the
 //! queue of finished items formed ahead of requests, [`Lease`] what one request reserved of it; a
-//! [`Journal`] sees whatever leaves either before it does. The crate knows no protocol: what an item
+//! [`Journal`] sees whatever leaves either before it does. What outlives a process is in a [`Store`], on
+//! disk a [`DiskStore`] ([`disk`]). The crate knows no protocol: what an item
 //! is and how a bucket is combined is its user's matter.
 //!
 //! ```
@@ -43,9 +44,11 @@
 //!
 //! Its users are the backends with pools, `wrk` and `jimu` of `engine`. Start with the example and [`params`].
 
+pub mod disk;
 pub mod params;
 mod store;
 
+pub use disk::{DiskStore, StoreKey};
 pub use store::{
     Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MemoryJournal, Name, Occupancy,
     Pool, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
