@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
+use cenote_engine::backends::wrk::supply::MAX_STOCK;
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::policy;
 use cenote_prim::Workers;
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     Program(ProgramCommand),
     /// Derive bucket sizes, check rates and codes from a pool size and an error bound.
     Params(ParamsArgs),
+    /// Items that are made ahead of programs and outlive their session.
+    #[command(subcommand)]
+    Pool(PoolCommand),
     /// Make this side's certificate and private key.
     Init(InitArgs),
     /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
@@ -173,13 +177,11 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitArgs,
 }
 
+/// Which party this is, and how it reaches the other.
 #[derive(Args)]
 #[command(group = ArgGroup::new("peer").required(true).args(["listen", "connect"]))]
 #[command(group = ArgGroup::new("line").required(true).args(["identity", "insecure_plaintext"]))]
-pub(crate) struct PartyArgs {
-    /// Structured program, or circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys); the
-    /// peer has the same.
-    pub(crate) file: PathBuf,
+pub(crate) struct PeerArgs {
     /// Which party this is.
     #[arg(long, value_parser = role)]
     pub(crate) role: Role,
@@ -198,6 +200,24 @@ pub(crate) struct PartyArgs {
     /// No encryption and no authentication: whoever is on the line can read and change everything.
     #[arg(long)]
     pub(crate) insecure_plaintext: bool,
+    /// Seconds to wait for the peer to come.
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_COMES.as_secs(), value_parser = seconds)]
+    pub(crate) wait: u64,
+    /// Seconds that the peer may stay silent: its machine or the line is dead then.
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_SILENT.as_secs(), value_parser = seconds)]
+    pub(crate) idle_limit: u64,
+    /// Seconds that the peer may compute between two messages, saying only that it is there.
+    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_WORKS.as_secs(), value_parser = seconds)]
+    pub(crate) work_limit: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct PartyArgs {
+    /// Structured program, or circuit in a Bristol format, SHDL, BLIF, AIGER or Verilog (by yosys); the
+    /// peer has the same.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) peer: PeerArgs,
     /// Value of an own port: NAME=VALUE, numbers of its kind, or hexadecimal in port order, most
     /// significant digit first; @FILE in place of a value names a file that holds it.
     #[arg(long = "input", value_name = "NAME=VALUE|HEX", value_parser = Given::parse)]
@@ -218,15 +238,50 @@ pub(crate) struct PartyArgs {
     pub(crate) evidence: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Seconds to wait for the peer to come.
-    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_COMES.as_secs(), value_parser = seconds)]
-    pub(crate) wait: u64,
-    /// Seconds that the peer may stay silent: its machine or the line is dead then.
-    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_SILENT.as_secs(), value_parser = seconds)]
-    pub(crate) idle_limit: u64,
-    /// Seconds that the peer may compute between two messages, saying only that it is there.
-    #[arg(long, value_name = "SECONDS", default_value_t = policy::PEER_WORKS.as_secs(), value_parser = seconds)]
-    pub(crate) work_limit: u64,
+    /// Take items that earlier sessions with this peer have kept in DIR, and keep there what is left; the peer does the same (wrk).
+    /// `cenote pool fill` makes them ahead.
+    #[arg(long, value_name = "DIR", requires = "store_key")]
+    pub(crate) store: Option<PathBuf>,
+    /// The key of the store.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(crate) store_key: Option<PathBuf>,
+}
+
+/// What is kept with one peer, on disk.
+#[derive(Args)]
+pub(crate) struct StoreArgs {
+    /// Directory of what is kept with one peer. Keep it out of backups and images.
+    pub(crate) dir: PathBuf,
+    /// File with its key, made with the directory.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store_key: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PoolCommand {
+    /// Make items with the peer, ahead of programs, and keep them.
+    Fill(FillArgs),
+    /// Show what is kept.
+    Show(StoreArgs),
+    /// Destroy what is kept; the peer's is destroyed when both meet.
+    End(StoreArgs),
+    /// Permit sessions with a peer of which a check has failed.
+    Lift(StoreArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct FillArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) peer: PeerArgs,
+    /// Ready triples to be kept, one for each AND of later programs; both sides name as many.
+    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=MAX_STOCK as u64))]
+    pub(crate) ands: u64,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 }
 
 #[derive(Subcommand, Debug)]

@@ -19,6 +19,7 @@ mod link;
 mod output;
 mod params;
 mod party;
+mod pool;
 mod program;
 mod progress;
 mod run;
@@ -84,6 +85,7 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Circuit(circuit) => circuit::command(circuit),
         Command::Program(program) => program::command(program, format),
         Command::Params(args) => params::command(&args),
+        Command::Pool(pool) => pool::command(pool, format),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),
         Command::Demo(args) => demo::command(&args, format),

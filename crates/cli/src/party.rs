@@ -1,5 +1,6 @@
 //! `cenote party`: one side of a computation. `cenote run` starts two of the same work.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,9 +11,10 @@ use cenote_engine::cost::Limits;
 use cenote_engine::{Receivers, Role, SessionConfig};
 use cenote_job::{Request, policy};
 use cenote_net::{Channels, PeerCertificate, tcp_listen};
+use cenote_pool::Store;
 use serde_json::{Value, json};
 
-use crate::args::PartyArgs;
+use crate::args::{PartyArgs, PeerArgs};
 use crate::computation::Computation;
 use crate::exit::Failure;
 use crate::identity::{self, PEER_FILE};
@@ -23,61 +25,96 @@ use crate::program::calibrate;
 use crate::progress::Meter;
 use crate::values::Port;
 use crate::workers::{JobReport, Report};
-use crate::{evidence, values};
+use crate::{evidence, pool, values};
 
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
-    let role = args.role;
-    let [idle_limit, work_limit] = [args.idle_limit, args.work_limit].map(Duration::from_secs);
+    let role = args.peer.role;
     let work = prepare(&args)?;
-    let protection = protection(&args)?;
-    let interrupt = Interrupt::install(format)?;
-    let end = match (args.listen, args.connect) {
-        (Some(address), _) => {
-            let listener = tcp_listen(&address)?;
-            output::note(&format!("listening on {}", listener.address()));
-            End::Accept(Arc::new(listener))
-        }
-        (None, Some(address)) => End::Connect(address),
-        (None, None) => return Err(Failure::bad_input("give --listen or --connect")),
+    let store = match (&args.store, &args.store_key) {
+        (Some(dir), Some(key)) => Some(pool::open(dir, key)?),
+        _ => None,
     };
+    let meeting = Meeting::prepare(args.peer, format)?;
     let started = Instant::now();
-    let timeout = Duration::from_secs(args.wait);
-    let mut channels = link::open(end, protection, timeout, None)?;
-    channels.control().set_idle_limit(idle_limit);
-    channels.control().set_work_limit(work_limit);
-    let canceller = channels.control().canceller();
-    interrupt.on_signal(move || canceller.cancel());
+    let channels = meeting.channels()?;
     let meter = Meter::start(work.computation.ands(), "ANDs");
-    let mut report =
-        work.run(channels, role, meter.count()).map_err(|failure| interrupt.or(failure))?;
+    let ran = work.run(channels, role, meter.count(), store.map(|store| Box::new(store) as _));
+    let mut report = ran.map_err(|failure| meeting.interrupt.or(failure))?;
     report.wall_s = started.elapsed().as_secs_f64();
     report.process();
     Ok(reply(&work, role, &report))
+}
+
+/// All that it takes to reach the peer, checked before it is tried.
+pub(crate) struct Meeting {
+    end: Cell<Option<End>>,
+    protection: Cell<Option<Protection>>,
+    /// Ends the session on a signal.
+    pub(crate) interrupt: Interrupt,
+    wait: Duration,
+    limits: [Duration; 2],
+}
+
+impl Meeting {
+    /// Listens, if this side does.
+    pub(crate) fn prepare(args: PeerArgs, format: Format) -> Result<Meeting, Failure> {
+        let protection = Cell::new(Some(protection(&args)?));
+        let interrupt = Interrupt::install(format)?;
+        let [wait, idle, work] =
+            [args.wait, args.idle_limit, args.work_limit].map(Duration::from_secs);
+        let end = match (args.listen, args.connect) {
+            (Some(address), _) => {
+                let listener = tcp_listen(&address)?;
+                output::note(&format!("listening on {}", listener.address()));
+                End::Accept(Arc::new(listener))
+            }
+            (None, Some(address)) => End::Connect(address),
+            (None, None) => return Err(Failure::bad_input("give --listen or --connect")),
+        };
+        let end = Cell::new(Some(end));
+        Ok(Meeting { end, protection, interrupt, wait, limits: [idle, work] })
+    }
+
+    /// Reaches the peer.
+    pub(crate) fn channels(&self) -> Result<Channels, Failure> {
+        let (Some(end), Some(protection)) = (self.end.take(), self.protection.take()) else {
+            return Err(Failure::internal("the peer is met once"));
+        };
+        let mut channels = link::open(end, protection, self.wait, None)?;
+        channels.control().set_idle_limit(self.limits[0]);
+        channels.control().set_work_limit(self.limits[1]);
+        let canceller = channels.control().canceller();
+        self.interrupt.on_signal(move || canceller.cancel());
+        Ok(channels)
+    }
 }
 
 /// Everything that can be checked before the peer hears of the run.
 fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let computation = Computation::read(&args.file)?;
     let config = args.security.chosen()?;
+    // A store serves many sessions.
+    let config = if args.store.is_some() { config.lasting() } else { config };
     let none = vec![None; computation.signature().inputs.len()];
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
     let signature = values::with_owners(computation.signature(), &owners.unwrap_or(none))?;
     let to = values::receivers(&signature, args.reveal_to)?;
     evidence::check(args.evidence.as_deref(), config.backend)?;
-    if args.evidence.is_some() && args.role == Role::Garbler {
+    if args.evidence.is_some() && args.peer.role == Role::Garbler {
         let what = "--evidence means nothing for the garbler: the evaluator alone can have any";
         return Err(Failure::bad_input(what));
     }
     let limits = args.limits.chosen()?;
     let owned = computation.ports().into_iter().zip(signature.owners());
-    let owned = owned.filter(|(_, owner)| *owner == args.role);
+    let role = args.peer.role;
+    let owned = owned.filter(|(_, owner)| *owner == role);
     let owned: Vec<Port> = owned.map(|(port, _)| port).collect();
-    let own = values::all_bits(&owned, &args.inputs, &format!("the {}", args.role))?;
+    let own = values::all_bits(&owned, &args.inputs, &format!("the {role}"))?;
     let work = Work::new(computation, signature, own, to, config)?;
-    work.on(args.threads.threads).keeping(args.evidence.clone()).within(Some(limits), args.role)
+    work.on(args.threads.threads).keeping(args.evidence.clone()).within(Some(limits), role)
 }
 
-fn protection(args: &PartyArgs) -> Result<Protection, Failure> {
+fn protection(args: &PeerArgs) -> Result<Protection, Failure> {
     let Some(dir) = &args.identity else { return Ok(Protection::Plain) };
     let identity = identity::own(dir)?;
     let kept = dir.join(PEER_FILE);
@@ -138,8 +175,15 @@ impl Work {
         channels: Channels,
         role: Role,
         done: &AtomicU64,
+        store: Option<Box<dyn Store>>,
     ) -> Result<Report, Failure> {
-        let ran = self.request.run(channels, role, done)?;
+        let ran = match store {
+            Some(store) => self.request.run_kept(channels, role, done, store)?,
+            None => self.request.run(channels, role, done)?,
+        };
+        if let Some(Err(fault)) = &ran.put_away {
+            output::note(&format!("what was left is not kept: {fault}"));
+        }
         let mut report = Report::default();
         report.session(&ran.summary);
         // After a failed job as well; and after the end, so that the peer waits for nothing that only

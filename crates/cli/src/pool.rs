@@ -24,7 +24,11 @@ pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Fai
         PoolCommand::End(args) => {
             let mut store = existing(&args)?;
             store.end(false).map_err(failed)?;
-            shown(&store, &args.dir, "nothing is kept any more; the peer's items end when both meet")
+            shown(
+                &store,
+                &args.dir,
+                "nothing is kept any more; the peer's items end when both meet",
+            )
         }
         PoolCommand::Lift(args) => {
             let mut store = existing(&args)?;
@@ -39,7 +43,11 @@ pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
     let key = if key.exists() || dir.exists() {
         StoreKey::load(key)
     } else {
-        output::note(&format!("{} keeps items from now on, under the key {}", dir.display(), key.display()));
+        output::note(&format!(
+            "{} keeps items from now on, under the key {}",
+            dir.display(),
+            key.display()
+        ));
         StoreKey::create(key)
     };
     let store = DiskStore::open(dir, &key.map_err(failed)?).map_err(failed)?;
@@ -54,7 +62,8 @@ pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
 
 fn existing(args: &StoreArgs) -> Result<DiskStore, Failure> {
     if !args.dir.exists() {
-        let message = format!("{}: nothing is kept there; `cenote pool fill` makes it", args.dir.display());
+        let message =
+            format!("{}: nothing is kept there; `cenote pool fill` makes it", args.dir.display());
         return Err(Failure::bad_input(message));
     }
     open(&args.dir, &args.store_key)
@@ -65,7 +74,10 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     if !config.backend.keeps_items() {
         let with = Backend::ALL.into_iter().filter(|backend| backend.keeps_items());
         let names = with.map(Backend::name).collect::<Vec<_>>().join(" or ");
-        return Err(Failure::bad_input(format!("{} keeps no items; use {names}", config.backend.name())));
+        return Err(Failure::bad_input(format!(
+            "{} keeps no items; use {names}",
+            config.backend.name()
+        )));
     }
     Backend::shown(&config).map_err(Failure::unusable)?;
     let store = open(&args.store.dir, &args.store.store_key)?;
@@ -78,7 +90,8 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     let facts = |all: cenote_net::Handshake| {
         let options = config.options();
         let all = all.field("for", "pool fill").field("ands", ands.to_string());
-        options.fold(all, |all, (name, value)| all.field(&format!("option {name}"), value.to_string()))
+        options
+            .fold(all, |all, (name, value)| all.field(&format!("option {name}"), value.to_string()))
     };
     let work = || {
         let mut session = Session::open_kept(channels, role, &config, facts, Box::new(store))?;
@@ -147,7 +160,9 @@ fn ledger(kept: &Kept, ledger: &Ledger) -> Value {
 fn table(kept: &Kept, ledger: &Ledger, dir: &Path) -> String {
     let mut lines = vec![format!("store   {}", dir.display())];
     match &ledger.epoch {
-        Some(name) => lines.push(format!("epoch   {} ({} so far)", &hex(name)[..16], ledger.epochs)),
+        Some(name) => {
+            lines.push(format!("epoch   {} ({} so far)", &hex(name)[..16], ledger.epochs))
+        }
         None => lines.push("epoch   none".into()),
     }
     lines.extend(kept.iter().map(|(stock, items)| format!("ready   {items} of {stock}")));

@@ -75,7 +75,7 @@ pub(crate) fn party(channels: Channels, role: Role, spec: RunSpec) -> Result<Rep
     let own = own.collect::<Result<Vec<Vec<bool>>, Failure>>()?;
     let work = Work::new(computation, signature, own, spec.to, spec.config)?;
     let work = work.on(spec.threads).keeping(spec.evidence).within(spec.limits, role)?;
-    work.run(channels, role, &AtomicU64::new(0))
+    work.run(channels, role, &AtomicU64::new(0), None)
 }
 
 fn reply(computation: &Computation, config: SessionConfig, both: &Both) -> Result<Reply, Failure> {
