@@ -17,7 +17,8 @@ use cenote_pool::{Journal, Name, Refused};
 use cenote_testkit::disk::Disk;
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
-    config, expected, extendable_pair, patient_pair, prg_of, run_program, smallest, with_pool,
+    config, expected, extendable_pair, pair_with_limit, patient_pair, prg_of, run_program,
+    smallest, with_pool,
 };
 use cenote_testkit::run_pair_over;
 
@@ -98,6 +99,17 @@ impl Relation {
         } else {
             self.session_over(patient_pair(), config, party)
         }
+    }
+
+    /// The same, on other disks.
+    fn copy(&self) -> Relation {
+        let copy = Relation { seed: self.seed, ..Relation::default() };
+        for side in 0..2 {
+            copy.disks[side].put_back(self.disks[side].backup());
+            let left = self.left[side].lock().expect("no panic").clone();
+            *copy.left[side].lock().expect("no panic") = left;
+        }
+        copy
     }
 
     /// No item has left twice, on either side, under one epoch.
@@ -284,10 +296,7 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
         }));
         // In the supply, or in a request on what is ready.
         for (tag, ands) in [(tags::LEAKY_D, 30_000), (tags::BEAVER_OPEN, 10)] {
-            let mut copy = Relation { seed: relation.seed, ..Relation::default() };
-            for side in 0..2 {
-                copy.disks[side].put_back(relation.disks[side].backup());
-            }
+            let mut copy = relation.copy();
             // What the victim sent on either channel before its epoch had ended.
             let (recordings, ended) =
                 (Arc::new(Mutex::new(Vec::<Recording>::new())), Arc::new(AtomicBool::new(false)));
@@ -371,12 +380,7 @@ fn no_claim_of_a_peer_brings_anything_back() {
         ("no snapshot", |state| state[49..].fill(0)),
     ];
     for (claim, change) in claims {
-        let mut copy = Relation { seed: relation.seed, ..Relation::default() };
-        for side in 0..2 {
-            copy.disks[side].put_back(relation.disks[side].backup());
-            *copy.left[side].lock().expect("no panic") =
-                relation.left[side].lock().expect("no panic").clone();
-        }
+        let mut copy = relation.copy();
         let (a, mut b) = patient_pair();
         b.tamper(move |frame| changed(frame.tag, frame.payload, change));
         // The cheater's own side goes by what it really has, so that sessions fail or stand as they may.
@@ -408,6 +412,54 @@ fn malformed_states_and_other_snapshots_are_refused() {
     let [honest, _] = relation.session_over((a, b), &config, |session, _| session.put_away());
     assert_eq!(honest, Err(Fault::Misbehaved("epoch.saved")));
     assert!(relation.disks[0].ledger().held);
+}
+
+/// Every way to change the messages of an epoch, in a session that goes on from one before: results are right or there are none, and nothing is used twice.
+#[test]
+fn every_change_of_a_message_is_survived() {
+    let config = smallest(Backend::Wrk);
+    let mut relation = Relation::default();
+    ok(relation.session(&config, false, |mut session, _| {
+        session.stock(70_000)?;
+        session.put_away()
+    }));
+    let payload = |n: usize| Deviation::Replace(vec![7; n]);
+    let mut changes = vec![
+        Deviation::Cut(1),
+        Deviation::Cut(200),
+        Deviation::Drop,
+        Deviation::Double,
+        Deviation::Swap,
+        Deviation::Replay,
+        payload(0),
+        payload(32),
+        payload(115),
+        payload(5000),
+    ];
+    changes.extend((0..920).step_by(67).map(Deviation::Flip));
+    for (tag, index) in [(EPOCH_STATE, 0), (EPOCH_SAVED, 0), (EPOCH_SAVED, 1)] {
+        for change in &changes {
+            let mut copy = relation.copy();
+            let (a, mut b) = pair_with_limit(Duration::from_millis(500));
+            let witness = b.deviate(tag, index, change.clone());
+            let [honest, _] = copy.session_over((a, b), &config, |mut session, _| {
+                compute(&mut session, 10, 2)?;
+                session.save()?;
+                compute(&mut session, 10, 3)?;
+                session.put_away()
+            });
+            assert!(
+                witness.happened() || matches!(change, Deviation::Replay | Deviation::Swap),
+                "{change:?}"
+            );
+            let ends = matches!(
+                honest,
+                Ok(()) | Err(Fault::Misbehaved(_) | Fault::Transport(_) | Fault::PeerAborted)
+            );
+            assert!(ends, "{}: {change:?}: {honest:?}", tag.name);
+            copy.check();
+        }
+    }
 }
 
 /// Whoever is on the line cannot make two honest sides decide differently: the connection ends in its set-up.

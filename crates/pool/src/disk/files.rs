@@ -52,9 +52,7 @@ pub trait NewFile: Write {
 /// By which a file is told from a copy of it, be it at its own place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The device, as the system numbers them.
-    pub device: u64,
-    /// The file on it.
+    /// Its number on its file system.
     pub inode: u64,
     /// When it was made, in nanoseconds since 1970; 0 where the file system does not keep it. No call sets it to a wanted value.
     pub born: i64,
@@ -168,5 +166,5 @@ fn mark_of(metadata: &fs::Metadata) -> io::Result<Mark> {
     let since_1970 = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     let born = since_1970.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0);
     let changed = metadata.ctime().wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec());
-    Ok(Mark { device: metadata.dev(), inode: metadata.ino(), born, changed })
+    Ok(Mark { inode: metadata.ino(), born, changed })
 }

@@ -161,7 +161,6 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn put_mark(out: &mut Vec<u8>, mark: &Mark) {
-    put_number(out, mark.device);
     put_number(out, mark.inode);
     out.extend_from_slice(&mark.born.to_le_bytes());
     out.extend_from_slice(&mark.changed.to_le_bytes());
@@ -201,9 +200,9 @@ impl Bytes<'_> {
     }
 
     fn mark(&mut self) -> Option<Mark> {
-        let (device, inode) = (self.number()?, self.number()?);
+        let inode = self.number()?;
         let [born, changed] = [self.array()?, self.array()?].map(i64::from_le_bytes);
-        Some(Mark { device, inode, born, changed })
+        Some(Mark { inode, born, changed })
     }
 }
 
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        let mark = |n| Mark { device: n, inode: n << 40, born: -1, changed: i64::MAX };
+        let mark = |n: u64| Mark { inode: n << 40, born: -1, changed: i64::MAX };
         let ledger = Ledger {
             epoch: Some([7; 32]),
             epochs: 3,

@@ -24,13 +24,13 @@
 //! the ledger has both as well is for a store whose disk is not full. `begin` ends what there is with a ledger of its own, then begins: a loss of power may
 //! leave it with no epoch.
 //!
-//! *Copies.* Items may be used once, so an epoch must not come back from a backup. The ledger records device, inode and time of birth of the file that it was written to, and
-//! device, inode and time of change of `epoch.key` as it was once written: no call sets these to a wanted value. A ledger or key that is another file, or was written over in place, was copied or put back:
+//! *Copies.* Items may be used once, so an epoch must not come back from a backup. The ledger records inode and time of birth of the file that it was written to, and
+//! inode and time of change of `epoch.key` as it was once written: no call sets these to a wanted value. A ledger or key that is another file, or was written over in place, was copied or put back:
 //! opening destroys the epoch (in the copy; counts and hold stay) and [`DiskStore::restored`] says so.
 //! *Not detected:* the whole disk or virtual machine put back to an earlier state (nothing in it remembers); a ledger put back alone on a file system that knows no
 //! times of birth and gives out the same inode (then its `spent` is too low); a copy of a snapshot's part, which is as good as the part until burnt, and after that is named by nothing.
 //! Replays to a peer that was not put back fail in the protocol, which compares epochs and numbers; if both sides are put back, only this is left. A store that was moved to
-//! another file system is a copy, too, and so is one whose device or inodes are numbered anew at a mount: a loss of items, never of security.
+//! another file system is a copy, too, and so is one whose inodes are numbered anew at a mount: a loss of items, never of security.
 
 mod files;
 mod key;
@@ -121,7 +121,7 @@ impl DiskStore {
         };
         let mark = place.mark(LEDGER)?;
         let own = record.own;
-        let restored = (mark.device, mark.inode, mark.born) != (own.device, own.inode, own.born);
+        let restored = (mark.inode, mark.born) != (own.inode, own.born);
         let mut ledger = record.ledger;
         ledger.held |= record.complete && !there(UNHELD);
         let mut store =
@@ -173,8 +173,7 @@ impl DiskStore {
     fn resume(&mut self, noted: Option<Mark>) -> Result<()> {
         let (Some(epoch), Some(noted)) = (self.ledger.epoch, noted) else { return Ok(()) };
         if let Some((key, mark)) = self.key_of(&epoch)? {
-            let same = (mark.device, mark.inode, mark.changed)
-                == (noted.device, noted.inode, noted.changed);
+            let same = (mark.inode, mark.changed) == (noted.inode, noted.changed);
             self.restored |= !same;
             if !self.restored && !self.ledger.held {
                 self.open = Some(Open { key, mark });

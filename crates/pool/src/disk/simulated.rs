@@ -263,7 +263,7 @@ impl Files for SimulatedDisk {
         let mut state = self.state();
         state.powered()?;
         let (born, changed) = state.inode(name).map(|inode| (inode.born, inode.changed))?;
-        Ok(Mark { device: 1, inode: state.names[name], born, changed })
+        Ok(Mark { inode: state.names[name], born, changed })
     }
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
@@ -357,7 +357,7 @@ impl NewFile for Handle<'_> {
         let mut state = self.disk.state();
         state.powered()?;
         let inode = state.files.entry(self.number).or_default();
-        Ok(Mark { device: 1, inode: self.number, born: inode.born, changed: inode.changed })
+        Ok(Mark { inode: self.number, born: inode.born, changed: inode.changed })
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -295,6 +295,21 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "crates/engine/src/backends/wrk/refiller.rs",
         "orders_without_end_are_refused",
     ),
+    elsewhere(
+        "epoch.state",
+        "crates/testkit/tests/epoch.rs",
+        "malformed_states_and_other_snapshots_are_refused",
+    ),
+    elsewhere(
+        "epoch.saved",
+        "crates/testkit/tests/epoch.rs",
+        "malformed_states_and_other_snapshots_are_refused",
+    ),
+    elsewhere(
+        "pair.commitment",
+        "crates/net/src/pairing/tests.rs",
+        "an_opening_of_anything_else_is_misbehaviour",
+    ),
     elsewhere("pace.range", "crates/engine/src/parts/pace.rs", "a_pace_out_of_range_is_refused"),
     elsewhere("pace.train", "crates/engine/src/parts/pace.rs", "a_train_out_of_order_is_refused"),
     elsewhere("frame: wrong tag", "crates/net/tests/channel.rs", WRONG_FRAMES),
