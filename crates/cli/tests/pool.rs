@@ -1,0 +1,154 @@
+//! `cenote pool` and `party --store`: items that outlive the process that made them.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use common::{ADDER, Said, parties, run, start, write};
+use tempfile::TempDir;
+
+struct Owners {
+    dir: TempDir,
+    file: String,
+}
+
+impl Owners {
+    fn new() -> Owners {
+        let dir = TempDir::new().expect("a directory");
+        let file = write(dir.path(), "adder.txt", ADDER).display().to_string();
+        Owners { dir, file }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    fn store(&self, side: &str) -> String {
+        format!("--store {0} --store-key {0}.key", self.at(side))
+    }
+
+    fn fill_line(&self, side: &str, ands: u32) -> String {
+        let store = format!("{0} --store-key {0}.key", self.at(side));
+        format!("pool fill {store} --insecure-plaintext --pool 1100 --wait 3 --ands {ands}")
+    }
+
+    /// Both sides fill their stores; the garbler's is `a`.
+    fn fill(&self, ands: u32) -> [Said; 2] {
+        let garbler = self.fill_line("a", ands);
+        let mut garbler = start(&format!("{garbler} --role garbler --listen 127.0.0.1:0"));
+        let address = garbler.address();
+        let evaluator = self.fill_line("b", ands);
+        let evaluator = run(&format!("{evaluator} --role evaluator --connect {address}"));
+        [garbler.end(), evaluator]
+    }
+
+    fn compute(&self) -> [Said; 2] {
+        let line = format!("{} --insecure-plaintext --pool 1100", self.file);
+        let (garbler, evaluator) = parties(
+            &format!("{line} --input 3 {}", self.store("a")),
+            &format!("{line} --input 1 {}", self.store("b")),
+        );
+        [garbler, evaluator]
+    }
+
+    fn pool(&self, what: &str, side: &str) -> Said {
+        run(&format!("pool {what} {0} --store-key {0}.key", self.at(side)))
+    }
+
+    fn ready(&self, side: &str) -> Option<u64> {
+        self.pool("show", side).json["ready"]["stock.triple"].as_u64()
+    }
+}
+
+#[test]
+fn what_was_filled_serves_programs_until_it_is_ended() {
+    let owners = Owners::new();
+    for side in owners.fill(3000) {
+        assert_eq!((side.code, &side.json["pools"]), (0, &1.into()), "{side:?}");
+        assert!(side.json["ready"]["stock.triple"].as_u64().is_some_and(|ready| ready >= 3000));
+    }
+    let before = owners.ready("a");
+    for used in [3, 6] {
+        for side in owners.compute() {
+            assert_eq!(side.outputs(), [Some("4"), Some("1")]);
+            assert_eq!(side.json["kappa"], 112);
+            // No pool is filled, nothing is made.
+            assert!(side.json["cost"]["bytes_sent"].as_u64().is_some_and(|bytes| bytes < 250_000));
+        }
+        assert_eq!(owners.ready("a").map(|ready| ready + used), before);
+        assert_eq!(owners.ready("a"), owners.ready("b"));
+    }
+    let ended = owners.pool("end", "a");
+    assert_eq!((ended.code, &ended.json["epoch"]), (0, &serde_json::Value::Null));
+    // The other side's ends when they meet.
+    for side in owners.compute() {
+        assert_eq!(side.outputs(), [Some("4"), Some("1")]);
+    }
+    let shown = ["a", "b"].map(|side| owners.pool("show", side).json);
+    assert_eq!((&shown[0]["epoch"], &shown[1]["epochs"]), (&shown[1]["epoch"], &2.into()));
+}
+
+/// Killed at any moment, nothing is lost for good.
+#[test]
+fn killed_processes_go_on_with_what_was_kept() {
+    let owners = Owners::new();
+    owners.fill(3000);
+    for milliseconds in [1, 5, 20, 60, 120, 250] {
+        let garbler = owners.fill_line("a", 60_000);
+        let mut garbler = start(&format!("{garbler} --role garbler --listen 127.0.0.1:0"));
+        let address = garbler.address();
+        let evaluator = owners.fill_line("b", 60_000);
+        let mut evaluator = start(&format!("{evaluator} --role evaluator --connect {address}"));
+        thread::sleep(Duration::from_millis(milliseconds));
+        let killed = if milliseconds % 2 == 0 { &mut garbler } else { &mut evaluator };
+        killed.child.kill().expect("it runs, or has ended");
+        garbler.end();
+        evaluator.end();
+        for side in owners.compute() {
+            assert_eq!(side.outputs(), [Some("4"), Some("1")], "after {milliseconds} ms");
+        }
+        assert_eq!(owners.ready("a"), owners.ready("b"));
+    }
+    assert_eq!(owners.pool("show", "a").json["held"], false);
+}
+
+#[test]
+fn stores_that_cannot_be_used_say_why() {
+    let owners = Owners::new();
+    let nothing = owners.pool("show", "a");
+    assert!(nothing.error(2).contains("nothing is kept there"));
+    let jimu = owners.fill_line("a", 10) + " --backend jimu --role garbler --listen 127.0.0.1:0";
+    assert!(
+        run(&jimu.replace("--pool 1100", "")).error(2).contains("jimu keeps no items; use wrk")
+    );
+    owners.fill(1000);
+    let at = owners.at("a");
+    // Another key; two processes; a copy; a key of nothing.
+    let other = run(&format!("pool show {at} --store-key {}.key", owners.at("b")));
+    assert!(other.error(8).contains("key"), "{other:?}");
+    let line = owners.fill_line("a", 10);
+    let mut waiting = start(&format!("{line} --role garbler --listen 127.0.0.1:0"));
+    waiting.address();
+    let busy = owners.pool("show", "a");
+    assert!(busy.error(8).contains("another process"), "{busy:?}");
+    waiting.child.kill().expect("it waits");
+    waiting.end();
+    let copied = Command::new("cp").args(["-r", &at, &owners.at("c")]).status().expect("cp");
+    assert!(copied.success());
+    std::fs::copy(format!("{at}.key"), owners.at("c.key")).expect("a key");
+    let copy = owners.pool("show", "c");
+    assert_eq!((copy.code, &copy.json["epoch"]), (0, &serde_json::Value::Null), "{copy:?}");
+    assert!(copy.stderr.contains("a copy, or a backup"), "{copy:?}");
+    std::fs::remove_file(format!("{at}.key")).expect("it is there");
+    assert_eq!(owners.pool("show", "a").code, 8);
+    assert!(!Path::new(&format!("{at}.key")).exists(), "a lost key is not made anew");
+    // One side with a store meets one without.
+    let line = format!("{} --insecure-plaintext --pool 1100 --input 1", owners.file);
+    let (garbler, evaluator) = parties(&line, &format!("{line} {}", owners.store("b")));
+    for side in [garbler, evaluator] {
+        assert!(side.error(3).contains("items"), "{side:?}");
+    }
+}
