@@ -142,6 +142,16 @@ impl Store for OnDisk {
         })
     }
 
+    fn leave(&mut self, spent: &[(&str, u64)]) -> Result<(), StoreFailure> {
+        self.change(|content| {
+            for (stock, below) in spent {
+                if let Some(noted) = content.ledger.spent.get_mut(*stock) {
+                    *noted = *below.min(noted);
+                }
+            }
+        })
+    }
+
     fn count_pool(&mut self) -> Result<(), StoreFailure> {
         self.change(|content| content.ledger.pools += 1)
     }

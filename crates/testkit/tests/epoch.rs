@@ -251,34 +251,42 @@ fn a_loss_of_power_at_any_time_uses_nothing_twice() {
     }
 }
 
-/// A connection that breaks leaves what was saved, but for what may have been used; the pool is gone, and counts.
+/// A connection that breaks leaves what was saved, but for what may have been used; once anything was made in it the pool is gone, and counts.
 #[test]
 fn a_broken_connection_burns_the_pool_and_what_may_have_been_used() {
     let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
-    for beside in [false, true] {
+    for (beside, makes) in [(false, true), (true, true), (false, false), (true, false)] {
         let mut relation = Relation::default();
+        let bound =
+            |session: &Session| session.claims().promise.adaptive_epsilon_log2.expect("a bound");
         ok(relation.session(&config, beside, |mut session, _| {
             session.stock(70_000)?;
             session.put_away()
         }));
-        let bounds = ok(relation.session(&config, beside, |mut session, _| {
+        let before = ok(relation.session(&config, beside, |mut session, _| {
             compute(&mut session, 10, 1)?;
-            Ok(session.claims().promise.adaptive_epsilon_log2.expect("a bound"))
+            if makes {
+                session.stock(80_000)?;
+            }
+            Ok(bound(&session))
         }));
         let after = ok(relation.session(&config, beside, |mut session, _| {
             let found = (level(&session, TRIPLES), level(&session, POOL));
             compute(&mut session, 10, 2)?;
-            let bound = session.claims().promise.adaptive_epsilon_log2.expect("a bound");
+            let bound = bound(&session);
             session.put_away()?;
             Ok((found, bound))
         }));
-        for (before, (found, bound)) in bounds.into_iter().zip(after) {
+        for (before, (found, bound)) in before.into_iter().zip(after) {
             // A stride of 2^16 is noted at the first item that leaves.
-            assert!((4000..6000).contains(&found.0) && found.1 == 0, "{found:?}");
-            assert!((bound - before - 1.0).abs() < 1e-9, "{before} {bound}");
+            assert!((4000..6000).contains(&found.0), "{found:?}");
+            assert_eq!(found.1, if makes { 0 } else { 1073 });
+            assert!((bound - before - f64::from(u8::from(makes))).abs() < 1e-9, "{before} {bound}");
         }
+        // It made shares, all of which the stride had burnt: from the pool that was left, or with another one.
         for disk in &relation.disks {
-            assert_eq!((disk.ledger().epochs, disk.ledger().pools), (1, 2));
+            let ledger = disk.ledger();
+            assert_eq!((ledger.epochs, ledger.pools), (1, 1 + u64::from(makes)));
         }
         relation.check();
     }

@@ -12,14 +12,14 @@
 //! **What must never repeat under one Delta.** Streams and challenges of OT, hash start points, coefficients of openings, coins: all hash the id of the
 //! connection, in which are fresh randomness of both sides and both states. Items: [`Keeper::note`] is durable before the first message that depends on
 //! one, and numbers never fall.
-//! **Pool.** It is taken off the disk, durably, before the first message that depends on it, and comes back in an orderly end alone, when nothing is under
+//! **Pool.** It is taken off the disk, durably, before anything is made in a connection, and comes back in an orderly end alone, when nothing is under
 //! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted,
 //! [`Keeper::pools`], and the bound is as many times the adaptive one.
 //! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::end`]): guesses at Delta do not add up over
 //! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
 //! **Checks.** `epoch.state`: a well-formed state \[deciding\]. `epoch.saved`: both wrote the same items \[forgetting those before\].
 //! **Private values.** None in a message: names are hashes, numbers of items are known to both.
-//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one write for [`STRIDE`] items.
+//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one small write for [`STRIDE`] items.
 
 use std::ops::Range;
 
@@ -36,7 +36,8 @@ pub(crate) const STOCKS: usize = 2;
 pub(crate) const STRIDE: u64 = 1 << 16;
 /// The part of a snapshot that an orderly end alone writes.
 pub(crate) const POOL_PART: &str = "pool";
-/// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them.
+/// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for the
+/// pool, capacity, items.
 const INDEX_PART: &str = "index";
 /// Under this name the connections of an epoch are counted.
 const CONNECTIONS: &str = "epoch.connections";
@@ -58,8 +59,10 @@ pub struct Keeper {
     id: SessionId,
     /// The snapshot that both have.
     snapshot: Option<Name>,
-    /// It ended in order: its pool goes on.
+    /// It ended in order: its pool goes on, until something is made.
     whole: bool,
+    /// Something was made in this connection.
+    made: bool,
     saved: u64,
     /// The epoch has ended, or was put away: nothing leaves any more.
     over: bool,
@@ -151,7 +154,8 @@ impl Keeper {
         lead: u64,
     ) -> Keeper {
         let (snapshot, id) = (None, SessionId([0; 32]));
-        Keeper { store, stocks, terms, lead, id, snapshot, whole: false, saved: 0, over: false }
+        let (whole, made, over) = (false, false, false);
+        Keeper { store, stocks, terms, lead, id, snapshot, whole, made, saved: 0, over }
     }
 
     /// The base OTs of this connection, and its id: those of the epoch that goes on, or of one that begins with Delta of `fresh`.
@@ -215,7 +219,7 @@ impl Keeper {
         State { epoch: Some(epoch), noted, snapshots }
     }
 
-    /// The epoch goes on: what the other side may have used is burnt, and the pool off the disk, before anything depends on it.
+    /// The epoch goes on: what the other side may have used is burnt before anything depends on it.
     fn resume(&mut self, Resumed { noted, snapshot }: Resumed) -> Result<(), Fault> {
         let connections = self.store.ledger().spent.get(CONNECTIONS).copied().unwrap_or(0);
         self.store.spend(CONNECTIONS, connections + 1).map_err(storage)?;
@@ -237,21 +241,30 @@ impl Keeper {
         Ok(bases)
     }
 
-    /// The pool that an orderly end left, if it `fits`, taken off the disk for good. Without one a new pool begins, which
-    /// counts.
+    /// The items of the pool that goes on, if an orderly end left one of this `capacity`: none if it was not filled yet.
     ///
     /// # Errors
     /// `Storage`.
-    pub(crate) fn take_pool(
-        &mut self,
-        fits: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<Option<Secret<Vec<u8>>>, Fault> {
-        let pool = match self.snapshot.filter(|_| self.whole) {
-            Some(name) => Some(self.store.load(&name, POOL_PART).map_err(storage)?),
-            None => None,
-        };
-        let pool = pool.filter(|pool| fits(pool));
-        self.whole = false;
+    pub(crate) fn pool_goes_on(&mut self, capacity: u64) -> Result<Option<u64>, Fault> {
+        let Some(snapshot) = self.snapshot.filter(|_| self.whole) else { return Ok(None) };
+        let index = index(&*self.store, &snapshot).map_err(storage)?;
+        let pool = index.into_iter().find(|(name, of, _)| name == POOL_PART && *of == capacity);
+        self.whole = pool.is_some();
+        Ok(pool.map(|(_, _, items)| items))
+    }
+
+    /// Something is about to be made in this connection: the first time, the bytes of the pool that goes on, taken off the disk for good.
+    /// Without one a new pool begins, which counts.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn begin_making(&mut self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
+        if std::mem::replace(&mut self.made, true) {
+            return Ok(None);
+        }
+        let pool = self.snapshot.filter(|_| self.whole);
+        let pool = pool.map(|name| self.store.load(&name, POOL_PART)).transpose();
+        let pool = pool.map_err(storage)?;
         self.store.burn(POOL_PART).map_err(storage)?;
         if pool.is_none() {
             self.store.count_pool().map_err(storage)?;
@@ -285,13 +298,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// The number from which items of `stock` may be numbered anew.
-    pub(crate) fn noted(&self, stock: &str) -> u64 {
+    fn noted(&self, stock: &str) -> u64 {
         self.store.ledger().spent.get(stock).copied().unwrap_or(0)
     }
 
-    /// Keeps `parts` in place of what was kept before, once the peer has kept its own. The items of each stock have `numbers`, equal on both
-    /// sides. With the pool among the parts nothing leaves from now on.
+    /// Keeps what `parts` gives in place of what was kept before, once the peer has kept its own; or what was kept before, if nothing was made since. The items
+    /// of each stock that are ready have `numbers`, equal on both sides. With a `pool` (capacity, items) nothing leaves from now on.
     ///
     /// # Errors
     /// `Misbehaved` when the peer kept others; `Storage`; faults of the channel.
@@ -299,24 +311,37 @@ impl Keeper {
         &mut self,
         channel: &mut Channel,
         numbers: [Range<u64>; STOCKS],
+        pool: Option<(u64, u64)>,
         parts: &[(&str, &[u8])],
     ) -> Result<(), Fault> {
-        let last = parts.iter().any(|(name, _)| *name == POOL_PART);
-        self.over |= last;
+        self.over |= pool.is_some();
         self.saved += 1;
-        let index: String = (self.stocks.iter().zip(&numbers))
+        let mut index: String = (self.stocks.iter().zip(&numbers))
             .map(|(stock, items)| format!("{stock} {} {}\n", items.start, items.end))
             .collect();
-        let name = self.name("snapshot", &format!("{} {last}\n{index}", self.saved));
-        let parts = [parts, &[(INDEX_PART, index.as_bytes())]].concat();
-        self.store.save(name, &parts).map_err(storage)?;
+        index.extend(pool.map(|(capacity, items)| format!("{POOL_PART} {capacity} {items}\n")));
+        let name = self.name("snapshot", &format!("{} {}\n{index}", self.saved, self.made));
+        if self.made {
+            let parts = [parts, &[(INDEX_PART, index.as_bytes())]].concat();
+            self.store.save(name, &parts).map_err(storage)?;
+        }
         channel.send(EPOCH_SAVED, &name)?;
         let mut theirs = [0; 32];
         channel.recv_into(EPOCH_SAVED, &mut theirs)?;
         if theirs != name {
             return Err(Fault::Misbehaved("epoch.saved"));
         }
-        self.store.settle(Some(name)).map_err(storage)
+        if self.made {
+            self.snapshot = Some(name);
+            self.store.settle(self.snapshot).map_err(storage)?;
+        }
+        let left = self.stocks.iter().zip(&numbers).map(|(stock, items)| (*stock, items.start));
+        self.store.leave(&left.collect::<Vec<_>>()).map_err(storage)
+    }
+
+    /// Whether anything was made that is in no snapshot.
+    pub(crate) fn has_made(&self) -> bool {
+        self.made
     }
 
     fn name(&self, of: &str, text: &str) -> Name {
@@ -324,9 +349,9 @@ impl Keeper {
         oracle.bytes(of.as_bytes()).bytes(text.as_bytes()).digest()
     }
 
-    /// Pools that were begun with this peer: the bound is as many times that of one.
+    /// Pools that were begun with this peer, or are as soon as anything is made: the bound is as many times that of one.
     pub(crate) fn pools(&self) -> u64 {
-        self.store.ledger().pools.max(1)
+        self.store.ledger().pools + u64::from(!self.whole)
     }
 
     /// Ends the epoch if `fault` asks for it, on disk, before the peer hears of it.
@@ -346,16 +371,27 @@ impl Keeper {
 /// Of the store.
 pub fn kept_items(store: &dyn Store) -> Result<Vec<(String, u64)>, StoreFailure> {
     let ledger = store.ledger();
-    let Some((snapshot, _)) = ledger.snapshots.last() else { return Ok(Vec::new()) };
-    let index = store.load(snapshot, INDEX_PART)?;
+    let Some((snapshot, parts)) = ledger.snapshots.last() else { return Ok(Vec::new()) };
+    let whole = parts.iter().any(|part| part == POOL_PART);
+    let left = |(stock, first, end): (String, u64, u64)| match stock.as_str() {
+        POOL_PART => whole.then_some((stock, end)),
+        _ => {
+            let noted = ledger.spent.get(&stock).copied().unwrap_or(0);
+            Some((stock, end.saturating_sub(first.max(noted))))
+        }
+    };
+    Ok(index(store, snapshot)?.into_iter().filter_map(left).collect())
+}
+
+/// The lines of the index of a snapshot.
+fn index(store: &dyn Store, snapshot: &Name) -> Result<Vec<(String, u64, u64)>, StoreFailure> {
+    let text = store.load(snapshot, INDEX_PART)?;
     let line = |line: &str| {
         let mut words = line.split(' ');
-        let (stock, first, end) = (words.next()?, words.next()?, words.next()?);
-        let first: u64 = first.parse().ok()?;
-        let noted = ledger.spent.get(stock).copied().unwrap_or(0);
-        Some((stock.to_owned(), end.parse::<u64>().ok()?.saturating_sub(first.max(noted))))
+        let (name, first, end) = (words.next()?, words.next()?, words.next()?);
+        Some((name.to_owned(), first.parse().ok()?, end.parse().ok()?))
     };
-    Ok(String::from_utf8_lossy(&index).lines().filter_map(line).collect())
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(line).collect())
 }
 
 /// Whether a session with this peer may open at all.

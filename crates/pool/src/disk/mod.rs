@@ -369,6 +369,19 @@ impl Store for DiskStore {
         })
     }
 
+    fn leave(&mut self, spent: &[(&str, u64)]) -> Result<()> {
+        self.act(|store| {
+            store.opened()?;
+            store.change(|ledger| {
+                for (stock, below) in spent {
+                    if let Some(noted) = ledger.spent.get_mut(*stock) {
+                        *noted = *below.min(noted);
+                    }
+                }
+            })
+        })
+    }
+
     fn count_pool(&mut self) -> Result<()> {
         self.act(|store| store.change(|ledger| ledger.pools = ledger.pools.saturating_add(1)))
     }

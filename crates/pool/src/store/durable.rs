@@ -45,6 +45,12 @@ pub trait Store: Send {
     /// Of the files.
     fn spend(&mut self, stock: &str, below: u64) -> Result<(), StoreFailure>;
 
+    /// Notes exactly what has left of each stock, be it less than was noted ahead of use.
+    ///
+    /// # Errors
+    /// Of the files.
+    fn leave(&mut self, spent: &[(&str, u64)]) -> Result<(), StoreFailure>;
+
     /// Notes that a pool is about to be filled.
     ///
     /// # Errors

@@ -670,9 +670,12 @@ impl Shelves {
         params: &mut WrkParams,
     ) -> Result<u64, Fault> {
         let mut ordered = 0;
-        if let Some(pool) = keeper.take_pool(|pool| supply.has_such(pool))? {
-            supply.put_pool(&pool, self)?;
+        let capacity = params.pool.map_or(0, |pool| pool as u64);
+        if keeper.pool_goes_on(capacity)?.is_some_and(|items| items > 0) {
+            supply.skip_pool();
             ordered = supply.called();
+            let full = |pool: &mut Level| (pool.level, pool.made) = (capacity, capacity);
+            self.lock().pool.iter_mut().for_each(full);
         }
         let tries = (keeper.pools() as f64).log2();
         params.epsilon_log2 += tries;
@@ -705,31 +708,46 @@ impl Shelves {
         supply: &dyn Supply,
         last: bool,
     ) -> Result<(), Fault> {
-        let mut store = self.lock();
-        let Store { triples, shares, notes, .. } = &mut *store;
+        let store = self.lock();
+        let Store { triples, shares, notes, .. } = &*store;
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
-        let mut kept = |stock: &mut Stock, name| {
-            // What was noted ahead of use has not left.
-            let first = keeper.noted(name).max(stock.numbers().start);
-            stock.renumber(&mut *notes.journal, first).map_err(store_defect)?;
-            let blocks = stock.peek(stock.level());
-            let mut bytes = Secret::with_capacity(8 + size_of_val(blocks));
-            bytes.extend_from_slice(&first.to_le_bytes());
-            bytes.extend_from_slice(cast_slice(blocks));
-            Ok::<_, Fault>((stock.numbers(), bytes))
-        };
-        let ((first, triples), (second, shares)) = (kept(triples, TRIPLES)?, kept(shares, SHARES)?);
-        // The peer may take its time.
-        drop(store);
-        let pool = last.then(|| supply.pool());
-        let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
-        parts.extend(pool.as_ref().map(|pool| (POOL_PART, &pool[..])));
-        keeper.save(channel, [first, second], &parts)?;
+        let numbers = [triples.numbers(), shares.numbers()];
+        let level =
+            store.pool.as_ref().map_or((0, 0), |pool| (pool.capacity.unwrap_or(0), pool.level));
+        let pool = last.then_some(level);
+        if keeper.has_made() {
+            let kept = |stock: &Stock| {
+                let blocks = stock.peek(stock.level());
+                let mut bytes = Secret::with_capacity(8 + size_of_val(blocks));
+                bytes.extend_from_slice(&stock.numbers().start.to_le_bytes());
+                bytes.extend_from_slice(cast_slice(blocks));
+                bytes
+            };
+            let [triples, shares] = [kept(&store.triples), kept(&store.shares)];
+            // The peer may take its time.
+            drop(store);
+            let items = last.then(|| supply.pool());
+            let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
+            parts.extend(items.as_ref().map(|items| (POOL_PART, &items[..])));
+            keeper.save(channel, numbers, pool, &parts)?;
+        } else {
+            drop(store);
+            keeper.save(channel, numbers, pool, &[])?;
+        }
         let mut store = self.lock();
         store.saves += 1;
         store.wanted.save = None;
         Ok(())
+    }
+
+    /// The pool that goes on, the first time that something is about to be made.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(super) fn begin_making(&self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
+        let keeper = self.lock().notes.keeper.clone();
+        keeper.map_or(Ok(None), |keeper| locked(&keeper).begin_making())
     }
 
     /// Waits until this side wants to save as well, for the last time or not; nothing when it wants to end.

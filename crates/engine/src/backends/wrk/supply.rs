@@ -87,17 +87,11 @@ pub(super) trait Supply: Send {
     /// Slices whose start was called for so far.
     fn called(&self) -> u64;
 
-    /// The bytes of the pool: its capacity, 0 for one-shot batches, and its items, none before it is full. Nothing may be under way.
+    /// The bytes of the pool, none before it is full. Nothing may be under way.
     fn pool(&self) -> Secret<Vec<u8>>;
 
-    /// Whether [`Supply::pool`] gave these bytes under the same parameters.
-    fn has_such(&self, pool: &[u8]) -> bool;
-
-    /// Takes such bytes in, before the first turn.
-    ///
-    /// # Errors
-    /// `Storage` for any others.
-    fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault>;
+    /// Leaves the pool out of what is made: it comes from [`Shelves::begin_making`] as soon as anything is.
+    fn skip_pool(&mut self);
 
     /// Returns the shares that lie in the pool.
     #[cfg(test)]
@@ -426,8 +420,7 @@ impl<const N: usize> Supply for Line<N> {
 
     fn pool(&self) -> Secret<Vec<u8>> {
         let items = self.pool.as_ref().map_or(&[][..], Pool::items);
-        let mut bytes = Secret::with_capacity(8 + 3 * N * items.len());
-        bytes.extend_from_slice(&self.capacity().to_le_bytes());
+        let mut bytes = Secret::with_capacity(3 * N * items.len());
         for item in items {
             for share in [item.x, item.y, item.z] {
                 bytes.extend_from_slice(bytemuck::bytes_of(&share));
@@ -436,27 +429,8 @@ impl<const N: usize> Supply for Line<N> {
         bytes
     }
 
-    fn has_such(&self, pool: &[u8]) -> bool {
-        let (capacity, items) = pool.split_at_checked(8).unwrap_or_default();
-        let whole = self.capacity() * 3 * N as u64;
-        capacity == self.capacity().to_le_bytes() && [0, whole].contains(&(items.len() as u64))
-    }
-
-    fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
-        if self.called > 0 || !self.has_such(bytes) {
-            return Err(Fault::Storage("a pool of other items; end the epoch".into()));
-        }
-        let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(&bytes[8..]);
-        let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
-        if items.is_empty() {
-            return Ok(());
-        }
-        let items = items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z });
-        let mut of_pool = Secret::with_capacity(items.len());
-        of_pool.extend(items);
+    fn skip_pool(&mut self) {
         self.called = self.slices.of_pool();
-        let pieces = vec![Piece { items: of_pool, masks: Secret::default() }];
-        self.pool_is_full(shelves, Batch { pieces, of_pool: true })
     }
 
     #[cfg(test)]
@@ -483,6 +457,11 @@ impl<const N: usize> Supply for Line<N> {
         channel.set_phase(Phase::Preprocess);
         self.turn += 1;
         let now = self.turn;
+        if matches!(start, Start::Slice | Start::Shares(_))
+            && let Some(pool) = shelves.begin_making()?
+        {
+            self.put_pool(&pool, shelves)?;
+        }
         self.call(start);
         self.extend(channel)?;
         self.work(channel, shelves)?;
@@ -504,9 +483,20 @@ impl<const N: usize> Supply for Line<N> {
 }
 
 impl<const N: usize> Line<N> {
-    /// Leaky ANDs of the pool, 0 for one-shot batches.
-    fn capacity(&self) -> u64 {
-        self.params.pool.map_or(0, |capacity| capacity as u64)
+    /// Takes in what [`Supply::pool`] gave.
+    fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
+        let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(bytes);
+        let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
+        if 3 * N * items.len() != bytes.len() {
+            return Err(Fault::Storage("a pool of items of another size".into()));
+        }
+        if items.is_empty() {
+            return Ok(());
+        }
+        let mut of_pool = Secret::with_capacity(items.len());
+        of_pool.extend(items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z }));
+        let pieces = vec![Piece { items: of_pool, masks: Secret::default() }];
+        self.pool_is_full(shelves, Batch { pieces, of_pool: true })
     }
 
     /// Takes note of what is to start.
