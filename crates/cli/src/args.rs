@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use cenote_circuit::Shown;
 use cenote_circuit::optimise::Options;
-use cenote_engine::backends::wrk::supply::MAX_STOCK;
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::policy;
 use cenote_prim::Workers;
@@ -12,6 +11,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit::Failure;
+use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::values::Given;
 
@@ -245,43 +245,6 @@ pub(crate) struct PartyArgs {
     /// The key of the store.
     #[arg(long, value_name = "FILE", requires = "store")]
     pub(crate) store_key: Option<PathBuf>,
-}
-
-/// What is kept with one peer, on disk.
-#[derive(Args)]
-pub(crate) struct StoreArgs {
-    /// Directory of what is kept with one peer. Keep it out of backups and images.
-    pub(crate) dir: PathBuf,
-    /// File with its key, made with the directory.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) store_key: PathBuf,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum PoolCommand {
-    /// Make items with the peer, ahead of programs, and keep them.
-    Fill(FillArgs),
-    /// Show what is kept.
-    Show(StoreArgs),
-    /// Destroy what is kept; the peer's is destroyed when both meet.
-    End(StoreArgs),
-    /// Permit sessions with a peer of which a check has failed.
-    Lift(StoreArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct FillArgs {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) peer: PeerArgs,
-    /// Ready triples to be kept, one for each AND of later programs; both sides name as many.
-    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=MAX_STOCK as u64))]
-    pub(crate) ands: u64,
-    #[command(flatten)]
-    pub(crate) security: SecurityArgs,
-    #[command(flatten)]
-    pub(crate) threads: ThreadArgs,
 }
 
 #[derive(Subcommand, Debug)]

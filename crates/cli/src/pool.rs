@@ -1,25 +1,64 @@
 //! `cenote pool`: items that are made ahead of programs and kept on disk.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use cenote_engine::backends::wrk::supply::MAX_STOCK;
 use cenote_engine::{Backend, Session, kept_items};
 use cenote_job::Summary;
 use cenote_pool::{DiskStore, Ledger, Store, StoreFailure, StoreKey};
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::args::{FillArgs, PoolCommand, StoreArgs};
+use crate::args::{PeerArgs, SecurityArgs, ThreadArgs};
 use crate::exit::{Failure, Kind};
 use crate::output::{self, Format, Reply};
 use crate::party::Meeting;
 use crate::progress::Meter;
+
+/// What is kept with one peer, on disk.
+#[derive(Args)]
+pub(crate) struct StoreArgs {
+    /// Directory of what is kept with one peer. Keep it out of backups and images.
+    pub(crate) dir: PathBuf,
+    /// File with its key, made with the directory.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store_key: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PoolCommand {
+    /// Make items with the peer, ahead of programs, and keep them.
+    Fill(Box<FillArgs>),
+    /// Show what is kept.
+    Show(StoreArgs),
+    /// Destroy what is kept; the peer's is destroyed when both meet.
+    End(StoreArgs),
+    /// Permit sessions with a peer of which a check has failed.
+    Lift(StoreArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct FillArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) peer: PeerArgs,
+    /// Ready triples to be kept, one for each AND of later programs; both sides name as many.
+    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=MAX_STOCK as u64))]
+    pub(crate) ands: u64,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+}
 
 /// Triples between two steps of the bar.
 const STEP: usize = 1 << 15;
 
 pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Failure> {
     match command {
-        PoolCommand::Fill(args) => fill(args, format),
+        PoolCommand::Fill(args) => fill(*args, format),
         PoolCommand::Show(args) => show(&args),
         PoolCommand::End(args) => {
             let mut store = existing(&args)?;

@@ -188,9 +188,9 @@ fn what_was_put_away_serves_later_sessions() {
                 assert_eq!((before.0 - used, before.1), after, "{config:?} {beside}");
             }
         }
-        for side in 0..2 {
-            let ledger = relation.disks[side].ledger();
-            assert_eq!((ledger.epoch, ledger.epochs), (Some(epochs[side]), 1));
+        for (disk, epoch) in relation.disks.iter().zip(epochs) {
+            let ledger = disk.ledger();
+            assert_eq!((ledger.epoch, ledger.epochs), (Some(epoch), 1));
             assert_eq!(ledger.pools, 1, "an orderly end costs no pool");
         }
         relation.check();

@@ -272,14 +272,13 @@ impl Keeper {
         Ok(pool)
     }
 
-    /// The bytes of a stock as it was saved, and the number below which items have left since.
+    /// The bytes of a stock as it was saved, none where there is no snapshot, and the number below which items have left since.
     ///
     /// # Errors
     /// `Storage`.
-    pub(crate) fn stocked(&self, stock: &str) -> Result<(Option<Secret<Vec<u8>>>, u64), Fault> {
-        let noted = self.store.ledger().spent.get(stock).copied().unwrap_or(0);
+    pub(crate) fn stocked(&self, stock: &str) -> Result<(Secret<Vec<u8>>, u64), Fault> {
         let bytes = self.snapshot.map(|name| self.store.load(&name, stock)).transpose();
-        Ok((bytes.map_err(storage)?, noted))
+        Ok((bytes.map_err(storage)?.unwrap_or_default(), self.noted(stock)))
     }
 
     /// Items of `stock` below `end` are about to leave: that is on disk when this returns.

@@ -26,9 +26,9 @@ use std::time::Duration;
 use cenote_net::{Canceller, Channel, Fault, Role};
 use cenote_prim::wipe_stack;
 
-use super::depot::{Shelves, panicked};
 use super::opening::Openings;
-use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Start, Supply};
+use super::shelves::{Shelves, panicked};
+use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Supply};
 use super::tags;
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::pace::MOST_AHEAD;
@@ -41,6 +41,19 @@ const MOST_SHARES: usize = 2 * (MAX_TAKE + SPARE_SHARES);
 
 /// Bytes of an order.
 const ORDER_LEN: usize = 5;
+
+/// What begins in a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    /// Nothing.
+    Nothing,
+    /// The next slice: of the pool first, then of batch after batch.
+    Slice,
+    /// So many shares, or some more; at most [`MAX_TAKE`] and [`SPARE_SHARES`].
+    Shares(usize),
+    /// Nothing, and all that is ready is saved; for the last time or not. While nothing is under way.
+    Save(bool),
+}
 
 impl Start {
     fn encode(self) -> [u8; ORDER_LEN] {

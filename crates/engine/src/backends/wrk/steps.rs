@@ -11,10 +11,10 @@ use cenote_net::{Channel, Fault, Role};
 use cenote_ot::{Keys, Macs};
 use cenote_prim::{Block, Secret, Workers};
 
-use crate::backends::wrk::depot::panicked;
 use crate::backends::wrk::leaky_and::{First, LeakyAnd, Second, Third};
 use crate::backends::wrk::packed::Packed;
 use crate::backends::wrk::share::ShareSlice;
+use crate::backends::wrk::shelves::panicked;
 use crate::backends::wrk::slices::Place;
 use crate::backends::wrk::tags;
 

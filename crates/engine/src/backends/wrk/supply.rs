@@ -37,13 +37,15 @@ use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::bucket::{Folded, GRAIN, Members, Triple};
-use crate::backends::wrk::depot::Shelves;
+use crate::backends::wrk::lag::{Lag, Lagged};
 use crate::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
 use crate::backends::wrk::opening::{self, Openings};
 use crate::backends::wrk::packed::{BITS64, BITS96, BITS128, Packed};
+use crate::backends::wrk::refiller::Start;
 #[cfg(test)]
 use crate::backends::wrk::share::Share;
 use crate::backends::wrk::share::conventional_delta;
+use crate::backends::wrk::shelves::Shelves;
 use crate::backends::wrk::slices::{Place, Slices};
 use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Slice, Step};
 use crate::backends::wrk::tags;
@@ -237,19 +239,6 @@ pub const SHARES: &str = "stock.share";
 /// Spare shares made at a time for inputs, beyond what was asked for.
 pub(crate) const SPARE_SHARES: usize = 4096;
 
-/// What begins in a turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Start {
-    /// Nothing.
-    Nothing,
-    /// The next slice: of the pool first, then of batch after batch.
-    Slice,
-    /// So many shares, or some more; at most [`MAX_TAKE`] and [`SPARE_SHARES`].
-    Shares(usize),
-    /// Nothing, and all that is ready is saved; for the last time or not. While nothing is under way.
-    Save(bool),
-}
-
 /// A batch of leaky ANDs.
 #[derive(Default)]
 struct Batch<const N: usize> {
@@ -296,50 +285,16 @@ struct UnderWay<const N: usize> {
     differences: Lagged<Opened<N>>,
 }
 
-/// Turns between a message and its receipt, at this side and at the peer.
-#[derive(Clone, Copy)]
-struct Lag {
-    own: u64,
-    peer: u64,
-}
-
-impl Lag {
-    /// Turns until the peer's answer to what is sent now.
-    const fn both(self) -> u64 {
-        self.own + self.peer
-    }
-}
-
-/// Things in the order of the turns in which they are due.
-struct Lagged<T>(VecDeque<(u64, T)>);
-
-impl<T> Default for Lagged<T> {
-    fn default() -> Self {
-        Lagged(VecDeque::new())
-    }
-}
-
-impl<T> Lagged<T> {
-    fn put(&mut self, due: u64, thing: T) {
-        self.0.push_back((due, thing));
-    }
-
-    fn due(&mut self, turn: u64) -> Option<T> {
-        let is_due = self.0.front().is_some_and(|(due, _)| *due <= turn);
-        is_due.then(|| self.0.pop_front()).flatten().map(|(_, thing)| thing)
-    }
-}
-
 impl<const N: usize> UnderWay<N> {
     fn is_empty(&self) -> bool {
         let slices = [&self.corrections, &self.g, &self.d];
-        slices.iter().all(|steps| steps.0.is_empty())
+        slices.iter().all(|steps| steps.is_empty())
             && self.called.is_empty()
-            && self.extension.0.is_empty()
-            && self.commitment.0.is_empty()
-            && self.reply.0.is_empty()
-            && self.opening.0.is_empty()
-            && self.differences.0.is_empty()
+            && self.extension.is_empty()
+            && self.commitment.is_empty()
+            && self.reply.is_empty()
+            && self.opening.is_empty()
+            && self.differences.is_empty()
     }
 }
 
@@ -525,7 +480,7 @@ impl<const N: usize> Line<N> {
                 self.under_way.extension.put(self.turn + lag, step + 1);
             }
         } else if let Some((_, shares)) = self.under_way.called.front()
-            && self.under_way.extension.0.is_empty()
+            && self.under_way.extension.is_empty()
             && self.cots.ready() < *shares as u64 * (steps as u64 / 2 * self.lag.both() + 2)
         {
             self.cots.begin(channel)?;

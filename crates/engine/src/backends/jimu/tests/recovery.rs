@@ -167,15 +167,9 @@ fn run_session<J: Job<Output = Shown>>(
 ) -> (Vec<Ran>, Vec<Ran>, bool) {
     let params = &params(100, Rho::Bits40, false);
     let open = |channel: Channel, role| {
-        let prg = Prg::new(Block::new(role as u128));
-        let mut session = JimuSession::open(
-            channel.into(),
-            SessionId([6; 32]),
-            role,
-            params.clone(),
-            || prg,
-            None,
-        )?;
+        let (id, prg) = (SessionId([6; 32]), Prg::new(Block::new(role as u128)));
+        let mut session =
+            JimuSession::open(channel.into(), id, role, params.clone(), || prg, None)?;
         session.stock(1)?;
         Ok::<_, Fault>(session)
     };
