@@ -155,7 +155,7 @@ fn nothing_is_sent_after_a_refusal() {
                 let what = format!("{} of {side} of {config:?}: {ends:?}", store.name);
                 let own = &ends[side as usize];
                 assert!(
-                    matches!(own, Err(Fault::Internal(text)) if text.contains(&store.name)),
+                    matches!(own, Err(Fault::Storage(text)) if text.contains(&store.name)),
                     "{what}"
                 );
                 assert_eq!(ends[side.peer() as usize], Err(Fault::PeerAborted), "{what}");

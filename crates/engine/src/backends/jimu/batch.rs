@@ -150,5 +150,8 @@ pub(super) fn draws(spec: &PoolSpec, coins: &mut Coins, fresh: usize) -> Result<
 
 /// Both sides count items alike and within bounds derived from the same parameters.
 pub(super) fn defect(error: StoreError) -> Fault {
-    Fault::Internal(error.to_string())
+    match error {
+        StoreError::Refused(refused) => Fault::Storage(refused.to_string()),
+        other => Fault::Internal(other.to_string()),
+    }
 }
