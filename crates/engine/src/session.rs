@@ -1,7 +1,7 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
 use cenote_net::{Agreed, Channel, Channels, Counters, Fault, Handshake, Phase, Role};
-use cenote_pool::{Journal, Occupancy, Store};
+use cenote_pool::{Journal, Occupancy, Store, StoreError};
 use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
@@ -136,7 +136,8 @@ impl Session {
             return Err(Fault::Misuse(format!("{name} keeps no items for later sessions")));
         }
         keeper::permits(&*store).inspect_err(|_| channels.control().abort())?;
-        let kept = |handshake: Handshake| facts(handshake).field("items", "kept");
+        let remedy = "give both sides a store, or neither";
+        let kept = |all: Handshake| facts(all).field("items", "kept").remedy("items", remedy);
         let handshake = session_handshake(config, channels.can_open(), kept);
         Session::open_agreed(channels, role, config, handshake, prg, Some(store))
     }
@@ -380,6 +381,14 @@ impl Session {
         let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
         self.failed = result.is_err();
         result.map_err(|fault| self.opened.live_mut().fail(fault))
+    }
+}
+
+/// Both sides count items alike and within bounds derived from the same parameters; a journal may refuse.
+pub(crate) fn store_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Refused(refused) => Fault::Storage(refused.to_string()),
+        other => Fault::Internal(other.to_string()),
     }
 }
 

@@ -50,6 +50,6 @@ mod store;
 
 pub use disk::{DiskStore, StoreKey};
 pub use store::{
-    Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MemoryJournal, Name, Occupancy,
-    Pool, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
+    Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MOST_STRIDE, MemoryJournal, Name,
+    Occupancy, Pool, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
 };

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use cenote_pool::{FailureKind, Ledger, Name, Store, StoreFailure};
+use cenote_pool::{FailureKind, Ledger, MOST_STRIDE, Name, Store, StoreFailure};
 use cenote_prim::Secret;
 
 /// What one side has on disk. Clones are the same disk.
@@ -20,6 +21,8 @@ pub struct Content {
     left: Option<usize>,
     changes: usize,
     at_end: Option<Arc<dyn Fn() + Send + Sync>>,
+    delay: Duration,
+    stride: Option<u64>,
 }
 
 impl Disk {
@@ -48,6 +51,16 @@ impl Disk {
     /// Calls `hook` just before an epoch ends.
     pub fn at_end(&self, hook: impl Fn() + Send + Sync + 'static) {
         self.lock().at_end = Some(Arc::new(hook));
+    }
+
+    /// Each change takes so long from now on.
+    pub fn slow(&self, delay: Duration) {
+        self.lock().delay = delay;
+    }
+
+    /// Has so many items noted ahead at a time.
+    pub fn set_stride(&self, stride: u64) {
+        self.lock().stride = Some(stride);
     }
 
     /// What is known without reading items.
@@ -79,6 +92,8 @@ struct OnDisk {
 
 impl OnDisk {
     fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), StoreFailure> {
+        let delay = self.disk.lock().delay;
+        std::thread::sleep(delay);
         let mut content = self.disk.lock();
         match &mut content.left {
             Some(0) => return Err(failure("power was lost")),
@@ -107,6 +122,10 @@ fn forget(content: &mut Content) {
 impl Store for OnDisk {
     fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    fn stride(&self) -> u64 {
+        self.disk.lock().stride.unwrap_or(MOST_STRIDE)
     }
 
     fn begin(&mut self, epoch: Name, secrets: &[u8]) -> Result<(), StoreFailure> {

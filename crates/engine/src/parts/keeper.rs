@@ -11,15 +11,16 @@
 //! **Model.** Random oracle; the store returns what was written last, or says that it does not.
 //! **What must never repeat under one Delta.** Streams and challenges of OT, hash start points, coefficients of openings, coins: all hash the id of the
 //! connection, in which are fresh randomness of both sides and both states. Items: [`Keeper::note`] is durable before the first message that depends on
-//! one, and numbers never fall.
+//! one, and a noted number never falls below what has left.
 //! **Pool.** It is taken off the disk, durably, before anything is made in a connection, and comes back in an orderly end alone, when nothing is under
 //! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted,
 //! [`Keeper::pools`], and the bound is as many times the adaptive one.
 //! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::end`]): guesses at Delta do not add up over
 //! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
-//! **Checks.** `epoch.state`: a well-formed state \[deciding\]. `epoch.saved`: both wrote the same items \[forgetting those before\].
+//! **Checks.** `epoch.state`: a well-formed state \[deciding\]. Names in `epoch.saved` that differ end the session, no more: callers are out of step,
+//! or the peer lies, and what was saved before stays.
 //! **Private values.** None in a message: names are hashes, numbers of items are known to both.
-//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one small write for [`STRIDE`] items.
+//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one small write for [`Store::stride`] items.
 
 use std::ops::Range;
 
@@ -32,8 +33,6 @@ use super::tags::{EPOCH_SAVED, EPOCH_STATE};
 
 /// Stocks of a backend.
 pub(crate) const STOCKS: usize = 2;
-/// Items that are noted as having left ahead of need, so that small requests do not wait for the disk.
-pub(crate) const STRIDE: u64 = 1 << 16;
 /// The part of a snapshot that an orderly end alone writes.
 pub(crate) const POOL_PART: &str = "pool";
 /// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for the
@@ -48,12 +47,20 @@ pub(crate) const CONNECTIONS_LOG2: u32 = MOST_CONNECTIONS.ilog2();
 /// Pools with one peer, after which the bound is spent.
 pub(crate) const MOST_POOLS: u64 = 1 << 10;
 
+/// Hashes of what an epoch belongs to.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    /// The peer's certificate and the own role: a store has one of each for its life.
+    pub(crate) relation: [u8; 32],
+    /// The parameters that items depend on: with others another epoch begins.
+    pub(crate) items: [u8; 32],
+}
+
 /// One party's side of what two parties keep.
 pub struct Keeper {
     store: Box<dyn Store>,
     stocks: [&'static str; STOCKS],
-    /// Hash of all that items depend on.
-    terms: [u8; 32],
+    terms: Terms,
     /// Items further apart were not noted by two honest sides.
     lead: u64,
     id: SessionId,
@@ -150,7 +157,7 @@ impl Keeper {
     pub(crate) fn new(
         store: Box<dyn Store>,
         stocks: [&'static str; STOCKS],
-        terms: [u8; 32],
+        terms: Terms,
         lead: u64,
     ) -> Keeper {
         let (snapshot, id) = (None, SessionId([0; 32]));
@@ -161,7 +168,7 @@ impl Keeper {
     /// The base OTs of this connection, and its id: those of the epoch that goes on, or of one that begins with Delta of `fresh`.
     ///
     /// # Errors
-    /// `Misbehaved`, `Storage`; faults of the channel.
+    /// `Policy` for the store of another peer or role; `Misbehaved`, `Storage`; faults of the channel.
     pub(crate) fn open(
         &mut self,
         channel: &mut Channel,
@@ -204,8 +211,14 @@ impl Keeper {
             return Ok(None);
         }
         let secrets = self.store.secrets().map_err(storage)?;
-        let of_these = secrets.split_at_checked(32).filter(|(terms, _)| *terms == self.terms);
-        Ok(of_these.and_then(|(_, bases)| Bases::from_bytes(bases)))
+        let Some((terms, bases)) = secrets.split_at_checked(64) else { return Ok(None) };
+        let (relation, items) = terms.split_at(32);
+        if relation != self.terms.relation {
+            let what = "what is kept here is another peer's, or was made in the other role";
+            let remedy = "take that peer's store, or end this one";
+            return Err(Fault::Policy(format!("{what}: {remedy}")));
+        }
+        Ok(Bases::from_bytes(bases).filter(|_| items == self.terms.items))
     }
 
     fn state(&self, has_epoch: bool) -> State {
@@ -234,10 +247,12 @@ impl Keeper {
     fn begin(&mut self, bases: Bases) -> Result<Bases, Fault> {
         let name = self.name("epoch", "");
         let bytes = bases.to_bytes();
-        let mut secrets = Secret::with_capacity(32 + bytes.len());
-        secrets.extend_from_slice(&self.terms);
+        let mut secrets = Secret::with_capacity(64 + bytes.len());
+        secrets.extend_from_slice(&self.terms.relation);
+        secrets.extend_from_slice(&self.terms.items);
         secrets.extend_from_slice(&bytes);
         self.store.begin(name, &secrets).map_err(storage)?;
+        self.store.spend(CONNECTIONS, 1).map_err(storage)?;
         Ok(bases)
     }
 
@@ -290,7 +305,7 @@ impl Keeper {
             let (what, remedy) = ("nothing leaves after the end", "open another session");
             return Err(StoreFailure::new(FailureKind::Misuse, what, remedy));
         }
-        let ahead = end.next_multiple_of(STRIDE);
+        let ahead = end.next_multiple_of(self.store.stride());
         if self.stocks.contains(&stock) && self.noted(stock) < end {
             self.store.spend(stock, ahead)?;
         }
@@ -305,7 +320,7 @@ impl Keeper {
     /// of each stock that are ready have `numbers`, equal on both sides. With a `pool` (capacity, items) nothing leaves from now on.
     ///
     /// # Errors
-    /// `Misbehaved` when the peer kept others; `Storage`; faults of the channel.
+    /// `Policy` when the peer kept others; `Storage`; faults of the channel.
     pub(crate) fn save(
         &mut self,
         channel: &mut Channel,
@@ -328,7 +343,8 @@ impl Keeper {
         let mut theirs = [0; 32];
         channel.recv_into(EPOCH_SAVED, &mut theirs)?;
         if theirs != name {
-            return Err(Fault::Misbehaved("epoch.saved"));
+            let what = "the two sides save different items, or one of them for the last time";
+            return Err(Fault::Policy(what.into()));
         }
         if self.made {
             self.snapshot = Some(name);
@@ -350,16 +366,16 @@ impl Keeper {
 
     /// Pools that were begun with this peer, or are as soon as anything is made: the bound is as many times that of one.
     pub(crate) fn pools(&self) -> u64 {
-        self.store.ledger().pools + u64::from(!self.whole)
+        (self.store.ledger().pools + u64::from(!self.whole)).max(1)
     }
 
-    /// Ends the epoch if `fault` asks for it, on disk, before the peer hears of it.
+    /// Ends the epoch if `fault` is that a check failed, on disk, before the peer hears of it, and holds the relation. Whatever else ends
+    /// a session leaves what is on disk as it is.
     pub(crate) fn fail(&mut self, fault: &Fault) {
-        let hold = matches!(fault, Fault::Misbehaved(_));
-        if hold || matches!(fault, Fault::Exhausted(_) | Fault::Internal(_)) {
+        if matches!(fault, Fault::Misbehaved(_)) {
             self.over = true;
             // The session ends with `fault`, whatever the disk says; what is in memory of the store is ended.
-            drop(self.store.end(hold));
+            drop(self.store.end(true));
         }
     }
 }
@@ -419,6 +435,8 @@ pub(crate) fn storage(failure: StoreFailure) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use cenote_pool::Ledger;
+
     use super::*;
 
     fn state(epoch: u8, noted: [u64; STOCKS], snapshots: &[(u8, bool)]) -> State {
@@ -471,6 +489,74 @@ mod tests {
             let mut bad = bytes;
             bad[at] = byte;
             assert_eq!(State::decode(&bad), Err(Fault::Misbehaved("epoch.state")), "{at}");
+        }
+    }
+
+    /// Takes all that it is told.
+    #[derive(Default)]
+    struct Forgetful(Ledger);
+
+    impl Store for Forgetful {
+        fn ledger(&self) -> &Ledger {
+            &self.0
+        }
+        fn begin(&mut self, _: Name, _: &[u8]) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn secrets(&self) -> Result<Secret<Vec<u8>>, StoreFailure> {
+            Ok(Secret::default())
+        }
+        fn end(&mut self, _: bool) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn spend(&mut self, stock: &str, below: u64) -> Result<(), StoreFailure> {
+            self.0.spent.insert(stock.into(), below);
+            Ok(())
+        }
+        fn leave(&mut self, _: &[(&str, u64)]) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn count_pool(&mut self) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn save(&mut self, _: Name, _: &[(&str, &[u8])]) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn settle(&mut self, _: Option<Name>) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+        fn load(&self, _: &Name, _: &str) -> Result<Secret<Vec<u8>>, StoreFailure> {
+            Ok(Secret::default())
+        }
+        fn burn(&mut self, _: &str) -> Result<(), StoreFailure> {
+            Ok(())
+        }
+    }
+
+    fn keeper() -> Keeper {
+        let terms = Terms { relation: [1; 32], items: [2; 32] };
+        Keeper::new(Box::<Forgetful>::default(), ["a", "b"], terms, 10)
+    }
+
+    #[test]
+    fn nothing_leaves_after_the_end() {
+        let mut failed = keeper();
+        assert_eq!(failed.note("a", 5), Ok(()));
+        failed.fail(&Fault::Transport("a broken line".into()));
+        assert_eq!(failed.note("a", 6), Ok(()));
+        failed.fail(&Fault::Misbehaved("a check"));
+        assert!(failed.note("a", 7).is_err() && failed.note("another", 1).is_err());
+        for (last, over) in [(None, false), (Some((0, 0)), true)] {
+            let (mut a, mut b) = cenote_net::mem_pair();
+            std::thread::scope(|scope| {
+                let save = |channel: &mut Channel| {
+                    let mut keeper = keeper();
+                    keeper.save(channel, [0..4, 0..4], last, &[]).expect("both save");
+                    assert_eq!(keeper.note("a", 1).is_err(), over);
+                };
+                scope.spawn(move || save(&mut b));
+                save(&mut a);
+            });
         }
     }
 }

@@ -10,6 +10,9 @@ use std::fmt;
 
 use cenote_prim::Secret;
 
+/// Items that are noted ahead of need at most.
+pub const MOST_STRIDE: u64 = 1 << 16;
+
 /// The name of an epoch or of a snapshot; never given twice.
 pub type Name = [u8; 32];
 
@@ -39,7 +42,12 @@ pub trait Store: Send {
     /// Of the files; the epoch has ended for this process even so.
     fn end(&mut self, hold: bool) -> Result<(), StoreFailure>;
 
-    /// Notes that items of `stock` with numbers below `below` have left, or might have. A smaller number than before changes nothing.
+    /// Items that are noted ahead of need at a time, so that small requests do not wait for the disk: at most [`MOST_STRIDE`].
+    fn stride(&self) -> u64 {
+        MOST_STRIDE
+    }
+
+    /// Notes that items of `stock` with numbers below `below` have left, or might have. A smaller number than before changes nothing: [`Store::leave`] lowers it.
     ///
     /// # Errors
     /// Of the files.

@@ -301,11 +301,6 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "malformed_states_and_other_snapshots_are_refused",
     ),
     elsewhere(
-        "epoch.saved",
-        "crates/testkit/tests/epoch.rs",
-        "malformed_states_and_other_snapshots_are_refused",
-    ),
-    elsewhere(
         "pair.commitment",
         "crates/net/src/pairing/tests.rs",
         "an_opening_of_anything_else_is_misbehaviour",

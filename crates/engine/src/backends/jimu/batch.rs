@@ -2,13 +2,14 @@
 //! joint coin which items are checked on which inputs and which are drawn into buckets.
 
 use cenote_net::Fault;
-use cenote_pool::{Draws, Stock, StoreError};
+use cenote_pool::{Draws, Stock};
 use cenote_prim::Block;
 
 use super::params::PoolSpec;
 use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
+use crate::session::store_fault;
 
 /// The kind of items that a pool holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -143,15 +144,7 @@ fn bits(coins: &mut Coins, count: usize) -> impl Iterator<Item = bool> {
 
 /// Draws as many buckets as can be refilled from `fresh` items.
 pub(super) fn draws(spec: &PoolSpec, coins: &mut Coins, fresh: usize) -> Result<Draws, Fault> {
-    let mut draws = Draws::new(spec.bucket, spec.capacity).map_err(defect)?;
+    let mut draws = Draws::new(spec.bucket, spec.capacity).map_err(store_fault)?;
     draws.draw(fresh / spec.bucket, || coins.word());
     Ok(draws)
-}
-
-/// Both sides count items alike and within bounds derived from the same parameters.
-pub(super) fn defect(error: StoreError) -> Fault {
-    match error {
-        StoreError::Refused(refused) => Fault::Storage(refused.to_string()),
-        other => Fault::Internal(other.to_string()),
-    }
 }

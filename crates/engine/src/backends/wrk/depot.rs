@@ -26,10 +26,10 @@ use super::opening::Openings;
 use super::refiller::Refiller;
 use super::share::Share;
 use super::shelves::{Shelves, Store, is_of_the_line, unkept};
-use super::supply::{MAX_STOCK, POOL, SPARE_SHARES, Supply, set_up, store_defect};
+use super::supply::{MAX_STOCK, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
 use crate::parts::pace::Pace;
-use crate::session::late_journal;
+use crate::session::{late_journal, store_fault};
 
 /// Refills that the leader makes ahead of a request whose size it knows, besides those that are on the line.
 const REFILLS_AHEAD: usize = 2;
@@ -172,7 +172,7 @@ impl Depot {
         self.wait_for_triples(channel, n)?;
         let shelves = &mut *self.shelves.sound()?;
         shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
-        let lease = shelves.triples.reserve(&mut shelves.notes, n).map_err(store_defect)?;
+        let lease = shelves.triples.reserve(&mut shelves.notes, n).map_err(store_fault)?;
         // What was ahead of the request is less now.
         self.shelves.changed.notify_all();
         Ok(user(lease, &mut self.openings))
@@ -192,7 +192,7 @@ impl Depot {
             self.make_shares(channel, missing + SPARE_SHARES, n)?;
         }
         let shelves = &mut *self.shelves.sound()?;
-        let lease = shelves.shares.reserve(&mut shelves.notes, n).map_err(store_defect)?;
+        let lease = shelves.shares.reserve(&mut shelves.notes, n).map_err(store_fault)?;
         Ok(Secret::new(cast_slice(&lease).to_vec()))
     }
 
@@ -353,7 +353,7 @@ impl Depot {
         }
         let mut journal = journal;
         for stock in [&store.triples, &store.shares] {
-            stock.tell(&mut *journal).map_err(store_defect)?;
+            stock.tell(&mut *journal).map_err(store_fault)?;
         }
         store.notes.journal = journal;
         Ok(())

@@ -62,7 +62,7 @@ pub mod supply;
 pub mod tags;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Fingerprint, Role, Tag};
-use cenote_pool::{Journal, Occupancy, Store};
+use cenote_pool::{Journal, MOST_STRIDE, Occupancy, Store};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 
 pub use leaky_and::Width;
@@ -77,7 +77,7 @@ use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::gate_hash::GateHash;
-use crate::parts::keeper::{CONNECTIONS_LOG2, Keeper, STRIDE};
+use crate::parts::keeper::{self, CONNECTIONS_LOG2, Keeper};
 use crate::parts::kept::Kept;
 use crate::parts::pace::MOST_AHEAD;
 use crate::session::{Job, run_and_check};
@@ -124,14 +124,16 @@ impl WrkSession {
 }
 
 /// Items that one of two honest sides may have noted as taken before the other: what is in flight, and a stride.
-const MOST_APART: u64 = (MOST_AHEAD * CHUNK_ANDS + MAX_TAKE) as u64 + STRIDE;
+const MOST_APART: u64 = (MOST_AHEAD * CHUNK_ANDS + MAX_TAKE) as u64 + MOST_STRIDE;
 
 /// What the triples and shares of an epoch depend on besides its keys.
-fn epoch_terms(params: &WrkParams, role: Role, peer: Option<Fingerprint>) -> [u8; 32] {
-    let oracle = RandomOracle::new("cenote 2026 engine wrk epoch v1", &SessionId([0; 32]));
-    let oracle = oracle.number(role as u64).number(params.leaky.bits().into());
-    let oracle = oracle.number(params.epsilon_log2.to_bits());
-    oracle.bytes(peer.as_ref().map_or(&[], |peer| &peer.0)).digest()
+fn epoch_terms(params: &WrkParams, role: Role, peer: Option<Fingerprint>) -> keeper::Terms {
+    let oracle = || RandomOracle::new("cenote 2026 engine wrk epoch v1", &SessionId([0; 32]));
+    let peer = peer.as_ref().map_or(&[][..], |peer| &peer.0);
+    let relation = oracle().bytes(b"relation").number(role as u64).bytes(peer).digest();
+    let (width, bound) = (params.leaky.bits().into(), params.epsilon_log2.to_bits());
+    let items = oracle().bytes(b"items").number(width).number(bound).digest();
+    keeper::Terms { relation, items }
 }
 
 /// With silent OT, and without it all but the last.

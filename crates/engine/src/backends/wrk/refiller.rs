@@ -257,7 +257,6 @@ struct End(Arc<Shelves>, Canceller);
 impl Drop for End {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.burn(&panicked());
             self.0.end(panicked());
             self.1.cancel();
         }

@@ -16,8 +16,9 @@ use super::bucket::Triple;
 use super::packed::packed_bytes;
 use super::refiller::{Begun, Start};
 use super::share::Share;
-use super::supply::{POOL, SHARES, Supply, TRIPLES, store_defect};
+use super::supply::{POOL, SHARES, Supply, TRIPLES};
 use crate::parts::keeper::{Keeper, POOL_PART};
+use crate::session::store_fault;
 
 /// How often a side that waits for items looks at the channel of requests.
 const ATTENTION: Duration = Duration::from_millis(5);
@@ -166,11 +167,15 @@ impl Shelves {
             if store.steps != seen.0 {
                 seen = (store.steps, Instant::now());
             }
+            // Whoever has saved for the last time closes, and the other has still to hear from its disk.
+            let saving = store.wanted.save.is_some();
             drop(store);
             if seen.1.elapsed() > limit {
                 return Err(late(limit));
             }
-            channel.attend()?;
+            if !saving {
+                channel.attend()?;
+            }
         }
     }
 
@@ -248,7 +253,7 @@ impl Shelves {
             let burnt = usize::try_from(noted.saturating_sub(first)).unwrap_or(usize::MAX);
             let left = items.get(burnt.saturating_mul(each)..).unwrap_or_default();
             cast_slice_mut(stock.room(left.len() / each)).copy_from_slice(left);
-            stock.renumber(&mut *notes.journal, first.max(noted)).map_err(store_defect)?;
+            stock.renumber(&mut *notes.journal, first.max(noted)).map_err(store_fault)?;
         }
         notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(ordered)

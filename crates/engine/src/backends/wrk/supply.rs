@@ -32,7 +32,7 @@ use std::mem;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::Duplex;
-use cenote_pool::{Draws, Pool, StoreError};
+use cenote_pool::{Draws, Pool};
 use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
@@ -53,6 +53,7 @@ use crate::parts::equality::{self, Committer, Replier};
 use crate::parts::keeper::Keeper;
 use crate::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY};
 use crate::parts::toss::{Coins, Tosses};
+use crate::session::store_fault;
 
 /// One party's supply. Both parties' supplies move in step: every turn happens on both sides, with one channel.
 pub(super) trait Supply: Send {
@@ -664,7 +665,7 @@ impl<const N: usize> Line<N> {
         let capacity = self.params.pool.unwrap_or_default();
         let items =
             batch.pieces.pop().map_or_else(Vec::new, |mut piece| mem::take(&mut *piece.items));
-        let full = Pool::full(POOL, capacity, items).map_err(store_defect)?;
+        let full = Pool::full(POOL, capacity, items).map_err(store_fault)?;
         shelves.pool_is(&full);
         self.pool = Some(full);
         Ok(())
@@ -687,11 +688,11 @@ impl<const N: usize> Line<N> {
         let mut folding = buckets.begin(shape, self.role, macs);
         let mut coins = Coins::new(coin);
         if let Some(pool) = &mut self.pool {
-            let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_defect)?;
+            let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_fault)?;
             draws.draw(shape.0, || coins.word());
             let fresh = pieces.iter().map(|piece| piece.items.len()).sum();
             let mut leaving =
-                pool.leave(&mut shelves.journal(), &draws, fresh).map_err(store_defect)?;
+                pool.leave(&mut shelves.journal(), &draws, fresh).map_err(store_fault)?;
             if self.workers.threads() == 1 {
                 // While they are in the caches.
                 for Piece { items, masks } in &mut pieces {
@@ -701,12 +702,12 @@ impl<const N: usize> Line<N> {
                         folding.fold((items, masks));
                     }
                 }
-                leaving.done().map_err(store_defect)?;
+                leaving.done().map_err(store_fault)?;
                 folding.done()?;
             } else {
                 let mut fresh: Vec<_> =
                     pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
-                leaving.exchange_on(&self.workers, &mut fresh).map_err(store_defect)?;
+                leaving.exchange_on(&self.workers, &mut fresh).map_err(store_fault)?;
                 folding.fold_on(&self.workers, pieces.iter().map(Piece::members))?;
             }
             shelves.pool_is(pool);
@@ -783,13 +784,5 @@ impl<const N: usize> Batch<N> {
         piece.masks.clear();
         zeroize_to_fit(&mut piece.masks, triples);
         self.pieces.push(piece);
-    }
-}
-
-/// Both sides count items alike and within bounds derived from the same parameters; a journal may refuse.
-pub(super) fn store_defect(error: StoreError) -> Fault {
-    match error {
-        StoreError::Refused(refused) => Fault::Storage(refused.to_string()),
-        other => Fault::Internal(other.to_string()),
     }
 }

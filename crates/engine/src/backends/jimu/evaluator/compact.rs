@@ -7,11 +7,12 @@ use cenote_prim::merkle::{self, MerkleBuilder, Node, Part, cover};
 use subtle::ConstantTimeEq;
 
 use super::stored::{Keep, Store};
-use crate::backends::jimu::batch::{self, Kind, defect, lanes};
+use crate::backends::jimu::batch::{self, Kind, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
 use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
 use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::tags;
+use crate::session::store_fault;
 
 /// The items that came are not those that the slots held.
 const OTHER: Fault = Fault::Misbehaved("jimu.merkle");
@@ -26,7 +27,7 @@ impl Root {
     /// Of a pool that was filled with the leaves of `tree`.
     pub(super) fn new(kind: Kind, capacity: usize, tree: &MerkleBuilder) -> Result<Root, Fault> {
         let pool = Pool::full(kind.pool_name(), capacity, vec![(); tree.count()]);
-        Ok(Root { node: tree.root(), pool: pool.map_err(defect)? })
+        Ok(Root { node: tree.root(), pool: pool.map_err(store_fault)? })
     }
 
     /// Flips one bit of the node, counted modulo its bits.
@@ -63,7 +64,7 @@ impl Exchange<'_> {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
         let mut leaving = vec![(); draws.positions().len()];
-        root.pool.exchange(self.journal, draws, &mut leaving).map_err(defect)?;
+        root.pool.exchange(self.journal, draws, &mut leaving).map_err(store_fault)?;
         let entered: Vec<Stored> = run.entered.iter().map(|&item| fresh[item as usize]).collect();
         let new: Vec<Node> = run.entered.iter().map(|&item| entering[item as usize]).collect();
         // Their rows make room for what comes.

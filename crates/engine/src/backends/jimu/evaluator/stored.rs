@@ -6,10 +6,11 @@ use cenote_prim::Block;
 use cenote_prim::merkle::Node;
 
 use super::compact::Root;
-use crate::backends::jimu::batch::{Kind, defect};
+use crate::backends::jimu::batch::Kind;
 use crate::backends::jimu::ihash::Tag;
 use crate::backends::jimu::params::PoolSpec;
 use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
+use crate::session::store_fault;
 
 /// Blocks of a tag.
 pub(super) const TAG: usize = size_of::<Tag>() / 16;
@@ -103,7 +104,7 @@ impl Store {
         fresh: &mut [Stored],
     ) -> Result<(), Fault> {
         match &mut self.pool {
-            Some(Keep::Stored(pool)) => pool.exchange(journal, draws, fresh).map_err(defect),
+            Some(Keep::Stored(pool)) => pool.exchange(journal, draws, fresh).map_err(store_fault),
             _ => Err(Fault::Internal("a pool that was filled is gone".into())),
         }
     }

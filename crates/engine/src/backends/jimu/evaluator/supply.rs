@@ -17,7 +17,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::compact::{Exchange, Root};
 use super::stored::{Items, Keep, Store, TAG};
 use crate::backends::jimu::ESCROW_RESERVE;
-use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
+use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
@@ -29,6 +29,7 @@ use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::store::{AHEAD, Sealer, Stored};
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
+use crate::session::store_fault;
 
 /// The evaluator's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {
@@ -192,7 +193,7 @@ impl Supply {
         let journal = &mut *self.journal;
         let leases: Result<Vec<Lease<'_>>, StoreError> =
             pools.map(|(pool, &count)| pool.ready.reserve(journal, count)).collect();
-        Ok((leases.map_err(defect)?, &self.hash))
+        Ok((leases.map_err(store_fault)?, &self.hash))
     }
 
     /// The next `count` wires soldered to escrow: see [`Escrowed::all`].
@@ -202,7 +203,7 @@ impl Supply {
         count: usize,
     ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut *self.journal, count).map_err(defect)
+        self.escrow.ready.reserve(&mut *self.journal, count).map_err(store_fault)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
@@ -240,7 +241,7 @@ impl Supply {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        let lease = self.inputs.reserve(&mut *self.journal, count).map_err(defect)?;
+        let lease = self.inputs.reserve(&mut *self.journal, count).map_err(store_fault)?;
         let wires = lease.items().map(|item| InputWire {
             label: Label([item[0], item[1], item[2]]),
             tag: item[3],
@@ -299,7 +300,7 @@ impl Supply {
             self.store(at).release(&more);
         }
         let name = self.store(at).kind.pool_name();
-        Pool::full(name, spec.capacity, items).map_err(defect)
+        Pool::full(name, spec.capacity, items).map_err(store_fault)
     }
 
     fn fill_root(&mut self, channel: &mut Channel, at: Place) -> Result<Root, Fault> {

@@ -4,8 +4,9 @@
 use cenote_net::Fault;
 use cenote_pool::{Draws, Journal, Level, Pool};
 
-use crate::backends::jimu::batch::{Kind, defect};
+use crate::backends::jimu::batch::Kind;
 use crate::backends::jimu::store::{Sealer, Stored};
+use crate::session::store_fault;
 
 /// A full pool.
 pub(super) enum Keep {
@@ -28,7 +29,7 @@ impl Keep {
             Some(sealer) => Pool::full(name, capacity, seal(sealer, &numbers)).map(Keep::Stored),
             None => Pool::full(name, capacity, numbers).map(Keep::Compact),
         };
-        full.map_err(defect)
+        full.map_err(store_fault)
     }
 
     /// The items in compact storage, slot after slot.
@@ -50,13 +51,13 @@ impl Keep {
         match self {
             Keep::Stored(pool) => {
                 let mut items = seal(sealer, numbers);
-                pool.exchange(journal, draws, &mut items).map_err(defect)?;
+                pool.exchange(journal, draws, &mut items).map_err(store_fault)?;
                 for (number, item) in numbers.iter_mut().zip(items) {
                     *number = sealer.open(item, &[])?;
                 }
                 Ok(())
             }
-            Keep::Compact(pool) => pool.exchange(journal, draws, numbers).map_err(defect),
+            Keep::Compact(pool) => pool.exchange(journal, draws, numbers).map_err(store_fault),
         }
     }
 

@@ -15,7 +15,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::compact::Again;
 use super::store::Keep;
 use crate::backends::jimu::ESCROW_RESERVE;
-use crate::backends::jimu::batch::{self, Kind, Place, Selection, defect, lanes};
+use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Shape};
@@ -27,6 +27,7 @@ use crate::backends::jimu::store::Sealer;
 use crate::backends::jimu::store::flip_in_pool;
 use crate::backends::jimu::tags;
 use crate::parts::toss::Tosses;
+use crate::session::store_fault;
 
 /// The garbler's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {
@@ -145,7 +146,9 @@ impl Supply {
     ) -> Result<Vec<Lease<'_>>, Fault> {
         let pools = self.pools.iter_mut().zip(counts);
         let journal = &mut *self.journal;
-        pools.map(|(pool, &count)| pool.ready.reserve(journal, count).map_err(defect)).collect()
+        pools
+            .map(|(pool, &count)| pool.ready.reserve(journal, count).map_err(store_fault))
+            .collect()
     }
 
     /// Levels of all pools and stocks.
@@ -175,7 +178,7 @@ impl Supply {
         count: usize,
     ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut *self.journal, count).map_err(defect)
+        self.escrow.ready.reserve(&mut *self.journal, count).map_err(store_fault)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those that the evaluator keeps for its
@@ -201,7 +204,7 @@ impl Supply {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        self.inputs.reserve(&mut *self.journal, count).map_err(defect)
+        self.inputs.reserve(&mut *self.journal, count).map_err(store_fault)
     }
 
     /// Fills pool number `at` of cores, unless it is full.
