@@ -240,7 +240,7 @@ pub(crate) struct PartyArgs {
     pub(crate) limits: LimitArgs,
     /// Take items that earlier sessions with this peer have kept in DIR, and keep there what is left; the peer does the same (wrk).
     /// `cenote pool fill` makes them ahead.
-    #[arg(long, value_name = "DIR", requires = "store_key")]
+    #[arg(long, value_name = "DIR", requires = "store_key", conflicts_with = "insecure_plaintext")]
     pub(crate) store: Option<PathBuf>,
     /// The key of the store.
     #[arg(long, value_name = "FILE", requires = "store")]

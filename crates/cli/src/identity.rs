@@ -192,7 +192,9 @@ fn refuse_another(known: &Option<Known>, new: Fingerprint) -> Result<(), Failure
 }
 
 fn keep(peer: &PeerCertificate, to: &Path) -> Result<(), Failure> {
-    fs::write(to, peer.to_pem()).map_err(|error| {
+    // Whole, or as it was.
+    let aside = to.with_extension("new");
+    fs::write(&aside, peer.to_pem()).and_then(|()| fs::rename(&aside, to)).map_err(|error| {
         Failure::bad_input(format!("{}: {error}; make the directory writable", to.display()))
     })
 }

@@ -119,6 +119,10 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
         )));
     }
     Backend::shown(&config).map_err(Failure::unusable)?;
+    if args.peer.insecure_plaintext {
+        let what = "--insecure-plaintext: items are kept with a peer that is known";
+        return Err(Failure::bad_input(format!("{what}; pair with it and give --identity")));
+    }
     let store = open(&args.store.dir, &args.store.store_key)?;
     let role = args.peer.role;
     let meeting = Meeting::prepare(args.peer, format)?;

@@ -19,7 +19,14 @@ impl Owners {
     fn new() -> Owners {
         let dir = TempDir::new().expect("a directory");
         let file = write(dir.path(), "adder.txt", ADDER).display().to_string();
-        Owners { dir, file }
+        let owners = Owners { dir, file };
+        for side in ["a", "b", "c"] {
+            run(&format!("init {}.id --name {side}", owners.at(side)));
+        }
+        for (side, peer) in [("a", "b"), ("b", "a"), ("c", "a")] {
+            run(&format!("pair {}.id {}.id/identity.crt.pem", owners.at(side), owners.at(peer)));
+        }
+        owners
     }
 
     fn at(&self, name: &str) -> String {
@@ -27,12 +34,12 @@ impl Owners {
     }
 
     fn store(&self, side: &str) -> String {
-        format!("--store {0} --store-key {0}.key", self.at(side))
+        format!("--identity {0}.id --store {0} --store-key {0}.key", self.at(side))
     }
 
     fn fill_line(&self, side: &str, ands: u32) -> String {
-        let store = format!("{0} --store-key {0}.key", self.at(side));
-        format!("pool fill {store} --insecure-plaintext --pool 1100 --wait 3 --ands {ands}")
+        let store = format!("{0} --store-key {0}.key --identity {0}.id", self.at(side));
+        format!("pool fill {store} --pool 1100 --wait 3 --ands {ands}")
     }
 
     /// Both sides fill their stores; the garbler's is `a`.
@@ -46,7 +53,7 @@ impl Owners {
     }
 
     fn compute(&self) -> [Said; 2] {
-        let line = format!("{} --insecure-plaintext --pool 1100", self.file);
+        let line = format!("{} --pool 1100", self.file);
         let (garbler, evaluator) = parties(
             &format!("{line} --input 3 {}", self.store("a")),
             &format!("{line} --input 1 {}", self.store("b")),
@@ -146,9 +153,39 @@ fn stores_that_cannot_be_used_say_why() {
     assert_eq!(owners.pool("show", "a").code, 8);
     assert!(!Path::new(&format!("{at}.key")).exists(), "a lost key is not made anew");
     // One side with a store meets one without.
-    let line = format!("{} --insecure-plaintext --pool 1100 --input 1", owners.file);
-    let (garbler, evaluator) = parties(&line, &format!("{line} {}", owners.store("b")));
+    let line = format!("{} --pool 1100 --input 1", owners.file);
+    let without = format!("{line} --identity {at}.id");
+    let (garbler, evaluator) = parties(&without, &format!("{line} {}", owners.store("b")));
     for side in [garbler, evaluator] {
-        assert!(side.error(3).contains("items"), "{side:?}");
+        assert!(side.error(3).contains("give both sides a store, or neither"), "{side:?}");
     }
+    // Whoever is on a line without TLS may be anybody.
+    let plain = line_without_identity(&owners.fill_line("b", 10));
+    let said = run(&format!("{plain} --insecure-plaintext --role evaluator --connect 127.0.0.1:1"));
+    assert!(said.error(2).contains("a peer that is known"), "{said:?}");
+}
+
+fn line_without_identity(line: &str) -> String {
+    let mut words = line.split(' ').collect::<Vec<_>>();
+    let at = words.iter().position(|word| *word == "--identity").expect("it has one");
+    words.drain(at..at + 2);
+    words.join(" ")
+}
+
+/// What is kept with one peer is not spent on another.
+#[test]
+fn a_store_is_of_one_peer_and_role() {
+    let owners = Owners::new();
+    owners.fill(1000);
+    let ready = owners.ready("a");
+    // The store of the garbler with the other owner, whom `a` takes for once.
+    let peer = format!("--peer-cert {}.id/identity.crt.pem", owners.at("c"));
+    let line = format!("{} --pool 1100 --input 1", owners.file);
+    let (garbler, evaluator) = parties(
+        &format!("{line} {} {peer}", owners.store("a")),
+        &format!("{line} {}", owners.store("c")),
+    );
+    assert!(garbler.error(3).contains("another peer's"), "{garbler:?}");
+    assert!(evaluator.code == 6 || evaluator.code == 5, "{evaluator:?}");
+    assert_eq!(owners.ready("a"), ready);
 }

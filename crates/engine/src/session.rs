@@ -136,8 +136,7 @@ impl Session {
             return Err(Fault::Misuse(format!("{name} keeps no items for later sessions")));
         }
         keeper::permits(&*store).inspect_err(|_| channels.control().abort())?;
-        let remedy = "give both sides a store, or neither";
-        let kept = |all: Handshake| facts(all).field("items", "kept").remedy("items", remedy);
+        let kept = |all: Handshake| facts(all).field(ITEMS, "kept");
         let handshake = session_handshake(config, channels.can_open(), kept);
         Session::open_agreed(channels, role, config, handshake, prg, Some(store))
     }
@@ -411,7 +410,8 @@ pub(crate) fn session_handshake(
     extendable: bool,
     facts: impl FnOnce(Handshake) -> Handshake,
 ) -> Result<Handshake, Fault> {
-    let mut handshake = facts(Handshake::new("session")).field("backend", config.backend.name());
+    let all = facts(Handshake::new("session")).field("backend", config.backend.name());
+    let mut handshake = all.remedy(ITEMS, "give both sides a store, or neither");
     let data_channels = config.backend.data_channels();
     if extendable && data_channels > 0 {
         let remedy = "give both sides a way to open further channels, or neither";
@@ -422,6 +422,8 @@ pub(crate) fn session_handshake(
     Ok(terms.into_iter().fold(handshake, |all, (name, value)| all.field(name, value)))
 }
 
+/// The field of a hello that says that items are kept for later sessions.
+const ITEMS: &str = "items";
 /// The field of a hello that says how many data channels will follow.
 const DATA_CHANNELS: &str = "data-channels";
 

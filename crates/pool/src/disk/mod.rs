@@ -27,7 +27,8 @@
 //! *Copies.* Items may be used once, so an epoch must not come back from a backup. The ledger records inode and time of birth of the file that it was written to, and
 //! inode and time of change of `epoch.key` as it was once written: no call sets these to a wanted value. A ledger or key that is another file, or was written over in place, was copied or put back:
 //! opening destroys the epoch (in the copy; counts and hold stay) and [`DiskStore::restored`] says so.
-//! *Not detected:* the whole disk or virtual machine put back to an earlier state (nothing in it remembers); a ledger put back alone on a file system that knows no
+//! *Not detected:* a hard link of an old ledger, moved back by somebody who may write here (it is the same file; a copy of it is not);
+//! the whole disk or virtual machine put back to an earlier state (nothing in it remembers); a ledger put back alone on a file system that knows no
 //! times of birth and gives out the same inode (then its `spent` is too low); a copy of a snapshot's part, which is as good as the part until burnt, and after that is named by nothing.
 //! Replays to a peer that was not put back fail in the protocol, which compares epochs and numbers; if both sides are put back, only this is left. A store that was moved to
 //! another file system is a copy, too, and so is one whose inodes are numbered anew at a mount: a loss of items, never of security.

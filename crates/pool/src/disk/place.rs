@@ -107,8 +107,7 @@ impl Place {
 
     /// A file that this side never wrote so.
     pub(super) fn damaged(&self, name: &str, how: &str) -> StoreFailure {
-        let remedy =
-            "take an empty directory and begin anew with the peer; a backup cannot be put back";
+        let remedy = "end what is kept, or take an empty directory if that fails; a backup cannot be put back";
         StoreFailure::new(FailureKind::Damaged, format_args!("{} {how}", self.path(name)), remedy)
     }
 
