@@ -30,11 +30,11 @@ use crate::{evidence, pool, values};
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let role = args.peer.role;
     let work = prepare(&args)?;
+    let meeting = Meeting::prepare(args.peer, format)?;
     let store = match (&args.store, &args.store_key) {
         (Some(dir), Some(key)) => Some(pool::open(dir, key)?),
         _ => None,
     };
-    let meeting = Meeting::prepare(args.peer, format)?;
     let started = Instant::now();
     let channels = meeting.channels()?;
     let meter = Meter::start(work.computation.ands(), "ANDs");
@@ -94,7 +94,7 @@ fn prepare(args: &PartyArgs) -> Result<Work, Failure> {
     let computation = Computation::read(&args.file)?;
     let config = args.security.chosen()?;
     // A store serves many sessions.
-    let config = if args.store.is_some() { config.lasting() } else { config };
+    let config = if args.store.is_some() { pool::kept(config)? } else { config };
     let none = vec![None; computation.signature().inputs.len()];
     let owners = args.owners.as_ref().map(|owners| owners.iter().copied().map(Some).collect());
     let signature = values::with_owners(computation.signature(), &owners.unwrap_or(none))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cenote_engine::backends::wrk::supply::MAX_STOCK;
-use cenote_engine::{Backend, Session, kept_items};
+use cenote_engine::{Backend, MOST_POOLS, Session, SessionConfig, kept_items};
 use cenote_job::Summary;
 use cenote_pool::{DiskStore, Ledger, Store, StoreFailure, StoreKey};
 use clap::{Args, Subcommand};
@@ -30,7 +30,7 @@ pub(crate) struct StoreArgs {
 pub(crate) enum PoolCommand {
     /// Make items with the peer, ahead of programs, and keep them.
     Fill(Box<FillArgs>),
-    /// Show what is kept.
+    /// Show what is kept; a copy that was put back is destroyed by that, as by any opening.
     Show(StoreArgs),
     /// Destroy what is kept; the peer's is destroyed when both meet.
     End(StoreArgs),
@@ -44,7 +44,7 @@ pub(crate) struct FillArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) peer: PeerArgs,
-    /// Ready triples to be kept, one for each AND of later programs; both sides name as many.
+    /// Ready triples that there are to be at least, one for each AND of later programs; both sides name as many.
     #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=MAX_STOCK as u64))]
     pub(crate) ands: u64,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Fai
         PoolCommand::Fill(args) => fill(*args, format),
         PoolCommand::Show(args) => show(&args),
         PoolCommand::End(args) => {
-            let mut store = existing(&args)?;
+            let mut store = open(&args.dir, &args.store_key)?;
             store.end(false).map_err(failed)?;
             shown(
                 &store,
@@ -70,26 +70,40 @@ pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Fai
             )
         }
         PoolCommand::Lift(args) => {
-            let mut store = existing(&args)?;
+            let mut store = open(&args.dir, &args.store_key)?;
+            let what = match store.ledger().held {
+                true => "sessions with this peer may open again",
+                false => "no session with this peer was held",
+            };
             store.release().map_err(failed)?;
-            shown(&store, &args.dir, "sessions with this peer may open again")
+            shown(&store, &args.dir, what)
         }
     }
 }
 
-/// The store in `dir`; directory and key are made together where there is neither.
+/// The store in `dir`, or a new one where there is no such directory; a key is made with it where there is none.
+fn made_or_open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
+    if !dir.exists() {
+        let (dir, key) = (dir.display(), key.display());
+        output::note(&format!("{dir} keeps items from now on, under the key {key}"));
+    }
+    let key =
+        if key.exists() || dir.exists() { StoreKey::load(key) } else { StoreKey::create(key) };
+    opened(dir, &key.map_err(failed)?)
+}
+
+/// What is kept in `dir`.
 pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
-    let key = if key.exists() || dir.exists() {
-        StoreKey::load(key)
-    } else {
-        output::note(&format!(
-            "{} keeps items from now on, under the key {}",
-            dir.display(),
-            key.display()
-        ));
-        StoreKey::create(key)
-    };
-    let store = DiskStore::open(dir, &key.map_err(failed)?).map_err(failed)?;
+    if !dir.exists() {
+        let dir = dir.display();
+        let message = format!("{dir}: nothing is kept there; `cenote pool fill {dir}` makes it");
+        return Err(Failure::bad_input(message));
+    }
+    opened(dir, &StoreKey::load(key).map_err(failed)?)
+}
+
+fn opened(dir: &Path, key: &StoreKey) -> Result<DiskStore, Failure> {
+    let store = DiskStore::open(dir, key).map_err(failed)?;
     if store.restored() {
         output::note(&format!(
             "{}: this is a copy, or a backup that was put back: its items may have been used and were destroyed",
@@ -99,33 +113,26 @@ pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
     Ok(store)
 }
 
-fn existing(args: &StoreArgs) -> Result<DiskStore, Failure> {
-    if !args.dir.exists() {
-        let message =
-            format!("{}: nothing is kept there; `cenote pool fill` makes it", args.dir.display());
-        return Err(Failure::bad_input(message));
+/// The configuration of a session whose items are kept.
+pub(crate) fn kept(config: SessionConfig) -> Result<SessionConfig, Failure> {
+    if config.backend.keeps_items() {
+        return Ok(config.lasting());
     }
-    open(&args.dir, &args.store_key)
+    let with = Backend::ALL.into_iter().filter(|backend| backend.keeps_items());
+    let names = with.map(Backend::name).collect::<Vec<_>>().join(" or ");
+    Err(Failure::bad_input(format!("{} keeps no items; use {names}", config.backend.name())))
 }
 
 fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
-    let config = args.security.chosen()?.lasting().for_ands(args.ands);
-    if !config.backend.keeps_items() {
-        let with = Backend::ALL.into_iter().filter(|backend| backend.keeps_items());
-        let names = with.map(Backend::name).collect::<Vec<_>>().join(" or ");
-        return Err(Failure::bad_input(format!(
-            "{} keeps no items; use {names}",
-            config.backend.name()
-        )));
-    }
+    let config = kept(args.security.chosen()?)?.for_ands(args.ands);
     Backend::shown(&config).map_err(Failure::unusable)?;
     if args.peer.insecure_plaintext {
         let what = "--insecure-plaintext: items are kept with a peer that is known";
         return Err(Failure::bad_input(format!("{what}; pair with it and give --identity")));
     }
-    let store = open(&args.store.dir, &args.store.store_key)?;
     let role = args.peer.role;
     let meeting = Meeting::prepare(args.peer, format)?;
+    let store = made_or_open(&args.store.dir, &args.store.store_key)?;
     let started = Instant::now();
     let channels = meeting.channels()?;
     let ands = args.ands as usize;
@@ -152,11 +159,11 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     let summary = work().map_err(|fault| meeting.interrupt.or(fault.into()))?;
     drop(meter);
     let store = open(&args.store.dir, &args.store.store_key)?;
-    let kept = kept(&store)?;
+    let kept = ready(&store)?;
     let promise = summary.claims.promise;
     let traffic = summary.counters.total();
     let wall_s = started.elapsed().as_secs_f64();
-    let text = format!("{}\nmade in {wall_s:.1} s", table(&kept, store.ledger(), &args.store.dir));
+    let text = format!("{}\nin {wall_s:.1} s", table(&kept, store.ledger(), &args.store.dir));
     let mut json = ledger(&kept, store.ledger());
     json["role"] = role.name().into();
     json["backend"] = config.backend.name().into();
@@ -170,20 +177,20 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
 }
 
 fn show(args: &StoreArgs) -> Result<Reply, Failure> {
-    let store = existing(args)?;
-    let kept = kept(&store)?;
+    let store = open(&args.dir, &args.store_key)?;
+    let kept = ready(&store)?;
     Ok(Reply::new(ledger(&kept, store.ledger()), table(&kept, store.ledger(), &args.dir)))
 }
 
 fn shown(store: &DiskStore, dir: &Path, what: &str) -> Result<Reply, Failure> {
-    let kept = kept(store)?;
+    let kept = ready(store)?;
     let text = format!("{}\n{what}", table(&kept, store.ledger(), dir));
     Ok(Reply::new(ledger(&kept, store.ledger()), text))
 }
 
 type Kept = Vec<(String, u64)>;
 
-fn kept(store: &DiskStore) -> Result<Kept, Failure> {
+fn ready(store: &DiskStore) -> Result<Kept, Failure> {
     kept_items(store).map_err(failed)
 }
 
@@ -209,7 +216,7 @@ fn table(kept: &Kept, ledger: &Ledger, dir: &Path) -> String {
         None => lines.push("epoch   none".into()),
     }
     lines.extend(kept.iter().map(|(stock, items)| format!("ready   {items} of {stock}")));
-    lines.push(format!("pools   {} begun with this peer", ledger.pools));
+    lines.push(format!("pools   {} of {MOST_POOLS} begun with this peer", ledger.pools));
     if ledger.held {
         lines.push("held    a check failed: no session opens before `cenote pool lift`".into());
     }

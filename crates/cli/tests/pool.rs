@@ -178,6 +178,10 @@ fn a_store_is_of_one_peer_and_role() {
     let owners = Owners::new();
     owners.fill(1000);
     let ready = owners.ready("a");
+    // A copy has no items, but is a store.
+    let copied = Command::new("cp").args(["-r", &owners.at("b"), &owners.at("c")]).status();
+    assert!(copied.expect("cp").success());
+    std::fs::copy(owners.at("b.key"), owners.at("c.key")).expect("a key");
     // The store of the garbler with the other owner, whom `a` takes for once.
     let peer = format!("--peer-cert {}.id/identity.crt.pem", owners.at("c"));
     let line = format!("{} --pool 1100 --input 1", owners.file);

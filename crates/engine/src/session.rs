@@ -136,7 +136,8 @@ impl Session {
             return Err(Fault::Misuse(format!("{name} keeps no items for later sessions")));
         }
         keeper::permits(&*store).inspect_err(|_| channels.control().abort())?;
-        let kept = |all: Handshake| facts(all).field(ITEMS, "kept");
+        // First, so that it stands first where two sides differ.
+        let kept = |all: Handshake| facts(all.field(ITEMS, "kept"));
         let handshake = session_handshake(config, channels.can_open(), kept);
         Session::open_agreed(channels, role, config, handshake, prg, Some(store))
     }

@@ -45,7 +45,7 @@ pub(crate) const MOST_CONNECTIONS: u64 = 1 << 8;
 /// Bits of computational security that they cost.
 pub(crate) const CONNECTIONS_LOG2: u32 = MOST_CONNECTIONS.ilog2();
 /// Pools with one peer, after which the bound is spent.
-pub(crate) const MOST_POOLS: u64 = 1 << 10;
+pub const MOST_POOLS: u64 = 1 << 10;
 
 /// Hashes of what an epoch belongs to.
 #[derive(Clone, Copy)]

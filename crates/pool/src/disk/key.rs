@@ -135,6 +135,10 @@ fn refused(path: &Path, error: &io::Error) -> StoreFailure {
             (FailureKind::Damaged, "name the file that was made as a key: it has 32 bytes")
         }
         Error::StorageFull | Error::QuotaExceeded => (FailureKind::Full, "make room"),
+        Error::NotFound => {
+            let remedy = "name the key that was made with the store; without it the store is lost: remove both sides' and fill anew";
+            (FailureKind::Io, remedy)
+        }
         _ => (FailureKind::Io, "name a file of your own in a directory of your own"),
     };
     StoreFailure::new(kind, format_args!("key file {}: {error}", path.display()), remedy)

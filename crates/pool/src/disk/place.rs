@@ -131,7 +131,7 @@ pub(super) fn failure(path: &str, error: &io::Error) -> StoreFailure {
             (FailureKind::Full, "make room on its file system")
         }
         Error::WouldBlock => {
-            (FailureKind::Busy, "another process has it: end that, or name a directory of its own")
+            (FailureKind::Busy, "another process has it: wait until that has ended")
         }
         Error::ReadOnlyFilesystem => {
             (FailureKind::Io, "name a directory on a file system that can be written to")

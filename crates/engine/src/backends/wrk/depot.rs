@@ -4,7 +4,7 @@
 //! of its own (`refiller.rs`) and works beside requests; a request waits only for items that are not there yet.
 //! Over a channel alone, the request itself refills between two chunks, with nothing in flight.
 //! Both give the same items in the same order: they are numbered over the life of the session by the order in
-//! which they are made, and leave by [`Stock::reserve`] alone, so both sides take the same ones without a
+//! which they are made, and leave by [`Stock::reserve`](cenote_pool::Stock::reserve) alone, so both sides take the same ones without a
 //! message.
 //! **What a request says.** What it waits for, and how many ANDs it is going to take: the leader makes them ahead
 //! of it, `REFILLS_AHEAD` refills at most, so that memory does not grow with the request.
@@ -159,7 +159,7 @@ impl Depot {
     }
 
     /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
-    /// are the blocks of the lease, as [`Triple`]s of the session's width.
+    /// are the blocks of the lease, as [`Triple`](super::bucket::Triple)s of the session's width.
     ///
     /// # Errors
     /// Faults of the channels and of the checks.
