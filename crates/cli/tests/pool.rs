@@ -139,7 +139,9 @@ fn stores_that_cannot_be_used_say_why() {
     let line = owners.fill_line("a", 10);
     let mut waiting = start(&format!("{line} --role garbler --listen 127.0.0.1:0"));
     waiting.address();
-    let busy = owners.pool("show", "a");
+    // It opens its store once it listens.
+    let busy = (0..500).map(|_| owners.pool("show", "a")).find(|said| said.code != 0);
+    let busy = busy.expect("it has the store by now");
     assert!(busy.error(8).contains("another process"), "{busy:?}");
     waiting.child.kill().expect("it waits");
     waiting.end();

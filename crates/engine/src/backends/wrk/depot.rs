@@ -26,7 +26,7 @@ use super::opening::Openings;
 use super::refiller::Refiller;
 use super::share::Share;
 use super::shelves::{Shelves, Store, is_of_the_line, unkept};
-use super::supply::{MAX_STOCK, POOL, SPARE_SHARES, Supply, set_up};
+use super::supply::{MAX_STOCK, MAX_TAKE, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
 use crate::parts::pace::Pace;
 use crate::session::{late_journal, store_fault};
@@ -218,8 +218,10 @@ impl Depot {
     pub fn stock(&mut self, channel: &mut Channel, triples: usize) -> Result<(), Fault> {
         self.wait_for_triples(channel, triples.min(MAX_STOCK))?;
         channel.set_phase(Phase::Preprocess);
-        if self.shelves.lock().shares.level() < SPARE_SHARES {
-            self.make_shares(channel, SPARE_SHARES, SPARE_SHARES)?;
+        // What is kept is for many requests, which had better make nothing.
+        let spare = if self.is_kept() { MAX_TAKE } else { SPARE_SHARES };
+        if self.shelves.lock().shares.level() < spare {
+            self.make_shares(channel, spare, spare)?;
         }
         Ok(())
     }
