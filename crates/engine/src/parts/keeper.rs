@@ -15,7 +15,7 @@
 //! **Pool.** It is taken off the disk, durably, before anything is made in a connection, and comes back in an orderly end alone, when nothing is under
 //! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted,
 //! [`Keeper::pools`], and the bound is as many times the adaptive one.
-//! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::end`]): guesses at Delta do not add up over
+//! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::fail`]): guesses at Delta do not add up over
 //! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
 //! **Checks.** `epoch.state`: a well-formed state \[deciding\]. Names in `epoch.saved` that differ end the session, no more: callers are out of step,
 //! or the peer lies, and what was saved before stays.
