@@ -42,9 +42,6 @@ pub trait Files: Send {
 
 /// A file that is being written. Errors are the file system's.
 pub trait NewFile: Write {
-    /// By which it will be known again, but for the time of its last change.
-    fn mark(&self) -> io::Result<Mark>;
-
     /// Makes its bytes durable.
     fn sync(&mut self) -> io::Result<()>;
 }
@@ -153,10 +150,6 @@ impl Files for Directory {
 }
 
 impl NewFile for File {
-    fn mark(&self) -> io::Result<Mark> {
-        mark_of(&self.metadata()?)
-    }
-
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
     }

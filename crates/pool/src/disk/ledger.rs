@@ -81,8 +81,8 @@ impl Header {
 pub(super) struct Record {
     /// What the protocol sees; `held` as far as the ledger knows.
     pub(super) ledger: Ledger,
-    /// Of the file that this was written to.
-    pub(super) own: Mark,
+    /// Which witness was there when this was written, and its mark.
+    pub(super) witness: (bool, Mark),
     /// Of the key of the epoch, once it had been written; if there is an epoch.
     pub(super) key: Option<Mark>,
     /// Whether the file `unheld` was there.
@@ -105,7 +105,8 @@ impl Record {
         let mut out = vec![u8::from(self.complete), u8::from(ledger.held)];
         put_number(&mut out, ledger.epochs);
         put_number(&mut out, ledger.pools);
-        put_mark(&mut out, &self.own);
+        out.push(self.witness.0.into());
+        put_mark(&mut out, &self.witness.1);
         let epoch = ledger.epoch.zip(self.key);
         out.push(epoch.is_some().into());
         if let Some((epoch, key)) = epoch {
@@ -131,7 +132,7 @@ impl Record {
         let (complete, held) = (from.flag()?, from.flag()?);
         let mut ledger =
             Ledger { held, epochs: from.number()?, pools: from.number()?, ..Ledger::default() };
-        let own = from.mark()?;
+        let witness = (from.flag()?, from.mark()?);
         let mut key = None;
         if from.flag()? {
             ledger.epoch = Some(from.name()?);
@@ -147,7 +148,7 @@ impl Record {
             }
             ledger.snapshots.push((snapshot, parts));
         }
-        from.0.is_empty().then_some(Record { ledger, own, key, complete })
+        from.0.is_empty().then_some(Record { ledger, witness, key, complete })
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
             spent: [("ready".to_owned(), 65_536), ("pool".to_owned(), 0)].into(),
             snapshots: vec![([1; 32], vec!["pool.0".to_owned()]), ([2; 32], Vec::new())],
         };
-        Record { ledger, own: mark(1), key: Some(mark(2)), complete: true }
+        Record { ledger, witness: (true, mark(1)), key: Some(mark(2)), complete: true }
     }
 
     #[test]

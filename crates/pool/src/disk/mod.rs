@@ -24,12 +24,10 @@
 //! the ledger has both as well is for a store whose disk is not full. `begin` ends what there is with a ledger of its own, then begins: a loss of power may
 //! leave it with no epoch.
 //!
-//! *Copies.* Items may be used once, so an epoch must not come back from a backup. The ledger records inode and time of birth of the file that it was written to, and
-//! inode and time of change of `epoch.key` as it was once written: no call sets these to a wanted value. A ledger or key that is another file, or was written over in place, was copied or put back:
+//! *Copies.* Items may be used once, so an epoch must not come back from a backup. The ledger records inode, times of birth and of change of a *witness*, an empty file that is made anew for each writing of the ledger and removed
+//! after the next, and inode and time of change of `epoch.key` as it was once written: no call sets these to a wanted value, and linking or renaming changes the second. A ledger whose witness is gone or another, or a key that is another file or was written over in place, was copied or put back:
 //! opening destroys the epoch (in the copy; counts and hold stay) and [`DiskStore::restored`] says so.
-//! *Not detected:* a hard link of an old ledger, moved back by somebody who may write here (it is the same file; a copy of it is not);
-//! the whole disk or virtual machine put back to an earlier state (nothing in it remembers); a ledger put back alone on a file system that knows no
-//! times of birth and gives out the same inode (then its `spent` is too low); a copy of a snapshot's part, which is as good as the part until burnt, and after that is named by nothing.
+//! *Not detected:* the whole disk or virtual machine put back to an earlier state (nothing in it remembers); a copy of a snapshot's part, which is as good as the part until burnt, and after that is named by nothing.
 //! Replays to a peer that was not put back fail in the protocol, which compares epochs and numbers; if both sides are put back, only this is left. A store that was moved to
 //! another file system is a copy, too, and so is one whose inodes are numbered anew at a mount: a loss of items, never of security.
 
@@ -60,6 +58,8 @@ pub use simulated::SimulatedDisk;
 
 const LEDGER: &str = "ledger";
 const NEW_LEDGER: &str = "ledger.new";
+/// One of these is there, made just before the ledger was written.
+const WITNESSES: [&str; 2] = ["witness.0", "witness.1"];
 const UNHELD: &str = "unheld";
 const KEY: &str = "epoch.key";
 const SECRETS: &str = "epoch.secrets";
@@ -76,6 +76,8 @@ pub struct DiskStore {
     header: Header,
     key: Key,
     ledger: Ledger,
+    /// Which witness the ledger has.
+    side: bool,
     open: Option<Open>,
     restored: bool,
     /// A call failed: what is on disk may be another thing than what is here.
@@ -109,7 +111,8 @@ impl DiskStore {
         let names = place.list()?;
         let there = |name: &str| names.iter().any(|other| other == name);
         if !there(LEDGER) {
-            return match names.iter().find(|name| *name != NEW_LEDGER) {
+            let unfinished = |name: &&String| *name == NEW_LEDGER || WITNESSES.contains(&&***name);
+            return match names.iter().find(|name| !unfinished(name)) {
                 Some(_) => Err(place.damaged(LEDGER, "is missing, but other files are there")),
                 None => DiskStore::fresh(place, key),
             };
@@ -120,13 +123,13 @@ impl DiskStore {
         let Some(record) = Record::open(&header, &key, sealed) else {
             return Err(unreadable(&place, Unreadable::Damaged));
         };
-        let mark = place.mark(LEDGER)?;
-        let own = record.own;
-        let restored = (mark.inode, mark.born) != (own.inode, own.born);
+        let (side, own) = record.witness;
+        let witness = WITNESSES[usize::from(side)];
+        let restored = !there(witness) || place.mark(witness)? != own;
         let mut ledger = record.ledger;
         ledger.held |= record.complete && !there(UNHELD);
         let mut store =
-            DiskStore { place, header, key, ledger, open: None, restored, failed: false };
+            DiskStore { place, header, key, ledger, side, open: None, restored, failed: false };
         if record.complete {
             store.resume(record.key)?;
         } else {
@@ -154,9 +157,9 @@ impl DiskStore {
     fn fresh(place: Place, key: &StoreKey) -> Result<DiskStore> {
         let made = Header::new(key);
         let (header, key) = made.ok_or_else(|| misuse("the key makes no key of a store"))?;
-        let (ledger, open) = (Ledger::default(), None);
+        let (ledger, side, open) = (Ledger::default(), false, None);
         let mut store =
-            DiskStore { place, header, key, ledger, open, restored: false, failed: false };
+            DiskStore { place, header, key, ledger, side, open, restored: false, failed: false };
         store.write(&Ledger::default(), None, false)?;
         store.complete()?;
         Ok(store)
@@ -222,6 +225,7 @@ impl DiskStore {
         match (file, file.split_once('.')) {
             (KEY | SECRETS, _) => self.open.is_some(),
             (NEW_LEDGER, _) => false,
+            _ if WITNESSES.contains(&file) => file == WITNESSES[usize::from(self.side)],
             (_, Some((snapshot, part))) if is_hex_name(snapshot) => {
                 self.ledger.snapshots.iter().any(|(name, parts)| {
                     hex(name) == snapshot && parts.iter().any(|other| other == part)
@@ -242,12 +246,19 @@ impl DiskStore {
 
     fn write(&mut self, ledger: &Ledger, key_mark: Option<Mark>, complete: bool) -> Result<()> {
         let (header, key, ledger) = (&self.header, &self.key, ledger.clone());
+        let side = !self.side;
+        let [old, new] = [self.side, side].map(|side| WITNESSES[usize::from(side)]);
+        self.place.forget(new)?;
+        self.place.create(new, |_| Ok(()))?;
+        let own = self.place.mark(new)?;
         self.place.destroy(NEW_LEDGER)?;
-        self.place.create(NEW_LEDGER, |file| {
-            let record = Record { ledger, own: file.mark()?, key: key_mark, complete };
-            file.write_all(&record.seal(header, key))
-        })?;
-        self.place.replace(NEW_LEDGER, LEDGER)
+        let record = Record { ledger, witness: (side, own), key: key_mark, complete };
+        self.place.create(NEW_LEDGER, |file| file.write_all(&record.seal(header, key)))?;
+        // The name of the witness before that of the ledger.
+        self.place.sync()?;
+        self.place.replace(NEW_LEDGER, LEDGER)?;
+        self.side = side;
+        self.place.forget(old)
     }
 
     /// Runs a call that changes something, unless one has failed.

@@ -85,6 +85,16 @@ impl Place {
         }
     }
 
+    /// Removes a file that holds nothing, without waiting for that; it may be gone already.
+    pub(super) fn forget(&mut self, name: &str) -> Result<(), StoreFailure> {
+        match self.0.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.failure(name, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Overwrites what a file cannot be opened without, then removes it, even if that failed; durable but for its name.
     pub(super) fn destroy(&mut self, name: &str) -> Result<(), StoreFailure> {
         let blanked = self.0.blank(name, FILE_HEAD as u64);

@@ -353,13 +353,6 @@ impl Write for Handle<'_> {
 }
 
 impl NewFile for Handle<'_> {
-    fn mark(&self) -> io::Result<Mark> {
-        let mut state = self.disk.state();
-        state.powered()?;
-        let inode = state.files.entry(self.number).or_default();
-        Ok(Mark { inode: self.number, born: inode.born, changed: inode.changed })
-    }
-
     fn sync(&mut self) -> io::Result<()> {
         let number = self.number;
         self.disk.state().sync_step(|state| {
