@@ -158,7 +158,7 @@ impl Depot {
         }
     }
 
-    /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`](super::supply::MAX_TAKE), when they are there. They
+    /// Hands `n` ready triples, and the openings of this channel, to `user`, at most [`MAX_TAKE`], when they are there. They
     /// are the blocks of the lease, as [`Triple`](super::bucket::Triple)s of the session's width.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Depot {
         Ok(user(lease, &mut self.openings))
     }
 
-    /// Takes `n` random authenticated bits, at most [`MAX_TAKE`](super::supply::MAX_TAKE).
+    /// Takes `n` random authenticated bits, at most [`MAX_TAKE`].
     ///
     /// # Errors
     /// Faults of the channels and of the checks.
