@@ -1,6 +1,5 @@
 //! `cenote party`: one side of a computation. `cenote run` starts two of the same work.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -30,16 +29,16 @@ use crate::{evidence, pool, values};
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let role = args.peer.role;
     let work = prepare(&args)?;
-    let meeting = Meeting::prepare(args.peer, format)?;
+    let (meeting, interrupt) = Meeting::prepare(args.peer, format)?;
     let store = match (&args.store, &args.store_key) {
         (Some(dir), Some(key)) => Some(pool::open(dir, key)?),
         _ => None,
     };
     let started = Instant::now();
-    let channels = meeting.channels()?;
+    let channels = meeting.channels(&interrupt)?;
     let meter = Meter::start(work.computation.ands(), "ANDs");
     let ran = work.run(channels, role, meter.count(), store.map(|store| Box::new(store) as _));
-    let mut report = ran.map_err(|failure| meeting.interrupt.or(failure))?;
+    let mut report = ran.map_err(|failure| interrupt.or(failure))?;
     report.wall_s = started.elapsed().as_secs_f64();
     report.process();
     Ok(reply(&work, role, &report))
@@ -47,18 +46,16 @@ pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure>
 
 /// All that it takes to reach the peer, checked before it is tried.
 pub(crate) struct Meeting {
-    end: Cell<Option<End>>,
-    protection: Cell<Option<Protection>>,
-    /// Ends the session on a signal.
-    pub(crate) interrupt: Interrupt,
+    end: End,
+    protection: Protection,
     wait: Duration,
     limits: [Duration; 2],
 }
 
 impl Meeting {
-    /// Listens, if this side does.
-    pub(crate) fn prepare(args: PeerArgs, format: Format) -> Result<Meeting, Failure> {
-        let protection = Cell::new(Some(protection(&args)?));
+    /// Listens, if this side does; signals are caught from now on.
+    pub(crate) fn prepare(args: PeerArgs, format: Format) -> Result<(Meeting, Interrupt), Failure> {
+        let protection = protection(&args)?;
         let interrupt = Interrupt::install(format)?;
         let [wait, idle, work] =
             [args.wait, args.idle_limit, args.work_limit].map(Duration::from_secs);
@@ -71,20 +68,16 @@ impl Meeting {
             (None, Some(address)) => End::Connect(address),
             (None, None) => return Err(Failure::bad_input("give --listen or --connect")),
         };
-        let end = Cell::new(Some(end));
-        Ok(Meeting { end, protection, interrupt, wait, limits: [idle, work] })
+        Ok((Meeting { end, protection, wait, limits: [idle, work] }, interrupt))
     }
 
-    /// Reaches the peer.
-    pub(crate) fn channels(&self) -> Result<Channels, Failure> {
-        let (Some(end), Some(protection)) = (self.end.take(), self.protection.take()) else {
-            return Err(Failure::internal("the peer is met once"));
-        };
-        let mut channels = link::open(end, protection, self.wait, None)?;
+    /// Reaches the peer; a signal ends the session.
+    pub(crate) fn channels(self, interrupt: &Interrupt) -> Result<Channels, Failure> {
+        let mut channels = link::open(self.end, self.protection, self.wait, None)?;
         channels.control().set_idle_limit(self.limits[0]);
         channels.control().set_work_limit(self.limits[1]);
         let canceller = channels.control().canceller();
-        self.interrupt.on_signal(move || canceller.cancel());
+        interrupt.on_signal(move || canceller.cancel());
         Ok(channels)
     }
 }

@@ -131,10 +131,10 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
         return Err(Failure::bad_input(format!("{what}; pair with it and give --identity")));
     }
     let role = args.peer.role;
-    let meeting = Meeting::prepare(args.peer, format)?;
+    let (meeting, interrupt) = Meeting::prepare(args.peer, format)?;
     let store = made_or_open(&args.store.dir, &args.store.store_key)?;
     let started = Instant::now();
-    let channels = meeting.channels()?;
+    let channels = meeting.channels(&interrupt)?;
     let ands = args.ands as usize;
     let meter = Meter::start(args.ands, "triples");
     let facts = |all: cenote_net::Handshake| {
@@ -156,7 +156,7 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
         session.put_away()?;
         Ok::<_, cenote_engine::Fault>(summary)
     };
-    let summary = work().map_err(|fault| meeting.interrupt.or(fault.into()))?;
+    let summary = work().map_err(|fault| interrupt.or(fault.into()))?;
     drop(meter);
     let store = open(&args.store.dir, &args.store.store_key)?;
     let kept = ready(&store)?;
@@ -197,7 +197,7 @@ fn ready(store: &DiskStore) -> Result<Kept, Failure> {
 fn ledger(kept: &Kept, ledger: &Ledger) -> Value {
     let ready: Map<String, Value> =
         kept.iter().map(|(stock, items)| (stock.clone(), (*items).into())).collect();
-    let epoch = ledger.epoch.map(|name| hex(&name));
+    let epoch = ledger.epoch.map(|name| output::hex(&name));
     json!({
         "epoch": epoch,
         "epochs": ledger.epochs,
@@ -211,7 +211,7 @@ fn table(kept: &Kept, ledger: &Ledger, dir: &Path) -> String {
     let mut lines = vec![format!("store   {}", dir.display())];
     match &ledger.epoch {
         Some(name) => {
-            lines.push(format!("epoch   {} ({} so far)", &hex(name)[..16], ledger.epochs))
+            lines.push(format!("epoch   {} ({} so far)", &output::hex(name)[..16], ledger.epochs))
         }
         None => lines.push("epoch   none".into()),
     }
@@ -221,10 +221,6 @@ fn table(kept: &Kept, ledger: &Ledger, dir: &Path) -> String {
         lines.push("held    a check failed: no session opens before `cenote pool lift`".into());
     }
     lines.join("\n")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(failure: StoreFailure) -> Failure {

@@ -210,7 +210,7 @@ impl Server {
         let mut session = Session::open(channels, self.role, &config)?;
         let Summary { counters, claims, .. } = Summary::of(&mut session);
         let event = Event::Opened {
-            session: hex(&session.id()),
+            session: output::hex(&session.id()),
             seconds: started.elapsed().as_secs_f64(),
             bytes_sent: counters.total().bytes_sent,
             promise: Promise {
@@ -289,7 +289,7 @@ fn perform<T, J: Job<Output = Option<T>>>(
     let total = outcome.cost.total();
     Ok(Event::Answered(Box::new(Report {
         answer: outcome.output.map(answer),
-        job_id: hex(&outcome.job_id),
+        job_id: output::hex(&outcome.job_id),
         ands: store(&occupancy, TRIPLES).consumed - before,
         bytes_sent: total.bytes_sent,
         rounds: total.rounds,
@@ -305,8 +305,4 @@ fn occupancy(session: &Session) -> Occupancy {
 
 fn no_session() -> Fault {
     Fault::Misuse("open a session first".into())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

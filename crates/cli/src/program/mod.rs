@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::computation::{self, Computation, hex_outputs};
 use crate::exit::Failure;
-use crate::output::{Format, Reply};
+use crate::output::{Format, Reply, hex};
 use crate::values::{self, Given};
 
 pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, Failure> {
@@ -111,10 +111,6 @@ fn ports<'p>(ports: impl Iterator<Item = (&'p PortPath, String)>) -> Map<String,
 fn counts(stats: &Stats) -> Value {
     // A structure of numbers has no reason not to become JSON.
     serde_json::to_value(stats).unwrap_or_default()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn show(file: &Path) -> Result<Reply, Failure> {

@@ -206,8 +206,7 @@ impl Keeper {
     /// What this side has of the epoch, if its items are of the kind that is wanted.
     fn kept(&self) -> Result<Option<Bases>, Fault> {
         let ledger = self.store.ledger();
-        let connections = ledger.spent.get(CONNECTIONS).copied().unwrap_or(0);
-        if ledger.epoch.is_none() || connections >= MOST_CONNECTIONS {
+        if ledger.epoch.is_none() || self.noted(CONNECTIONS) >= MOST_CONNECTIONS {
             return Ok(None);
         }
         let secrets = self.store.secrets().map_err(storage)?;
@@ -224,7 +223,7 @@ impl Keeper {
     fn state(&self, has_epoch: bool) -> State {
         let ledger = self.store.ledger();
         let Some(epoch) = ledger.epoch.filter(|_| has_epoch) else { return State::default() };
-        let noted = self.stocks.map(|stock| ledger.spent.get(stock).copied().unwrap_or(0));
+        let noted = self.stocks.map(|stock| self.noted(stock));
         let snapshots = ledger.snapshots.iter().rev().take(MOST_SNAPSHOTS).rev();
         let snapshots = snapshots
             .map(|(name, parts)| (*name, parts.iter().any(|part| part == POOL_PART)))
@@ -234,8 +233,7 @@ impl Keeper {
 
     /// The epoch goes on: what the other side may have used is burnt before anything depends on it.
     fn resume(&mut self, Resumed { noted, snapshot }: Resumed) -> Result<(), Fault> {
-        let connections = self.store.ledger().spent.get(CONNECTIONS).copied().unwrap_or(0);
-        self.store.spend(CONNECTIONS, connections + 1).map_err(storage)?;
+        self.store.spend(CONNECTIONS, self.noted(CONNECTIONS) + 1).map_err(storage)?;
         for (stock, noted) in self.stocks.into_iter().zip(noted) {
             self.store.spend(stock, noted).map_err(storage)?;
         }
