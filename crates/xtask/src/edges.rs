@@ -16,8 +16,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pool", &["prim"]),
     ("engine", &["prim", "net", "circuit", "program", "ot", "pool"]),
     ("job", &["prim", "net", "circuit", "program", "pool", "engine"]),
+    ("data", &["program"]),
+    ("service", &["prim", "net", "circuit", "program", "pool", "engine", "job", "data"]),
     ("testkit", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
-    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine", "job"]),
+    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine", "job", "service"]),
     ("py", &["prim", "net", "circuit", "program", "engine", "job"]),
     ("xtask", &[]),
 ];
