@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use cenote_circuit::{Program, hex_from_bits, value_from_hex};
 use cenote_job as job;
+use cenote_job::json;
 use cenote_program::limits::MAX_FILE_BYTES;
-use cenote_program::{Kind, MAGIC, Module, Output, PathStep, Stats};
-use serde_json::{Map, Value, json};
+use cenote_program::{MAGIC, Module, Output, Stats};
+use serde_json::{Map, Value};
 
 use crate::circuit;
 use crate::exit::Failure;
@@ -83,7 +84,7 @@ impl Computation {
             let port: &Output = port;
             let bits = hex.as_deref().map(|hex| value_from_hex(&port.name, port.shape.bits(), hex));
             let value = match bits {
-                Some(Ok(bits)) => typed_value(port, &bits),
+                Some(Ok(bits)) => json::typed_value(port, &bits),
                 _ => Value::Null,
             };
             (port, value)
@@ -94,7 +95,9 @@ impl Computation {
     /// Outputs by name, as [`Self::values`] has them: records are objects, tuples lists.
     pub(crate) fn typed(&self, hex: &[Option<String>]) -> Option<Map<String, Value>> {
         let parts = self.values(hex)?;
-        Some(named(parts.into_iter().map(|(port, value)| (port.path.steps(), value)).collect()))
+        Some(json::by_name(
+            parts.into_iter().map(|(port, value)| (port.path.steps(), value)).collect(),
+        ))
     }
 
     /// One line for each output port.
@@ -111,34 +114,6 @@ impl Computation {
         });
         lines.collect()
     }
-}
-
-/// A value, and the steps that lead to it.
-type Part<'p> = (&'p [PathStep], Value);
-
-/// Builds the object with these parts, which stand together where their first steps are the same.
-fn named(parts: Vec<Part<'_>>) -> Map<String, Value> {
-    let mut groups: Vec<(&str, Vec<Part<'_>>)> = Vec::new();
-    for (steps, value) in parts {
-        let Some((first, rest)) = steps.split_first() else { continue };
-        match groups.last_mut() {
-            Some((name, group)) if *name == first.name => group.push((rest, value)),
-            _ => groups.push((&first.name, vec![(rest, value)])),
-        }
-    }
-    let whole = |mut group: Vec<Part<'_>>| match group.first() {
-        Some(([], _)) => group.swap_remove(0).1,
-        _ => tuple_or_record(named(group)),
-    };
-    groups.into_iter().map(|(name, group)| (name.to_owned(), whole(group))).collect()
-}
-
-/// A list of what is numbered from 0 on.
-fn tuple_or_record(mut named: Map<String, Value>) -> Value {
-    if (0..named.len()).all(|i| named.contains_key(&i.to_string())) {
-        return (0..named.len()).filter_map(|i| named.remove(&i.to_string())).collect();
-    }
-    Value::Object(named)
 }
 
 /// How the names of Garble programs end.
@@ -211,36 +186,6 @@ fn parse(file: &Path, form: Form) -> Result<Module, Failure> {
             let parsed = Module::parse_text(&text);
             parsed.map_err(|error| Failure::bad_input(format!("{name}:{error}")))
         }
-    }
-}
-
-/// A value of an output as JSON: one entry, or lists in the sizes of its array.
-pub(crate) fn typed_value(port: &Output, bits: &[bool]) -> Value {
-    let word = |text: String| match port.kind {
-        Kind::Bool => json!(text == "true"),
-        // Larger ones would not survive readers that take all numbers for doubles.
-        Kind::UInt | Kind::Int if port.shape.width <= 53 => {
-            text.parse::<i64>().map_or(json!(text), |number| json!(number))
-        }
-        Kind::Fixed { .. } if port.shape.width <= 53 => {
-            text.parse::<f64>().map_or(json!(text), |number| json!(number))
-        }
-        _ => json!(text),
-    };
-    let sizes: Vec<u32> = port.path.sizes().collect();
-    let words = port.show(bits);
-    if port.kind == Kind::Bits && port.shape.width == 1 && sizes.len() == 1 {
-        // Bits side by side, as they are given.
-        return json!(words.concat());
-    }
-    nested(&sizes, &mut words.into_iter().map(word))
-}
-
-/// Words in the places of an array of these sizes.
-fn nested(sizes: &[u32], words: &mut impl Iterator<Item = Value>) -> Value {
-    match sizes {
-        [] => words.next().unwrap_or_default(),
-        [first, rest @ ..] => (0..*first).map(|_| nested(rest, words)).collect(),
     }
 }
 

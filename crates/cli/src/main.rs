@@ -23,7 +23,6 @@ mod pool;
 mod program;
 mod progress;
 mod run;
-mod structured;
 mod values;
 mod verilog;
 mod workers;

@@ -6,10 +6,10 @@ use std::io::Read;
 
 use cenote_circuit::{HexError, Signature, value_from_hex};
 use cenote_engine::{Receivers, Role};
+use cenote_job::json::{from_json, is_json};
 use cenote_program::{Column, CsvFile, Input, Shape};
 
 use crate::exit::Failure;
-use crate::structured::{from_json, is_json};
 
 /// Most bytes of a file with one hexadecimal value: as many digits as the largest port takes, and a
 /// line end.

@@ -6,6 +6,7 @@
 //! | the same, from one process to another | [`Computation::hand_over`], [`Computation::taken_over`] |
 //! | one side's part of a run: program by digest, own inputs, receivers, backend, limits | [`Request`] |
 //! | what a session did and promises | [`Summary`] |
+//! | values in JSON, as the types of a program have them | [`json`] |
 //! | the line that prices are for, timeouts | [`policy`] |
 //!
 //! [`Request::new`] checks everything that can be checked before the peer hears of it, [`Request::within`]
@@ -13,6 +14,7 @@
 
 mod computation;
 mod handover;
+pub mod json;
 pub mod policy;
 mod request;
 mod summary;

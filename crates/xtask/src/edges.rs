@@ -19,7 +19,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("data", &["program"]),
     ("service", &["prim", "net", "circuit", "program", "pool", "engine", "job", "data"]),
     ("testkit", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine"]),
-    ("cli", &["prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine", "job", "service"]),
+    (
+        "cli",
+        &[
+            "prim", "net", "circuit", "program", "frontend", "ot", "pool", "engine", "job",
+            "service",
+        ],
+    ),
     ("py", &["prim", "net", "circuit", "program", "engine", "job"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,123 @@
+//! What the service remembers, in SQLite: jobs, programs, approvals, data sets. Not items of the pool, which have a store of their own.
+//!
+//! Every change is one transaction and on disk when the call returns (WAL, `synchronous = FULL`): a use of an approval is spent before a
+//! byte depends on it, and after a crash each job is in a state that is stated.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::model::Millis;
+
+/// Version of the tables; another one is refused.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE program (
+    name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, module BLOB NOT NULL, ands INTEGER NOT NULL, registered_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE approval (
+    id INTEGER PRIMARY KEY, program TEXT NOT NULL, terms TEXT NOT NULL, signature BLOB NOT NULL, given_at INTEGER NOT NULL, withdrawn_at INTEGER
+) STRICT;
+CREATE INDEX approval_program ON approval (program);
+CREATE TABLE used (approval INTEGER NOT NULL REFERENCES approval, at INTEGER NOT NULL) STRICT;
+CREATE INDEX used_approval ON used (approval, at);
+CREATE TABLE dataset (
+    name TEXT PRIMARY KEY, path TEXT NOT NULL, digest TEXT NOT NULL, schema TEXT NOT NULL, rows INTEGER NOT NULL, bound_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE job (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, origin TEXT NOT NULL, program TEXT NOT NULL, state TEXT NOT NULL, reason TEXT,
+    approval INTEGER NOT NULL, offer TEXT NOT NULL, inputs TEXT, idempotency_key TEXT UNIQUE, submitted_at INTEGER NOT NULL, started_at INTEGER,
+    ended_at INTEGER, deadline_at INTEGER, keep_ms INTEGER NOT NULL, result TEXT, result_until INTEGER, cost TEXT
+) STRICT;
+CREATE INDEX job_state ON job (state);
+CREATE INDEX job_result ON job (result_until) WHERE result_until IS NOT NULL;
+CREATE TABLE flag (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+";
+
+/// The database of one service.
+pub(crate) struct Db(Mutex<Connection>);
+
+impl Db {
+    /// Opens or makes it.
+    pub(crate) fn open(path: &Path) -> Result<Db, ServiceError> {
+        let failed = |error: rusqlite::Error| {
+            let path = path.display();
+            ServiceError::new(
+                ErrorKind::Unavailable,
+                format!("{path}: {error}; is the disk full, read-only, or the file of another program?"),
+            )
+        };
+        private(path)?;
+        let db = Connection::open(path).map_err(failed)?;
+        let set = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA locking_mode = EXCLUSIVE;";
+        db.execute_batch(set).map_err(failed)?;
+        let version: i64 =
+            db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+        match version {
+            0 => {
+                let make = format!("BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;");
+                db.execute_batch(&make).map_err(failed)?;
+            }
+            VERSION => {}
+            other => {
+                let what = format!(
+                    "{}: tables of version {other}, this program has {VERSION}; start the release that made them",
+                    path.display()
+                );
+                return Err(ServiceError::new(ErrorKind::Unavailable, what));
+            }
+        }
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(Db(Mutex::new(db)))
+    }
+
+    /// Reads, or changes with one statement.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ServiceError> {
+        work(&self.lock()).map_err(failed)
+    }
+
+    /// One transaction; an error of `work` undoes it.
+    pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        let mut db = self.lock();
+        let all = db.transaction().map_err(failed)?;
+        let value = work(&all)?;
+        all.commit().map_err(failed)?;
+        Ok(value)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A panic inside a transaction undoes it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the file with the owner's permissions alone: inputs and results wait in it.
+fn private(path: &Path) -> Result<(), ServiceError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    let made = options.create(true).append(true).mode(0o600).open(path);
+    made.map(drop).map_err(|error| {
+        ServiceError::new(ErrorKind::Unavailable, format!("{}: {error}", path.display()))
+    })
+}
+
+pub(crate) fn failed(error: rusqlite::Error) -> ServiceError {
+    let what = format!("the database: {error}; look at the disk of the service");
+    ServiceError::new(ErrorKind::Unavailable, what)
+}
+
+/// Now.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}

@@ -1,0 +1,380 @@
+//! What owners and the API speak of: jobs, programs, approvals, the peer and the pool.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Milliseconds since 1970, UTC.
+pub type Millis = i64;
+
+/// Where a job stands.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// The own owner wants it; the peer has not answered yet.
+    Submitted,
+    /// Both sides agreed; it waits for its turn.
+    Queued,
+    /// It runs. Whoever is to receive outputs may have them from now on.
+    Running,
+    /// It ended well.
+    Done,
+    /// It ended with a fault, or a side stopped while it ran.
+    Failed,
+    /// A side will not run it.
+    Refused,
+    /// An owner took it back before it ran.
+    Cancelled,
+    /// Its deadline passed before it ran.
+    Expired,
+}
+
+impl JobState {
+    /// All states.
+    pub const ALL: [JobState; 8] = [
+        JobState::Submitted,
+        JobState::Queued,
+        JobState::Running,
+        JobState::Done,
+        JobState::Failed,
+        JobState::Refused,
+        JobState::Cancelled,
+        JobState::Expired,
+    ];
+
+    /// The name in the API and on disk.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            JobState::Submitted => "submitted",
+            JobState::Queued => "queued",
+            JobState::Running => "running",
+            JobState::Done => "done",
+            JobState::Failed => "failed",
+            JobState::Refused => "refused",
+            JobState::Cancelled => "cancelled",
+            JobState::Expired => "expired",
+        }
+    }
+
+    /// The state of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<JobState> {
+        JobState::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// Whether nothing follows.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        !matches!(self, JobState::Submitted | JobState::Queued | JobState::Running)
+    }
+}
+
+/// Which owner asked for a job.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// This one.
+    Own,
+    /// The peer's.
+    Peer,
+}
+
+/// A request of the own owner.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Default)]
+#[serde(deny_unknown_fields)]
+pub struct NewJob {
+    /// Name or digest of a registered program.
+    pub program: String,
+    /// Values of own inputs that the approval leaves to the submitter, by name, as the program's types are written in JSON.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Value>,
+    /// Public parameters, known to both sides: which record of a data set is meant.
+    #[serde(default)]
+    pub select: BTreeMap<String, String>,
+    /// Higher ones go first; from -100 to 100.
+    #[serde(default)]
+    pub priority: i32,
+    /// Seconds after which it must not begin any more.
+    #[serde(default)]
+    pub deadline_s: Option<u64>,
+    /// Seconds for which the result is kept; what the configuration says without it.
+    #[serde(default)]
+    pub keep_result_s: Option<u64>,
+    /// A second job with the same key is the first one.
+    #[serde(default)]
+    pub idempotency_key: Option<String>,
+}
+
+/// Inputs are secrets.
+impl std::fmt::Debug for NewJob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewJob").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// A job as its owner sees it.
+#[derive(Serialize, Deserialize, ToSchema, Clone)]
+pub struct JobView {
+    /// 32 hexadecimal digits, equal on both sides.
+    pub id: String,
+    /// Who asked for it.
+    pub origin: Origin,
+    /// Name of the program in the own registry.
+    pub program: String,
+    /// Its digest.
+    pub digest: String,
+    /// Where it stands.
+    pub state: JobState,
+    /// Why, for a state that needs a reason.
+    pub reason: Option<String>,
+    /// Public parameters.
+    pub select: BTreeMap<String, String>,
+    /// Higher ones go first.
+    pub priority: i32,
+    /// When it came.
+    pub submitted_at: Millis,
+    /// When it began to run.
+    pub started_at: Option<Millis>,
+    /// When it ended.
+    pub ended_at: Option<Millis>,
+    /// When it must not begin any more.
+    pub deadline_at: Option<Millis>,
+    /// Own outputs by name, while they are kept; none where the peer alone receives.
+    pub result: Option<Value>,
+    /// When the result is forgotten.
+    pub result_until: Option<Millis>,
+    /// What it took, once it ended well.
+    pub cost: Option<JobCost>,
+}
+
+/// Outputs are secrets.
+impl std::fmt::Debug for JobView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let JobView { id, state, .. } = self;
+        f.debug_struct("JobView").field("id", id).field("state", state).finish_non_exhaustive()
+    }
+}
+
+/// What a job took of this side.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
+pub struct JobCost {
+    /// ANDs of the program.
+    pub ands: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Seconds from its beginning to its end.
+    pub seconds: f64,
+}
+
+/// Which jobs a list shows.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, Default)]
+#[serde(deny_unknown_fields)]
+pub struct JobFilter {
+    /// In this state alone.
+    #[serde(default)]
+    pub state: Option<JobState>,
+    /// At most so many, the newest; 100 without it, 1,000 at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Those that came before this job.
+    #[serde(default)]
+    pub before: Option<String>,
+}
+
+/// A program in the own registry.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct ProgramView {
+    /// Name in this registry; the peer's may be another.
+    pub name: String,
+    /// What both sides compare.
+    pub digest: String,
+    /// ANDs; a bound where opened bits steer what is computed.
+    pub ands: u64,
+    /// Input ports.
+    pub inputs: Vec<PortView>,
+    /// Output ports.
+    pub outputs: Vec<PortView>,
+    /// When it was registered.
+    pub registered_at: Millis,
+}
+
+/// A port of a program.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct PortView {
+    /// Its name; fields of a record are behind a dot.
+    pub name: String,
+    /// Its type, as `cenote program info` shows it.
+    pub kind: String,
+    /// `garbler`, `evaluator`, or `both` for an output.
+    pub party: String,
+}
+
+/// What an owner permits: deny by default. Signed with the owner's key.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// Digest of the program.
+    pub program: String,
+    /// Fingerprint of the peer's certificate.
+    pub peer: String,
+    /// Where each own input comes from, by its name in the program.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Source>,
+    /// Whose jobs: those of the own owner, of the peer's, or of both.
+    pub submitters: Submitters,
+    /// Jobs in a period, or in all where there is none.
+    #[serde(default)]
+    pub uses: Option<u64>,
+    /// Seconds of a period.
+    #[serde(default)]
+    pub period_s: Option<u64>,
+    /// When it ends.
+    #[serde(default)]
+    pub expires_at: Option<Millis>,
+}
+
+/// Who may ask for jobs under an approval.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Submitters {
+    /// The own owner.
+    Own,
+    /// The peer's.
+    Peer,
+    /// Both.
+    Both,
+}
+
+impl Submitters {
+    /// Whether jobs of this origin are meant.
+    #[must_use]
+    pub fn allow(self, origin: Origin) -> bool {
+        match self {
+            Submitters::Own => origin == Origin::Own,
+            Submitters::Peer => origin == Origin::Peer,
+            Submitters::Both => true,
+        }
+    }
+}
+
+/// Where an own input comes from.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields, tag = "from")]
+pub enum Source {
+    /// The one who submits gives it; so only jobs of the own owner.
+    Submitter,
+    /// A whole data set, whose columns are the fields of the input.
+    Table {
+        /// Name of the data set.
+        dataset: String,
+        /// Field of the input, and the column it is in; columns of the same name where none are given.
+        #[serde(default)]
+        columns: BTreeMap<String, String>,
+    },
+    /// One record of a data set: the one whose key is the public parameter of this name. The peer learns whether there is one.
+    Record {
+        /// Name of the data set.
+        dataset: String,
+        /// Column that is looked in.
+        key: String,
+        /// Name of the public parameter.
+        parameter: String,
+        /// Field of the input, and the column it is in.
+        #[serde(default)]
+        columns: BTreeMap<String, String>,
+    },
+}
+
+/// An approval as its owner sees it.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct ApprovalView {
+    /// Number, from 1.
+    pub id: i64,
+    /// What is permitted.
+    pub terms: Terms,
+    /// When it was given.
+    pub given_at: Millis,
+    /// When it was withdrawn.
+    pub withdrawn_at: Option<Millis>,
+    /// Uses so far, in all.
+    pub spent: u64,
+    /// The owner's signature over the terms, in hexadecimal.
+    pub signature: String,
+}
+
+/// A data set bound by name.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct DataSetView {
+    /// Its name.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// BLAKE3 of its bytes when it was bound; another file of that name is refused until it is bound again.
+    pub digest: String,
+    /// Rows.
+    pub rows: u64,
+    /// Names of columns.
+    pub columns: Vec<String>,
+    /// When it was bound.
+    pub bound_at: Millis,
+}
+
+/// The service as it is now.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct Status {
+    /// Name of this service.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// The peer.
+    pub peer: PeerView,
+    /// Sessions with it.
+    pub lanes: Vec<LaneView>,
+    /// Jobs by state.
+    pub jobs: BTreeMap<String, u64>,
+    /// No further job begins: a signal came.
+    pub stopping: bool,
+}
+
+/// The peer.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct PeerView {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Fingerprint of its certificate.
+    pub fingerprint: String,
+    /// `garbler` or `evaluator`: the own role in all programs.
+    pub role: String,
+    /// Whether it is connected.
+    pub connected: bool,
+    /// A check failed: no job runs before the owner lifts that.
+    pub held: bool,
+}
+
+/// A session with the peer. Small jobs do not wait for large ones: each kind has its own.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct LaneView {
+    /// `small` or `large`.
+    pub name: String,
+    /// `waiting` for the peer, `filling`, `ready`, `held` or `failed`.
+    pub state: String,
+    /// Why, for a lane that is not ready.
+    pub reason: Option<String>,
+    /// Ready triples.
+    pub ready: u64,
+    /// Ready triples that it keeps.
+    pub level: u64,
+    /// Jobs done since the service started.
+    pub done: u64,
+    /// Bytes sent and received since the service started.
+    pub bytes: [u64; 2],
+    /// Pools that were begun with this peer, and how many may be.
+    pub pools: [u64; 2],
+    /// log2 of the bound on a cheater's success over all pools so far, from the claims of the session.
+    pub epsilon_log2: Option<f64>,
+}
