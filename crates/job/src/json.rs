@@ -16,13 +16,21 @@ pub fn is_json(text: &str) -> bool {
 pub fn from_json(name: &str, ports: &[&Input], text: &str) -> Result<Vec<Vec<String>>, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("`{name}`: no JSON: {error}"))?;
+    from_value(name, ports, &value)
+}
+
+/// [`from_json`] of a value that was read.
+///
+/// # Errors
+/// As there.
+pub fn from_value(name: &str, ports: &[&Input], value: &Value) -> Result<Vec<Vec<String>>, String> {
     let words = |port: &&Input| {
         let refuse = |what: String| format!("`{}`: {what}", port.name);
         let (sizes, rest) = split(port.path.steps(), name).ok_or_else(|| {
             refuse(format!("is no part of a record `{name}`; give it by its own name"))
         })?;
         let mut words = Vec::with_capacity(port.shape.lanes as usize);
-        collect(&value, &sizes, rest, &mut words).map_err(refuse)?;
+        collect(value, &sizes, rest, &mut words).map_err(refuse)?;
         Ok(words)
     };
     ports.iter().map(words).collect()

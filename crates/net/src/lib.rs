@@ -27,6 +27,7 @@ mod link;
 mod mem;
 mod pairing;
 mod replay;
+mod route;
 mod shape;
 mod tap;
 mod tcp;
@@ -47,6 +48,7 @@ pub use mem::{mem_channels, mem_pair};
 pub use pairing::{Code, Confirmed, Pairing, pair_accept, pair_connect};
 #[doc(hidden)]
 pub use replay::replay;
+pub use route::{MAX_ROUTE, recv_route, send_route};
 pub use shape::Shape;
 pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,

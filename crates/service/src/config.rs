@@ -118,11 +118,13 @@ impl Config {
     /// `Invalid`, with the place, for a file that cannot be read or used.
     pub fn load(dir: &Path) -> Result<Config, ServiceError> {
         let file = dir.join(CONFIG_FILE);
-        let invalid =
-            |what: String| ServiceError::new(ErrorKind::Invalid, format!("{}: {what}", file.display()));
+        let invalid = |what: String| {
+            ServiceError::new(ErrorKind::Invalid, format!("{}: {what}", file.display()))
+        };
         let text = std::fs::read_to_string(&file)
             .map_err(|error| invalid(format!("{error}; `cenote init` writes one")))?;
-        let mut config: Config = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let mut config: Config =
+            toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         config.dir = dir.to_owned();
         if config.peer.listen.is_some() == config.peer.connect.is_some() {
             return Err(invalid("[peer]: give `listen` or `connect`, one side each".into()));

@@ -20,7 +20,8 @@ CREATE TABLE program (
     name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, module BLOB NOT NULL, ands INTEGER NOT NULL, registered_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE approval (
-    id INTEGER PRIMARY KEY, program TEXT NOT NULL, terms TEXT NOT NULL, signature BLOB NOT NULL, given_at INTEGER NOT NULL, withdrawn_at INTEGER
+    id INTEGER PRIMARY KEY, program TEXT NOT NULL, terms TEXT NOT NULL, signature BLOB NOT NULL, given_at INTEGER NOT NULL, withdrawn_at INTEGER,
+    spent INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX approval_program ON approval (program);
 CREATE TABLE used (approval INTEGER NOT NULL REFERENCES approval, at INTEGER NOT NULL) STRICT;
@@ -29,11 +30,11 @@ CREATE TABLE dataset (
     name TEXT PRIMARY KEY, path TEXT NOT NULL, digest TEXT NOT NULL, schema TEXT NOT NULL, rows INTEGER NOT NULL, bound_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE job (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, origin TEXT NOT NULL, program TEXT NOT NULL, state TEXT NOT NULL, reason TEXT,
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, origin TEXT NOT NULL, program TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
     approval INTEGER NOT NULL, offer TEXT NOT NULL, inputs TEXT, idempotency_key TEXT UNIQUE, submitted_at INTEGER NOT NULL, started_at INTEGER,
     ended_at INTEGER, deadline_at INTEGER, keep_ms INTEGER NOT NULL, result TEXT, result_until INTEGER, cost TEXT
 ) STRICT;
-CREATE INDEX job_state ON job (state);
+CREATE INDEX job_next ON job (state, lane, priority DESC, number);
 CREATE INDEX job_result ON job (result_until) WHERE result_until IS NOT NULL;
 CREATE TABLE flag (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 ";
@@ -48,7 +49,9 @@ impl Db {
             let path = path.display();
             ServiceError::new(
                 ErrorKind::Unavailable,
-                format!("{path}: {error}; is the disk full, read-only, or the file of another program?"),
+                format!(
+                    "{path}: {error}; is the disk full, read-only, or the file of another program?"
+                ),
             )
         };
         private(path)?;

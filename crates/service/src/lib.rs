@@ -1,1 +1,31 @@
-//! The standing service.
+//! What an organisation leaves running: a service that answers jobs of its own owner and of the peer's, from a pool that outlives
+//! the process.
+//!
+//! | question | file |
+//! |---|---|
+//! | what owners and the API speak of | [`model`] |
+//! | what a service is told | [`config`] |
+//! | which programs, data sets and approvals there are; what is permitted | `registry.rs`, `permit.rs` |
+//! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
+//! | how connections to the peer are made and told apart | `peer/connect.rs` |
+//! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
+//! | how jobs run, in which order, on what | `peer/lane.rs` |
+//! | what it wrote down, signed | [`audit`] |
+//!
+//! docs/service.md says how it is used, docs/protocols/service.md what the peers tell each other and what that gives away.
+
+pub mod audit;
+pub mod config;
+mod db;
+mod error;
+mod jobs;
+mod journal;
+pub mod model;
+mod peer;
+mod permit;
+mod registry;
+mod service;
+
+pub use error::{ErrorKind, ServiceError};
+pub use journal::check as check_journal;
+pub use service::Service;

@@ -1,0 +1,195 @@
+//! Connections to the peer over one port, mutual TLS with both certificates pinned, each with a purpose that the caller says first.
+//!
+//! One of both services calls, the other listens. A thread of the listener takes all calls and hands each to whoever waits for its
+//! purpose; a newer one takes the place of one that nobody took. Strangers end at the handshake of TLS and change nothing.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cenote_net::{
+    Canceller, Channel, Fault, Fingerprint, Identity, Listener, PeerCertificate, Role, recv_route,
+    send_route, tcp_listen, tls_accept, tls_connect,
+};
+
+use crate::config::PeerConfig;
+
+/// How long a call may take.
+const CALL: Duration = Duration::from_secs(5);
+/// How long the listener waits before it looks whether to stop.
+const ROUND: Duration = Duration::from_secs(10);
+/// How long the peer may take to say what it calls for.
+const SAYS: Duration = Duration::from_secs(5);
+/// Purposes: the two directions of the link, and control and data channels of lanes.
+pub(crate) const MOST_PURPOSES: usize = 16;
+
+/// The way to the peer.
+pub(crate) struct Way {
+    identity: Identity,
+    peer: PeerCertificate,
+    role: Role,
+    connect: Option<String>,
+    calls: Mutex<HashMap<String, Channel>>,
+    came: Condvar,
+    stop: AtomicBool,
+    /// What is open, to be cancelled.
+    open: Mutex<HashMap<String, Canceller>>,
+}
+
+impl Way {
+    /// The way to the peer, and a listener if this side has one: it is bound by now.
+    pub(crate) fn new(
+        config: &PeerConfig,
+        identity: Identity,
+        peer: PeerCertificate,
+    ) -> Result<(Arc<Way>, Option<Listener>), Fault> {
+        if identity.fingerprint() == peer.fingerprint() {
+            return Err(Fault::Misuse(
+                "the peer's certificate is the own one; pair with the peer".into(),
+            ));
+        }
+        let listener = config.listen.as_deref().map(tcp_listen).transpose()?;
+        let way = Way {
+            identity,
+            peer,
+            role: config.role,
+            connect: config.connect.clone(),
+            calls: Mutex::default(),
+            came: Condvar::new(),
+            stop: AtomicBool::new(false),
+            open: Mutex::default(),
+        };
+        Ok((Arc::new(way), listener))
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.peer.fingerprint()
+    }
+
+    /// Takes calls until the end; `note` hears of those who were turned away.
+    pub(crate) fn listen(&self, listener: &Listener, mut note: impl FnMut(SocketAddr, &Fault)) {
+        while !self.is_over() {
+            let call = tls_accept(listener, &self.identity, &self.peer, ROUND, &mut note);
+            let Ok(mut channel) = call else {
+                // Nobody came, or nothing is left to accept with: then the pause spares the machine.
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            channel.set_idle_limit(SAYS);
+            match recv_route(&mut channel) {
+                Ok(purpose) => self.arrived(purpose, channel),
+                Err(fault) => tracing::warn!(%fault, "a call of the peer's that says nothing"),
+            }
+        }
+    }
+
+    fn arrived(&self, purpose: String, mut channel: Channel) {
+        channel.set_idle_limit(cenote_net::DEFAULT_IDLE_LIMIT);
+        let mut calls = lock(&self.calls);
+        if calls.len() < MOST_PURPOSES || calls.contains_key(&purpose) {
+            calls.insert(purpose, channel);
+            self.came.notify_all();
+        }
+    }
+
+    /// A connection for this purpose: called for, or waited for, up to `wait`.
+    pub(crate) fn channel(&self, purpose: &str, wait: Duration) -> Result<Channel, Fault> {
+        if self.is_over() {
+            return Err(over());
+        }
+        let channel = match &self.connect {
+            Some(address) => {
+                let mut channel = tls_connect(address, &self.identity, &self.peer, wait.min(CALL))?;
+                send_route(&mut channel, self.role, purpose)?;
+                channel
+            }
+            None => self.called(purpose, wait)?,
+        };
+        lock(&self.open).insert(purpose.to_owned(), channel.canceller());
+        if self.is_over() {
+            channel.canceller().cancel();
+        }
+        Ok(channel)
+    }
+
+    fn called(&self, purpose: &str, wait: Duration) -> Result<Channel, Fault> {
+        let end = Instant::now() + wait;
+        let mut calls = lock(&self.calls);
+        loop {
+            if let Some(channel) = calls.remove(purpose) {
+                return Ok(channel);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.is_over() {
+                return Err(Fault::Transport("the peer has not called".into()));
+            }
+            let round = left.min(Duration::from_millis(500));
+            calls = self.came.wait_timeout(calls, round).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends whatever is open, and lets nothing open any more.
+    pub(crate) fn end(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        for canceller in lock(&self.open).values() {
+            canceller.cancel();
+        }
+        self.came.notify_all();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+fn over() -> Fault {
+    Fault::Transport("the service stops".into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits longer after each failure, up to 30 s, and not always alike, so that two sides do not keep missing each other.
+pub(crate) struct Backoff(Duration);
+
+impl Backoff {
+    const FIRST: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    pub(crate) const fn new() -> Backoff {
+        Backoff(Backoff::FIRST)
+    }
+
+    /// How long to wait now: between half and all of what has grown.
+    pub(crate) fn next(&mut self) -> Duration {
+        let mut random = [0];
+        cenote_prim::os_bytes(&mut random);
+        let whole = self.0;
+        self.0 = (whole * 2).min(Backoff::LONGEST);
+        whole / 2 + whole.mul_f64(f64::from(random[0]) / 512.0)
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.0 = Backoff::FIRST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_a_limit_and_are_not_all_alike() {
+        let mut backoff = Backoff::new();
+        let waits: Vec<Duration> = (0..40).map(|_| backoff.next()).collect();
+        assert!(waits[0] >= Backoff::FIRST / 2 && waits[0] <= Backoff::FIRST);
+        assert!(waits.iter().all(|wait| *wait <= Backoff::LONGEST));
+        assert!(waits[20..].iter().all(|wait| *wait >= Backoff::LONGEST / 2));
+        assert!(waits[20..].iter().any(|wait| *wait != waits[20]));
+        backoff.reset();
+        assert!(backoff.next() <= Backoff::FIRST);
+    }
+}

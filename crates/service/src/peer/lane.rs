@@ -1,0 +1,353 @@
+//! A lane: one session with the peer after the other, in which jobs run one after the other, from items that are kept on disk.
+//!
+//! Small and large jobs have a lane each, with a pool of its own, so that a small one never waits for a large one to end. In each the garbler leads: it
+//! says which job comes next, out of those that both have agreed to, and the follower looks once more whether it goes on. Both
+//! write down that the job runs, and spend a use of their approvals, before the first byte of it: the follower before it replies, the leader
+//! before it begins. A session that ends with a fault fails the job that ran, and another one begins.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cenote_engine::backends::wrk::supply::TRIPLES;
+use cenote_engine::{Fault, MOST_POOLS, ModuleJob, Role, Session, SessionConfig};
+use cenote_job::json;
+use cenote_net::{Channels, Handshake};
+use cenote_pool::{DiskStore, StoreKey};
+
+use super::connect::Backoff;
+use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Reply, Verdict};
+use super::watched::{Seen, Watched};
+use crate::audit::Head;
+use crate::error::ServiceError;
+use crate::model::{JobCost, LaneView};
+use crate::service::{Inner, Prepared};
+
+/// Items of a pool.
+const CONFIG: &str = "wrk:pool=480000";
+/// Ready triples between two steps of filling.
+const STEP: usize = 1 << 15;
+/// How long nothing happens before what was made is saved.
+const REST: Duration = Duration::from_secs(2);
+/// How long a side waits for the peer at a time.
+const WAIT: Duration = Duration::from_secs(5);
+/// How long a follower waits for orders; the leader's machine says all the while that it is there.
+const PATIENCE: Duration = Duration::from_secs(365 * 86_400);
+/// How long the peer may be silent.
+const SILENT: Duration = Duration::from_secs(20);
+
+/// What is known of a lane, for its owner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LaneState {
+    pub(crate) state: &'static str,
+    reason: Option<String>,
+    ready: u64,
+    done: u64,
+    bytes: [u64; 2],
+    epsilon_log2: Option<f64>,
+}
+
+/// One of both lanes.
+pub(crate) struct Lane {
+    pub(crate) small: bool,
+    pub(crate) seen: Seen,
+    pub(crate) state: std::sync::Mutex<LaneState>,
+}
+
+impl Lane {
+    pub(crate) fn new(small: bool) -> Lane {
+        let state = LaneState { state: "waiting", ..LaneState::default() };
+        Lane { small, seen: Seen::default(), state: std::sync::Mutex::new(state) }
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        if self.small { "small" } else { "large" }
+    }
+
+    pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
+        change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+
+    /// As its owner sees it.
+    pub(crate) fn view(&self, level: usize) -> LaneView {
+        let now = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let ledger = self.seen.ledger();
+        LaneView {
+            name: self.name().to_owned(),
+            state: now.state.to_owned(),
+            reason: now.reason,
+            ready: now.ready,
+            level: level as u64,
+            done: now.done,
+            bytes: now.bytes,
+            pools: [ledger.pools, MOST_POOLS],
+            epsilon_log2: now.epsilon_log2,
+        }
+    }
+}
+
+/// The store of a lane.
+pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
+    let dir = inner.config.dir.join("stores");
+    std::fs::create_dir_all(&dir)
+        .map_err(|error| Fault::Storage(format!("{}: {error}", dir.display())))?;
+    let (dir, key) = (dir.join(lane.name()), dir.join(format!("{}.key", lane.name())));
+    let known = dir.exists() || key.exists();
+    let key = if known { StoreKey::load(&key) } else { StoreKey::create(&key) };
+    let store = key.and_then(|key| DiskStore::open(&dir, &key));
+    store.map_err(|failure| Fault::Storage(failure.to_string()))
+}
+
+/// Keeps a session open and runs jobs in it until the service stops.
+pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
+    let mut backoff = Backoff::new();
+    while !inner.way.is_over() {
+        if inner.is_held() {
+            lane.set(|now| (now.state, now.reason) = ("held", Some(HELD.into())));
+            inner.pause(Duration::from_secs(1));
+            continue;
+        }
+        // A defect ends a session, not the service.
+        let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
+        match served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into()))) {
+            Ok(()) if inner.is_stopping() => break,
+            Ok(()) => inner.pause(backoff.next()),
+            Err(fault) => {
+                inner.fail_left(lane, &fault);
+                let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
+                let state = if calm { "waiting" } else { "failed" };
+                lane.set(|now| (now.state, now.reason) = (state, Some(fault.to_string())));
+                if calm {
+                    tracing::debug!(lane = lane.name(), %fault, "no session");
+                } else {
+                    tracing::error!(lane = lane.name(), %fault, "no session");
+                }
+                if let Fault::Misbehaved(_) = fault {
+                    inner.hold(&fault);
+                }
+                inner.pause(backoff.next());
+            }
+        }
+    }
+    lane.set(|now| now.state = "stopped");
+}
+
+const HELD: &str = "a check failed: the peer, or somebody in its place, cheated; after `cenote peer lift` sessions open again";
+
+fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
+    let mut session = open(inner, lane)?;
+    backoff.reset();
+    fill(inner, lane, &mut session)?;
+    lane.set(|now| (now.state, now.reason) = ("ready", None));
+    inner.changed();
+    let ended = match session.role() {
+        Role::Garbler => lead(inner, lane, &mut session),
+        Role::Evaluator => follow(inner, lane, &mut session),
+    };
+    ended?;
+    session.put_away()
+}
+
+fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
+    let purpose = format!("lane.{}", lane.name());
+    let mut control = inner.way.channel(&purpose, WAIT)?;
+    control.set_idle_limit(SILENT);
+    control.set_work_limit(PATIENCE);
+    let way = Arc::clone(&inner.way);
+    let channels = Channels::new(control, move |number| {
+        way.channel(&format!("{purpose}.{number}"), cenote_job::policy::DATA_CHANNEL_COMES)
+    });
+    let config: SessionConfig = CONFIG.parse()?;
+    let level = inner.level(lane);
+    let config = config.lasting().for_ands(level as u64);
+    let facts = |all: Handshake| {
+        let all = all.field("for", format!("service, {} jobs", lane.name()));
+        all.field("level", level.to_string())
+            .remedy("level", "give [pool] the same numbers on both sides")
+    };
+    let store = Watched::new(store(inner, lane)?, lane.seen.clone());
+    let mut session =
+        Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;
+    let live = Arc::new(AtomicBool::new(false));
+    session.set_journal(Box::new(inner.journal(lane, &live)?))?;
+    live.store(true, Ordering::SeqCst);
+    session.set_threads(inner.config.pool.threads)?;
+    Ok(session)
+}
+
+/// Makes what is to be ready, in steps that are seen; from then on it is made beside jobs.
+fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
+    let level = inner.level(lane);
+    lane.set(|now| (now.state, now.reason) = ("filling", None));
+    session.fill()?;
+    for step in (STEP..level + STEP).step_by(STEP) {
+        session.stock(step.min(level))?;
+        look(lane, session);
+    }
+    session.save()?;
+    session.keep(level)?;
+    let claims = session.claims();
+    lane.set(|now| now.epsilon_log2 = claims.promise.adaptive_epsilon_log2);
+    Ok(())
+}
+
+fn look(lane: &Lane, session: &mut Session) {
+    let ready = triples(session).0;
+    let traffic = session.counters().total();
+    lane.set(|now| {
+        now.ready = ready;
+        now.bytes = [traffic.bytes_sent, traffic.bytes_received];
+    });
+}
+
+/// Ready triples, and those that were made.
+fn triples(session: &Session) -> (u64, u64) {
+    let stores = session.occupancy().map(|all| all.stores).unwrap_or_default();
+    let level = stores.into_iter().find(|level| level.name == TRIPLES);
+    level.map_or((0, 0), |level| (level.level, level.made))
+}
+
+/// The garbler's side: says what comes next.
+fn lead(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
+    let mut saved = triples(session).1;
+    let mut seen = 0;
+    let mut rests = Instant::now();
+    loop {
+        if inner.is_stopping() || inner.peer_is_stopping() {
+            return send(session, Order::End);
+        }
+        match inner.next_job(lane) {
+            Some((id, job)) => {
+                lead_job(inner, lane, session, &id, job)?;
+                rests = Instant::now();
+            }
+            None if rests.elapsed() >= REST && triples(session).1 != saved => {
+                send(session, Order::Save)?;
+                session.save()?;
+                saved = triples(session).1;
+            }
+            None => seen = inner.wait_change(seen, REST),
+        }
+        look(lane, session);
+    }
+}
+
+fn lead_job(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    id: &str,
+    job: Result<Prepared, ServiceError>,
+) -> Result<(), Fault> {
+    let job = match job {
+        Ok(job) => job,
+        Err(error) => {
+            inner.refused(id, &error.to_string());
+            return Ok(());
+        }
+    };
+    let order = Order::Run(id_bytes(id)?, inner.audit.head());
+    send(session, order)?;
+    let reply: [u8; REPLY_LEN] = received(session, REPLY)?;
+    let reply = Reply::decode(&reply)?;
+    match reply.verdict {
+        Verdict::Refused(why) => {
+            inner.refused(id, why.reason());
+            Ok(())
+        }
+        Verdict::Accepted => {
+            if let Err(error) = inner.begin(id, &job) {
+                inner.refused(id, &error.to_string());
+                // The follower waits for the job that it has begun: it fails there.
+                return Err(Fault::Policy(error.to_string()));
+            }
+            compute(inner, lane, session, id, &job, reply.head)
+        }
+    }
+}
+
+/// The evaluator's side: does what comes next, if its owner permits.
+fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
+    loop {
+        let order: [u8; ORDER_LEN] = received(session, ORDER)?;
+        match Order::decode(&order)? {
+            Order::End => return Ok(()),
+            Order::Save => session.save()?,
+            Order::Run(id, head) => {
+                let id = crate::registry::hex(&id);
+                let begun = inner.goes_on(&id, lane);
+                let verdict = match &begun {
+                    Ok(_) => Verdict::Accepted,
+                    Err(refusal) => Verdict::Refused(*refusal),
+                };
+                let reply = Reply { verdict, head: inner.audit.head() };
+                let channel = session.channel();
+                let sent = channel.send(REPLY, &reply.encode()).and_then(|()| channel.flush());
+                match (sent, begun) {
+                    (Ok(()), Ok(job)) => compute(inner, lane, session, &id, &job, head)?,
+                    (Ok(()), Err(_)) => {}
+                    (Err(fault), Ok(_)) => {
+                        inner.failed(&id, &fault);
+                        return Err(fault);
+                    }
+                    (Err(fault), Err(_)) => return Err(fault),
+                }
+            }
+        }
+        look(lane, session);
+    }
+}
+
+/// Runs a job that both have begun.
+fn compute(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    id: &str,
+    job: &Prepared,
+    head: Head,
+) -> Result<(), Fault> {
+    let started = Instant::now();
+    let ran = ModuleJob::new(&job.program.module, session.role(), job.own.clone())
+        .and_then(|ready| session.run(&ready.of_ands(job.program.ands)));
+    match ran {
+        Ok(outcome) => {
+            let total = outcome.cost.total();
+            let cost = JobCost {
+                ands: job.program.ands,
+                bytes_sent: total.bytes_sent,
+                bytes_received: total.bytes_received,
+                seconds: started.elapsed().as_secs_f64(),
+            };
+            let named = json::outputs(&job.program.module, &outcome.output);
+            let received = outcome.output.iter().any(Option::is_some);
+            let result = received.then_some(serde_json::Value::Object(named));
+            lane.set(|now| now.done += 1);
+            inner.done(id, job, result, &cost, head);
+            Ok(())
+        }
+        Err(fault) => {
+            inner.failed(id, &fault);
+            Err(fault)
+        }
+    }
+}
+
+fn send(session: &mut Session, order: Order) -> Result<(), Fault> {
+    let channel = session.channel();
+    channel.send(ORDER, &order.encode())?;
+    channel.flush()
+}
+
+fn received<const N: usize>(session: &mut Session, tag: cenote_net::Tag) -> Result<[u8; N], Fault> {
+    let mut bytes = [0; N];
+    session.channel().recv_into(tag, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn id_bytes(id: &str) -> Result<[u8; 16], Fault> {
+    u128::from_str_radix(id, 16)
+        .map(u128::to_be_bytes)
+        .map_err(|_| Fault::Internal("the id of a job".into()))
+}

@@ -1,0 +1,327 @@
+//! What the two services tell each other of jobs, beside the sessions in which they run.
+//!
+//! **On the link** (`link.rs`): JSON, so that a later release may say more; at most [`MAX_MESSAGE`] bytes, unknown fields refused.
+//! **In a lane** (`lane.rs`): [`Order`] and [`Reply`], 57 and 41 bytes.
+//! **What they give away.** That a job is wanted, its program, public parameters, priority and deadline; whether the other side permits it and why
+//! not, in one of few words ([`Refusal`]). Never an input, a data set's name, or anything that depends on a private value, but for [`Source::Record`](crate::model::Source):
+//! whether there is such a record.
+//! **Checks.** `service.message`: well-formed, within the limits \[decoding\].
+
+use cenote_net::{Fault, Tag};
+use serde::{Deserialize, Serialize};
+
+use crate::audit::Head;
+use crate::jobs::Offer;
+
+/// Leader of a lane: what comes next.
+pub(crate) const ORDER: Tag = Tag::new(110, "service.order");
+/// Follower: whether it goes on.
+pub(crate) const REPLY: Tag = Tag::new(111, "service.reply");
+/// A side's news.
+pub(crate) const NEWS: Tag = Tag::new(112, "service.news");
+/// The answer to them.
+pub(crate) const ANSWER: Tag = Tag::new(113, "service.answer");
+
+/// Longest message on the link.
+pub(crate) const MAX_MESSAGE: usize = 1 << 20;
+/// Offers in a message.
+pub(crate) const MOST_OFFERS: usize = 256;
+/// Jobs named in a message.
+pub(crate) const MOST_NAMES: usize = 20_000;
+/// Public parameters of a job, and bytes of each name and value.
+pub(crate) const MOST_PARAMETERS: usize = 16;
+pub(crate) const MAX_PARAMETER: usize = 256;
+
+const REFUSED: Fault = Fault::Misbehaved("service.message");
+
+/// What one side has to say.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct News {
+    /// Jobs that its owner wants.
+    pub(crate) offers: Vec<Offer>,
+    /// Jobs that it does not want any more.
+    pub(crate) cancelled: Vec<String>,
+    /// All open jobs of its owner, once after each connection: whatever is not among them is not wanted.
+    pub(crate) open: Option<Vec<String>>,
+    /// It is about to stop: the leader ends its lanes.
+    pub(crate) stopping: bool,
+    /// Where its audit log is.
+    pub(crate) head: String,
+}
+
+/// What the other answers.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answer {
+    /// One for each offer, in order.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// Where its audit log is.
+    pub(crate) head: String,
+}
+
+/// Whether a job is accepted.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Accepted,
+    Refused(Refusal),
+}
+
+/// Why not, as far as the other side may know.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Refusal {
+    /// No program of this digest is registered.
+    UnknownProgram,
+    /// No approval permits it.
+    NotApproved,
+    /// No uses are left.
+    Quota,
+    /// Its inputs cannot be had: there is no such record, or a data set is not what it was.
+    NoData,
+    /// Too many jobs wait.
+    Busy,
+    /// The service stops, or cannot write.
+    Unavailable,
+    /// It was taken back, or is over.
+    Over,
+}
+
+impl Refusal {
+    const ALL: [Refusal; 7] = [
+        Refusal::UnknownProgram,
+        Refusal::NotApproved,
+        Refusal::Quota,
+        Refusal::NoData,
+        Refusal::Busy,
+        Refusal::Unavailable,
+        Refusal::Over,
+    ];
+
+    /// For the owner of the job.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Refusal::UnknownProgram => "the peer has not registered this program",
+            Refusal::NotApproved => "the peer's owner has not approved this program for you",
+            Refusal::Quota => "the peer's approval has no uses left",
+            Refusal::NoData => "the peer does not have the data for it",
+            Refusal::Busy => "too many of your jobs wait at the peer; submit it later",
+            Refusal::Unavailable => "the peer cannot take jobs now; submit it later",
+            Refusal::Over => "the peer has taken it back, or its time is over",
+        }
+    }
+}
+
+/// A message as it travels.
+pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, Fault> {
+    let bytes = serde_json::to_vec(message).map_err(|error| Fault::Internal(error.to_string()))?;
+    if bytes.len() > MAX_MESSAGE {
+        return Err(Fault::Internal("a message of the link is too long".into()));
+    }
+    Ok(bytes)
+}
+
+impl News {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<News, Fault> {
+        let news: News = serde_json::from_slice(bytes).map_err(|_| REFUSED)?;
+        let named = news.cancelled.iter().chain(news.open.iter().flatten());
+        let few = news.offers.len() <= MOST_OFFERS
+            && news.cancelled.len() <= MOST_NAMES
+            && news.open.as_ref().is_none_or(|open| open.len() <= MOST_NAMES);
+        let sound = few
+            && named.chain(news.offers.iter().map(|offer| &offer.id)).all(|id| is_id(id))
+            && news.offers.iter().all(is_sound)
+            && news.head.len() <= MAX_PARAMETER;
+        if sound { Ok(news) } else { Err(REFUSED) }
+    }
+}
+
+impl Answer {
+    /// Decodes the answer to so many offers.
+    pub(crate) fn decode(bytes: &[u8], offers: usize) -> Result<Answer, Fault> {
+        let answer: Answer = serde_json::from_slice(bytes).map_err(|_| REFUSED)?;
+        if answer.verdicts.len() == offers && answer.head.len() <= MAX_PARAMETER {
+            Ok(answer)
+        } else {
+            Err(REFUSED)
+        }
+    }
+}
+
+/// Whether this is an id of a job: 32 hexadecimal digits in their only form.
+pub(crate) fn is_id(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c))
+}
+
+/// Whether parameters are within the limits.
+pub(crate) fn are_parameters(all: &std::collections::BTreeMap<String, String>) -> bool {
+    let short = |text: &String| text.len() <= MAX_PARAMETER && !text.chars().any(char::is_control);
+    all.len() <= MOST_PARAMETERS && all.iter().all(|(name, value)| short(name) && short(value))
+}
+
+fn is_sound(offer: &Offer) -> bool {
+    let digest = offer.program.len() == 64 && offer.program.bytes().all(|c| c.is_ascii_hexdigit());
+    digest && are_parameters(&offer.select) && (-100..=100).contains(&offer.priority)
+}
+
+/// What comes next in a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// This job, if the follower goes on; with the leader's audit head.
+    Run([u8; 16], Head),
+    /// Both save what is ready.
+    Save,
+    /// Both put everything away; the session is over.
+    End,
+}
+
+/// Bytes of an order.
+pub(crate) const ORDER_LEN: usize = 1 + 16 + HEAD_LEN;
+/// Bytes of a reply.
+pub(crate) const REPLY_LEN: usize = 1 + HEAD_LEN;
+const HEAD_LEN: usize = 40;
+
+impl Order {
+    pub(crate) fn encode(self) -> [u8; ORDER_LEN] {
+        let mut bytes = [0; ORDER_LEN];
+        match self {
+            Order::Run(id, head) => {
+                bytes[0] = 1;
+                bytes[1..17].copy_from_slice(&id);
+                bytes[17..].copy_from_slice(&head_bytes(head));
+            }
+            Order::Save => bytes[0] = 2,
+            Order::End => bytes[0] = 3,
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; ORDER_LEN]) -> Result<Order, Fault> {
+        let mut id = [0; 16];
+        id.copy_from_slice(&bytes[1..17]);
+        let order = match bytes[0] {
+            1 => Order::Run(id, head_of(&bytes[17..])),
+            2 => Order::Save,
+            3 => Order::End,
+            _ => return Err(REFUSED),
+        };
+        // One form of each.
+        if order.encode() == *bytes { Ok(order) } else { Err(REFUSED) }
+    }
+}
+
+/// Whether the follower goes on, and where its audit log is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reply {
+    pub(crate) verdict: Verdict,
+    pub(crate) head: Head,
+}
+
+impl Reply {
+    pub(crate) fn encode(self) -> [u8; REPLY_LEN] {
+        let mut bytes = [0; REPLY_LEN];
+        bytes[0] = match self.verdict {
+            Verdict::Accepted => 0,
+            Verdict::Refused(why) => {
+                1 + Refusal::ALL.iter().position(|one| *one == why).unwrap_or_default() as u8
+            }
+        };
+        bytes[1..].copy_from_slice(&head_bytes(self.head));
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; REPLY_LEN]) -> Result<Reply, Fault> {
+        let verdict = match bytes[0].checked_sub(1) {
+            None => Verdict::Accepted,
+            Some(why) => Verdict::Refused(*Refusal::ALL.get(usize::from(why)).ok_or(REFUSED)?),
+        };
+        Ok(Reply { verdict, head: head_of(&bytes[1..]) })
+    }
+}
+
+fn head_bytes(head: Head) -> [u8; HEAD_LEN] {
+    let mut bytes = [0; HEAD_LEN];
+    bytes[..8].copy_from_slice(&head.sequence.to_le_bytes());
+    bytes[8..].copy_from_slice(&head.hash);
+    bytes
+}
+
+fn head_of(bytes: &[u8]) -> Head {
+    let mut head = Head { sequence: 0, hash: [0; 32] };
+    if let Some((sequence, hash)) = bytes.split_first_chunk::<8>() {
+        head.sequence = u64::from_le_bytes(*sequence);
+        head.hash.copy_from_slice(hash);
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cenote_net::Fault;
+
+    fn offer() -> Offer {
+        Offer {
+            id: "0123456789abcdef0123456789abcdef".into(),
+            program: "ab".repeat(32),
+            select: [("customer".to_owned(), "7".to_owned())].into(),
+            priority: 3,
+            within: Some(1000),
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_read_and_nothing_else() {
+        let news = News { offers: vec![offer()], stopping: true, ..News::default() };
+        assert_eq!(News::decode(&encode(&news).unwrap()).unwrap(), news);
+        let wrong: [fn(&mut News); 6] = [
+            |news| news.offers[0].id.push('0'),
+            |news| news.offers[0].id.make_ascii_uppercase(),
+            |news| news.offers[0].program = "x".repeat(64),
+            |news| news.offers[0].priority = 101,
+            |news| drop(news.offers[0].select.insert("a".into(), "\n".into())),
+            |news| news.cancelled.push("..".into()),
+        ];
+        for change in wrong {
+            let mut news = news.clone();
+            change(&mut news);
+            assert_eq!(
+                News::decode(&encode(&news).unwrap()),
+                Err(Fault::Misbehaved("service.message"))
+            );
+        }
+        let more = News { offers: vec![offer(); MOST_OFFERS + 1], ..News::default() };
+        assert!(News::decode(&encode(&more).unwrap()).is_err());
+        assert!(
+            News::decode(
+                br#"{"offers":[],"cancelled":[],"open":null,"stopping":false,"head":"","x":1}"#
+            )
+            .is_err()
+        );
+        assert!(Answer::decode(br#"{"verdicts":["accepted"],"head":""}"#, 2).is_err());
+        assert!(
+            Answer::decode(br#"{"verdicts":["accepted",{"refused":"quota"}],"head":""}"#, 2)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn orders_and_replies_have_one_form() {
+        let head = Head { sequence: 7, hash: [9; 32] };
+        for order in [Order::Run([5; 16], head), Order::Save, Order::End] {
+            assert_eq!(Order::decode(&order.encode()).unwrap(), order);
+        }
+        let mut bytes = Order::Save.encode();
+        bytes[20] = 1;
+        assert!(Order::decode(&bytes).is_err());
+        bytes[0] = 9;
+        assert!(Order::decode(&bytes).is_err());
+        let verdicts = Refusal::ALL.map(Verdict::Refused);
+        for verdict in verdicts.into_iter().chain([Verdict::Accepted]) {
+            let reply = Reply { verdict, head };
+            assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
+        }
+        assert!(Reply::decode(&[8; REPLY_LEN]).is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! A store of items whose ledger can be looked at while a session uses it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cenote_pool::{DiskStore, Ledger, Name, Store, StoreFailure};
+use cenote_prim::Secret;
+
+/// What was last in the ledger of a lane's store.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Ledger>>);
+
+impl Seen {
+    /// The ledger as it is on disk.
+    pub(crate) fn ledger(&self) -> Ledger {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A store that shows its ledger.
+pub(crate) struct Watched {
+    store: DiskStore,
+    seen: Seen,
+}
+
+impl Watched {
+    pub(crate) fn new(store: DiskStore, seen: Seen) -> Watched {
+        let watched = Watched { store, seen };
+        watched.look();
+        watched
+    }
+
+    fn look(&self) {
+        *self.seen.lock() = self.store.ledger().clone();
+    }
+
+    fn then<T>(
+        &mut self,
+        change: impl FnOnce(&mut DiskStore) -> Result<T, StoreFailure>,
+    ) -> Result<T, StoreFailure> {
+        let result = change(&mut self.store);
+        self.look();
+        result
+    }
+}
+
+impl Store for Watched {
+    fn ledger(&self) -> &Ledger {
+        self.store.ledger()
+    }
+
+    fn begin(&mut self, epoch: Name, secrets: &[u8]) -> Result<(), StoreFailure> {
+        self.then(|store| store.begin(epoch, secrets))
+    }
+
+    fn secrets(&self) -> Result<Secret<Vec<u8>>, StoreFailure> {
+        self.store.secrets()
+    }
+
+    fn end(&mut self, hold: bool) -> Result<(), StoreFailure> {
+        self.then(|store| store.end(hold))
+    }
+
+    fn stride(&self) -> u64 {
+        self.store.stride()
+    }
+
+    fn spend(&mut self, stock: &str, below: u64) -> Result<(), StoreFailure> {
+        self.then(|store| store.spend(stock, below))
+    }
+
+    fn leave(&mut self, spent: &[(&str, u64)]) -> Result<(), StoreFailure> {
+        self.then(|store| store.leave(spent))
+    }
+
+    fn count_pool(&mut self) -> Result<(), StoreFailure> {
+        self.then(DiskStore::count_pool)
+    }
+
+    fn save(&mut self, snapshot: Name, parts: &[(&str, &[u8])]) -> Result<(), StoreFailure> {
+        self.then(|store| store.save(snapshot, parts))
+    }
+
+    fn settle(&mut self, snapshot: Option<Name>) -> Result<(), StoreFailure> {
+        self.then(|store| store.settle(snapshot))
+    }
+
+    fn load(&self, snapshot: &Name, part: &str) -> Result<Secret<Vec<u8>>, StoreFailure> {
+        self.store.load(snapshot, part)
+    }
+
+    fn burn(&mut self, part: &str) -> Result<(), StoreFailure> {
+        self.then(|store| store.burn(part))
+    }
+}

@@ -1,0 +1,265 @@
+//! What an owner permits. Deny by default: a job runs on this side only under an approval of its owner, whoever asked for it.
+//!
+//! An approval is signed with the owner's key when it is given; the signature is checked whenever it is used, so whoever writes to the
+//! database without the key permits nothing. A use is spent, on disk, before the first byte that its outputs depend on.
+
+use cenote_program::Input;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use crate::audit::{OwnerKey, PublicKey};
+use crate::db::{Db, failed, now};
+use crate::error::{ErrorKind, ServiceError};
+use crate::model::{ApprovalView, Millis, NewJob, Origin, Source, Terms};
+use crate::registry::Registered;
+
+/// What the owner's signature is over.
+const APPROVAL: &str = "cenote 2026 service approval v1";
+const COLUMNS: &str = "id, terms, signature, given_at, withdrawn_at, spent";
+
+/// An approval that stands.
+pub(crate) struct Permit {
+    pub(crate) id: i64,
+    pub(crate) terms: Terms,
+}
+
+/// Why nothing is permitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Denied {
+    NotApproved,
+    Quota,
+}
+
+/// Gives an approval.
+pub(crate) fn approve(
+    db: &Db,
+    key: &OwnerKey,
+    terms: &Terms,
+) -> Result<ApprovalView, ServiceError> {
+    if terms.uses.is_none() && terms.period_s.is_some() {
+        return Err(ServiceError::invalid("`period_s` means nothing without `uses`"));
+    }
+    let text = written(terms)?;
+    let signature = key.sign(APPROVAL, text.as_bytes());
+    let put = "INSERT INTO approval (program, terms, signature, given_at) VALUES (?1, ?2, ?3, ?4)";
+    let id = db.change(|db| {
+        db.execute(put, params![terms.program, text, signature.as_slice(), now()])
+            .map_err(failed)?;
+        Ok(db.last_insert_rowid())
+    })?;
+    find(db, id)
+}
+
+/// Withdraws an approval. Jobs under it that wait are refused when their turn comes.
+pub(crate) fn withdraw(db: &Db, id: i64) -> Result<ApprovalView, ServiceError> {
+    let put = "UPDATE approval SET withdrawn_at = ?2 WHERE id = ?1 AND withdrawn_at IS NULL";
+    db.with(|db| db.execute(put, params![id, now()]))?;
+    find(db, id)
+}
+
+/// All approvals, oldest first.
+pub(crate) fn all(db: &Db) -> Result<Vec<ApprovalView>, ServiceError> {
+    let rows = db.with(|db| {
+        let mut all = db.prepare_cached(&format!("SELECT {COLUMNS} FROM approval ORDER BY id"))?;
+        let rows = all.query_map([], row)?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    })?;
+    rows.into_iter().map(view).collect()
+}
+
+/// One approval.
+pub(crate) fn find(db: &Db, id: i64) -> Result<ApprovalView, ServiceError> {
+    let one = format!("SELECT {COLUMNS} FROM approval WHERE id = ?1");
+    let found = db.with(|db| db.query_row(&one, [id], row).optional())?;
+    view(found.ok_or_else(|| ServiceError::not_found(format!("there is no approval {id}")))?)
+}
+
+/// An approval under which a job of `origin` with this program may run now, counting those that wait under it; the newest that stands.
+pub(crate) fn permit(
+    db: &Db,
+    key: &PublicKey,
+    peer: &str,
+    program: &Registered,
+    origin: Origin,
+) -> Result<Result<Permit, Denied>, ServiceError> {
+    let rows = db.with(|db| {
+        let one = format!("SELECT {COLUMNS} FROM approval WHERE program = ?1 AND withdrawn_at IS NULL ORDER BY id DESC");
+        let mut all = db.prepare_cached(&one)?;
+        let rows = all.query_map([&program.digest], row)?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    })?;
+    let mut denied = Denied::NotApproved;
+    for given in rows {
+        if !key.verify(APPROVAL, given.terms.as_bytes(), &signature(&given)?) {
+            let what = format!(
+                "approval {} does not bear the owner's signature: somebody else wrote it; withdraw it and look at the database",
+                given.id
+            );
+            return Err(ServiceError::new(ErrorKind::Forbidden, what));
+        }
+        let terms = read(&given.terms)?;
+        let stands = terms.program == program.digest
+            && terms.peer == peer
+            && terms.submitters.allow(origin)
+            && terms.expires_at.is_none_or(|end| now() < end);
+        if !stands {
+            continue;
+        }
+        if uses_left(db, &given, &terms)? {
+            return Ok(Ok(Permit { id: given.id, terms }));
+        }
+        denied = Denied::Quota;
+    }
+    Ok(Err(denied))
+}
+
+fn uses_left(db: &Db, given: &Given, terms: &Terms) -> Result<bool, ServiceError> {
+    let Some(uses) = terms.uses else { return Ok(true) };
+    let used = db.with(|db| count_uses(db, given, terms))?;
+    // Those that wait under it are going to take theirs.
+    let waiting =
+        "SELECT COUNT(*) FROM job WHERE state IN ('submitted', 'queued') AND approval = ?1";
+    let waiting: i64 = db.with(|db| db.query_row(waiting, [given.id], |row| row.get(0)))?;
+    Ok(used.saturating_add(waiting.unsigned_abs()) < uses)
+}
+
+/// Uses that count: those in the last period, or all.
+fn count_uses(db: &Connection, given: &Given, terms: &Terms) -> rusqlite::Result<u64> {
+    let Some(period) = terms.period_s else { return Ok(given.spent) };
+    let ms = i64::try_from(period).unwrap_or(i64::MAX).saturating_mul(1000);
+    let since = now().saturating_sub(ms);
+    let count = "SELECT COUNT(*) FROM used WHERE approval = ?1 AND at > ?2";
+    let used: i64 =
+        db.prepare_cached(count)?.query_row(params![given.id, since], |row| row.get(0))?;
+    Ok(used.unsigned_abs())
+}
+
+/// Spends a use of an approval that still stands; within the transaction in which its job begins.
+pub(crate) fn spend(db: &Connection, key: &PublicKey, id: i64) -> Result<Terms, ServiceError> {
+    let one = format!("SELECT {COLUMNS} FROM approval WHERE id = ?1");
+    let given = db.prepare_cached(&one).and_then(|mut one| one.query_row([id], row));
+    let given = given.map_err(failed)?;
+    let denied =
+        |what: &str| Err(ServiceError::new(ErrorKind::Forbidden, format!("approval {id} {what}")));
+    if !key.verify(APPROVAL, given.terms.as_bytes(), &signature(&given)?) {
+        return denied("does not bear the owner's signature");
+    }
+    let terms = read(&given.terms)?;
+    if given.withdrawn_at.is_some() {
+        return denied("was withdrawn");
+    }
+    if terms.expires_at.is_some_and(|end| now() >= end) {
+        return denied("has expired");
+    }
+    if let Some(uses) = terms.uses
+        && count_uses(db, &given, &terms).map_err(failed)? >= uses
+    {
+        return denied("has no uses left");
+    }
+    let count = "UPDATE approval SET spent = spent + 1 WHERE id = ?1";
+    db.prepare_cached(count).and_then(|mut count| count.execute([id])).map_err(failed)?;
+    if terms.period_s.is_some() {
+        let put = "INSERT INTO used (approval, at) VALUES (?1, ?2)";
+        db.prepare_cached(put)
+            .and_then(|mut put| put.execute(params![id, now()]))
+            .map_err(failed)?;
+    }
+    Ok(terms)
+}
+
+/// The JSON of an own input, from where the terms say.
+pub(crate) fn input(
+    source: Option<&Source>,
+    name: &str,
+    ports: &[&Input],
+    job: &NewJob,
+    dataset: impl Fn(&str) -> Result<std::sync::Arc<cenote_data::DataSet>, ServiceError>,
+) -> Result<Value, ServiceError> {
+    let fields = |columns: &std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
+        if !columns.is_empty() {
+            return columns.iter().map(|(field, column)| (field.clone(), column.clone())).collect();
+        }
+        let field = |port: &&Input| {
+            port.path.steps().get(1).map_or(name, |step| step.name.as_str()).to_owned()
+        };
+        let mut all: Vec<String> = ports.iter().map(field).collect();
+        all.dedup();
+        all.into_iter().map(|field| (field.clone(), field)).collect()
+    };
+    let unusable = |error: cenote_data::DataError| ServiceError::invalid(error.to_string());
+    let whole = |value: Value| match (ports, &value) {
+        // An input that is no record is its only column.
+        ([port], Value::Object(fields)) if port.path.steps().len() == 1 => {
+            fields.values().next().cloned().unwrap_or_default()
+        }
+        _ => value,
+    };
+    match source {
+        None | Some(Source::Submitter) => job.inputs.get(name).cloned().ok_or_else(|| {
+            ServiceError::invalid(format!(
+                "input `{name}` is the submitter's to give, and was not given"
+            ))
+        }),
+        Some(Source::Table { dataset: data, columns }) => {
+            let columns = fields(columns);
+            let columns: Vec<_> = columns.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            dataset(data)?.table(&columns).map(whole).map_err(unusable)
+        }
+        Some(Source::Record { dataset: data, key, parameter, columns }) => {
+            let value = job.select.get(parameter).ok_or_else(|| {
+                ServiceError::invalid(format!("the public parameter `{parameter}` is missing"))
+            })?;
+            let columns = fields(columns);
+            let columns: Vec<_> = columns.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            dataset(data)?.record(key, value, &columns).map(whole).map_err(unusable)
+        }
+    }
+}
+
+struct Given {
+    id: i64,
+    terms: String,
+    signature: Vec<u8>,
+    given_at: Millis,
+    withdrawn_at: Option<Millis>,
+    spent: u64,
+}
+
+fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Given> {
+    Ok(Given {
+        id: row.get(0)?,
+        terms: row.get(1)?,
+        signature: row.get(2)?,
+        given_at: row.get(3)?,
+        withdrawn_at: row.get(4)?,
+        spent: row.get::<_, i64>(5)?.unsigned_abs(),
+    })
+}
+
+fn signature(given: &Given) -> Result<[u8; 64], ServiceError> {
+    given.signature.as_slice().try_into().map_err(|_| {
+        ServiceError::new(ErrorKind::Forbidden, format!("approval {} has no signature", given.id))
+    })
+}
+
+fn view(given: Given) -> Result<ApprovalView, ServiceError> {
+    Ok(ApprovalView {
+        id: given.id,
+        terms: read(&given.terms)?,
+        given_at: given.given_at,
+        withdrawn_at: given.withdrawn_at,
+        spent: given.spent,
+        signature: crate::registry::hex(&given.signature),
+    })
+}
+
+fn written(terms: &Terms) -> Result<String, ServiceError> {
+    serde_json::to_string(terms).map_err(|error| ServiceError::invalid(error.to_string()))
+}
+
+fn read(text: &str) -> Result<Terms, ServiceError> {
+    let read = serde_json::from_str(text);
+    read.map_err(|error| {
+        ServiceError::new(ErrorKind::Internal, format!("terms of an approval: {error}"))
+    })
+}

@@ -1,0 +1,290 @@
+//! Programs, data sets and approvals of one owner.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_data::{DataSet, Schema};
+use cenote_engine::Role;
+use cenote_job::Computation;
+use cenote_program::{MAGIC, Module};
+use rusqlite::{OptionalExtension, params};
+
+use crate::db::{Db, now};
+use crate::error::{ErrorKind, ServiceError};
+use crate::model::{DataSetView, PortView, ProgramView};
+
+/// Longest name of a program or data set.
+const MAX_NAME: usize = 128;
+
+/// A registered program, read and counted.
+pub(crate) struct Registered {
+    pub(crate) name: String,
+    pub(crate) digest: String,
+    pub(crate) module: Arc<Module>,
+    pub(crate) ands: u64,
+}
+
+/// Programs and data sets, as they are in the database, and read ones in memory.
+#[derive(Default)]
+pub(crate) struct Registry {
+    programs: Mutex<HashMap<String, Arc<Registered>>>,
+    datasets: Mutex<HashMap<String, Arc<DataSet>>>,
+}
+
+/// A program as it is on disk: its text or its binary form.
+pub(crate) fn read_module(bytes: &[u8]) -> Result<Module, ServiceError> {
+    let module = if bytes.starts_with(MAGIC) {
+        Module::from_bytes(bytes).map_err(|error| error.to_string())
+    } else {
+        let text = std::str::from_utf8(bytes).map_err(|_| {
+            "neither the binary nor the text form of a program; circuits become one by `cenote program from-circuit`"
+                .to_owned()
+        });
+        text.and_then(|text| Module::parse_text(text).map_err(|error| error.to_string()))
+    };
+    module.map_err(ServiceError::invalid)
+}
+
+/// A name of a program or data set: what is easily typed, and shown without surprises.
+pub(crate) fn named(name: &str) -> Result<(), ServiceError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+        let what = format!("a name has 1 to {MAX_NAME} letters, digits, `-`, `_` and `.`");
+        return Err(ServiceError::invalid(what));
+    }
+    Ok(())
+}
+
+impl Registry {
+    /// Registers a program under `name`. The same program again is what it was.
+    pub(crate) fn register(
+        &self,
+        db: &Db,
+        name: &str,
+        bytes: &[u8],
+        most_ands: u64,
+    ) -> Result<Arc<Registered>, ServiceError> {
+        named(name)?;
+        let program = registered(name, read_module(bytes)?)?;
+        if program.ands > most_ands {
+            let what = format!(
+                "`{name}` takes {} ANDs, the configuration allows {most_ands} (jobs.most_ands)",
+                program.ands
+            );
+            return Err(ServiceError::invalid(what));
+        }
+        db.change(|db| {
+            let same = "SELECT name FROM program WHERE digest = ?1 OR name = ?2";
+            let mut rows = db.prepare_cached(same).map_err(crate::db::failed)?;
+            let known = rows
+                .query_map(params![program.digest, name], |row| row.get::<_, String>(0))
+                .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
+                .map_err(crate::db::failed)?;
+            let taken = "SELECT digest FROM program WHERE name = ?1";
+            let taken: Option<String> =
+                db.query_row(taken, [name], |row| row.get(0)).optional().map_err(crate::db::failed)?;
+            match (taken, known.first()) {
+                (Some(digest), _) if digest == program.digest => Ok(()),
+                (Some(_), _) => Err(ServiceError::new(
+                    ErrorKind::Conflict,
+                    format!("`{name}` is another program already; choose another name"),
+                )),
+                (None, Some(other)) => Err(ServiceError::new(
+                    ErrorKind::Conflict,
+                    format!("this program is registered as `{other}` already"),
+                )),
+                (None, None) => {
+                    let put = "INSERT INTO program (name, digest, module, ands, registered_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+                    let ands = i64::try_from(program.ands).unwrap_or(i64::MAX);
+                    let row = params![name, program.digest, program.module.to_bytes(), ands, now()];
+                    db.execute(put, row).map(drop).map_err(crate::db::failed)
+                }
+            }
+        })?;
+        let program = Arc::new(program);
+        self.keep(&program);
+        Ok(program)
+    }
+
+    /// The program of this digest or name.
+    pub(crate) fn program(&self, db: &Db, which: &str) -> Result<Arc<Registered>, ServiceError> {
+        if let Some(known) = lock(&self.programs).get(which) {
+            return Ok(Arc::clone(known));
+        }
+        let find = "SELECT name, module FROM program WHERE digest = ?1 OR name = ?1";
+        let found = db.with(|db| {
+            let mut find = db.prepare_cached(find)?;
+            find.query_row([which], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)))
+                .optional()
+        })?;
+        let (name, bytes) = found.ok_or_else(|| {
+            ServiceError::not_found(format!(
+                "no program `{which}` is registered; `cenote program register` does that"
+            ))
+        })?;
+        let program = Arc::new(registered(&name, read_module(&bytes)?)?);
+        self.keep(&program);
+        Ok(program)
+    }
+
+    fn keep(&self, program: &Arc<Registered>) {
+        let mut programs = lock(&self.programs);
+        for key in [&program.name, &program.digest] {
+            programs.insert(key.clone(), Arc::clone(program));
+        }
+    }
+
+    /// All programs, by name.
+    pub(crate) fn programs(&self, db: &Db) -> Result<Vec<ProgramView>, ServiceError> {
+        let rows = db.with(|db| {
+            let mut all =
+                db.prepare_cached("SELECT name, registered_at FROM program ORDER BY name")?;
+            let rows = all.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        let view = |(name, at): (String, i64)| Ok(view(&*self.program(db, &name)?, at));
+        rows.into_iter().map(view).collect()
+    }
+
+    /// Binds a file to a name. A name that is bound is bound anew.
+    pub(crate) fn bind(
+        &self,
+        db: &Db,
+        name: &str,
+        path: &Path,
+        schema: Option<&Schema>,
+    ) -> Result<DataSetView, ServiceError> {
+        named(name)?;
+        let path = std::path::absolute(path)
+            .map_err(|error| ServiceError::invalid(format!("{}: {error}", path.display())))?;
+        let data =
+            DataSet::open(&path, schema).map_err(|e| ServiceError::invalid(e.to_string()))?;
+        let schema = serde_json::to_string(data.schema())
+            .map_err(|error| ServiceError::invalid(error.to_string()))?;
+        let put = "INSERT OR REPLACE INTO dataset (name, path, digest, schema, rows, bound_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let shown = path.display().to_string();
+        let row = params![name, shown, hex(&data.digest()), schema, data.rows() as i64, now()];
+        db.with(|db| db.execute(put, row))?;
+        lock(&self.datasets).insert(name.to_owned(), Arc::new(data));
+        self.dataset_view(db, name)
+    }
+
+    fn dataset_view(&self, db: &Db, name: &str) -> Result<DataSetView, ServiceError> {
+        let mut all = self.datasets(db)?;
+        all.retain(|one| one.name == name);
+        all.pop().ok_or_else(|| ServiceError::not_found(format!("no data set `{name}` is bound")))
+    }
+
+    /// All data sets, by name.
+    pub(crate) fn datasets(&self, db: &Db) -> Result<Vec<DataSetView>, ServiceError> {
+        let rows = db.with(|db| {
+            let all =
+                "SELECT name, path, digest, schema, rows, bound_at FROM dataset ORDER BY name";
+            let mut all = db.prepare_cached(all)?;
+            let rows = all.query_map([], |row| {
+                let schema: String = row.get(3)?;
+                let schema: Schema = serde_json::from_str(&schema).unwrap_or_default();
+                Ok(DataSetView {
+                    name: row.get(0)?,
+                    path: row.get(1)?,
+                    digest: row.get(2)?,
+                    columns: schema.columns.into_iter().map(|column| column.name).collect(),
+                    rows: row.get::<_, i64>(4)?.unsigned_abs(),
+                    bound_at: row.get(5)?,
+                })
+            })?;
+            rows.collect()
+        })?;
+        Ok(rows)
+    }
+
+    /// The data set of this name, as it was when it was bound: another content of the file is refused.
+    pub(crate) fn dataset(&self, db: &Db, name: &str) -> Result<Arc<DataSet>, ServiceError> {
+        if let Some(data) = lock(&self.datasets).get(name) {
+            return Ok(Arc::clone(data));
+        }
+        let find = "SELECT path, digest, schema FROM dataset WHERE name = ?1";
+        let found = db.with(|db| {
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            };
+            db.query_row(find, [name], row).optional()
+        })?;
+        let missing = || ServiceError::not_found(format!("no data set `{name}` is bound"));
+        let (path, digest, schema) = found.ok_or_else(missing)?;
+        let schema: Schema = serde_json::from_str(&schema)
+            .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
+        let path = PathBuf::from(path);
+        let data = DataSet::open(&path, Some(&schema));
+        let data = data.map_err(|error| ServiceError::invalid(error.to_string()))?;
+        if hex(&data.digest()) != digest {
+            let what = format!(
+                "data set `{name}`: {} is not the file that was bound; bind it again",
+                path.display()
+            );
+            return Err(ServiceError::invalid(what));
+        }
+        let data = Arc::new(data);
+        lock(&self.datasets).insert(name.to_owned(), Arc::clone(&data));
+        Ok(data)
+    }
+}
+
+/// Reads and counts.
+fn registered(name: &str, module: Module) -> Result<Registered, ServiceError> {
+    let module = Arc::new(module);
+    let counted = Computation::of_module(Arc::clone(&module));
+    let counted = counted.map_err(|fault| ServiceError::invalid(fault.to_string()))?;
+    Ok(Registered {
+        name: name.to_owned(),
+        digest: hex(&module.digest()),
+        ands: counted.ands(),
+        module,
+    })
+}
+
+/// The program as its owner sees it.
+pub(crate) fn view(program: &Registered, registered_at: i64) -> ProgramView {
+    let role = |role: Role| role.name().to_owned();
+    let inputs = program.module.inputs().iter().map(|port| PortView {
+        name: port.name.clone(),
+        kind: format!("{} {}", port.kind, port.shape),
+        party: role(port.owner),
+    });
+    let outputs = program.module.outputs().iter().map(|port| PortView {
+        name: port.name.clone(),
+        kind: format!("{} {}", port.kind, port.shape),
+        party: port.receiver.name().to_owned(),
+    });
+    ProgramView {
+        name: program.name.clone(),
+        digest: program.digest.clone(),
+        ands: program.ands,
+        inputs: inputs.collect(),
+        outputs: outputs.collect(),
+        registered_at,
+    }
+}
+
+/// The inputs of `role`, by the names under which they are given: the first step of a port's path.
+pub(crate) fn own_inputs(
+    module: &Module,
+    role: Role,
+) -> BTreeMap<&str, Vec<&cenote_program::Input>> {
+    let mut inputs: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for port in module.inputs().iter().filter(|port| port.owner == role) {
+        let name = port.path.steps().first().map_or(port.name.as_str(), |step| step.name.as_str());
+        inputs.entry(name).or_default().push(port);
+    }
+    inputs
+}
+
+/// Digits of bytes that are no secret.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
