@@ -1,0 +1,116 @@
+//! Two services in directories of their own.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::PathBuf;
+
+use cenote_net::Identity;
+use cenote_service::model::{Source, Submitters, Terms};
+use cenote_service::{Service, check_journal};
+
+/// Whether the garbler's number is less than the evaluator's.
+pub const LESS: &str = "cenote 1
+program less \"x < y\"
+input x: garbler uint b32
+input y: evaluator uint b32
+{
+  %2 = lt %0, %1
+}
+output z: both bool %2
+";
+
+pub struct Pair {
+    services: [Option<Service>; 2],
+    dirs: [PathBuf; 2],
+    _temp: tempfile::TempDir,
+}
+
+impl Pair {
+    pub fn start() -> Pair {
+        let temp = tempfile::tempdir().unwrap();
+        let dirs = ["a", "b"].map(|name| temp.path().join(name));
+        let identities = ["a", "b"].map(|name| Identity::generate(name).unwrap());
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for (side, dir) in dirs.iter().enumerate() {
+            std::fs::create_dir(dir).unwrap();
+            identities[side].save(dir).unwrap();
+            let peer = identities[1 - side].certificate().to_pem();
+            std::fs::write(dir.join("peer.crt.pem"), peer).unwrap();
+            let (role, way) = [("garbler", "listen"), ("evaluator", "connect")][side];
+            let config = format!(
+                "name = \"side {side}\"\n[peer]\nname = \"other\"\nrole = \"{role}\"\n{way} = \"127.0.0.1:{port}\"\n\
+                 [pool]\nsmall = 2000\nlarge = 2000\n[jobs]\nsmall_ands = 1000\n"
+            );
+            std::fs::write(dir.join("cenote.toml"), config).unwrap();
+        }
+        let [a, b] = [&dirs[0], &dirs[1]].map(|dir| Service::start(dir).unwrap());
+        a.register("less", LESS.as_bytes()).unwrap();
+        b.register("less", LESS.as_bytes()).unwrap();
+        let table = dirs[1].join("numbers.csv");
+        std::fs::write(&table, "name,y\nfive,5\nsix,6\n").unwrap();
+        b.bind("numbers", &table, None).unwrap();
+        Pair { services: [Some(a), Some(b)], dirs, _temp: temp }
+    }
+
+    pub fn a(&self) -> &Service {
+        self.services[0].as_ref().unwrap()
+    }
+
+    pub fn b(&self) -> &Service {
+        self.services[1].as_ref().unwrap()
+    }
+
+    pub fn approve_a(&self, submitters: Submitters, uses: Option<u64>) {
+        self.a().approve(terms(submitters, uses, Source::Submitter, "x")).unwrap();
+    }
+
+    pub fn approve_b(&self, submitters: Submitters, uses: Option<u64>) {
+        let source = Source::Record {
+            dataset: "numbers".into(),
+            key: "name".into(),
+            parameter: "which".into(),
+            columns: [("y".to_owned(), "y".to_owned())].into(),
+        };
+        self.b().approve(terms(submitters, uses, source, "y")).unwrap();
+    }
+
+    pub fn stop_one(&mut self, side: usize) {
+        self.services[side].take().unwrap().stop();
+    }
+
+    pub fn start_one(&mut self, side: usize) {
+        self.services[side] = Some(Service::start(&self.dirs[side]).unwrap());
+    }
+
+    pub fn restart(&mut self, side: usize) {
+        self.stop_one(side);
+        self.start_one(side);
+    }
+
+    /// Items that left the small lane of each side; none of them twice.
+    pub fn journals(&self) -> [u64; 2] {
+        [0, 1].map(|side| check_journal(&self.dirs[side].join("journal/small.log")).unwrap())
+    }
+
+    pub fn stop(self) {
+        let stop = |service: Service| std::thread::spawn(move || service.stop());
+        let threads: Vec<_> = self.services.into_iter().flatten().map(stop).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+fn terms(submitters: Submitters, uses: Option<u64>, source: Source, input: &str) -> Terms {
+    Terms {
+        program: "less".into(),
+        peer: String::new(),
+        inputs: [(input.to_owned(), source)].into(),
+        submitters,
+        uses,
+        period_s: None,
+        expires_at: None,
+    }
+}
+
+pub fn approve(pair: &Pair, a: Submitters, b: Submitters) {
+    pair.approve_a(a, None);
+    pair.approve_b(b, None);
+}

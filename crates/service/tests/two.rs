@@ -1,0 +1,132 @@
+//! Two services of two owners, over real sockets and files.
+
+mod common;
+
+use std::time::Duration;
+
+use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Submitters};
+use common::{LESS, Pair, approve};
+use serde_json::json;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn compare(x: u32) -> NewJob {
+    NewJob {
+        program: "less".into(),
+        inputs: [("x".to_owned(), json!(x))].into(),
+        select: [("which".to_owned(), "five".to_owned())].into(),
+        ..NewJob::default()
+    }
+}
+
+#[test]
+fn a_job_of_one_owner_is_computed_with_the_data_of_the_other() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    for (x, less) in [(3, true), (7, false)] {
+        let (job, new) = pair.a().submit(&compare(x)).unwrap();
+        assert!(new);
+        let own = pair.a().wait(&job.id, LONG).unwrap();
+        assert_eq!(own.state, JobState::Done, "{:?}", own.reason);
+        assert_eq!(own.result.unwrap()["z"], json!(less));
+        assert!(own.cost.unwrap().ands > 0);
+        let theirs = pair.b().wait(&job.id, LONG).unwrap();
+        assert_eq!((theirs.state, theirs.origin), (JobState::Done, Origin::Peer));
+        assert_eq!(theirs.result.unwrap()["z"], json!(less));
+    }
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 2);
+    assert_eq!(pair.b().approvals().unwrap()[0].spent, 2);
+    // The key of the first job finds the first job.
+    let keyed = NewJob { idempotency_key: Some("k".into()), ..compare(1) };
+    let (first, new) = pair.a().submit(&keyed).unwrap();
+    let (again, newer) = pair.a().submit(&keyed).unwrap();
+    assert!(new && !newer);
+    assert_eq!(first.id, again.id);
+    assert_eq!(pair.a().jobs(&JobFilter::default()).unwrap().len(), 3);
+    pair.stop();
+}
+
+#[test]
+fn nothing_runs_that_one_owner_has_not_approved() {
+    let pair = Pair::start();
+    let denied = pair.a().submit(&compare(3)).unwrap_err();
+    assert!(denied.what.contains("no approval"), "{denied}");
+    // The submitter approves, the other side does not.
+    pair.approve_a(Submitters::Own, None);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    let ended = pair.a().wait(&job.id, LONG).unwrap();
+    assert_eq!(ended.state, JobState::Refused);
+    assert!(ended.reason.unwrap().contains("has not approved"));
+    assert!(pair.b().job(&job.id).is_err());
+    // Approved for its own jobs alone.
+    pair.approve_b(Submitters::Own, None);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Refused);
+    // For one use.
+    pair.approve_b(Submitters::Peer, Some(1));
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    let ended = pair.a().wait(&job.id, LONG).unwrap();
+    assert_eq!(ended.state, JobState::Refused);
+    assert!(ended.reason.unwrap().contains("no uses left"));
+    pair.stop();
+}
+
+#[test]
+fn a_service_that_comes_back_goes_on_and_uses_nothing_twice() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    for round in 0..3_u32 {
+        let jobs: Vec<_> = (0..5).map(|x| pair.a().submit(&compare(x)).unwrap().0.id).collect();
+        for (x, id) in (0..5).zip(jobs) {
+            let job = pair.a().wait(&id, LONG).unwrap();
+            assert_eq!(job.state, JobState::Done, "{:?}", job.reason);
+            assert_eq!(job.result.unwrap()["z"], json!(x < 5));
+        }
+        match round {
+            0 => pair.restart(0),
+            1 => pair.restart(1),
+            _ => {}
+        }
+    }
+    let used = pair.journals();
+    assert!(used.iter().all(|items| *items > 0), "{used:?}");
+    assert_eq!(used[0], used[1]);
+    pair.stop();
+}
+
+#[test]
+fn what_waits_can_be_taken_back_and_expires() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    pair.stop_one(1);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    let late = NewJob { deadline_s: Some(1), ..compare(3) };
+    let (late, _) = pair.a().submit(&late).unwrap();
+    assert_eq!(pair.a().cancel(&job.id).unwrap().state, JobState::Cancelled);
+    assert!(pair.a().cancel(&job.id).is_err());
+    assert_eq!(pair.a().wait(&late.id, LONG).unwrap().state, JobState::Expired);
+    let (waits, _) = pair.a().submit(&compare(4)).unwrap();
+    pair.start_one(1);
+    assert_eq!(pair.a().wait(&waits.id, LONG).unwrap().state, JobState::Done);
+    pair.stop();
+}
+
+#[test]
+fn inputs_that_are_not_the_programs_are_refused_at_once() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let refused = |job: NewJob| pair.a().submit(&job).unwrap_err().what;
+    assert!(refused(NewJob { program: "other".into(), ..compare(1) }).contains("`other`"));
+    assert!(refused(NewJob { inputs: [].into(), ..compare(1) }).contains("`x`"));
+    let more = NewJob {
+        inputs: [("x".to_owned(), json!(1)), ("y".to_owned(), json!(1))].into(),
+        ..compare(1)
+    };
+    assert!(refused(more).contains("`y` is no input of this side"));
+    let secret = NewJob { inputs: [("x".to_owned(), json!("48151623421"))].into(), ..compare(1) };
+    assert!(!refused(secret).contains("48151623421"));
+    assert!(LESS.contains("lt"));
+    pair.stop();
+}
