@@ -1,1 +1,3 @@
 //! The standing service.
+
+pub mod audit;
