@@ -222,8 +222,8 @@ fn lines_cannot_be_swapped_taken_out_or_added() {
         assert_eq!(found(&|lines| lines.swap(at, at + 1)), at as u64 + 1);
         assert_eq!(found(&|lines| drop(lines.remove(at))), at as u64 + 1);
     }
-    for at in 0..=4 {
-        assert_eq!(found(&|lines| lines.insert(at, whole[at].clone())), at as u64 + 2);
+    for (at, line) in whole.iter().enumerate() {
+        assert_eq!(found(&|lines| lines.insert(at, line.clone())), at as u64 + 2);
         assert_eq!(found(&|lines| lines.insert(at, String::new())), at as u64 + 1);
     }
     // Another log of the same owner has good lines, of another chain.
