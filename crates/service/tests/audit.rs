@@ -206,6 +206,22 @@ fn a_line_with_another_signature_is_found_where_it_is() {
 }
 
 #[test]
+fn even_the_owner_cannot_number_or_chain_lines_otherwise() {
+    let owner = Owner::new();
+    owner.notes(&some());
+    let whole = owner.lines();
+    for (name, value) in [("sequence", json!(4)), ("previous", json!("0".repeat(64)))] {
+        let mut line = owner.values().remove(4);
+        line[name] = value;
+        let mut lines = whole.clone();
+        lines[4] = forged(line, &owner.key);
+        owner.rewrite(&lines);
+        assert_eq!(damaged(owner.verify()).0, 5, "{name}");
+        owner.rewrite(&whole);
+    }
+}
+
+#[test]
 fn lines_cannot_be_swapped_taken_out_or_added() {
     let owner = Owner::new();
     owner.notes(&some());
@@ -392,6 +408,16 @@ fn a_log_that_is_changed_or_moved_away_stops() {
     assert!(matches!(log.append(&own("a")), Err(AuditError::Stopped { .. })));
     fs::write(&owner.path, "").unwrap();
     assert!(matches!(log.append(&own("a")), Err(AuditError::Stopped { .. })));
+    drop(log);
+    let log = owner.open().unwrap();
+    log.append(&own("service.began")).unwrap();
+    let copy = owner.path.with_extension("copy");
+    fs::copy(&owner.path, &copy).unwrap();
+    fs::rename(&copy, &owner.path).unwrap();
+    match log.append(&own("a")) {
+        Err(AuditError::Stopped { why, .. }) => assert!(why.contains("another file"), "{why}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -714,6 +740,18 @@ fn jobs_from_before_the_other_log_begins_are_counted_and_left_aside() {
     empty.notes(&[]);
     let found = diff(&a.path, &a.public(), &empty.path, &empty.public()).unwrap();
     assert_eq!((found.a.unwrap().line, found.since), (1, None));
+}
+
+#[test]
+fn a_clock_that_is_ahead_makes_no_difference() {
+    let (a, b) = (Owner::new(), Owner::new());
+    a.notes(&[of_job("j1", "ok")]);
+    thread::sleep(std::time::Duration::from_millis(5));
+    // One event, and the first line of either log.
+    b.notes(&[of_job("j1", "ok")]);
+    let found = diff(&a.path, &a.public(), &b.path, &b.public()).unwrap();
+    assert!(found.is_none(), "{found}");
+    assert_eq!((found.agreed, found.before), (1, 0));
 }
 
 #[test]
