@@ -1,79 +1,153 @@
-//! Data sets of an owner: files with columns, read by record. (CSV.)
-#![allow(missing_docs)]
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+//! Data sets of an owner: CSV files with a header, checked against a schema, read as a table or record by record.
+//!
+//! A cell is a secret of its owner: no error, log line or `Debug` has one. The digest is of the very bytes that were read.
+//! docs/formats/data.md says what is read.
+
+mod csv_table;
+mod schema;
+
+use std::fmt;
+use std::io::Read;
 use std::path::Path;
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-pub struct ColumnSchema {
-    pub name: String,
+
+use serde_json::{Map, Value};
+use zeroize::Zeroize;
+
+pub use schema::{ColumnKind, ColumnSchema, Nulls, Schema};
+
+/// Most bytes of a file.
+pub const MAX_FILE: u64 = 1 << 30;
+/// Most rows.
+pub const MAX_ROWS: usize = 1 << 24;
+/// Most columns.
+pub const MAX_COLUMNS: usize = 4096;
+/// Most bytes of a cell.
+pub const MAX_CELL: usize = 4096;
+
+/// Why a file cannot be used, with its place and a remedy; never with the content of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct DataError {
+    what: String,
 }
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Default)]
-pub struct Schema {
-    pub columns: Vec<ColumnSchema>,
+
+impl DataError {
+    pub(crate) fn new(what: impl Into<String>) -> DataError {
+        DataError { what: what.into() }
+    }
 }
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct DataError(String);
+
+/// A file that was read and checked, in memory; wiped when it is dropped.
 pub struct DataSet {
+    name: String,
     schema: Schema,
-    rows: Vec<Vec<String>>,
+    /// The cells of each column of the schema, in the one way in which they are written.
+    columns: Vec<Vec<String>>,
     digest: [u8; 32],
 }
-impl DataSet {
-    pub fn open(path: &Path, _s: Option<&Schema>) -> Result<DataSet, DataError> {
-        let bytes = std::fs::read(path).map_err(|e| DataError(e.to_string()))?;
-        let mut reader = csv::Reader::from_reader(&*bytes);
-        let names = reader.headers().map_err(|e| DataError(e.to_string()))?.clone();
-        let columns = names.iter().map(|n| ColumnSchema { name: n.into() }).collect();
-        let rows = reader
-            .records()
-            .map(|r| {
-                r.map(|r| r.iter().map(String::from).collect())
-                    .map_err(|e| DataError(e.to_string()))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(DataSet { schema: Schema { columns }, rows, digest: *blake3::hash(&bytes).as_bytes() })
+
+impl fmt::Debug for DataSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataSet")
+            .field("name", &self.name)
+            .field("rows", &self.rows())
+            .finish_non_exhaustive()
     }
+}
+
+impl Drop for DataSet {
+    fn drop(&mut self) {
+        self.columns.iter_mut().flatten().for_each(Zeroize::zeroize);
+    }
+}
+
+impl DataSet {
+    /// Reads and checks a whole file. Without a schema each column is the narrowest of integer, bool, number and text that holds all its cells;
+    /// columns that a schema does not name are not kept.
+    ///
+    /// # Errors
+    /// What is wrong, with file, line and column.
+    pub fn open(path: &Path, schema: Option<&Schema>) -> Result<DataSet, DataError> {
+        let name = path.display().to_string();
+        let placed = |what: String| DataError::new(format!("{name}: {what}"));
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|error| placed(error.to_string()))?;
+        let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
+        read.map_err(|error| placed(error.to_string()))?;
+        let parsed = csv_table::read(&bytes, schema);
+        let digest = *blake3::hash(&bytes).as_bytes();
+        bytes.zeroize();
+        let (schema, columns) = parsed.map_err(placed)?;
+        Ok(DataSet { name, schema, columns, digest })
+    }
+
+    /// What the columns hold.
+    #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+
+    /// Rows, the header not among them.
+    #[must_use]
     pub fn rows(&self) -> usize {
-        self.rows.len()
+        self.columns.first().map_or(0, Vec::len)
     }
+
+    /// BLAKE3 of the file's bytes.
+    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
-    fn place(&self, n: &str) -> Result<usize, DataError> {
-        self.schema
-            .columns
-            .iter()
-            .position(|c| c.name == n)
-            .ok_or_else(|| DataError(format!("no column {n}")))
-    }
+
+    /// The whole table as an object of columns, each a list of words; `columns` has the name that each is to have and the column.
+    ///
+    /// # Errors
+    /// A column that is not there.
     pub fn table(&self, columns: &[(&str, &str)]) -> Result<Value, DataError> {
-        let mut all = Map::new();
-        for (n, c) in columns {
-            let p = self.place(c)?;
-            all.insert((*n).into(), self.rows.iter().map(|r| json!(r[p])).collect());
-        }
-        Ok(Value::Object(all))
+        let column = |(field, name): &(&str, &str)| {
+            let cells = self.columns[self.place(name)?].iter();
+            Ok(((*field).to_owned(), cells.map(|cell| Value::String(cell.clone())).collect()))
+        };
+        columns.iter().map(column).collect::<Result<Map<_, _>, DataError>>().map(Value::Object)
     }
+
+    /// The record whose `key` column is `value`, as an object; `columns` as for [`DataSet::table`].
+    ///
+    /// # Errors
+    /// A column that is not there; no such record, or several.
     pub fn record(
         &self,
         key: &str,
         value: &str,
         columns: &[(&str, &str)],
     ) -> Result<Value, DataError> {
-        let k = self.place(key)?;
-        let row = self
-            .rows
-            .iter()
-            .find(|r| r[k] == value)
-            .ok_or_else(|| DataError("no such record".into()))?;
-        let mut all = Map::new();
-        for (n, c) in columns {
-            all.insert((*n).into(), json!(row[self.place(c)?]));
+        let place = self.place(key)?;
+        let wanted = self.schema.columns[place].word(value);
+        let same = |cell: &String| wanted.as_ref().is_ok_and(|wanted| wanted == cell);
+        let mut rows = self.columns[place].iter().enumerate().filter(|(_, cell)| same(cell));
+        let none = || self.error(format!("no record has this value in `{key}`"));
+        let (row, _) = rows.next().ok_or_else(none)?;
+        if rows.next().is_some() {
+            return Err(self.error(format!(
+                "several records have this value in `{key}`; choose a column without repeats"
+            )));
         }
-        Ok(Value::Object(all))
+        let cell = |(field, name): &(&str, &str)| {
+            Ok(((*field).to_owned(), Value::String(self.columns[self.place(name)?][row].clone())))
+        };
+        columns.iter().map(cell).collect::<Result<Map<_, _>, DataError>>().map(Value::Object)
+    }
+
+    fn place(&self, name: &str) -> Result<usize, DataError> {
+        let columns = &self.schema.columns;
+        columns.iter().position(|column| column.name == name).ok_or_else(|| {
+            let names: Vec<&str> =
+                columns.iter().map(|column| column.name.as_str()).take(20).collect();
+            self.error(format!("there is no column `{name}`; there are: {}", names.join(", ")))
+        })
+    }
+
+    fn error(&self, what: String) -> DataError {
+        DataError::new(format!("{}: {what}", self.name))
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! It is a hello of kind `route`, so that anything else that speaks first is told from a peer as anywhere. It grants nothing: the
 //! handshake that follows binds session, number and purpose on both sides.
+//!
+//! **Checks.** `net.route`: a hello of this kind, with this field alone \[decoding\].
 
 use crate::{Channel, Fault, Hello, Role, Tag, decode_hello, encode_hello};
 
@@ -33,7 +35,7 @@ pub fn send_route(channel: &mut Channel, role: Role, to: &str) -> Result<(), Fau
 pub fn recv_route(channel: &mut Channel) -> Result<String, Fault> {
     let bytes = channel.recv_frame_bounded(Tag::HELLO, MOST)?;
     let hello = decode_hello(&bytes)?;
-    let other = Fault::Misbehaved("route: another hello");
+    let other = Fault::Misbehaved("net.route");
     match (hello.kind.as_str(), &*hello.fields) {
         (KIND, [(name, to)]) if name == TO && to.len() <= MAX_ROUTE => {
             String::from_utf8(to.clone()).map_err(|_| other)
@@ -69,7 +71,7 @@ mod tests {
                 Handshake::new("session").field("to", "x").run(&mut a, Role::Garbler, [1; 32]);
             assert!(agreed.is_err());
         });
-        assert_eq!(recv_route(&mut b), Err(Fault::Misbehaved("route: another hello")));
+        assert_eq!(recv_route(&mut b), Err(Fault::Misbehaved("net.route")));
         drop(b);
         other.join().unwrap();
         let (mut a, _b) = mem_pair();

@@ -6,18 +6,20 @@
 //! | what owners and the API speak of | [`model`] |
 //! | what a service is told | [`config`] |
 //! | which programs, data sets and approvals there are; what is permitted | `registry.rs`, `permit.rs` |
+//! | what happens to a job, and what the threads share | `inner.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | what it wrote down, signed | [`audit`] |
 //!
-//! docs/service.md says how it is used, docs/protocols/service.md what the peers tell each other and what that gives away.
+//! docs/protocols/service.md says what the peers tell each other and what that gives away.
 
 pub mod audit;
 pub mod config;
 mod db;
 mod error;
+mod inner;
 mod jobs;
 mod journal;
 pub mod model;

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 /// Milliseconds since 1970, UTC.
 pub type Millis = i64;
 
 /// Where a job stands.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// The own owner wants it; the peer has not answered yet.
@@ -73,7 +72,7 @@ impl JobState {
 }
 
 /// Which owner asked for a job.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// This one.
@@ -83,7 +82,7 @@ pub enum Origin {
 }
 
 /// A request of the own owner.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Default)]
+#[derive(Serialize, Deserialize, Clone, Default)]
 #[serde(deny_unknown_fields)]
 pub struct NewJob {
     /// Name or digest of a registered program.
@@ -116,7 +115,7 @@ impl std::fmt::Debug for NewJob {
 }
 
 /// A job as its owner sees it.
-#[derive(Serialize, Deserialize, ToSchema, Clone)]
+#[derive(Serialize, Deserialize, Clone)]
 pub struct JobView {
     /// 32 hexadecimal digits, equal on both sides.
     pub id: String,
@@ -159,7 +158,7 @@ impl std::fmt::Debug for JobView {
 }
 
 /// What a job took of this side.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct JobCost {
     /// ANDs of the program.
     pub ands: u64,
@@ -172,7 +171,7 @@ pub struct JobCost {
 }
 
 /// Which jobs a list shows.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub struct JobFilter {
     /// In this state alone.
@@ -187,7 +186,7 @@ pub struct JobFilter {
 }
 
 /// A program in the own registry.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct ProgramView {
     /// Name in this registry; the peer's may be another.
     pub name: String,
@@ -204,7 +203,7 @@ pub struct ProgramView {
 }
 
 /// A port of a program.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct PortView {
     /// Its name; fields of a record are behind a dot.
     pub name: String,
@@ -215,7 +214,7 @@ pub struct PortView {
 }
 
 /// What an owner permits: deny by default. Signed with the owner's key.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
     /// Digest of the program.
@@ -239,7 +238,7 @@ pub struct Terms {
 }
 
 /// Who may ask for jobs under an approval.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Submitters {
     /// The own owner.
@@ -263,7 +262,7 @@ impl Submitters {
 }
 
 /// Where an own input comes from.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "from")]
 pub enum Source {
     /// The one who submits gives it; so only jobs of the own owner.
@@ -291,7 +290,7 @@ pub enum Source {
 }
 
 /// An approval as its owner sees it.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct ApprovalView {
     /// Number, from 1.
     pub id: i64,
@@ -308,7 +307,7 @@ pub struct ApprovalView {
 }
 
 /// A data set bound by name.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct DataSetView {
     /// Its name.
     pub name: String,
@@ -325,7 +324,7 @@ pub struct DataSetView {
 }
 
 /// The service as it is now.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct Status {
     /// Name of this service.
     pub name: String,
@@ -342,7 +341,7 @@ pub struct Status {
 }
 
 /// The peer.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct PeerView {
     /// Its name in the configuration.
     pub name: String,
@@ -357,7 +356,7 @@ pub struct PeerView {
 }
 
 /// A session with the peer. Small jobs do not wait for large ones: each kind has its own.
-#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct LaneView {
     /// `small` or `large`.
     pub name: String,

@@ -13,8 +13,8 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::model::{ApprovalView, Millis, NewJob, Origin, Source, Terms};
 use crate::registry::Registered;
 
-/// What the owner's signature is over.
-const APPROVAL: &str = "cenote 2026 service approval v1";
+/// The kind of message that the owner signs.
+const APPROVAL: &str = "approval";
 const COLUMNS: &str = "id, terms, signature, given_at, withdrawn_at, spent";
 
 /// An approval that stands.

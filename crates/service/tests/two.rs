@@ -4,6 +4,7 @@ mod common;
 
 use std::time::Duration;
 
+use cenote_service::audit::{PublicKey, diff, verify};
 use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Submitters};
 use common::{LESS, Pair, approve};
 use serde_json::json;
@@ -129,4 +130,58 @@ fn inputs_that_are_not_the_programs_are_refused_at_once() {
     assert!(!refused(secret).contains("48151623421"));
     assert!(LESS.contains("lt"));
     pair.stop();
+}
+
+#[test]
+fn an_approval_that_the_owner_did_not_sign_permits_nothing() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Own);
+    pair.stop_one(1);
+    // Somebody with access to the database lets the peer in.
+    let db = rusqlite::Connection::open(pair.dir(1).join("service.db")).unwrap();
+    let change = "UPDATE approval SET terms = replace(terms, '\"submitters\":\"own\"', '\"submitters\":\"peer\"')";
+    assert_eq!(db.execute(change, []).unwrap(), 1);
+    drop(db);
+    pair.start_one(1);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Refused);
+    assert!(pair.b().submit(&compare(3)).unwrap_err().what.contains("signature"));
+    pair.stop();
+}
+
+#[test]
+fn a_use_is_spent_when_outputs_could_first_have_been_opened() {
+    let mut pair = Pair::start();
+    pair.approve_a(Submitters::Own, Some(2));
+    pair.approve_b(Submitters::Peer, None);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    pair.restart(0);
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 1);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    assert!(pair.a().submit(&compare(3)).unwrap_err().what.contains("no uses left"));
+    pair.stop();
+}
+
+#[test]
+fn the_audit_logs_of_both_agree_and_verify() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    for x in 0..3 {
+        let (job, _) = pair.a().submit(&compare(x)).unwrap();
+        assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+        assert_eq!(pair.b().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    }
+    let dirs = [0, 1].map(|side| pair.dir(side).to_owned());
+    pair.stop_and(|| {
+        let keys = dirs.each_ref().map(|dir| PublicKey::load(&dir.join("owner.pub")).unwrap());
+        let logs = dirs.each_ref().map(|dir| dir.join("audit.log"));
+        for (log, key) in logs.iter().zip(&keys) {
+            assert!(verify(log, key).unwrap().sequence >= 3);
+        }
+        let difference = diff(&logs[0], &keys[0], &logs[1], &keys[1]).unwrap();
+        assert!(difference.is_none(), "{difference}");
+        assert_eq!(difference.agreed, 3);
+    });
 }

@@ -418,7 +418,7 @@ fn checks_of_the_sources() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = BTreeSet::new();
     let mut folders: Vec<_> =
-        ["engine", "ot", "net", "pool"].map(|name| crates.join(name).join("src")).into();
+        ["engine", "ot", "net", "pool", "service"].map(|name| crates.join(name).join("src")).into();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a source folder").flatten() {
             let path = entry.path();

@@ -19,7 +19,7 @@ use crate::config::PeerConfig;
 /// How long a call may take.
 const CALL: Duration = Duration::from_secs(5);
 /// How long the listener waits before it looks whether to stop.
-const ROUND: Duration = Duration::from_secs(10);
+const ROUND: Duration = Duration::from_secs(1);
 /// How long the peer may take to say what it calls for.
 const SAYS: Duration = Duration::from_secs(5);
 /// Purposes: the two directions of the link, and control and data channels of lanes.

@@ -21,8 +21,8 @@ use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Reply, Verdict}
 use super::watched::{Seen, Watched};
 use crate::audit::Head;
 use crate::error::ServiceError;
+use crate::inner::{Inner, Prepared};
 use crate::model::{JobCost, LaneView};
-use crate::service::{Inner, Prepared};
 
 /// Items of a pool.
 const CONFIG: &str = "wrk:pool=480000";

@@ -13,8 +13,8 @@ use super::connect::Backoff;
 use super::messages::{
     ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, NEWS, News, Verdict, encode,
 };
+use crate::inner::Inner;
 use crate::jobs;
-use crate::service::Inner;
 
 /// News of the side that calls, and of the side that listens.
 const PURPOSES: [&str; 2] = ["link.caller", "link.listener"];

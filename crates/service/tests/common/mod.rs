@@ -1,7 +1,7 @@
 //! Two services in directories of their own.
 #![allow(dead_code, unreachable_pub)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cenote_net::Identity;
 use cenote_service::model::{Source, Submitters, Terms};
@@ -49,6 +49,16 @@ impl Pair {
         std::fs::write(&table, "name,y\nfive,5\nsix,6\n").unwrap();
         b.bind("numbers", &table, None).unwrap();
         Pair { services: [Some(a), Some(b)], dirs, _temp: temp }
+    }
+
+    pub fn dir(&self, side: usize) -> &Path {
+        &self.dirs[side]
+    }
+
+    /// Stops both; the directories stay until `then` has looked at them.
+    pub fn stop_and(mut self, then: impl FnOnce()) {
+        (0..2).for_each(|side| self.stop_one(side));
+        then();
     }
 
     pub fn a(&self) -> &Service {

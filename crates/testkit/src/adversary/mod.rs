@@ -267,6 +267,12 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "any_changed_byte_is_caught_and_ends_the_session",
     ),
     elsewhere("ot.silent.choices", "crates/ot/src/silent.rs", "stray_choice_bits_end_the_session"),
+    elsewhere("net.route", "crates/net/src/route.rs", "another_hello_is_no_route"),
+    elsewhere(
+        "service.message",
+        "crates/service/src/peer/messages.rs",
+        "what_is_sent_is_read_and_nothing_else",
+    ),
     in_hello("handshake: hello cut short"),
     in_hello("handshake: hello too long"),
     in_hello("handshake: bytes after the end"),

@@ -9,7 +9,7 @@ use crate::source;
 use crate::tree::apply;
 
 /// Crates that have checks of their own; each of these checks needs a mutant.
-const CHECKING: &[&str] = &["engine", "ot", "net", "pool"];
+const CHECKING: &[&str] = &["engine", "ot", "net", "pool", "service"];
 
 /// Breaches in `mutants/*.toml`.
 pub(crate) fn check(root: &Path) -> Vec<String> {
