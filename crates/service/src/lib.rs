@@ -12,9 +12,11 @@
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | what it wrote down, signed | [`audit`] |
+//! | how owners and their programs reach it over HTTP, and who may do what | [`api`] |
 //!
 //! docs/protocols/service.md says what the peers tell each other and what that gives away.
 
+pub mod api;
 pub mod audit;
 pub mod config;
 mod db;

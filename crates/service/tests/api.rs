@@ -1,0 +1,603 @@
+//! The HTTP API of a service whose peer never comes: who may do what, what hostile requests get, and that the description is current.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use cenote_net::Identity;
+use cenote_service::api::{self, Role, Tokens};
+use cenote_service::{Service, ServiceError};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+const MILLIONAIRES: &str = "cenote 1
+program millionaires \"who is richer\"
+input a: garbler uint b32
+input b: evaluator uint b32
+{
+  %2 = lt %1, %0
+}
+output richer: both bool %2
+";
+
+const CONFIG: &str = "name = \"alice\"
+[peer]
+name = \"bob\"
+role = \"garbler\"
+listen = \"127.0.0.1:0\"
+";
+
+/// A service, its API, and a token of each role.
+struct Running {
+    dir: TempDir,
+    service: Service,
+    address: SocketAddr,
+    tokens: BTreeMap<&'static str, String>,
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    served: Option<JoinHandle<Result<(), ServiceError>>>,
+}
+
+/// What was answered.
+#[derive(Debug)]
+struct Answered {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Answered {
+    #[track_caller]
+    fn json(&self) -> Value {
+        assert_eq!(self.headers["content-type"], "application/json", "{self:?}");
+        serde_json::from_str(&self.body).expect("JSON")
+    }
+
+    /// Its detail, and that it is a problem of this status.
+    #[track_caller]
+    fn problem(&self, status: u16, kind: &str) -> String {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        let problem: Value = serde_json::from_str(&self.body).expect("JSON");
+        assert_eq!(problem["type"], format!("urn:cenote:problem:{kind}"), "{self:?}");
+        assert_eq!(problem["status"], status, "{self:?}");
+        assert!(problem["title"].is_string(), "{self:?}");
+        problem["detail"].as_str().expect("a detail").to_owned()
+    }
+}
+
+impl Running {
+    fn start() -> Running {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path();
+        Identity::generate("alice").unwrap().save(path).unwrap();
+        let peer = TempDir::new().unwrap();
+        Identity::generate("bob").unwrap().save(peer.path()).unwrap();
+        fs::copy(peer.path().join("identity.crt.pem"), path.join("peer.crt.pem")).unwrap();
+        fs::write(path.join("cenote.toml"), CONFIG).unwrap();
+        let file = path.join("tokens.toml");
+        let tokens = Role::ALL.map(|role| {
+            let token = Tokens::add(&file, role.name(), &[role]).unwrap();
+            (role.name(), token.to_string())
+        });
+        let service = Service::start(path).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (of_api, opened) = (service.clone(), Tokens::open(&file).unwrap());
+        let served = thread::spawn(move || {
+            api::serve(of_api, opened, listener, async { drop(stopped.await) })
+        });
+        let tokens = tokens.into_iter().collect();
+        Running {
+            dir,
+            service,
+            address,
+            tokens,
+            stop: Mutex::new(Some(stop)),
+            served: Some(served),
+        }
+    }
+
+    /// Sends a request as it stands, and takes the answer.
+    fn raw(&self, request: &[u8]) -> Answered {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        // A refusal may come before all is written.
+        let _ = stream.write_all(request);
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = head(&mut reader);
+        let mut body = String::new();
+        let _ = reader.read_to_string(&mut body);
+        Answered { status, headers, body }
+    }
+
+    /// A request as `who`: a role, another text for that token itself, or nothing.
+    fn ask(&self, who: &str, line: &str, headers: &str, body: &[u8]) -> Answered {
+        let mut request = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}");
+        if !who.is_empty() {
+            let token = self.tokens.get(who).map_or(who, String::as_str);
+            request += &format!("Authorization: Bearer {token}\r\n");
+        }
+        if line.starts_with("POST") {
+            request += &format!("Content-Length: {}\r\n", body.len());
+        }
+        let mut request = (request + "\r\n").into_bytes();
+        request.extend_from_slice(body);
+        self.raw(&request)
+    }
+
+    fn get(&self, who: &str, path: &str) -> Answered {
+        self.ask(who, &format!("GET {path}"), "", b"")
+    }
+
+    fn post(&self, who: &str, path: &str, body: &Value) -> Answered {
+        let json = "Content-Type: application/json\r\n";
+        self.ask(who, &format!("POST {path}"), json, body.to_string().as_bytes())
+    }
+
+    fn register(&self, who: &str, name: &str, module: &[u8]) -> Answered {
+        let line = format!("POST /v1/programs?name={name}");
+        self.ask(who, &line, "Content-Type: application/octet-stream\r\n", module)
+    }
+
+    /// Registers and approves the program of the millionaires.
+    fn with_program(&self) {
+        let made = self.register("approver", "richer", MILLIONAIRES.as_bytes());
+        assert_eq!(made.status, 201, "{made:?}");
+        let terms = json!({"program": "richer", "peer": "", "submitters": "own",
+            "inputs": {"a": {"from": "submitter"}}});
+        let given = self.post("approver", "/v1/approvals", &terms);
+        assert_eq!(given.status, 201, "{given:?}");
+    }
+
+    fn submit(&self) -> Value {
+        let job = json!({"program": "richer", "inputs": {"a": 5}});
+        let answer = self.post("submitter", "/v1/jobs", &job);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()
+    }
+
+    /// Asks the API to end.
+    fn end(&self) {
+        drop(self.stop.lock().unwrap().take());
+    }
+
+    /// Opens a stream of the events of a job.
+    fn events(&self, who: &str, id: &str) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let token = &self.tokens[who];
+        write!(stream, "GET /v1/jobs/{id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = head(&mut reader);
+        assert_eq!((status, headers["content-type"].as_str()), (200, "text/event-stream"));
+        reader
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(served) = self.served.take() {
+            let ended = served.join();
+            assert!(thread::panicking() || matches!(ended, Ok(Ok(()))), "{ended:?}");
+        }
+        self.service.stop();
+    }
+}
+
+/// The first line and the headers of an answer.
+fn head(reader: &mut impl BufRead) -> (u16, BTreeMap<String, String>) {
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("an answer");
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("headers");
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    (status, headers)
+}
+
+/// The next event of a stream: its state; none at the end.
+fn next_state(reader: &mut impl BufRead) -> Option<String> {
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).expect("the stream goes on") == 0 {
+            return None;
+        }
+        if let Some(data) = line.strip_prefix("data: ") {
+            let job: Value = serde_json::from_str(data).expect("a job");
+            return Some(job["state"].as_str().expect("a state").to_owned());
+        }
+    }
+}
+
+#[test]
+fn every_path_has_its_roles() {
+    let service = Running::start();
+    service.with_program();
+    let id = service.submit()["id"].as_str().unwrap().to_owned();
+    let all: &[&str] = &["submitter", "approver", "operator", "auditor"];
+    let seers: &[&str] = &["submitter", "operator", "auditor"];
+    let paths: Vec<(String, &[&str])> = vec![
+        ("GET /v1/status".into(), all),
+        ("GET /v1/programs".into(), all),
+        ("GET /v1/programs/richer".into(), all),
+        ("GET /v1/approvals".into(), all),
+        ("GET /v1/datasets".into(), all),
+        ("GET /v1/audit/head".into(), all),
+        ("GET /v1/jobs".into(), seers),
+        (format!("GET /v1/jobs/{id}"), seers),
+        ("GET /metrics".into(), &["operator", "auditor"]),
+        ("POST /v1/jobs".into(), &["submitter"]),
+        ("POST /v1/jobs/none/cancel".into(), &["submitter"]),
+        ("POST /v1/programs?name=x".into(), &["approver", "operator"]),
+        ("POST /v1/approvals".into(), &["approver"]),
+        ("POST /v1/approvals/77/withdraw".into(), &["approver"]),
+        ("POST /v1/datasets".into(), &["approver"]),
+        ("POST /v1/peer/lift".into(), &["operator"]),
+    ];
+    for (line, may) in &paths {
+        let none = service.ask("", line, "", b"");
+        none.problem(401, "unauthorised");
+        assert_eq!(none.headers["www-authenticate"], "Bearer realm=\"cenote\"");
+        service.ask("wrong", line, "", b"").problem(401, "unauthorised");
+        for role in all {
+            let answer = service.ask(role, line, "", b"");
+            assert_eq!(answer.headers["cache-control"], "no-store", "{line} {role}");
+            if may.contains(role) {
+                // Empty bodies are refused, for other reasons than the role.
+                let ok = [200, 400, 404, 409, 415].contains(&answer.status);
+                assert!(ok, "{line} {role}: {answer:?}");
+                assert_eq!(line.starts_with("GET"), answer.status == 200, "{line}: {answer:?}");
+            } else {
+                let detail = answer.problem(403, "role");
+                assert!(may.iter().all(|role| detail.contains(role)), "{line}: {detail}");
+            }
+        }
+    }
+    for path in ["/v1/openapi.json", "/healthz"] {
+        assert_eq!(service.get("", path).status, 200, "{path}");
+    }
+    service.get("", "/readyz").problem(503, "unavailable");
+    service.events("auditor", &id);
+    service.get("approver", &format!("/v1/jobs/{id}/events")).problem(403, "role");
+    service.get("", &format!("/v1/jobs/{id}/events")).problem(401, "unauthorised");
+    // Every path of the description was asked for, in each of its methods.
+    let described: Value = serde_json::from_str(&api::openapi().unwrap()).unwrap();
+    let methods = described["paths"].as_object().unwrap().values();
+    let methods: usize = methods.map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(methods, paths.len() + 4, "openapi, healthz, readyz and events are beside the list");
+}
+
+#[test]
+fn schemes_of_authorisation() {
+    let service = Running::start();
+    let token = service.tokens["auditor"].clone();
+    for (headers, status) in [
+        (format!("Authorization: bearer {token}\r\n"), 200),
+        (format!("Authorization: Basic {token}\r\n"), 401),
+        (format!("Authorization: {token}\r\n"), 401),
+        (format!("Authorization: Bearer {token}x\r\n"), 401),
+        (format!("Authorization: Bearer {}\r\n", &token[..token.len() - 1]), 401),
+        ("Authorization: Bearer \r\n".to_owned(), 401),
+        ("Authorization: Bearer \u{fe}\u{ff}\r\n".to_owned(), 401),
+        (format!("Authorization: Bearer wrong\r\nAuthorization: Bearer {token}\r\n"), 401),
+    ] {
+        let answer = service.ask("", "GET /v1/status", &headers, b"");
+        assert_eq!(answer.status, status, "{headers} {answer:?}");
+    }
+}
+
+#[test]
+fn a_token_can_be_withdrawn_while_it_runs() {
+    let service = Running::start();
+    let file = service.dir.path().join("tokens.toml");
+    assert_eq!(service.get("auditor", "/v1/status").status, 200);
+    let text = fs::read_to_string(&file).unwrap();
+    let at = text.find("\n[[token]]\nname = \"auditor\"").unwrap();
+    fs::write(&file, &text[..at]).unwrap();
+    service.get("auditor", "/v1/status").problem(401, "unauthorised");
+    assert_eq!(service.get("operator", "/v1/status").status, 200);
+    let token = Tokens::add(&file, "late", &[Role::Auditor]).unwrap();
+    assert_eq!(service.get(&token, "/v1/status").status, 200);
+    // A file that cannot be used lets nobody in, and one that is put right does.
+    let right = fs::read_to_string(&file).unwrap();
+    fs::write(&file, "[[token]]\nname = \"x\"\n").unwrap();
+    service.get("operator", "/v1/status").problem(503, "unavailable");
+    fs::remove_file(&file).unwrap();
+    service.get("operator", "/v1/status").problem(503, "unavailable");
+    fs::write(&file, right).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(service.get("operator", "/v1/status").status, 200);
+}
+
+#[test]
+fn files_of_tokens_that_are_refused() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("tokens.toml");
+    let refused = |text: &str, mode: u32| {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        match Tokens::open(&file) {
+            Ok(_) => panic!("taken: {text}"),
+            Err(error) => error.what,
+        }
+    };
+    let hash = "00".repeat(32);
+    let one = format!("[[token]]\nname = \"a\"\nhash = \"{hash}\"\nroles = [\"auditor\"]\n");
+    assert!(refused(&one, 0o604).contains("chmod 600"));
+    assert!(refused(&one, 0o660).contains("chmod 600"));
+    assert!(refused(&format!("{one}{one}"), 0o600).contains("two tokens `a`"));
+    assert!(refused(&one.replace("auditor", "owner"), 0o600).contains("toml:4: unknown variant"));
+    assert!(refused(&one.replace("[\"auditor\"]", "[]"), 0o600).contains("no role"));
+    assert!(refused(&format!("{one}level = 1\n"), 0o600).contains("unknown field"));
+    let token = refused(&one.replace(&hash, "cenote_secret"), 0o600);
+    assert!(token.contains("64 hexadecimal") && !token.contains("secret"), "{token}");
+    fs::remove_file(&file).unwrap();
+    assert!(Tokens::open(&file).err().unwrap().what.contains("cenote token add"));
+    Tokens::add(&file, "a", &[Role::Auditor]).unwrap();
+    assert!(Tokens::add(&file, "a", &[Role::Auditor]).unwrap_err().what.contains("`a`"));
+    assert!(Tokens::add(&file, "a b", &[Role::Auditor]).is_err());
+    assert!(Tokens::add(&file, "b", &[]).is_err());
+    assert!(Tokens::open(&file).is_ok());
+}
+
+#[test]
+fn a_job_from_its_program_to_its_end() {
+    let service = Running::start();
+    service.post("submitter", "/v1/jobs", &json!({"program": "richer"})).problem(404, "not-found");
+    assert_eq!(service.register("operator", "richer", MILLIONAIRES.as_bytes()).status, 201);
+    let job = json!({"program": "richer", "inputs": {"a": 5}});
+    service.post("submitter", "/v1/jobs", &job).problem(403, "forbidden");
+    service.with_program();
+    let first = service.submit();
+    assert_eq!(first["state"], "submitted");
+    let id = first["id"].as_str().unwrap();
+    let listed = service.get("submitter", "/v1/jobs?state=submitted&limit=5").json();
+    assert_eq!(listed, json!([first]));
+    assert_eq!(service.get("auditor", "/v1/jobs?state=done").json(), json!([]));
+    let second = service.submit();
+    let before = format!("/v1/jobs?before={}", second["id"].as_str().unwrap());
+    assert_eq!(service.get("operator", &before).json(), json!([first]));
+    let cancelled = service.post("submitter", &format!("/v1/jobs/{id}/cancel"), &json!(null));
+    assert_eq!(cancelled.json()["state"], "cancelled");
+    let again = service.post("submitter", &format!("/v1/jobs/{id}/cancel"), &json!(null));
+    again.problem(409, "conflict");
+    let status = service.get("auditor", "/v1/status").json();
+    assert_eq!((&status["name"], &status["peer"]["connected"]), (&json!("alice"), &json!(false)));
+    assert_eq!(
+        (&status["jobs"]["submitted"], &status["jobs"]["cancelled"]),
+        (&json!(1), &json!(1))
+    );
+    let head = service.get("submitter", "/v1/audit/head").json();
+    assert!(head["head"].as_str().unwrap().contains(':') && head["peer_head"] == "", "{head}");
+    service.post("operator", "/v1/peer/lift", &json!(null)).problem(409, "conflict");
+}
+
+#[test]
+fn a_key_finds_the_first_job() {
+    let service = Running::start();
+    service.with_program();
+    let job = json!({"program": "richer", "inputs": {"a": 5}});
+    let text = job.to_string();
+    let submit = |headers: &str| {
+        let headers = format!("Content-Type: application/json\r\n{headers}");
+        service.ask("submitter", "POST /v1/jobs", &headers, text.as_bytes())
+    };
+    let first = submit("Idempotency-Key: k1\r\n");
+    let second = submit("Idempotency-Key: k1\r\n");
+    assert_eq!((first.status, second.status), (201, 200));
+    assert_eq!(first.json()["id"], second.json()["id"]);
+    let mut with_key = job.clone();
+    with_key["idempotency_key"] = "k1".into();
+    assert_eq!(service.post("submitter", "/v1/jobs", &with_key).status, 200);
+    assert_eq!(submit("Idempotency-Key: k2\r\n").status, 201);
+    submit("Idempotency-Key: k2\r\nIdempotency-Key: k3\r\n").problem(400, "invalid");
+    submit("Idempotency-Key: \r\n").problem(400, "invalid");
+    let json = "Content-Type: application/json\r\nIdempotency-Key: k4\r\n";
+    let two = with_key.to_string();
+    service.ask("submitter", "POST /v1/jobs", json, two.as_bytes()).problem(400, "invalid");
+}
+
+#[test]
+fn programs_approvals_and_data() {
+    let service = Running::start();
+    let made = service.register("approver", "richer", MILLIONAIRES.as_bytes());
+    assert_eq!((made.status, made.json()["inputs"][0]["party"].clone()), (201, json!("garbler")));
+    let digest = made.json()["digest"].as_str().unwrap().to_owned();
+    assert_eq!(service.get("auditor", &format!("/v1/programs/{digest}")).json()["name"], "richer");
+    service.get("auditor", "/v1/programs/poorer").problem(404, "not-found");
+    service.register("approver", "poorer", MILLIONAIRES.as_bytes()).problem(409, "conflict");
+    service.register("approver", "a%20b", MILLIONAIRES.as_bytes()).problem(400, "invalid");
+    service.register("approver", "x", b"\xff\x00").problem(400, "invalid");
+    let table = service.dir.path().join("t.csv");
+    fs::write(&table, "id,amount\n1,2\n").unwrap();
+    let bound = service.post("approver", "/v1/datasets", &json!({"name": "t", "path": "t.csv"}));
+    assert_eq!(bound.status, 201, "{bound:?}");
+    assert_eq!(bound.json()["path"], table.display().to_string());
+    assert_eq!(service.get("auditor", "/v1/datasets").json()[0]["name"], "t");
+    let other = json!({"program": "richer", "peer": "", "submitters": "peer"});
+    let detail = service.post("approver", "/v1/approvals", &other).problem(400, "invalid");
+    assert!(detail.contains("`a`"), "{detail}");
+    let terms = json!({"program": "richer", "peer": "", "submitters": "own", "uses": 1});
+    let given = service.post("approver", "/v1/approvals", &terms);
+    assert_eq!((given.status, given.json()["terms"]["program"].clone()), (201, json!(digest)));
+    let withdrawn = service.post("approver", "/v1/approvals/1/withdraw", &json!(null));
+    assert!(withdrawn.json()["withdrawn_at"].is_i64(), "{withdrawn:?}");
+    assert_eq!(service.get("auditor", "/v1/approvals").json(), json!([withdrawn.json()]));
+    service.post("approver", "/v1/approvals/2/withdraw", &json!(null)).problem(404, "not-found");
+    service.post("approver", "/v1/approvals/x/withdraw", &json!(null)).problem(400, "invalid");
+}
+
+#[test]
+fn hostile_requests_get_problems() {
+    let service = Running::start();
+    service.with_program();
+    let ask =
+        |line: &str, headers: &str, body: &[u8]| service.ask("submitter", line, headers, body);
+    for path in ["/", "/v1", "/v1/jobs/", "/v2/jobs", "/v1/jobs/a/b", "//", "/../etc/passwd"] {
+        service.get("submitter", path).problem(404, "not-found");
+    }
+    service.get("submitter", "/v1/jobs/none").problem(404, "not-found");
+    service.get("submitter", "/v1/jobs/%ff").problem(400, "invalid");
+    for line in ["DELETE /v1/jobs", "PUT /v1/status", "OPTIONS /v1/jobs", "POST /healthz"] {
+        let answer = ask(line, "", b"");
+        answer.problem(405, "method-not-allowed");
+        assert!(answer.headers.contains_key("allow"), "{line}: {answer:?}");
+    }
+    for query in ["state=gone", "limit=-1", "limit=x", "x=1", "limit=1&limit=2"] {
+        service.get("submitter", &format!("/v1/jobs?{query}")).problem(400, "invalid");
+    }
+    for query in ["wait_s=61", "wait_s=-1", "wait=1"] {
+        service.get("submitter", &format!("/v1/jobs/none?{query}")).problem(400, "invalid");
+    }
+    let json = "Content-Type: application/json\r\n";
+    let deep = "[".repeat(100_000);
+    let nested = format!("{{\"program\": \"richer\", \"inputs\": {{\"a\": {deep}");
+    for body in [
+        &b""[..],
+        b"{",
+        b"null",
+        b"[]",
+        b"\xff\xfe",
+        b"{\"program\": \"richer\"} {}",
+        b"{\"program\": 7}",
+        b"{\"program\": \"richer\", \"program\": \"richer\"}",
+        b"{\"program\": \"richer\", \"unknown\": 1}",
+        b"{\"program\": \"richer\", \"inputs\": {\"b\": 1}}",
+        b"{\"program\": \"richer\", \"inputs\": {\"a\": -1}}",
+        b"{\"program\": \"richer\", \"inputs\": {\"a\": 1}, \"priority\": 101}",
+        deep.as_bytes(),
+        nested.as_bytes(),
+    ] {
+        ask("POST /v1/jobs", json, body).problem(400, "invalid");
+    }
+    for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: multipart/form-data\r\n"] {
+        ask("POST /v1/jobs", kind, b"{\"program\": \"richer\"}").problem(415, "media-type");
+    }
+    let large = vec![b' '; (1 << 20) + 1];
+    ask("POST /v1/jobs", json, &large).problem(413, "too-large");
+    // Without a token nothing of a body is read.
+    service.ask("", "POST /v1/jobs", json, &large).problem(401, "unauthorised");
+    assert_eq!(service.get("submitter", "/v1/jobs").json(), json!([]));
+}
+
+#[test]
+fn modules_may_be_large_but_not_huge() {
+    let service = Running::start();
+    let spaces = vec![b' '; 2 << 20];
+    let module = [MILLIONAIRES.as_bytes(), &spaces].concat();
+    let large = service.register("operator", "large", &module);
+    assert_ne!(large.status, 413, "{large:?}");
+    let huge = vec![b' '; (32 << 20) + 1];
+    service.register("operator", "huge", &huge).problem(413, "too-large");
+    let json = "Content-Type: application/json\r\n";
+    service.ask("operator", "POST /v1/programs?name=x", json, b"{}").problem(415, "media-type");
+    service.ask("operator", "POST /v1/programs", json, b"{}").problem(400, "invalid");
+}
+
+#[test]
+fn a_long_poll_ends_with_the_job() {
+    let service = Running::start();
+    service.with_program();
+    let id = service.submit()["id"].as_str().unwrap().to_owned();
+    let begun = Instant::now();
+    assert_eq!(
+        service.get("auditor", &format!("/v1/jobs/{id}?wait_s=1")).json()["state"],
+        "submitted"
+    );
+    assert!(begun.elapsed() >= Duration::from_millis(900));
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| service.get("auditor", &format!("/v1/jobs/{id}?wait_s=60")));
+        thread::sleep(Duration::from_millis(200));
+        service.service.cancel(&id).unwrap();
+        let cancelled = Instant::now();
+        assert_eq!(waits.join().unwrap().json()["state"], "cancelled");
+        assert!(cancelled.elapsed() < Duration::from_secs(5));
+    });
+}
+
+#[test]
+fn events_follow_a_job_to_its_end() {
+    let service = Running::start();
+    service.with_program();
+    let id = service.submit()["id"].as_str().unwrap().to_owned();
+    let mut events = service.events("operator", &id);
+    assert_eq!(next_state(&mut events).as_deref(), Some("submitted"));
+    service.service.cancel(&id).unwrap();
+    assert_eq!(next_state(&mut events).as_deref(), Some("cancelled"));
+    assert_eq!(next_state(&mut events), None);
+    service.get("operator", "/v1/jobs/none/events").problem(404, "not-found");
+}
+
+#[test]
+fn an_end_does_not_wait_for_those_who_wait() {
+    let service = Running::start();
+    service.with_program();
+    let id = service.submit()["id"].as_str().unwrap().to_owned();
+    let mut events = service.events("submitter", &id);
+    assert_eq!(next_state(&mut events).as_deref(), Some("submitted"));
+    let _idle = TcpStream::connect(service.address).unwrap();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| service.get("submitter", &format!("/v1/jobs/{id}?wait_s=60")));
+        thread::sleep(Duration::from_millis(300));
+        // While the service ends, it still says so.
+        service.service.stop();
+        let job = json!({"program": "richer", "inputs": {"a": 5}});
+        service.post("submitter", "/v1/jobs", &job).problem(503, "unavailable");
+        service.get("", "/readyz").problem(503, "unavailable");
+        assert_eq!(service.get("submitter", "/v1/status").json()["stopping"], true);
+        let begun = Instant::now();
+        service.end();
+        assert_eq!(waits.join().unwrap().json()["state"], "submitted");
+        assert_eq!(next_state(&mut events), None);
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
+fn figures_are_prometheus_text() {
+    let service = Running::start();
+    service.with_program();
+    service.submit();
+    let figures = service.get("operator", "/metrics");
+    assert!(figures.headers["content-type"].starts_with("text/plain; version=0.0.4"));
+    for line in [
+        "cenote_jobs{state=\"submitted\"} 1",
+        "cenote_jobs{state=\"done\"} 0",
+        "cenote_pool_ready{lane=\"small\"} 0",
+        "cenote_pool_level{lane=\"large\"} 500000",
+        "cenote_pools_begun{lane=\"small\"} 0",
+        "cenote_bytes_sent_total{lane=\"small\"} 0",
+        "cenote_bytes_received_total{lane=\"large\"} 0",
+        "cenote_jobs_done_total{lane=\"large\"} 0",
+        "cenote_peer_connected 0",
+        "cenote_peer_held 0",
+    ] {
+        assert!(figures.body.lines().any(|one| one == line), "{line} is not in:\n{}", figures.body);
+    }
+}
+
+#[test]
+fn the_description_is_current() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let current = api::openapi().unwrap();
+    if std::env::var_os("CENOTE_UPDATE").is_some() {
+        fs::write(file, &current).unwrap();
+    }
+    let written = fs::read_to_string(file).unwrap_or_default();
+    assert!(written == current, "CENOTE_UPDATE=1 writes docs/openapi.json anew");
+    let service = Running::start();
+    assert_eq!(service.get("", "/v1/openapi.json").body, current);
+    let described: Value = serde_json::from_str(&current).unwrap();
+    assert_eq!(described["openapi"], "3.1.0");
+}
