@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 /// Milliseconds since 1970, UTC.
 pub type Millis = i64;
 
 /// Where a job stands.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// The own owner wants it; the peer has not answered yet.
@@ -72,7 +73,7 @@ impl JobState {
 }
 
 /// Which owner asked for a job.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// This one.
@@ -82,7 +83,7 @@ pub enum Origin {
 }
 
 /// A request of the own owner.
-#[derive(Serialize, Deserialize, Clone, Default)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Default)]
 #[serde(deny_unknown_fields)]
 pub struct NewJob {
     /// Name or digest of a registered program.
@@ -115,7 +116,7 @@ impl std::fmt::Debug for NewJob {
 }
 
 /// A job as its owner sees it.
-#[derive(Serialize, Deserialize, Clone)]
+#[derive(Serialize, Deserialize, ToSchema, Clone)]
 pub struct JobView {
     /// 32 hexadecimal digits, equal on both sides.
     pub id: String,
@@ -158,7 +159,7 @@ impl std::fmt::Debug for JobView {
 }
 
 /// What a job took of this side.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
 pub struct JobCost {
     /// ANDs of the program.
     pub ands: u64,
@@ -171,7 +172,7 @@ pub struct JobCost {
 }
 
 /// Which jobs a list shows.
-#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub struct JobFilter {
     /// In this state alone.
@@ -186,7 +187,7 @@ pub struct JobFilter {
 }
 
 /// A program in the own registry.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct ProgramView {
     /// Name in this registry; the peer's may be another.
     pub name: String,
@@ -203,7 +204,7 @@ pub struct ProgramView {
 }
 
 /// A port of a program.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct PortView {
     /// Its name; fields of a record are behind a dot.
     pub name: String,
@@ -214,7 +215,7 @@ pub struct PortView {
 }
 
 /// What an owner permits: deny by default. Signed with the owner's key.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
     /// Digest of the program.
@@ -238,7 +239,7 @@ pub struct Terms {
 }
 
 /// Who may ask for jobs under an approval.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Submitters {
     /// The own owner.
@@ -262,7 +263,7 @@ impl Submitters {
 }
 
 /// Where an own input comes from.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, tag = "from")]
 pub enum Source {
     /// The one who submits gives it; so only jobs of the own owner.
@@ -290,7 +291,7 @@ pub enum Source {
 }
 
 /// An approval as its owner sees it.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct ApprovalView {
     /// Number, from 1.
     pub id: i64,
@@ -307,7 +308,7 @@ pub struct ApprovalView {
 }
 
 /// A data set bound by name.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct DataSetView {
     /// Its name.
     pub name: String,
@@ -324,7 +325,7 @@ pub struct DataSetView {
 }
 
 /// The service as it is now.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct Status {
     /// Name of this service.
     pub name: String,
@@ -341,7 +342,7 @@ pub struct Status {
 }
 
 /// The peer.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct PeerView {
     /// Its name in the configuration.
     pub name: String,
@@ -356,7 +357,7 @@ pub struct PeerView {
 }
 
 /// A session with the peer. Small jobs do not wait for large ones: each kind has its own.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct LaneView {
     /// `small` or `large`.
     pub name: String,
