@@ -11,8 +11,15 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit::Failure;
+use crate::identity::{InitArgs, PairArgs};
 use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
+use crate::service::audit::AuditCommand;
+use crate::service::client::ServiceArgs;
+use crate::service::job::JobCommand;
+use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
+use crate::service::serve::ServeArgs;
+use crate::service::setup::TokenCommand;
 use crate::values::Given;
 
 const EXIT_CODES: &str = "\
@@ -53,7 +60,31 @@ pub(crate) enum Command {
     /// Items that are made ahead of programs and outlive their session.
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Make this side's certificate and private key.
+    /// Run a service that answers jobs of two owners, until a signal ends it.
+    Serve(ServeArgs),
+    /// Jobs of a running service.
+    #[command(subcommand)]
+    Job(JobCommand),
+    /// Data sets of a running service.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Permit jobs of a program, under terms.
+    Approve(Box<ApproveArgs>),
+    /// What is permitted.
+    #[command(subcommand)]
+    Approval(ApprovalCommand),
+    /// The peer of a running service.
+    #[command(subcommand)]
+    Peer(PeerCommand),
+    /// Show a running service: the peer, the pools, jobs by state.
+    Status(ServiceArgs),
+    /// Check the audit logs of services.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Who may call the API of a service.
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Make this side's certificate and private key, and the configuration of a service.
     Init(InitArgs),
     /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
     Pair(PairArgs),
@@ -656,37 +687,6 @@ pub(crate) enum PoolBackend {
     Jimu,
     /// Leaky ANDs, all checked and all kept.
     Wrk,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct InitArgs {
-    /// Directory for certificate and key; made when missing.
-    pub(crate) dir: PathBuf,
-    /// Name in the certificate, for people.
-    #[arg(long, default_value = "cenote")]
-    pub(crate) name: String,
-}
-
-#[derive(Args, Debug)]
-#[command(group = ArgGroup::new("from").args(["peer_cert", "listen", "connect"]))]
-#[command(group = ArgGroup::new("network").args(["listen", "connect"]))]
-pub(crate) struct PairArgs {
-    /// Directory that `cenote init` made.
-    pub(crate) dir: PathBuf,
-    /// The peer's certificate file; without it and an address, only the own fingerprint is shown.
-    pub(crate) peer_cert: Option<PathBuf>,
-    /// Get the peer's certificate from the first who calls this address to pair; the two owners read codes to each other.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) listen: Option<String>,
-    /// Get it from whoever listens at this address to pair.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) connect: Option<String>,
-    /// Seconds to wait for the peer to come.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds, requires = "network")]
-    pub(crate) wait: u64,
-    /// Keep it in place of another peer's certificate.
-    #[arg(long, requires = "from")]
-    pub(crate) replace: bool,
 }
 
 /// Arguments of `cenote demo`.

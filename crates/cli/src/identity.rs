@@ -9,36 +9,77 @@ use cenote_net::{
     CERTIFICATE_FILE, Confirmed, Fault, Fingerprint, Identity, Pairing, PeerCertificate,
     pair_accept, pair_connect, tcp_listen,
 };
+use clap::{ArgGroup, Args};
 use serde_json::json;
 
-use crate::args::{InitArgs, PairArgs};
+use crate::args::seconds;
 use crate::exit::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use crate::link;
 use crate::output::{self, Format, Reply};
+use crate::service::setup::InitServiceArgs;
 
 /// Where `pair` keeps the peer's certificate in an identity directory.
 pub(crate) const PEER_FILE: &str = "peer.crt.pem";
 /// Most bytes of a line that holds a code.
 const LONGEST_LINE: u64 = 1024;
 
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Directory for certificate and key; made when missing.
+    pub(crate) dir: PathBuf,
+    /// Name in the certificate, for people.
+    #[arg(long, default_value = "cenote")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) service: InitServiceArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("from").args(["peer_cert", "listen", "connect"]))]
+#[command(group = ArgGroup::new("network").args(["listen", "connect"]))]
+pub(crate) struct PairArgs {
+    /// Directory that `cenote init` made.
+    pub(crate) dir: PathBuf,
+    /// The peer's certificate file; without it and an address, only the own fingerprint is shown.
+    pub(crate) peer_cert: Option<PathBuf>,
+    /// Get the peer's certificate from the first who calls this address to pair; the two owners read codes to each other.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Get it from whoever listens at this address to pair.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) connect: Option<String>,
+    /// Seconds to wait for the peer to come.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds, requires = "network")]
+    pub(crate) wait: u64,
+    /// Keep it in place of another peer's certificate.
+    #[arg(long, requires = "from")]
+    pub(crate) replace: bool,
+}
+
 pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
-    let identity = Identity::generate(&args.name)?;
-    identity.save(&args.dir)?;
-    let certificate = args.dir.join(CERTIFICATE_FILE);
+    let dir = &args.dir;
+    // A directory that has an identity may become that of a service.
+    let known = args.service.is_there() && dir.join(CERTIFICATE_FILE).exists();
+    let identity = if known { Identity::load(dir)? } else { Identity::generate(&args.name)? };
+    if !known {
+        identity.save(dir)?;
+    }
+    let certificate = dir.join(CERTIFICATE_FILE);
     let fingerprint = identity.fingerprint().to_string();
     let text = format!(
-        "identity made in {}\nfingerprint  {fingerprint}\n\
+        "identity {} in {}\nfingerprint  {fingerprint}\n\
          {} goes to the peer, by `cenote pair`; keep the key beside it to yourself.",
-        args.dir.display(),
+        if known { "kept" } else { "made" },
+        dir.display(),
         certificate.display(),
     );
     let json = json!({
-        "dir": args.dir.display().to_string(),
+        "dir": dir.display().to_string(),
         "certificate": certificate.display().to_string(),
         "fingerprint": fingerprint,
     });
-    Ok(Reply::new(json, text))
+    args.service.write(dir, &args.name, Reply::new(json, text))
 }
 
 pub(crate) fn pair(args: &PairArgs, format: Format) -> Result<Reply, Failure> {

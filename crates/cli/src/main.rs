@@ -23,6 +23,7 @@ mod pool;
 mod program;
 mod progress;
 mod run;
+mod service;
 mod values;
 mod verilog;
 mod workers;
@@ -85,6 +86,15 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Program(program) => program::command(program, format),
         Command::Params(args) => params::command(&args),
         Command::Pool(pool) => pool::command(pool, format),
+        Command::Serve(args) => service::serve::serve(&args, format),
+        Command::Job(job) => service::job::command(job),
+        Command::Data(data) => service::owner::data(data),
+        Command::Approve(args) => service::owner::approve(*args),
+        Command::Approval(approval) => service::owner::approval(approval),
+        Command::Peer(peer) => service::owner::peer(peer),
+        Command::Status(args) => service::owner::status(&args),
+        Command::Audit(audit) => service::audit::command(audit),
+        Command::Token(token) => service::setup::token(&token),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),
         Command::Demo(args) => demo::command(&args, format),

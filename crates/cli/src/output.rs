@@ -43,6 +43,15 @@ impl Reply {
         self
     }
 
+    /// The same with more words behind.
+    pub(crate) fn and_text(mut self, text: &str) -> Reply {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+        self
+    }
+
     /// The same words for another object.
     pub(crate) fn with_json(self, json: Value) -> Reply {
         Reply { json, ..self }

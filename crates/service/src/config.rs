@@ -9,6 +9,8 @@ use crate::error::{ErrorKind, ServiceError};
 
 /// Its name in the directory of a service.
 pub const CONFIG_FILE: &str = "cenote.toml";
+/// The file of the owner's own token in the directory of a service, with all roles.
+pub const TOKEN_FILE: &str = "token";
 
 /// What a service is told by its owner.
 #[derive(Deserialize, Clone, Debug)]
@@ -139,6 +141,101 @@ impl Config {
     }
 }
 
+/// What the first configuration of a service says; [`NewConfig::text`] has the rest.
+#[derive(Clone, Debug)]
+pub struct NewConfig<'a> {
+    /// Name of the service.
+    pub name: &'a str,
+    /// Name of the peer.
+    pub peer: &'a str,
+    /// The own role.
+    pub role: Role,
+    /// Address to listen on for the peer, or the peer's.
+    pub address: Address<'a>,
+    /// Address of the API.
+    pub api: &'a str,
+}
+
+/// Which of both sides listens.
+#[derive(Clone, Copy, Debug)]
+pub enum Address<'a> {
+    /// The own one, here.
+    Listen(&'a str),
+    /// The peer, there.
+    Connect(&'a str),
+}
+
+impl NewConfig<'_> {
+    /// The file, with each key explained; those that stand at their defaults are commented out.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let NewConfig { name, peer, role, address, api } = self;
+        let (key, address, what) = match address {
+            Address::Listen(address) => ("listen", address, "Where the peer finds this service."),
+            Address::Connect(address) => ("connect", address, "Where the peer listens."),
+        };
+        let [name, peer, address, api] = [name, peer, address, api].map(|text| quoted(text));
+        let (role, pool, jobs) = (role.name(), PoolConfig::default(), JobsConfig::default());
+        let certificate = peer_certificate();
+        let ApiConfig { tokens, .. } = ApiConfig::default();
+        format!(
+            r#"# A service of Cenote. Unknown keys are refused; `cenote doctor` checks this file and all that it names.
+# Paths are relative to this directory.
+
+# Name of this service, for people.
+name = {name}
+
+[peer]
+# Its name, for people.
+name = {peer}
+# Its certificate, as `cenote pair` keeps it.
+# certificate = "{certificate}"
+# This side in all programs, garbler or evaluator; the peer is the other.
+role = "{role}"
+# {what} One side listens, the other connects.
+{key} = {address}
+
+[api]
+# Address of the HTTP API, of this machine: it has no TLS. Others come through a proxy that has.
+listen = {api}
+# Names, roles and hashes of tokens; `cenote token add` adds one.
+# tokens = "{tokens}"
+
+[pool]
+# Triples that are kept ready, one for each AND, for small and for large jobs. The same on both sides.
+# small = {small}
+# large = {large}
+# Threads that each kind of job computes on.
+# threads = {threads}
+
+[jobs]
+# Jobs of up to so many ANDs are small ones, which do not wait for large ones.
+# small_ands = {small_ands}
+# Programs above this are not registered.
+# most_ands = {most_ands}
+# Jobs of each owner that may wait at a time.
+# most_waiting = {most_waiting}
+# How long results are kept where a job does not say, in seconds.
+# keep_results_s = {keep_results_s}
+"#,
+            certificate = certificate.display(),
+            tokens = tokens.display(),
+            small = pool.small,
+            large = pool.large,
+            threads = pool.threads,
+            small_ands = jobs.small_ands,
+            most_ands = jobs.most_ands,
+            most_waiting = jobs.most_waiting,
+            keep_results_s = jobs.keep_results_s,
+        )
+    }
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 fn peer_certificate() -> PathBuf {
     "peer.crt.pem".into()
 }
@@ -153,5 +250,53 @@ mod role {
             "evaluator" => Ok(Role::Evaluator),
             other => Err(D::Error::custom(format!("`{other}` is no role: garbler or evaluator"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new() -> NewConfig<'static> {
+        NewConfig {
+            name: "a \"name\"\nof two lines",
+            peer: "b",
+            role: Role::Evaluator,
+            address: Address::Connect("b.example:7700"),
+            api: "127.0.0.1:1",
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let read: Config = toml::from_str(&new().text()).unwrap();
+        assert_eq!((read.name.as_str(), read.peer.name.as_str()), (new().name, "b"));
+        assert_eq!(
+            (read.peer.connect.as_deref(), read.peer.listen),
+            (Some("b.example:7700"), None)
+        );
+        assert_eq!((read.peer.role, read.api.listen.as_str()), (Role::Evaluator, "127.0.0.1:1"));
+        assert_eq!(read.jobs.keep_results_s, JobsConfig::default().keep_results_s);
+    }
+
+    /// Whoever takes the mark of a comment away gets the default that stood there.
+    #[test]
+    fn what_is_commented_out_is_the_default() {
+        let is_key = |line: &&str| {
+            let key = line.strip_prefix("# ").and_then(|line| line.split_once(" = "));
+            key.is_some_and(|(key, _)| {
+                key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
+        };
+        let text = new().text();
+        assert_eq!(text.lines().filter(is_key).count(), 9);
+        let all: String = text
+            .lines()
+            .map(|line| if is_key(&line) { line.trim_start_matches("# ") } else { line })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let (all, few): (Config, Config) =
+            (toml::from_str(&all).unwrap(), toml::from_str(&text).unwrap());
+        assert_eq!(format!("{all:?}"), format!("{few:?}"));
     }
 }

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use crate::args::{
     Backends, CyclesArgs, RefineArgs, backends, mbit, pool, receivers, role, rtt_ms,
 };
+use crate::service::client::ServiceArgs;
 use crate::values::Given;
 
 #[derive(Subcommand)]
@@ -104,6 +105,18 @@ pub(crate) enum ProgramCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Register a program with a running service.
+    Register {
+        /// Structured program, text or binary.
+        file: PathBuf,
+        /// Its name there; the peer's may be another.
+        #[arg(long)]
+        name: String,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// List the programs of a running service.
+    Registered(ServiceArgs),
     /// Measure this machine for a few seconds and keep what `cost` predicts with.
     Calibrate {
         /// File for the figures, in place of the one in the user's cache directory.

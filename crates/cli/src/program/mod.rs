@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::computation::{self, Computation, hex_outputs};
 use crate::exit::Failure;
 use crate::output::{Format, Reply, hex};
+use crate::service::owner;
 use crate::values::{self, Given};
 
 pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, Failure> {
@@ -41,6 +42,8 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
             let wish = convert::Wish { name, owners, reveal_to, cycles };
             convert::from_circuit(&file, &output, wish, force)
         }
+        ProgramCommand::Register { file, name, service } => owner::register(&file, &name, &service),
+        ProgramCommand::Registered(service) => owner::registered(&service),
         ProgramCommand::Calibrate { output } => calibrate::command(output, format),
     }
 }

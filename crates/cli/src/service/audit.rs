@@ -1,0 +1,105 @@
+//! `cenote audit`: the logs of services, as files; no service needs to run.
+
+use std::path::{Path, PathBuf};
+
+use cenote_service::audit::{
+    AuditError, Head, Place, PublicKey, Side, contains, diff_between, verify,
+};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, Kind};
+use crate::output::Reply;
+
+#[derive(Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check every line of a log: its place in the chain, and that its owner signed it.
+    Verify(VerifyArgs),
+    /// Find the first line on which the logs of two organisations differ.
+    Diff(DiffArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct VerifyArgs {
+    /// The log, such as DIR/audit.log.
+    log: PathBuf,
+    /// Its owner's public key; without it, owner.pub beside the log.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// A head that was noted elsewhere, NUMBER:HASH: the log must have had it.
+    #[arg(long, value_name = "HEAD")]
+    head: Vec<Head>,
+}
+
+#[derive(Args)]
+pub(crate) struct DiffArgs {
+    /// The log of one.
+    a: PathBuf,
+    /// The log of the other.
+    b: PathBuf,
+    /// Public key of the first; without it, owner.pub beside its log.
+    #[arg(long, value_name = "FILE")]
+    a_key: Option<PathBuf>,
+    /// Public key of the second; without it, owner.pub beside its log.
+    #[arg(long, value_name = "FILE")]
+    b_key: Option<PathBuf>,
+}
+
+pub(crate) fn command(command: AuditCommand) -> Result<Reply, Failure> {
+    match command {
+        AuditCommand::Verify(args) => check(&args),
+        AuditCommand::Diff(args) => diff(&args),
+    }
+}
+
+fn check(args: &VerifyArgs) -> Result<Reply, Failure> {
+    let key = key(&args.log, args.key.as_deref())?;
+    let head = verify(&args.log, &key)?;
+    for noted in &args.head {
+        if !contains(&args.log, noted)? {
+            let log = args.log.display();
+            let what = format!(
+                "{log}: the head {noted} is not on this chain: lines were changed or taken out after it was noted"
+            );
+            return Err(Failure::new(Kind::Refused, what));
+        }
+    }
+    let json = json!({ "lines": head.sequence, "head": head.to_string() });
+    let text = format!("{} lines, all signed and in order; head {head}", head.sequence);
+    Ok(Reply::new(json, text))
+}
+
+fn diff(args: &DiffArgs) -> Result<Reply, Failure> {
+    let (a_key, b_key) =
+        (key(&args.a, args.a_key.as_deref())?, key(&args.b, args.b_key.as_deref())?);
+    let a = Side { log: &args.a, key: &a_key, peer: None };
+    let b = Side { log: &args.b, key: &b_key, peer: None };
+    let found = diff_between(&a, &b)?;
+    let json = json!({
+        "equal": found.is_none(), "agreed": found.agreed, "before": found.before,
+        "a": place(found.a.as_ref()), "b": place(found.b.as_ref()),
+    });
+    Ok(Reply::new(json, found.to_string()))
+}
+
+fn place(place: Option<&Place>) -> Value {
+    place.map_or(
+        Value::Null,
+        |place| json!({ "line": place.line, "time": place.time, "job": place.job }),
+    )
+}
+
+fn key(log: &Path, given: Option<&Path>) -> Result<PublicKey, Failure> {
+    let beside = log.with_file_name("owner.pub");
+    Ok(PublicKey::load(given.unwrap_or(&beside))?)
+}
+
+impl From<AuditError> for Failure {
+    fn from(error: AuditError) -> Failure {
+        let kind = match &error {
+            AuditError::Damaged { .. } => Kind::Refused,
+            _ => Kind::BadInput,
+        };
+        Failure::new(kind, error.to_string())
+    }
+}

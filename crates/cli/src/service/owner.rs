@@ -1,0 +1,289 @@
+//! What an owner says to a running service beside jobs: programs, data sets, approvals, the peer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cenote_service::model::{Source, Submitters, Terms};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::client::{Client, ServiceArgs};
+use super::job::pair;
+use super::shown::{lines, when};
+use crate::computation;
+use crate::exit::Failure;
+use crate::output::Reply;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    /// Bind a file on the machine of the service to a name, under which approvals speak of it.
+    Bind {
+        /// Its name.
+        name: String,
+        /// The file: CSV with a header.
+        file: PathBuf,
+        /// File with the columns and what they hold, in JSON (docs/formats/data.md).
+        #[arg(long, value_name = "FILE")]
+        schema: Option<PathBuf>,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// List data sets.
+    List(ServiceArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PeerCommand {
+    /// Show the peer and whether it is connected.
+    Show(ServiceArgs),
+    /// Let sessions with the peer open again, after a failed check.
+    Lift(ServiceArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApprovalCommand {
+    /// List approvals, also withdrawn ones.
+    List(ServiceArgs),
+    /// Withdraw an approval: no job begins under it any more.
+    Withdraw {
+        /// Its number.
+        id: u64,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct ApproveArgs {
+    /// Name or digest of a registered program.
+    program: String,
+    /// Where an own input comes from: `submitter`, `table:DATASET` or `record:DATASET:COLUMN=PARAMETER`, the record whose COLUMN is the public
+    /// PARAMETER of a job; with `:FIELD=COLUMN,..` behind it where fields and columns have other names.
+    #[arg(long = "input", value_name = "NAME=SOURCE", value_parser = named_source)]
+    inputs: Vec<(String, Source)>,
+    /// Whose jobs.
+    #[arg(long, value_name = "WHOSE")]
+    jobs_of: JobsOf,
+    /// Jobs in a period, or in all where there is none.
+    #[arg(long, value_name = "N")]
+    uses: Option<u64>,
+    /// Seconds of a period.
+    #[arg(long, value_name = "SECONDS", requires = "uses")]
+    period: Option<u64>,
+    /// Days until it ends; without it, it ends when it is withdrawn.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: Option<u32>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum JobsOf {
+    /// Jobs that the own owner submits.
+    Own,
+    /// Jobs that the peer's submits.
+    Peer,
+    /// Both.
+    Both,
+}
+
+/// `cenote program register`.
+pub(crate) fn register(file: &Path, name: &str, service: &ServiceArgs) -> Result<Reply, Failure> {
+    let (module, _) = computation::read_module(file)?;
+    let client = Client::new(service)?;
+    let program = client.post_bytes("/v1/programs", &[("name", name)], &module.to_bytes())?;
+    let words =
+        json!({ "name": program["name"], "digest": program["digest"], "ands": program["ands"] });
+    Ok(Reply::table(words).with_json(program))
+}
+
+/// `cenote program registered`.
+pub(crate) fn registered(service: &ServiceArgs) -> Result<Reply, Failure> {
+    let programs = Client::new(service)?.get("/v1/programs", &[])?;
+    Ok(listed(programs, &["name", "ands", "digest", "registered_at"]))
+}
+
+pub(crate) fn data(command: DataCommand) -> Result<Reply, Failure> {
+    match command {
+        DataCommand::Bind { name, file, schema, service } => {
+            let path = std::path::absolute(&file)
+                .map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?;
+            let schema = schema.as_deref().map(schema_in).transpose()?;
+            let body = json!({ "name": name, "path": path, "schema": schema });
+            Ok(timed(Client::new(&service)?.post("/v1/datasets", &body)?))
+        }
+        DataCommand::List(service) => {
+            let all = Client::new(&service)?.get("/v1/datasets", &[])?;
+            Ok(listed(all, &["name", "rows", "columns", "path", "bound_at"]))
+        }
+    }
+}
+
+fn schema_in(file: &Path) -> Result<Value, Failure> {
+    let failed = |what: String| Failure::bad_input(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+}
+
+pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
+    let in_days = |days: u32| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from((now + DAY * days).as_millis()).unwrap_or(i64::MAX)
+    };
+    let terms = Terms {
+        program: args.program,
+        peer: String::new(),
+        inputs: args.inputs.into_iter().collect(),
+        submitters: match args.jobs_of {
+            JobsOf::Own => Submitters::Own,
+            JobsOf::Peer => Submitters::Peer,
+            JobsOf::Both => Submitters::Both,
+        },
+        uses: args.uses,
+        period_s: args.period,
+        expires_at: args.days.map(in_days),
+    };
+    let client = Client::new(&args.service)?;
+    let given = client.post("/v1/approvals", &json!(terms))?;
+    let words = json!({ "approval": given["id"], "program": given["terms"]["program"], "peer": given["terms"]["peer"] });
+    Ok(Reply::table(words).with_json(given))
+}
+
+pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
+    match command {
+        ApprovalCommand::List(service) => {
+            let all = Client::new(&service)?.get("/v1/approvals", &[])?;
+            let row = |one: &Value| {
+                let terms = &one["terms"];
+                let limit = terms["uses"].as_u64().map_or("-".to_owned(), |uses| uses.to_string());
+                let until = terms["expires_at"].clone();
+                let state = if one["withdrawn_at"].is_null() { "given" } else { "withdrawn" };
+                vec![
+                    word(&one["id"]),
+                    state.to_owned(),
+                    word(&terms["program"]).chars().take(16).collect(),
+                    word(&terms["submitters"]),
+                    format!("{}/{limit}", word(&one["spent"])),
+                    word(&when(&until)),
+                ]
+            };
+            let head = ["id", "state", "program", "jobs of", "uses", "until"];
+            let text = lines(&head, all.as_array().into_iter().flatten().map(row));
+            Ok(Reply::new(all, text))
+        }
+        ApprovalCommand::Withdraw { id, service } => {
+            let path = format!("/v1/approvals/{id}/withdraw");
+            let approval = Client::new(&service)?.post_empty(&path)?;
+            Ok(Reply::new(approval, format!("no job begins under approval {id} any more")))
+        }
+    }
+}
+
+pub(crate) fn peer(command: PeerCommand) -> Result<Reply, Failure> {
+    match command {
+        PeerCommand::Show(service) => {
+            let status = Client::new(&service)?.get("/v1/status", &[])?;
+            Ok(Reply::table(status["peer"].clone()))
+        }
+        PeerCommand::Lift(service) => {
+            let status = Client::new(&service)?.post_empty("/v1/peer/lift")?;
+            Ok(Reply::new(status, "sessions with the peer open again"))
+        }
+    }
+}
+
+/// `cenote status`.
+pub(crate) fn status(service: &ServiceArgs) -> Result<Reply, Failure> {
+    let status = Client::new(service)?.get("/v1/status", &[])?;
+    let mut words = status.clone();
+    let lanes = status["lanes"].as_array().cloned().unwrap_or_default();
+    words["lanes"] = lanes.into_iter().map(|lane| (word(&lane["name"]), lane)).collect();
+    Ok(Reply::table(words).with_json(status))
+}
+
+/// An object with its times as people read them.
+fn timed(object: Value) -> Reply {
+    let mut words = object.clone();
+    for (name, value) in words.as_object_mut().into_iter().flatten() {
+        if name.ends_with("_at") {
+            *value = when(value);
+        }
+    }
+    Reply::table(words).with_json(object)
+}
+
+/// Objects, one line each.
+fn listed<const N: usize>(all: Value, fields: &[&str; N]) -> Reply {
+    let cell = |object: &Value, name: &str| match name.ends_with("_at") {
+        true => word(&when(&object[name])),
+        false => word(&object[name]),
+    };
+    let row = |object: &Value| fields.iter().map(|name| cell(object, name)).collect();
+    let text = lines(fields, all.as_array().into_iter().flatten().map(row));
+    Reply::new(all, text)
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(word).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// `NAME=SOURCE`.
+fn named_source(text: &str) -> Result<(String, Source), String> {
+    let (name, source) = pair(text)?;
+    Ok((name, self::source(&source)?))
+}
+
+fn source(text: &str) -> Result<Source, String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let owned = |text: &str| text.to_owned();
+    match parts.as_slice() {
+        ["submitter"] => Ok(Source::Submitter),
+        ["table", dataset, columns @ ..] if columns.len() <= 1 => {
+            Ok(Source::Table { dataset: owned(dataset), columns: fields(columns)? })
+        }
+        ["record", dataset, key, columns @ ..] if columns.len() <= 1 => {
+            let (key, parameter) = pair(key)?;
+            Ok(Source::Record { dataset: owned(dataset), key, parameter, columns: fields(columns)? })
+        }
+        _ => Err("a source is `submitter`, `table:DATASET[:FIELD=COLUMN,..]` or `record:DATASET:COLUMN=PARAMETER[:FIELD=COLUMN,..]`".to_owned()),
+    }
+}
+
+fn fields(columns: &[&str]) -> Result<BTreeMap<String, String>, String> {
+    columns.iter().flat_map(|columns| columns.split(',')).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read() {
+        assert_eq!(source("submitter"), Ok(Source::Submitter));
+        let table = Source::Table {
+            dataset: "t".into(),
+            columns: [("f".into(), "c".into()), ("g".into(), "d".into())].into(),
+        };
+        assert_eq!(source("table:t:f=c,g=d"), Ok(table));
+        let record = Source::Record {
+            dataset: "t".into(),
+            key: "id".into(),
+            parameter: "who".into(),
+            columns: BTreeMap::new(),
+        };
+        assert_eq!(source("record:t:id=who"), Ok(record));
+        for wrong in
+            ["", "table", "record:t", "record:t:id", "table:t:f", "table:t:f=c:x", "file:x"]
+        {
+            assert!(source(wrong).is_err(), "{wrong}");
+        }
+    }
+}

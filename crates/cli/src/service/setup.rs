@@ -1,0 +1,143 @@
+//! The directory of a service: what `cenote init` and `cenote token` write there.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cenote_engine::Role;
+use cenote_service::api::{Role as ApiRole, Tokens};
+use cenote_service::config::{Address, CONFIG_FILE, NewConfig, TOKEN_FILE};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::client::config;
+use crate::args::role;
+use crate::exit::Failure;
+use crate::output::Reply;
+
+/// What makes a directory that of a service.
+#[derive(Args, Debug)]
+pub(crate) struct InitServiceArgs {
+    /// Make it the directory of a service, which listens here for the peer.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "connect")]
+    listen: Option<String>,
+    /// Make it the directory of a service, whose peer listens there.
+    #[arg(long, value_name = "HOST:PORT")]
+    connect: Option<String>,
+    /// This side in all programs, garbler or evaluator; without it, who listens is the garbler.
+    #[arg(long, value_parser = role)]
+    role: Option<Role>,
+    /// Name of the peer, for people.
+    #[arg(long, value_name = "NAME", default_value = "peer")]
+    peer: String,
+    /// Address of the service's HTTP API, on this machine.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7780")]
+    api: String,
+}
+
+impl InitServiceArgs {
+    /// Whether a service was asked for at all.
+    pub(crate) fn is_there(&self) -> bool {
+        self.listen.is_some() || self.connect.is_some()
+    }
+
+    /// Writes configuration and token into `dir`, and says so.
+    pub(crate) fn write(&self, dir: &Path, name: &str, reply: Reply) -> Result<Reply, Failure> {
+        let address = match (&self.listen, &self.connect) {
+            (Some(here), _) => Address::Listen(here),
+            (None, Some(there)) => Address::Connect(there),
+            (None, None) => return Ok(reply),
+        };
+        let garbles = matches!(address, Address::Listen(_));
+        let default = if garbles { Role::Garbler } else { Role::Evaluator };
+        let role = self.role.unwrap_or(default);
+        let new = NewConfig { name, peer: &self.peer, role, address, api: &self.api };
+        let file = dir.join(CONFIG_FILE);
+        create(&file, 0o644, &new.text())?;
+        let tokens = dir.join(config(dir)?.api.tokens);
+        let token = Tokens::add(&tokens, "owner", &ApiRole::ALL)?;
+        let token_file = dir.join(TOKEN_FILE);
+        create(&token_file, 0o600, &format!("{}\n", token.as_str()))?;
+        let text = format!(
+            "service configured in {}\ntoken  {} (all roles; `cenote token add` makes others)\n\
+             next: `cenote pair` on both sides, then `cenote serve {}`",
+            file.display(),
+            token_file.display(),
+            dir.display(),
+        );
+        Ok(reply
+            .and_text(&text)
+            .with("config", json!(file.display().to_string()))
+            .with("token_file", json!(token_file.display().to_string())))
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token for the API, and write it to a file.
+    Add(TokenAddArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct TokenAddArgs {
+    /// Name of the token, in the log and in the file of tokens, from which it may be taken out again.
+    name: String,
+    /// What its holder may do: submitter, approver, operator, auditor; several between commas.
+    #[arg(long, value_name = "ROLE,..", value_delimiter = ',', required = true, value_parser = api_role)]
+    role: Vec<ApiRole>,
+    /// File for the token, readable by this user alone.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Directory of the service.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    service: PathBuf,
+}
+
+pub(crate) fn token(command: &TokenCommand) -> Result<Reply, Failure> {
+    let TokenCommand::Add(args) = command;
+    let config = config(&args.service)?;
+    let tokens = config.path(&config.api.tokens);
+    // The place for it first: a token that nobody has would stand in the list.
+    create(&args.output, 0o600, "")?;
+    let added = Tokens::add(&tokens, &args.name, &args.role).map_err(Failure::from);
+    let written = added.and_then(|token| write(&args.output, &format!("{}\n", token.as_str())));
+    if let Err(failure) = written {
+        // The reason counts; an empty file is left at worst.
+        let _ = std::fs::remove_file(&args.output);
+        return Err(failure);
+    }
+    let file = args.output.display().to_string();
+    let text =
+        format!("token `{}` is in {file}; give it to its holder and delete it here", args.name);
+    Ok(Reply::new(json!({ "name": args.name, "file": file }), text))
+}
+
+fn api_role(text: &str) -> Result<ApiRole, String> {
+    let names = || ApiRole::ALL.map(ApiRole::name).join(", ");
+    ApiRole::named(text).ok_or_else(|| format!("there are {}", names()))
+}
+
+/// Writes a new file.
+fn create(path: &Path, mode: u32, text: &str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(mode).open(path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| unwritten(path, &error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let opened = OpenOptions::new().write(true).open(path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| unwritten(path, &error))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::bad_input(format!("{path} is there already; it is not written over"))
+        }
+        _ => Failure::bad_input(format!("{path}: {error}")),
+    }
+}
