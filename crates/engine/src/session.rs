@@ -351,9 +351,21 @@ impl Session {
         self.opened.live().occupancy()
     }
 
-    /// The connection: for a service's own messages between jobs, limits and cancellation.
+    /// The connection: for limits and cancellation; messages between jobs go by [`Session::between`].
     pub fn channel(&mut self) -> &mut Channel {
         self.opened.live_mut().channel()
+    }
+
+    /// Runs a service's own exchange between jobs. A fault of it ends the session as one of a job does, with what was found beside it:
+    /// a check that failed in the supply cancels the channel, and is the reason then.
+    ///
+    /// # Errors
+    /// Those of the exchange, or of the supply.
+    pub fn between<T>(
+        &mut self,
+        exchange: impl FnOnce(&mut Channel) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.guarded(|session| exchange(session.channel()))
     }
 
     /// Ends the session in order.

@@ -9,6 +9,8 @@ use crate::error::{ErrorKind, ServiceError};
 
 /// Its name in the directory of a service.
 pub const CONFIG_FILE: &str = "cenote.toml";
+/// Where data sets lie in the directory of a service, where the configuration says nothing else.
+pub const DATA_DIRECTORY: &str = "data";
 /// The file of the owner's own token in the directory of a service, with all roles.
 pub const TOKEN_FILE: &str = "token";
 
@@ -29,6 +31,9 @@ pub struct Config {
     /// Limits of jobs.
     #[serde(default)]
     pub jobs: JobsConfig,
+    /// Where data sets lie.
+    #[serde(default)]
+    pub data: DataConfig,
     /// The directory of the file.
     #[serde(skip)]
     pub dir: PathBuf,
@@ -90,6 +95,20 @@ pub struct JobsConfig {
     pub keep_results_s: u64,
 }
 
+/// Where data sets lie: whoever may bind one does not read other files of this machine.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataConfig {
+    /// Files in these directories, and below, may be bound.
+    pub directories: Vec<PathBuf>,
+}
+
+impl Default for DataConfig {
+    fn default() -> DataConfig {
+        DataConfig { directories: vec![DATA_DIRECTORY.into()] }
+    }
+}
+
 impl Default for ApiConfig {
     fn default() -> ApiConfig {
         ApiConfig { listen: "127.0.0.1:7780".into(), tokens: "tokens.toml".into() }
@@ -132,6 +151,31 @@ impl Config {
             return Err(invalid("[peer]: give `listen` or `connect`, one side each".into()));
         }
         Ok(config)
+    }
+
+    /// A file that may be bound as a data set, without links or steps upwards.
+    ///
+    /// # Errors
+    /// `Invalid` for anything but a file in one of the directories of `[data]`.
+    pub fn data_file(&self, file: &Path) -> Result<PathBuf, ServiceError> {
+        let invalid = |what: String| ServiceError::invalid(format!("{}: {what}", file.display()));
+        let real = self.path(file).canonicalize().map_err(|error| invalid(error.to_string()))?;
+        let inside = |directory: &PathBuf| {
+            let directory = self.path(directory).canonicalize();
+            directory.is_ok_and(|directory| real.starts_with(directory))
+        };
+        if !self.data.directories.iter().any(inside) {
+            let names =
+                self.data.directories.iter().map(|one| self.path(one).display().to_string());
+            let names = names.collect::<Vec<_>>().join(", ");
+            return Err(invalid(format!(
+                "data sets lie in {names}; put the file there, or name its directory in [data] directories"
+            )));
+        }
+        if !real.is_file() {
+            return Err(invalid("this is no file".into()));
+        }
+        Ok(real)
     }
 
     /// A path of the configuration, which is relative to its directory.
@@ -178,6 +222,7 @@ impl NewConfig<'_> {
         let (role, pool, jobs) = (role.name(), PoolConfig::default(), JobsConfig::default());
         let certificate = peer_certificate();
         let ApiConfig { tokens, .. } = ApiConfig::default();
+        let data = DATA_DIRECTORY;
         format!(
             r#"# A service of Cenote. Unknown keys are refused; `cenote doctor` checks this file and all that it names.
 # Paths are relative to this directory.
@@ -207,6 +252,10 @@ listen = {api}
 # large = {large}
 # Threads that each kind of job computes on.
 # threads = {threads}
+
+[data]
+# Files in these directories, and below, may be bound as data sets.
+# directories = ["{data}"]
 
 [jobs]
 # Jobs of up to so many ANDs are small ones, which do not wait for large ones.
@@ -289,7 +338,7 @@ mod tests {
             })
         };
         let text = new().text();
-        assert_eq!(text.lines().filter(is_key).count(), 9);
+        assert_eq!(text.lines().filter(is_key).count(), 10);
         let all: String = text
             .lines()
             .map(|line| if is_key(&line) { line.trim_start_matches("# ") } else { line })

@@ -35,6 +35,8 @@ CREATE TABLE job (
     ended_at INTEGER, deadline_at INTEGER, keep_ms INTEGER NOT NULL, result TEXT, result_until INTEGER, cost TEXT
 ) STRICT;
 CREATE INDEX job_next ON job (state, lane, priority DESC, number);
+CREATE INDEX job_ended ON job (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX job_unbegun ON job (id) WHERE origin = 'peer' AND started_at IS NULL;
 CREATE INDEX job_result ON job (result_until) WHERE result_until IS NOT NULL;
 CREATE TABLE flag (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 ";

@@ -1,6 +1,5 @@
-//! What the threads of a service share, and what happens to jobs on it.
+//! What the threads of a service share, and how it starts. What happens to a job is in `course.rs`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,23 +7,22 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cenote_engine::Fault;
-use cenote_job::json;
 use cenote_net::{Identity, PeerCertificate};
 use serde_json::{Map, Value, json};
 
 use crate::audit::{AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::Config;
-use crate::db::{Db, now};
+use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
-use crate::jobs::{self, Arrival, Offer, Stored};
+use crate::jobs;
 use crate::journal::LaneJournal;
-use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
+use crate::model::Origin;
 use crate::peer::connect::Way;
 use crate::peer::lane::{self, Lane};
 use crate::peer::link;
-use crate::peer::messages::{Refusal, Verdict};
-use crate::permit::{self, Denied};
-use crate::registry::{self, Registered, Registry, hex};
+use crate::peer::messages::Declined;
+use crate::permit::{self, Denied, Use};
+use crate::registry::{Registered, Registry, hex};
 
 /// What the threads of a service share.
 pub(crate) struct Inner {
@@ -39,8 +37,10 @@ pub(crate) struct Inner {
     /// Counts changes, of which threads wait for the next.
     pub(crate) changes: Mutex<u64>,
     pub(crate) changed: Condvar,
+    /// Own jobs that are not wanted any more, and jobs of the peer's that do not run here, which the peer has not heard of yet.
     pub(crate) cancelled: Mutex<Vec<String>>,
-    pub(crate) peer_head: Mutex<String>,
+    pub(crate) declined: Mutex<Vec<Declined>>,
+    pub(crate) peer_head: Mutex<Option<Head>>,
     pub(crate) links: AtomicU64,
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
@@ -48,25 +48,11 @@ pub(crate) struct Inner {
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// How long sessions may take to end before the peer is let in again.
+const ENDS: Duration = Duration::from_secs(10);
+
 /// What a thread of the service does.
 type Work = Box<dyn FnOnce(&Arc<Inner>) + Send>;
-
-/// A job that may begin: its program and the bits of the own inputs, port by port.
-pub(crate) struct Prepared {
-    pub(crate) program: Arc<Registered>,
-    pub(crate) own: Vec<Vec<bool>>,
-    approval: i64,
-    origin: Origin,
-    select: BTreeMap<String, String>,
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        for bits in &mut self.own {
-            zeroize::Zeroize::zeroize(bits.as_mut_slice());
-        }
-    }
-}
 
 impl Inner {
     /// Opens everything and starts the threads.
@@ -99,6 +85,7 @@ impl Inner {
             changes: Mutex::new(0),
             changed: Condvar::new(),
             cancelled: Mutex::default(),
+            declined: Mutex::default(),
             peer_head: Mutex::default(),
             links: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -115,7 +102,9 @@ impl Inner {
     fn recover(&self) -> Result<(), ServiceError> {
         let held = "SELECT COUNT(*) FROM flag WHERE name = 'held'";
         let held: i64 = self.db.with(|db| db.query_row(held, [], |row| row.get(0)))?;
-        self.held.store(held > 0, Ordering::SeqCst);
+        // A store may say so alone: its end is on disk first.
+        let in_store = self.lanes.iter().any(|lane| lane::is_held_on_disk(self, lane));
+        self.held.store(held > 0 || in_store, Ordering::SeqCst);
         self.log(
             "service.started",
             None,
@@ -150,8 +139,9 @@ impl Inner {
             start(
                 "listener",
                 Box::new(move |inner| {
+                    // Strangers fill no log of the usual level.
                     inner.way.listen(&listener, |address, fault| {
-                        tracing::info!(%address, %fault, "turned away");
+                        tracing::debug!(%address, %fault, "turned away");
                     });
                 }),
             )?;
@@ -195,7 +185,9 @@ impl Inner {
         program: &Registered,
         origin: Origin,
     ) -> Result<Result<permit::Permit, Denied>, ServiceError> {
-        permit::permit(&self.db, &self.public, &self.peer_name(), program, origin)
+        let peer = self.peer_name();
+        let wanted = Use { program: &program.digest, peer: &peer, origin };
+        permit::permit(&self.db, &self.public, &wanted)
     }
 
     pub(crate) fn open(&self) -> Result<(), ServiceError> {
@@ -205,301 +197,44 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether all that was given belongs to the program.
-    pub(crate) fn check_names(
-        &self,
-        program: &Registered,
-        job: &NewJob,
-    ) -> Result<(), ServiceError> {
-        let own = registry::own_inputs(&program.module, self.config.peer.role);
-        match job.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
-            None => Ok(()),
-            Some(name) => {
-                let names: Vec<&str> = own.into_keys().collect();
-                let what =
-                    format!("`{name}` is no input of this side; these are: {}", names.join(", "));
-                Err(ServiceError::invalid(what))
-            }
+    /// A check failed: no session opens before the owner says so, whatever happens to this process, and those that are open end.
+    pub(crate) fn hold(&self, why: &str) {
+        if self.held.swap(true, Ordering::SeqCst) {
+            return;
         }
-    }
-
-    pub(crate) fn check_terms(
-        &self,
-        program: &Registered,
-        terms: &Terms,
-    ) -> Result<(), ServiceError> {
-        let own = registry::own_inputs(&program.module, self.config.peer.role);
-        if let Some(name) = terms.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
-            return Err(ServiceError::invalid(format!("`{name}` is no input of this side")));
-        }
-        for name in own.keys() {
-            match terms.inputs.get(*name) {
-                Some(Source::Table { dataset, .. } | Source::Record { dataset, .. }) => {
-                    drop(self.registry.dataset(&self.db, dataset)?);
-                }
-                None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
-                    let what = format!(
-                        "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
-                    );
-                    return Err(ServiceError::invalid(what));
-                }
-                None | Some(Source::Submitter) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The bits of the own inputs, port by port.
-    pub(crate) fn own_bits(
-        &self,
-        program: &Registered,
-        terms: &Terms,
-        job: &NewJob,
-    ) -> Result<Vec<Vec<bool>>, ServiceError> {
-        let role = self.config.peer.role;
-        let dataset = |name: &str| self.registry.dataset(&self.db, name);
-        let mut bits: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
-        for (name, ports) in registry::own_inputs(&program.module, role) {
-            let value = permit::input(terms.inputs.get(name), name, &ports, job, dataset)?;
-            let words = json::from_value(name, &ports, &value).map_err(ServiceError::invalid)?;
-            for (port, words) in ports.iter().zip(words) {
-                let parsed = port
-                    .parse(&words.join(","))
-                    .map_err(|e| ServiceError::invalid(e.to_string()))?;
-                bits.insert(&port.name, parsed);
-            }
-        }
-        let ports = program.module.inputs().iter().filter(|port| port.owner == role);
-        Ok(ports.filter_map(|port| bits.remove(port.name.as_str())).collect())
-    }
-
-    fn prepared(&self, stored: &Stored, terms: &Terms) -> Result<Prepared, ServiceError> {
-        let program = self.registry.program(&self.db, &stored.offer.program)?;
-        let own = self.own_bits(&program, terms, &stored.new_job())?;
-        let Stored { approval, origin, .. } = *stored;
-        Ok(Prepared { program, own, approval, origin, select: stored.offer.select.clone() })
-    }
-
-    /// A job that the peer's owner wants: put down, if the own owner permits it.
-    pub(crate) fn offered(&self, offer: &Offer) -> Result<(), Refusal> {
-        if self.is_stopping() {
-            return Err(Refusal::Unavailable);
-        }
-        // After a lost answer it is offered again.
-        let known = self.db.with(|db| Ok(jobs::stored(db, &offer.id))).and_then(|found| found);
-        let taken = match known {
-            Ok(None) => self.take(offer),
-            Ok(Some(known)) => {
-                let same = known.origin == Origin::Peer && known.offer.program == offer.program;
-                match same && !known.state.is_end() {
-                    true => Ok(()),
-                    false => Err((Refusal::Over, "there was another job of this id".to_owned())),
-                }
-            }
-            Err(error) => Err((Refusal::Unavailable, error.to_string())),
-        };
-        taken.map_err(|(refusal, why)| {
-            tracing::info!(job = offer.id, program = offer.program, why, "refused");
-            refusal
-        })
-    }
-
-    /// Puts a job of the peer's down; or why not, for it and for the own log.
-    fn take(&self, offer: &Offer) -> Result<(), (Refusal, String)> {
-        let because = |refusal: Refusal| move |error: ServiceError| (refusal, error.to_string());
-        let program = self.registry.program(&self.db, &offer.program);
-        let program = program.map_err(because(Refusal::UnknownProgram))?;
-        let permit = self.permit(&program, Origin::Peer).map_err(because(Refusal::Unavailable))?;
-        let permit = permit.map_err(|denied| match denied {
-            Denied::NotApproved => (Refusal::NotApproved, "no approval permits it".to_owned()),
-            Denied::Quota => (Refusal::Quota, "the approval has no uses left".to_owned()),
-        })?;
-        let job = NewJob { select: offer.select.clone(), ..NewJob::default() };
-        drop(self.own_bits(&program, &permit.terms, &job).map_err(because(Refusal::NoData))?);
-        let waiting = self.db.with(|db| Ok(jobs::waiting(db, Origin::Peer))).and_then(|all| all);
-        if waiting.map_err(because(Refusal::Unavailable))? >= self.config.jobs.most_waiting {
-            return Err((Refusal::Busy, "too many jobs of the peer's wait".to_owned()));
-        }
-        let keep = self.config.jobs.keep_results_s;
-        let arrival = Arrival {
-            offer,
-            origin: Origin::Peer,
-            state: JobState::Queued,
-            approval: permit.id,
-            small: self.is_small(&program),
-            inputs: &BTreeMap::new(),
-            idempotency_key: None,
-            keep_ms: i64::try_from(keep.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
-        };
-        self.db.change(|db| jobs::put(db, &arrival)).map_err(because(Refusal::Unavailable))?;
-        self.changed();
-        Ok(())
-    }
-
-    /// The peer's answer to an offer.
-    pub(crate) fn answered(&self, id: &str, verdict: Verdict) -> Result<(), ServiceError> {
-        match verdict {
-            Verdict::Accepted => self.db.change(|db| jobs::agreed(db, id))?,
-            Verdict::Refused(why) => {
-                self.refused(id, why.reason());
-                true
-            }
-        };
-        self.changed();
-        Ok(())
-    }
-
-    pub(crate) fn cancelled_by_peer(&self, id: &str) -> Result<(), ServiceError> {
-        let theirs = |stored: &Stored| stored.origin == Origin::Peer;
-        self.db.change(|db| match jobs::stored(db, id)? {
-            Some(stored) if theirs(&stored) => {
-                jobs::cancel(db, id, "the peer's owner took it back")
-            }
-            _ => Ok(false),
-        })?;
-        self.changed();
-        Ok(())
-    }
-
-    /// The next job of a lane, and why it cannot begin, if so.
-    pub(crate) fn next_job(&self, lane: &Lane) -> Option<(String, Result<Prepared, ServiceError>)> {
-        match jobs::next(&self.db, lane.small) {
-            Ok(None) => None,
-            Ok(Some(id)) => {
-                let job = self.ready(&id);
-                Some((id, job))
-            }
-            Err(error) => {
-                tracing::error!(%error, "the queue cannot be read");
-                None
-            }
-        }
-    }
-
-    fn ready(&self, id: &str) -> Result<Prepared, ServiceError> {
-        let stored = self.db.with(|db| Ok(jobs::stored(db, id)))??;
-        let stored = stored.ok_or_else(|| ServiceError::not_found("the job is gone"))?;
-        let terms = permit::find(&self.db, stored.approval)?.terms;
-        if stored.deadline_at.is_some_and(|at| at <= now()) {
-            return Err(ServiceError::new(
-                ErrorKind::Conflict,
-                "its deadline passed before it began",
-            ));
-        }
-        self.prepared(&stored, &terms)
-    }
-
-    /// A job begins on this side: written down, and a use of its approval spent, before anything of it is sent.
-    pub(crate) fn begin(&self, id: &str, job: &Prepared) -> Result<(), ServiceError> {
-        self.db.change(|db| {
-            permit::spend(db, &self.public, job.approval)?;
-            if jobs::running(db, id)? {
-                Ok(())
-            } else {
-                Err(ServiceError::new(ErrorKind::Conflict, "the job is over"))
-            }
-        })?;
-        self.changed();
-        Ok(())
-    }
-
-    /// Whatever ran in a lane when its session ended without a word of it.
-    pub(crate) fn fail_left(&self, lane: &Lane, fault: &Fault) {
-        match jobs::running_in(&self.db, lane.small) {
-            Ok(left) => left.iter().for_each(|id| self.failed(id, fault)),
-            Err(error) => tracing::error!(%error, "jobs that ran are not written down"),
-        }
-    }
-
-    /// The follower's answer to an order: the job, which has begun on this side then.
-    pub(crate) fn goes_on(&self, id: &str, lane: &Lane) -> Result<Prepared, Refusal> {
-        let refused = |why: Refusal, error: ServiceError| {
-            tracing::info!(job = id, lane = lane.name(), %error, "refused when its turn came");
-            self.refused(id, &error.to_string());
-            Err(why)
-        };
-        let known = self.db.with(|db| Ok(jobs::stored(db, id))).and_then(|found| found);
-        match known {
-            Ok(Some(stored)) if matches!(stored.state, JobState::Queued | JobState::Submitted) => {}
-            Ok(_) => return Err(Refusal::Over),
-            Err(_) => return Err(Refusal::Unavailable),
-        }
-        if self.is_stopping() || self.is_held() {
-            return Err(Refusal::Unavailable);
-        }
-        match self.ready(id).and_then(|job| self.begin(id, &job).map(|()| job)) {
-            Ok(job) => Ok(job),
-            Err(error) if error.kind == ErrorKind::Forbidden => {
-                refused(Refusal::NotApproved, error)
-            }
-            Err(error) if error.kind == ErrorKind::Conflict => refused(Refusal::Over, error),
-            Err(error) => refused(Refusal::NoData, error),
-        }
-    }
-
-    /// A job will not run.
-    pub(crate) fn refused(&self, id: &str, why: &str) {
-        self.ended(id, JobState::Refused, "job.refused", why);
-    }
-
-    /// A job ended with a fault. The peer's abort says as little as it may; the own log has the check.
-    pub(crate) fn failed(&self, id: &str, fault: &Fault) {
-        self.ended(id, JobState::Failed, "job.failed", &fault.to_string());
-    }
-
-    fn ended(&self, id: &str, state: JobState, kind: &str, why: &str) {
-        let ended = self.db.change(|db| jobs::end(db, id, state, Some(why)));
-        let logged = match ended {
-            Ok(true) => self.log(kind, Some(id), None, facts(&[("reason", json!(why))])),
-            Ok(false) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = logged {
-            tracing::error!(%error, job = id, "the end of a job is not written down");
-        }
-        self.changed();
-    }
-
-    /// A job ended well.
-    pub(crate) fn done(
-        &self,
-        id: &str,
-        job: &Prepared,
-        result: Option<Value>,
-        cost: &JobCost,
-        head: Head,
-    ) {
-        let shared = facts(&[
-            ("program", json!(job.program.digest)),
-            ("select", json!(job.select)),
-            ("outcome", json!("done")),
-        ]);
-        let own = facts(&[
-            ("origin", json!(job.origin)),
-            ("approval", json!(job.approval)),
-            ("peer_head", json!(head.to_string())),
-        ]);
-        let written = self
-            .db
-            .change(|db| jobs::done(db, id, result.as_ref(), cost))
-            .and_then(|_| self.log("job.done", Some(id), Some(shared), own));
-        if let Err(error) = written {
-            tracing::error!(%error, job = id, "the end of a job is not written down");
-        }
-        self.changed();
-    }
-
-    /// A check failed: no session opens before the owner says so, whatever happens to this process.
-    pub(crate) fn hold(&self, fault: &Fault) {
-        self.held.store(true, Ordering::SeqCst);
+        self.way.cut("lane.");
         let put = "INSERT OR REPLACE INTO flag (name, value) VALUES ('held', ?1)";
-        let noted = self.db.with(|db| db.execute(put, [fault.to_string()])).map(drop);
-        let logged =
-            self.log("peer.held", None, None, facts(&[("fault", json!(fault.to_string()))]));
+        let noted = self.db.with(|db| db.execute(put, [why])).map(drop);
+        let logged = self.log("peer.held", None, None, facts(&[("fault", json!(why))]));
         if let Err(error) = noted.and(logged) {
             tracing::error!(%error, "that the peer is held is not written down");
         }
         self.changed();
+    }
+
+    /// Lets sessions open again. Both have ended by then, and their stores are free.
+    pub(crate) fn lift(&self) -> Result<(), ServiceError> {
+        if !self.is_held() {
+            let what = "nothing is held: no check has failed";
+            return Err(ServiceError::new(ErrorKind::Conflict, what));
+        }
+        let end = Instant::now() + ENDS;
+        while !self.lanes.iter().all(Lane::rests) {
+            if Instant::now() >= end {
+                let what = "a session with the peer is still ending; lift it again in a moment";
+                return Err(ServiceError::new(ErrorKind::Conflict, what));
+            }
+            self.pause(Duration::from_millis(50));
+        }
+        for lane in &self.lanes {
+            let lifted = lane::release(self, lane);
+            lifted.map_err(|fault| ServiceError::new(ErrorKind::Unavailable, fault.to_string()))?;
+        }
+        self.log("peer.lifted", None, None, Map::new())?;
+        self.db.with(|db| db.execute("DELETE FROM flag WHERE name = 'held'", []))?;
+        self.held.store(false, Ordering::SeqCst);
+        self.changed();
+        Ok(())
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -536,8 +271,8 @@ impl Inner {
         LaneJournal::open(&dir, lane.name(), lane.seen.clone(), Arc::clone(live))
     }
 
-    pub(crate) fn heard_head(&self, head: &str) {
-        *lock(&self.peer_head) = head.to_owned();
+    pub(crate) fn heard_head(&self, head: Head) {
+        *lock(&self.peer_head) = Some(head);
     }
 
     pub(crate) fn linked(&self, tells: bool, up: bool) {
@@ -562,10 +297,6 @@ impl Inner {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn take_cancelled(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.cancelled))
     }
 
     /// Tells all who wait that something has changed.

@@ -14,6 +14,8 @@ use crate::model::{JobCost, JobFilter, JobState, JobView, Millis, NewJob, Origin
 const MOST_LISTED: u32 = 1000;
 /// Ended jobs without a result are forgotten after as long, in milliseconds: 90 days.
 const FORGET_AFTER: Millis = 90 * 86_400_000;
+/// Jobs of the peer's that never began, after 10 minutes: whoever offers and takes back fills no disk.
+const FORGET_UNBEGUN_AFTER: Millis = 600_000;
 
 /// What both services know of a job.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -30,14 +32,47 @@ pub(crate) struct Offer {
     pub(crate) within: Option<u64>,
 }
 
+impl Offer {
+    /// Bytes in a message, at most about.
+    pub(crate) fn bytes(&self) -> usize {
+        // Characters may be escaped to twice as many, and a job has some 200 bytes besides.
+        let select = self.select.iter().map(|(name, value)| 2 * (name.len() + value.len()) + 6);
+        200 + select.sum::<usize>()
+    }
+}
+
 /// A job as the service needs it to run it.
 pub(crate) struct Stored {
     pub(crate) origin: Origin,
     pub(crate) state: JobState,
+    pub(crate) small: bool,
     pub(crate) approval: i64,
     pub(crate) offer: Offer,
     pub(crate) inputs: BTreeMap<String, Value>,
-    pub(crate) deadline_at: Option<Millis>,
+}
+
+/// From where a job may end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The peer has not answered.
+    Unanswered,
+    /// The peer has agreed; it has not begun.
+    Agreed,
+    /// It has not begun.
+    Waiting,
+    /// It runs.
+    Running,
+}
+
+impl Stage {
+    const fn states(self) -> &'static str {
+        match self {
+            Stage::Unanswered => "'submitted'",
+            Stage::Agreed => "'queued'",
+            Stage::Waiting => "'submitted', 'queued'",
+            Stage::Running => "'running'",
+        }
+    }
 }
 
 impl Stored {
@@ -106,12 +141,19 @@ pub(crate) fn with_key(db: &Connection, key: &str) -> Result<Option<String>, Ser
     db.query_row(find, [key], |row| row.get(0)).optional().map_err(failed)
 }
 
-/// How many of an owner wait.
-pub(crate) fn waiting(db: &Connection, origin: Origin) -> Result<u64, ServiceError> {
-    let count = "SELECT COUNT(*) FROM job WHERE state IN ('submitted', 'queued') AND origin = ?1";
-    let count = db
-        .prepare_cached(count)
-        .and_then(|mut all| all.query_row([origin_name(origin)], |row| row.get::<_, i64>(0)));
+/// How many of the own owner wait.
+pub(crate) fn waiting(db: &Connection) -> Result<u64, ServiceError> {
+    count(db, "SELECT COUNT(*) FROM job WHERE state IN ('submitted', 'queued') AND origin = 'own'")
+}
+
+/// How many of the peer's have not begun: they wait, or have ended and are not forgotten yet.
+pub(crate) fn unbegun_of_peer(db: &Connection) -> Result<u64, ServiceError> {
+    count(db, "SELECT COUNT(*) FROM job WHERE origin = 'peer' AND started_at IS NULL")
+}
+
+fn count(db: &Connection, sql: &str) -> Result<u64, ServiceError> {
+    let count =
+        db.prepare_cached(sql).and_then(|mut all| all.query_row([], |row| row.get::<_, i64>(0)));
     count.map(i64::unsigned_abs).map_err(failed)
 }
 
@@ -131,35 +173,35 @@ pub(crate) fn counts(db: &Db) -> Result<BTreeMap<String, u64>, ServiceError> {
 
 /// The job with this id.
 pub(crate) fn stored(db: &Connection, id: &str) -> Result<Option<Stored>, ServiceError> {
-    let find = "SELECT origin, state, approval, offer, inputs, deadline_at FROM job WHERE id = ?1";
+    let find = "SELECT origin, state, lane, approval, offer, inputs FROM job WHERE id = ?1";
     let row = |row: &Row<'_>| {
-        let texts: (String, String, i64, String, Option<String>) =
-            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-        Ok((texts, row.get::<_, Option<i64>>(5)?))
+        let words: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?];
+        Ok((words, row.get(3)?, row.get::<_, Option<String>>(5)?))
     };
     let found = db.prepare_cached(find).and_then(|mut one| one.query_row([id], row).optional());
-    let Some(((origin, state, approval, offer, inputs), deadline_at)) = found.map_err(failed)?
-    else {
+    let Some(([origin, state, on, offer], approval, inputs)) = found.map_err(failed)? else {
         return Ok(None);
     };
     let broken = |what: String| ServiceError::new(ErrorKind::Internal, format!("job {id}: {what}"));
     Ok(Some(Stored {
         origin: if origin == "own" { Origin::Own } else { Origin::Peer },
         state: JobState::named(&state).ok_or_else(|| broken(format!("state {state}")))?,
+        small: on == lane(true),
         approval,
         offer: serde_json::from_str(&offer).map_err(|error| broken(error.to_string()))?,
         inputs: match inputs {
             Some(text) => serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?,
             None => BTreeMap::new(),
         },
-        deadline_at,
     }))
 }
 
 /// The next job of a lane: the highest priority first, then the oldest.
 pub(crate) fn next(db: &Db, small: bool) -> Result<Option<String>, ServiceError> {
-    let find = "SELECT id FROM job WHERE state = 'queued' AND lane = ?1 ORDER BY priority DESC, number LIMIT 1";
-    db.with(|db| db.prepare_cached(find)?.query_row([lane(small)], |row| row.get(0)).optional())
+    let find = "SELECT id FROM job WHERE state = 'queued' AND lane = ?1 AND (deadline_at IS NULL OR deadline_at > ?2)
+        ORDER BY priority DESC, number LIMIT 1";
+    let row = params![lane(small), now()];
+    db.with(|db| db.prepare_cached(find)?.query_row(row, |row| row.get(0)).optional())
 }
 
 /// Jobs of a lane that run.
@@ -177,7 +219,22 @@ pub(crate) fn unanswered(db: &Db, most: usize) -> Result<Vec<Offer>, ServiceErro
     open_offers(db, "state = 'submitted' AND origin = 'own'", most)
 }
 
-/// All own jobs that have not ended, for a peer that comes back.
+/// Which of the peer's open jobs are not open here any more: it waits for them in vain.
+pub(crate) fn gone(db: &Db, named: &[String]) -> Result<Vec<String>, ServiceError> {
+    db.with(|db| {
+        let known = "SELECT 1 FROM job WHERE id = ?1 AND origin = 'peer' AND state IN ('queued', 'running')";
+        let mut known = db.prepare_cached(known)?;
+        let mut gone = Vec::new();
+        for id in named {
+            if !known.exists([id])? {
+                gone.push(id.clone());
+            }
+        }
+        Ok(gone)
+    })
+}
+
+/// All own jobs that have not begun, for a peer that comes back.
 pub(crate) fn own_open(db: &Db) -> Result<Vec<String>, ServiceError> {
     db.with(|db| {
         let all = "SELECT id FROM job WHERE origin = 'own' AND state IN ('submitted', 'queued') ORDER BY number";
@@ -198,12 +255,7 @@ pub(crate) fn drop_unnamed(db: &Db, named: &[String]) -> Result<u64, ServiceErro
         let named: std::collections::HashSet<&String> = named.iter().collect();
         let mut dropped = 0;
         for id in waiting.map_err(failed)?.iter().filter(|id| !named.contains(id)) {
-            dropped += u64::from(end(
-                db,
-                id,
-                JobState::Cancelled,
-                Some("the peer does not want it any more"),
-            )?);
+            dropped += u64::from(cancel(db, id, "the peer does not want it any more")?);
         }
         Ok(dropped)
     })
@@ -236,27 +288,29 @@ pub(crate) fn agreed(db: &Connection, id: &str) -> Result<bool, ServiceError> {
 
 /// A job begins: from now on outputs may be opened.
 pub(crate) fn running(db: &Connection, id: &str) -> Result<bool, ServiceError> {
-    let put = "UPDATE job SET state = 'running', started_at = ?2 WHERE id = ?1 AND state IN ('submitted', 'queued')";
+    let put = "UPDATE job SET state = 'running', started_at = ?2
+        WHERE id = ?1 AND state IN ('submitted', 'queued') AND (deadline_at IS NULL OR deadline_at > ?2)";
     changed(db, put, params![id, now()])
 }
 
-/// A job ends; false when it had ended. Its inputs are forgotten.
+/// A job ends; false when it was not where it may end so. Its inputs are forgotten.
 pub(crate) fn end(
     db: &Connection,
     id: &str,
+    from: Stage,
     state: JobState,
-    reason: Option<&str>,
+    reason: &str,
 ) -> Result<bool, ServiceError> {
-    let put = "UPDATE job SET state = ?2, reason = ?3, ended_at = ?4, inputs = NULL
-        WHERE id = ?1 AND state IN ('submitted', 'queued', 'running')";
-    changed(db, put, params![id, state.name(), reason, now()])
+    let put = format!(
+        "UPDATE job SET state = ?2, reason = ?3, ended_at = ?4, inputs = NULL WHERE id = ?1 AND state IN ({})",
+        from.states()
+    );
+    changed(db, &put, params![id, state.name(), reason, now()])
 }
 
 /// A job that waits is taken back.
 pub(crate) fn cancel(db: &Connection, id: &str, reason: &str) -> Result<bool, ServiceError> {
-    let put = "UPDATE job SET state = 'cancelled', reason = ?2, ended_at = ?3, inputs = NULL
-        WHERE id = ?1 AND state IN ('submitted', 'queued')";
-    changed(db, put, params![id, reason, now()])
+    end(db, id, Stage::Waiting, JobState::Cancelled, reason)
 }
 
 /// A job ends well.
@@ -287,8 +341,17 @@ pub(crate) fn tidy(db: &Db) -> Result<u64, ServiceError> {
             let mut step = db.prepare_cached(step).map_err(failed)?;
             changed += step.execute([now()]).map_err(failed)? as u64;
         }
-        let forget = "DELETE FROM job WHERE ended_at <= ?1 AND result IS NULL";
-        db.execute(forget, [now().saturating_sub(FORGET_AFTER)]).map_err(failed)?;
+        let forget = [
+            ("DELETE FROM job WHERE ended_at <= ?1 AND result IS NULL", FORGET_AFTER),
+            (
+                "DELETE FROM job WHERE ended_at <= ?1 AND origin = 'peer' AND started_at IS NULL",
+                FORGET_UNBEGUN_AFTER,
+            ),
+        ];
+        for (forget, after) in forget {
+            let mut forget = db.prepare_cached(forget).map_err(failed)?;
+            forget.execute([now().saturating_sub(after)]).map_err(failed)?;
+        }
         Ok(changed)
     })
 }
@@ -303,12 +366,8 @@ pub(crate) fn fail_running(db: &Db) -> Result<Vec<String>, ServiceError> {
             });
         let all = all.map_err(failed)?;
         for id in &all {
-            end(
-                db,
-                id,
-                JobState::Failed,
-                Some("the service stopped while it ran; submit it again"),
-            )?;
+            let why = "the service stopped while it ran; submit it again";
+            end(db, id, Stage::Running, JobState::Failed, why)?;
         }
         Ok(all)
     })

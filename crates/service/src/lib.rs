@@ -6,7 +6,8 @@
 //! | what owners and the API speak of | [`model`] |
 //! | what a service is told | [`config`] |
 //! | which programs, data sets and approvals there are; what is permitted | `registry.rs`, `permit.rs` |
-//! | what happens to a job, and what the threads share | `inner.rs` |
+//! | what happens to a job, from its offer to its end | `course.rs` |
+//! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
@@ -19,6 +20,7 @@
 pub mod api;
 pub mod audit;
 pub mod config;
+mod course;
 mod db;
 mod error;
 mod inner;

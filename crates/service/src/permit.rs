@@ -1,7 +1,8 @@
 //! What an owner permits. Deny by default: a job runs on this side only under an approval of its owner, whoever asked for it.
 //!
-//! An approval is signed with the owner's key when it is given; the signature is checked whenever it is used, so whoever writes to the
-//! database without the key permits nothing. A use is spent, on disk, before the first byte that its outputs depend on.
+//! An approval is signed with the owner's key when it is given; signature and terms are checked whenever it is used, so whoever writes to the
+//! database without the key permits nothing new. That it was withdrawn, and how often it was used, the database alone says: who can write to it,
+//! or puts an old one back, revives what was given once. A use is spent, on disk, before the first byte that its outputs depend on.
 
 use cenote_program::Input;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,7 +12,6 @@ use crate::audit::{OwnerKey, PublicKey};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::model::{ApprovalView, Millis, NewJob, Origin, Source, Terms};
-use crate::registry::Registered;
 
 /// The kind of message that the owner signs.
 const APPROVAL: &str = "approval";
@@ -30,6 +30,26 @@ pub(crate) enum Denied {
     Quota,
 }
 
+/// What an approval is to be used for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use<'a> {
+    /// Digest of the program.
+    pub(crate) program: &'a str,
+    /// Fingerprint of the peer.
+    pub(crate) peer: &'a str,
+    /// Who asked.
+    pub(crate) origin: Origin,
+}
+
+impl Use<'_> {
+    /// Whether the terms are for this, whatever the time and the number of uses.
+    fn is_meant(&self, terms: &Terms) -> bool {
+        terms.program == self.program
+            && terms.peer == self.peer
+            && terms.submitters.allow(self.origin)
+    }
+}
+
 /// Gives an approval.
 pub(crate) fn approve(
     db: &Db,
@@ -38,6 +58,9 @@ pub(crate) fn approve(
 ) -> Result<ApprovalView, ServiceError> {
     if terms.uses.is_none() && terms.period_s.is_some() {
         return Err(ServiceError::invalid("`period_s` means nothing without `uses`"));
+    }
+    if terms.period_s == Some(0) {
+        return Err(ServiceError::invalid("a period has a second at least"));
     }
     let text = written(terms)?;
     let signature = key.sign(APPROVAL, text.as_bytes());
@@ -78,14 +101,12 @@ pub(crate) fn find(db: &Db, id: i64) -> Result<ApprovalView, ServiceError> {
 pub(crate) fn permit(
     db: &Db,
     key: &PublicKey,
-    peer: &str,
-    program: &Registered,
-    origin: Origin,
+    wanted: &Use<'_>,
 ) -> Result<Result<Permit, Denied>, ServiceError> {
     let rows = db.with(|db| {
         let one = format!("SELECT {COLUMNS} FROM approval WHERE program = ?1 AND withdrawn_at IS NULL ORDER BY id DESC");
         let mut all = db.prepare_cached(&one)?;
-        let rows = all.query_map([&program.digest], row)?;
+        let rows = all.query_map([wanted.program], row)?;
         rows.collect::<rusqlite::Result<Vec<_>>>()
     })?;
     let mut denied = Denied::NotApproved;
@@ -98,11 +119,7 @@ pub(crate) fn permit(
             return Err(ServiceError::new(ErrorKind::Forbidden, what));
         }
         let terms = read(&given.terms)?;
-        let stands = terms.program == program.digest
-            && terms.peer == peer
-            && terms.submitters.allow(origin)
-            && terms.expires_at.is_none_or(|end| now() < end);
-        if !stands {
+        if !wanted.is_meant(&terms) || terms.expires_at.is_some_and(|end| now() >= end) {
             continue;
         }
         if uses_left(db, &given, &terms)? {
@@ -134,8 +151,13 @@ fn count_uses(db: &Connection, given: &Given, terms: &Terms) -> rusqlite::Result
     Ok(used.unsigned_abs())
 }
 
-/// Spends a use of an approval that still stands; within the transaction in which its job begins.
-pub(crate) fn spend(db: &Connection, key: &PublicKey, id: i64) -> Result<Terms, ServiceError> {
+/// Spends a use of an approval that still stands and is for this; within the transaction in which its job begins. The terms that stand.
+pub(crate) fn spend(
+    db: &Connection,
+    key: &PublicKey,
+    id: i64,
+    wanted: &Use<'_>,
+) -> Result<Terms, ServiceError> {
     let one = format!("SELECT {COLUMNS} FROM approval WHERE id = ?1");
     let given = db.prepare_cached(&one).and_then(|mut one| one.query_row([id], row));
     let given = given.map_err(failed)?;
@@ -145,6 +167,9 @@ pub(crate) fn spend(db: &Connection, key: &PublicKey, id: i64) -> Result<Terms, 
         return denied("does not bear the owner's signature");
     }
     let terms = read(&given.terms)?;
+    if !wanted.is_meant(&terms) {
+        return denied("is for another program, peer or submitter");
+    }
     if given.withdrawn_at.is_some() {
         return denied("was withdrawn");
     }
@@ -165,6 +190,18 @@ pub(crate) fn spend(db: &Connection, key: &PublicKey, id: i64) -> Result<Terms, 
             .map_err(failed)?;
     }
     Ok(terms)
+}
+
+/// Gives the last use back: the peer would not run the job, so no output can have been opened.
+pub(crate) fn give_back(db: &Connection, id: i64) -> Result<(), ServiceError> {
+    let steps = [
+        "UPDATE approval SET spent = spent - 1 WHERE id = ?1 AND spent > 0",
+        "DELETE FROM used WHERE rowid = (SELECT MAX(rowid) FROM used WHERE approval = ?1)",
+    ];
+    for step in steps {
+        db.prepare_cached(step).and_then(|mut step| step.execute([id])).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// The JSON of an own input, from where the terms say.

@@ -29,7 +29,8 @@ pub(crate) struct Registered {
 #[derive(Default)]
 pub(crate) struct Registry {
     programs: Mutex<HashMap<String, Arc<Registered>>>,
-    datasets: Mutex<HashMap<String, Arc<DataSet>>>,
+    /// By name, each with the digest under which it is bound.
+    datasets: Mutex<HashMap<String, (String, Arc<DataSet>)>>,
 }
 
 /// A program as it is on disk: its text or its binary form.
@@ -53,7 +54,18 @@ pub(crate) fn named(name: &str) -> Result<(), ServiceError> {
         let what = format!("a name has 1 to {MAX_NAME} letters, digits, `-`, `_` and `.`");
         return Err(ServiceError::invalid(what));
     }
+    if is_digest(name) {
+        // Whoever means a program by its digest must not get another one of that name.
+        return Err(ServiceError::invalid(
+            "a name is not 64 hexadecimal digits: those are digests",
+        ));
+    }
     Ok(())
+}
+
+/// Whether this may be the digest of a program.
+pub(crate) fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
 impl Registry {
@@ -107,32 +119,45 @@ impl Registry {
         Ok(program)
     }
 
-    /// The program of this digest or name.
+    /// The program of this digest or name, as the own owner calls it. Whatever was written down, and the peer, have digests.
     pub(crate) fn program(&self, db: &Db, which: &str) -> Result<Arc<Registered>, ServiceError> {
-        if let Some(known) = lock(&self.programs).get(which) {
+        if is_digest(which) {
+            return self.of_digest(db, which);
+        }
+        let find = "SELECT digest FROM program WHERE name = ?1";
+        let digest = db.with(|db| {
+            let mut find = db.prepare_cached(find)?;
+            find.query_row([which], |row| row.get::<_, String>(0)).optional()
+        })?;
+        self.of_digest(db, &digest.ok_or_else(|| unregistered(which))?)
+    }
+
+    /// The program of this digest.
+    pub(crate) fn of_digest(&self, db: &Db, digest: &str) -> Result<Arc<Registered>, ServiceError> {
+        if let Some(known) = lock(&self.programs).get(digest) {
             return Ok(Arc::clone(known));
         }
-        let find = "SELECT name, module FROM program WHERE digest = ?1 OR name = ?1";
+        let find = "SELECT name, module FROM program WHERE digest = ?1";
         let found = db.with(|db| {
             let mut find = db.prepare_cached(find)?;
-            find.query_row([which], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)))
-                .optional()
+            find.query_row([digest], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?))
+            })
+            .optional()
         })?;
-        let (name, bytes) = found.ok_or_else(|| {
-            ServiceError::not_found(format!(
-                "no program `{which}` is registered; `cenote program register` does that"
-            ))
-        })?;
-        let program = Arc::new(registered(&name, read_module(&bytes)?)?);
+        let (name, bytes) = found.ok_or_else(|| unregistered(digest))?;
+        let program = registered(&name, read_module(&bytes)?)?;
+        if program.digest != digest {
+            let what = format!("the program `{name}` in the database is not the one of its digest");
+            return Err(ServiceError::new(ErrorKind::Internal, what));
+        }
+        let program = Arc::new(program);
         self.keep(&program);
         Ok(program)
     }
 
     fn keep(&self, program: &Arc<Registered>) {
-        let mut programs = lock(&self.programs);
-        for key in [&program.name, &program.digest] {
-            programs.insert(key.clone(), Arc::clone(program));
-        }
+        lock(&self.programs).insert(program.digest.clone(), Arc::clone(program));
     }
 
     /// All programs, by name.
@@ -166,7 +191,7 @@ impl Registry {
         let shown = path.display().to_string();
         let row = params![name, shown, hex(&data.digest()), schema, data.rows() as i64, now()];
         db.with(|db| db.execute(put, row))?;
-        lock(&self.datasets).insert(name.to_owned(), Arc::new(data));
+        lock(&self.datasets).insert(name.to_owned(), (hex(&data.digest()), Arc::new(data)));
         self.dataset_view(db, name)
     }
 
@@ -201,9 +226,6 @@ impl Registry {
 
     /// The data set of this name, as it was when it was bound: another content of the file is refused.
     pub(crate) fn dataset(&self, db: &Db, name: &str) -> Result<Arc<DataSet>, ServiceError> {
-        if let Some(data) = lock(&self.datasets).get(name) {
-            return Ok(Arc::clone(data));
-        }
         let find = "SELECT path, digest, schema FROM dataset WHERE name = ?1";
         let found = db.with(|db| {
             let row = |row: &rusqlite::Row<'_>| {
@@ -213,6 +235,12 @@ impl Registry {
         })?;
         let missing = || ServiceError::not_found(format!("no data set `{name}` is bound"));
         let (path, digest, schema) = found.ok_or_else(missing)?;
+        // What was read before the name was bound anew is another one.
+        if let Some((known, data)) = lock(&self.datasets).get(name)
+            && *known == digest
+        {
+            return Ok(Arc::clone(data));
+        }
         let schema: Schema = serde_json::from_str(&schema)
             .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
         let path = PathBuf::from(path);
@@ -226,9 +254,14 @@ impl Registry {
             return Err(ServiceError::invalid(what));
         }
         let data = Arc::new(data);
-        lock(&self.datasets).insert(name.to_owned(), Arc::clone(&data));
+        lock(&self.datasets).insert(name.to_owned(), (digest, Arc::clone(&data)));
         Ok(data)
     }
+}
+
+fn unregistered(which: &str) -> ServiceError {
+    let what = format!("no program `{which}` is registered; `cenote program register` does that");
+    ServiceError::not_found(what)
 }
 
 /// Reads and counts.

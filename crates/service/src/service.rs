@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cenote_data::Schema;
-use cenote_engine::Fault;
 use serde_json::{Map, json};
 
 use crate::audit::Head;
@@ -18,8 +17,7 @@ use crate::model::{
     ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, NewJob, Origin, PeerView,
     ProgramView, Status, Terms,
 };
-use crate::peer::lane;
-use crate::peer::messages::are_parameters;
+use crate::peer::messages::{Refusal, are_parameters};
 use crate::permit::{self, Denied};
 
 /// Longest idempotency key.
@@ -90,7 +88,7 @@ impl Service {
         };
         let keep = job.keep_result_s.unwrap_or(inner.config.jobs.keep_results_s);
         inner.db.change(|db| {
-            if jobs::waiting(db, Origin::Own)? >= inner.config.jobs.most_waiting {
+            if jobs::waiting(db)? >= inner.config.jobs.most_waiting {
                 let what = "too many jobs wait (jobs.most_waiting); submit it later";
                 return Err(ServiceError::new(ErrorKind::Busy, what));
             }
@@ -155,9 +153,7 @@ impl Service {
             let what = format!("job {id} is {} and cannot be taken back", before.state.name());
             return Err(ServiceError::new(ErrorKind::Conflict, what));
         }
-        if before.origin == Origin::Own {
-            lock(&self.0.cancelled).push(id.to_owned());
-        }
+        self.0.tell_of(id, before.origin, Refusal::Over);
         self.0.changed();
         jobs::view(&self.0.db, id)
     }
@@ -214,7 +210,11 @@ impl Service {
         inner.check_terms(&program, &terms)?;
         let given = permit::approve(&inner.db, &inner.key, &terms)?;
         let own = facts(&[("approval", json!(given.id)), ("terms", json!(terms))]);
-        inner.log("approval.given", None, None, own)?;
+        if let Err(error) = inner.log("approval.given", None, None, own) {
+            // What is in no log permits nothing.
+            permit::withdraw(&inner.db, given.id)?;
+            return Err(error);
+        }
         inner.changed();
         Ok(given)
     }
@@ -240,7 +240,7 @@ impl Service {
     /// Binds a file of this machine to a name, under which approvals speak of it.
     ///
     /// # Errors
-    /// `Invalid` for a file that cannot be read or breaks the schema.
+    /// `Invalid` for a file that lies outside the configured directories, cannot be read or breaks the schema.
     pub fn bind(
         &self,
         name: &str,
@@ -248,7 +248,8 @@ impl Service {
         schema: Option<&Schema>,
     ) -> Result<DataSetView, ServiceError> {
         let inner = &self.0;
-        let bound = inner.registry.bind(&inner.db, name, path, schema)?;
+        let path = inner.config.data_file(path)?;
+        let bound = inner.registry.bind(&inner.db, name, &path, schema)?;
         let own = facts(&[
             ("name", json!(name)),
             ("digest", json!(bound.digest)),
@@ -269,26 +270,9 @@ impl Service {
     /// Lets sessions with the peer open again, after a failed check.
     ///
     /// # Errors
-    /// `Conflict` when nothing is held; `Unavailable`.
+    /// `Conflict` when nothing is held, or a session has not ended yet; `Unavailable`.
     pub fn lift(&self) -> Result<Status, ServiceError> {
-        let inner = &self.0;
-        if !inner.is_held() {
-            return Err(ServiceError::new(
-                ErrorKind::Conflict,
-                "nothing is held: no check has failed",
-            ));
-        }
-        for lane in &inner.lanes {
-            let lifted = lane::store(inner, lane).and_then(|mut store| {
-                let release = store.release();
-                release.map_err(|failure| Fault::Storage(failure.to_string()))
-            });
-            lifted.map_err(|fault| ServiceError::new(ErrorKind::Unavailable, fault.to_string()))?;
-        }
-        inner.log("peer.lifted", None, None, Map::new())?;
-        inner.db.with(|db| db.execute("DELETE FROM flag WHERE name = 'held'", []))?;
-        inner.held.store(false, Ordering::SeqCst);
-        inner.changed();
+        self.0.lift()?;
         self.status()
     }
 
@@ -324,10 +308,10 @@ impl Service {
         !self.0.is_stopping() && self.lanes().iter().all(|lane| lane.state == "ready")
     }
 
-    /// The head of the audit log, and the last one that the peer told of its own.
+    /// The head of the audit log, and the last one that the peer told of its own since the service started.
     #[must_use]
-    pub fn audit_heads(&self) -> (Head, String) {
-        (self.0.audit.head(), lock(&self.0.peer_head).clone())
+    pub fn audit_heads(&self) -> (Head, Option<Head>) {
+        (self.0.audit.head(), *lock(&self.0.peer_head))
     }
 
     /// Ends in order: no further job begins, the one that runs ends, what is ready is put away. After 20 s whatever still runs is cut.

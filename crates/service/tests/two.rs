@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use cenote_service::audit::{PublicKey, diff, verify};
-use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Submitters};
+use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Source, Submitters};
 use common::{LESS, Pair, approve};
 use serde_json::json;
 
@@ -184,4 +184,140 @@ fn the_audit_logs_of_both_agree_and_verify() {
         assert!(difference.is_none(), "{difference}");
         assert_eq!(difference.agreed, 3);
     });
+}
+
+#[test]
+fn a_record_is_looked_for_when_a_use_is_spent_not_before() {
+    let pair = Pair::start();
+    pair.approve_a(Submitters::Own, None);
+    pair.approve_b(Submitters::Peer, Some(2));
+    let ask = |which: &str| {
+        let select = [("which".to_owned(), which.to_owned())].into();
+        let (job, _) = pair.a().submit(&NewJob { select, ..compare(3) }).unwrap();
+        pair.a().wait(&job.id, LONG).unwrap()
+    };
+    let none = ask("seven");
+    assert_eq!(none.state, JobState::Refused);
+    assert!(none.reason.unwrap().contains("does not have the data"));
+    assert_eq!(pair.b().approvals().unwrap()[0].spent, 1);
+    let theirs = pair.b().job(&none.id).unwrap();
+    assert_eq!(theirs.state, JobState::Failed, "{:?}", theirs.reason);
+    // The own use was for nothing: nothing can have been opened.
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 0);
+    let log = std::fs::read_to_string(pair.dir(1).join("audit.log")).unwrap();
+    let begun = log.lines().find(|line| line.contains("job.begun")).unwrap();
+    assert!(begun.contains("seven"), "{begun}");
+    assert_eq!(ask("six").state, JobState::Done);
+    assert!(ask("five").reason.unwrap().contains("no uses left"));
+    // And a job without the parameter is refused without a use.
+    pair.approve_b(Submitters::Peer, Some(1));
+    let (job, _) = pair.a().submit(&NewJob { select: [].into(), ..compare(3) }).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Refused);
+    assert_eq!(pair.b().approvals().unwrap()[1].spent, 0);
+    pair.stop();
+}
+
+#[test]
+fn a_withdrawn_approval_ends_the_jobs_that_wait_and_no_session() {
+    let mut pair = Pair::start();
+    pair.approve_a(Submitters::Own, None);
+    pair.approve_b(Submitters::Peer, None);
+    pair.stop_one(1);
+    let waiting: Vec<_> = (0..5).map(|x| pair.a().submit(&compare(x)).unwrap().0.id).collect();
+    pair.a().withdraw(1).unwrap();
+    pair.start_one(1);
+    for id in &waiting {
+        let job = pair.a().wait(id, LONG).unwrap();
+        assert_eq!(job.state, JobState::Refused);
+        assert!(job.reason.unwrap().contains("withdrawn"));
+        // The other side, which had agreed, does not wait for it.
+        let theirs = pair.b().wait(id, LONG).unwrap();
+        assert_eq!(theirs.state, JobState::Cancelled, "{:?}", theirs.reason);
+        assert_eq!(pair.b().approvals().unwrap()[0].spent, 0);
+    }
+    let pools = |pair: &Pair| {
+        pair.a().status().unwrap().lanes.iter().map(|lane| lane.pools[0]).collect::<Vec<_>>()
+    };
+    let before = pools(&pair);
+    pair.approve_a(Submitters::Own, None);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    assert_eq!(pools(&pair), before);
+    pair.stop();
+}
+
+#[test]
+fn the_peers_owner_hears_of_jobs_that_the_leader_does_not_run() {
+    let mut pair = Pair::start();
+    // Jobs of the evaluator's, on data of the garbler's, who leads.
+    let table = pair.dir(0).join("data/numbers.csv");
+    std::fs::write(&table, "name,x\nfour,4\n").unwrap();
+    pair.a().bind("numbers", &table, None).unwrap();
+    let record = Source::Record {
+        dataset: "numbers".into(),
+        key: "name".into(),
+        parameter: "which".into(),
+        columns: [("x".to_owned(), "x".to_owned())].into(),
+    };
+    pair.a().approve(common::terms(Submitters::Peer, Some(2), record, "x")).unwrap();
+    pair.b().approve(common::terms(Submitters::Own, None, Source::Submitter, "y")).unwrap();
+    let ask = |pair: &Pair, which: &str| {
+        let job = NewJob {
+            program: "less".into(),
+            inputs: [("y".to_owned(), json!(5))].into(),
+            select: [("which".to_owned(), which.to_owned())].into(),
+            ..NewJob::default()
+        };
+        let (job, _) = pair.b().submit(&job).unwrap();
+        pair.b().wait(&job.id, LONG).unwrap()
+    };
+    let done = ask(&pair, "four");
+    assert_eq!(done.state, JobState::Done, "{:?}", done.reason);
+    assert_eq!(done.result.unwrap()["z"], json!(true));
+    let none = ask(&pair, "five");
+    assert_eq!(none.state, JobState::Refused);
+    assert!(none.reason.unwrap().contains("does not have the data"));
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 2);
+    // A file that is another one costs no use: that depends on no cell.
+    pair.stop_one(0);
+    std::fs::write(&table, "name,x\nfour,5\n").unwrap();
+    pair.start_one(0);
+    let other = common::terms(Submitters::Peer, None, Source::Submitter, "x");
+    assert!(pair.a().approve(other).unwrap_err().what.contains("need a data set"));
+    let ended = ask(&pair, "four");
+    assert_eq!(ended.state, JobState::Refused);
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 2);
+    pair.stop();
+}
+
+#[test]
+fn a_program_cannot_take_the_name_of_anothers_digest() {
+    let pair = Pair::start();
+    let digest = pair.a().program("less").unwrap().digest;
+    let other = LESS.replace("lt", "le");
+    for name in [digest.clone(), digest.to_uppercase()] {
+        let refused = pair.b().register(&name, other.as_bytes()).unwrap_err();
+        assert!(refused.what.contains("those are digests"), "{refused}");
+    }
+    pair.stop();
+}
+
+#[test]
+fn files_outside_the_data_directories_are_not_read() {
+    let pair = Pair::start();
+    let dir = pair.dir(1);
+    std::fs::write(dir.join("secrets.csv"), "first line\n1\n").unwrap();
+    std::os::unix::fs::symlink(dir.join("secrets.csv"), dir.join("data/link.csv")).unwrap();
+    for file in
+        ["secrets.csv", "data/../secrets.csv", "data/link.csv", "data", "/proc/self/environ"]
+    {
+        let refused = pair.b().bind("x", std::path::Path::new(file), None).unwrap_err();
+        assert!(!refused.what.contains("first line"), "{refused}");
+        assert!(
+            refused.what.contains("data sets lie in") || refused.what.contains("no file"),
+            "{refused}"
+        );
+    }
+    assert_eq!(pair.b().bind("x", std::path::Path::new("data/numbers.csv"), None).unwrap().rows, 2);
+    pair.stop();
 }

@@ -135,7 +135,7 @@ pub(super) async fn withdraw(
 pub(super) struct Binding {
     /// Its name.
     name: String,
-    /// The file, on the machine of the service; relative to the service's directory.
+    /// The file, on the machine of the service, in one of the directories of `[data]`; relative to the service's directory.
     #[schema(value_type = String)]
     path: PathBuf,
     /// Columns and their types, where the file does not say.
@@ -193,8 +193,8 @@ pub(super) async fn lift(State(app): State<App>) -> Answer<Status> {
 pub(super) struct Heads {
     /// Of the own one.
     head: String,
-    /// The last that the peer told of its own; empty before it did.
-    peer_head: String,
+    /// The last that the peer told of its own since the service started.
+    peer_head: Option<String>,
 }
 
 /// How far the own audit log goes, and the peer's, as it says: to be noted elsewhere.
@@ -208,5 +208,6 @@ pub(super) struct Heads {
 pub(super) async fn heads(State(app): State<App>) -> Answer<Heads> {
     let heads = app.call(|service| Ok(service.audit_heads()));
     let (head, peer_head) = heads.await?;
+    let peer_head = peer_head.map(|head| head.to_string());
     Ok(Json(Heads { head: head.to_string(), peer_head }))
 }

@@ -65,6 +65,12 @@ impl Head {
     pub const START: Head = Head { sequence: 0, hash: [0; 32] };
 }
 
+impl Default for Head {
+    fn default() -> Head {
+        Head::START
+    }
+}
+
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.sequence, HEXLOWER.encode(&self.hash))

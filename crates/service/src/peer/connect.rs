@@ -139,6 +139,12 @@ impl Way {
         self.came.notify_all();
     }
 
+    /// Cancels what is open for purposes that begin so.
+    pub(crate) fn cut(&self, purposes: &str) {
+        let open = lock(&self.open);
+        open.iter().filter(|(one, _)| one.starts_with(purposes)).for_each(|(_, one)| one.cancel());
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }

@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use cenote_engine::backends::wrk::supply::TRIPLES;
 use cenote_engine::{Fault, MOST_POOLS, ModuleJob, Role, Session, SessionConfig};
 use cenote_job::json;
-use cenote_net::{Channels, Handshake};
+use cenote_net::{Channels, Handshake, Tag};
 use cenote_pool::{DiskStore, StoreKey};
 
 use super::connect::Backoff;
-use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Reply, Verdict};
+use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Refusal, Reply, Verdict};
 use super::watched::{Seen, Watched};
 use crate::audit::Head;
-use crate::error::ServiceError;
-use crate::inner::{Inner, Prepared};
+use crate::course::Begun;
+use crate::inner::{Inner, lock};
 use crate::model::{JobCost, LaneView};
 
 /// Items of a pool.
@@ -65,6 +65,12 @@ impl Lane {
         if self.small { "small" } else { "large" }
     }
 
+    /// Whether no session of it is open, nor will be before the peer is let in again.
+    pub(crate) fn rests(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        matches!(state.state, "held" | "stopped")
+    }
+
     pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
         change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
@@ -99,6 +105,29 @@ pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
     store.map_err(|failure| Fault::Storage(failure.to_string()))
 }
 
+/// Whether the store of a lane, if there is one yet, says that a check has failed.
+pub(crate) fn is_held_on_disk(inner: &Inner, lane: &Lane) -> bool {
+    if !inner.config.dir.join("stores").join(lane.name()).exists() {
+        return false;
+    }
+    match store(inner, lane) {
+        Ok(store) => {
+            drop(Watched::new(store, lane.seen.clone()));
+            lane.seen.ledger().held
+        }
+        Err(fault) => {
+            tracing::error!(lane = lane.name(), %fault, "its store cannot be opened");
+            false
+        }
+    }
+}
+
+/// Lets sessions of a lane open again.
+pub(crate) fn release(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
+    let mut store = store(inner, lane)?;
+    store.release().map_err(|failure| Fault::Storage(failure.to_string()))
+}
+
 /// Keeps a session open and runs jobs in it until the service stops.
 pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
     let mut backoff = Backoff::new();
@@ -110,7 +139,12 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
         }
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
-        match served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into()))) {
+        let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
+        // Whatever the session ended with: what the store says was found first.
+        if lane.seen.ledger().held || matches!(ended, Err(Fault::Misbehaved(_))) {
+            inner.hold(&ended.as_ref().err().map_or_else(|| HELD.to_owned(), Fault::to_string));
+        }
+        match ended {
             Ok(()) if inner.is_stopping() => break,
             Ok(()) => inner.pause(backoff.next()),
             Err(fault) => {
@@ -123,10 +157,9 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
                 } else {
                     tracing::error!(lane = lane.name(), %fault, "no session");
                 }
-                if let Fault::Misbehaved(_) = fault {
-                    inner.hold(&fault);
+                if !inner.is_held() {
+                    inner.pause(backoff.next());
                 }
-                inner.pause(backoff.next());
             }
         }
     }
@@ -137,8 +170,8 @@ const HELD: &str = "a check failed: the peer, or somebody in its place, cheated;
 
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
     let mut session = open(inner, lane)?;
-    backoff.reset();
     fill(inner, lane, &mut session)?;
+    backoff.reset();
     lane.set(|now| (now.state, now.reason) = ("ready", None));
     inner.changed();
     let ended = match session.role() {
@@ -152,6 +185,10 @@ fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), F
 fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
     let purpose = format!("lane.{}", lane.name());
     let mut control = inner.way.channel(&purpose, WAIT)?;
+    if inner.is_held() {
+        // It may have been too late to be cut with the others.
+        return Err(Fault::Policy(HELD.into()));
+    }
     control.set_idle_limit(SILENT);
     control.set_work_limit(PATIENCE);
     let way = Arc::clone(&inner.way);
@@ -165,6 +202,8 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
         let all = all.field("for", format!("service, {} jobs", lane.name()));
         all.field("level", level.to_string())
             .remedy("level", "give [pool] the same numbers on both sides")
+            .field("small_ands", inner.config.jobs.small_ands.to_string())
+            .remedy("small_ands", "give [jobs] the same number on both sides")
     };
     let store = Watched::new(store(inner, lane)?, lane.seen.clone());
     let mut session =
@@ -218,8 +257,8 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
             return send(session, Order::End);
         }
         match inner.next_job(lane) {
-            Some((id, job)) => {
-                lead_job(inner, lane, session, &id, job)?;
+            Some(id) => {
+                lead_job(inner, lane, session, &id)?;
                 rests = Instant::now();
             }
             None if rests.elapsed() >= REST && triples(session).1 != saved => {
@@ -233,36 +272,34 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
     }
 }
 
-fn lead_job(
-    inner: &Inner,
-    lane: &Lane,
-    session: &mut Session,
-    id: &str,
-    job: Result<Prepared, ServiceError>,
-) -> Result<(), Fault> {
-    let job = match job {
+fn lead_job(inner: &Inner, lane: &Lane, session: &mut Session, id: &str) -> Result<(), Fault> {
+    let heard = *lock(&inner.peer_head);
+    let job = match inner.take_turn(id, lane, heard) {
         Ok(job) => job,
-        Err(error) => {
-            inner.refused(id, &error.to_string());
+        Err(why) => {
+            // It has ended, or waits on for what may take a moment.
+            tracing::info!(job = id, lane = lane.name(), why = why.reason(), "does not run");
+            if why == Refusal::Unavailable {
+                inner.pause(REST);
+            }
             return Ok(());
         }
     };
-    let order = Order::Run(id_bytes(id)?, inner.audit.head());
-    send(session, order)?;
-    let reply: [u8; REPLY_LEN] = received(session, REPLY)?;
-    let reply = Reply::decode(&reply)?;
-    match reply.verdict {
-        Verdict::Refused(why) => {
-            inner.refused(id, why.reason());
+    let ordered = id_bytes(id).and_then(|number| {
+        send(session, Order::Run(number, inner.audit.head()))?;
+        received::<_, REPLY_LEN>(session, REPLY, Reply::decode)
+    });
+    match ordered {
+        Ok(Reply { verdict: Verdict::Accepted, head }) => {
+            compute(inner, lane, session, id, &job, head)
+        }
+        Ok(Reply { verdict: Verdict::Refused(why), .. }) => {
+            inner.refused_by_peer(id, &job, why);
             Ok(())
         }
-        Verdict::Accepted => {
-            if let Err(error) = inner.begin(id, &job) {
-                inner.refused(id, &error.to_string());
-                // The follower waits for the job that it has begun: it fails there.
-                return Err(Fault::Policy(error.to_string()));
-            }
-            compute(inner, lane, session, id, &job, reply.head)
+        Err(fault) => {
+            inner.failed(id, &fault);
+            Err(fault)
         }
     }
 }
@@ -270,32 +307,40 @@ fn lead_job(
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        let order: [u8; ORDER_LEN] = received(session, ORDER)?;
-        match Order::decode(&order)? {
+        match received::<_, ORDER_LEN>(session, ORDER, Order::decode)? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,
             Order::Run(id, head) => {
-                let id = crate::registry::hex(&id);
-                let begun = inner.goes_on(&id, lane);
-                let verdict = match &begun {
-                    Ok(_) => Verdict::Accepted,
-                    Err(refusal) => Verdict::Refused(*refusal),
-                };
-                let reply = Reply { verdict, head: inner.audit.head() };
-                let channel = session.channel();
-                let sent = channel.send(REPLY, &reply.encode()).and_then(|()| channel.flush());
-                match (sent, begun) {
-                    (Ok(()), Ok(job)) => compute(inner, lane, session, &id, &job, head)?,
-                    (Ok(()), Err(_)) => {}
-                    (Err(fault), Ok(_)) => {
-                        inner.failed(&id, &fault);
-                        return Err(fault);
-                    }
-                    (Err(fault), Err(_)) => return Err(fault),
-                }
+                follow_job(inner, lane, session, &crate::registry::hex(&id), head)?;
             }
         }
         look(lane, session);
+    }
+}
+
+fn follow_job(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    id: &str,
+    head: Head,
+) -> Result<(), Fault> {
+    let begun = inner.take_turn(id, lane, Some(head));
+    let verdict = match &begun {
+        Ok(_) => Verdict::Accepted,
+        Err(refusal) => Verdict::Refused(*refusal),
+    };
+    let reply = Reply { verdict, head: inner.audit.head() };
+    let sent = session.between(|channel| channel.send(REPLY, &reply.encode()));
+    match (sent, begun) {
+        (Ok(()), Ok(job)) => compute(inner, lane, session, id, &job, head),
+        (Ok(()), Err(_)) => Ok(()),
+        (Err(fault), begun) => {
+            if begun.is_ok() {
+                inner.failed(id, &fault);
+            }
+            Err(fault)
+        }
     }
 }
 
@@ -305,7 +350,7 @@ fn compute(
     lane: &Lane,
     session: &mut Session,
     id: &str,
-    job: &Prepared,
+    job: &Begun,
     head: Head,
 ) -> Result<(), Fault> {
     let started = Instant::now();
@@ -335,15 +380,20 @@ fn compute(
 }
 
 fn send(session: &mut Session, order: Order) -> Result<(), Fault> {
-    let channel = session.channel();
-    channel.send(ORDER, &order.encode())?;
-    channel.flush()
+    session.between(|channel| channel.send(ORDER, &order.encode()))
 }
 
-fn received<const N: usize>(session: &mut Session, tag: cenote_net::Tag) -> Result<[u8; N], Fault> {
-    let mut bytes = [0; N];
-    session.channel().recv_into(tag, &mut bytes)?;
-    Ok(bytes)
+/// A message of the peer's; one that cannot be decoded is a failed check of the session.
+fn received<T, const N: usize>(
+    session: &mut Session,
+    tag: Tag,
+    decode: impl FnOnce(&[u8; N]) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    session.between(|channel| {
+        let mut bytes = [0; N];
+        channel.recv_into(tag, &mut bytes)?;
+        decode(&bytes)
+    })
 }
 
 fn id_bytes(id: &str) -> Result<[u8; 16], Fault> {

@@ -4,16 +4,17 @@
 //! message, so that a line with a long way costs one round trip for many jobs. After each new connection a side names all its open jobs,
 //! and the other drops those that it does not name.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_net::{Channel, Fault};
 
 use super::connect::Backoff;
 use super::messages::{
-    ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, NEWS, News, Verdict, encode,
+    ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, MOST_TOLD, NEWS, News, OFFER_BYTES,
+    Refusal, Verdict, encode,
 };
-use crate::inner::Inner;
+use crate::inner::{Inner, lock};
 use crate::jobs;
 
 /// News of the side that calls, and of the side that listens.
@@ -30,9 +31,11 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
     let mut backoff = Backoff::new();
     while !inner.way.is_over() {
         let ended = inner.way.channel(purpose, WAIT).and_then(|mut channel| {
-            backoff.reset();
             inner.linked(tells, true);
-            let ended = if tells { tell(inner, &mut channel) } else { hear(inner, &mut channel) };
+            let ended = match tells {
+                true => tell(inner, &mut channel, &mut backoff),
+                false => hear(inner, &mut channel, &mut backoff),
+            };
             if ended.is_err() {
                 channel.abort();
             } else {
@@ -50,12 +53,13 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
     }
 }
 
-fn tell(inner: &Inner, channel: &mut Channel) -> Result<(), Fault> {
+fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
     let mut seen = 0;
     let mut said: Option<(Instant, bool)> = None;
     while !inner.way.is_over() {
         let news = news(inner, said.is_none()).map_err(unavailable)?;
-        let nothing = news.offers.is_empty() && news.cancelled.is_empty();
+        let nothing =
+            news.offers.is_empty() && news.cancelled.is_empty() && news.declined.is_empty();
         if let Some((at, stopping)) = said
             && nothing
             && stopping == news.stopping
@@ -67,8 +71,13 @@ fn tell(inner: &Inner, channel: &mut Channel) -> Result<(), Fault> {
         said = Some((Instant::now(), news.stopping));
         channel.send(NEWS, &encode(&news)?)?;
         let bytes = channel.recv_bounded(ANSWER, MAX_MESSAGE)?;
-        let answer = Answer::decode(&bytes, news.offers.len())?;
-        inner.heard_head(&answer.head);
+        let answer = Answer::decode(&bytes, &news)?;
+        // Only now: a connection that ends at its first message is no success.
+        backoff.reset();
+        inner.heard_head(answer.head);
+        for id in &answer.gone {
+            inner.declined_by_peer(id, Refusal::Over).map_err(unavailable)?;
+        }
         for (offer, verdict) in news.offers.iter().zip(&answer.verdicts) {
             inner.answered(&offer.id, *verdict).map_err(unavailable)?;
         }
@@ -77,35 +86,51 @@ fn tell(inner: &Inner, channel: &mut Channel) -> Result<(), Fault> {
 }
 
 fn news(inner: &Inner, first: bool) -> Result<News, crate::ServiceError> {
-    let open = first.then(|| jobs::own_open(&inner.db)).transpose()?;
-    let mut cancelled = inner.take_cancelled();
-    cancelled.truncate(MOST_NAMES);
-    Ok(News {
-        offers: jobs::unanswered(&inner.db, MOST_OFFERS)?,
-        cancelled,
-        open: open.filter(|open| open.len() <= MOST_NAMES),
-        stopping: inner.is_stopping(),
-        head: inner.audit.head().to_string(),
-    })
+    let own = News { stopping: inner.is_stopping(), head: inner.audit.head(), ..News::default() };
+    if first {
+        let open = jobs::own_open(&inner.db)?;
+        return Ok(News { open: Some(open).filter(|open| open.len() <= MOST_NAMES), ..own });
+    }
+    let mut offers = jobs::unanswered(&inner.db, MOST_OFFERS)?;
+    let mut bytes = 0;
+    offers.retain(|offer| {
+        let fits = bytes < OFFER_BYTES;
+        bytes += offer.bytes();
+        fits
+    });
+    Ok(News { offers, cancelled: some(&inner.cancelled), declined: some(&inner.declined), ..own })
 }
 
-fn hear(inner: &Inner, channel: &mut Channel) -> Result<(), Fault> {
+/// As many as go into a message. Those of a message that is lost are made good by the names of the next connection.
+fn some<T>(waiting: &Mutex<Vec<T>>) -> Vec<T> {
+    let mut waiting = lock(waiting);
+    let most = waiting.len().min(MOST_TOLD);
+    waiting.drain(..most).collect()
+}
+
+fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
     loop {
         let bytes = channel.recv_bounded(NEWS, MAX_MESSAGE)?;
         let news = News::decode(&bytes)?;
-        inner.heard_head(&news.head);
+        backoff.reset();
+        inner.heard_head(news.head);
         inner.peer_stops(news.stopping);
         for id in &news.cancelled {
             inner.cancelled_by_peer(id).map_err(unavailable)?;
         }
+        for declined in &news.declined {
+            inner.declined_by_peer(&declined.id, declined.why).map_err(unavailable)?;
+        }
+        let mut gone = Vec::new();
         if let Some(open) = &news.open {
             jobs::drop_unnamed(&inner.db, open).map_err(unavailable)?;
+            gone = jobs::gone(&inner.db, open).map_err(unavailable)?;
         }
         let verdicts = news.offers.iter().map(|offer| match inner.offered(offer) {
             Ok(()) => Verdict::Accepted,
             Err(refusal) => Verdict::Refused(refusal),
         });
-        let answer = Answer { verdicts: verdicts.collect(), head: inner.audit.head().to_string() };
+        let answer = Answer { verdicts: verdicts.collect(), gone, head: inner.audit.head() };
         channel.send(ANSWER, &encode(&answer)?)?;
         channel.flush()?;
     }

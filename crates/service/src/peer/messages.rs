@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Head;
 use crate::jobs::Offer;
+use crate::registry::is_digest;
 
 /// Leader of a lane: what comes next.
 pub(crate) const ORDER: Tag = Tag::new(110, "service.order");
@@ -26,8 +27,12 @@ pub(crate) const ANSWER: Tag = Tag::new(113, "service.answer");
 pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 /// Offers in a message.
 pub(crate) const MOST_OFFERS: usize = 256;
-/// Jobs named in a message.
+/// Bytes of offers in a message, about; one more may be above.
+pub(crate) const OFFER_BYTES: usize = 256 << 10;
+/// Open jobs named in a message.
 pub(crate) const MOST_NAMES: usize = 20_000;
+/// Jobs in a message that are taken back, and that are declined.
+pub(crate) const MOST_TOLD: usize = 4_000;
 /// Public parameters of a job, and bytes of each name and value.
 pub(crate) const MOST_PARAMETERS: usize = 16;
 pub(crate) const MAX_PARAMETER: usize = 256;
@@ -42,12 +47,23 @@ pub(crate) struct News {
     pub(crate) offers: Vec<Offer>,
     /// Jobs that it does not want any more.
     pub(crate) cancelled: Vec<String>,
+    /// Jobs of the other side's that it took and will not run after all.
+    pub(crate) declined: Vec<Declined>,
     /// All open jobs of its owner, once after each connection: whatever is not among them is not wanted.
     pub(crate) open: Option<Vec<String>>,
     /// It is about to stop: the leader ends its lanes.
     pub(crate) stopping: bool,
     /// Where its audit log is.
-    pub(crate) head: String,
+    #[serde(with = "head_text")]
+    pub(crate) head: Head,
+}
+
+/// A job that will not run after all.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Declined {
+    pub(crate) id: String,
+    pub(crate) why: Refusal,
 }
 
 /// What the other answers.
@@ -56,8 +72,11 @@ pub(crate) struct News {
 pub(crate) struct Answer {
     /// One for each offer, in order.
     pub(crate) verdicts: Vec<Verdict>,
+    /// Jobs that were named as open, and are not here.
+    pub(crate) gone: Vec<String>,
     /// Where its audit log is.
-    pub(crate) head: String,
+    #[serde(with = "head_text")]
+    pub(crate) head: Head,
 }
 
 /// Whether a job is accepted.
@@ -108,8 +127,24 @@ impl Refusal {
             Refusal::NoData => "the peer does not have the data for it",
             Refusal::Busy => "too many of your jobs wait at the peer; submit it later",
             Refusal::Unavailable => "the peer cannot take jobs now; submit it later",
-            Refusal::Over => "the peer has taken it back, or its time is over",
+            Refusal::Over => "the peer does not know it any more, or its time is over",
         }
+    }
+}
+
+/// A head as text.
+mod head_text {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    use crate::audit::Head;
+
+    pub(super) fn serialize<S: Serializer>(head: &Head, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(head)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Head, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -125,27 +160,26 @@ pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, Fault> {
 impl News {
     pub(crate) fn decode(bytes: &[u8]) -> Result<News, Fault> {
         let news: News = serde_json::from_slice(bytes).map_err(|_| REFUSED)?;
-        let named = news.cancelled.iter().chain(news.open.iter().flatten());
+        let declined = news.declined.iter().map(|declined| &declined.id);
+        let named = news.cancelled.iter().chain(declined).chain(news.open.iter().flatten());
         let few = news.offers.len() <= MOST_OFFERS
-            && news.cancelled.len() <= MOST_NAMES
+            && news.cancelled.len().max(news.declined.len()) <= MOST_TOLD
             && news.open.as_ref().is_none_or(|open| open.len() <= MOST_NAMES);
         let sound = few
             && named.chain(news.offers.iter().map(|offer| &offer.id)).all(|id| is_id(id))
-            && news.offers.iter().all(is_sound)
-            && news.head.len() <= MAX_PARAMETER;
+            && news.offers.iter().all(is_sound);
         if sound { Ok(news) } else { Err(REFUSED) }
     }
 }
 
 impl Answer {
-    /// Decodes the answer to so many offers.
-    pub(crate) fn decode(bytes: &[u8], offers: usize) -> Result<Answer, Fault> {
+    /// Decodes the answer to these news.
+    pub(crate) fn decode(bytes: &[u8], news: &News) -> Result<Answer, Fault> {
         let answer: Answer = serde_json::from_slice(bytes).map_err(|_| REFUSED)?;
-        if answer.verdicts.len() == offers && answer.head.len() <= MAX_PARAMETER {
-            Ok(answer)
-        } else {
-            Err(REFUSED)
-        }
+        let fits = answer.verdicts.len() == news.offers.len()
+            && answer.gone.len() <= news.open.as_ref().map_or(0, Vec::len)
+            && answer.gone.iter().all(|id| is_id(id));
+        if fits { Ok(answer) } else { Err(REFUSED) }
     }
 }
 
@@ -161,8 +195,9 @@ pub(crate) fn are_parameters(all: &std::collections::BTreeMap<String, String>) -
 }
 
 fn is_sound(offer: &Offer) -> bool {
-    let digest = offer.program.len() == 64 && offer.program.bytes().all(|c| c.is_ascii_hexdigit());
-    digest && are_parameters(&offer.select) && (-100..=100).contains(&offer.priority)
+    is_digest(&offer.program)
+        && are_parameters(&offer.select)
+        && (-100..=100).contains(&offer.priority)
 }
 
 /// What comes next in a lane.
@@ -275,7 +310,8 @@ mod tests {
     fn what_is_sent_is_read_and_nothing_else() {
         let news = News { offers: vec![offer()], stopping: true, ..News::default() };
         assert_eq!(News::decode(&encode(&news).unwrap()).unwrap(), news);
-        let wrong: [fn(&mut News); 6] = [
+        let wrong: [fn(&mut News); 7] = [
+            |news| news.declined.push(Declined { id: "x".into(), why: Refusal::Over }),
             |news| news.offers[0].id.push('0'),
             |news| news.offers[0].id.make_ascii_uppercase(),
             |news| news.offers[0].program = "x".repeat(64),
@@ -293,17 +329,20 @@ mod tests {
         }
         let more = News { offers: vec![offer(); MOST_OFFERS + 1], ..News::default() };
         assert!(News::decode(&encode(&more).unwrap()).is_err());
-        assert!(
-            News::decode(
-                br#"{"offers":[],"cancelled":[],"open":null,"stopping":false,"head":"","x":1}"#
-            )
-            .is_err()
-        );
-        assert!(Answer::decode(br#"{"verdicts":["accepted"],"head":""}"#, 2).is_err());
-        assert!(
-            Answer::decode(br#"{"verdicts":["accepted",{"refused":"quota"}],"head":""}"#, 2)
-                .is_ok()
-        );
+        let mut other: serde_json::Value = serde_json::to_value(&news).unwrap();
+        other["head"] = "7".into();
+        assert!(News::decode(&encode(&other).unwrap()).is_err());
+        other["head"] = Head::START.to_string().into();
+        assert!(News::decode(&encode(&other).unwrap()).is_ok());
+        other["x"] = 1.into();
+        assert!(News::decode(&encode(&other).unwrap()).is_err());
+        let answer = Answer { verdicts: vec![Verdict::Accepted], ..Answer::default() };
+        assert!(Answer::decode(&encode(&answer).unwrap(), &news).is_ok());
+        assert!(Answer::decode(&encode(&answer).unwrap(), &News::default()).is_err());
+        let gone = Answer { gone: vec![offer().id], ..answer };
+        assert!(Answer::decode(&encode(&gone).unwrap(), &news).is_err());
+        let named = News { open: Some(vec![offer().id]), ..news };
+        assert!(Answer::decode(&encode(&gone).unwrap(), &named).is_ok());
     }
 
     #[test]

@@ -24,28 +24,34 @@ pub struct Pair {
     _temp: tempfile::TempDir,
 }
 
+/// The directories of two services that know each other, not started; side 0 garbles, and listens at the port.
+pub fn prepared() -> (tempfile::TempDir, [PathBuf; 2], u16) {
+    let temp = tempfile::tempdir().unwrap();
+    let dirs = ["a", "b"].map(|name| temp.path().join(name));
+    let identities = ["a", "b"].map(|name| Identity::generate(name).unwrap());
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (side, dir) in dirs.iter().enumerate() {
+        std::fs::create_dir_all(dir.join("data")).unwrap();
+        identities[side].save(dir).unwrap();
+        let peer = identities[1 - side].certificate().to_pem();
+        std::fs::write(dir.join("peer.crt.pem"), peer).unwrap();
+        let (role, way) = [("garbler", "listen"), ("evaluator", "connect")][side];
+        let config = format!(
+            "name = \"side {side}\"\n[peer]\nname = \"other\"\nrole = \"{role}\"\n{way} = \"127.0.0.1:{port}\"\n\
+                 [pool]\nsmall = 2000\nlarge = 2000\n[jobs]\nsmall_ands = 1000\n"
+        );
+        std::fs::write(dir.join("cenote.toml"), config).unwrap();
+    }
+    (temp, dirs, port)
+}
+
 impl Pair {
     pub fn start() -> Pair {
-        let temp = tempfile::tempdir().unwrap();
-        let dirs = ["a", "b"].map(|name| temp.path().join(name));
-        let identities = ["a", "b"].map(|name| Identity::generate(name).unwrap());
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        for (side, dir) in dirs.iter().enumerate() {
-            std::fs::create_dir(dir).unwrap();
-            identities[side].save(dir).unwrap();
-            let peer = identities[1 - side].certificate().to_pem();
-            std::fs::write(dir.join("peer.crt.pem"), peer).unwrap();
-            let (role, way) = [("garbler", "listen"), ("evaluator", "connect")][side];
-            let config = format!(
-                "name = \"side {side}\"\n[peer]\nname = \"other\"\nrole = \"{role}\"\n{way} = \"127.0.0.1:{port}\"\n\
-                 [pool]\nsmall = 2000\nlarge = 2000\n[jobs]\nsmall_ands = 1000\n"
-            );
-            std::fs::write(dir.join("cenote.toml"), config).unwrap();
-        }
+        let (temp, dirs, _) = prepared();
         let [a, b] = [&dirs[0], &dirs[1]].map(|dir| Service::start(dir).unwrap());
         a.register("less", LESS.as_bytes()).unwrap();
         b.register("less", LESS.as_bytes()).unwrap();
-        let table = dirs[1].join("numbers.csv");
+        let table = dirs[1].join("data/numbers.csv");
         std::fs::write(&table, "name,y\nfive,5\nsix,6\n").unwrap();
         b.bind("numbers", &table, None).unwrap();
         Pair { services: [Some(a), Some(b)], dirs, _temp: temp }
@@ -108,7 +114,7 @@ impl Pair {
     }
 }
 
-fn terms(submitters: Submitters, uses: Option<u64>, source: Source, input: &str) -> Terms {
+pub fn terms(submitters: Submitters, uses: Option<u64>, source: Source, input: &str) -> Terms {
     Terms {
         program: "less".into(),
         peer: String::new(),

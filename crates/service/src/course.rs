@@ -1,0 +1,404 @@
+//! The course of a job: offered, taken or declined, begun, ended. Each step is on disk before anything follows from it.
+//!
+//! **Nothing of the own data before a use is spent.** Whether a job is taken depends on approvals alone; its record is looked for once it has begun,
+//! a use is spent and its parameters are in the audit log. So a peer that asks for records learns of each at the price of a use, and leaves a line.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cenote_engine::Fault;
+use cenote_job::json;
+use serde_json::{Value, json};
+
+use crate::audit::Head;
+use crate::error::{ErrorKind, ServiceError};
+use crate::inner::{Inner, facts, lock};
+use crate::jobs::{self, Arrival, Offer, Stage, Stored};
+use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
+use crate::peer::lane::Lane;
+use crate::peer::messages::{Declined, Refusal, Verdict};
+use crate::permit::{self, Denied, Use};
+use crate::registry::{self, Registered};
+
+/// A job that has begun: its program and the bits of the own inputs, port by port.
+pub(crate) struct Begun {
+    pub(crate) program: Arc<Registered>,
+    pub(crate) own: Vec<Vec<bool>>,
+    approval: i64,
+    origin: Origin,
+    select: BTreeMap<String, String>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        for bits in &mut self.own {
+            zeroize::Zeroize::zeroize(bits.as_mut_slice());
+        }
+    }
+}
+
+/// What is asked and given: names, terms and values.
+impl Inner {
+    /// Whether all that was given belongs to the program.
+    pub(crate) fn check_names(
+        &self,
+        program: &Registered,
+        job: &NewJob,
+    ) -> Result<(), ServiceError> {
+        let own = registry::own_inputs(&program.module, self.config.peer.role);
+        match job.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let names: Vec<&str> = own.into_keys().collect();
+                let what =
+                    format!("`{name}` is no input of this side; these are: {}", names.join(", "));
+                Err(ServiceError::invalid(what))
+            }
+        }
+    }
+
+    pub(crate) fn check_terms(
+        &self,
+        program: &Registered,
+        terms: &Terms,
+    ) -> Result<(), ServiceError> {
+        let own = registry::own_inputs(&program.module, self.config.peer.role);
+        if let Some(name) = terms.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
+            return Err(ServiceError::invalid(format!("`{name}` is no input of this side")));
+        }
+        for name in own.keys() {
+            match terms.inputs.get(*name) {
+                Some(Source::Table { dataset, .. } | Source::Record { dataset, .. }) => {
+                    drop(self.registry.dataset(&self.db, dataset)?);
+                }
+                None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
+                    let what = format!(
+                        "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
+                    );
+                    return Err(ServiceError::invalid(what));
+                }
+                None | Some(Source::Submitter) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a job of the peer's has what its sources ask for, as far as that depends on no cell of them.
+    fn check_sources(
+        &self,
+        program: &Registered,
+        terms: &Terms,
+        select: &BTreeMap<String, String>,
+    ) -> Result<(), ServiceError> {
+        for name in registry::own_inputs(&program.module, self.config.peer.role).keys() {
+            let (dataset, parameter) = match terms.inputs.get(*name) {
+                Some(Source::Table { dataset, .. }) => (dataset, None),
+                Some(Source::Record { dataset, parameter, .. }) => (dataset, Some(parameter)),
+                None | Some(Source::Submitter) => {
+                    return Err(ServiceError::invalid(format!("nobody gives `{name}`")));
+                }
+            };
+            drop(self.registry.dataset(&self.db, dataset)?);
+            if let Some(parameter) = parameter.filter(|name| !select.contains_key(*name)) {
+                let what = format!("the public parameter `{parameter}` is missing");
+                return Err(ServiceError::invalid(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bits of the own inputs, port by port.
+    pub(crate) fn own_bits(
+        &self,
+        program: &Registered,
+        terms: &Terms,
+        job: &NewJob,
+    ) -> Result<Vec<Vec<bool>>, ServiceError> {
+        let role = self.config.peer.role;
+        let dataset = |name: &str| self.registry.dataset(&self.db, name);
+        let mut bits: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
+        for (name, ports) in registry::own_inputs(&program.module, role) {
+            let value = permit::input(terms.inputs.get(name), name, &ports, job, dataset)?;
+            let words = json::from_value(name, &ports, &value).map_err(ServiceError::invalid)?;
+            for (port, words) in ports.iter().zip(words) {
+                let parsed = port
+                    .parse(&words.join(","))
+                    .map_err(|e| ServiceError::invalid(e.to_string()))?;
+                bits.insert(&port.name, parsed);
+            }
+        }
+        let ports = program.module.inputs().iter().filter(|port| port.owner == role);
+        Ok(ports.filter_map(|port| bits.remove(port.name.as_str())).collect())
+    }
+}
+
+/// Before it begins.
+impl Inner {
+    /// A job that the peer's owner wants: put down, if the own owner permits it.
+    pub(crate) fn offered(&self, offer: &Offer) -> Result<(), Refusal> {
+        if self.is_stopping() || self.is_held() {
+            return Err(Refusal::Unavailable);
+        }
+        // After a lost answer it is offered again.
+        let known = self.db.with(|db| Ok(jobs::stored(db, &offer.id))).and_then(|found| found);
+        let taken = match known {
+            Ok(None) => self.take(offer),
+            Ok(Some(known)) => {
+                let same = known.origin == Origin::Peer
+                    && known.offer.program == offer.program
+                    && known.offer.select == offer.select;
+                match same && !known.state.is_end() {
+                    true => Ok(()),
+                    false => Err((Refusal::Over, "there was another job of this id".to_owned())),
+                }
+            }
+            Err(error) => Err((Refusal::Unavailable, error.to_string())),
+        };
+        taken.map_err(|(refusal, why)| {
+            tracing::debug!(job = offer.id, program = offer.program, why, "declined");
+            refusal
+        })
+    }
+
+    /// Puts a job of the peer's down; or why not, for it and for the own log.
+    fn take(&self, offer: &Offer) -> Result<(), (Refusal, String)> {
+        let because = |refusal: Refusal| move |error: ServiceError| (refusal, error.to_string());
+        let program = self.registry.of_digest(&self.db, &offer.program);
+        let program = program.map_err(because(Refusal::UnknownProgram))?;
+        let permit = self.permit(&program, Origin::Peer).map_err(because(Refusal::Unavailable))?;
+        let permit = permit.map_err(|denied| match denied {
+            Denied::NotApproved => (Refusal::NotApproved, "no approval permits it".to_owned()),
+            Denied::Quota => (Refusal::Quota, "the approval has no uses left".to_owned()),
+        })?;
+        let sources = self.check_sources(&program, &permit.terms, &offer.select);
+        sources.map_err(because(Refusal::NoData))?;
+        let unbegun = self.db.with(|db| Ok(jobs::unbegun_of_peer(db))).and_then(|all| all);
+        if unbegun.map_err(because(Refusal::Unavailable))? >= self.config.jobs.most_waiting {
+            return Err((Refusal::Busy, "too many jobs of the peer's wait".to_owned()));
+        }
+        let keep = self.config.jobs.keep_results_s;
+        // The own owner's jobs do not wait for whatever the peer calls urgent.
+        let offer = Offer { priority: offer.priority.min(0), ..offer.clone() };
+        let arrival = Arrival {
+            offer: &offer,
+            origin: Origin::Peer,
+            state: JobState::Queued,
+            approval: permit.id,
+            small: self.is_small(&program),
+            inputs: &BTreeMap::new(),
+            idempotency_key: None,
+            keep_ms: i64::try_from(keep.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
+        };
+        self.db.change(|db| jobs::put(db, &arrival)).map_err(because(Refusal::Unavailable))?;
+        self.changed();
+        Ok(())
+    }
+
+    /// The peer's answer to an offer.
+    pub(crate) fn answered(&self, id: &str, verdict: Verdict) -> Result<(), ServiceError> {
+        match verdict {
+            Verdict::Accepted => {
+                self.db.change(|db| jobs::agreed(db, id))?;
+                self.changed();
+            }
+            Verdict::Refused(why) => self.refused(id, Stage::Unanswered, why.reason()),
+        }
+        Ok(())
+    }
+
+    /// The peer will not run an own job that it had agreed to, or does not know it any more.
+    pub(crate) fn declined_by_peer(&self, id: &str, why: Refusal) -> Result<(), ServiceError> {
+        if self.origin_of(id)? == Some(Origin::Own) {
+            self.refused(id, Stage::Agreed, why.reason());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cancelled_by_peer(&self, id: &str) -> Result<(), ServiceError> {
+        if self.origin_of(id)? == Some(Origin::Peer) {
+            self.db.change(|db| jobs::cancel(db, id, "the peer's owner took it back"))?;
+            self.changed();
+        }
+        Ok(())
+    }
+
+    fn origin_of(&self, id: &str) -> Result<Option<Origin>, ServiceError> {
+        let stored = self.db.with(|db| Ok(jobs::stored(db, id)))??;
+        Ok(stored.map(|stored| stored.origin))
+    }
+
+    /// Has the peer hear that a job does not run here.
+    pub(crate) fn tell_of(&self, id: &str, origin: Origin, why: Refusal) {
+        match origin {
+            Origin::Own => lock(&self.cancelled).push(id.to_owned()),
+            Origin::Peer => lock(&self.declined).push(Declined { id: id.to_owned(), why }),
+        }
+    }
+
+    /// The next job of a lane.
+    pub(crate) fn next_job(&self, lane: &Lane) -> Option<String> {
+        jobs::next(&self.db, lane.small).unwrap_or_else(|error| {
+            tracing::error!(%error, "the queue cannot be read");
+            None
+        })
+    }
+}
+
+/// From its beginning to its end.
+impl Inner {
+    /// A job begins on this side, if it still may: written down, a use of its approval spent, noted in the audit log, before anything of it is
+    /// sent or looked for. `heard` is where the peer's log is, as it says.
+    pub(crate) fn take_turn(
+        &self,
+        id: &str,
+        lane: &Lane,
+        heard: Option<Head>,
+    ) -> Result<Begun, Refusal> {
+        if self.is_stopping() || self.is_held() {
+            return Err(Refusal::Unavailable);
+        }
+        let stored = self.db.with(|db| Ok(jobs::stored(db, id))).and_then(|found| found);
+        let stored = stored.map_err(|_| Refusal::Unavailable)?.ok_or(Refusal::Over)?;
+        let waits = matches!(stored.state, JobState::Queued | JobState::Submitted);
+        if !waits || stored.small != lane.small {
+            return Err(Refusal::Over);
+        }
+        let begun = self.begin(id, &stored).map_err(|error| match error.kind {
+            ErrorKind::Conflict => Refusal::Over,
+            kind => {
+                self.refused(id, Stage::Waiting, &error.to_string());
+                let why = if kind == ErrorKind::Forbidden {
+                    Refusal::NotApproved
+                } else {
+                    Refusal::Unavailable
+                };
+                self.tell_of(id, stored.origin, why);
+                why
+            }
+        });
+        let (program, terms) = begun?;
+        let inputs =
+            self.note_begun(id, &stored, heard).map_err(|error| (error, Refusal::Unavailable));
+        let inputs = inputs.and_then(|()| {
+            let own = self.own_bits(&program, &terms, &stored.new_job());
+            own.map_err(|error| (error, Refusal::NoData))
+        });
+        match inputs {
+            Ok(own) => {
+                let Stored { approval, origin, .. } = stored;
+                Ok(Begun { program, own, approval, origin, select: stored.offer.select.clone() })
+            }
+            Err((error, why)) => {
+                self.ended(id, Stage::Running, JobState::Failed, &error.to_string());
+                self.tell_of(id, stored.origin, why);
+                Err(why)
+            }
+        }
+    }
+
+    /// One transaction: a use is spent and the job runs.
+    fn begin(&self, id: &str, stored: &Stored) -> Result<(Arc<Registered>, Terms), ServiceError> {
+        let program = self.registry.of_digest(&self.db, &stored.offer.program)?;
+        let peer = self.peer_name();
+        let wanted = Use { program: &program.digest, peer: &peer, origin: stored.origin };
+        let terms = self.db.change(|db| {
+            let terms = permit::spend(db, &self.public, stored.approval, &wanted)?;
+            match jobs::running(db, id)? {
+                true => Ok(terms),
+                false => Err(ServiceError::new(ErrorKind::Conflict, "the job is over")),
+            }
+        })?;
+        self.changed();
+        Ok((program, terms))
+    }
+
+    /// What is to be known of a job even if the peer takes its outputs and goes.
+    fn note_begun(
+        &self,
+        id: &str,
+        stored: &Stored,
+        heard: Option<Head>,
+    ) -> Result<(), ServiceError> {
+        let own = facts(&[
+            ("program", json!(stored.offer.program)),
+            ("select", json!(stored.offer.select)),
+            ("origin", json!(stored.origin)),
+            ("approval", json!(stored.approval)),
+            ("peer_head", json!(heard.map(|head| head.to_string()))),
+        ]);
+        self.log("job.begun", Some(id), None, own)
+    }
+
+    /// The peer does not go on with a job that has begun here.
+    pub(crate) fn refused_by_peer(&self, id: &str, job: &Begun, why: Refusal) {
+        // It may have asked to learn that there is such a record; of the own owner's jobs it learns nothing, and nothing was opened.
+        if job.origin == Origin::Own {
+            let back = self.db.change(|db| permit::give_back(db, job.approval));
+            if let Err(error) = back {
+                tracing::error!(%error, job = id, "a use is not given back");
+            }
+        }
+        self.refused(id, Stage::Running, why.reason());
+    }
+
+    /// A job ended with a fault. The peer's abort says as little as it may; the own log has the check.
+    pub(crate) fn failed(&self, id: &str, fault: &Fault) {
+        self.ended(id, Stage::Running, JobState::Failed, &fault.to_string());
+    }
+
+    /// Whatever ran in a lane when its session ended without a word of it.
+    pub(crate) fn fail_left(&self, lane: &Lane, fault: &Fault) {
+        match jobs::running_in(&self.db, lane.small) {
+            Ok(left) => left.iter().for_each(|id| self.failed(id, fault)),
+            Err(error) => tracing::error!(%error, "jobs that ran are not written down"),
+        }
+    }
+
+    fn refused(&self, id: &str, from: Stage, why: &str) {
+        self.ended(id, from, JobState::Refused, why);
+    }
+
+    fn ended(&self, id: &str, from: Stage, state: JobState, why: &str) {
+        let ended = self.db.change(|db| jobs::end(db, id, from, state, why));
+        let kind = if state == JobState::Failed { "job.failed" } else { "job.refused" };
+        let logged = match ended {
+            Ok(true) => self.log(kind, Some(id), None, facts(&[("reason", json!(why))])),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = logged {
+            tracing::error!(%error, job = id, "the end of a job is not written down");
+        }
+        self.changed();
+    }
+
+    /// A job ended well.
+    pub(crate) fn done(
+        &self,
+        id: &str,
+        job: &Begun,
+        result: Option<Value>,
+        cost: &JobCost,
+        head: Head,
+    ) {
+        let shared = facts(&[
+            ("program", json!(job.program.digest)),
+            ("select", json!(job.select)),
+            ("outcome", json!("done")),
+        ]);
+        let own = facts(&[
+            ("origin", json!(job.origin)),
+            ("approval", json!(job.approval)),
+            ("peer_head", json!(head.to_string())),
+        ]);
+        let written = self.db.change(|db| match jobs::done(db, id, result.as_ref(), cost)? {
+            true => Ok(()),
+            false => Err(ServiceError::new(ErrorKind::Internal, "the job had ended already")),
+        });
+        let written = written.and_then(|()| self.log("job.done", Some(id), Some(shared), own));
+        if let Err(error) = written {
+            tracing::error!(%error, job = id, "the end of a job is not written down");
+        }
+        self.changed();
+    }
+}
