@@ -73,7 +73,7 @@ impl Service {
                 format!("no approval of the owner permits `{}` with this peer; `cenote approve` gives one", program.name),
             ),
             Denied::Quota => ServiceError::new(
-                ErrorKind::Busy,
+                ErrorKind::Forbidden,
                 format!("the approval of `{}` has no uses left", program.name),
             ),
         })?;

@@ -51,7 +51,7 @@ pub(super) async fn of_job(
     Ok(Sse::new(unfold(watched, next)).keep_alive(KeepAlive::new().interval(ALIVE)))
 }
 
-/// The next change. The stream also ends with the service, and with an error: the caller asks again then, and hears of it.
+/// The next change. The stream also ends with the service, with its token, and with an error: the caller asks again then, and hears of it.
 async fn next(mut watched: Watched) -> Option<(Result<Event, Infallible>, Watched)> {
     while watched.sent == Some(watched.job.state) {
         if watched.job.state.is_end() || watched.app.is_stopping() {
@@ -59,6 +59,9 @@ async fn next(mut watched: Watched) -> Option<(Result<Event, Infallible>, Watche
         }
         let id = watched.job.id.clone();
         watched.job = watched.app.call(move |service| service.wait(&id, SLICE)).await.ok()?;
+        if !watched.app.tokens.knows(&watched.caller) {
+            return None;
+        }
     }
     watched.sent = Some(watched.job.state);
     let job = shown(watched.job.clone(), &watched.caller);

@@ -7,10 +7,12 @@
 //! | programs, approvals, data sets, the peer, the audit log | `owner.rs` |
 //! | whether it is alive and ready; figures for Prometheus | `health.rs` |
 //! | how a body, a query or a path is read | `extract.rs` |
+//! | how connections are accepted, and how long they may idle | `connections.rs` |
 //! | how an error looks: RFC 9457 | `problem.rs` |
 //!
 //! The service blocks, so its calls run on threads for that. docs/openapi.json describes all of it, and is generated ([`openapi`]).
 
+mod connections;
 mod events;
 mod extract;
 mod guard;
@@ -29,7 +31,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
-use futures_util::future::{Either, select};
+use futures_util::future::select;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -50,7 +52,7 @@ const MAX_BODY: usize = 1 << 20;
 const REQUEST: Duration = Duration::from_secs(90);
 /// How long requests may go on after the end was asked for.
 const GRACE: Duration = Duration::from_secs(5);
-/// Requests that wait for a job, at a time.
+/// Requests that wait for a job, at a time; fewer than there may be connections.
 const WAITING: usize = 256;
 /// How long a thread waits before others have a turn.
 const SLICE: Duration = Duration::from_millis(250);
@@ -124,20 +126,14 @@ pub fn serve(
             description,
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let mut stopped = stopping;
-        let server = axum::serve(listener, router(app)).with_graceful_shutdown(async move {
-            // An error is the end of the sender, which is an end too.
-            let _ = stopped.wait_for(|end| *end).await;
-        });
+        let server = connections::serve(listener, router(app), stopping);
         let ending = async {
             stop.await;
             end.send_replace(true);
             tokio::time::sleep(GRACE).await;
         };
-        match select(pin!(server.into_future()), pin!(ending)).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right(_) => Ok(()),
-        }
+        select(pin!(server), pin!(ending)).await;
+        Ok(())
     });
     runtime.shutdown_timeout(SLICE * 4);
     served.map_err(failed)

@@ -71,7 +71,7 @@ impl Role {
 }
 
 /// Who calls: a token by its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     name: String,
     roles: Vec<Role>,
@@ -165,6 +165,14 @@ impl Tokens {
             ServiceError::new(ErrorKind::Unavailable, what)
         })?;
         Ok(token)
+    }
+
+    /// Whether a token of this name still has these roles.
+    pub(super) fn knows(&self, caller: &Caller) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut known);
+        let same = |token: &Token| token.caller == *caller;
+        known.tokens.as_ref().is_some_and(|tokens| tokens.iter().any(same))
     }
 
     /// Who sent this request.
