@@ -349,7 +349,7 @@ def _read(of: Any, data: Any, where: str) -> Any:
         return [_read(arguments[0], item, where) for item in data]
     if origin is tuple and isinstance(data, list) and len(data) == len(arguments):
         return tuple(_read(part, item, where) for part, item in zip(arguments, data))
-    if origin is dict and isinstance(data, dict):
+    if origin in (dict, Mapping) and isinstance(data, dict):
         return {str(name): _read(arguments[1], item, where) for name, item in data.items()}
     if dataclasses.is_dataclass(of) and isinstance(data, dict):
         return _record(of, data, where)
