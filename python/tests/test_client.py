@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -285,7 +286,12 @@ def test_what_waits_is_taken_back_expires_and_outlives_the_peer(services, alice,
             late.result(LONG)
         with pytest.raises(cn.ServiceError, match="cannot be taken back"):
             late.cancel()
-        assert not alice.ready()
+        # The news that the peer is gone comes within seconds.
+        end = time.monotonic() + LONG
+        while alice.ready():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert not alice.status().peer.connected
     finally:
         services.start("bob")
     assert waits.result(LONG) is True
