@@ -6,7 +6,6 @@ Fields that a newer service adds are left out. Times are in UTC, and know it.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -17,6 +16,9 @@ from typing import Any, TypeVar, Union
 from ._errors import Error, InputError, LimitError, ServiceError
 
 _T = TypeVar("_T")
+
+#: Types of the fields of each view.
+_HINTS: dict[Any, dict[str, Any]] = {}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -378,9 +380,11 @@ def _record(of: Any, data: dict[str, Any], where: str) -> Any:
     return of(**values)
 
 
-@functools.cache
 def _hints(of: Any) -> dict[str, Any]:
-    return typing.get_type_hints(of)
+    # Annotations are text; to read them takes longer than all else here.
+    if of not in _HINTS:
+        _HINTS[of] = typing.get_type_hints(of)
+    return _HINTS[of]
 
 
 def _source(data: Any) -> Any:
