@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from . import _operators, paper
 from ._calls import map, vmap
+from ._client import Client, Job
+from ._client_async import AsyncClient, AsyncJob
 from ._control import fold, range
 from ._errors import (
     CompileError,
@@ -31,6 +33,7 @@ from ._errors import (
     PeerAborted,
     PeerMisbehaved,
     PolicyError,
+    ServiceError,
 )
 from ._native import __version__
 from ._ops import (
@@ -66,6 +69,7 @@ from ._ops import (
 )
 from ._program import Program, ProgramFunction, checked, function, inline, load, program
 from ._run import Run
+from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Row, Submitter, Table
 from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
 from ._values import Secret
 
@@ -74,9 +78,12 @@ _operators.install()
 __all__ = [
     "A",
     "Array",
+    "AsyncClient",
+    "AsyncJob",
     "B",
     "Bit",
     "Both",
+    "Client",
     "CompileError",
     "ConnectionFailed",
     "Error",
@@ -86,6 +93,13 @@ __all__ = [
     "InputError",
     "Int",
     "InternalError",
+    "Job",
+    "JobCancelled",
+    "JobExpired",
+    "JobFailed",
+    "JobRefused",
+    "JobUnfinished",
+    "JobView",
     "LimitError",
     "OverflowWarning",
     "PeerAborted",
@@ -94,8 +108,12 @@ __all__ = [
     "Program",
     "ProgramFunction",
     "Record",
+    "Row",
     "Run",
     "Secret",
+    "ServiceError",
+    "Submitter",
+    "Table",
     "UInt",
     "__version__",
     "all",

@@ -22,6 +22,7 @@ __all__ = [
     "PeerAborted",
     "PeerMisbehaved",
     "PolicyError",
+    "ServiceError",
 ]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -61,6 +62,23 @@ class PeerAborted(Error):
 
 class ConnectionFailed(Error):
     """The connection failed, ended, or stayed silent for too long."""
+
+
+class ServiceError(Error):
+    """A service did not do what it was asked for, and said why; or what it said cannot be read."""
+
+    def __init__(self, status: int, kind: str, detail: str) -> None:
+        super().__init__(f"{detail} ({kind}, HTTP {status})")
+        #: The status of HTTP.
+        self.status = status
+        #: ``invalid``, ``unauthorised``, ``role``, ``forbidden``, ``not-found``, ``conflict``, ``too-large``, ``busy``, ``timeout``,
+        #: ``unavailable``, ``internal``; ``malformed`` for an answer that is none of the API's.
+        self.kind = kind
+        #: Cause and remedy.
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str, str]]:
+        return type(self), (self.status, self.kind, self.detail)
 
 
 class InternalError(Error):

@@ -154,11 +154,11 @@ def plain(units: int, of: Scalar) -> Any:
     if of.kind == "fixed":
         if of.width <= 53:
             return units / (1 << of.frac)
-        return _exact_decimal(units, of.frac)
+        return exact_decimal(units, of.frac)
     return units
 
 
-def _exact_decimal(units: int, frac: int) -> Decimal:
+def exact_decimal(units: int, frac: int) -> Decimal:
     """``units / 2^frac`` without rounding, whatever the precision of the decimal context."""
     sign, digits = int(units < 0), abs(units) * 5**frac
     return Decimal((sign, tuple(map(int, str(digits))), -frac))

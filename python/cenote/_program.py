@@ -311,19 +311,31 @@ def load(path: str | os.PathLike[str]) -> Program:
     garbler's and so in turns where no ports file says whose they are; ``cenote program from-circuit`` has more to choose from.
     """
     data = Path(path).read_bytes()
+    return _loaded(_read(data, path))
+
+
+def read_program(data: bytes) -> Program:
+    """:func:`load` of the bytes of a program, in either form."""
+    return _loaded(_read(data, None))
+
+
+def _read(data: bytes, path: str | os.PathLike[str] | None) -> _native.Program:
+    where = "the bytes" if path is None else os.fspath(path)
     try:
         if data[:7] == b"\x89cenote":
-            native = _native.Program.from_bytes(data)
-        elif re.match(rb"(\s|#.*\n)*cenote\s", data):
-            native = _native.Program.parse_text(data.decode("utf-8"))
-        else:
-            # The reader names the file.
-            native = _native.Program.read_circuit(path)
+            return _native.Program.from_bytes(data)
+        if re.match(rb"(\s|#.*\n)*cenote\s", data) or path is None:
+            return _native.Program.parse_text(data.decode("utf-8"))
+        # The reader names the file.
+        return _native.Program.read_circuit(path)
     except UnicodeDecodeError as error:
-        raise CompileError(f"{os.fspath(path)}: the text is not UTF-8: {error}") from None
+        raise CompileError(f"{where}: the text is not UTF-8: {error}") from None
     except ValueError as error:
-        named = str(error).startswith(os.fspath(path))
-        raise CompileError(str(error) if named else f"{os.fspath(path)}:{error}") from None
+        named = str(error).startswith(where)
+        raise CompileError(str(error) if named else f"{where}:{error}") from None
+
+
+def _loaded(native: _native.Program) -> Program:
     parts, owners = [], {}
     for steps, owner, kind, frac, width in native.inputs():
         parts.append((tuple((name, tuple(sizes)) for name, sizes in steps), port_type(kind, width, frac)))

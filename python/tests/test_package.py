@@ -22,7 +22,9 @@ def run_script(path, text):
 
 def snippets(path):
     """The indented blocks of a page that are Python."""
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", path.read_text(), re.M)
+    # What needs services runs with two of them, in test_client.py.
+    text = re.sub(r"\n## The service from Python\n(?:(?!## ).*\n)*", "\n", path.read_text())
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", text, re.M)
     return [textwrap.dedent(block) for block in blocks if "cn." in block and "at salary.py" not in block]
 
 
@@ -37,12 +39,19 @@ def test_nothing_else_is_needed(tmp_path):
     run_script(
         tmp_path / "alone.py",
         "import sys\n"
-        "for name in ('numpy', 'pandas', 'polars', 'pyarrow', 'tqdm'): sys.modules[name] = None\n"
+        "for name in ('numpy', 'pandas', 'polars', 'pyarrow', 'tqdm', 'httpx', 'anyio'): sys.modules[name] = None\n"
         "import cenote as cn\n"
         "@cn.program\n"
         "def f(x: cn.Garbler[cn.Array[cn.UInt[8], 2]]): return x + 1\n"
-        "assert f([1, 2]) == f.simulate(x=[1, 2]).value == [2, 3]\n",
+        "assert f([1, 2]) == f.simulate(x=[1, 2]).value == [2, 3]\n"
+        "try: cn.Client(token='cenote_x')\n"
+        "except cn.Error as error: assert 'cenote[client]' in str(error)\n"
+        "else: raise AssertionError\n",
     )
+
+
+def test_the_package_alone_imports_no_client(tmp_path):
+    run_script(tmp_path / "lazy.py", "import sys, cenote\nassert not {'httpx', 'anyio', 'asyncio', 'tomllib'} & set(sys.modules)\n")
 
 
 def test_every_public_name_is_documented():

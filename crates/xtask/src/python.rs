@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::suite::{Counts, succeeds};
+use super::suite::{Counts, cargo, succeeds};
 
 /// The list of what belongs into an environment.
 const REQUIREMENTS: &str = "python/requirements-dev.txt";
@@ -26,7 +26,9 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
     ];
     let failed = checks.iter().filter(|(tool, arguments)| !environment.run(tool, arguments));
     let failed = failed.count();
-    tests(&environment, counts) && failed == 0
+    // Services of the tests are processes of the command.
+    let built = cargo(root, &["build", "--package", "cenote-cli", "--locked"], &[]);
+    built && tests(&environment, counts) && failed == 0
 }
 
 /// A virtual environment for the package of the sources at `root`.
@@ -99,7 +101,9 @@ impl Environment {
 /// The tests of the package, their results added to those of the workspace.
 fn tests(environment: &Environment, counts: &mut Counts) -> bool {
     let mut command = environment.command("pytest", &["--hypothesis-seed=2017"]);
-    let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else { return false };
+    let cenote = environment.root.join("target/debug/cenote");
+    let started = command.env("CENOTE_BIN", cenote).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = started else { return false };
     let mut last = String::new();
     for line in child
         .stdout

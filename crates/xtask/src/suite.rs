@@ -86,7 +86,7 @@ pub(crate) fn run(root: &Path, only: &[String]) -> bool {
     failures.is_empty()
 }
 
-fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool {
+pub(crate) fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool {
     let mut command = Command::new(env!("CARGO"));
     command.args(arguments).envs(environment.iter().copied()).current_dir(root);
     succeeds(&mut command)

@@ -1,0 +1,382 @@
+"""The client of a service: with two services that run, and against answers that no service gives on demand in ``test_client_wire.py``."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from services import ROOT, Services
+from ways import same_types
+
+import cenote as cn
+
+#: Seconds that a small job may take on a machine that is busy.
+LONG = 120
+
+
+class Person(cn.Record):
+    cents: cn.UInt[24]
+    weight: cn.Fixed[8, 8]
+    flags: cn.Array[cn.Bit, 2]
+
+
+@cn.program
+def less(x: cn.A[cn.UInt[32]], y: cn.B[cn.UInt[32]]) -> cn.Both[cn.Bit]:
+    return x < y
+
+
+@cn.program(checked=True)
+def rich(
+    person: cn.A[Person],
+    grid: cn.A[cn.Array[cn.Int[64], 2, 2]],
+    people: cn.A[cn.Array[Person, 2]],
+    wide: cn.A[cn.UInt[80]],
+    long: cn.A[cn.Fixed[40, 30]],
+    scores: cn.B[cn.Array[cn.UInt[8], 3]],
+):
+    return {
+        "one": person,
+        "all": people,
+        "pair": (grid, scores),
+        "wide": wide,
+        "long": long,
+        "sum": cn.UInt[8](person.cents) + scores[0],
+    }
+
+
+@cn.program
+def split(x: cn.A[cn.UInt[8]], y: cn.B[cn.UInt[8]]) -> tuple[cn.A[cn.UInt[8]], cn.B[cn.UInt[8]]]:
+    return x + y, x ^ y
+
+
+@cn.program
+def hidden(x: cn.A[cn.UInt[8]], y: cn.B[cn.UInt[8]]) -> cn.B[cn.UInt[8]]:
+    return x + y
+
+
+def people(cents, weight):
+    return {"cents": cents, "weight": weight, "flags": [True, False]}
+
+
+RICH = {
+    "person": people(100, -1.5),
+    "grid": [[-(2**63), 1], [2, 2**63 - 1]],
+    "people": [people(1, 0.25), people(2**24 - 1, -128)],
+    "wide": 2**80 - 3,
+    "long": Decimal("-1.000000001862645149230957031250"),
+}
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory):
+    both = Services(tmp_path_factory.mktemp("services"))
+    try:
+        both.start("alice")
+        both.start("bob")
+        both.wait_ready()
+        (both.dirs["bob"] / "ages.csv").write_text("who,y\nfive,5\nsix,6\n")
+        (both.dirs["bob"] / "scores.csv").write_text("scores\n7\n8\n9\n")
+        yield both
+    finally:
+        both.kill()
+
+
+@pytest.fixture
+def alice(services):
+    with cn.Client.of(services.dirs["alice"]) as client:
+        yield client
+
+
+@pytest.fixture
+def bob(services):
+    with cn.Client.of(services.dirs["bob"]) as client:
+        yield client
+
+
+@pytest.fixture
+def agreed(alice, bob):
+    """The programs registered by both, approved for Alice's jobs with Bob's data."""
+    integer = [{"name": "y", "kind": "integer"}]
+    bob.bind("ages", "ages.csv", {"columns": [{"name": "who", "kind": "text", "unique": True}, *integer]})
+    bob.bind("scores", "scores.csv", {"columns": [{"name": "scores", "kind": "integer", "min": 0, "max": 255}]})
+    row = cn.Row("ages", key="who", parameter="who")
+    given = []
+    for function, inputs in (
+        (less, {"y": row}),
+        (rich, {"scores": cn.Table("scores")}),
+        (split, {"y": row}),
+        (hidden, {"y": row}),
+    ):
+        program = function.compile()
+        alice.register(program)
+        bob.register(program.to_bytes(), program.name)
+        given.append((alice, alice.approve(program)))
+        given.append((bob, bob.approve(program, inputs, "peer")))
+    yield
+    for client, approval in given:
+        client.withdraw(approval)
+
+
+def test_a_result_is_what_a_local_run_gives(alice, agreed):
+    program = less.compile()
+    for x, who, y in ((5, "five", 5), (5, "six", 6)):
+        assert alice.run(program, x=x, select={"who": who}, timeout=LONG) is program.simulate(x=x, y=y).value
+    local = rich.compile().run_local({**RICH, "scores": [7, 8, 9]}, overflow=False)
+    job = alice.submit(rich, RICH)
+    found = job.result(LONG)
+    assert found == local.value
+    assert same_types(found, local.value)
+    assert job.overflowed is local.overflowed is False
+    arrays = {**RICH, "person": people(250, 1), "grid": np.array(RICH["grid"]), "people": {"cents": [1, 2], **weights()}}
+    job = alice.submit(rich, arrays)
+    assert job.result(LONG) == rich.compile().run_local({**arrays, "scores": [7, 8, 9]}, overflow=False).value
+    assert job.overflowed is True
+
+
+def weights():
+    return {"weight": [0.5, 1], "flags": [[True, True], [False, True]]}
+
+
+def test_a_name_alone_gives_json(services, agreed):
+    with cn.Client.of(services.dirs["alice"]) as stranger:
+        inputs = {**RICH, "long": str(RICH["long"]), "wide": hex(RICH["wide"])}
+        result = stranger.run("rich", inputs, timeout=LONG)
+        assert result["one"] == {"cents": 100, "weight": -1.5, "flags": [True, False]}
+        assert result["pair"][1] == [7, 8, 9]
+        assert int(result["wide"]) == 2**80 - 3
+        by_digest = stranger.submit(less.compile().digest, x=np.uint32(5), select={"who": "six"})
+        assert by_digest.result(LONG) == {"result": True}
+        assert by_digest.overflowed is None
+        # Registered through this client, a name is enough for types.
+        stranger.register(less)
+        assert stranger.run("less", x=5, select={"who": "six"}, timeout=LONG) is True
+
+
+def test_each_side_learns_its_own_outputs(alice, bob, agreed):
+    bob_knows = bob.register(split).digest
+    job = alice.submit(split, x=3, select={"who": "five"})
+    assert job.result(LONG) == (8, None)
+    theirs = bob.job(job.id)
+    assert (theirs.view.origin, theirs.view.digest, theirs.view.select) == ("peer", bob_knows, {"who": "five"})
+    assert theirs.result(LONG) == (None, 6)
+    only = alice.submit(hidden, x=3, select={"who": "five"})
+    assert only.result(LONG) is None
+    bob.register(hidden)
+    assert bob.job(only.id).result(LONG) == 8
+
+
+def test_a_key_finds_the_first_job(alice, agreed):
+    first = alice.submit(less, x=1, select={"who": "five"}, idempotency_key="one")
+    again = alice.submit(less, x=1, select={"who": "five"}, idempotency_key="one")
+    other = alice.submit(less, x=1, select={"who": "five"})
+    assert first.id == again.id != other.id
+    for job in (first, other):
+        assert job.result(LONG) is True
+
+
+def test_events_end_with_the_job(alice, agreed):
+    job = alice.submit(less, x=1, select={"who": "five"})
+    states = [view.state for view in job.events()]
+    assert states[-1] == "done" == job.state
+    assert len(states) == len(set(states))
+    assert job.view.cost.ands > 0
+    assert job.view.cost.bytes_sent > 0
+    assert [view.state for view in alice.job(job.id).events()] == ["done"]
+
+
+def test_what_is_refused_says_why(alice, bob, services):
+    @cn.program
+    def unknown(x: cn.A[cn.UInt[7]], y: cn.B[cn.UInt[7]]):
+        return x ^ y
+
+    program = unknown.compile()
+    with pytest.raises(cn.ServiceError, match="no program") as raised:
+        alice.submit(program, x=1)
+    assert (raised.value.status, raised.value.kind) == (404, "not-found")
+    alice.register(program)
+    with pytest.raises(cn.ServiceError, match="no approval") as raised:
+        alice.submit(program, x=1)
+    assert (raised.value.status, raised.value.kind) == (403, "forbidden")
+    approval = alice.approve(program, {"x": cn.Submitter()}, expires_at=datetime.now(timezone.utc) + timedelta(days=1))
+    job = alice.submit(program, x=1)
+    with pytest.raises(cn.JobRefused, match=re.escape(job.id)) as refused:
+        job.result(LONG)
+    assert refused.value.job.state == "refused"
+    assert refused.value.job.reason in str(refused.value)
+    with pytest.raises(cn.InputError, match=r"has no input z; it takes x, y"):
+        alice.submit(program, z=1)
+    with pytest.raises(cn.InputError, match="does not fit") as private:
+        alice.submit(program, x=12345)
+    assert "12345" not in str(private.value)
+    alice.withdraw(approval)
+    with pytest.raises(cn.ServiceError, match="is another program"):
+        alice.register(split, "unknown")
+    with pytest.raises(cn.ServiceError, match="there is no job"):
+        alice.job("0" * 32)
+    with pytest.raises(cn.ServiceError, match="nothing is held") as held:
+        alice.lift()
+    assert held.value.kind == "conflict"
+    with pytest.raises(cn.ServiceError) as raised, cn.Client(alice._http.url, "cenote_wrong") as stranger:
+        stranger.status()
+    assert (raised.value.status, raised.value.kind) == (401, "unauthorised")
+    token = (services.dirs["alice"] / "token").read_text().strip()
+    assert token not in services.log("alice") + repr(alice) + repr(vars(alice)) + repr(job)
+
+
+def test_the_owner_sees_what_was_said(alice, bob, agreed):
+    status = alice.status()
+    assert (status.name, status.peer.role, status.peer.connected, status.stopping) == ("alice", "garbler", True, False)
+    assert {lane.name for lane in status.lanes} == {"small", "large"}
+    assert alice.ready()
+    names = [program.name for program in alice.programs()]
+    assert names == sorted(names)
+    assert {"less", "rich"} <= set(names)
+    view = alice.program("less")
+    assert view == alice.program(view.digest)
+    assert (view.digest, [port.party for port in view.inputs]) == (less.compile().digest, ["garbler", "evaluator"])
+    sets = {one.name: one for one in bob.datasets()}
+    assert (sets["ages"].rows, sets["ages"].columns) == (2, ["who", "y"])
+    last = bob.approve(less, {"y": cn.Row("ages", "who", "who", {"y": "y"})}, "both", uses=3, period_s=60)
+    assert last in bob.approvals()
+    assert last.terms.inputs == {"y": cn.Row("ages", "who", "who", {"y": "y"})}
+    assert (last.terms.uses, last.terms.period_s, last.terms.expires_at, last.spent) == (3, 60, None, 0)
+    assert last.terms.peer == bob.status().peer.fingerprint
+    assert abs(last.given_at - datetime.now(timezone.utc)) < timedelta(minutes=5)
+    assert bob.withdraw(last.id).withdrawn_at is not None
+    assert re.fullmatch(r"\d+:[0-9a-f]{64}", alice.audit_head().head)
+
+
+def test_jobs_are_listed_page_by_page(alice, agreed, monkeypatch):
+    jobs = [alice.submit(less, x=x, select={"who": "five"}) for x in range(5)]
+    for job in jobs:
+        job.wait(LONG)
+    assert [job.id for job in alice.jobs(limit=3)] == [job.id for job in reversed(jobs[2:])]
+    assert [job.id for job in alice.jobs(limit=2, before=jobs[3].id)] == [jobs[2].id, jobs[1].id]
+    whole = [job.id for job in alice.jobs(limit=1000)]
+    monkeypatch.setattr("cenote._client.PAGE", 2)
+    assert [job.id for job in alice.all_jobs()] == whole
+    assert all(job.state == "done" for job in alice.all_jobs("done"))
+    assert alice.jobs("running") == []
+
+
+def test_what_waits_is_taken_back_expires_and_outlives_the_peer(services, alice, agreed):
+    services.stop("bob")
+    try:
+        job = alice.submit(less, x=1, select={"who": "five"})
+        late = alice.submit(less, x=1, select={"who": "five"}, deadline_s=1)
+        waits = alice.submit(less, x=1, select={"who": "five"}, priority=7)
+        assert waits.view.priority == 7
+        with pytest.raises(cn.JobUnfinished, match=job.id) as unfinished:
+            job.result(timeout=1.3)
+        assert isinstance(unfinished.value, (TimeoutError, cn.LimitError))
+        assert unfinished.value.job.state == "submitted"
+        assert job.cancel().state == "cancelled"
+        assert job.cancel().state == "cancelled"
+        with pytest.raises(cn.JobCancelled, match="took it back"):
+            job.result()
+        with pytest.raises(cn.JobExpired, match="deadline"):
+            late.result(LONG)
+        with pytest.raises(cn.ServiceError, match="cannot be taken back"):
+            late.cancel()
+        # The news that the peer is gone comes within seconds.
+        end = time.monotonic() + LONG
+        while alice.ready():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert not alice.status().peer.connected
+    finally:
+        services.start("bob")
+    assert waits.result(LONG) is True
+    services.wait_ready()
+
+
+def test_a_wait_outlives_the_own_service(services, alice, agreed):
+    """The connection is lost, refused, and made again."""
+    services.stop("bob")
+    job = alice.submit(less, x=1, select={"who": "five"})
+    ahead = subprocess.Popen([sys.executable, "-c", _RESTART, str(services.dirs["alice"]), job.id], stdout=subprocess.PIPE, text=True)
+    assert ahead.stdout.readline() == "submitted\n"
+    services.stop("alice")
+    services.start("alice")
+    services.start("bob")
+    said, _ = ahead.communicate(timeout=LONG)
+    assert said.split()[-2:] == ["done", "True"]
+    services.wait_ready()
+
+
+_RESTART = """
+import sys
+import cenote as cn
+job = cn.Client.of(sys.argv[1]).job(sys.argv[2])
+for view in job.events():
+    print(view.state, flush=True)
+print(job.result()["result"])
+"""
+
+
+def test_a_result_is_kept_as_long_as_was_said(alice, agreed):
+    job = alice.submit(less, x=1, select={"who": "five"}, keep_result_s=1)
+    end = datetime.now(timezone.utc) + timedelta(seconds=LONG)
+    job.wait(LONG)
+    while job.refresh().result is not None:
+        assert datetime.now(timezone.utc) < end
+    with pytest.raises(cn.Error, match="keep_result_s"):
+        job.result()
+
+
+def test_the_same_awaited(services, agreed):
+    async def go():
+        async with cn.AsyncClient.of(services.dirs["alice"]) as alice:
+            assert "token" not in repr(alice)
+            await alice.register(less)
+            jobs = await asyncio.gather(*(alice.submit("less", x=x, select={"who": "five"}) for x in (3, 7)))
+            assert await asyncio.gather(*(job.result(LONG) for job in jobs)) == [True, False]
+            assert await alice.run(less, x=3, select={"who": "five"}, timeout=LONG) is True
+            assert [view.state async for view in jobs[0].events()] == ["done"]
+            assert jobs[0].id in [job.id async for job in alice.all_jobs("done")]
+            assert (await alice.job(jobs[0].id)).view == await jobs[0].refresh()
+            assert (await alice.status()).name == "alice"
+            assert await alice.ready()
+            assert await alice.program("less") in await alice.programs()
+            assert (await alice.audit_head()).head
+            approval = await alice.approve(less, uses=1)
+            assert approval in await alice.approvals()
+            assert (await alice.withdraw(approval)).withdrawn_at is not None
+            with pytest.raises(cn.ServiceError, match="nothing is held"):
+                await alice.lift()
+            with pytest.raises(cn.ServiceError, match="cannot be taken back"):
+                await jobs[0].cancel()
+        async with cn.AsyncClient.of(services.dirs["bob"]) as bob:
+            assert await bob.bind("again", "ages.csv") in await bob.datasets()
+
+    asyncio.run(go())
+
+
+def test_the_page_runs(services, tmp_path, agreed):
+    """The section of the guide, as a script in the folder of both services."""
+    page = (ROOT / "docs/python.md").read_text()
+    section = page.split("\n## The service from Python\n")[1].split("\n## ")[0]
+    blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n)+", section, re.M) if "cn." in block or "service" in block]
+    folder = services.dirs["alice"].parent
+    script = tmp_path / "page.py"
+    script.write_text("import cenote as cn\n" + "\n".join(blocks))
+    done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, check=False, timeout=LONG)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_path_of_the_api_has_a_method():
+    """Those without one are for people, Prometheus and machines."""
+    paths = json.loads((Path(ROOT) / "docs/openapi.json").read_text())["paths"]
+    named = {call["operationId"] for methods in paths.values() for call in methods.values()}
+    ours = {"list": "jobs", "show": "job", "of_job": "events", "heads": "audit_head"}
+    for client, job in ((cn.Client, cn.Job), (cn.AsyncClient, cn.AsyncJob)):
+        missing = {name for name in named if not hasattr(client, ours.get(name, name)) and not hasattr(job, ours.get(name, name))}
+        assert missing == {"live", "metrics", "description"}
