@@ -82,8 +82,8 @@ def services(tmp_path_factory):
         both.start("alice")
         both.start("bob")
         both.wait_ready()
-        (both.dirs["bob"] / "ages.csv").write_text("who,y\nfive,5\nsix,6\n")
-        (both.dirs["bob"] / "scores.csv").write_text("scores\n7\n8\n9\n")
+        (both.dirs["bob"] / "data/ages.csv").write_text("who,y\nfive,5\nsix,6\n")
+        (both.dirs["bob"] / "data/scores.csv").write_text("scores\n7\n8\n9\n")
         yield both
     finally:
         both.kill()
@@ -105,8 +105,8 @@ def bob(services):
 def agreed(alice, bob):
     """The programs registered by both, approved for Alice's jobs with Bob's data."""
     integer = [{"name": "y", "kind": "integer"}]
-    bob.bind("ages", "ages.csv", {"columns": [{"name": "who", "kind": "text", "unique": True}, *integer]})
-    bob.bind("scores", "scores.csv", {"columns": [{"name": "scores", "kind": "integer", "min": 0, "max": 255}]})
+    bob.bind("ages", "data/ages.csv", {"columns": [{"name": "who", "kind": "text", "unique": True}, *integer]})
+    bob.bind("scores", "data/scores.csv", {"columns": [{"name": "scores", "kind": "integer", "min": 0, "max": 255}]})
     row = cn.Row("ages", key="who", parameter="who")
     given = []
     for function, inputs in (
@@ -355,7 +355,7 @@ def test_the_same_awaited(services, agreed):
             with pytest.raises(cn.ServiceError, match="cannot be taken back"):
                 await jobs[0].cancel()
         async with cn.AsyncClient.of(services.dirs["bob"]) as bob:
-            assert await bob.bind("again", "ages.csv") in await bob.datasets()
+            assert await bob.bind("again", "data/ages.csv") in await bob.datasets()
 
     asyncio.run(go())
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cenote_engine::Role;
 use cenote_service::api::{Role as ApiRole, Tokens};
-use cenote_service::config::{Address, CONFIG_FILE, NewConfig, TOKEN_FILE};
+use cenote_service::config::{Address, CONFIG_FILE, DATA_DIRECTORY, NewConfig, TOKEN_FILE};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -55,15 +55,19 @@ impl InitServiceArgs {
         let new = NewConfig { name, peer: &self.peer, role, address, api: &self.api };
         let file = dir.join(CONFIG_FILE);
         create(&file, 0o644, &new.text())?;
+        let data = dir.join(DATA_DIRECTORY);
+        std::fs::create_dir_all(&data).map_err(|error| unwritten(&data, &error))?;
         let tokens = dir.join(config(dir)?.api.tokens);
         let token = Tokens::add(&tokens, "owner", &ApiRole::ALL)?;
         let token_file = dir.join(TOKEN_FILE);
         create(&token_file, 0o600, &format!("{}\n", token.as_str()))?;
         let text = format!(
             "service configured in {}\ntoken  {} (all roles; `cenote token add` makes others)\n\
+             data sets go to {}\n\
              next: `cenote pair` on both sides, then `cenote serve {}`",
             file.display(),
             token_file.display(),
+            data.display(),
             dir.display(),
         );
         Ok(reply
