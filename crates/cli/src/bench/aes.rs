@@ -12,7 +12,7 @@ use cenote_prim::aes::Aes128;
 use serde_json::{Value, json};
 
 use super::{Setting, measure, sessions, summary, wrong};
-use crate::args::BenchAesArgs;
+use crate::bench::args::BenchAesArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, JobReport, Report, Task};

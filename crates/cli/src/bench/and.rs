@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{Setting, measure, sessions, summary, wrong};
-use crate::args::BenchAndArgs;
+use crate::bench::args::BenchAndArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, Fill, JobReport, Report, Task};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::module::Work;
 use super::wrong;
-use crate::args::{BenchCompileEditArgs, BenchCompileRsaArgs};
+use crate::bench::args::{BenchCompileEditArgs, BenchCompileRsaArgs};
 use crate::exit::Failure;
 use crate::output::Reply;
 use crate::workers::peak_rss;

@@ -3,6 +3,7 @@
 
 pub(crate) mod aes;
 pub(crate) mod and;
+pub(crate) mod args;
 mod compile;
 mod limits;
 mod made;
@@ -11,6 +12,7 @@ pub(crate) mod mux;
 mod optimise;
 pub(crate) mod ot;
 pub(crate) mod pool_fill;
+mod service;
 mod stream;
 mod summary;
 mod threads;
@@ -21,7 +23,8 @@ use cenote_prim::{RandomOracle, SessionId};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
 
-use crate::args::{Backends, BenchCommand, BenchLineArgs, BenchSecurityArgs, sound};
+use crate::args::{Backends, sound};
+use crate::bench::args::{BenchCommand, BenchLineArgs, BenchSecurityArgs};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Reply};
@@ -42,6 +45,8 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::Edit(args) => module::edit(&args, format),
         BenchCommand::CompileEdit(args) => compile::edit(&args),
         BenchCommand::CompileRsa(args) => compile::rsa(&args),
+        BenchCommand::Service(args) => service::load(&args),
+        BenchCommand::Kills(args) => service::kills(&args),
         BenchCommand::Limits => limits::command(),
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Setting, and, compile, measure, sessions, summary, wrong};
-use crate::args::{
+use crate::bench::args::{
     BenchEditArgs, BenchHammingArgs, BenchLineArgs, BenchSecurityArgs, BenchSortArgs,
 };
 use crate::exit::Failure;

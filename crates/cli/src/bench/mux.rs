@@ -8,7 +8,8 @@ use cenote_prim::{Block, Prg};
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary, wrong};
-use crate::args::{BenchMuxArgs, sound};
+use crate::args::sound;
+use crate::bench::args::BenchMuxArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, Fill, JobReport, Report, Task};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{made, summary, wrong};
-use crate::args::BenchOptimiseArgs;
+use crate::bench::args::BenchOptimiseArgs;
 use crate::circuit::unoptimised;
 use crate::exit::Failure;
 use crate::output::Reply;

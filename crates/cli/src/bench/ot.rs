@@ -7,7 +7,7 @@ use cenote_prim::{Block, Prg, SessionId};
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary};
-use crate::args::BenchOtArgs;
+use crate::bench::args::BenchOtArgs;
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, Report, Task};

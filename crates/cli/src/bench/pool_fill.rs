@@ -7,7 +7,7 @@ use cenote_net::Channels;
 use serde_json::{Map, Value, json};
 
 use super::{Setting, measure, summary};
-use crate::args::{BenchPoolFillArgs, Gadget};
+use crate::bench::args::{BenchPoolFillArgs, Gadget};
 use crate::exit::Failure;
 use crate::output::{Format, Reply};
 use crate::workers::{Both, Fill, Rehearsal, Report, Task};

@@ -4,7 +4,7 @@ use cenote_engine::{Backend, SessionConfig};
 use serde_json::{Map, Value, json};
 
 use super::Setting;
-use crate::args::BenchLineArgs;
+use crate::bench::args::BenchLineArgs;
 use crate::exit::Failure;
 use crate::output::Reply;
 use crate::workers::{Both, Report};

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::stream::Stream;
 use super::{cores, sessions, summary, wrong};
-use crate::args::BenchThreadsArgs;
+use crate::bench::args::BenchThreadsArgs;
 use crate::exit::Failure;
 use crate::output::{self, Reply};
 use crate::workers::child::pin;

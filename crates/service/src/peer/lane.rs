@@ -219,7 +219,10 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
 fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     let level = inner.level(lane);
     lane.set(|now| (now.state, now.reason) = ("filling", None));
-    session.fill()?;
+    // A pool counts for the relation: none is begun for what is there.
+    if (triples(session).0 as usize) < level {
+        session.fill()?;
+    }
     for step in (STEP..level + STEP).step_by(STEP) {
         session.stock(step.min(level))?;
         look(lane, session);

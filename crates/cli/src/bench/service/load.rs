@@ -1,0 +1,194 @@
+//! `cenote bench service`: how many jobs a second, and how long one takes, for whoever asks over the API.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::pair::{Pair, ROWS, Sizes, large_job, small_job};
+use crate::bench::args::BenchServiceArgs;
+use crate::exit::{Failure, Kind};
+use crate::output::{self, Reply};
+use crate::service::client::Client;
+
+/// Between two looks at the memory of both.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What the threads share.
+struct Load<'a> {
+    args: &'a BenchServiceArgs,
+    sizes: Sizes,
+    begun: Instant,
+    /// Jobs that were begun.
+    next: AtomicU64,
+    /// Milliseconds of each job, and when it ended, in seconds.
+    small: Mutex<Vec<(f64, f64)>>,
+    large: Mutex<Vec<(f64, f64)>>,
+}
+
+pub(super) fn command(args: &BenchServiceArgs) -> Result<Reply, Failure> {
+    let sizes = Sizes { small: args.small, large: args.large, sorted: args.sorted };
+    let mut pair = Pair::prepare(sizes)?;
+    for side in 0..2 {
+        pair.start(side)?;
+    }
+    let filled = pair.ready()?;
+    pair.agree()?;
+    // Once before it counts: programs are read, connections are there.
+    one(&pair.client(0)?, small_job(1, 2))?;
+    let before = [0, 1].map(|side| pair.resident(side));
+    let load = Load {
+        args,
+        sizes,
+        begun: Instant::now(),
+        next: AtomicU64::new(0),
+        small: Mutex::default(),
+        large: Mutex::default(),
+    };
+    let clients: Result<Vec<Client>, Failure> =
+        (0..args.clients + u32::from(args.mixed)).map(|_| pair.client(0)).collect();
+    let mut clients = clients?;
+    let large = if args.mixed { clients.pop() } else { None };
+    let mut memory = vec![before];
+    thread::scope(|scope| -> Result<(), Failure> {
+        let small = clients.iter().map(|client| scope.spawn(|| load.small_jobs(client)));
+        let mut threads: Vec<_> = small.collect();
+        threads.extend(large.as_ref().map(|client| scope.spawn(|| load.large_jobs(client))));
+        while !load.is_over() {
+            thread::sleep(LOOK.min(load.end().saturating_duration_since(Instant::now())));
+            memory.push([0, 1].map(|side| pair.resident(side)));
+        }
+        for thread in threads {
+            thread.join().map_err(|_| Failure::internal("a client panicked"))??;
+        }
+        Ok(())
+    })?;
+    for side in 0..2 {
+        pair.stop(side)?;
+    }
+    let started = restart(&mut pair)?;
+    Ok(load.reply(&memory, filled, started))
+}
+
+/// Seconds from the start of both to ready, with what they keep on disk.
+fn restart(pair: &mut Pair) -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    for side in 0..2 {
+        pair.start(side)?;
+    }
+    pair.ready()?;
+    Ok(begun.elapsed())
+}
+
+/// Asks for a job and waits for its result.
+fn one<T: Into<Value>>(client: &Client, (job, expected): (Value, T)) -> Result<Value, Failure> {
+    let asked = client.post("/v1/jobs", &job)?;
+    let id = asked["id"].as_str().unwrap_or_default().to_owned();
+    let ended = client.get(&format!("/v1/jobs/{id}"), &[("wait_s", "60".to_owned())])?;
+    let outputs = ended["result"].as_object().and_then(|all| all.values().next());
+    if outputs == Some(&expected.into()) {
+        return Ok(ended);
+    }
+    let (state, reason) = (&ended["state"], &ended["reason"]);
+    Err(Failure::new(
+        Kind::Internal,
+        format!("job {id} is {state}, {reason}, with a wrong result or none"),
+    ))
+}
+
+impl Load<'_> {
+    fn end(&self) -> Instant {
+        self.begun + Duration::from_secs(self.args.seconds)
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.end()
+    }
+
+    /// Small jobs one after the other, or each at its time.
+    fn small_jobs(&self, client: &Client) -> Result<(), Failure> {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let due = self.args.rate.map_or_else(Instant::now, |rate| {
+                self.begun + Duration::from_secs_f64(number as f64 / rate)
+            });
+            if due >= self.end() || self.is_over() {
+                return Ok(());
+            }
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let (x, which) = (number as u32 % 7, (number / 7) as u32 % ROWS);
+            one(client, small_job(x, which))?;
+            self.note(&self.small, due);
+        }
+    }
+
+    fn large_jobs(&self, client: &Client) -> Result<(), Failure> {
+        while !self.is_over() {
+            let due = Instant::now();
+            one(client, large_job(self.sizes))?;
+            self.note(&self.large, due);
+        }
+        Ok(())
+    }
+
+    fn note(&self, jobs: &Mutex<Vec<(f64, f64)>>, since: Instant) {
+        let entry = (since.elapsed().as_secs_f64() * 1e3, self.begun.elapsed().as_secs_f64());
+        jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(entry);
+    }
+
+    fn reply(&self, memory: &[[u64; 2]], filled: Duration, started: Duration) -> Reply {
+        let jobs = |all: &Mutex<Vec<(f64, f64)>>| {
+            all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        };
+        let (small, large) = (jobs(&self.small), jobs(&self.large));
+        let end = small.iter().chain(&large).map(|(_, at)| *at).fold(0.0, f64::max);
+        let ands = large.len() as u64 * sort_ands(self.sizes.sorted) + small.len() as u64 * 32;
+        let last = memory.last().copied().unwrap_or_default();
+        let json = json!({
+            "clients": self.args.clients,
+            "rate": self.args.rate,
+            "seconds": end,
+            "small": figures(&small, end),
+            "large": figures(&large, end),
+            "ands_per_s": ands as f64 / end,
+            "fill_s": filled.as_secs_f64(),
+            "restart_s": started.as_secs_f64(),
+            "resident_bytes_before": memory.first(),
+            "resident_bytes_after": last,
+        });
+        if self.args.seconds > 60 {
+            output::note(&format!("memory of both sides every {} s: {memory:?}", LOOK.as_secs()));
+        }
+        Reply::table(json)
+    }
+}
+
+/// ANDs of a sort, as its program counts them.
+fn sort_ands(numbers: u32) -> u64 {
+    let module = cenote_program::library::sort(numbers, 32).ok();
+    module
+        .and_then(|module| crate::bench::compile::stats(&module).ok())
+        .map_or(0, |stats| stats.ands)
+}
+
+/// Number, rate and latencies of jobs; of the last third as well, to be compared.
+fn figures(jobs: &[(f64, f64)], seconds: f64) -> Value {
+    let quantiles = |jobs: &[(f64, f64)]| {
+        let mut times: Vec<f64> = jobs.iter().map(|(ms, _)| *ms).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| {
+            times.get(((times.len() as f64 * share) as usize).min(times.len().max(1) - 1))
+        };
+        json!({ "p50": at(0.5), "p99": at(0.99), "most": times.last() })
+    };
+    let late: Vec<(f64, f64)> =
+        jobs.iter().copied().filter(|(_, at)| *at > seconds * 2.0 / 3.0).collect();
+    json!({
+        "jobs": jobs.len(),
+        "jobs_per_s": jobs.len() as f64 / seconds,
+        "latency_ms": quantiles(jobs),
+        "latency_ms_of_the_last_third": quantiles(&late),
+    })
+}
