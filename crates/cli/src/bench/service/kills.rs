@@ -39,7 +39,7 @@ struct Tally {
 }
 
 pub(super) fn command(args: &BenchKillsArgs) -> Result<Reply, Failure> {
-    let mut random = Prg::new(u128::from(args.seed));
+    let mut random = Prg::new(Block::new(u128::from(args.seed)));
     let (mut tally, mut left) = (Tally::default(), args.kills);
     let bar = progress::bar(u64::from(args.kills), "killing");
     let begun = Instant::now();
