@@ -71,33 +71,71 @@ impl Journal for LaneJournal {
     }
 }
 
-/// Reads a journal and says how many items left, or which left twice.
+/// Why a journal does not show that each item left once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read, with the place.
+    #[error("{0}")]
+    Unreadable(String),
+    /// An item left twice, with the line of the second time.
+    #[error("{0}")]
+    Twice(String),
+}
+
+/// Reads the journal of a lane, such as `journal/small.log`, and says how many items left; the file before it, `small.log.1`, is
+/// read first if there is one.
 ///
 /// # Errors
 /// The line on which an item leaves that had left, or that cannot be read.
-pub fn check(path: &Path) -> Result<u64, String> {
-    let failed = |what: String| format!("{}: {what}", path.display());
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut left: BTreeMap<String, u64> = BTreeMap::new();
-    let mut items = 0;
-    for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
-        let line = line.map_err(|error| failed(error.to_string()))?;
-        let text = String::from_utf8_lossy(&line);
+pub fn check(path: &Path) -> Result<u64, JournalError> {
+    let mut left = Left::default();
+    let before = path.with_extension("log.1");
+    if before.exists() {
+        left.read(&before)?;
+    }
+    left.read(path)?;
+    Ok(left.items)
+}
+
+/// What has left, by epoch and store, and how many items these are.
+#[derive(Default)]
+struct Left {
+    next: BTreeMap<String, u64>,
+    items: u64,
+}
+
+impl Left {
+    fn read(&mut self, path: &Path) -> Result<(), JournalError> {
+        let unreadable = |error: std::io::Error| {
+            JournalError::Unreadable(format!("{}: {error}", path.display()))
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
+            let line = line.map_err(unreadable)?;
+            let place = format!("{}: line {}", path.display(), number + 1);
+            self.line(&String::from_utf8_lossy(&line), &place)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, text: &str, place: &str) -> Result<(), JournalError> {
+        let unreadable = || JournalError::Unreadable(format!("{place}: not a line of a journal"));
         let words: Vec<&str> = text.split(' ').collect();
-        let [epoch, store, from, to] = words[..] else {
-            return Err(failed(format!("line {}: not a line of a journal", number + 1)));
-        };
+        let [epoch, store, from, to] = words[..] else { return Err(unreadable()) };
         let (Ok(from), Ok(to)) = (from.parse::<u64>(), to.parse::<u64>()) else {
-            return Err(failed(format!("line {}: no numbers", number + 1)));
+            return Err(unreadable());
         };
-        let next = left.entry(format!("{epoch} {store}")).or_default();
-        if from < *next || to < from {
-            return Err(failed(format!("line {}: item {from} of {store} left before", number + 1)));
+        if to < from {
+            return Err(unreadable());
+        }
+        let next = self.next.entry(format!("{epoch} {store}")).or_default();
+        if from < *next {
+            return Err(JournalError::Twice(format!("{place}: item {from} of {store} left before")));
         }
         *next = to;
-        items += to - from;
+        self.items += to - from;
+        Ok(())
     }
-    Ok(items)
 }
 
 #[cfg(test)]
@@ -121,6 +159,24 @@ mod tests {
         again.reserve("triples", 0..19).unwrap();
         live.store(true, Ordering::SeqCst);
         again.reserve("triples", 19..31).unwrap();
-        assert!(check(&path).unwrap_err().contains("line 3: item 19 of triples left before"));
+        let twice = check(&path).unwrap_err();
+        assert!(matches!(twice, JournalError::Twice(_)), "{twice:?}");
+        assert!(twice.to_string().contains("line 3: item 19 of triples left before"));
+    }
+
+    #[test]
+    fn the_file_before_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large.log");
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("large.log.1", "aa triples 0 10\naa shares 0 4\n");
+        write("large.log", "aa triples 10 11\nbb triples 0 3\n");
+        assert_eq!(check(&path), Ok(18));
+        write("large.log", "aa shares 3 4\n");
+        assert!(matches!(check(&path), Err(JournalError::Twice(_))));
+        for text in ["aa shares 4\n", "aa shares 4 x\n", "aa shares 6 5\n"] {
+            write("large.log", text);
+            assert!(matches!(check(&path), Err(JournalError::Unreadable(_))), "{text}");
+        }
     }
 }
