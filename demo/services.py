@@ -55,10 +55,16 @@ class Service:
 
     def wait_ready(self):
         end = time.monotonic() + READY
-        while not self.client.ready():
+        while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > end:
                 raise SystemExit(f"the service {self.name} does not get ready:\n{(self.folder / 'log').read_text()[-2000:]}")
             time.sleep(0.05)
+
+    def is_ready(self):
+        try:
+            return self.client.ready()
+        except cn.ConnectionFailed:
+            return False
 
     def kill(self):
         """SIGKILL: it is told nothing, and saves nothing."""

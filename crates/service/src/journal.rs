@@ -1,7 +1,9 @@
 //! Which items left a lane's stocks, and when: a line for each reservation, before anything depends on it.
 //!
 //! Nothing rests on this file: what may not leave twice is kept by the store (docs/protocols/epoch.md). It is what a checker reads
-//! after kills of both services ([`check`]): no number of an epoch twice, on either side.
+//! after kills of both services ([`check`]): no number of an epoch twice, on either side. Items of a pool have no numbers for life: what leaves is
+//! counted anew in each connection, and that a pool comes back as it was put away or not at all is the keeper's. So the epoch of
+//! their lines is one of the epoch and the connection.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -11,6 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote_engine::CONNECTIONS;
+use cenote_engine::backends::wrk::supply::POOL;
 use cenote_net::Fault;
 use cenote_pool::{Journal, Refused};
 
@@ -58,7 +62,12 @@ impl Journal for LaneJournal {
             )));
         }
         if self.live.load(Ordering::SeqCst) {
-            let epoch = self.seen.ledger().epoch.map(|name| hex(&name[..8])).unwrap_or_default();
+            let ledger = self.seen.ledger();
+            let mut epoch = ledger.epoch.map(|name| hex(&name[..8])).unwrap_or_default();
+            if store == POOL {
+                let connection = ledger.spent.get(CONNECTIONS).copied().unwrap_or(0);
+                epoch = format!("{epoch}.{connection}");
+            }
             let line = format!("{epoch} {store} {} {}\n", items.start, items.end);
             self.file.write_all(line.as_bytes()).map_err(|error| refused(error.to_string()))?;
         }
@@ -130,7 +139,9 @@ impl Left {
         }
         let next = self.next.entry(format!("{epoch} {store}")).or_default();
         if from < *next {
-            return Err(JournalError::Twice(format!("{place}: item {from} of {store} left before")));
+            return Err(JournalError::Twice(format!(
+                "{place}: item {from} of {store} left before"
+            )));
         }
         *next = to;
         self.items += to - from;
@@ -140,7 +151,10 @@ impl Left {
 
 #[cfg(test)]
 mod tests {
+    use cenote_pool::{DiskStore, Store as _, StoreKey};
+
     use super::*;
+    use crate::peer::watched::Watched;
 
     #[test]
     fn an_item_that_leaves_twice_is_found() {
@@ -162,6 +176,27 @@ mod tests {
         let twice = check(&path).unwrap_err();
         assert!(matches!(twice, JournalError::Twice(_)), "{twice:?}");
         assert!(twice.to_string().contains("line 3: item 19 of triples left before"));
+    }
+
+    #[test]
+    fn a_pool_is_counted_anew_in_each_connection_and_a_stock_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = StoreKey::create(&dir.path().join("key")).unwrap();
+        let store = DiskStore::open(&dir.path().join("store"), &key).unwrap();
+        let seen = Seen::default();
+        let mut store = Watched::new(store, seen.clone());
+        store.begin([7; 32], b"secrets").unwrap();
+        for (connection, stock, good) in [(1, 0..4, true), (2, 4..8, true), (3, 7..9, false)] {
+            store.spend(CONNECTIONS, connection).unwrap();
+            let live = Arc::new(AtomicBool::new(false));
+            let mut journal =
+                LaneJournal::open(dir.path(), "small", seen.clone(), Arc::clone(&live)).unwrap();
+            journal.reserve("stock.triple", 0..stock.start).unwrap();
+            live.store(true, Ordering::SeqCst);
+            journal.reserve(POOL, 0..100).unwrap();
+            journal.reserve("stock.triple", stock).unwrap();
+            assert_eq!(check(&dir.path().join("small.log")).is_ok(), good, "{connection}");
+        }
     }
 
     #[test]
