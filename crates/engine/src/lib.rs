@@ -71,7 +71,7 @@ pub use claims::{
 pub use metered::Metered;
 pub use module_job::ModuleJob;
 pub use options::{PoolChoice, Rho, SessionConfig};
-pub use parts::keeper::{MOST_POOLS, kept_items};
+pub use parts::keeper::{CONNECTIONS, MOST_POOLS, kept_items};
 pub use parts::wires::Wire;
 pub use party::{Checked, MAX_KEPT_WIRES, Party, Receivers};
 pub use program_job::ProgramJob;

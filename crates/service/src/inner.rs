@@ -42,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) declined: Mutex<Vec<Declined>>,
     pub(crate) peer_head: Mutex<Option<Head>>,
     pub(crate) links: AtomicU64,
+    /// How often the connection broke on which the peer's news come.
+    pub(crate) breaks: AtomicU64,
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
     pub(crate) held: AtomicBool,
@@ -88,6 +90,7 @@ impl Inner {
             declined: Mutex::default(),
             peer_head: Mutex::default(),
             links: AtomicU64::new(0),
+            breaks: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             peer_stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
@@ -280,8 +283,10 @@ impl Inner {
         if up {
             self.links.fetch_or(bit, Ordering::SeqCst);
             self.peer_stopping.store(false, Ordering::SeqCst);
-        } else {
-            self.links.fetch_and(!bit, Ordering::SeqCst);
+        } else if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 && !tells {
+            // A thread always reads from this one, so that the end of the peer is seen at once.
+            self.breaks.fetch_add(1, Ordering::SeqCst);
+            self.changed();
         }
     }
 

@@ -33,5 +33,5 @@ mod registry;
 mod service;
 
 pub use error::{ErrorKind, ServiceError};
-pub use journal::check as check_journal;
+pub use journal::{JournalError, check as check_journal};
 pub use service::Service;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cenote_service::audit::{
     AuditError, Head, Place, PublicKey, Side, contains, diff_between, verify,
 };
+use cenote_service::{JournalError, check_journal};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArgs),
     /// Find the first line on which the logs of two organisations differ.
     Diff(DiffArgs),
+    /// Count the preprocessed items that left a service's pools, and find one that left twice.
+    Journal(JournalArgs),
 }
 
 #[derive(Args)]
@@ -45,10 +48,17 @@ pub(crate) struct DiffArgs {
     b_key: Option<PathBuf>,
 }
 
+#[derive(Args)]
+pub(crate) struct JournalArgs {
+    /// Directory of a service; it may run.
+    dir: PathBuf,
+}
+
 pub(crate) fn command(command: AuditCommand) -> Result<Reply, Failure> {
     match command {
         AuditCommand::Verify(args) => check(&args),
         AuditCommand::Diff(args) => diff(&args),
+        AuditCommand::Journal(args) => journal(&args.dir),
     }
 }
 
@@ -80,6 +90,36 @@ fn diff(args: &DiffArgs) -> Result<Reply, Failure> {
         "a": place(found.a.as_ref()), "b": place(found.b.as_ref()),
     });
     Ok(Reply::new(json, found.to_string()))
+}
+
+/// What left each lane. A lane that never had a session has no journal.
+fn journal(dir: &Path) -> Result<Reply, Failure> {
+    let journals = dir.join("journal");
+    let paths = ["small", "large"].map(|lane| (lane, journals.join(format!("{lane}.log"))));
+    if !paths.iter().any(|(_, path)| path.exists()) {
+        let what = format!(
+            "{}: there is no journal; name the directory of a service that had a session with its peer",
+            journals.display()
+        );
+        return Err(Failure::bad_input(what));
+    }
+    let (mut json, mut lines) = (serde_json::Map::new(), Vec::new());
+    for (lane, path) in paths {
+        let items = if path.exists() { check_journal(&path)? } else { 0 };
+        json.insert(lane.to_owned(), items.into());
+        lines.push(format!("{lane}: {items} items left, none of them twice"));
+    }
+    Ok(Reply::new(json!({ "items": json }), lines.join("\n")))
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Failure {
+        let kind = match &error {
+            JournalError::Twice(_) => Kind::Refused,
+            JournalError::Unreadable(_) => Kind::BadInput,
+        };
+        Failure::new(kind, error.to_string())
+    }
 }
 
 fn place(place: Option<&Place>) -> Value {

@@ -38,8 +38,8 @@ pub(crate) const POOL_PART: &str = "pool";
 /// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for the
 /// pool, capacity, items.
 const INDEX_PART: &str = "index";
-/// Under this name the connections of an epoch are counted.
-const CONNECTIONS: &str = "epoch.connections";
+/// Under this name the connections of an epoch are counted, in [`cenote_pool::Ledger::spent`].
+pub const CONNECTIONS: &str = "epoch.connections";
 /// Connections of an epoch: each has hidden seeds of its own, which a search for any one of them meets all at once.
 pub(crate) const MOST_CONNECTIONS: u64 = 1 << 8;
 /// Bits of computational security that they cost.

@@ -169,13 +169,14 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
 const HELD: &str = "a check failed: the peer, or somebody in its place, cheated; after `cenote peer lift` sessions open again";
 
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
+    let breaks = inner.breaks.load(Ordering::SeqCst);
     let mut session = open(inner, lane)?;
     fill(inner, lane, &mut session)?;
     backoff.reset();
     lane.set(|now| (now.state, now.reason) = ("ready", None));
     inner.changed();
     let ended = match session.role() {
-        Role::Garbler => lead(inner, lane, &mut session),
+        Role::Garbler => lead(inner, lane, &mut session, breaks),
         Role::Evaluator => follow(inner, lane, &mut session),
     };
     ended?;
@@ -250,13 +251,15 @@ fn triples(session: &Session) -> (u64, u64) {
     level.map_or((0, 0), |level| (level.level, level.made))
 }
 
-/// The garbler's side: says what comes next.
-fn lead(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
+/// The garbler's side: says what comes next, until the service stops or the link has broken more often than these `breaks`. Then the
+/// peer may be away, or another process: a job that begins in its session would fail, so the session ends first.
+fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Result<(), Fault> {
     let mut saved = triples(session).1;
     let mut seen = 0;
     let mut rests = Instant::now();
     loop {
-        if inner.is_stopping() || inner.peer_is_stopping() {
+        let broken = inner.breaks.load(Ordering::SeqCst) != breaks;
+        if broken || inner.is_stopping() || inner.peer_is_stopping() {
             return send(session, Order::End);
         }
         match inner.next_job(lane) {
