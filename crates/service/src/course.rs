@@ -198,7 +198,8 @@ impl Inner {
     pub(crate) fn answered(&self, id: &str, verdict: Verdict) -> Result<(), ServiceError> {
         match verdict {
             Verdict::Accepted => {
-                self.db.change(|db| jobs::agreed(db, id))?;
+                // After a crash it is offered again.
+                self.db.change_soon(|db| jobs::agreed(db, id))?;
                 self.changed();
             }
             Verdict::Refused(why) => self.refused(id, Stage::Unanswered, why.reason()),
@@ -391,7 +392,8 @@ impl Inner {
             ("approval", json!(job.approval)),
             ("peer_head", json!(head.to_string())),
         ]);
-        let written = self.db.change(|db| match jobs::done(db, id, result.as_ref(), cost)? {
+        // Whoever is told of it waits for the disk; the next job does not.
+        let written = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
             true => Ok(()),
             false => Err(ServiceError::new(ErrorKind::Internal, "the job had ended already")),
         });

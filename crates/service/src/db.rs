@@ -1,9 +1,13 @@
 //! What the service remembers, in SQLite: jobs, programs, approvals, data sets. Not items of the pool, which have a store of their own.
 //!
-//! Every change is one transaction and on disk when the call returns (WAL, `synchronous = FULL`): a use of an approval is spent before a
-//! byte depends on it, and after a crash each job is in a state that is stated.
+//! Every change is one transaction and on disk when the call returns: a use of an approval is spent before a
+//! byte depends on it, and after a crash each job is in a state that is stated. SQLite itself waits for the disk at checkpoints alone (WAL,
+//! `synchronous = NORMAL`); whoever changed something waits for the write-ahead log outside of the lock of the database, so that
+//! many changes share one wait and readers have none ([`Db::settle`]).
 
+use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -42,7 +46,15 @@ CREATE TABLE flag (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 ";
 
 /// The database of one service.
-pub(crate) struct Db(Mutex<Connection>);
+pub(crate) struct Db {
+    connection: Mutex<Connection>,
+    /// The write-ahead log, which stays the same file while the database is open.
+    log: File,
+    /// Changes that were committed, counted.
+    committed: AtomicU64,
+    /// Those of them that are on the disk; none any more once it failed.
+    settled: Mutex<Result<u64, ServiceError>>,
+}
 
 impl Db {
     /// Opens or makes it.
@@ -58,7 +70,7 @@ impl Db {
         };
         private(path)?;
         let db = Connection::open(path).map_err(failed)?;
-        let set = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA locking_mode = EXCLUSIVE;";
+        let set = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA locking_mode = EXCLUSIVE;";
         db.execute_batch(set).map_err(failed)?;
         let version: i64 =
             db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
@@ -77,19 +89,45 @@ impl Db {
             }
         }
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Db(Mutex::new(db)))
+        // A write, so that the log is there.
+        db.execute_batch(&format!("PRAGMA user_version = {VERSION}")).map_err(failed)?;
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let log = File::open(&log).map_err(|error| {
+            let what = format!("{}: {error}", Path::new(&log).display());
+            ServiceError::new(ErrorKind::Unavailable, what)
+        })?;
+        let (committed, settled) = (AtomicU64::new(0), Mutex::new(Ok(0)));
+        Ok(Db { connection: Mutex::new(db), log, committed, settled })
     }
 
-    /// Reads, or changes with one statement.
+    /// Reads, or changes with one statement. What is read may not be on the disk yet: [`Db::settle`] before it is told.
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ServiceError> {
-        work(&self.lock()).map_err(failed)
+        let db = self.lock();
+        let before = db.total_changes();
+        let value = work(&db).map_err(failed)?;
+        if db.total_changes() == before {
+            return Ok(value);
+        }
+        self.committed.fetch_add(1, Ordering::SeqCst);
+        drop(db);
+        self.settle().map(|()| value)
     }
 
-    /// One transaction; an error of `work` undoes it.
+    /// One transaction, on the disk when this returns; an error of `work` undoes it.
     pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        let value = self.change_soon(work)?;
+        self.settle().map(|()| value)
+    }
+
+    /// One transaction, on the disk after the next [`Db::settle`] of anybody; an error of `work` undoes it.
+    pub(crate) fn change_soon<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, ServiceError>,
     ) -> Result<T, ServiceError> {
@@ -97,12 +135,30 @@ impl Db {
         let all = db.transaction().map_err(failed)?;
         let value = work(&all)?;
         all.commit().map_err(failed)?;
+        self.committed.fetch_add(1, Ordering::SeqCst);
         Ok(value)
+    }
+
+    /// Waits until everything that was committed is on the disk. Who comes while another one waits has the next wait in common with all others.
+    pub(crate) fn settle(&self) -> Result<(), ServiceError> {
+        let wanted = self.committed.load(Ordering::SeqCst);
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if settled.clone()? >= wanted {
+            return Ok(());
+        }
+        let now = self.committed.load(Ordering::SeqCst);
+        *settled = self.log.sync_data().map(|()| now).map_err(|error| {
+            // What is on the disk is not known any more, and a second try may say that all is well.
+            let what =
+                format!("the database: {error}; look at the disk and start the service again");
+            ServiceError::new(ErrorKind::Unavailable, what)
+        });
+        settled.clone().map(drop)
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A panic inside a transaction undoes it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

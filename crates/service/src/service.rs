@@ -25,6 +25,11 @@ const MAX_KEY: usize = 256;
 /// How long a stop waits for the job that runs and for the peer.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// What was read, once it is on the disk.
+fn settled<T>(inner: &Inner, read: T) -> Result<T, ServiceError> {
+    inner.db.settle().map(|()| read)
+}
+
 /// A running service. Clones are the same one.
 #[derive(Clone)]
 pub struct Service(Arc<Inner>);
@@ -115,7 +120,7 @@ impl Service {
     /// # Errors
     /// `NotFound`, `Unavailable`.
     pub fn job(&self, id: &str) -> Result<JobView, ServiceError> {
-        jobs::view(&self.0.db, id)
+        settled(&self.0, jobs::view(&self.0.db, id)?)
     }
 
     /// A job when it has ended, or after `limit` as it stands then. Blocks.
@@ -129,7 +134,8 @@ impl Service {
             let job = jobs::view(&self.0.db, id)?;
             let left = end.saturating_duration_since(Instant::now());
             if job.state.is_end() || left.is_zero() {
-                return Ok(job);
+                // Nothing is told that a crash could take back.
+                return settled(&self.0, job);
             }
             self.0.wait_change(seen, left);
         }
@@ -140,7 +146,8 @@ impl Service {
     /// # Errors
     /// `Unavailable`.
     pub fn jobs(&self, filter: &JobFilter) -> Result<Vec<JobView>, ServiceError> {
-        jobs::list(&self.0.db, filter)
+        let jobs = jobs::list(&self.0.db, filter)?;
+        settled(&self.0, jobs)
     }
 
     /// Takes back a job that has not begun.

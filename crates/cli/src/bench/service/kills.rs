@@ -106,7 +106,8 @@ fn round(kills: u32, random: &mut Prg, tally: &mut Tally, step: impl Fn()) -> Re
         pair.stop(side)?;
         for lane in ["small", "large"] {
             let journal = pair.dir(side).join("journal").join(format!("{lane}.log"));
-            tally.items += check_journal(&journal).map_err(Failure::internal)?;
+            tally.items +=
+                check_journal(&journal).map_err(|error| Failure::internal(error.to_string()))?;
         }
     }
     Ok(())
