@@ -10,12 +10,14 @@ use cenote_prim::Workers;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::circuit::CircuitFormat;
 use crate::exit::Failure;
 use crate::identity::{InitArgs, PairArgs};
 use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::service::audit::AuditCommand;
 use crate::service::client::ServiceArgs;
+use crate::service::doctor::DoctorArgs;
 use crate::service::job::JobCommand;
 use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
 use crate::service::serve::ServeArgs;
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Peer(PeerCommand),
     /// Show a running service: the peer, the pools, jobs by state.
     Status(ServiceArgs),
+    /// Check the directory of a service, its machine, the way to the peer, and the service if it runs.
+    Doctor(DoctorArgs),
     /// Check the audit logs of services.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -650,20 +654,6 @@ impl CyclesArgs {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum CircuitFormat {
-    /// Bristol Fashion.
-    Fashion,
-    /// The old Bristol format.
-    Old,
-    /// BLIF.
-    Blif,
-    /// AIGER as text.
-    Aag,
-    /// AIGER as bytes.
-    Aig,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct ParamsArgs {
     /// Protocol whose pool it is.
@@ -771,8 +761,8 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 fn rho(text: &str) -> Result<String, String> {
-    let known = ["40", "64", "80"].contains(&text);
-    if known { Ok(text.to_owned()) } else { Err("use 40, 64 or 80".to_owned()) }
+    let known = ["40", "64", "80"].into_iter().find(|known| *known == text);
+    known.map(str::to_owned).ok_or_else(|| "use 40, 64 or 80".to_owned())
 }
 
 pub(crate) fn role(text: &str) -> Result<Role, String> {
