@@ -49,8 +49,7 @@ impl Owners {
         }
         for (name, peer) in [("alice", "bob"), ("bob", "alice")] {
             let certificate = owners.at(peer, "identity.crt.pem");
-            let line =
-                format!("pair {} {}", owners.at(name, "").display(), certificate.display());
+            let line = format!("pair {} {}", owners.at(name, "").display(), certificate.display());
             assert_eq!(run(&line).code, 0);
         }
         owners
@@ -122,9 +121,21 @@ fn a_fresh_directory_is_healthy_and_no_secret_is_shown() {
         let said = owners.doctor(name);
         assert_eq!((said.code, bad(&said)), (0, vec![]), "{said:?}");
         for check in [
-            "directory", "writable", "configuration", "identity", "identity ends",
-            "peer's certificate", "peer's ends", "tokens", "token", "owner's key", "data sets",
-            "service", "port of the API", "store small", "store large",
+            "directory",
+            "writable",
+            "configuration",
+            "identity",
+            "identity ends",
+            "peer's certificate",
+            "peer's ends",
+            "tokens",
+            "token",
+            "owner's key",
+            "data sets",
+            "service",
+            "port of the API",
+            "store small",
+            "store large",
         ] {
             assert_eq!(state(&said, check), "ok", "{check}: {said:?}");
         }
@@ -235,9 +246,6 @@ fn ports_that_are_taken_are_bad() {
         assert!(found.contains("in use") && remedy.contains("port"), "{found} {remedy}");
         drop(taken);
     }
-    owners.change_config(|text| text.replace("[api]\n", "[api]\n#")
-        .replace("\nlisten = \"127.0.0.1:", "\nlisten = \"0.0.0.0:"));
-    assert_eq!(owners.doctor("alice").code, 0, "the peer may be everywhere");
 }
 
 #[test]
@@ -253,7 +261,8 @@ fn an_api_for_other_machines_is_bad() {
 #[test]
 fn a_clock_that_was_set_back_is_bad() {
     let owners = Owners::new();
-    fs::write(owners.at("alice", "audit.log"), "{\"time\":\"2999-01-01T00:00:00.000Z\"}\n").unwrap();
+    fs::write(owners.at("alice", "audit.log"), "{\"time\":\"2999-01-01T00:00:00.000Z\"}\n")
+        .unwrap();
     let (found, _) = owners.fault("clock");
     assert!(found.contains("2999-01-01"), "{found}");
 }

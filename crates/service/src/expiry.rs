@@ -108,8 +108,7 @@ mod tests {
     fn an_end_is_spoken_of_once_a_day_from_30_days_before() {
         let day = DAY as i64;
         let ends = |not_after| Some(Validity { not_before: 0, not_after });
-        let mut reminder =
-            Reminder::new(Expiry { own: ends(100 * day), peer: ends(i64::MAX) });
+        let mut reminder = Reminder::new(Expiry { own: ends(100 * day), peer: ends(i64::MAX) });
         assert_eq!(reminder.due(70 * day), []);
         // It looked at that time, so not again before a day has gone.
         assert_eq!(reminder.due(70 * day + 1), []);

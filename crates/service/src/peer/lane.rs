@@ -105,7 +105,10 @@ pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
     let store = store.map_err(|failure| Fault::Storage(failure.to_string()))?;
     if store.restored() {
         let lane = lane.name();
-        tracing::warn!(lane, "its store was copied, changed or put back: what was ready is destroyed and made again");
+        tracing::warn!(
+            lane,
+            "its store was copied, changed or put back: what was ready is destroyed and made again"
+        );
     }
     Ok(store)
 }

@@ -79,8 +79,12 @@ fn configuration(place: &mut Place<'_>, report: &mut Report) {
         Ok(config) => {
             let role = config.peer.role.name();
             let file = place.dir.join(CONFIG_FILE);
-            let found =
-                format!("{}: `{}`, {role} with `{}`", file.display(), config.name, config.peer.name);
+            let found = format!(
+                "{}: `{}`, {role} with `{}`",
+                file.display(),
+                config.name,
+                config.peer.name
+            );
             report.ok("configuration", found);
             place.config = Some(config);
         }
@@ -143,7 +147,9 @@ fn peer(config: &Config, own: Option<&str>, report: &mut Report) -> Option<Strin
     let dir = config.dir.display();
     if !file.exists() {
         let found = format!("{}: there is no certificate of the peer's", file.display());
-        let remedy = format!("`cenote pair {dir} PEER-CERT`, or `cenote pair {dir} --listen` or `--connect HOST:PORT`, on both sides");
+        let remedy = format!(
+            "`cenote pair {dir} PEER-CERT`, or `cenote pair {dir} --listen` or `--connect HOST:PORT`, on both sides"
+        );
         report.bad("peer's certificate", found, remedy);
         return None;
     }

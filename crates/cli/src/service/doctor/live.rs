@@ -81,7 +81,8 @@ fn not_answering(place: &Place<'_>, config: &Config, found: &str, report: &mut R
         return report.warning("service", found, "give [api] listen a port of its own");
     }
     let found = format!("it runs in this directory, but {address} {found}");
-    let remedy = "if [api] was changed since it started, or it hangs, start it again; its log says more";
+    let remedy =
+        "if [api] was changed since it started, or it hangs, start it again; its log says more";
     report.bad("service", found, remedy);
 }
 
@@ -180,7 +181,8 @@ fn says(place: &Place<'_>, config: &Config, status: &Value, report: &mut Report)
     } else if peer["connected"] == true {
         report.ok("peer", "connected");
     } else {
-        let remedy = "ask whether its service runs and has this side's certificate; look at firewalls";
+        let remedy =
+            "ask whether its service runs and has this side's certificate; look at firewalls";
         report.warning("peer", "not connected", remedy);
         peer_answers(config, report);
     }

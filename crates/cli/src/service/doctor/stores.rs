@@ -23,7 +23,8 @@ pub(super) fn check(place: &Place<'_>, report: &mut Report) {
             Ok(key) => open(place, &name, &dir, &key, report),
             Err(failure) => {
                 let remedy = "without its key a store is lost: stop both services, remove stores/ on both sides, start them; pools are filled again";
-                let remedy = if key.exists() { "let the service's user alone read it" } else { remedy };
+                let remedy =
+                    if key.exists() { "let the service's user alone read it" } else { remedy };
                 report.bad(&name, failure.to_string(), remedy);
             }
         }
@@ -45,17 +46,26 @@ fn open(place: &Place<'_>, name: &str, dir: &Path, key: &StoreKey, report: &mut 
     let ledger = store.ledger();
     if ledger.held {
         let remedy = "no job runs. Find out what happened, with the peer's owner, start the service, then `cenote peer lift` (docs/operate.md)";
-        return report.bad(name, "a check failed: the peer, or somebody in its place, cheated", remedy);
+        return report.bad(
+            name,
+            "a check failed: the peer, or somebody in its place, cheated",
+            remedy,
+        );
     }
     if store.restored() {
         let remedy = "nothing is to be done, the pool is filled again; keep stores/ out of backups, and do not change or move its files";
-        report.warning(name, "its files were copied, changed or put back, so what was ready is destroyed", remedy);
+        report.warning(
+            name,
+            "its files were copied, changed or put back, so what was ready is destroyed",
+            remedy,
+        );
     }
     pools(name, ledger.pools, MOST_POOLS, report);
 }
 
 fn damaged(name: &str, failure: &StoreFailure, report: &mut Report) {
-    let otherwise = "stop both services, remove stores/ on both sides, start them; pools are filled again";
+    let otherwise =
+        "stop both services, remove stores/ on both sides, start them; pools are filled again";
     report.failed(name, &failure.to_string(), otherwise);
 }
 
