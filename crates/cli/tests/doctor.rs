@@ -280,6 +280,10 @@ fn stores_that_cannot_be_opened_are_bad() {
     owners.chmod("stores/small.key", 0o600);
     let said = owners.doctor("alice");
     assert_eq!((said.code, state(&said, "store small")), (0, "ok"), "{said:?}");
+    // Its absence is how a store says that a check failed.
+    fs::remove_file(stores.join("small/unheld")).unwrap();
+    let (found, remedy) = owners.fault("store small");
+    assert!(found.contains("a check failed") && remedy.contains("peer lift"), "{found} {remedy}");
     fs::write(stores.join("small/ledger"), "nonsense").unwrap();
     owners.fault("store small");
 }
