@@ -7,16 +7,17 @@ use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::policy;
 use cenote_prim::Workers;
-
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::bench::args::BenchCommand;
+use crate::circuit::CircuitFormat;
 use crate::exit::Failure;
 use crate::identity::{InitArgs, PairArgs};
 use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::service::audit::AuditCommand;
 use crate::service::client::ServiceArgs;
+use crate::service::doctor::DoctorArgs;
 use crate::service::job::JobCommand;
 use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
 use crate::service::serve::ServeArgs;
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Peer(PeerCommand),
     /// Show a running service: the peer, the pools, jobs by state.
     Status(ServiceArgs),
+    /// Check the directory of a service, its machine, the way to the peer, and the service if it runs.
+    Doctor(DoctorArgs),
     /// Check the audit logs of services.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -374,20 +377,6 @@ impl CyclesArgs {
     pub(crate) fn shown(self) -> Shown {
         if self.every { Shown::Every } else { Shown::Last }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum CircuitFormat {
-    /// Bristol Fashion.
-    Fashion,
-    /// The old Bristol format.
-    Old,
-    /// BLIF.
-    Blif,
-    /// AIGER as text.
-    Aag,
-    /// AIGER as bytes.
-    Aig,
 }
 
 #[derive(Args, Debug)]

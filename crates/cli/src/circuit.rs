@@ -12,9 +12,10 @@ use cenote_circuit::formats::{
 };
 use cenote_circuit::optimise::{self, OptimiseError, Options, PassReport, Report};
 use cenote_circuit::{Circuit, Clear, MAX_UNROLLED, Program, Sequential};
+use clap::ValueEnum;
 use serde_json::json;
 
-use crate::args::{CircuitCommand, CircuitFormat, CyclesArgs};
+use crate::args::{CircuitCommand, CyclesArgs};
 use cenote_job as job;
 
 use crate::computation::{Computation, hex_outputs};
@@ -22,6 +23,21 @@ use crate::exit::Failure;
 use crate::output::Reply;
 use crate::values::{self, Given};
 use crate::verilog;
+
+/// A format that circuits are written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CircuitFormat {
+    /// Bristol Fashion.
+    Fashion,
+    /// The old Bristol format.
+    Old,
+    /// BLIF.
+    Blif,
+    /// AIGER as text.
+    Aag,
+    /// AIGER as bytes.
+    Aig,
+}
 
 pub(crate) fn command(command: CircuitCommand) -> Result<Reply, Failure> {
     match command {

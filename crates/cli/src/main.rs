@@ -94,6 +94,7 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Peer(peer) => service::owner::peer(peer),
         Command::Status(args) => service::owner::status(&args),
         Command::Audit(audit) => service::audit::command(audit),
+        Command::Doctor(args) => Ok(service::doctor::doctor(&args)),
         Command::Token(token) => service::setup::token(&token),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),

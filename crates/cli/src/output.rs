@@ -22,19 +22,20 @@ pub(crate) enum Format {
 pub(crate) struct Reply {
     json: Value,
     text: String,
+    code: u8,
 }
 
 impl Reply {
     /// A reply with its own words for people.
     pub(crate) fn new(json: Value, text: impl Into<String>) -> Reply {
-        Reply { json, text: text.into() }
+        Reply { json, text: text.into(), code: 0 }
     }
 
     /// A reply that people read as a table of the object's fields.
     pub(crate) fn table(json: Value) -> Reply {
         let mut text = String::new();
         table(&mut text, &json, 0);
-        Reply { json, text }
+        Reply { json, text, code: 0 }
     }
 
     /// The same with one field more.
@@ -52,6 +53,11 @@ impl Reply {
         self
     }
 
+    /// The same for a command that ends with this code: it did what was asked, and what it found is not good.
+    pub(crate) fn ending(self, kind: Kind) -> Reply {
+        Reply { code: kind.code(), ..self }
+    }
+
     /// The same words for another object.
     pub(crate) fn with_json(self, json: Value) -> Reply {
         Reply { json, ..self }
@@ -59,7 +65,7 @@ impl Reply {
 
     /// No reply: the command has printed what there was.
     pub(crate) fn silent() -> Reply {
-        Reply { json: Value::Null, text: String::new() }
+        Reply::new(Value::Null, "")
     }
 }
 
@@ -72,7 +78,7 @@ pub(crate) fn reply(reply: &Reply, format: Format) -> ExitCode {
     };
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(reply.code),
         Err(error) => unwritten(&error),
     }
 }

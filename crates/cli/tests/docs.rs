@@ -1,4 +1,4 @@
-//! The commands that README.md, docs/cli.md and docs/cost.md show: they run as they stand there.
+//! The commands that README.md, docs/cli.md, docs/cost.md and docs/operate.md show: they run as they stand there.
 //!
 //! Words in capitals stand for something ([`STANDS_FOR`]). `[..]` is left out once, then taken alone; `x|y` in it is each of them. A line
 //! that names several commands at once (`circuit info|eval`) says that they exist. Lines marked `(long)` or `(two machines)`, at
@@ -227,7 +227,7 @@ fn shows(shown: &Value, printed: &Value) -> bool {
 fn commands_on_the_pages_run() {
     let mut scenario = Scenario::new();
     let (mut ran, mut compared) = (0, 0);
-    for page in ["README.md", "docs/cli.md", "docs/cost.md"] {
+    for page in ["README.md", "docs/cli.md", "docs/cost.md", "docs/operate.md"] {
         for Shown { place, line, marked, json } in commands(page) {
             let names: Vec<&str> = line.split_whitespace().take(3).collect();
             if let [_, name, choices] = names[..]

@@ -55,6 +55,16 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// When a certificate is meant to be used, in seconds since 1970. Sessions open whatever it says, for the certificate itself is
+/// pinned: the dates are an owner's wish. [`Identity::generate`] makes certificates from 1975 to 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The first second.
+    pub not_before: i64,
+    /// The last one.
+    pub not_after: i64,
+}
+
 /// A certificate that this side expects its peer to have.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerCertificate {
@@ -86,6 +96,22 @@ impl PeerCertificate {
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.der)
+    }
+
+    /// When it is meant to be used, as it says itself.
+    ///
+    /// # Errors
+    /// `Misuse`, with a remedy, where it says that in no known form.
+    pub fn validity(&self) -> Result<Validity, Fault> {
+        let (_, read) = x509_parser::parse_x509_certificate(&self.der).map_err(|error| {
+            let what = format!("no validity can be read ({error}); make another by `cenote init`");
+            Fault::Misuse(format!("certificate {}: {what}", self.fingerprint()))
+        })?;
+        let validity = read.validity();
+        Ok(Validity {
+            not_before: validity.not_before.timestamp(),
+            not_after: validity.not_after.timestamp(),
+        })
     }
 
     /// The certificate as [`load`](Self::load) reads it.

@@ -42,7 +42,7 @@ pub use frame::{FrameHeader, HEADER_LEN, MAX_FRAME, Tag, decode_frame_header};
 pub use handshake::{
     Agreed, BOUND_LEN, Handshake, Hello, MAX_HELLO, PROTOCOL_VERSION, decode_hello, encode_hello,
 };
-pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate};
+pub use identity::{CERTIFICATE_FILE, Fingerprint, Identity, KEY_FILE, PeerCertificate, Validity};
 pub use link::Canceller;
 pub use mem::{mem_channels, mem_pair};
 pub use pairing::{Code, Confirmed, Pairing, pair_accept, pair_connect};

@@ -9,6 +9,18 @@ use cenote_net::{
     CERTIFICATE_FILE, Fault, Identity, KEY_FILE, PeerCertificate, tcp_connect, tcp_listen,
 };
 
+/// A certificate of 2020.
+const ENDED: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBCTCBr6ADAgECAgEHMAoGCCqGSM49BAMCMA4xDDAKBgNVBAMMA29sZDAeFw0y
+MDAxMDEwMDAwMDBaFw0yMDEyMzEyMzU5NTlaMA4xDDAKBgNVBAMMA29sZDBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABJdkpARYJTg7CLMKuC08zwmO3H1tVZklz81h
+V3iI1aeWCzwkekBfbUlCoUxjl06V+30acooVSFGO6phJr8O9AVAwCgYIKoZIzj0E
+AwIDSQAwRgIhAN9REb8FI6s3+IxG/NuzdnVX6VvVImIlW2sObQbIjU7CAiEA54Pk
+QY+rsu7WsxEbgTMuRrq2gdShb1NytQingWn/nTw=
+-----END CERTIFICATE-----
+";
+
 fn identity(name: &str) -> Identity {
     Identity::generate(name).unwrap()
 }
@@ -36,6 +48,19 @@ fn a_saved_identity_loads_again_and_its_certificate_is_the_peers() {
     let refused = text(identity("other").save(&home).unwrap_err());
     assert!(refused.contains(KEY_FILE) && refused.contains("never overwritten"), "{refused}");
     assert!(Identity::load(&home).is_ok(), "the refused save changed nothing");
+}
+
+#[test]
+fn a_certificate_says_how_long_it_is_meant_to_be_used() {
+    let made = identity("a").certificate().validity().unwrap();
+    // 1975-01-01 and 4096-01-01.
+    assert_eq!((made.not_before, made.not_after), (157_766_400, 67_090_118_400));
+    // Of another tool, ended in 2021; what an owner was given is kept whatever its dates.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("old.pem");
+    fs::write(&file, ENDED).unwrap();
+    let ended = PeerCertificate::load(&file).unwrap().validity().unwrap();
+    assert_eq!((ended.not_before, ended.not_after), (1_577_836_800, 1_609_459_199));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::audit::{AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
+use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
 use crate::model::Origin;
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) db: Db,
     pub(crate) audit: AuditLog,
     pub(crate) way: Arc<Way>,
+    pub(crate) expiry: Expiry,
     pub(crate) key: Arc<OwnerKey>,
     pub(crate) public: PublicKey,
     pub(crate) registry: Registry,
@@ -64,6 +66,7 @@ impl Inner {
         let identity = Identity::load(dir).map_err(unusable)?;
         let peer =
             PeerCertificate::load(config.path(&config.peer.certificate)).map_err(unusable)?;
+        let expiry = Expiry::of(identity.certificate(), &peer);
         let db = Db::open(&dir.join("service.db"))?;
         let audited = |error: crate::audit::AuditError| {
             ServiceError::new(ErrorKind::Unavailable, error.to_string())
@@ -81,6 +84,7 @@ impl Inner {
             db,
             audit,
             way,
+            expiry,
             key,
             registry: Registry::default(),
             lanes: [Lane::new(true), Lane::new(false)],
@@ -158,7 +162,9 @@ impl Inner {
         start(
             "clock",
             Box::new(|inner| {
+                let mut reminder = Reminder::new(inner.expiry);
                 while !inner.way.is_over() {
+                    reminder.look();
                     inner.pause(Duration::from_secs(1));
                     match jobs::tidy(&inner.db) {
                         Ok(0) => {}

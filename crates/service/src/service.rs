@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 use crate::audit::Head;
 use crate::config::Config;
 use crate::error::{ErrorKind, ServiceError};
+use crate::expiry::Expiry;
 use crate::inner::{Inner, facts, lock, new_id};
 use crate::jobs::{self, Arrival, Offer};
 use crate::model::{
@@ -303,6 +304,12 @@ impl Service {
             jobs: jobs::counts(&inner.db)?,
             stopping: inner.is_stopping(),
         })
+    }
+
+    /// When the certificates of both sides end.
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        self.0.expiry
     }
 
     fn lanes(&self) -> Vec<LaneView> {

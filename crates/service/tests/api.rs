@@ -587,6 +587,12 @@ fn figures_are_prometheus_text() {
     ] {
         assert!(figures.body.lines().any(|one| one == line), "{line} is not in:\n{}", figures.body);
     }
+    // What `cenote init` makes lasts for ages.
+    for whose in ["own", "peer"] {
+        let begins = format!("cenote_certificate_expires_seconds{{whose=\"{whose}\"}} ");
+        let left = figures.body.lines().find_map(|line| line.strip_prefix(&begins)).unwrap();
+        assert!(left.parse::<f64>().unwrap() > 2000.0 * 365.0 * 86_400.0, "{left}");
+    }
 }
 
 #[test]

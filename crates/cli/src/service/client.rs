@@ -17,6 +17,8 @@ use crate::exit::{Failure, Kind};
 
 /// Longest answer.
 const MAX_ANSWER: u64 = 256 << 20;
+/// Longest answer to a question without a token.
+const MAX_TEXT: u64 = 64 << 10;
 /// Longest file of a token.
 const MAX_TOKEN: u64 = 4096;
 /// How long an answer may take; longer than the service itself allows.
@@ -57,16 +59,8 @@ impl Client {
         };
         let file = args.token_file.clone().unwrap_or_else(|| args.service.join(TOKEN_FILE));
         let token = token(&file)?;
-        let settings = Agent::config_builder()
-            .timeout_global(Some(ANSWER))
-            .timeout_connect(Some(CONNECT))
-            // A token goes to the service, nowhere else.
-            .proxy(None)
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .build();
         let authorisation = Zeroizing::new(format!("Bearer {}", token.as_str()));
-        Ok(Client { agent: settings.into(), base, authorisation })
+        Ok(Client { agent: agent(ANSWER), base, authorisation })
     }
 
     pub(crate) fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
@@ -128,6 +122,25 @@ impl Client {
     }
 }
 
+fn agent(limit: Duration) -> Agent {
+    let settings = Agent::config_builder()
+        .timeout_global(Some(limit))
+        .timeout_connect(Some(CONNECT))
+        // A token goes to the service, nowhere else.
+        .proxy(None)
+        .max_redirects(0)
+        .http_status_as_error(false);
+    settings.build().into()
+}
+
+/// What is answered at `address` to whoever asks for `path`: status and text; or why nothing is.
+pub(crate) fn ask_openly(address: &str, path: &str) -> Result<(u16, String), String> {
+    let sent = agent(CONNECT).get(format!("http://{address}{path}")).call();
+    let mut response = sent.map_err(|error| error.to_string())?;
+    let text = response.body_mut().with_config().limit(MAX_TEXT).read_to_string();
+    Ok((response.status().as_u16(), text.map_err(|error| error.to_string())?))
+}
+
 /// A problem of the API (RFC 9457) as a failure.
 fn problem(value: &Value) -> Failure {
     let text = |name: &str| value[name].as_str().unwrap_or_default();
@@ -147,7 +160,8 @@ pub(crate) fn config(dir: &Path) -> Result<Config, Failure> {
     Ok(Config::load(dir)?)
 }
 
-fn token(file: &Path) -> Result<Zeroizing<String>, Failure> {
+/// The token in a file that this user alone may read.
+pub(crate) fn token(file: &Path) -> Result<Zeroizing<String>, Failure> {
     let failed = |what: String| {
         let remedy = "`cenote init` and `cenote token add` write one, which --token-file names";
         Failure::bad_input(format!("{}: {what}; {remedy}", file.display()))

@@ -8,10 +8,12 @@
 //! | jobs | `job.rs` |
 //! | programs, data sets, approvals, the peer | `owner.rs` |
 //! | audit logs | `audit.rs` |
+//! | whether a directory and its machine are as they should be | `doctor/` |
 //! | how answers look | `shown.rs` |
 
 pub(crate) mod audit;
 pub(crate) mod client;
+pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod owner;
 pub(crate) mod serve;

@@ -74,8 +74,8 @@ fn start_log(args: &ServeArgs, format: Format) {
     };
 }
 
-/// The address of the API, on this machine alone: it has no TLS.
-fn listen(config: &Config) -> Result<(TcpListener, SocketAddr), Failure> {
+/// The addresses of the API, on this machine alone: it has no TLS.
+pub(super) fn addresses(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
     let text = &config.api.listen;
     let unusable = |what: String| Failure::bad_input(format!("[api] listen = \"{text}\": {what}"));
     let addresses = text.to_socket_addrs().map_err(|error| unusable(error.to_string()))?;
@@ -84,6 +84,12 @@ fn listen(config: &Config) -> Result<(TcpListener, SocketAddr), Failure> {
         let what = "the API has no TLS, so it listens on this machine alone, such as 127.0.0.1:7780; others reach it through a proxy with TLS, or a tunnel";
         return Err(unusable(what.into()));
     }
+    Ok(addresses)
+}
+
+/// The listener of the API.
+pub(super) fn listen(config: &Config) -> Result<(TcpListener, SocketAddr), Failure> {
+    let (addresses, text) = (addresses(config)?, &config.api.listen);
     let listener = TcpListener::bind(addresses.as_slice());
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| {

@@ -55,14 +55,15 @@ pub(super) async fn description(State(app): State<App>) -> Response {
 )]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
     let status = app.call(|service| service.status()).await?;
-    Ok(([(CONTENT_TYPE, TEXT)], figures(&status)).into_response())
+    let left = app.service.expiry().left();
+    Ok(([(CONTENT_TYPE, TEXT)], figures(&status, &left)).into_response())
 }
 
 /// Labels, each with its value, and a figure.
 type Sample<'a> = (Option<(&'a str, &'a str)>, f64);
 
 /// The figures of a service.
-fn figures(status: &Status) -> String {
+fn figures(status: &Status, left: &[(&str, i64)]) -> String {
     let mut text = String::new();
     let jobs = JobState::ALL.map(|state| {
         let number = status.jobs.get(state.name()).copied().unwrap_or_default();
@@ -106,6 +107,10 @@ fn figures(status: &Status) -> String {
     for (name, help, is) in flags {
         family(&mut text, name, "gauge", help, &[(None, f64::from(u8::from(is)))]);
     }
+    let ends: Vec<Sample<'_>> =
+        left.iter().map(|(whose, left)| (Some(("whose", *whose)), *left as f64)).collect();
+    let help = "Seconds until a certificate ends, below zero after it.";
+    family(&mut text, "cenote_certificate_expires_seconds", "gauge", help, &ends);
     text
 }
 

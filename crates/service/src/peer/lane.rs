@@ -102,7 +102,15 @@ pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
     let known = dir.exists() || key.exists();
     let key = if known { StoreKey::load(&key) } else { StoreKey::create(&key) };
     let store = key.and_then(|key| DiskStore::open(&dir, &key));
-    store.map_err(|failure| Fault::Storage(failure.to_string()))
+    let store = store.map_err(|failure| Fault::Storage(failure.to_string()))?;
+    if store.restored() {
+        let lane = lane.name();
+        tracing::warn!(
+            lane,
+            "its store was copied, changed or put back: what was ready is destroyed and made again"
+        );
+    }
+    Ok(store)
 }
 
 /// Whether the store of a lane, if there is one yet, says that a check has failed.
