@@ -11,9 +11,8 @@ import sys
 import tempfile
 import time
 
-from programs.common import close
-
 import cenote as cn
+from programs.common import close
 
 from . import requests
 from .services import pair
@@ -111,8 +110,8 @@ class Demo:
         nothing = b is None or all(part is None for part in b) if request.to == "A only" else close(b, a, 0)
         ensure(nothing, f"{request.name} gave B {b}")
         cost = job.view.cost
-        megabytes = (cost.bytes_sent + cost.bytes_received) / 1e6
-        say(f"{request.name}, asked by {request.asks}: {cost.ands:,} ANDs in {cost.seconds:.2f} s, {megabytes:.1f} MB; equals the answer in the clear")
+        sent = f"{cost.ands:,} ANDs, {cost.seconds:.2f} s, {(cost.bytes_sent + cost.bytes_received) / 1e6:.1f} MB"
+        say(f"{request.name}, asked by {request.asks}: {sent}; as in the clear")
         for line in request.tell(a):
             say(f"    {line}")
 
@@ -212,7 +211,8 @@ class Demo:
             site.stop()
         for site in self.sites:
             items = site.command("audit", "journal", site.folder)["items"]
-            say(f"{site.name}: {items['small']:,} + {items['large']:,} preprocessed items left its pools, none of them twice (cenote audit journal)")
+            left = f"{items['small']:,} items left its small pool and stocks, {items['large']:,} the large ones"
+            say(f"{site.name}: {left}, none of them twice (cenote audit journal)")
         for site in self.sites:
             log = site.command("audit", "verify", site.folder / "audit.log")
             say(f"{site.name}: {log['lines']} lines of audit log, signed and in order (cenote audit verify)")

@@ -7,14 +7,13 @@ Most programs are those of programs/shared_customers and programs/aes128.
 import dataclasses
 import typing
 
+import cenote as cn
+from cenote import Array, Bit, Both, Evaluator, Garbler, UInt
 from programs.aes128.program import aes128
 from programs.aes128.reference import FIPS_197
 from programs.shared_customers import example, reference
 from programs.shared_customers import program as shared
 from programs.shared_customers.data import QUARTERS, issuer
-
-import cenote as cn
-from cenote import Array, Bit, Both, Evaluator, Garbler, UInt
 
 #: In cents.
 LIMIT = 10_000
