@@ -35,7 +35,7 @@ def test_a_killed_service_loses_nothing_and_uses_nothing_twice(tmp_path):
         "top_shared once more: refused, the peer's approval has no uses left",
         "shared_by_quarter has failed: connection",
         "There the job has failed: the service stopped while it ran",
-        "the 10 questions were answered, rightly",
+        "the 10 questions were answered, rightly;",
         "above_limit 22",
         "All answers are right",
     ):
