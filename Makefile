@@ -16,8 +16,8 @@ help: ## list the targets
 setup: ## install what is missing on a Debian-like machine with Rust
 	@.ci/setup
 
-demo: setup ## two servers answer a stream of requests on real data
-	$(CARGO) run --release --locked --package cenote-cli -- demo
+demo: setup ## two services answer requests on real data; one is killed in between
+	$(CARGO) --locked xtask demo
 
 test: setup ## everything that must hold: format, lints, tests, docs, licences
 	$(CARGO) --locked xtask test

@@ -1,20 +1,16 @@
-"""What the two issuers ask of each other: programs, where their inputs come from, and the answers as computed in the clear.
-
-Most programs are those of programs/shared_customers and programs/aes128.
-"""
+"""What the two issuers ask of each other: programs, where their inputs come from, and the answers in the clear."""
 # mypy: ignore-errors
 
 import dataclasses
 import typing
 
+import cenote as cn
+from cenote import Array, Bit, Both, Evaluator, Garbler, UInt
 from programs.aes128.program import aes128
 from programs.aes128.reference import FIPS_197
 from programs.shared_customers import example, reference
 from programs.shared_customers import program as shared
-from programs.shared_customers.data import QUARTERS, issuer
-
-import cenote as cn
-from cenote import Array, Bit, Both, Evaluator, Garbler, UInt
+from programs.shared_customers.data import QUARTERS
 
 #: In cents.
 LIMIT = 10_000
@@ -33,8 +29,7 @@ class Purchases(cn.Record):
 
 
 def by_quarter(rows):
-    quarters = cn.stack([rows.q1, rows.q2, rows.q3, rows.q4, rows.q5, rows.q6], axis=1)
-    return shared.Quarters(customer=rows.customer, spend=quarters)
+    return shared.Quarters(customer=rows.customer, spend=cn.stack([getattr(rows, f"q{k}") for k in range(1, 7)], axis=1))
 
 
 @cn.program
@@ -57,14 +52,14 @@ def above_limit(mine: Garbler[shared.Spend], yours: Evaluator[shared.Spend]) -> 
 
 @dataclasses.dataclass
 class Request:
-    """A program with its sources at A and at B, the answer as computed in the clear, and how it is told to people."""
+    """A program with its sources at A and at B, who asks, who learns the answer, and the answer in the clear."""
 
     program: cn.Program
     asks: str
     to: str
     expected: typing.Any
-    tell: typing.Callable
     sources: list
+    tell: typing.Callable = lambda answer: [str(answer)]
     inputs: dict = dataclasses.field(default_factory=dict)
     #: Jobs that the side permits that does not ask.
     uses: int = 1
@@ -74,18 +69,10 @@ class Request:
         return self.program.name
 
 
-QUARTER_COLUMNS = {"customer": "customer", **{f"q{k}": name for k, name in enumerate(QUARTERS, 1)}}
-
-
-def tables(rows):
-    """The first rows of both tables: (customer, spend in each quarter)."""
-    return issuer("a")[:rows], issuer("b")[:rows]
-
-
 def columns(table):
     """A table as its owner has it in a file."""
-    by_quarter = zip(*(spends for _, spends in table))
-    return {"customer": [who for who, _ in table], **dict(zip(QUARTERS, by_quarter)), "spend": [sum(spends) for _, spends in table]}
+    quarters = dict(zip(QUARTERS, zip(*(spends for _, spends in table))))
+    return {"customer": [who for who, _ in table], **quarters, "spend": [sum(spends) for _, spends in table]}
 
 
 def both_from(source):
@@ -93,37 +80,30 @@ def both_from(source):
     return [{"mine": source("mine")}, {"yours": source("yours")}]
 
 
-def spends(name):
-    return cn.Table("purchases", {name: "spend"})
-
-
 def large_requests(a, b):
     """Those that look at whole tables."""
-    n, whole = len(a), both_from(lambda _: cn.Table("purchases"))
-    quarters = both_from(lambda _: cn.Table("purchases", QUARTER_COLUMNS))
+    n, best = len(a), max(sum(spent) for _, spent in a + b)
+    rows = both_from(lambda _: cn.Table("purchases"))
+    quarters = both_from(lambda _: cn.Table("purchases", {"customer": "customer", **{f"q{k}": name for k, name in enumerate(QUARTERS, 1)}}))
+    spends = both_from(lambda name: cn.Table("purchases", {name: "spend"}))
+    total, top, median = [True, *reference.shared_total(a, b)], [True, reference.top_shared(a, b)], reference.median_spend(a, b)
     groups = [True, *map(list, zip(*reference.shared_by_quarter(a, b)))]
-    best = max(sum(spent) for _, spent in a + b)
-    total, top = [True, *reference.shared_total(a, b)], [True, reference.top_shared(a, b)]
     return [
-        Request(shared.shared_total.compile(n=n), "a", "both", total, example.tell_total, whole),
-        Request(shared_by_quarter.compile(n=n), "b", "both", groups, example.tell_quarters, quarters),
-        Request(shared.top_shared.compile(n=n), "a", "A only", top, example.tell_top, whole),
-        Request(maximum.compile(n=n), "b", "both", best, tell_maximum, both_from(spends)),
-        Request(shared.median_spend.compile(n=n), "a", "both", reference.median_spend(a, b), example.tell_median, both_from(spends)),
+        Request(shared.shared_total.compile(n=n), "a", "both", total, rows, example.tell_total),
+        Request(shared_by_quarter.compile(n=n), "b", "both", groups, quarters, example.tell_quarters),
+        Request(shared.top_shared.compile(n=n), "a", "A only", top, rows, example.tell_top),
+        Request(maximum.compile(n=n), "b", "both", best, spends, lambda x: [f"the best customer of all spent {example.dollars(x)}"]),
+        Request(shared.median_spend.compile(n=n), "a", "both", median, spends, example.tell_median),
     ]
 
 
-def tell_maximum(cents):
-    yield f"the best customer of all spent {example.dollars(cents)}"
-
-
-def limit_question(a, b, number):
-    """A question about one customer, whose record each side looks up by itself, and which customers are asked about."""
+def question(a, b, number):
+    """Whether a customer spent much, whose record each side looks up; so many customers, and the answer for each that both have."""
     theirs = dict(b)
-    both = {str(who): sum(spent) + sum(theirs[who]) > LIMIT for who, spent in a if who in theirs}
-    asked = [list(both)[k % len(both)] for k in range(number)]
+    expected = {str(who): sum(spent) + sum(theirs[who]) > LIMIT for who, spent in a if who in theirs}
+    asked = [list(expected)[k % len(expected)] for k in range(number)]
     sources = both_from(lambda name: cn.Row("purchases", key="customer", parameter="customer", columns={name: "spend"}))
-    return Request(above_limit.compile(), "both", "both", both, tell_maximum, sources, uses=number), asked
+    return Request(above_limit.compile(), "both", "both", expected, sources), asked
 
 
 def shared_key():
@@ -131,10 +111,5 @@ def shared_key():
     key, block, ciphertext = FIPS_197
     share = list(bytes.fromhex("123456789abcdef00fedcba987654321"))
     other = [x ^ y for x, y in zip(share, key)]
-    sources = [{}, {"other_key": cn.Table("share", {"other_key": "byte"})}]
-    inputs = {"key": share, "block": block}
-    return Request(aes128.compile(), "a", "both", ciphertext, tell_block, sources, inputs), {"byte": other}
-
-
-def tell_block(block):
-    yield f"ciphertext {bytes(block).hex()}"
+    sources, inputs = [{}, {"other_key": cn.Table("share", {"other_key": "byte"})}], {"key": share, "block": block}
+    return Request(aes128.compile(), "a", "both", ciphertext, sources, lambda block: [bytes(block).hex()], inputs), {"byte": other}

@@ -1,4 +1,4 @@
-"""The two issuers of `cenote demo`, and the same answers."""
+"""The two issuers of the demonstration, and the same answers."""
 
 from ..common import Example
 from . import reference

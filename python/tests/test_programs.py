@@ -162,7 +162,7 @@ def test_sizes_that_do_not_fit_are_refused():
 
 
 def test_shared_customers_are_those_of_the_demonstration():
-    """What `cenote demo` computes from the same tables, by Rust code of its own."""
+    """What `make demo` shows, as Rust code of another demonstration computed it from the same tables."""
     total, quarters, top, median = (example.expected for example in gallery.examples("shared_customers"))
     assert total == [True, 500, 8_605_449]
     assert quarters[1] == [140, 23, 11, 13, 19, 0]

@@ -92,8 +92,6 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
     Pair(PairArgs),
-    /// Two card issuers, two servers, a stream of requests on real data.
-    Demo(DemoArgs),
 }
 
 /// The backend of a session with its options; both sides must choose the same.
@@ -402,23 +400,6 @@ pub(crate) enum PoolBackend {
     Jimu,
     /// Leaky ANDs, all checked and all kept.
     Wrk,
-}
-
-/// Arguments of `cenote demo`.
-#[derive(Args)]
-pub(crate) struct DemoArgs {
-    /// Another table for issuer A: CSV with `customer` and six quarters, in cents.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) issuer_a: Option<PathBuf>,
-    /// Another table for issuer B.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) issuer_b: Option<PathBuf>,
-    /// Leaky ANDs of the pool.
-    #[arg(long, value_name = "N", default_value_t = 480_000, value_parser = items, allow_negative_numbers = true)]
-    pub(crate) pool: u64,
-    /// At the end, let issuer B cheat in a session of its own, and show that the servers go on.
-    #[arg(long)]
-    pub(crate) cheat: bool,
 }
 
 pub(crate) fn backend(text: &str) -> Result<SessionConfig, String> {

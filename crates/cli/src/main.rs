@@ -8,7 +8,6 @@ mod args;
 mod bench;
 mod circuit;
 mod computation;
-mod demo;
 mod evidence;
 mod exit;
 mod garble;
@@ -38,8 +37,6 @@ use output::{Format, Reply};
 
 /// First argument of one party of `run` and `bench`, started by them.
 const WORKER: &str = "worker";
-/// First argument of one server of `demo`, started by it.
-const DEMO_SERVER: &str = "demo-server";
 /// First argument of a process that runs a program of others within limits.
 const LIMITED: &str = "limited";
 /// First argument of the process that compiles Garble.
@@ -70,7 +67,6 @@ fn part() -> Option<fn() -> Result<Reply, Failure>> {
     let name = std::env::args_os().nth(1)?;
     let parts = [
         (WORKER, workers::child::command as fn() -> _),
-        (DEMO_SERVER, demo::server::command),
         (LIMITED, limited::command),
         (GARBLE, garble::command),
     ];
@@ -98,6 +94,5 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Token(token) => service::setup::token(&token),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),
-        Command::Demo(args) => demo::command(&args, format),
     }
 }

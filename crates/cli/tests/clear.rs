@@ -42,11 +42,11 @@ fn wrong_usage_is_bad_input_with_an_object() {
     let values = run("params --backend nosuch --pool 1");
     assert!(values.error(2).contains("possible values: jimu, wrk"), "{values:?}");
     // Processes that commands start are no commands.
-    for line in ["", "worke", "demo-serve", "help"] {
+    for line in ["", "worke", "limite", "help"] {
         let said = run(line);
         for text in [&said.stdout, &said.stderr] {
             assert!(!text.contains("worker\n") && !text.contains("'worker'\n"), "{said:?}");
-            assert!(!text.contains("worker,") && !text.contains("demo-server"), "{said:?}");
+            assert!(!text.contains("worker,") && !text.contains("'limited'"), "{said:?}");
         }
     }
     let said = run("params --backend wrk --pool 480000 --epsilon-log2 40");

@@ -1,11 +1,12 @@
-//! House keeping of the repository: `cargo xtask lint`, `test`, `mutants`, `toy`.
+//! House keeping of the repository: `cargo xtask lint`, `test`, `mutants`, `toy`, `demo`.
 //!
 //! `lint` checks what the compiler cannot: which crate may depend on which, the house rules about
 //! source files, labels of hashes, the list of mutants. `test` runs every check there is, in one order, and ends with
 //! one line of counts. `mutants` takes security checks away one by one and demands that a test
-//! fails. `toy` adds a backend to a copy of the sources and uses it.
+//! fails. `toy` adds a backend to a copy of the sources and uses it. `demo` builds and runs the demonstration.
 
 mod circles;
+mod demo;
 mod edges;
 mod labels;
 mod mutants;
@@ -18,8 +19,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]... | toy";
+const USAGE: &str = "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]... | toy | demo [OPTION]...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Some((command, [])) if command == "lint" => report(&lint(&root)),
         Some((command, steps)) if command == "test" => suite::run(&root, steps),
         Some((command, [])) if command == "toy" => toy::run(&root),
+        Some((command, options)) if command == "demo" => demo::run(&root, options),
         Some((command, wanted)) if command == "mutants" => mutants::run(&root, wanted),
         _ => {
             eprintln!("{USAGE}\nsteps: {}", suite::step_names().join(" "));

@@ -19,8 +19,8 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
         return false;
     }
     let checks: [(&str, &[&str]); 4] = [
-        ("ruff", &["check", ".", "../programs"]),
-        ("ruff", &["format", "--check", ".", "../programs"]),
+        ("ruff", &["check", ".", "../programs", "../demo"]),
+        ("ruff", &["format", "--check", ".", "../programs", "../demo"]),
         ("mypy", &[]),
         ("stubtest", &["cenote"]),
     ];
@@ -85,6 +85,13 @@ impl Environment {
             .args(arguments)
             .current_dir(self.root.join("python"))
             .env("VIRTUAL_ENV", &self.place);
+        command
+    }
+
+    /// Python, to be run at the root of the sources.
+    pub(crate) fn python(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command("python", arguments);
+        command.current_dir(&self.root);
         command
     }
 
