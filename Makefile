@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 # Which mutants `make mutants` runs, by the starts of their ids; all if empty.
 MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery bench fuzz mutants toy arithmetic
+.PHONY: help setup demo test lint fmt docs deny python gallery bench kills soak fuzz mutants toy arithmetic
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -45,6 +45,12 @@ gallery: setup ## docs/gallery.md, its figures and the notebooks, from the shipp
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
 	target/venv/bin/python -m programs.notebooks
+
+kills: ## two services killed 1,000 times at random instants, and what they did checked
+	$(CARGO) run --release --locked --package cenote-cli -- bench kills --kills 1000 --json
+
+soak: ## two services under mixed jobs for half an hour: memory and latency
+	$(CARGO) run --release --locked --package cenote-cli -- bench service --mixed --seconds 1800 --rate 20 --json
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json

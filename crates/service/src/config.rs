@@ -219,10 +219,9 @@ impl NewConfig<'_> {
             Address::Connect(address) => ("connect", address, "Where the peer listens."),
         };
         let [name, peer, address, api] = [name, peer, address, api].map(|text| quoted(text));
-        let (role, pool, jobs) = (role.name(), PoolConfig::default(), JobsConfig::default());
+        let (role, limits) = (role.name(), default_limits());
         let certificate = peer_certificate();
         let ApiConfig { tokens, .. } = ApiConfig::default();
-        let data = DATA_DIRECTORY;
         format!(
             r#"# A service of Cenote. Unknown keys are refused; `cenote doctor` checks this file and all that it names.
 # Paths are relative to this directory.
@@ -246,7 +245,18 @@ listen = {api}
 # Names, roles and hashes of tokens; `cenote token add` adds one.
 # tokens = "{tokens}"
 
-[pool]
+{limits}"#,
+            certificate = certificate.display(),
+            tokens = tokens.display(),
+        )
+    }
+}
+
+/// What is kept ready, where data lie, and limits of jobs: all at their defaults.
+fn default_limits() -> String {
+    let (pool, jobs, data) = (PoolConfig::default(), JobsConfig::default(), DATA_DIRECTORY);
+    format!(
+        r#"[pool]
 # Triples that are kept ready, one for each AND, for small and for large jobs. The same on both sides.
 # small = {small}
 # large = {large}
@@ -267,17 +277,14 @@ listen = {api}
 # How long results are kept where a job does not say, in seconds.
 # keep_results_s = {keep_results_s}
 "#,
-            certificate = certificate.display(),
-            tokens = tokens.display(),
-            small = pool.small,
-            large = pool.large,
-            threads = pool.threads,
-            small_ands = jobs.small_ands,
-            most_ands = jobs.most_ands,
-            most_waiting = jobs.most_waiting,
-            keep_results_s = jobs.keep_results_s,
-        )
-    }
+        small = pool.small,
+        large = pool.large,
+        threads = pool.threads,
+        small_ands = jobs.small_ands,
+        most_ands = jobs.most_ands,
+        most_waiting = jobs.most_waiting,
+        keep_results_s = jobs.keep_results_s,
+    )
 }
 
 /// A string of TOML.

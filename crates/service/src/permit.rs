@@ -300,3 +300,41 @@ fn read(text: &str) -> Result<Terms, ServiceError> {
         ServiceError::new(ErrorKind::Internal, format!("terms of an approval: {error}"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Submitters;
+
+    #[test]
+    fn a_use_is_of_the_program_peer_and_submitter_that_were_approved() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("service.db")).unwrap();
+        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let terms = Terms {
+            program: "less".into(),
+            peer: "bob".into(),
+            inputs: [].into(),
+            submitters: Submitters::Peer,
+            uses: Some(1),
+            period_s: None,
+            expires_at: None,
+        };
+        let id = approve(&db, &key, &terms).unwrap().id;
+        let spend = |wanted: &Use<'_>| db.change(|db| spend(db, &key.public(), id, wanted));
+        let meant = Use { program: "less", peer: "bob", origin: Origin::Peer };
+        let others = [
+            Use { program: "sort", ..meant },
+            Use { peer: "carol", ..meant },
+            Use { origin: Origin::Own, ..meant },
+        ];
+        for other in &others {
+            assert!(spend(other).unwrap_err().what.contains("another program, peer or submitter"));
+        }
+        assert_eq!(find(&db, id).unwrap().spent, 0);
+        assert!(spend(&meant).is_ok());
+        assert!(spend(&meant).unwrap_err().what.contains("no uses left"));
+        db.change(|db| give_back(db, id)).unwrap();
+        assert!(spend(&meant).is_ok());
+    }
+}

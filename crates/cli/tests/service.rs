@@ -1,0 +1,38 @@
+//! Two services as processes, through their APIs: killed at random instants, and under mixed load.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn bench(args: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_cenote"))
+        .args(["--json", "bench"])
+        .args(args)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The command itself fails if an item left twice, a result is wrong, a job has no end or a service does not come back.
+#[test]
+fn whoever_is_killed_uses_nothing_twice_and_comes_back() {
+    let figures = bench(&["kills", "--kills", "50"]);
+    let kills = &figures["kills"];
+    let all = ["a", "b", "both"].map(|side| kills[side].as_u64().unwrap());
+    assert_eq!(all.iter().sum::<u64>(), 50, "{figures}");
+    assert!(all.iter().all(|kills| *kills > 0), "{figures}");
+    assert!(figures["done_on_both"].as_u64().unwrap() > 50, "{figures}");
+    assert!(figures["items_used_once"].as_u64().unwrap() > 0, "{figures}");
+}
+
+#[test]
+fn small_jobs_run_beside_large_ones() {
+    let sizes = ["--sorted", "1024", "--small", "20000", "--large", "20000"];
+    let args = ["service", "--mixed", "--seconds", "20", "--clients", "2"];
+    let figures = bench(&[&args[..], &sizes[..]].concat());
+    let jobs = |kind: &str| figures[kind]["jobs"].as_u64().unwrap();
+    assert!(jobs("small") > 10 * jobs("large").max(1), "{figures}");
+    assert!(jobs("large") >= 1, "{figures}");
+}
