@@ -1,4 +1,4 @@
-//! A peer that cheats: the garbler's side, played by this test with its certificate.
+//! A peer that cheats: one side, played by this test with its certificate.
 
 mod common;
 
@@ -8,11 +8,15 @@ use std::time::{Duration, Instant};
 
 use cenote_engine::{Role, Session, SessionConfig};
 use cenote_net::{
-    Channel, Channels, Fault, Identity, PeerCertificate, Tag, recv_route, tcp_listen, tls_accept,
+    Channel, Channels, Fault, Identity, PeerCertificate, Tag, recv_route, send_route, tcp_listen,
+    tls_accept, tls_connect,
 };
 use cenote_pool::{DiskStore, StoreKey};
 use cenote_service::Service;
+use cenote_service::audit::Head;
+use cenote_service::model::{JobState, NewJob, Source, Submitters};
 use common::prepared;
+use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(60);
 /// `service.order`.
@@ -31,27 +35,42 @@ impl Calls {
     }
 }
 
-/// An honest session of a lane, as far as both have filled it.
-fn session(calls: &Arc<Calls>, lane: &str, dir: &std::path::Path) -> Session {
+/// An honest session of a lane, as far as both have filled it; `connect` gives a connection for a purpose.
+fn session(
+    connect: impl Fn(&str) -> Channel + Send + 'static,
+    role: Role,
+    lane: &str,
+    dir: &std::path::Path,
+) -> Session {
     let key = StoreKey::create(&dir.join(format!("{lane}.cheat.key"))).unwrap();
     let store = DiskStore::open(&dir.join(format!("{lane}.cheat")), &key).unwrap();
-    let (from, purpose) = (Arc::clone(calls), format!("lane.{lane}"));
-    let control = calls.take(&purpose);
+    let purpose = format!("lane.{lane}");
+    let control = connect(&purpose);
     let channels =
-        Channels::new(control, move |number| Ok(from.take(&format!("{purpose}.{number}"))));
+        Channels::new(control, move |number| Ok(connect(&format!("{purpose}.{number}"))));
     let config: SessionConfig = "wrk:pool=480000".parse().unwrap();
     let facts = |all: cenote_net::Handshake| {
         let all = all.field("for", format!("service, {lane} jobs"));
         all.field("level", "2000").field("small_ands", "1000")
     };
     let config = config.lasting().for_ands(2000);
-    let mut session =
-        Session::open_kept(channels, Role::Garbler, &config, facts, Box::new(store)).unwrap();
+    let mut session = Session::open_kept(channels, role, &config, facts, Box::new(store)).unwrap();
     session.fill().unwrap();
     session.stock(2000).unwrap();
     session.save().unwrap();
     session.keep(2000).unwrap();
     session
+}
+
+/// That both lanes of a service come to rest, and its log says once why.
+fn is_held(service: &Service, dir: &std::path::Path) {
+    until("both lanes are held", || {
+        let status = service.status().unwrap();
+        status.peer.held && status.lanes.iter().all(|lane| lane.state == "held")
+    });
+    let log = std::fs::read_to_string(dir.join("audit.log")).unwrap();
+    assert_eq!(log.matches("peer.held").count(), 1, "{log}");
+    assert!(log.contains("service.message"), "the own log names the check: {log}");
 }
 
 fn until(what: &str, mut is: impl FnMut() -> bool) {
@@ -82,28 +101,22 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
         }
     });
     let service = Service::start(&honest).unwrap();
-    let (small, large) = std::thread::scope(|scope| {
-        let small = scope.spawn(|| session(&calls, "small", &cheat));
-        (small.join().unwrap(), session(&calls, "large", &cheat))
+    let mut lanes = ["small", "large"].map(|lane| {
+        let calls = Arc::clone(&calls);
+        session(move |purpose| calls.take(purpose), Role::Garbler, lane, &cheat)
     });
-    let (mut small, mut large) = (small, large);
+    let [small, large] = &mut lanes;
     until("both lanes are ready", || {
         service.status().unwrap().lanes.iter().all(|lane| lane.state == "ready")
     });
     // An order that means nothing.
     small.between(|channel| channel.send(ORDER, &[9; 57])).unwrap();
-    until("both lanes are held", || {
-        let status = service.status().unwrap();
-        status.peer.held && status.lanes.iter().all(|lane| lane.state == "held")
-    });
+    is_held(&service, &honest);
     // The other lane was cut as well: nothing more is to be had there.
     let mut bytes = [0; 41];
     let cut =
         large.between(|channel| channel.recv_into(Tag::new(111, "service.reply"), &mut bytes));
     assert!(matches!(cut, Err(Fault::Transport(_) | Fault::PeerAborted)), "{cut:?}");
-    let log = std::fs::read_to_string(honest.join("audit.log")).unwrap();
-    assert_eq!(log.matches("peer.held").count(), 1, "{log}");
-    assert!(log.contains("service.message"), "the own log names the check: {log}");
     // Neither a restart nor a database that lost it lets the peer in.
     service.stop();
     drop(service);
@@ -117,5 +130,54 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     });
     assert!(!service.lift().unwrap().peer.held);
     assert!(service.lift().unwrap_err().what.contains("nothing is held"));
+    service.stop();
+}
+
+#[test]
+fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
+    let (_temp, [honest, cheat], port) = prepared();
+    let service = Service::start(&honest).unwrap();
+    service.register("less", common::LESS.as_bytes()).unwrap();
+    service.approve(common::terms(Submitters::Own, None, Source::Submitter, "x")).unwrap();
+    let identity = Arc::new(Identity::load(&cheat).unwrap());
+    let peer = Arc::new(PeerCertificate::load(cheat.join("peer.crt.pem")).unwrap());
+    let connect = move |purpose: &str| {
+        let address = format!("127.0.0.1:{port}");
+        let mut channel = tls_connect(&address, &identity, &peer, LONG).unwrap();
+        send_route(&mut channel, Role::Evaluator, purpose).unwrap();
+        channel
+    };
+    let mut lanes =
+        ["small", "large"].map(|lane| session(connect.clone(), Role::Evaluator, lane, &cheat));
+    let mut link = connect("link.listener");
+    // Whatever is offered is accepted.
+    std::thread::spawn(move || {
+        while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
+            let news: Value = serde_json::from_slice(&news).unwrap();
+            let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
+            let answer =
+                json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
+            let answer = serde_json::to_vec(&answer).unwrap();
+            link.send(Tag::new(113, "service.answer"), &answer)
+                .and_then(|()| link.flush())
+                .unwrap();
+        }
+    });
+    let job = NewJob {
+        program: "less".into(),
+        inputs: [("x".to_owned(), json!(1))].into(),
+        ..NewJob::default()
+    };
+    let (job, _) = service.submit(&job).unwrap();
+    // A reply that means nothing.
+    let mut order = [0; 57];
+    lanes[0].between(|channel| channel.recv_into(ORDER, &mut order)).unwrap();
+    let reply = Tag::new(111, "service.reply");
+    lanes[0].between(|channel| channel.send(reply, &[200; 41])).unwrap();
+    is_held(&service, &honest);
+    let ended = service.wait(&job.id, LONG).unwrap();
+    assert_eq!(ended.state, JobState::Failed);
+    assert_eq!(service.approvals().unwrap()[0].spent, 1);
+    assert!(!service.lift().unwrap().peer.held);
     service.stop();
 }

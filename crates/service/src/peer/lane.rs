@@ -266,6 +266,10 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
     let mut seen = 0;
     let mut rests = Instant::now();
     loop {
+        if inner.is_held() {
+            // What waits for a job does not read, and would not see that its channel was cut.
+            return Err(Fault::Policy(HELD.into()));
+        }
         let broken = inner.breaks.load(Ordering::SeqCst) != breaks;
         if broken || inner.is_stopping() || inner.peer_is_stopping() {
             return send(session, Order::End);
