@@ -69,7 +69,7 @@ pub use claims::{
     Adversary, Assumption, Claims, Covers, Evidence, FirstOutput, Leak, Leakage, PeerIs, Promise,
 };
 pub use metered::Metered;
-pub use module_job::ModuleJob;
+pub use module_job::{ModuleJob, ModuleJobs};
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::keeper::{CONNECTIONS, MOST_POOLS, kept_items};
 pub use parts::wires::Wire;

@@ -1,4 +1,6 @@
-//! A structured program with inputs from their owners and outputs to their receivers.
+//! Structured programs with inputs from their owners and outputs to their receivers.
+
+use std::slice;
 
 use cenote_circuit::{Access, Gates, Rows, Signature};
 use cenote_net::{Fault, Role};
@@ -63,16 +65,71 @@ impl Job for ModuleJob<'_> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
-        let wires = bring_in(party, &self.signature, &self.owners, &self.inputs)?;
-        let outputs = self.module.run_on(&mut OnParty(party), wires)?;
-        let receivers: Vec<Receivers> = self
-            .signature
-            .outputs
-            .iter()
-            .map(|port| port.receiver.unwrap_or(Receivers::Both))
-            .collect();
-        open_outputs(party, &outputs, &receivers)
+        run_all(slice::from_ref(self), party)
     }
+}
+
+/// Several runs of modules as one job: the inputs of all come in first and the outputs of all are opened last, so that they take
+/// the rounds of the longest and share its checks. A fault is the fault of all of them.
+pub struct ModuleJobs<'m>(Vec<ModuleJob<'m>>);
+
+impl<'m> ModuleJobs<'m> {
+    /// These runs, in this order, which the peer must give as well.
+    #[must_use]
+    pub fn new(jobs: Vec<ModuleJob<'m>>) -> ModuleJobs<'m> {
+        ModuleJobs(jobs)
+    }
+}
+
+impl Job for ModuleJobs<'_> {
+    /// What each run gives, in their order.
+    type Output = Vec<<ModuleJob<'static> as Job>::Output>;
+
+    /// One run has its own terms; several have the hash of their digests.
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        if let [job] = self.0.as_slice() {
+            return job.terms();
+        }
+        let mut digests = blake3::Hasher::new_derive_key(SEVERAL);
+        for job in &self.0 {
+            digests.update(&job.digest);
+        }
+        vec![
+            ("program", format!("{} programs", self.0.len())),
+            ("digest", digests.finalize().to_hex().to_string()),
+            ("execution", EXECUTION.to_string()),
+        ]
+    }
+
+    fn ands(&self) -> u64 {
+        self.0.iter().map(|job| job.ands).sum()
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
+        let mut outputs = run_all(&self.0, party)?.into_iter();
+        let each =
+            |job: &ModuleJob<'_>| outputs.by_ref().take(job.signature.outputs.len()).collect();
+        Ok(self.0.iter().map(each).collect())
+    }
+}
+
+/// What several digests are hashed for.
+const SEVERAL: &str = "cenote 2026 engine digest of several modules v1";
+
+/// Runs modules; their outputs one after the other.
+fn run_all<P: Party>(
+    jobs: &[ModuleJob<'_>],
+    party: &mut P,
+) -> Result<Vec<Option<Vec<bool>>>, Fault> {
+    let inputs = jobs.iter().map(|job| bring_in(party, &job.signature, &job.owners, &job.inputs));
+    let inputs = inputs.collect::<Result<Vec<_>, Fault>>()?;
+    let (mut outputs, mut receivers) = (Vec::new(), Vec::new());
+    for (job, wires) in jobs.iter().zip(inputs) {
+        outputs.extend(job.module.run_on(&mut OnParty(party), wires)?);
+        let ports = &job.signature.outputs;
+        receivers.extend(ports.iter().map(|port| port.receiver.unwrap_or(Receivers::Both)));
+    }
+    open_outputs(party, &outputs, &receivers)
 }
 
 /// A party as the machine of a module: what it reveals goes to both.

@@ -1,4 +1,5 @@
-//! The course of a job: offered, taken or declined, begun, ended. Each step is on disk before anything follows from it.
+//! The course of a job: offered, taken or declined, started, begun, ended. What a job begins with is on disk before anything follows from it; what
+//! a crash may take back, the end of a job that nobody was told of among it, waits for the disk with whatever comes next.
 //!
 //! **Nothing of the own data before a use is spent.** Whether a job is taken depends on approvals alone; its record is looked for once it has begun,
 //! a use is spent and its parameters are in the audit log. So a peer that asks for records learns of each at the price of a use, and leaves a line.
@@ -16,12 +17,21 @@ use crate::inner::{Inner, facts, lock};
 use crate::jobs::{self, Arrival, Offer, Stage, Stored};
 use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
 use crate::peer::lane::Lane;
-use crate::peer::messages::{Declined, Refusal, Verdict};
+use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
 use crate::permit::{self, Denied, Use};
 use crate::registry::{self, Registered};
 
+/// A job that runs, written down; it begins when that is on the disk.
+pub(crate) struct Started {
+    pub(crate) id: String,
+    program: Arc<Registered>,
+    terms: Terms,
+    stored: Stored,
+}
+
 /// A job that has begun: its program and the bits of the own inputs, port by port.
 pub(crate) struct Begun {
+    pub(crate) id: String,
     pub(crate) program: Arc<Registered>,
     pub(crate) own: Vec<Vec<bool>>,
     approval: i64,
@@ -189,7 +199,8 @@ impl Inner {
             idempotency_key: None,
             keep_ms: i64::try_from(keep.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
         };
-        self.db.change(|db| jobs::put(db, &arrival)).map_err(because(Refusal::Unavailable))?;
+        // After a crash the peer offers it again.
+        self.db.change_soon(|db| jobs::put(db, &arrival)).map_err(because(Refusal::Unavailable))?;
         self.changed();
         Ok(())
     }
@@ -207,7 +218,15 @@ impl Inner {
         Ok(())
     }
 
-    /// The peer will not run an own job that it had agreed to, or does not know it any more.
+    /// The peer does not know an own job any more that it had agreed to.
+    pub(crate) fn forgotten_by_peer(&self, id: &str) -> Result<(), ServiceError> {
+        if self.db.change_soon(|db| jobs::offer_again(db, id))? {
+            self.changed();
+        }
+        Ok(())
+    }
+
+    /// The peer will not run an own job that it had agreed to.
     pub(crate) fn declined_by_peer(&self, id: &str, why: Refusal) -> Result<(), ServiceError> {
         if self.origin_of(id)? == Some(Origin::Own) {
             self.refused(id, Stage::Agreed, why.reason());
@@ -236,25 +255,32 @@ impl Inner {
         }
     }
 
-    /// The next job of a lane.
-    pub(crate) fn next_job(&self, lane: &Lane) -> Option<String> {
-        jobs::next(&self.db, lane.small).unwrap_or_else(|error| {
+    /// The next jobs of a lane, which go together: as many small ones as make one of the largest of them.
+    pub(crate) fn next_jobs(&self, lane: &Lane) -> Vec<String> {
+        let waiting = jobs::next(&self.db, lane.small, MOST_RUN).unwrap_or_else(|error| {
             tracing::error!(%error, "the queue cannot be read");
-            None
-        })
+            Vec::new()
+        });
+        let mut room = self.config.jobs.small_ands;
+        let mut next = Vec::new();
+        for [id, program] in waiting {
+            // Whatever is wrong with the program is found when the job starts.
+            let ands = self.registry.of_digest(&self.db, &program).map_or(0, |found| found.ands);
+            if !next.is_empty() && ands > room {
+                break;
+            }
+            room = room.saturating_sub(ands);
+            next.push(id);
+        }
+        next
     }
 }
 
 /// From its beginning to its end.
 impl Inner {
-    /// A job begins on this side, if it still may: written down, a use of its approval spent, noted in the audit log, before anything of it is
-    /// sent or looked for. `heard` is where the peer's log is, as it says.
-    pub(crate) fn take_turn(
-        &self,
-        id: &str,
-        lane: &Lane,
-        heard: Option<Head>,
-    ) -> Result<Begun, Refusal> {
+    /// A job starts on this side, if it still may: written down, a use of its approval spent, noted in the audit log.
+    /// [`Inner::begin`] follows when that is on the disk.
+    pub(crate) fn start_job(&self, id: &str, lane: &Lane) -> Result<Started, Refusal> {
         if self.is_stopping() || self.is_held() {
             return Err(Refusal::Unavailable);
         }
@@ -264,7 +290,7 @@ impl Inner {
         if !waits || stored.small != lane.small {
             return Err(Refusal::Over);
         }
-        let begun = self.begin(id, &stored).map_err(|error| match error.kind {
+        let spent = self.spend(id, &stored).map_err(|error| match error.kind {
             ErrorKind::Conflict => Refusal::Over,
             kind => {
                 self.refused(id, Stage::Waiting, &error.to_string());
@@ -277,32 +303,49 @@ impl Inner {
                 why
             }
         });
-        let (program, terms) = begun?;
-        let inputs =
-            self.note_begun(id, &stored, heard).map_err(|error| (error, Refusal::Unavailable));
-        let inputs = inputs.and_then(|()| {
-            let own = self.own_bits(&program, &terms, &stored.new_job());
-            own.map_err(|error| (error, Refusal::NoData))
-        });
-        match inputs {
+        let (program, terms) = spent?;
+        if let Err(error) = self.note_begun(id, &stored) {
+            self.gave_up(id, stored.origin, &error, Refusal::Unavailable);
+            return Err(Refusal::Unavailable);
+        }
+        Ok(Started { id: id.to_owned(), program, terms, stored })
+    }
+
+    /// Jobs begin: what was written down of them is on the disk, and only then the own data are looked at.
+    pub(crate) fn begin(
+        &self,
+        started: Vec<Result<Started, Refusal>>,
+    ) -> Result<Vec<Result<Begun, Refusal>>, Fault> {
+        self.settle().map_err(|error| Fault::Storage(error.to_string()))?;
+        Ok(started.into_iter().map(|job| job.and_then(|job| self.look(job))).collect())
+    }
+
+    fn look(&self, job: Started) -> Result<Begun, Refusal> {
+        let Started { id, program, terms, stored } = job;
+        match self.own_bits(&program, &terms, &stored.new_job()) {
             Ok(own) => {
-                let Stored { approval, origin, .. } = stored;
-                Ok(Begun { program, own, approval, origin, select: stored.offer.select.clone() })
+                let Stored { approval, origin, offer, .. } = stored;
+                Ok(Begun { id, program, own, approval, origin, select: offer.select })
             }
-            Err((error, why)) => {
-                self.ended(id, Stage::Running, JobState::Failed, &error.to_string());
-                self.tell_of(id, stored.origin, why);
-                Err(why)
+            Err(error) => {
+                self.gave_up(&id, stored.origin, &error, Refusal::NoData);
+                Err(Refusal::NoData)
             }
         }
     }
 
+    /// A job that had started does not begin.
+    fn gave_up(&self, id: &str, origin: Origin, error: &ServiceError, why: Refusal) {
+        self.ended(id, Stage::Running, JobState::Failed, &error.to_string());
+        self.tell_of(id, origin, why);
+    }
+
     /// One transaction: a use is spent and the job runs.
-    fn begin(&self, id: &str, stored: &Stored) -> Result<(Arc<Registered>, Terms), ServiceError> {
+    fn spend(&self, id: &str, stored: &Stored) -> Result<(Arc<Registered>, Terms), ServiceError> {
         let program = self.registry.of_digest(&self.db, &stored.offer.program)?;
         let peer = self.peer_name();
         let wanted = Use { program: &program.digest, peer: &peer, origin: stored.origin };
-        let terms = self.db.change(|db| {
+        let terms = self.db.change_soon(|db| {
             let terms = permit::spend(db, &self.public, stored.approval, &wanted)?;
             match jobs::running(db, id)? {
                 true => Ok(terms),
@@ -314,12 +357,8 @@ impl Inner {
     }
 
     /// What is to be known of a job even if the peer takes its outputs and goes.
-    fn note_begun(
-        &self,
-        id: &str,
-        stored: &Stored,
-        heard: Option<Head>,
-    ) -> Result<(), ServiceError> {
+    fn note_begun(&self, id: &str, stored: &Stored) -> Result<(), ServiceError> {
+        let heard = *lock(&self.peer_head);
         let own = facts(&[
             ("program", json!(stored.offer.program)),
             ("select", json!(stored.offer.select)),
@@ -327,30 +366,28 @@ impl Inner {
             ("approval", json!(stored.approval)),
             ("peer_head", json!(heard.map(|head| head.to_string()))),
         ]);
-        self.log("job.begun", Some(id), None, own)
+        self.log_soon("job.begun", Some(id), None, own)
     }
 
     /// The peer does not go on with a job that has begun here.
-    pub(crate) fn refused_by_peer(&self, id: &str, job: &Begun, why: Refusal) {
+    pub(crate) fn refused_by_peer(&self, job: &Begun, why: Refusal) {
         // It may have asked to learn that there is such a record; of the own owner's jobs it learns nothing, and nothing was opened.
         if job.origin == Origin::Own {
             let back = self.db.change(|db| permit::give_back(db, job.approval));
             if let Err(error) = back {
-                tracing::error!(%error, job = id, "a use is not given back");
+                tracing::error!(%error, job = job.id, "a use is not given back");
             }
         }
-        self.refused(id, Stage::Running, why.reason());
+        self.refused(&job.id, Stage::Running, why.reason());
     }
 
-    /// A job ended with a fault. The peer's abort says as little as it may; the own log has the check.
-    pub(crate) fn failed(&self, id: &str, fault: &Fault) {
-        self.ended(id, Stage::Running, JobState::Failed, &fault.to_string());
-    }
-
-    /// Whatever ran in a lane when its session ended without a word of it.
+    /// What runs in a lane has failed: its session ended. The peer's abort says as little as it may; the own log has the check.
     pub(crate) fn fail_left(&self, lane: &Lane, fault: &Fault) {
+        let why = fault.to_string();
         match jobs::running_in(&self.db, lane.small) {
-            Ok(left) => left.iter().for_each(|id| self.failed(id, fault)),
+            Ok(left) => {
+                left.iter().for_each(|id| self.ended(id, Stage::Running, JobState::Failed, &why));
+            }
             Err(error) => tracing::error!(%error, "jobs that ran are not written down"),
         }
     }
@@ -374,14 +411,7 @@ impl Inner {
     }
 
     /// A job ended well.
-    pub(crate) fn done(
-        &self,
-        id: &str,
-        job: &Begun,
-        result: Option<Value>,
-        cost: &JobCost,
-        head: Head,
-    ) {
+    pub(crate) fn done(&self, job: &Begun, result: Option<Value>, cost: &JobCost, head: Head) {
         let shared = facts(&[
             ("program", json!(job.program.digest)),
             ("select", json!(job.select)),
@@ -393,14 +423,14 @@ impl Inner {
             ("peer_head", json!(head.to_string())),
         ]);
         // Whoever is told of it waits for the disk; the next job does not.
+        let id = job.id.as_str();
         let written = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
             true => Ok(()),
             false => Err(ServiceError::new(ErrorKind::Internal, "the job had ended already")),
         });
-        let written = written.and_then(|()| self.log("job.done", Some(id), Some(shared), own));
+        let written = written.and_then(|()| self.log_soon("job.done", Some(id), Some(shared), own));
         if let Err(error) = written {
             tracing::error!(%error, job = id, "the end of a job is not written down");
         }
-        self.changed();
     }
 }

@@ -10,7 +10,7 @@ use cenote_engine::Fault;
 use cenote_net::{Identity, PeerCertificate};
 use serde_json::{Map, Value, json};
 
-use crate::audit::{AuditLog, Entry, Head, OwnerKey, PublicKey};
+use crate::audit::{AuditError, AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
@@ -68,11 +68,9 @@ impl Inner {
             PeerCertificate::load(config.path(&config.peer.certificate)).map_err(unusable)?;
         let expiry = Expiry::of(identity.certificate(), &peer);
         let db = Db::open(&dir.join("service.db"))?;
-        let audited = |error: crate::audit::AuditError| {
-            ServiceError::new(ErrorKind::Unavailable, error.to_string())
-        };
-        let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(audited)?);
-        let audit = AuditLog::open(&dir.join("audit.log"), Arc::clone(&key)).map_err(audited)?;
+        let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(unavailable)?);
+        let audit =
+            AuditLog::open(&dir.join("audit.log"), Arc::clone(&key)).map_err(unavailable)?;
         let (way, listener) =
             Way::new(&config.peer, identity, peer).map_err(|fault| match fault {
                 Fault::Transport(_) => ServiceError::new(ErrorKind::Unavailable, fault.to_string()),
@@ -166,10 +164,10 @@ impl Inner {
                 while !inner.way.is_over() {
                     reminder.look();
                     inner.pause(Duration::from_secs(1));
-                    match jobs::tidy(&inner.db) {
+                    match jobs::tidy(&inner.db).and_then(|tidied| inner.settle().map(|()| tidied)) {
                         Ok(0) => {}
                         Ok(_) => inner.changed(),
-                        Err(error) => tracing::error!(%error, "jobs cannot expire"),
+                        Err(error) => tracing::error!(%error, "what time does is not written down"),
                     }
                 }
             }),
@@ -250,7 +248,20 @@ impl Inner {
         self.held.load(Ordering::SeqCst)
     }
 
+    /// A line of the audit log, on the disk when this returns.
     pub(crate) fn log(
+        &self,
+        kind: &str,
+        job: Option<&str>,
+        shared: Option<Map<String, Value>>,
+        own: Map<String, Value>,
+    ) -> Result<(), ServiceError> {
+        self.log_soon(kind, job, shared, own)?;
+        self.audit.settle().map(drop).map_err(unavailable)
+    }
+
+    /// A line of the audit log, on the disk after the next [`Inner::settle`].
+    pub(crate) fn log_soon(
         &self,
         kind: &str,
         job: Option<&str>,
@@ -264,10 +275,21 @@ impl Inner {
             shared,
             own,
         };
-        let appended = self.audit.append(&entry);
-        appended
-            .map(drop)
-            .map_err(|error| ServiceError::new(ErrorKind::Unavailable, error.to_string()))
+        self.audit.append_soon(&entry).map(drop).map_err(unavailable)
+    }
+
+    /// Waits until all that was written down is on the disk, in the database and in the audit log: for both at once.
+    pub(crate) fn settle(&self) -> Result<(), ServiceError> {
+        let log = || self.audit.settle().map(drop).map_err(unavailable);
+        std::thread::scope(|scope| {
+            let beside = std::thread::Builder::new().spawn_scoped(scope, log);
+            let db = self.db.settle();
+            let log = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|_| log()),
+                Err(_) => log(),
+            };
+            db.and(log)
+        })
     }
 
     /// The file in which a lane's items are noted as they leave, for whoever checks that none leaves twice.
@@ -330,6 +352,10 @@ impl Inner {
             std::thread::sleep(limit.min(Duration::from_millis(50)));
         }
     }
+}
+
+fn unavailable(error: AuditError) -> ServiceError {
+    ServiceError::new(ErrorKind::Unavailable, error.to_string())
 }
 
 pub(crate) fn new_id() -> String {

@@ -196,12 +196,17 @@ pub(crate) fn stored(db: &Connection, id: &str) -> Result<Option<Stored>, Servic
     }))
 }
 
-/// The next job of a lane: the highest priority first, then the oldest.
-pub(crate) fn next(db: &Db, small: bool) -> Result<Option<String>, ServiceError> {
-    let find = "SELECT id FROM job WHERE state = 'queued' AND lane = ?1 AND (deadline_at IS NULL OR deadline_at > ?2)
-        ORDER BY priority DESC, number LIMIT 1";
-    let row = params![lane(small), now()];
-    db.with(|db| db.prepare_cached(find)?.query_row(row, |row| row.get(0)).optional())
+/// The next jobs of a lane, at most so many, with the digests of their programs: the highest priority first, then the oldest.
+pub(crate) fn next(db: &Db, small: bool, most: usize) -> Result<Vec<[String; 2]>, ServiceError> {
+    let find = "SELECT id, program FROM job WHERE state = 'queued' AND lane = ?1 AND (deadline_at IS NULL OR deadline_at > ?2)
+        ORDER BY priority DESC, number LIMIT ?3";
+    db.with(|db| {
+        let mut find = db.prepare_cached(find)?;
+        let rows = find.query_map(params![lane(small), now(), most as i64], |row| {
+            Ok([row.get(0)?, row.get(1)?])
+        })?;
+        rows.collect()
+    })
 }
 
 /// Jobs of a lane that run.
@@ -286,6 +291,13 @@ pub(crate) fn agreed(db: &Connection, id: &str) -> Result<bool, ServiceError> {
     changed(db, put, params![id])
 }
 
+/// The peer agreed to a job and does not know it any more: it is offered again.
+pub(crate) fn offer_again(db: &Connection, id: &str) -> Result<bool, ServiceError> {
+    let put =
+        "UPDATE job SET state = 'submitted' WHERE id = ?1 AND state = 'queued' AND origin = 'own'";
+    changed(db, put, params![id])
+}
+
 /// A job begins: from now on outputs may be opened.
 pub(crate) fn running(db: &Connection, id: &str) -> Result<bool, ServiceError> {
     let put = "UPDATE job SET state = 'running', started_at = ?2
@@ -330,7 +342,7 @@ pub(crate) fn done(
 
 /// What time does: jobs whose deadline passed expire, results and old jobs are forgotten.
 pub(crate) fn tidy(db: &Db) -> Result<u64, ServiceError> {
-    db.change(|db| {
+    db.change_soon(|db| {
         let steps = [
             "UPDATE job SET state = 'expired', reason = 'its deadline passed before it began', ended_at = ?1, inputs = NULL
                 WHERE state IN ('submitted', 'queued') AND deadline_at <= ?1",

@@ -158,7 +158,7 @@ impl std::fmt::Debug for JobView {
     }
 }
 
-/// What a job took of this side.
+/// What a job took of this side. Small jobs that waited together run together: each has the share of its ANDs in the bytes, and all of the time.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
 pub struct JobCost {
     /// ANDs of the program.

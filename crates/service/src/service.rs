@@ -64,8 +64,9 @@ impl Service {
                 let what = format!("an idempotency key has 1 to {MAX_KEY} bytes");
                 return Err(ServiceError::invalid(what));
             }
-            if let Some(id) = inner.db.change(|db| jobs::with_key(db, key))? {
-                return Ok((jobs::view(&inner.db, &id)?, false));
+            let known = inner.db.with(|db| Ok(jobs::with_key(db, key)))??;
+            if let Some(id) = known {
+                return Ok((settled(inner, jobs::view(&inner.db, &id)?)?, false));
             }
         }
         if !are_parameters(&job.select) || !(-100..=100).contains(&job.priority) {
@@ -93,7 +94,7 @@ impl Service {
             within: job.deadline_s.map(|seconds| seconds.saturating_mul(1000)),
         };
         let keep = job.keep_result_s.unwrap_or(inner.config.jobs.keep_results_s);
-        inner.db.change(|db| {
+        inner.db.change_soon(|db| {
             if jobs::waiting(db)? >= inner.config.jobs.most_waiting {
                 let what = "too many jobs wait (jobs.most_waiting); submit it later";
                 return Err(ServiceError::new(ErrorKind::Busy, what));
@@ -112,8 +113,9 @@ impl Service {
                 },
             )
         })?;
+        // It goes its way; who asked for it hears of it when no crash can take it back.
         inner.changed();
-        Ok((jobs::view(&inner.db, &offer.id)?, true))
+        Ok((settled(inner, jobs::view(&inner.db, &offer.id)?)?, true))
     }
 
     /// A job as it stands.
@@ -347,7 +349,8 @@ impl Service {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
-        if let Err(error) = inner.log("service.stopped", None, None, Map::new()) {
+        let stopped = inner.log("service.stopped", None, None, Map::new());
+        if let Err(error) = stopped.and_then(|()| inner.settle()) {
             tracing::error!(%error, "the end is not in the audit log");
         }
     }

@@ -4,7 +4,7 @@
 mod random;
 
 use cenote_circuit::optimise::Options;
-use cenote_engine::{Backend, Fault, ModuleJob, Role, Session};
+use cenote_engine::{Backend, Fault, ModuleJob, ModuleJobs, Role, Session};
 use cenote_program::{Module, library};
 use cenote_testkit::run::{Outputs, roomy, sessions};
 
@@ -12,11 +12,14 @@ use random::{Limits, Random, Sample};
 
 const SMALL: Limits = Limits { statements: 24, width: 5, reveals: true };
 
-/// Runs a module once with the inputs of all ports.
-fn run(session: &mut Session, module: &Module, inputs: &[Vec<bool>]) -> Result<Outputs, Fault> {
-    let role = session.role();
+/// A run of a module with the inputs of all ports.
+fn job<'m>(module: &'m Module, inputs: &[Vec<bool>], role: Role) -> Result<ModuleJob<'m>, Fault> {
     let own = module.inputs().iter().zip(inputs).filter(|(port, _)| port.owner == role);
-    let job = ModuleJob::new(module, role, own.map(|(_, bits)| bits.clone()).collect())?;
+    ModuleJob::new(module, role, own.map(|(_, bits)| bits.clone()).collect())
+}
+
+fn run(session: &mut Session, module: &Module, inputs: &[Vec<bool>]) -> Result<Outputs, Fault> {
+    let job = job(module, inputs, session.role())?;
     session.run(&job).map(|outcome| outcome.output)
 }
 
@@ -132,4 +135,61 @@ fn the_library_on_every_backend() {
         agree(backend, &modules);
     }
     agree(Backend::Jimu, &modules[1..4]);
+}
+
+/// All modules in one run, as in the clear; and that it takes the rounds of the one that takes most alone, unless modules reveal on their way.
+fn agree_at_once(backend: Backend, modules: &[(Module, Vec<Vec<bool>>)]) {
+    let (garbler, evaluator) = sessions(&roomy(backend), 12, |session, _| {
+        let role = session.role();
+        let jobs = |all: &[(Module, Vec<Vec<bool>>)]| {
+            all.iter().map(|(module, inputs)| job(module, inputs, role)).collect()
+        };
+        let mut alone = 0;
+        for one in modules {
+            let jobs: Vec<ModuleJob<'_>> = jobs(std::slice::from_ref(one))?;
+            alone = alone.max(session.run(&ModuleJobs::new(jobs))?.cost.total().rounds);
+        }
+        let outcome = session.run(&ModuleJobs::new(jobs(modules)?))?;
+        Ok((outcome.output, outcome.cost.total().rounds, alone))
+    });
+    let results: [Result<_, Fault>; 2] = [garbler, evaluator];
+    for (role, result) in [Role::Garbler, Role::Evaluator].into_iter().zip(results) {
+        let (outputs, rounds, alone) =
+            result.unwrap_or_else(|fault| panic!("{backend:?}: {fault}"));
+        assert_eq!(outputs.len(), modules.len());
+        for ((module, inputs), output) in modules.iter().zip(outputs) {
+            let expected = expected(module, &module.evaluate(inputs), role);
+            assert_eq!(output, expected, "{backend:?}, {role}:\n{}", module.to_text());
+        }
+        let reveals = modules.iter().any(|(module, _)| module.to_text().contains("reveal"));
+        assert!(reveals || rounds <= alone, "{backend:?}, {role}: {rounds} rounds, {alone} alone");
+    }
+}
+
+#[test]
+fn several_modules_in_one_run() {
+    let (random, library) = (samples(12, 800), small_library());
+    for backend in [Backend::Plain, Backend::Yao, Backend::Wrk] {
+        agree_at_once(backend, &random);
+        agree_at_once(backend, &library[1..4]);
+    }
+    agree_at_once(Backend::Jimu, &random[..3]);
+}
+
+/// Both sides must mean the same modules in the same order.
+#[test]
+fn several_modules_in_another_order() {
+    let modules = samples(2, 500);
+    let (garbler, evaluator) = sessions(&roomy(Backend::Wrk), 13, |session, _| {
+        let role = session.role();
+        let jobs = modules.iter().map(|(module, inputs)| job(module, inputs, role));
+        let mut jobs = jobs.collect::<Result<Vec<_>, Fault>>()?;
+        if role == Role::Evaluator {
+            jobs.reverse();
+        }
+        session.run(&ModuleJobs::new(jobs)).map(drop)
+    });
+    for result in [garbler, evaluator] {
+        assert!(matches!(result, Err(Fault::Policy(_))), "{result:?}");
+    }
 }

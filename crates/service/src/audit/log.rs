@@ -1,4 +1,5 @@
-//! Writing a log: one process, one line after another, each on the disk before the next.
+//! Writing a log: one process, one line after another. Lines reach the disk in their order; who needs one there waits for it, and
+//! those who wait at once have one wait in common.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -16,15 +17,19 @@ use super::{AuditError, Entry, Head, OwnerKey};
 /// Most characters of a line that was torn off which are noted.
 const TORN_SHOWN: usize = 256;
 
-/// The log of a service, open for writing; no other process has it open so. Its calls wait for the disk.
+/// The log of a service, open for writing; no other process has it open so.
 pub struct AuditLog {
     path: PathBuf,
     key: Arc<OwnerKey>,
     state: Mutex<State>,
+    /// The last line that is on the disk.
+    settled: Mutex<Head>,
+    /// Whoever waits for the disk.
+    turn: Mutex<()>,
 }
 
 struct State {
-    file: File,
+    file: Arc<File>,
     /// Bytes that were written: more, or fewer, are somebody else's doing.
     length: u64,
     head: Head,
@@ -55,15 +60,17 @@ impl AuditLog {
             let remedy = "give the key that this log was begun with; another key has another log";
             return Err(AuditError::Damaged { path: path.to_owned(), line, what, remedy });
         }
+        let settled = Mutex::new(chain.head);
         let state = State {
-            file,
+            file: Arc::new(file),
             length: chain.length,
             head: chain.head,
             time: last.map(|line| line.body.time),
             clock: SystemTime::now,
             stopped: None,
         };
-        let log = AuditLog { path: path.to_owned(), key, state: Mutex::new(state) };
+        let (path, state, turn) = (path.to_owned(), Mutex::new(state), Mutex::default());
+        let log = AuditLog { path, key, state, settled, turn };
         if let Some(torn) = torn {
             log.cut(&torn)?;
         }
@@ -76,14 +83,54 @@ impl AuditLog {
     /// [`AuditError::Entry`] if it cannot be noted so, and [`AuditError::Clock`]: nothing happened then. [`AuditError::Stopped`] if the disk failed, now or before, or somebody
     /// else changed the file: this entry may be there or not, and no other will be until the log is opened again.
     pub fn append(&self, entry: &Entry) -> Result<Head, AuditError> {
+        let head = self.append_soon(entry)?;
+        self.settle().map(|_| head)
+    }
+
+    /// Notes an entry; after the next [`AuditLog::settle`] of anybody it is on the disk.
+    ///
+    /// # Errors
+    /// As [`AuditLog::append`].
+    pub fn append_soon(&self, entry: &Entry) -> Result<Head, AuditError> {
         check_entry(entry)?;
         self.note(entry)
     }
 
-    /// How far the log goes.
+    /// Waits until every line is on the disk; the last of them. Who comes while another one waits has the next wait in common with all others.
+    ///
+    /// # Errors
+    /// [`AuditError::Stopped`], as [`AuditLog::append`].
+    pub fn settle(&self) -> Result<Head, AuditError> {
+        let wanted = self.written()?.0;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let settled = self.head();
+        if settled.sequence >= wanted.sequence {
+            return Ok(settled);
+        }
+        let (written, file) = self.written()?;
+        if let Err(error) = file.sync_data() {
+            // What is on the disk is not known any more, and a second try may say that all is well.
+            let why = format!("a line did not reach the disk: {error}");
+            self.state().stopped = Some(why.clone());
+            return Err(AuditError::Stopped { path: self.path.clone(), why });
+        }
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = written;
+        Ok(written)
+    }
+
+    /// How far the log goes on the disk.
     #[must_use]
     pub fn head(&self) -> Head {
-        self.state().head
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last line that was written, and where.
+    fn written(&self) -> Result<(Head, Arc<File>), AuditError> {
+        let state = self.state();
+        match state.stopped.clone() {
+            Some(why) => Err(AuditError::Stopped { path: self.path.clone(), why }),
+            None => Ok((state.head, Arc::clone(&state.file))),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -99,7 +146,7 @@ impl AuditLog {
         drop(state);
         let text: String = String::from_utf8_lossy(torn).chars().take(TORN_SHOWN).collect();
         self.note(&own_entry("log.cut", [("bytes", torn.len().into()), ("text", text.into())]))?;
-        Ok(())
+        self.settle().map(drop)
     }
 
     fn note(&self, entry: &Entry) -> Result<Head, AuditError> {
@@ -126,13 +173,12 @@ impl AuditLog {
 }
 
 impl State {
-    /// Writes lines, in one call unless the system takes fewer bytes, and waits until they are on the disk.
+    /// Writes lines, in one call unless the system takes fewer bytes.
     fn write(&mut self, path: &Path, lines: &[u8]) -> Result<(), String> {
         self.check(path)?;
-        self.file
+        (&*self.file)
             .write_all(lines)
             .map_err(|error| format!("a line could not be written: {error}"))?;
-        self.file.sync_data().map_err(|error| format!("a line did not reach the disk: {error}"))?;
         self.length += lines.len() as u64;
         Ok(())
     }
@@ -232,6 +278,7 @@ mod tests {
     fn a_full_disk_stops_the_log() {
         let (dir, mut log) = fresh();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = Arc::new(full);
         let (path, file) = (log.path.clone(), std::mem::replace(&mut log.state().file, full));
         log.path = "/dev/full".into();
         let why = stopped(log.append(&done()));
@@ -254,7 +301,7 @@ mod tests {
         let (_reader, writer) = io::pipe().unwrap();
         let pipe = File::from(OwnedFd::from(writer));
         log.path = format!("/proc/self/fd/{}", pipe.as_raw_fd()).into();
-        log.state().file = pipe;
+        log.state().file = Arc::new(pipe);
         let why = stopped(log.append(&done()));
         assert!(why.contains("did not reach the disk"), "{why}");
         assert_eq!(log.head(), Head::START);

@@ -1,9 +1,9 @@
-//! A lane: one session with the peer after the other, in which jobs run one after the other, from items that are kept on disk.
+//! A lane: one session with the peer after the other, in which jobs run, from items that are kept on disk.
 //!
 //! Small and large jobs have a lane each, with a pool of its own, so that a small one never waits for a large one to end. In each the garbler leads: it
-//! says which job comes next, out of those that both have agreed to, and the follower looks once more whether it goes on. Both
-//! write down that the job runs, and spend a use of their approvals, before the first byte of it: the follower before it replies, the leader
-//! before it begins. A session that ends with a fault fails the job that ran, and another one begins.
+//! says which jobs come next, out of those that both have agreed to: as many small ones in one run as wait, a large one alone. Both
+//! write down that the jobs run, and spend a use of their approvals for each, and wait for their disks at the same time; then each says
+//! which it goes on with, before the first byte of them. A session that ends with a fault fails the jobs that ran, and another one begins.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,17 +11,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cenote_engine::backends::wrk::supply::TRIPLES;
-use cenote_engine::{Fault, MOST_POOLS, ModuleJob, Role, Session, SessionConfig};
+use cenote_engine::{
+    Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session, SessionConfig,
+};
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
 use cenote_pool::{DiskStore, StoreKey};
 
 use super::connect::Backoff;
-use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Refusal, Reply, Verdict};
+use super::messages::{
+    GO, MAX_ORDER, MAX_VERDICTS, ORDER, Order, REPLY, Refusal, Verdict, Verdicts,
+};
 use super::watched::{Seen, Watched};
-use crate::audit::Head;
-use crate::course::Begun;
-use crate::inner::{Inner, lock};
+use crate::course::{Begun, Started};
+use crate::inner::Inner;
 use crate::model::{JobCost, LaneView};
 
 /// Items of a pool.
@@ -272,146 +275,159 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
         }
         let broken = inner.breaks.load(Ordering::SeqCst) != breaks;
         if broken || inner.is_stopping() || inner.peer_is_stopping() {
-            return send(session, Order::End);
+            return send(session, &Order::End);
         }
-        match inner.next_job(lane) {
-            Some(id) => {
-                lead_job(inner, lane, session, &id)?;
+        match inner.next_jobs(lane) {
+            jobs if !jobs.is_empty() => {
+                lead_jobs(inner, lane, session, &jobs)?;
                 rests = Instant::now();
             }
-            None if rests.elapsed() >= REST && triples(session).1 != saved => {
-                send(session, Order::Save)?;
+            _ if rests.elapsed() >= REST && triples(session).1 != saved => {
+                send(session, &Order::Save)?;
                 session.save()?;
                 saved = triples(session).1;
             }
-            None => seen = inner.wait_change(seen, REST),
+            _ => seen = inner.wait_change(seen, REST),
         }
         look(lane, session);
     }
 }
 
-fn lead_job(inner: &Inner, lane: &Lane, session: &mut Session, id: &str) -> Result<(), Fault> {
-    let heard = *lock(&inner.peer_head);
-    let job = match inner.take_turn(id, lane, heard) {
-        Ok(job) => job,
-        Err(why) => {
-            // It has ended, or waits on for what may take a moment.
-            tracing::info!(job = id, lane = lane.name(), why = why.reason(), "does not run");
-            if why == Refusal::Unavailable {
-                inner.pause(REST);
+fn lead_jobs(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    ids: &[String],
+) -> Result<(), Fault> {
+    let mut started = Vec::new();
+    for id in ids {
+        match inner.start_job(id, lane) {
+            Ok(job) => started.push(job),
+            Err(why) => {
+                // It has ended, or waits on for what may take a moment.
+                tracing::info!(job = id, lane = lane.name(), why = why.reason(), "does not run");
+                if why == Refusal::Unavailable {
+                    inner.pause(REST);
+                }
             }
-            return Ok(());
-        }
-    };
-    let ordered = id_bytes(id).and_then(|number| {
-        send(session, Order::Run(number, inner.audit.head()))?;
-        received::<_, REPLY_LEN>(session, REPLY, Reply::decode)
-    });
-    match ordered {
-        Ok(Reply { verdict: Verdict::Accepted, head }) => {
-            compute(inner, lane, session, id, &job, head)
-        }
-        Ok(Reply { verdict: Verdict::Refused(why), .. }) => {
-            inner.refused_by_peer(id, &job, why);
-            Ok(())
-        }
-        Err(fault) => {
-            inner.failed(id, &fault);
-            Err(fault)
         }
     }
+    if started.is_empty() {
+        return Ok(());
+    }
+    let ids = started.iter().map(|job| id_bytes(&job.id)).collect::<Result<Vec<_>, Fault>>()?;
+    let jobs = ids.len();
+    send(session, &Order::Run(ids))?;
+    let (begun, own) = begin(inner, started.into_iter().map(Ok).collect())?;
+    let theirs = received(session, REPLY, MAX_VERDICTS, |bytes| Verdicts::decode(bytes, jobs))?;
+    session.between(|channel| channel.send(GO, &own.encode()))?;
+    compute(inner, lane, session, begun, &theirs)
 }
 
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        match received::<_, ORDER_LEN>(session, ORDER, Order::decode)? {
+        match received(session, ORDER, MAX_ORDER, Order::decode)? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,
-            Order::Run(id, head) => {
-                follow_job(inner, lane, session, &crate::registry::hex(&id), head)?;
-            }
+            Order::Run(ids) => follow_jobs(inner, lane, session, &ids)?,
         }
         look(lane, session);
     }
 }
 
-fn follow_job(
+fn follow_jobs(
     inner: &Inner,
     lane: &Lane,
     session: &mut Session,
-    id: &str,
-    head: Head,
+    ids: &[[u8; 16]],
 ) -> Result<(), Fault> {
-    let begun = inner.take_turn(id, lane, Some(head));
-    let verdict = match &begun {
-        Ok(_) => Verdict::Accepted,
-        Err(refusal) => Verdict::Refused(*refusal),
-    };
-    let reply = Reply { verdict, head: inner.audit.head() };
-    let sent = session.between(|channel| channel.send(REPLY, &reply.encode()));
-    match (sent, begun) {
-        (Ok(()), Ok(job)) => compute(inner, lane, session, id, &job, head),
-        (Ok(()), Err(_)) => Ok(()),
-        (Err(fault), begun) => {
-            if begun.is_ok() {
-                inner.failed(id, &fault);
-            }
-            Err(fault)
-        }
-    }
+    let started = ids.iter().map(|id| inner.start_job(&crate::registry::hex(id), lane));
+    let (begun, own) = begin(inner, started.collect())?;
+    session.between(|channel| channel.send(REPLY, &own.encode()))?;
+    let jobs = ids.len();
+    let theirs = received(session, GO, MAX_VERDICTS, |bytes| Verdicts::decode(bytes, jobs))?;
+    compute(inner, lane, session, begun, &theirs)
 }
 
-/// Runs a job that both have begun.
+/// Jobs begin on this side; and what it says of them.
+fn begin(
+    inner: &Inner,
+    started: Vec<Result<Started, Refusal>>,
+) -> Result<(Vec<Option<Begun>>, Verdicts), Fault> {
+    let begun = inner.begin(started)?;
+    let verdict = |job: &Result<Begun, Refusal>| match job {
+        Ok(_) => Verdict::Accepted,
+        Err(why) => Verdict::Refused(*why),
+    };
+    let verdicts = Verdicts { all: begun.iter().map(verdict).collect(), head: inner.audit.head() };
+    Ok((begun.into_iter().map(Result::ok).collect(), verdicts))
+}
+
+/// Runs the jobs that both have begun, in one run.
 fn compute(
     inner: &Inner,
     lane: &Lane,
     session: &mut Session,
-    id: &str,
-    job: &Begun,
-    head: Head,
+    begun: Vec<Option<Begun>>,
+    theirs: &Verdicts,
 ) -> Result<(), Fault> {
-    let started = Instant::now();
-    let ran = ModuleJob::new(&job.program.module, session.role(), job.own.clone())
-        .and_then(|ready| session.run(&ready.of_ands(job.program.ands)));
-    match ran {
-        Ok(outcome) => {
-            let total = outcome.cost.total();
-            let cost = JobCost {
-                ands: job.program.ands,
-                bytes_sent: total.bytes_sent,
-                bytes_received: total.bytes_received,
-                seconds: started.elapsed().as_secs_f64(),
-            };
-            let named = json::outputs(&job.program.module, &outcome.output);
-            let received = outcome.output.iter().any(Option::is_some);
-            let result = received.then_some(serde_json::Value::Object(named));
-            lane.set(|now| now.done += 1);
-            inner.done(id, job, result, &cost, head);
-            Ok(())
+    inner.heard_head(theirs.head);
+    let mut jobs = Vec::new();
+    for (job, verdict) in begun.into_iter().zip(&theirs.all) {
+        match (job, verdict) {
+            (Some(job), Verdict::Accepted) => jobs.push(job),
+            (Some(job), Verdict::Refused(why)) => inner.refused_by_peer(&job, *why),
+            (None, _) => {}
         }
-        Err(fault) => {
-            inner.failed(id, &fault);
-            Err(fault)
-        }
+    }
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let (begins, role) = (Instant::now(), session.role());
+    let runs = jobs.iter().map(|job| {
+        let run = ModuleJob::new(&job.program.module, role, job.own.clone())?;
+        Ok(run.of_ands(job.program.ands))
+    });
+    let runs = runs.collect::<Result<Vec<_>, Fault>>()?;
+    let outcome = session.run(&ModuleJobs::new(runs))?;
+    let seconds = begins.elapsed().as_secs_f64();
+    for (place, job) in jobs.iter().enumerate() {
+        let named = json::outputs(&job.program.module, &outcome.output[place]);
+        let received = outcome.output[place].iter().any(Option::is_some);
+        let result = received.then_some(serde_json::Value::Object(named));
+        inner.done(job, result, &share(&outcome, &jobs, place, seconds), theirs.head);
+    }
+    lane.set(|now| now.done += jobs.len() as u64);
+    inner.changed();
+    Ok(())
+}
+
+/// What one of the jobs of a run took: of what all took the share of its ANDs, and all of the time.
+fn share<T>(outcome: &Outcome<T>, jobs: &[Begun], place: usize, seconds: f64) -> JobCost {
+    let (total, ands) = (outcome.cost.total(), jobs[place].program.ands);
+    let all: u64 = jobs.iter().map(|job| job.program.ands + 1).sum();
+    let of = |bytes: u64| (u128::from(bytes) * u128::from(ands + 1) / u128::from(all)) as u64;
+    JobCost {
+        ands,
+        bytes_sent: of(total.bytes_sent),
+        bytes_received: of(total.bytes_received),
+        seconds,
     }
 }
 
-fn send(session: &mut Session, order: Order) -> Result<(), Fault> {
+fn send(session: &mut Session, order: &Order) -> Result<(), Fault> {
     session.between(|channel| channel.send(ORDER, &order.encode()))
 }
 
 /// A message of the peer's; one that cannot be decoded is a failed check of the session.
-fn received<T, const N: usize>(
+fn received<T>(
     session: &mut Session,
     tag: Tag,
-    decode: impl FnOnce(&[u8; N]) -> Result<T, Fault>,
+    most: usize,
+    decode: impl FnOnce(&[u8]) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    session.between(|channel| {
-        let mut bytes = [0; N];
-        channel.recv_into(tag, &mut bytes)?;
-        decode(&bytes)
-    })
+    session.between(|channel| decode(&channel.recv_bounded(tag, most)?))
 }
 
 fn id_bytes(id: &str) -> Result<[u8; 16], Fault> {

@@ -12,7 +12,7 @@ use cenote_net::{Channel, Fault};
 use super::connect::Backoff;
 use super::messages::{
     ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, MOST_TOLD, NEWS, News, OFFER_BYTES,
-    Refusal, Verdict, encode,
+    Verdict, encode,
 };
 use crate::inner::{Inner, lock};
 use crate::jobs;
@@ -76,7 +76,7 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         backoff.reset();
         inner.heard_head(answer.head);
         for id in &answer.gone {
-            inner.declined_by_peer(id, Refusal::Over).map_err(unavailable)?;
+            inner.forgotten_by_peer(id).map_err(unavailable)?;
         }
         for (offer, verdict) in news.offers.iter().zip(&answer.verdicts) {
             inner.answered(&offer.id, *verdict).map_err(unavailable)?;

@@ -1,7 +1,7 @@
 //! What the two services tell each other of jobs, beside the sessions in which they run.
 //!
 //! **On the link** (`link.rs`): JSON, so that a later release may say more; at most [`MAX_MESSAGE`] bytes, unknown fields refused.
-//! **In a lane** (`lane.rs`): [`Order`] and [`Reply`], 57 and 41 bytes.
+//! **In a lane** (`lane.rs`): [`Order`], and [`Verdicts`] of both sides on it.
 //! **What they give away.** That a job is wanted, its program, public parameters, priority and deadline; whether the other side permits it and why
 //! not, in one of few words ([`Refusal`]). Never an input, a data set's name, or anything that depends on a private value, but for [`Source::Record`](crate::model::Source):
 //! whether there is such a record.
@@ -18,6 +18,8 @@ use crate::registry::is_digest;
 pub(crate) const ORDER: Tag = Tag::new(110, "service.order");
 /// Follower: whether it goes on.
 pub(crate) const REPLY: Tag = Tag::new(111, "service.reply");
+/// Leader: whether it goes on itself.
+pub(crate) const GO: Tag = Tag::new(114, "service.go");
 /// A side's news.
 pub(crate) const NEWS: Tag = Tag::new(112, "service.news");
 /// The answer to them.
@@ -31,6 +33,8 @@ pub(crate) const MOST_OFFERS: usize = 256;
 pub(crate) const OFFER_BYTES: usize = 256 << 10;
 /// Open jobs named in a message.
 pub(crate) const MOST_NAMES: usize = 20_000;
+/// Jobs that run at once.
+pub(crate) const MOST_RUN: usize = 32;
 /// Jobs in a message that are taken back, and that are declined.
 pub(crate) const MOST_TOLD: usize = 4_000;
 /// Public parameters of a job, and bytes of each name and value.
@@ -201,77 +205,78 @@ fn is_sound(offer: &Offer) -> bool {
 }
 
 /// What comes next in a lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// This job, if the follower goes on; with the leader's audit head.
-    Run([u8; 16], Head),
+    /// These jobs in one run, 1 to [`MOST_RUN`], as far as both go on.
+    Run(Vec<[u8; ID_LEN]>),
     /// Both save what is ready.
     Save,
     /// Both put everything away; the session is over.
     End,
 }
 
-/// Bytes of an order.
-pub(crate) const ORDER_LEN: usize = 1 + 16 + HEAD_LEN;
-/// Bytes of a reply.
-pub(crate) const REPLY_LEN: usize = 1 + HEAD_LEN;
+const ID_LEN: usize = 16;
+/// Most bytes of an order.
+pub(crate) const MAX_ORDER: usize = 1 + MOST_RUN * ID_LEN;
+/// Most bytes of the verdicts on one.
+pub(crate) const MAX_VERDICTS: usize = HEAD_LEN + MOST_RUN;
 const HEAD_LEN: usize = 40;
 
 impl Order {
-    pub(crate) fn encode(self) -> [u8; ORDER_LEN] {
-        let mut bytes = [0; ORDER_LEN];
+    pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
-            Order::Run(id, head) => {
-                bytes[0] = 1;
-                bytes[1..17].copy_from_slice(&id);
-                bytes[17..].copy_from_slice(&head_bytes(head));
-            }
-            Order::Save => bytes[0] = 2,
-            Order::End => bytes[0] = 3,
+            Order::Run(ids) => [&[1], ids.as_flattened()].concat(),
+            Order::Save => vec![2],
+            Order::End => vec![3],
         }
-        bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8; ORDER_LEN]) -> Result<Order, Fault> {
-        let mut id = [0; 16];
-        id.copy_from_slice(&bytes[1..17]);
-        let order = match bytes[0] {
-            1 => Order::Run(id, head_of(&bytes[17..])),
-            2 => Order::Save,
-            3 => Order::End,
-            _ => return Err(REFUSED),
-        };
-        // One form of each.
-        if order.encode() == *bytes { Ok(order) } else { Err(REFUSED) }
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Order, Fault> {
+        match bytes {
+            [2] => Ok(Order::Save),
+            [3] => Ok(Order::End),
+            [1, ids @ ..] => match ids.as_chunks() {
+                (ids, []) if (1..=MOST_RUN).contains(&ids.len()) => Ok(Order::Run(ids.to_vec())),
+                _ => Err(REFUSED),
+            },
+            _ => Err(REFUSED),
+        }
     }
 }
 
-/// Whether the follower goes on, and where its audit log is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Reply {
-    pub(crate) verdict: Verdict,
+/// Whether a side goes on with each job of an order, and where its audit log is: its lines of those jobs are in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Verdicts {
+    pub(crate) all: Vec<Verdict>,
     pub(crate) head: Head,
 }
 
-impl Reply {
-    pub(crate) fn encode(self) -> [u8; REPLY_LEN] {
-        let mut bytes = [0; REPLY_LEN];
-        bytes[0] = match self.verdict {
+impl Verdicts {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let place = |why: &Refusal| Refusal::ALL.iter().position(|one| one == why);
+        let byte = |verdict: &Verdict| match verdict {
             Verdict::Accepted => 0,
-            Verdict::Refused(why) => {
-                1 + Refusal::ALL.iter().position(|one| *one == why).unwrap_or_default() as u8
-            }
+            Verdict::Refused(why) => 1 + place(why).unwrap_or_default() as u8,
         };
-        bytes[1..].copy_from_slice(&head_bytes(self.head));
-        bytes
+        head_bytes(self.head).into_iter().chain(self.all.iter().map(byte)).collect()
     }
 
-    pub(crate) fn decode(bytes: &[u8; REPLY_LEN]) -> Result<Reply, Fault> {
-        let verdict = match bytes[0].checked_sub(1) {
-            None => Verdict::Accepted,
-            Some(why) => Verdict::Refused(*Refusal::ALL.get(usize::from(why)).ok_or(REFUSED)?),
+    /// Those on an order of so many jobs.
+    pub(crate) fn decode(bytes: &[u8], jobs: usize) -> Result<Verdicts, Fault> {
+        let (head, all) = bytes.split_at_checked(HEAD_LEN).ok_or(REFUSED)?;
+        if all.len() != jobs {
+            return Err(REFUSED);
+        }
+        let verdict = |byte: &u8| match byte.checked_sub(1) {
+            None => Ok(Verdict::Accepted),
+            Some(why) => Refusal::ALL
+                .get(usize::from(why))
+                .map_or(Err(REFUSED), |why| Ok(Verdict::Refused(*why))),
         };
-        Ok(Reply { verdict, head: head_of(&bytes[1..]) })
+        Ok(Verdicts {
+            all: all.iter().map(verdict).collect::<Result<_, _>>()?,
+            head: head_of(head),
+        })
     }
 }
 
@@ -346,21 +351,32 @@ mod tests {
     }
 
     #[test]
-    fn orders_and_replies_have_one_form() {
-        let head = Head { sequence: 7, hash: [9; 32] };
-        for order in [Order::Run([5; 16], head), Order::Save, Order::End] {
-            assert_eq!(Order::decode(&order.encode()).unwrap(), order);
+    fn orders_and_verdicts_have_one_form() {
+        for order in [Order::Run(vec![[5; 16]; MOST_RUN]), Order::Save, Order::End] {
+            let bytes = order.encode();
+            assert!(bytes.len() <= MAX_ORDER);
+            assert_eq!(Order::decode(&bytes).unwrap(), order);
+            let longer = [bytes, vec![0]].concat();
+            assert!(Order::decode(&longer).is_err());
         }
-        let mut bytes = Order::Save.encode();
-        bytes[20] = 1;
-        assert!(Order::decode(&bytes).is_err());
-        bytes[0] = 9;
-        assert!(Order::decode(&bytes).is_err());
-        let verdicts = Refusal::ALL.map(Verdict::Refused);
-        for verdict in verdicts.into_iter().chain([Verdict::Accepted]) {
-            let reply = Reply { verdict, head };
-            assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
+        let none = Order::Run(vec![]).encode();
+        let many = Order::Run(vec![[5; 16]; MOST_RUN + 1]).encode();
+        for bytes in [&[][..], &[9], &none, &many] {
+            assert!(Order::decode(bytes).is_err());
         }
-        assert!(Reply::decode(&[8; REPLY_LEN]).is_err());
+        let all: Vec<Verdict> = Refusal::ALL.map(Verdict::Refused).into_iter().collect();
+        let verdicts = Verdicts {
+            all: [all, vec![Verdict::Accepted]].concat(),
+            head: Head { sequence: 7, hash: [9; 32] },
+        };
+        let (jobs, bytes) = (verdicts.all.len(), verdicts.encode());
+        assert!(bytes.len() <= MAX_VERDICTS);
+        assert_eq!(Verdicts::decode(&bytes, jobs).unwrap(), verdicts);
+        for other in [jobs - 1, jobs + 1] {
+            assert!(Verdicts::decode(&bytes, other).is_err());
+        }
+        let unknown = [&bytes[..HEAD_LEN], &[8]].concat();
+        assert!(Verdicts::decode(&unknown, 1).is_err());
+        assert!(Verdicts::decode(&bytes[..HEAD_LEN - 1], 0).is_err());
     }
 }
