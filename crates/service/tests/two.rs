@@ -218,6 +218,64 @@ fn a_record_is_looked_for_when_a_use_is_spent_not_before() {
 }
 
 #[test]
+fn jobs_that_wait_together_run_together_and_stand_alone() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    pair.stop_one(1);
+    let ask = |x: u32| {
+        let which = if x % 4 == 3 { "seven" } else { "five" };
+        let select = [("which".to_owned(), which.to_owned())].into();
+        pair.a().submit(&NewJob { select, ..compare(x) }).unwrap().0.id
+    };
+    let jobs: Vec<String> = (0..40).map(ask).collect();
+    pair.start_one(1);
+    let mut runs = std::collections::BTreeSet::new();
+    for (x, id) in jobs.iter().enumerate() {
+        let job = pair.a().wait(id, LONG).unwrap();
+        if x % 4 == 3 {
+            // What one of them is refused for, the others do not notice.
+            assert_eq!(job.state, JobState::Refused, "{:?}", job.reason);
+            continue;
+        }
+        assert_eq!(job.state, JobState::Done, "{:?}", job.reason);
+        assert_eq!(job.result.unwrap()["z"], json!(x < 5));
+        let cost = job.cost.unwrap();
+        assert!(cost.bytes_sent > 0 && cost.bytes_received > 0);
+        runs.insert(cost.seconds.to_bits());
+    }
+    assert!(runs.len() < 10, "30 jobs of 32 ANDs in {} runs, of 1,000 each", runs.len());
+    assert_eq!(pair.a().approvals().unwrap()[0].spent, 30);
+    assert_eq!(pair.b().approvals().unwrap()[0].spent, 40);
+    let used = pair.journals();
+    assert_eq!(used[0], used[1]);
+    pair.stop();
+}
+
+/// Each side says how far its log goes before the first byte of a job, and the line of that job is on the disk by then.
+#[test]
+fn a_job_is_in_the_log_of_both_before_its_first_byte() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let job = pair.a().submit(&compare(3)).unwrap().0.id;
+    assert_eq!(pair.a().wait(&job, LONG).unwrap().state, JobState::Done);
+    assert_eq!(pair.b().wait(&job, LONG).unwrap().state, JobState::Done);
+    let dirs = [0, 1].map(|side| pair.dir(side).to_owned());
+    pair.stop_and(|| {
+        let logs = dirs.map(|dir| std::fs::read_to_string(dir.join("audit.log")).unwrap());
+        let line = |side: usize, kind: &str| -> serde_json::Value {
+            let mut lines = logs[side].lines().filter(|line| line.contains(&job));
+            serde_json::from_str(lines.find(|line| line.contains(kind)).unwrap()).unwrap()
+        };
+        for side in 0..2 {
+            let begun = line(1 - side, "job.begun")["sequence"].as_u64().unwrap();
+            let heard = line(side, "job.done")["own"]["peer_head"].as_str().unwrap().to_owned();
+            let heard: u64 = heard.split(':').next().unwrap().parse().unwrap();
+            assert!(heard >= begun, "{heard}, not {begun}");
+        }
+    });
+}
+
+#[test]
 fn a_withdrawn_approval_ends_the_jobs_that_wait_and_no_session() {
     let mut pair = Pair::start();
     pair.approve_a(Submitters::Own, None);
