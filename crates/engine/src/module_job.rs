@@ -70,7 +70,7 @@ impl Job for ModuleJob<'_> {
 }
 
 /// Several runs of modules as one job: the inputs of all come in first and the outputs of all are opened last, so that they take
-/// the rounds of the longest and share its checks. A fault is the fault of all of them.
+/// the rounds of the longest and share its checks, if their outputs go to the same receivers. A fault is the fault of all of them.
 pub struct ModuleJobs<'m>(Vec<ModuleJob<'m>>);
 
 impl<'m> ModuleJobs<'m> {
