@@ -14,6 +14,7 @@ use crate::audit::{AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
+use crate::evidence;
 use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
@@ -110,8 +111,9 @@ impl Inner {
         let held = "SELECT COUNT(*) FROM flag WHERE name = 'held'";
         let held: i64 = self.db.with(|db| db.query_row(held, [], |row| row.get(0)))?;
         // A store may say so alone: its end is on disk first.
-        let in_store = self.lanes.iter().any(|lane| lane::is_held_on_disk(self, lane));
-        self.held.store(held > 0 || in_store, Ordering::SeqCst);
+        let in_store = self.lanes.iter().filter(|lane| lane::is_held_on_disk(self, lane));
+        let in_store: Vec<&Lane> = in_store.collect();
+        self.held.store(held > 0, Ordering::SeqCst);
         self.log(
             "service.started",
             None,
@@ -127,6 +129,11 @@ impl Inner {
             )?;
         }
         jobs::tidy(&self.db)?;
+        if self.is_held() {
+            tracing::error!("a check failed before: the peer is held until the owner lifts that");
+        } else if let Some(lane) = in_store.first() {
+            self.hold(lane, "a check failed before the service ended; its store says so");
+        }
         Ok(())
     }
 
@@ -207,16 +214,16 @@ impl Inner {
     }
 
     /// A check failed: no session opens before the owner says so, whatever happens to this process, and those that are open end.
-    pub(crate) fn hold(&self, why: &str) {
+    pub(crate) fn hold(&self, lane: &Lane, why: &str) {
         if self.held.swap(true, Ordering::SeqCst) {
             return;
         }
         self.way.cut("lane.");
         let put = "INSERT OR REPLACE INTO flag (name, value) VALUES ('held', ?1)";
         let noted = self.db.with(|db| db.execute(put, [why])).map(drop);
-        let logged = self.log("peer.held", None, None, facts(&[("fault", json!(why))]));
-        if let Err(error) = noted.and(logged) {
-            tracing::error!(%error, "that the peer is held is not written down");
+        let logged = evidence::keep(self, lane, why);
+        for error in [noted, logged].into_iter().filter_map(Result::err) {
+            tracing::error!(%error, "that the peer is held is not all written down");
         }
         self.changed();
     }

@@ -35,7 +35,7 @@ const WAIT: Duration = Duration::from_secs(5);
 /// How long a follower waits for orders; the leader's machine says all the while that it is there.
 const PATIENCE: Duration = Duration::from_secs(365 * 86_400);
 /// How long the peer may be silent.
-const SILENT: Duration = Duration::from_secs(20);
+pub(crate) const SILENT: Duration = Duration::from_secs(20);
 
 /// What is known of a lane, for its owner.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,8 @@ pub(crate) struct LaneState {
     done: u64,
     bytes: [u64; 2],
     epsilon_log2: Option<f64>,
+    /// The job that began last in this session.
+    pub(crate) job: Option<String>,
 }
 
 /// One of both lanes.
@@ -69,6 +71,11 @@ impl Lane {
     pub(crate) fn rests(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         matches!(state.state, "held" | "stopped")
+    }
+
+    /// The job that began last in this session.
+    pub(crate) fn last_job(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).job.clone()
     }
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
@@ -145,35 +152,65 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             inner.pause(Duration::from_secs(1));
             continue;
         }
+        lane.set(|now| now.job = None);
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
         // Whatever the session ended with: what the store says was found first.
         if lane.seen.ledger().held || matches!(ended, Err(Fault::Misbehaved(_))) {
-            inner.hold(&ended.as_ref().err().map_or_else(|| HELD.to_owned(), Fault::to_string));
+            inner.hold(lane, &ended.as_ref().err().map_or_else(|| HELD.into(), Fault::to_string));
         }
         match ended {
             Ok(()) if inner.is_stopping() => break,
-            Ok(()) => inner.pause(backoff.next()),
+            Ok(()) => {
+                lane.set(|now| (now.state, now.reason) = ("waiting", Some(ENDED.into())));
+                inner.changed();
+                inner.pause(backoff.next());
+            }
             Err(fault) => {
                 inner.fail_left(lane, &fault);
-                let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
-                let state = if calm { "waiting" } else { "failed" };
-                lane.set(|now| (now.state, now.reason) = (state, Some(fault.to_string())));
-                if calm {
-                    tracing::debug!(lane = lane.name(), %fault, "no session");
-                } else {
-                    tracing::error!(lane = lane.name(), %fault, "no session");
-                }
-                if !inner.is_held() {
-                    inner.pause(backoff.next());
-                }
+                no_session(inner, lane, &fault, &mut backoff);
             }
         }
     }
     lane.set(|now| now.state = "stopped");
 }
 
+/// Says why there is no session, and waits before the next is tried.
+fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) {
+    let (name, held) = (lane.name(), inner.is_held());
+    let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
+    let refused = matches!(fault, Fault::Policy(_)) && !held;
+    let calls = inner.config.peer.connect.is_some();
+    // What is refused stays so until an owner has changed something: that is said once, and stays the reason while nobody calls.
+    let quiet = calm || (refused && !backoff.refuse(fault, calls));
+    let (state, reason) = match backoff.refused() {
+        Some(reason) if calm => ("failed", reason.to_owned()),
+        _ => (if calm { "waiting" } else { "failed" }, fault.to_string()),
+    };
+    lane.set(|now| (now.state, now.reason) = (state, Some(reason)));
+    if quiet || held {
+        tracing::debug!(lane = name, %fault, "no session");
+    } else if refused {
+        tracing::error!(lane = name, %fault, "refused: no job runs before an owner has changed that");
+    } else {
+        tracing::error!(lane = name, %fault, "no session");
+    }
+    if held {
+        return;
+    }
+    // A peer that starts again may have been told something else.
+    let (breaks, end) = (inner.breaks.load(Ordering::SeqCst), Instant::now() + backoff.next());
+    while Instant::now() < end && !inner.way.is_over() {
+        if inner.breaks.load(Ordering::SeqCst) != breaks {
+            backoff.reset();
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+const ENDED: &str = "the session ended in order; the next one opens";
 const HELD: &str = "a check failed: the peer, or somebody in its place, cheated; after `cenote peer lift` sessions open again";
 
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {

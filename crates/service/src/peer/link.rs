@@ -23,6 +23,8 @@ const PURPOSES: [&str; 2] = ["link.caller", "link.listener"];
 const QUIET: Duration = Duration::from_secs(5);
 /// How long a side waits for the peer at a time.
 const WAIT: Duration = Duration::from_secs(5);
+/// How long the peer may be silent.
+const SILENT: Duration = super::lane::SILENT;
 
 /// Tells this side's news, or hears the peer's, until the service stops.
 pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
@@ -31,6 +33,8 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
     let mut backoff = Backoff::new();
     while !inner.way.is_over() {
         let ended = inner.way.channel(purpose, WAIT).and_then(|mut channel| {
+            // A connection that ends nowhere is found out by this.
+            channel.set_idle_limit(SILENT);
             inner.linked(tells, true);
             let ended = match tells {
                 true => tell(inner, &mut channel, &mut backoff),
