@@ -47,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) links: AtomicU64,
     /// How often the connection broke on which the peer's news come.
     pub(crate) breaks: AtomicU64,
+    /// How often the peer had news on a connection that was new.
+    pub(crate) meetings: AtomicU64,
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
     pub(crate) held: AtomicBool,
@@ -96,6 +98,7 @@ impl Inner {
             peer_head: Mutex::default(),
             links: AtomicU64::new(0),
             breaks: AtomicU64::new(0),
+            meetings: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             peer_stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),

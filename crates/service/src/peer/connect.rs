@@ -205,6 +205,11 @@ impl Backoff {
         *self = Backoff::new();
     }
 
+    /// The peer is there, perhaps another one: what was refused may not be any more.
+    pub(crate) const fn soon(&mut self) {
+        self.wait = Backoff::FIRST;
+    }
+
     /// A side refused the other for good: who calls waits longest from now on, who is called is there for the next call. Whether that is news.
     pub(crate) fn refuse(&mut self, fault: &Fault, calls: bool) -> bool {
         self.wait = if calls { Backoff::LONGEST } else { Backoff::FIRST };
@@ -242,6 +247,8 @@ mod tests {
         let mut backoff = Backoff::new();
         assert!(backoff.refuse(&refused("version"), true));
         assert!(backoff.next() >= Backoff::LONGEST / 2);
+        backoff.soon();
+        assert!(backoff.next() <= Backoff::FIRST);
         assert!(!backoff.refuse(&refused("version"), true));
         assert!(backoff.refuse(&refused("level"), false));
         assert!(backoff.next() <= Backoff::FIRST);

@@ -199,11 +199,11 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
     if held {
         return;
     }
-    // A peer that starts again may have been told something else.
-    let (breaks, end) = (inner.breaks.load(Ordering::SeqCst), Instant::now() + backoff.next());
+    // A peer that has started again may have been told something else.
+    let (met, end) = (inner.meetings.load(Ordering::SeqCst), Instant::now() + backoff.next());
     while Instant::now() < end && !inner.way.is_over() {
-        if inner.breaks.load(Ordering::SeqCst) != breaks {
-            backoff.reset();
+        if inner.meetings.load(Ordering::SeqCst) != met {
+            backoff.soon();
             break;
         }
         std::thread::sleep(Duration::from_millis(50));

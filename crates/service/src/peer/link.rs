@@ -4,6 +4,7 @@
 //! message, so that a line with a long way costs one round trip for many jobs. After each new connection a side names all its open jobs,
 //! and the other drops those that it does not name.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -113,10 +114,14 @@ fn some<T>(waiting: &Mutex<Vec<T>>) -> Vec<T> {
 }
 
 fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
+    let mut met = false;
     loop {
         let bytes = channel.recv_bounded(NEWS, MAX_MESSAGE)?;
         let news = News::decode(&bytes)?;
         backoff.reset();
+        if !std::mem::replace(&mut met, true) {
+            inner.meetings.fetch_add(1, Ordering::SeqCst);
+        }
         inner.heard_head(news.head);
         inner.peer_stops(news.stopping);
         for id in &news.cancelled {
