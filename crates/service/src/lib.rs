@@ -13,6 +13,7 @@
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | what is kept of a peer that cheated | `evidence.rs` |
+//! | what time it is | `clock.rs` |
 //! | when certificates end | [`expiry`] |
 //! | what it wrote down, signed | [`audit`] |
 //! | how owners and their programs reach it over HTTP, and who may do what | [`api`] |
@@ -21,6 +22,8 @@
 
 pub mod api;
 pub mod audit;
+#[doc(hidden)]
+pub mod clock;
 pub mod config;
 mod course;
 mod db;

@@ -60,7 +60,7 @@ impl AuditLog {
             length: chain.length,
             head: chain.head,
             time: last.map(|line| line.body.time),
-            clock: SystemTime::now,
+            clock: crate::clock::wall,
             stopped: None,
         };
         let log = AuditLog { path: path.to_owned(), key, state: Mutex::new(state) };
