@@ -58,7 +58,7 @@ impl Owners {
             assert_eq!(run(&line).code, 0);
         }
         fs::write(owners.home.path().join("less.cenote"), LESS).unwrap();
-        fs::write(owners.home.path().join("bob/data/y.csv"), "y\n5\n").unwrap();
+        fs::write(owners.home.path().join("bob/data/y.csv"), "name,y\nfive,5\n").unwrap();
         owners
     }
 
@@ -115,10 +115,12 @@ impl Owners {
             let said = self.ask(name, &format!("program register {} --name less", file.display()));
             assert_eq!(said.code, 0, "{said:?}");
         }
-        assert_eq!(self.ask("bob", "data bind y data/y.csv").code, 0);
+        let bound =
+            self.ask("bob", &format!("data bind y {}", self.at("bob", "data/y.csv").display()));
+        assert_eq!(bound.code, 0, "{bound:?}");
         for (name, line) in [
             ("alice", "approve less --jobs-of own --input x=submitter"),
-            ("bob", "approve less --jobs-of peer --input y=table:y"),
+            ("bob", "approve less --jobs-of peer --input y=record:y:name=which:y=y"),
         ] {
             let said = self.ask(name, line);
             assert_eq!(said.code, 0, "{said:?}");
@@ -126,7 +128,7 @@ impl Owners {
     }
 
     fn compute(&self) -> Said {
-        self.ask("alice", "job submit less --input x=3 --wait")
+        self.ask("alice", "job submit less --input x=3 --select which=five --wait")
     }
 }
 
@@ -253,7 +255,7 @@ fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
     assert_eq!(done.code, 0, "{done:?}");
     let dir = owners.dir("alice");
     fill(&alone.inside(0, &dir));
-    let refused = owners.ask("alice", "job submit less --input x=3");
+    let refused = owners.ask("alice", "job submit less --input x=3 --select which=five");
     let error = refused.error(5);
     assert!(error.contains("full") && error.contains("; look at the disk"), "{error}");
     // It answers all the same.
@@ -320,7 +322,7 @@ fn files_that_cannot_be_used_end_it_and_are_named() {
         ("[peer]\n", "[peer]\nconnect = \"127.0.0.1:1\"\n", "give `listen` or `connect`"),
         ("small = 2000", "small = \"many\"", "small"),
         ("[pool]\n", "[pool\n", "line"),
-        ("name = \"bob\"", "", "name"),
+        ("name = \"alice\"", "", "name"),
     ] {
         assert!(good.contains(from), "{from}");
         fs::write(&config, good.replace(from, to)).unwrap();

@@ -63,6 +63,27 @@ fn strings(source: &str) -> Vec<String> {
     all
 }
 
+/// What stands before the parenthesis that closes a call, and its own strings, those of calls within left out.
+fn arguments(rest: &str) -> (&str, Vec<String>) {
+    let (mut depth, mut all, mut at) = (1, Vec::new(), 0);
+    let bytes = rest.as_bytes();
+    while at < bytes.len() {
+        match bytes[at] {
+            b'(' => depth += 1,
+            b')' if depth == 1 => break,
+            b')' => depth -= 1,
+            b'"' => {
+                let string = strings(&rest[at..]).remove(0);
+                at += string.len() + 1;
+                all.extend((depth == 1).then_some(string));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (&rest[..at], all)
+}
+
 #[track_caller]
 fn same(what: &str, code: &BTreeSet<String>, page: &BTreeSet<String>) {
     let missing: Vec<_> = code.difference(page).collect();
@@ -125,7 +146,7 @@ fn every_end_of_a_job_has_a_row() {
     }
     let jobs = text("crates/service/src/jobs.rs");
     let (_, stopped) = jobs.split_once("fn fail_running").unwrap();
-    reasons.extend(strings(between(stopped, "let why = ", ";")[0]));
+    reasons.extend(strings(between(stopped, "let why = ", ";\n")[0]));
     // Faults of sessions, of which a page has the beginning.
     let faults = text("crates/net/src/fault.rs");
     for said in between(&faults, "#[error(\"", "\")]") {
@@ -153,9 +174,8 @@ fn every_line_of_the_log_that_warns_has_a_row() {
     for folder in ["crates/service/src", "crates/cli/src/service"] {
         for source in sources(folder) {
             for level in ["error", "warn"] {
-                for call in between(&source, &format!("tracing::{level}!("), ");") {
-                    // `x => tracing::error!(..),` has no semicolon: its first string is the message.
-                    let all = strings(call.split("),\n").next().unwrap());
+                for rest in source.split(&format!("tracing::{level}!(")).skip(1) {
+                    let (call, all) = arguments(rest);
                     let said = all.last().unwrap_or_else(|| panic!("no message: {call}"));
                     messages.insert(said.replace('`', ""));
                 }
