@@ -91,6 +91,14 @@ fn is_held(service: &Service, dir: &std::path::Path) -> Value {
     let own = &line["own"];
     let path = dir.join(own["evidence"].as_str().unwrap());
     let bytes = std::fs::read(&path).unwrap();
+    let lines = LOG.lock().unwrap().clone();
+    let said = |line: &str| {
+        line.contains("a check failed: the peer is held")
+            && line.contains(own["evidence"].as_str().unwrap())
+    };
+    let said: Vec<&str> = lines.lines().filter(|line| said(line)).collect();
+    assert_eq!(said.len(), 1, "a line of its own in the log: {lines}");
+    assert!(said[0].contains("ERROR") && said[0].contains("service.message"), "{}", said[0]);
     let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(own["sha256"], json!(digest));
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
@@ -115,8 +123,32 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
+/// Lines of the log of this process, at `ERROR`.
+#[derive(Clone)]
+struct Lines(&'static Mutex<String>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log() {
+    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(|| Lines(&LOG));
+    // The other test may have set it.
+    let _ = log.with_max_level(tracing_subscriber::filter::LevelFilter::ERROR).try_init();
+}
+
 #[test]
 fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
+    keep_log();
     let (_temp, [cheat, honest], port) = prepared();
     let listener = tcp_listen(&format!("127.0.0.1:{port}")).unwrap();
     let identity = Identity::load(&cheat).unwrap();
@@ -183,6 +215,7 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
 
 #[test]
 fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
+    keep_log();
     let (_temp, [honest, cheat], port) = prepared();
     let service = Service::start(&honest).unwrap();
     service.register("less", common::LESS.as_bytes()).unwrap();
