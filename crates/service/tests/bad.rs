@@ -286,6 +286,25 @@ fn a_listener_of_another_version_is_named_and_called_slowly() {
 }
 
 #[test]
+fn a_certificate_that_is_not_the_one_that_was_kept_is_refused() {
+    let (temp, dirs, _) = prepared();
+    // The caller lost its identity and made another.
+    for file in ["identity.crt.pem", "identity.key.pem"] {
+        std::fs::remove_file(dirs[1].join(file)).unwrap();
+    }
+    Identity::generate("another").unwrap().save(&dirs[1]).unwrap();
+    let pair = Pair::of(temp, dirs);
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    let reason = why_failed(pair.b(), "small");
+    assert!(reason.starts_with("refused: ") && reason.contains("certificate"), "{reason}");
+    assert_eq!(lane(pair.a(), "small").state, "waiting");
+    assert!(!pair.a().status().unwrap().peer.held);
+    assert!(!pair.a().job(&job.id).unwrap().state.is_end(), "it waits");
+    pair.stop();
+}
+
+#[test]
 fn settings_that_differ_are_named_with_what_to_do() {
     let (temp, dirs, _) = prepared();
     let config = dirs[1].join("cenote.toml");
@@ -316,24 +335,28 @@ fn stores_that_were_put_back_or_copied_begin_anew_and_nothing_leaves_twice() {
     let mut pair = Pair::start();
     approve(&pair, Submitters::Own, Submitters::Peer);
     is_computed(&pair, 3);
+    for (side, pools) in [(1, 2), (0, 3)] {
+        pair.stop_one(side);
+        let dir = pair.dir(side).to_owned();
+        let (stores, backup) = (dir.join("stores"), dir.join("backup"));
+        copy(&stores, &backup);
+        pair.start_one(side);
+        (0..3).for_each(|x| drop(is_computed(&pair, x)));
+        pair.stop_one(side);
+        assert_eq!(ledger(&dir, "small").epochs, pools - 1);
+        // An older state of it.
+        std::fs::remove_dir_all(&stores).unwrap();
+        copy(&backup, &stores);
+        pair.start_one(side);
+        is_computed(&pair, 3);
+        assert_eq!(lane(pair.b(), "small").pools[0], pools);
+    }
+    // The state in which it was left, in other files.
     pair.stop_one(1);
-    let dir = pair.dir(1).to_owned();
-    let (stores, backup) = (dir.join("stores"), dir.join("backup"));
-    copy(&stores, &backup);
-    pair.start_one(1);
-    (0..3).for_each(|x| drop(is_computed(&pair, x)));
-    pair.stop_one(1);
-    assert_eq!(ledger(&dir, "small").epochs, 1);
-    // An older state of it.
-    std::fs::remove_dir_all(&stores).unwrap();
-    copy(&backup, &stores);
-    pair.start_one(1);
-    is_computed(&pair, 3);
-    assert_eq!(lane(pair.b(), "small").pools[0], 2);
-    // The same state, in other files.
-    pair.stop_one(1);
-    std::fs::rename(&stores, dir.join("moved")).unwrap();
-    copy(&dir.join("moved"), &stores);
+    let stores = pair.dir(1).join("stores");
+    let moved = pair.dir(1).join("moved");
+    std::fs::rename(&stores, &moved).unwrap();
+    copy(&moved, &stores);
     pair.start_one(1);
     is_computed(&pair, 7);
     let used = pair.journals();
@@ -342,7 +365,7 @@ fn stores_that_were_put_back_or_copied_begin_anew_and_nothing_leaves_twice() {
     pair.stop_and(|| {
         for dir in &dirs {
             let small = ledger(dir, "small");
-            assert_eq!((small.epochs, small.held), (3, false), "{small:?}");
+            assert_eq!((small.epochs, small.held), (4, false), "{small:?}");
         }
     });
 }
