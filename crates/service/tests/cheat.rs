@@ -123,6 +123,38 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
+/// Takes all calls at the port, as the one who has this directory.
+fn answer(dir: &std::path::Path, port: u16) -> Arc<Calls> {
+    let listener = tcp_listen(&format!("127.0.0.1:{port}")).unwrap();
+    let identity = Identity::load(dir).unwrap();
+    let peer = PeerCertificate::load(dir.join("peer.crt.pem")).unwrap();
+    let calls = Arc::new(Calls::default());
+    let takes = Arc::clone(&calls);
+    std::thread::spawn(move || {
+        loop {
+            let Ok(mut channel) = tls_accept(&listener, &identity, &peer, LONG, |_, _| {}) else {
+                continue;
+            };
+            if let Ok(purpose) = recv_route(&mut channel) {
+                takes.0.lock().unwrap().insert(purpose, channel);
+                takes.1.notify_all();
+            }
+        }
+    });
+    calls
+}
+
+/// Whatever is offered is accepted.
+fn accept_all(mut link: Channel) {
+    while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
+        let news: Value = serde_json::from_slice(&news).unwrap();
+        let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
+        let answer = json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
+        let answer = serde_json::to_vec(&answer).unwrap();
+        link.send(Tag::new(113, "service.answer"), &answer).and_then(|()| link.flush()).unwrap();
+    }
+}
+
 /// Lines of the log of this process, at `ERROR`.
 #[derive(Clone)]
 struct Lines(&'static Mutex<String>);
@@ -150,22 +182,7 @@ fn keep_log() {
 fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     keep_log();
     let (_temp, [cheat, honest], port) = prepared();
-    let listener = tcp_listen(&format!("127.0.0.1:{port}")).unwrap();
-    let identity = Identity::load(&cheat).unwrap();
-    let peer = PeerCertificate::load(cheat.join("peer.crt.pem")).unwrap();
-    let calls = Arc::new(Calls::default());
-    let takes = Arc::clone(&calls);
-    std::thread::spawn(move || {
-        loop {
-            let Ok(mut channel) = tls_accept(&listener, &identity, &peer, LONG, |_, _| {}) else {
-                continue;
-            };
-            if let Ok(purpose) = recv_route(&mut channel) {
-                takes.0.lock().unwrap().insert(purpose, channel);
-                takes.1.notify_all();
-            }
-        }
-    });
+    let calls = answer(&cheat, port);
     let service = Service::start(&honest).unwrap();
     let mut lanes = ["small", "large"].map(|lane| {
         let calls = Arc::clone(&calls);
@@ -230,20 +247,8 @@ fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
     };
     let mut lanes =
         ["small", "large"].map(|lane| session(connect.clone(), Role::Evaluator, lane, &cheat));
-    let mut link = connect("link.listener");
-    // Whatever is offered is accepted.
-    std::thread::spawn(move || {
-        while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
-            let news: Value = serde_json::from_slice(&news).unwrap();
-            let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
-            let answer =
-                json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
-            let answer = serde_json::to_vec(&answer).unwrap();
-            link.send(Tag::new(113, "service.answer"), &answer)
-                .and_then(|()| link.flush())
-                .unwrap();
-        }
-    });
+    let link = connect("link.listener");
+    std::thread::spawn(move || accept_all(link));
     let job = NewJob {
         program: "less".into(),
         inputs: [("x".to_owned(), json!(1))].into(),
