@@ -58,7 +58,8 @@ impl Owners {
             assert_eq!(run(&line).code, 0);
         }
         fs::write(owners.home.path().join("less.cenote"), LESS).unwrap();
-        fs::write(owners.home.path().join("bob/data/y.csv"), "name,y\nfive,5\n").unwrap();
+        fs::write(owners.at("bob", "data/y.csv"), "name,y\nfive,5\n").unwrap();
+        fs::write(owners.at("alice", "data/x.csv"), "name,x\nthree,3\n").unwrap();
         owners
     }
 
@@ -107,23 +108,23 @@ impl Owners {
         }
     }
 
-    /// Both owners approve jobs of either, with Bob's number 5.
+    /// Both owners approve jobs of either, on the other's record.
     fn agree(&self) {
         let file = self.home.path().join("less.cenote");
-        for name in ["alice", "bob"] {
+        for (name, own) in [("alice", "x"), ("bob", "y")] {
             self.until(name, "it answers", |_| true);
-            let said = self.ask(name, &format!("program register {} --name less", file.display()));
-            assert_eq!(said.code, 0, "{said:?}");
-        }
-        let bound =
-            self.ask("bob", &format!("data bind y {}", self.at("bob", "data/y.csv").display()));
-        assert_eq!(bound.code, 0, "{bound:?}");
-        for (name, line) in [
-            ("alice", "approve less --jobs-of own --input x=submitter"),
-            ("bob", "approve less --jobs-of peer --input y=record:y:name=which:y=y"),
-        ] {
-            let said = self.ask(name, line);
-            assert_eq!(said.code, 0, "{said:?}");
+            let table = self.at(name, &format!("data/{own}.csv"));
+            for line in [
+                format!("program register {} --name less", file.display()),
+                format!("data bind {own} {}", table.display()),
+                format!("approve less --jobs-of own --input {own}=submitter"),
+                format!(
+                    "approve less --jobs-of peer --input {own}=record:{own}:name=which:{own}={own}"
+                ),
+            ] {
+                let said = self.ask(name, &line);
+                assert_eq!(said.code, 0, "{said:?}");
+            }
         }
     }
 
@@ -258,6 +259,10 @@ fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
     let refused = owners.ask("alice", "job submit less --input x=3 --select which=five");
     let error = refused.error(5);
     assert!(error.contains("full") && error.contains("; look at the disk"), "{error}");
+    // What the peer asks for is refused, not lost.
+    let theirs = owners.ask("bob", "job submit less --input y=5 --select which=three --wait");
+    let error = theirs.error(3);
+    assert!(error.contains("the peer cannot take jobs now; submit it later"), "{error}");
     // It answers all the same.
     let status = owners.ask("alice", "status");
     assert_eq!((status.code, &status.json["peer"]["held"]), (0, &false.into()), "{status:?}");
