@@ -9,9 +9,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::model::Millis;
@@ -61,12 +61,15 @@ impl Db {
     pub(crate) fn open(path: &Path) -> Result<Db, ServiceError> {
         let failed = |error: rusqlite::Error| {
             let path = path.display();
-            ServiceError::new(
-                ErrorKind::Unavailable,
-                format!(
+            let what = match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy) => format!(
+                    "{path}: another process has it open; end that service first, one directory has one"
+                ),
+                _ => format!(
                     "{path}: {error}; is the disk full, read-only, or the file of another program?"
                 ),
-            )
+            };
+            ServiceError::new(ErrorKind::Unavailable, what)
         };
         private(path)?;
         let db = Connection::open(path).map_err(failed)?;
@@ -168,7 +171,9 @@ fn private(path: &Path) -> Result<(), ServiceError> {
     let mut options = std::fs::OpenOptions::new();
     let made = options.create(true).append(true).mode(0o600).open(path);
     made.map(drop).map_err(|error| {
-        ServiceError::new(ErrorKind::Unavailable, format!("{}: {error}", path.display()))
+        let what =
+            format!("{}: {error}; is the disk full, read-only, or another user's?", path.display());
+        ServiceError::new(ErrorKind::Unavailable, what)
     })
 }
 
@@ -179,6 +184,6 @@ pub(crate) fn failed(error: rusqlite::Error) -> ServiceError {
 
 /// Now.
 pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = crate::clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }

@@ -3,7 +3,7 @@
 //! A session opens whatever the dates say, for certificates are pinned (`cenote_net`): an owner who gave a certificate an end is told,
 //! nothing stops by itself. Certificates that `cenote init` makes end in the year 4096.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use cenote_net::{PeerCertificate, Validity};
 
@@ -47,7 +47,7 @@ impl Expiry {
 /// Seconds since 1970; 0 on a clock that stands before that.
 #[must_use]
 pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = crate::clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 

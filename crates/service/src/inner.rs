@@ -14,6 +14,7 @@ use crate::audit::{AuditError, AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
+use crate::evidence;
 use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
@@ -44,8 +45,10 @@ pub(crate) struct Inner {
     pub(crate) declined: Mutex<Vec<Declined>>,
     pub(crate) peer_head: Mutex<Option<Head>>,
     pub(crate) links: AtomicU64,
-    /// How often the connection broke on which the peer's news come.
+    /// How often a connection of the link broke.
     pub(crate) breaks: AtomicU64,
+    /// How often the peer had news on a connection that was new.
+    pub(crate) meetings: AtomicU64,
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
     pub(crate) held: AtomicBool,
@@ -93,6 +96,7 @@ impl Inner {
             peer_head: Mutex::default(),
             links: AtomicU64::new(0),
             breaks: AtomicU64::new(0),
+            meetings: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             peer_stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
@@ -108,8 +112,9 @@ impl Inner {
         let held = "SELECT COUNT(*) FROM flag WHERE name = 'held'";
         let held: i64 = self.db.with(|db| db.query_row(held, [], |row| row.get(0)))?;
         // A store may say so alone: its end is on disk first.
-        let in_store = self.lanes.iter().any(|lane| lane::is_held_on_disk(self, lane));
-        self.held.store(held > 0 || in_store, Ordering::SeqCst);
+        let in_store = self.lanes.iter().filter(|lane| lane::is_held_on_disk(self, lane));
+        let in_store: Vec<&Lane> = in_store.collect();
+        self.held.store(held > 0, Ordering::SeqCst);
         self.log(
             "service.started",
             None,
@@ -125,6 +130,11 @@ impl Inner {
             )?;
         }
         jobs::tidy(&self.db)?;
+        if self.is_held() {
+            tracing::error!("a check failed before: the peer is held until the owner lifts that");
+        } else if let Some(lane) = in_store.first() {
+            self.hold(lane, "a check failed before the service ended; its store says so");
+        }
         Ok(())
     }
 
@@ -205,16 +215,16 @@ impl Inner {
     }
 
     /// A check failed: no session opens before the owner says so, whatever happens to this process, and those that are open end.
-    pub(crate) fn hold(&self, why: &str) {
+    pub(crate) fn hold(&self, lane: &Lane, why: &str) {
         if self.held.swap(true, Ordering::SeqCst) {
             return;
         }
         self.way.cut("lane.");
         let put = "INSERT OR REPLACE INTO flag (name, value) VALUES ('held', ?1)";
         let noted = self.db.with(|db| db.execute(put, [why])).map(drop);
-        let logged = self.log("peer.held", None, None, facts(&[("fault", json!(why))]));
-        if let Err(error) = noted.and(logged) {
-            tracing::error!(%error, "that the peer is held is not written down");
+        let logged = evidence::keep(self, lane, why);
+        for error in [noted, logged].into_iter().filter_map(Result::err) {
+            tracing::error!(%error, "that the peer is held is not all written down");
         }
         self.changed();
     }
@@ -311,8 +321,9 @@ impl Inner {
         if up {
             self.links.fetch_or(bit, Ordering::SeqCst);
             self.peer_stopping.store(false, Ordering::SeqCst);
-        } else if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 && !tells {
-            // A thread always reads from this one, so that the end of the peer is seen at once.
+        } else if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 {
+            // A thread always reads from the one on which the peer tells, so that its end is seen at once; a line that goes nowhere is seen
+            // on either first, and the next job would be agreed on by then.
             self.breaks.fetch_add(1, Ordering::SeqCst);
             self.changed();
         }

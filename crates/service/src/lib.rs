@@ -12,6 +12,8 @@
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
+//! | what is kept of a peer that cheated | `evidence.rs` |
+//! | what time it is | `clock.rs` |
 //! | when certificates end | [`expiry`] |
 //! | what it wrote down, signed | [`audit`] |
 //! | how owners and their programs reach it over HTTP, and who may do what | [`api`] |
@@ -20,10 +22,13 @@
 
 pub mod api;
 pub mod audit;
+#[doc(hidden)]
+pub mod clock;
 pub mod config;
 mod course;
 mod db;
 mod error;
+mod evidence;
 pub mod expiry;
 mod inner;
 mod jobs;

@@ -321,7 +321,8 @@ impl Service {
     /// Whether jobs would run now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        !self.0.is_stopping() && self.lanes().iter().all(|lane| lane.state == "ready")
+        let stops = self.0.is_stopping() || self.0.peer_is_stopping();
+        !stops && self.lanes().iter().all(|lane| lane.state == "ready")
     }
 
     /// The head of the audit log, and the last one that the peer told of its own since the service started.

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,12 +12,13 @@ use cenote_net::{
     Channel, Channels, Fault, Identity, PeerCertificate, Tag, recv_route, send_route, tcp_listen,
     tls_accept, tls_connect,
 };
-use cenote_pool::{DiskStore, StoreKey};
+use cenote_pool::{DiskStore, Store as _, StoreKey};
 use cenote_service::Service;
-use cenote_service::audit::Head;
+use cenote_service::audit::{Head, PublicKey, verify};
 use cenote_service::model::{JobState, NewJob, Source, Submitters};
 use common::prepared;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 const LONG: Duration = Duration::from_secs(60);
 /// `service.order`.
@@ -35,6 +37,16 @@ impl Calls {
     }
 }
 
+/// The store at `path`, with its key beside it.
+fn store(path: &std::path::Path) -> DiskStore {
+    let key = path.with_extension(match path.extension() {
+        Some(cheat) => format!("{}.key", cheat.to_str().unwrap()),
+        None => "key".to_owned(),
+    });
+    let key = if key.exists() { StoreKey::load(&key) } else { StoreKey::create(&key) };
+    DiskStore::open(path, &key.unwrap()).unwrap()
+}
+
 /// An honest session of a lane, as far as both have filled it; `connect` gives a connection for a purpose.
 fn session(
     connect: impl Fn(&str) -> Channel + Send + 'static,
@@ -42,8 +54,7 @@ fn session(
     lane: &str,
     dir: &std::path::Path,
 ) -> Session {
-    let key = StoreKey::create(&dir.join(format!("{lane}.cheat.key"))).unwrap();
-    let store = DiskStore::open(&dir.join(format!("{lane}.cheat")), &key).unwrap();
+    let store = store(&dir.join(format!("{lane}.cheat")));
     let purpose = format!("lane.{lane}");
     let control = connect(&purpose);
     let channels =
@@ -62,15 +73,46 @@ fn session(
     session
 }
 
-/// That both lanes of a service come to rest, and its log says once why.
-fn is_held(service: &Service, dir: &std::path::Path) {
+/// That both lanes of a service come to rest, and that it has kept once what is known: for its owner alone which check failed, in what owners show each
+/// other a commitment to that.
+fn is_held(service: &Service, dir: &std::path::Path) -> Value {
     until("both lanes are held", || {
         let status = service.status().unwrap();
         status.peer.held && status.lanes.iter().all(|lane| lane.state == "held")
     });
+    until("that is in the audit log", || {
+        std::fs::read_to_string(dir.join("audit.log")).unwrap().contains("peer.held")
+    });
     let log = std::fs::read_to_string(dir.join("audit.log")).unwrap();
-    assert_eq!(log.matches("peer.held").count(), 1, "{log}");
-    assert!(log.contains("service.message"), "the own log names the check: {log}");
+    let held: Vec<&str> = log.lines().filter(|line| line.contains("peer.held")).collect();
+    assert_eq!(held.len(), 1, "{log}");
+    assert!(!log.contains("service.message"), "which check failed is not for the peer: {log}");
+    let line: Value = serde_json::from_str(held[0]).unwrap();
+    let own = &line["own"];
+    let path = dir.join(own["evidence"].as_str().unwrap());
+    let bytes = std::fs::read(&path).unwrap();
+    let lines = LOG.lock().unwrap().clone();
+    let said = |line: &str| {
+        line.contains("a check failed: the peer is held")
+            && line.contains(own["evidence"].as_str().unwrap())
+    };
+    let said: Vec<&str> = lines.lines().filter(|line| said(line)).collect();
+    assert_eq!(said.len(), 1, "a line of its own in the log: {lines}");
+    assert!(said[0].contains("ERROR") && said[0].contains("service.message"), "{}", said[0]);
+    let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(own["sha256"], json!(digest));
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let evidence: Value = serde_json::from_slice(&bytes).unwrap();
+    assert!(evidence["fault"].as_str().unwrap().contains("service.message"), "{evidence}");
+    for name in ["lane", "epoch", "epochs", "pools", "jobs", "peer_head"] {
+        assert_eq!(evidence[name], own[name], "{name}");
+    }
+    assert_eq!(own["lane"], "small");
+    assert_eq!(own["epoch"].as_str().map(str::len), Some(64), "{own}");
+    let key = PublicKey::load(&dir.join("owner.pub")).unwrap();
+    verify(&dir.join("audit.log"), &key).unwrap();
+    evidence
 }
 
 fn until(what: &str, mut is: impl FnMut() -> bool) {
@@ -81,12 +123,11 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-#[test]
-fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
-    let (_temp, [cheat, honest], port) = prepared();
+/// Takes all calls at the port, as the one who has this directory.
+fn answer(dir: &std::path::Path, port: u16) -> Arc<Calls> {
     let listener = tcp_listen(&format!("127.0.0.1:{port}")).unwrap();
-    let identity = Identity::load(&cheat).unwrap();
-    let peer = PeerCertificate::load(cheat.join("peer.crt.pem")).unwrap();
+    let identity = Identity::load(dir).unwrap();
+    let peer = PeerCertificate::load(dir.join("peer.crt.pem")).unwrap();
     let calls = Arc::new(Calls::default());
     let takes = Arc::clone(&calls);
     std::thread::spawn(move || {
@@ -100,6 +141,48 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
             }
         }
     });
+    calls
+}
+
+/// Whatever is offered is accepted.
+fn accept_all(mut link: Channel) {
+    while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
+        let news: Value = serde_json::from_slice(&news).unwrap();
+        let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
+        let answer = json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
+        let answer = serde_json::to_vec(&answer).unwrap();
+        link.send(Tag::new(113, "service.answer"), &answer).and_then(|()| link.flush()).unwrap();
+    }
+}
+
+/// Lines of the log of this process, at `ERROR`.
+#[derive(Clone)]
+struct Lines(&'static Mutex<String>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log() {
+    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(|| Lines(&LOG));
+    // The other test may have set it.
+    let _ = log.with_max_level(tracing_subscriber::filter::LevelFilter::ERROR).try_init();
+}
+
+#[test]
+fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
+    keep_log();
+    let (_temp, [cheat, honest], port) = prepared();
+    let calls = answer(&cheat, port);
     let service = Service::start(&honest).unwrap();
     let mut lanes = ["small", "large"].map(|lane| {
         let calls = Arc::clone(&calls);
@@ -111,13 +194,21 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     });
     // An order that means nothing.
     small.between(|channel| channel.send(ORDER, &[9; 57])).unwrap();
-    is_held(&service, &honest);
+    let evidence = is_held(&service, &honest);
+    assert_eq!(evidence["jobs"], json!([]));
     // The other lane was cut as well: nothing more is to be had there.
     let cut = large.between(|channel| channel.recv_bounded(Tag::new(111, "service.reply"), 99));
     assert!(matches!(cut, Err(Fault::Transport(_) | Fault::PeerAborted)), "{cut:?}");
     // Neither a restart nor a database that lost it lets the peer in.
     service.stop();
     drop(service);
+    drop(lanes);
+    // What was ready is gone: in the lane of the cheat with the hold, in the other when both meet again.
+    let of = |dir: &std::path::Path, name: &str| store(&dir.join(name)).ledger().clone();
+    let caught = of(&honest, "stores/small");
+    assert!(caught.held && caught.epoch.is_none() && caught.snapshots.is_empty(), "{caught:?}");
+    let before = of(&cheat, "small.cheat");
+    assert!(before.epoch.is_some());
     let db = rusqlite::Connection::open(honest.join("service.db")).unwrap();
     db.execute("DELETE FROM flag", []).unwrap();
     drop(db);
@@ -128,11 +219,18 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     });
     assert!(!service.lift().unwrap().peer.held);
     assert!(service.lift().unwrap_err().what.contains("nothing is held"));
+    // Let in again, it has nothing of what it had.
+    let again = Arc::clone(&calls);
+    drop(session(move |purpose| again.take(purpose), Role::Garbler, "small", &cheat));
+    let after = of(&cheat, "small.cheat");
+    assert_eq!(after.epochs, before.epochs + 1);
+    assert_ne!(after.epoch, before.epoch);
     service.stop();
 }
 
 #[test]
 fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
+    keep_log();
     let (_temp, [honest, cheat], port) = prepared();
     let service = Service::start(&honest).unwrap();
     service.register("less", common::LESS.as_bytes()).unwrap();
@@ -147,20 +245,8 @@ fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
     };
     let mut lanes =
         ["small", "large"].map(|lane| session(connect.clone(), Role::Evaluator, lane, &cheat));
-    let mut link = connect("link.listener");
-    // Whatever is offered is accepted.
-    std::thread::spawn(move || {
-        while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
-            let news: Value = serde_json::from_slice(&news).unwrap();
-            let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
-            let answer =
-                json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
-            let answer = serde_json::to_vec(&answer).unwrap();
-            link.send(Tag::new(113, "service.answer"), &answer)
-                .and_then(|()| link.flush())
-                .unwrap();
-        }
-    });
+    let link = connect("link.listener");
+    std::thread::spawn(move || accept_all(link));
     let job = NewJob {
         program: "less".into(),
         inputs: [("x".to_owned(), json!(1))].into(),
@@ -172,9 +258,22 @@ fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
     assert_eq!(order.len(), 17, "one job");
     let reply = Tag::new(111, "service.reply");
     lanes[0].between(|channel| channel.send(reply, &[200; 41])).unwrap();
-    is_held(&service, &honest);
+    let evidence = is_held(&service, &honest);
+    assert_eq!(evidence["jobs"], json!([{ "id": job.id, "program": job.digest }]));
     let ended = service.wait(&job.id, LONG).unwrap();
     assert_eq!(ended.state, JobState::Failed);
+    assert!(ended.reason.unwrap().contains("the peer misbehaved"));
+    let log = std::fs::read_to_string(honest.join("audit.log")).unwrap();
+    assert!(log.contains("\"reason\":\"the peer misbehaved\""), "{log}");
+    // Others wait for the owner.
+    let next = NewJob {
+        program: "less".into(),
+        inputs: [("x".to_owned(), json!(2))].into(),
+        ..NewJob::default()
+    };
+    let (next, _) = service.submit(&next).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!service.job(&next.id).unwrap().state.is_end());
     assert_eq!(service.approvals().unwrap()[0].spent, 1);
     assert!(!service.lift().unwrap().peer.held);
     service.stop();

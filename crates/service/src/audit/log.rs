@@ -66,7 +66,7 @@ impl AuditLog {
             length: chain.length,
             head: chain.head,
             time: last.map(|line| line.body.time),
-            clock: SystemTime::now,
+            clock: crate::clock::wall,
             stopped: None,
         };
         let (path, state, turn) = (path.to_owned(), Mutex::new(state), Mutex::default());

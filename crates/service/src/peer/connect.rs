@@ -33,6 +33,8 @@ pub(crate) struct Way {
     connect: Option<String>,
     calls: Mutex<HashMap<String, Channel>>,
     came: Condvar,
+    /// When a call of another version was last turned away, and what its caller was told.
+    refused: Mutex<Option<(Instant, Fault)>>,
     stop: AtomicBool,
     /// What is open, to be cancelled.
     open: Mutex<HashMap<String, Canceller>>,
@@ -58,6 +60,7 @@ impl Way {
             connect: config.connect.clone(),
             calls: Mutex::default(),
             came: Condvar::new(),
+            refused: Mutex::default(),
             stop: AtomicBool::new(false),
             open: Mutex::default(),
         };
@@ -80,9 +83,19 @@ impl Way {
             channel.set_idle_limit(SAYS);
             match recv_route(&mut channel) {
                 Ok(purpose) => self.arrived(purpose, channel),
+                Err(fault @ Fault::Policy(_)) => self.refuse(channel, fault),
                 Err(fault) => tracing::warn!(%fault, "a call of the peer's that says nothing"),
             }
         }
+    }
+
+    /// A peer of another version: it gets a hello of this one, so that both owners read which versions these are.
+    fn refuse(&self, mut channel: Channel, fault: Fault) {
+        // Whether it arrives is not ours to know.
+        let _ = send_route(&mut channel, self.role, "another.version");
+        channel.close();
+        *lock(&self.refused) = Some((Instant::now(), fault));
+        self.came.notify_all();
     }
 
     fn arrived(&self, purpose: String, mut channel: Channel) {
@@ -115,11 +128,16 @@ impl Way {
     }
 
     fn called(&self, purpose: &str, wait: Duration) -> Result<Channel, Fault> {
-        let end = Instant::now() + wait;
+        let started = Instant::now();
+        let end = started + wait;
         let mut calls = lock(&self.calls);
         loop {
             if let Some(channel) = calls.remove(purpose) {
                 return Ok(channel);
+            }
+            if let Some((_, fault)) = lock(&self.refused).as_ref().filter(|(at, _)| *at >= started)
+            {
+                return Err(fault.clone());
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || self.is_over() {
@@ -159,27 +177,51 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Waits longer after each failure, up to 30 s, and not always alike, so that two sides do not keep missing each other.
-pub(crate) struct Backoff(Duration);
+pub(crate) struct Backoff {
+    wait: Duration,
+    /// What was refused, and will be until an owner has changed something.
+    refused: Option<String>,
+}
 
 impl Backoff {
     const FIRST: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(30);
 
     pub(crate) const fn new() -> Backoff {
-        Backoff(Backoff::FIRST)
+        Backoff { wait: Backoff::FIRST, refused: None }
     }
 
     /// How long to wait now: between half and all of what has grown.
     pub(crate) fn next(&mut self) -> Duration {
         let mut random = [0];
         cenote_prim::os_bytes(&mut random);
-        let whole = self.0;
-        self.0 = (whole * 2).min(Backoff::LONGEST);
+        let whole = self.wait;
+        self.wait = (whole * 2).min(Backoff::LONGEST);
         whole / 2 + whole.mul_f64(f64::from(random[0]) / 512.0)
     }
 
+    /// Something went well.
     pub(crate) fn reset(&mut self) {
-        self.0 = Backoff::FIRST;
+        *self = Backoff::new();
+    }
+
+    /// The peer is there, perhaps another one: what was refused may not be any more.
+    pub(crate) const fn soon(&mut self) {
+        self.wait = Backoff::FIRST;
+    }
+
+    /// A side refused the other for good: who calls waits longest from now on, who is called is there for the next call. Whether that is news.
+    pub(crate) fn refuse(&mut self, fault: &Fault, calls: bool) -> bool {
+        self.wait = if calls { Backoff::LONGEST } else { Backoff::FIRST };
+        let text = Some(fault.to_string());
+        let news = self.refused != text;
+        self.refused = text;
+        news
+    }
+
+    /// What was refused last, if nothing went well since.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 }
 
@@ -197,5 +239,22 @@ mod tests {
         assert!(waits[20..].iter().any(|wait| *wait != waits[20]));
         backoff.reset();
         assert!(backoff.next() <= Backoff::FIRST);
+    }
+
+    #[test]
+    fn what_is_refused_is_news_once_and_tried_slowly_by_who_calls() {
+        let refused = |what: &str| Fault::Policy(what.into());
+        let mut backoff = Backoff::new();
+        assert!(backoff.refuse(&refused("version"), true));
+        assert!(backoff.next() >= Backoff::LONGEST / 2);
+        backoff.soon();
+        assert!(backoff.next() <= Backoff::FIRST);
+        assert!(!backoff.refuse(&refused("version"), true));
+        assert!(backoff.refuse(&refused("level"), false));
+        assert!(backoff.next() <= Backoff::FIRST);
+        assert_eq!(backoff.refused(), Some("refused: level"));
+        backoff.reset();
+        assert_eq!(backoff.refused(), None);
+        assert!(backoff.refuse(&refused("level"), true));
     }
 }

@@ -38,7 +38,7 @@ const WAIT: Duration = Duration::from_secs(5);
 /// How long a follower waits for orders; the leader's machine says all the while that it is there.
 const PATIENCE: Duration = Duration::from_secs(365 * 86_400);
 /// How long the peer may be silent.
-const SILENT: Duration = Duration::from_secs(20);
+pub(crate) const SILENT: Duration = Duration::from_secs(20);
 
 /// What is known of a lane, for its owner.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,8 @@ pub(crate) struct LaneState {
     done: u64,
     bytes: [u64; 2],
     epsilon_log2: Option<f64>,
+    /// The jobs that began last in this session.
+    jobs: Vec<String>,
 }
 
 /// One of both lanes.
@@ -72,6 +74,11 @@ impl Lane {
     pub(crate) fn rests(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         matches!(state.state, "held" | "stopped")
+    }
+
+    /// The jobs that began last in this session.
+    pub(crate) fn last_jobs(&self) -> Vec<String> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).jobs.clone()
     }
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
@@ -148,35 +155,65 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             inner.pause(Duration::from_secs(1));
             continue;
         }
+        lane.set(|now| now.jobs.clear());
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
         // Whatever the session ended with: what the store says was found first.
         if lane.seen.ledger().held || matches!(ended, Err(Fault::Misbehaved(_))) {
-            inner.hold(&ended.as_ref().err().map_or_else(|| HELD.to_owned(), Fault::to_string));
+            inner.hold(lane, &ended.as_ref().err().map_or_else(|| HELD.into(), Fault::to_string));
         }
         match ended {
             Ok(()) if inner.is_stopping() => break,
-            Ok(()) => inner.pause(backoff.next()),
+            Ok(()) => {
+                lane.set(|now| (now.state, now.reason) = ("waiting", Some(ENDED.into())));
+                inner.changed();
+                inner.pause(backoff.next());
+            }
             Err(fault) => {
                 inner.fail_left(lane, &fault);
-                let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
-                let state = if calm { "waiting" } else { "failed" };
-                lane.set(|now| (now.state, now.reason) = (state, Some(fault.to_string())));
-                if calm {
-                    tracing::debug!(lane = lane.name(), %fault, "no session");
-                } else {
-                    tracing::error!(lane = lane.name(), %fault, "no session");
-                }
-                if !inner.is_held() {
-                    inner.pause(backoff.next());
-                }
+                no_session(inner, lane, &fault, &mut backoff);
             }
         }
     }
     lane.set(|now| now.state = "stopped");
 }
 
+/// Says why there is no session, and waits before the next is tried.
+fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) {
+    let (name, held) = (lane.name(), inner.is_held());
+    let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
+    let refused = matches!(fault, Fault::Policy(_)) && !held;
+    let calls = inner.config.peer.connect.is_some();
+    // What is refused stays so until an owner has changed something: that is said once, and stays the reason while nobody calls.
+    let quiet = calm || (refused && !backoff.refuse(fault, calls));
+    let (state, reason) = match backoff.refused() {
+        Some(reason) if calm => ("failed", reason.to_owned()),
+        _ => (if calm { "waiting" } else { "failed" }, fault.to_string()),
+    };
+    lane.set(|now| (now.state, now.reason) = (state, Some(reason)));
+    if quiet || held {
+        tracing::debug!(lane = name, %fault, "no session");
+    } else if refused {
+        tracing::error!(lane = name, %fault, "refused: no job runs before an owner has changed that");
+    } else {
+        tracing::error!(lane = name, %fault, "no session");
+    }
+    if held {
+        return;
+    }
+    // A peer that has started again may have been told something else.
+    let (met, end) = (inner.meetings.load(Ordering::SeqCst), Instant::now() + backoff.next());
+    while Instant::now() < end && !inner.way.is_over() {
+        if inner.meetings.load(Ordering::SeqCst) != met {
+            backoff.soon();
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+const ENDED: &str = "the session ended in order; the next one opens";
 const HELD: &str = "a check failed: the peer, or somebody in its place, cheated; after `cenote peer lift` sessions open again";
 
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
@@ -318,7 +355,7 @@ fn lead_jobs(
     let ids = started.iter().map(|job| id_bytes(&job.id)).collect::<Result<Vec<_>, Fault>>()?;
     let jobs = ids.len();
     send(session, &Order::Run(ids))?;
-    let (begun, own) = begin(inner, started.into_iter().map(Ok).collect())?;
+    let (begun, own) = begin(inner, lane, started.into_iter().map(Ok).collect())?;
     let theirs = received(session, REPLY, MAX_VERDICTS, |bytes| Verdicts::decode(bytes, jobs))?;
     session.between(|channel| channel.send(GO, &own.encode()))?;
     compute(inner, lane, session, begun, &theirs)
@@ -343,7 +380,7 @@ fn follow_jobs(
     ids: &[[u8; 16]],
 ) -> Result<(), Fault> {
     let started = ids.iter().map(|id| inner.start_job(&crate::registry::hex(id), lane));
-    let (begun, own) = begin(inner, started.collect())?;
+    let (begun, own) = begin(inner, lane, started.collect())?;
     session.between(|channel| channel.send(REPLY, &own.encode()))?;
     let jobs = ids.len();
     let theirs = received(session, GO, MAX_VERDICTS, |bytes| Verdicts::decode(bytes, jobs))?;
@@ -353,9 +390,11 @@ fn follow_jobs(
 /// Jobs begin on this side; and what it says of them.
 fn begin(
     inner: &Inner,
+    lane: &Lane,
     started: Vec<Result<Started, Refusal>>,
 ) -> Result<(Vec<Option<Begun>>, Verdicts), Fault> {
     let begun = inner.begin(started)?;
+    lane.set(|now| now.jobs = begun.iter().flatten().map(|job| job.id.clone()).collect());
     let verdict = |job: &Result<Begun, Refusal>| match job {
         Ok(_) => Verdict::Accepted,
         Err(why) => Verdict::Refused(*why),

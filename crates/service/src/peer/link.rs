@@ -4,6 +4,7 @@
 //! message, so that a line with a long way costs one round trip for many jobs. After each new connection a side names all its open jobs,
 //! and the other drops those that it does not name.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const PURPOSES: [&str; 2] = ["link.caller", "link.listener"];
 const QUIET: Duration = Duration::from_secs(5);
 /// How long a side waits for the peer at a time.
 const WAIT: Duration = Duration::from_secs(5);
+/// How long the peer may be silent.
+const SILENT: Duration = super::lane::SILENT;
 
 /// Tells this side's news, or hears the peer's, until the service stops.
 pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
@@ -31,6 +34,8 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
     let mut backoff = Backoff::new();
     while !inner.way.is_over() {
         let ended = inner.way.channel(purpose, WAIT).and_then(|mut channel| {
+            // A connection that ends nowhere is found out by this.
+            channel.set_idle_limit(SILENT);
             inner.linked(tells, true);
             let ended = match tells {
                 true => tell(inner, &mut channel, &mut backoff),
@@ -109,10 +114,14 @@ fn some<T>(waiting: &Mutex<Vec<T>>) -> Vec<T> {
 }
 
 fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
+    let mut met = false;
     loop {
         let bytes = channel.recv_bounded(NEWS, MAX_MESSAGE)?;
         let news = News::decode(&bytes)?;
         backoff.reset();
+        if !std::mem::replace(&mut met, true) {
+            inner.meetings.fetch_add(1, Ordering::SeqCst);
+        }
         inner.heard_head(news.head);
         inner.peer_stops(news.stopping);
         for id in &news.cancelled {

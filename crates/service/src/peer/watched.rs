@@ -7,15 +7,27 @@ use cenote_prim::Secret;
 
 /// What was last in the ledger of a lane's store.
 #[derive(Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Ledger>>);
+pub(crate) struct Seen(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    ledger: Ledger,
+    /// The epoch that is open, or that was last.
+    last: Option<Name>,
+}
 
 impl Seen {
     /// The ledger as it is on disk.
     pub(crate) fn ledger(&self) -> Ledger {
-        self.lock().clone()
+        self.lock().ledger.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
+    /// The epoch that is open, or the last one that was since this process began.
+    pub(crate) fn last_epoch(&self) -> Option<Name> {
+        self.lock().last
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -34,7 +46,10 @@ impl Watched {
     }
 
     fn look(&self) {
-        *self.seen.lock() = self.store.ledger().clone();
+        let ledger = self.store.ledger().clone();
+        let mut known = self.seen.lock();
+        known.last = ledger.epoch.or(known.last);
+        known.ledger = ledger;
     }
 
     fn then<T>(

@@ -48,6 +48,11 @@ pub fn prepared() -> (tempfile::TempDir, [PathBuf; 2], u16) {
 impl Pair {
     pub fn start() -> Pair {
         let (temp, dirs, _) = prepared();
+        Pair::of(temp, dirs)
+    }
+
+    /// The services of directories that were prepared.
+    pub fn of(temp: tempfile::TempDir, dirs: [PathBuf; 2]) -> Pair {
         let [a, b] = [&dirs[0], &dirs[1]].map(|dir| Service::start(dir).unwrap());
         a.register("less", LESS.as_bytes()).unwrap();
         b.register("less", LESS.as_bytes()).unwrap();

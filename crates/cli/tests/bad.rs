@@ -1,0 +1,384 @@
+//! What `cenote serve` does on a disk that is full or cannot be written, with ports that are taken and files that cannot be used, beside another
+//! service, and with a peer that was told something else: an exit code, and what to do; or it goes on and says why no job runs.
+//!
+//! Full and read-only disks are file systems of the test's own, in a namespace (`unshare -Urm`). Where that is not permitted, these tests say so and pass,
+//! but not where `CI` is set.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{LIMIT, Running, Said, run, start};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Whether Alice's number is less than Bob's.
+const LESS: &str = "cenote 1
+program less \"x < y\"
+input x: garbler uint b32
+input y: evaluator uint b32
+{
+  %2 = lt %0, %1
+}
+output z: both bool %2
+";
+
+fn free() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").to_string()
+}
+
+/// Alice, who listens and garbles, and Bob, who calls her.
+struct Owners {
+    home: TempDir,
+}
+
+impl Owners {
+    fn new() -> Owners {
+        let owners = Owners { home: TempDir::new().expect("a directory") };
+        let link = free();
+        for (name, way) in [("alice", "--listen"), ("bob", "--connect")] {
+            let (dir, api) = (owners.dir(name), free());
+            let said = run(&format!("init {dir} --name {name} {way} {link} --api {api}"));
+            assert_eq!(said.code, 0, "{said:?}");
+            owners.change(name, |text| {
+                text.replace("# small = 100000", "small = 2000")
+                    .replace("# large = 500000", "large = 2000")
+            });
+        }
+        for (name, peer) in [("alice", "bob"), ("bob", "alice")] {
+            let line = format!("pair {} {}/identity.crt.pem", owners.dir(name), owners.dir(peer));
+            assert_eq!(run(&line).code, 0);
+        }
+        fs::write(owners.home.path().join("less.cenote"), LESS).unwrap();
+        fs::write(owners.at("bob", "data/y.csv"), "name,y\nfive,5\n").unwrap();
+        fs::write(owners.at("alice", "data/x.csv"), "name,x\nthree,3\n").unwrap();
+        owners
+    }
+
+    fn dir(&self, name: &str) -> String {
+        self.home.path().join(name).display().to_string()
+    }
+
+    fn at(&self, name: &str, file: &str) -> PathBuf {
+        self.home.path().join(name).join(file)
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(String) -> String) {
+        let file = self.at(name, "cenote.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let changed = change(text.clone());
+        assert_ne!(text, changed);
+        fs::write(file, changed).unwrap();
+    }
+
+    /// An address of a configuration.
+    fn address(&self, name: &str, section: &str) -> String {
+        let text = fs::read_to_string(self.at(name, "cenote.toml")).unwrap();
+        let (_, rest) = text.split_once(section).unwrap();
+        rest.split_once("\nlisten = \"").unwrap().1.split_once('"').unwrap().0.to_owned()
+    }
+
+    fn serve(&self, name: &str) -> Running {
+        start(&format!("serve {}", self.dir(name)))
+    }
+
+    /// A command to a service.
+    fn ask(&self, name: &str, line: &str) -> Said {
+        run(&format!("{line} --service {}", self.dir(name)))
+    }
+
+    #[track_caller]
+    fn until(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) {
+        let started = Instant::now();
+        loop {
+            let said = self.ask(name, "status");
+            if said.code == 0 && is(&said.json) {
+                return;
+            }
+            assert!(started.elapsed() < LIMIT, "{what}: {said:?}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Both owners approve jobs of either, on the other's record.
+    fn agree(&self) {
+        let file = self.home.path().join("less.cenote");
+        for (name, own) in [("alice", "x"), ("bob", "y")] {
+            self.until(name, "it answers", |_| true);
+            let table = self.at(name, &format!("data/{own}.csv"));
+            for line in [
+                format!("program register {} --name less", file.display()),
+                format!("data bind {own} {}", table.display()),
+                format!("approve less --jobs-of own --input {own}=submitter"),
+                format!(
+                    "approve less --jobs-of peer --input {own}=record:{own}:name=which:{own}={own}"
+                ),
+            ] {
+                let said = self.ask(name, &line);
+                assert_eq!(said.code, 0, "{said:?}");
+            }
+        }
+    }
+
+    fn compute(&self) -> Said {
+        self.ask("alice", "job submit less --input x=3 --select which=five --wait")
+    }
+}
+
+fn end(running: Running) -> Said {
+    signal(running.child.id());
+    running.end()
+}
+
+fn signal(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    // It may have ended.
+    let _ = kill_process(pid, Signal::TERM);
+}
+
+fn is_ready(status: &Value) -> bool {
+    status["lanes"].as_array().unwrap().iter().all(|lane| lane["state"] == "ready")
+}
+
+/// A shell in a namespace of its own, in which file systems may be mounted; none where that is not permitted.
+fn namespace(script: &str, words: &[&str]) -> Option<Child> {
+    let may = Command::new("unshare").args(["-Urm", "true"]).stderr(Stdio::null()).status();
+    if !may.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "`unshare -Urm` is not permitted here");
+        eprintln!(
+            "SKIPPED: `unshare -Urm` is not permitted here, so no disk can be made full or read-only"
+        );
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["-Urm", "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_cenote")]).args(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command.spawn().expect("unshare"))
+}
+
+/// What a service that cannot start says, on a file system of its own.
+fn refused_on(mount: &str) -> Option<Said> {
+    let owners = Owners::new();
+    let dir = owners.dir("alice");
+    let source = owners.dir("source");
+    fs::rename(&dir, &source).unwrap();
+    fs::create_dir(&dir).unwrap();
+    let script = format!("{mount}; exec \"$1\" --json serve \"$2\"");
+    let output = namespace(&script, &[&dir, &source])?.wait_with_output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(Said {
+        code: output.status.code().unwrap_or(-1),
+        json: serde_json::from_str(&stdout).unwrap_or_default(),
+        stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+#[test]
+fn a_service_does_not_start_on_a_disk_that_is_full_or_read_only() {
+    let full = "mount -t tmpfs -o size=100k,mode=700 cenote \"$2\"; cp -a \"$3\"/. \"$2\"; \
+                head -c 1M /dev/zero > \"$2\"/ballast 2> /dev/null || true";
+    if let Some(said) = refused_on(full) {
+        let error = said.error(8);
+        assert!(error.contains("service.db") && error.contains("is the disk full"), "{error}");
+    }
+    let read_only = "mount --bind \"$3\" \"$2\"; mount -o remount,ro,bind \"$2\"";
+    if let Some(said) = refused_on(read_only) {
+        let error = said.error(8);
+        assert!(error.contains("service.db") && error.contains("ead-only"), "{error}");
+        assert!(error.contains("; "), "and what to do: {error}");
+    }
+}
+
+/// Alice on a file system of her own, which ends with the shell; the shell starts her a second time.
+struct Alone {
+    shell: Child,
+    pids: PathBuf,
+}
+
+impl Alone {
+    fn start(owners: &Owners) -> Option<Alone> {
+        let (dir, source, pids) = (owners.dir("alice"), owners.dir("source"), owners.dir("pids"));
+        assert!(Command::new("cp").args(["-a", &dir, &source]).status().unwrap().success());
+        let script = "mount -t tmpfs -o size=400m,mode=700 cenote \"$2\"; cp -a \"$3\"/. \"$2\"
+            \"$1\" serve \"$2\" & echo $! >> \"$4\"; wait $! || true
+            \"$1\" serve \"$2\" & echo $! >> \"$4\"; wait $!";
+        let shell = namespace(script, &[&dir, &source, &pids])?;
+        Some(Alone { shell, pids: pids.into() })
+    }
+
+    /// The process that was started as this one.
+    fn pid(&self, number: usize) -> u32 {
+        let started = Instant::now();
+        loop {
+            let text = fs::read_to_string(&self.pids).unwrap_or_default();
+            if let Some(pid) = text.lines().nth(number) {
+                return pid.parse().unwrap();
+            }
+            assert!(started.elapsed() < LIMIT, "{text}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The directory as it is in there.
+    fn inside(&self, number: usize, dir: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{dir}", self.pid(number)))
+    }
+}
+
+/// Takes all room that is left.
+fn fill(dir: &Path) {
+    let mut ballast = fs::File::create(dir.join("ballast")).unwrap();
+    let mut piece = vec![0; 1 << 16];
+    while !piece.is_empty() {
+        if ballast.write_all(&piece).is_err() {
+            piece.truncate(piece.len() / 2);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
+    let owners = Owners::new();
+    let Some(mut alone) = Alone::start(&owners) else { return };
+    let bob = owners.serve("bob");
+    owners.agree();
+    owners.until("alice", "both are ready", is_ready);
+    let done = owners.compute();
+    assert_eq!(done.code, 0, "{done:?}");
+    let dir = owners.dir("alice");
+    fill(&alone.inside(0, &dir));
+    let refused = owners.ask("alice", "job submit less --input x=3 --select which=five");
+    let error = refused.error(5);
+    assert!(error.contains("full") && error.contains("; look at the disk"), "{error}");
+    // What the peer asks for is refused, not lost.
+    let theirs = owners.ask("bob", "job submit less --input y=5 --select which=three --wait");
+    let error = theirs.error(3);
+    assert!(error.contains("the peer cannot take jobs now; submit it later"), "{error}");
+    // It answers all the same.
+    let status = owners.ask("alice", "status");
+    assert_eq!((status.code, &status.json["peer"]["held"]), (0, &false.into()), "{status:?}");
+    assert_eq!(
+        owners.ask("alice", &format!("job show {}", done.json["id"].as_str().unwrap())).code,
+        0
+    );
+    fs::remove_file(alone.inside(0, &dir).join("ballast")).unwrap();
+    signal(alone.pid(0));
+    alone.pid(1);
+    owners.until("alice", "both are ready again", is_ready);
+    let done = owners.compute();
+    assert_eq!(done.code, 0, "{done:?}");
+    let log = alone.inside(1, &dir);
+    let verified = run(&format!("audit verify {}/audit.log", log.display()));
+    assert_eq!(verified.code, 0, "{verified:?}");
+    for dir in [log.display().to_string(), owners.dir("bob")] {
+        let counted = run(&format!("audit journal {dir}"));
+        assert_eq!(counted.code, 0, "no item left twice: {counted:?}");
+    }
+    signal(alone.pid(1));
+    assert_eq!(alone.shell.wait().unwrap().code(), Some(0));
+    assert_eq!(end(bob).code, 0);
+}
+
+#[test]
+fn ports_that_are_taken_end_it_with_what_to_do() {
+    let owners = Owners::new();
+    for (section, code) in [("[api]", 5), ("[peer]", 8)] {
+        let address = owners.address("alice", section);
+        let taken = TcpListener::bind(&address).unwrap();
+        let said = owners.serve("alice").end();
+        let error = said.error(code);
+        assert!(error.contains(&address) && error.contains("in use"), "{error}");
+        assert!(error.contains("; choose another port") || error.contains("; end what"), "{error}");
+        drop(taken);
+    }
+}
+
+#[test]
+fn a_second_service_in_a_directory_is_told_of_the_first() {
+    let owners = Owners::new();
+    let first = owners.serve("bob");
+    owners.until("bob", "it answers", |_| true);
+    let api = owners.address("bob", "[api]");
+    owners.change("bob", |text| text.replace(&api, &free()));
+    let said = owners.serve("bob").end();
+    let error = said.error(8);
+    assert!(error.contains("another process") && error.contains("; end "), "{error}");
+    assert_eq!(end(first).code, 0);
+}
+
+#[test]
+fn files_that_cannot_be_used_end_it_and_are_named() {
+    let owners = Owners::new();
+    let config = owners.at("alice", "cenote.toml");
+    let good = fs::read_to_string(&config).unwrap();
+    let role = "role = \"garbler\"";
+    for (from, to, named) in [
+        ("[pool]\n", "[pool]\nlargest = 7\n", "largest"),
+        (role, "role = \"judge\"", "judge"),
+        ("[peer]\n", "[peer]\nconnect = \"127.0.0.1:1\"\n", "give `listen` or `connect`"),
+        ("small = 2000", "small = \"many\"", "small"),
+        ("[pool]\n", "[pool\n", "line"),
+        ("name = \"alice\"", "", "name"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        fs::write(&config, good.replace(from, to)).unwrap();
+        let said = owners.serve("alice").end();
+        let error = said.error(2);
+        assert!(error.contains("cenote.toml") && error.contains(named), "{to}: {error}");
+    }
+    fs::write(&config, &good).unwrap();
+    // Not the key of the certificate; not the owner's key of the log.
+    let key = owners.at("alice", "identity.key.pem");
+    let own = fs::read(&key).unwrap();
+    fs::copy(owners.at("bob", "identity.key.pem"), &key).unwrap();
+    assert!(owners.serve("alice").end().error(2).contains("identity"));
+    fs::write(&key, own).unwrap();
+    for name in ["alice", "bob"] {
+        let service = owners.serve(name);
+        owners.until(name, "it answers", |_| true);
+        assert_eq!(end(service).code, 0);
+    }
+    fs::copy(owners.at("bob", "owner.key"), owners.at("alice", "owner.key")).unwrap();
+    let said = owners.serve("alice").end();
+    let error = said.error(8);
+    assert!(error.contains("owner") && error.contains("; "), "{error}");
+    // A log that somebody wrote into, and none at all where one was.
+    let log = owners.at("bob", "audit.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replace("service.started", "service.startled")).unwrap();
+    let said = owners.serve("bob").end();
+    assert!(said.error(8).contains("audit.log:1: "), "{said:?}");
+}
+
+#[test]
+fn settings_that_differ_are_said_once_on_each_side() {
+    let owners = Owners::new();
+    owners.change("bob", |text| text.replace("# small_ands = 20000", "small_ands = 10000"));
+    let services = ["alice", "bob"].map(|name| owners.serve(name));
+    for name in ["alice", "bob"] {
+        owners.until(name, "both lanes have failed", |status| {
+            status["lanes"].as_array().unwrap().iter().all(|lane| lane["state"] == "failed")
+        });
+    }
+    thread::sleep(Duration::from_secs(10));
+    for service in services {
+        let said = end(service);
+        let lines: Vec<&str> = said.stderr.lines().filter(|line| line.contains("ERROR")).collect();
+        assert_eq!(lines.len(), 2, "one of each lane: {}", said.stderr);
+        for line in lines {
+            assert!(
+                line.contains("small_ands") && line.contains("same number on both sides"),
+                "{line}"
+            );
+        }
+    }
+}

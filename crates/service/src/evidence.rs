@@ -1,0 +1,117 @@
+//! What is kept of a check that failed: a file for the own owner, and a line of the audit log that commits to it.
+//!
+//! Owners show each other their audit logs, and which check failed must not reach the peer (docs/threat-model.md). So its name is in the file and in
+//! the service's log alone; the line has what the peer knows anyway, and the SHA-256 of the file. The file holds a random number, so that nobody
+//! finds the name by hashing the few there are. Whoever is shown the file later sees that it was written then.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use crate::db::now;
+use crate::error::{ErrorKind, ServiceError};
+use crate::inner::{Inner, facts, lock, new_id};
+use crate::jobs;
+use crate::peer::lane::Lane;
+use crate::registry::hex;
+
+/// Where files are, in the directory of the service.
+const DIRECTORY: &str = "evidence";
+
+/// Keeps what is known of a check that failed in a lane, and says so.
+///
+/// # Errors
+/// `Unavailable` if the file or the line cannot be written. Then the line is tried without the file, and the log has all of it.
+pub(crate) fn keep(inner: &Inner, lane: &Lane, fault: &str) -> Result<(), ServiceError> {
+    let mut own = known(inner, lane);
+    let mut whole = own.clone();
+    whole.extend(facts(&[
+        ("fault", json!(fault)),
+        ("peer", json!(inner.peer_name())),
+        ("time_ms", json!(now())),
+        ("version", json!(env!("CARGO_PKG_VERSION"))),
+        ("random", json!(new_id())),
+    ]));
+    let kept = write(&inner.config.dir, &whole);
+    if let Ok((file, digest)) = &kept {
+        own.extend(facts(&[("evidence", json!(file)), ("sha256", json!(digest))]));
+    }
+    let text = |name: &str| own.get(name).and_then(Value::as_str).unwrap_or_default();
+    tracing::error!(
+        lane = lane.name(),
+        fault,
+        jobs = own.get("jobs").map(ToString::to_string),
+        epoch = text("epoch"),
+        evidence = text("evidence"),
+        "a check failed: the peer is held, no job runs; find out why, then `cenote peer lift` (docs/operate.md)"
+    );
+    let logged = inner.log("peer.held", None, None, own);
+    kept.map(drop).and(logged)
+}
+
+/// What the peer knows as well.
+fn known(inner: &Inner, lane: &Lane) -> Map<String, Value> {
+    let ledger = lane.seen.ledger();
+    let job = |id: &String| {
+        let stored = inner.db.with(|db| Ok(jobs::stored(db, id))).ok().and_then(Result::ok);
+        json!({ "id": id, "program": stored.flatten().map(|job| job.offer.program) })
+    };
+    facts(&[
+        ("lane", json!(lane.name())),
+        ("epoch", json!(lane.seen.last_epoch().map(|name| hex(&name)))),
+        ("epochs", json!(ledger.epochs)),
+        ("pools", json!(ledger.pools)),
+        ("jobs", lane.last_jobs().iter().map(job).collect()),
+        ("peer_head", json!(lock(&inner.peer_head).map(|head| head.to_string()))),
+    ])
+}
+
+/// Writes a file for the owner alone; its path in the directory, and its hash.
+fn write(dir: &Path, whole: &Map<String, Value>) -> Result<(String, String), ServiceError> {
+    let place = dir.join(DIRECTORY);
+    let failed = |error: std::io::Error| {
+        let what = format!(
+            "{}: {error}; make room and let this user write there; the service's log has what was to be kept",
+            place.display()
+        );
+        ServiceError::new(ErrorKind::Unavailable, what)
+    };
+    let mut bytes = serde_json::to_vec_pretty(whole)
+        .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
+    bytes.push(b'\n');
+    let digest = hex(&Sha256::digest(&bytes));
+    let name = format!("held-{}.json", &digest[..16]);
+    let written = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
+        let mut file = NamedTempFile::new_in(&place)?;
+        file.write_all(&bytes)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(place.join(&name)).map_err(|error| error.error)?;
+        fs::File::open(&place)?.sync_all()
+    };
+    written().map_err(failed)?;
+    Ok((format!("{DIRECTORY}/{name}"), digest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_for_its_owner_and_has_the_hash_that_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let (name, digest) = write(dir.path(), &facts(&[("fault", json!("x"))])).unwrap();
+        let path = dir.path().join(name);
+        assert_eq!(hex(&Sha256::digest(fs::read(&path).unwrap())), digest);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(dir.path().join("file"), "").unwrap();
+        let failed = write(&dir.path().join("file"), &Map::new()).unwrap_err();
+        assert!(failed.what.contains("make room"), "{failed}");
+    }
+}
