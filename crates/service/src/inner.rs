@@ -66,7 +66,7 @@ impl Inner {
         let identity = Identity::load(dir).map_err(unusable)?;
         let peer =
             PeerCertificate::load(config.path(&config.peer.certificate)).map_err(unusable)?;
-        let expiry = Expiry::of(identity.certificate(), &peer);
+        let expiry = Expiry::of(identity.certificate(), &peer, &config);
         let db = Db::open(&dir.join("service.db"))?;
         let audited = |error: crate::audit::AuditError| {
             ServiceError::new(ErrorKind::Unavailable, error.to_string())
@@ -162,7 +162,7 @@ impl Inner {
         start(
             "clock",
             Box::new(|inner| {
-                let mut reminder = Reminder::new(inner.expiry);
+                let mut reminder = Reminder::new(inner.expiry.clone());
                 while !inner.way.is_over() {
                     reminder.look();
                     inner.pause(Duration::from_secs(1));

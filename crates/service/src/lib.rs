@@ -14,7 +14,8 @@
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | when certificates end | [`expiry`] |
 //! | what it wrote down, signed | [`audit`] |
-//! | how owners and their programs reach it over HTTP, and who may do what | [`api`] |
+//! | how owners and their programs reach it over HTTP, and who may do what | [`api`], with TLS by `tls.rs` |
+//! | whether a file has changed | `stamp.rs` |
 //!
 //! docs/protocols/service.md says what the peers tell each other and what that gives away.
 
@@ -33,6 +34,8 @@ mod peer;
 mod permit;
 mod registry;
 mod service;
+mod stamp;
+mod tls;
 
 pub use error::{ErrorKind, ServiceError};
 pub use journal::{JournalError, check as check_journal};

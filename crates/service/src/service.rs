@@ -306,10 +306,10 @@ impl Service {
         })
     }
 
-    /// When the certificates of both sides end.
+    /// When the certificates of both sides and the API's end.
     #[must_use]
     pub fn expiry(&self) -> Expiry {
-        self.0.expiry
+        self.0.expiry.clone()
     }
 
     fn lanes(&self) -> Vec<LaneView> {

@@ -90,7 +90,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let (of_api, opened) = (service.clone(), Tokens::open(&file).unwrap());
         let served = thread::spawn(move || {
-            api::serve(of_api, opened, listener, async { drop(stopped.await) })
+            api::serve(of_api, opened, listener, None, async { drop(stopped.await) })
         });
         let tokens = tokens.into_iter().collect();
         Running {
