@@ -21,7 +21,7 @@ use crate::model::{
 use crate::peer::messages::{Refusal, are_parameters};
 use crate::permit::{self, Denied};
 
-/// Longest idempotency key.
+/// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
 /// How long a stop waits for the job that runs and for the peer.
 const GRACE: Duration = Duration::from_secs(20);
@@ -60,8 +60,8 @@ impl Service {
         let inner = &self.0;
         inner.open()?;
         if let Some(key) = &job.idempotency_key {
-            if key.is_empty() || key.len() > MAX_KEY {
-                let what = format!("an idempotency key has 1 to {MAX_KEY} bytes");
+            if key.is_empty() || key.chars().count() > MAX_KEY {
+                let what = format!("an idempotency key has 1 to {MAX_KEY} characters");
                 return Err(ServiceError::invalid(what));
             }
             if let Some(id) = inner.db.change(|db| jobs::with_key(db, key))? {

@@ -234,7 +234,38 @@ fn described() -> (Router<App>, OpenApi) {
     for (_, paths) in paths() {
         all = all.merge(paths);
     }
-    all.split_for_parts()
+    let (router, mut api) = all.split_for_parts();
+    complete(&mut api);
+    (router, api)
+}
+
+/// Adds what holds for all paths that take a token, and what the derived schemas leave out.
+fn complete(api: &mut OpenApi) {
+    use utoipa::openapi::schema::{AdditionalProperties, Schema};
+    use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    let cannot = ResponseBuilder::new()
+        .description("The service cannot do it now, or has a defect.")
+        .content("application/problem+json", problem)
+        .build();
+    for item in api.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post].into_iter().flatten();
+        for operation in operations.filter(|operation| operation.security.is_some()) {
+            let all = &mut operation.responses.responses;
+            all.entry("5XX".to_owned()).or_insert_with(|| cannot.clone().into());
+        }
+    }
+    // Sources with other fields than these are refused.
+    let schemas = api.components.as_mut().map(|components| &mut components.schemas);
+    let source = schemas.and_then(|schemas| schemas.get_mut("Source"));
+    if let Some(RefOr::T(Schema::OneOf(source))) = source {
+        for variant in &mut source.items {
+            if let RefOr::T(Schema::Object(variant)) = variant {
+                let none = AdditionalProperties::FreeForm(false);
+                variant.additional_properties = Some(Box::new(none));
+            }
+        }
+    }
 }
 
 fn router(app: App) -> Router {
