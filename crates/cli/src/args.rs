@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::bench::args::BenchCommand;
 use crate::circuit::CircuitFormat;
 use crate::exit::Failure;
-use crate::identity::{InitArgs, PairArgs};
+use crate::identity::{InitArgs, PairArgs, RotateArgs};
 use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::service::audit::AuditCommand;
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
     Pair(PairArgs),
+    /// Change the certificate of a service while it runs: make the next one, then take it.
+    Rotate(RotateArgs),
 }
 
 /// The backend of a session with its options; both sides must choose the same.

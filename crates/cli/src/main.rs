@@ -95,5 +95,6 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Certificate(args) => service::setup::certificate(&args),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),
+        Command::Rotate(args) => identity::rotate(&args),
     }
 }

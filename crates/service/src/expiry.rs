@@ -69,18 +69,17 @@ pub fn is_near(left: i64) -> bool {
 
 /// Speaks of certificates that end soon: at once, then once a day.
 pub(crate) struct Reminder {
-    expiry: Expiry,
     next: i64,
 }
 
 impl Reminder {
-    pub(crate) const fn new(expiry: Expiry) -> Reminder {
-        Reminder { expiry, next: i64::MIN }
+    pub(crate) const fn new() -> Reminder {
+        Reminder { next: i64::MIN }
     }
 
-    /// Warns if it is time to.
-    pub(crate) fn look(&mut self) {
-        for (whose, left) in self.due(now()) {
+    /// Warns if it is time to; the certificates may be others by then.
+    pub(crate) fn look(&mut self, expiry: impl Fn() -> Expiry) {
+        for (whose, left) in self.due(now(), expiry) {
             let days = left.div_euclid(DAY as i64);
             if whose == "api" {
                 tracing::warn!(
@@ -92,25 +91,25 @@ impl Reminder {
                 tracing::warn!(
                     whose,
                     days,
-                    "a certificate ends soon: make another identity, and pair again"
+                    "a certificate ends soon: `cenote rotate` makes another"
                 );
             } else {
                 tracing::warn!(
                     whose,
                     days,
-                    "a certificate has ended; sessions open all the same: make another identity, and pair again"
+                    "a certificate has ended; sessions open all the same: `cenote rotate` makes another"
                 );
             }
         }
     }
 
     /// What is to be spoken of at this time.
-    fn due(&mut self, now: i64) -> Vec<(&'static str, i64)> {
+    fn due(&mut self, now: i64, expiry: impl Fn() -> Expiry) -> Vec<(&'static str, i64)> {
         if now < self.next {
             return Vec::new();
         }
         self.next = now.saturating_add(DAY as i64);
-        let mut all = self.expiry.left_at(now);
+        let mut all = expiry().left_at(now);
         all.retain(|(_, left)| is_near(*left));
         all
     }
@@ -124,14 +123,14 @@ mod tests {
     fn an_end_is_spoken_of_once_a_day_from_30_days_before() {
         let day = DAY as i64;
         let ends = |not_after| Some(Validity { not_before: 0, not_after });
-        let mut reminder =
-            Reminder::new(Expiry { own: ends(100 * day), peer: ends(i64::MAX), api: None });
-        assert_eq!(reminder.due(70 * day), []);
+        let expiry = || Expiry { own: ends(100 * day), peer: ends(i64::MAX), api: None };
+        let mut reminder = Reminder::new();
+        assert_eq!(reminder.due(70 * day, expiry), []);
         // It looked at that time, so not again before a day has gone.
-        assert_eq!(reminder.due(70 * day + 1), []);
-        assert_eq!(reminder.due(71 * day), [("own", 29 * day)]);
-        assert_eq!(reminder.due(71 * day + 1), []);
-        assert_eq!(reminder.due(101 * day), [("own", -day)]);
+        assert_eq!(reminder.due(70 * day + 1, expiry), []);
+        assert_eq!(reminder.due(71 * day, expiry), [("own", 29 * day)]);
+        assert_eq!(reminder.due(71 * day + 1, expiry), []);
+        assert_eq!(reminder.due(101 * day, expiry), [("own", -day)]);
         let none = Expiry { own: None, peer: ends(7), api: None };
         assert_eq!(none.left_at(10), [("peer", -3)]);
     }

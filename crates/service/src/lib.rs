@@ -10,6 +10,7 @@
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
+//! | how a certificate changes while both run | `peer/rotation.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | when certificates end | [`expiry`] |
@@ -39,4 +40,5 @@ mod tls;
 
 pub use error::{ErrorKind, ServiceError};
 pub use journal::{JournalError, check as check_journal};
+pub use peer::rotation::{next_peer_file, prepare as prepare_identity, want as want_identity};
 pub use service::Service;

@@ -210,7 +210,8 @@ impl Service {
         if terms.peer.is_empty() {
             terms.peer.clone_from(&peer);
         }
-        if terms.peer != peer {
+        // An owner may say beforehand what the peer's next certificate is permitted.
+        if terms.peer != peer && inner.way.next().as_ref() != Some(&terms.peer) {
             let what =
                 format!("the peer of this service is {peer}, the approval is for {}", terms.peer);
             return Err(ServiceError::invalid(what));
@@ -309,7 +310,7 @@ impl Service {
     /// When the certificates of both sides and the API's end.
     #[must_use]
     pub fn expiry(&self) -> Expiry {
-        self.0.expiry.clone()
+        self.0.expiry()
     }
 
     fn lanes(&self) -> Vec<LaneView> {

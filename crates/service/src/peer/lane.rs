@@ -18,6 +18,7 @@ use cenote_pool::{DiskStore, StoreKey};
 
 use super::connect::Backoff;
 use super::messages::{ORDER, ORDER_LEN, Order, REPLY, REPLY_LEN, Refusal, Reply, Verdict};
+use super::rotation;
 use super::watched::{Seen, Watched};
 use crate::audit::Head;
 use crate::course::Begun;
@@ -214,6 +215,7 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
             .field("small_ands", inner.config.jobs.small_ands.to_string())
             .remedy("small_ands", "give [jobs] the same number on both sides")
     };
+    rotation::claim(&inner.config.dir.join("stores"), lane.name(), &inner.peer_name())?;
     let store = Watched::new(store(inner, lane)?, lane.seen.clone());
     let mut session =
         Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;
