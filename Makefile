@@ -5,13 +5,15 @@ BENCH ?= and --backend wrk --ands 1000000
 # Which target `make fuzz` runs, and for how long; needs nightly Rust and cargo-fuzz.
 FUZZ ?= codec
 FUZZ_SECONDS ?= 60
+# How long `make fuzz-api` runs.
+FUZZ_API_SECONDS ?= 600
 # Which mutants `make mutants` runs, by the starts of their ids; all if empty.
 MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery bench kills soak fuzz mutants toy arithmetic
+.PHONY: help setup demo test lint fmt docs deny python gallery bench kills soak fuzz fuzz-api mutants toy arithmetic
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 setup: ## install what is missing on a Debian-like machine with Rust
 	@.ci/setup
@@ -58,6 +60,9 @@ bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 fuzz: ## fuzz one target: make fuzz FUZZ=bristol FUZZ_SECONDS=600
 	mkdir -p fuzz/target/found/$(FUZZ)
 	cd fuzz && $(CARGO) +nightly fuzz run $(FUZZ) target/found/$(FUZZ) corpus/$(FUZZ) -- -max_total_time=$(FUZZ_SECONDS)
+
+fuzz-api: setup ## fuzz the HTTP API from its own description: make fuzz-api FUZZ_API_SECONDS=600
+	$(CARGO) --locked xtask fuzz-api $(FUZZ_API_SECONDS)
 
 mutants: ## take each security check away in a copy, one at a time: a test must fail; MUTANTS="wrk. ot." for some
 	$(CARGO) --locked xtask mutants $(MUTANTS)

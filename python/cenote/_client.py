@@ -63,26 +63,36 @@ class Client:
             service.run(prog, a=5)
 
     Every call raises :class:`ServiceError` for what the service refuses, and :class:`ConnectionFailed` where no answer came. What may
-    be sent twice is, while the service is away or busy, for ``timeout`` seconds in all (30). Without a proxy that has TLS a service
-    is reached from its own machine alone. Needs ``httpx``: ``pip install 'cenote[client]'``.
+    be sent twice is, while the service is away or busy, for ``timeout`` seconds in all (30). From another
+    machine a service is reached by ``https://`` alone. Needs ``httpx``: ``pip install 'cenote[client]'``.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:7780", token: str = "", *, timeout: float = 30.0, transport: Any = None) -> None:
-        """``transport`` is one of httpx's, for certificates or sockets of one's own. Raises :class:`InputError`, and :class:`Error`
-        without httpx.
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7780",
+        token: str = "",
+        *,
+        ca: str | os.PathLike[str] | None = None,
+        timeout: float = 30.0,
+        transport: Any = None,
+    ) -> None:
+        """``ca`` is a file with certificates to trust, in PEM: the API's own, or its authority's; without it those that httpx trusts.
+
+        ``transport`` is one of httpx's, for sockets of one's own, and ``ca`` does not count then. Raises :class:`InputError`,
+        :class:`PolicyError` for an address of another machine without TLS, and :class:`Error` without httpx.
         """
-        self._http = Http(url, token, timeout)
+        self._http = Http(url, token, timeout, ca)
         self._calls = Calls(self._http.timeout)
         self._sender = self._http.httpx.Client(**self._http.options(transport))
 
     @classmethod
     def of(cls, directory: str | os.PathLike[str], *, timeout: float = 30.0) -> Client:
-        """For the service of a directory that ``cenote init`` made: its address, and the token in its file ``token``.
+        """For the service of a directory that ``cenote init`` made: its address, its certificate, and the token in its file ``token``.
 
         Raises :class:`PolicyError` for a token that others may read, :class:`InputError` for files that cannot be used.
         """
-        url, token = place(directory)
-        return cls(url, token, timeout=timeout)
+        url, token, ca = place(directory)
+        return cls(url, token, ca=ca, timeout=timeout)
 
     def close(self) -> None:
         """Closes connections. The client is of no use afterwards."""

@@ -56,11 +56,21 @@ class AsyncClient:
     Methods have the same names, and are awaited; :meth:`all_jobs` and :meth:`AsyncJob.events` are iterated with ``async for``.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:7780", token: str = "", *, timeout: float = 30.0, transport: Any = None) -> None:
-        """``transport`` is one of httpx's, for certificates or sockets of one's own. Raises :class:`InputError`, and :class:`Error`
-        without httpx.
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7780",
+        token: str = "",
+        *,
+        ca: str | os.PathLike[str] | None = None,
+        timeout: float = 30.0,
+        transport: Any = None,
+    ) -> None:
+        """``ca`` is a file with certificates to trust, in PEM: the API's own, or its authority's; without it those that httpx trusts.
+
+        ``transport`` is one of httpx's, for sockets of one's own, and ``ca`` does not count then. Raises :class:`InputError`,
+        :class:`PolicyError` for an address of another machine without TLS, and :class:`Error` without httpx.
         """
-        self._http = Http(url, token, timeout)
+        self._http = Http(url, token, timeout, ca)
         self._calls = Calls(self._http.timeout)
         self._sender = self._http.httpx.AsyncClient(**self._http.options(transport))
         # A part of httpx, which sleeps in whatever loop runs.
@@ -69,8 +79,8 @@ class AsyncClient:
     @classmethod
     def of(cls, directory: str | os.PathLike[str], *, timeout: float = 30.0) -> AsyncClient:
         """As :meth:`Client.of`."""
-        url, token = place(directory)
-        return cls(url, token, timeout=timeout)
+        url, token, ca = place(directory)
+        return cls(url, token, ca=ca, timeout=timeout)
 
     async def close(self) -> None:
         """As :meth:`Client.close`."""

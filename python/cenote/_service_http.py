@@ -7,15 +7,18 @@ A flow is a generator. It yields an :class:`Ask` and is sent the :class:`Answer`
 from __future__ import annotations
 
 import importlib
+import ipaddress
 import json
+import os
 import random
+import ssl
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 from urllib.parse import urlsplit
 
-from ._errors import ConnectionFailed, Error, InputError, ServiceError
+from ._errors import ConnectionFailed, Error, InputError, PolicyError, ServiceError
 from ._native import __version__
 from ._service_views import malformed
 
@@ -161,8 +164,9 @@ def _plain(value: Any) -> Any:
 class Http:
     """How to reach a service: its address, the token, and the package that sends. The token shows nowhere."""
 
-    def __init__(self, url: str, token: str, timeout: float) -> None:
+    def __init__(self, url: str, token: str, timeout: float, ca: str | os.PathLike[str] | None = None) -> None:
         self.url = _checked_url(url)
+        self._verify = True if ca is None else _trusting(ca)
         if not isinstance(token, str) or not token or not all("!" <= c <= "~" for c in token):
             raise InputError("the token is empty or not as `cenote init` or `cenote token add` wrote it: one line, as cenote_...")
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
@@ -177,7 +181,8 @@ class Http:
             "base_url": self.url,
             "headers": {"Authorization": f"Bearer {self._token}", "User-Agent": f"cenote-python/{__version__}"},
             "transport": transport,
-            # Proxies of the environment are for the network outside; without TLS they would read the token.
+            "verify": self._verify,
+            # Without TLS it is this machine: proxies of the environment are for the network outside, and would read the token.
             "trust_env": self.url.startswith("https:"),
         }
 
@@ -212,7 +217,7 @@ class Http:
         """What that means."""
         sent = not isinstance(error, (self.httpx.ConnectError, self.httpx.ConnectTimeout, self.httpx.PoolTimeout))
         why = f"{type(error).__name__}: {error}".rstrip(": ")
-        remedy = "" if sent else "; is `cenote serve` running, and is this its address ([api] listen)?"
+        remedy = "" if sent else _remedy(error) or "; is `cenote serve` running, and is this its address ([api] listen)?"
         return Lost(f"{self.url} does not answer: {why}{remedy}", sent)
 
 
@@ -225,7 +230,42 @@ def _checked_url(url: str) -> str:
         usable = False
     if not usable:
         raise InputError("the url is not that of a service: write it as http://127.0.0.1:7780, without user, query or fragment")
+    if parts.scheme == "http" and not _is_local(parts.hostname or ""):
+        raise PolicyError(
+            f"{url}: without TLS the token could be read on its way: use https:// with ca=.., or a tunnel (ssh -L) to 127.0.0.1"
+        )
     return url.rstrip("/")
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
+    """Trusts the certificates of a file, and none besides."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # A chain may end at a certificate of the file that another one signed.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cafile=os.fspath(ca))
+    except ssl.SSLError as error:
+        raise InputError(f"{os.fspath(ca)}: no certificate in PEM: {error.reason or error}") from None
+    except OSError as error:
+        raise InputError(f"{os.fspath(ca)}: {error.strerror}; give the API's certificate, or that of its authority") from None
+    return context
+
+
+def _remedy(error: BaseException | None) -> str:
+    """What helps against a certificate that is not trusted."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return "; give its certificate, or that of its authority, as ca=.., and call it by a name of the certificate"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _httpx() -> Any:

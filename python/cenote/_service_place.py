@@ -1,4 +1,4 @@
-"""Where a service of this machine is reached, and with which token: read from its directory."""
+"""Where a service of this machine is reached, whom it trusts there, and with which token: read from its directory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,29 @@ DEFAULT_LISTEN = "127.0.0.1:7780"
 _MOST = 4096
 
 
-def place(directory: str | os.PathLike[str]) -> tuple[str, str]:
-    """URL and token of the service in a directory that ``cenote init`` made."""
+def place(directory: str | os.PathLike[str]) -> tuple[str, str, Path | None]:
+    """URL and token of the service in a directory that ``cenote init`` made, and the file of certificates to trust."""
     folder = Path(directory)
-    return _url(folder / "cenote.toml"), _token(folder / "token")
+    url, ca = _address(folder / "cenote.toml")
+    return url, _token(folder / "token"), None if ca is None else folder / ca
 
 
-def _url(file: Path) -> str:
+def _address(file: Path) -> tuple[str, str | None]:
+    api = _api(file)
+    certificate, ca, url = (_text(file, api, key) for key in ("certificate", "ca", "url"))
+    trusted = None if certificate is None else ca or certificate
+    if url is not None:
+        return url, trusted
+    listen = api.get("listen", DEFAULT_LISTEN)
+    host, _, port = listen.rpartition(":") if isinstance(listen, str) else ("", "", "")
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 1 << 16:
+        raise InputError(f"{file}: [api] listen is no address with a port, as {DEFAULT_LISTEN}")
+    # An address of all interfaces is reached on this machine.
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    return f"{'http' if certificate is None else 'https'}://{host}:{port}", trusted
+
+
+def _api(file: Path) -> dict[str, Any]:
     toml = _toml()
     try:
         config = toml.loads(file.read_text(encoding="utf-8"))
@@ -31,13 +47,14 @@ def _url(file: Path) -> str:
     except ValueError as error:
         raise InputError(f"{file}: {error}") from None
     api = config.get("api", {})
-    listen = api.get("listen", DEFAULT_LISTEN) if isinstance(api, dict) else None
-    host, _, port = listen.rpartition(":") if isinstance(listen, str) else ("", "", "")
-    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 1 << 16:
-        raise InputError(f"{file}: [api] listen is no address with a port, as {DEFAULT_LISTEN}")
-    # An address of all interfaces is reached on this machine.
-    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-    return f"http://{host}:{port}"
+    return api if isinstance(api, dict) else {"listen": None}
+
+
+def _text(file: Path, api: dict[str, Any], key: str) -> str | None:
+    value = api.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{file}: [api] {key} is no text")
+    return value
 
 
 def _token(file: Path) -> str:

@@ -25,13 +25,13 @@ def command():
     return str(path)
 
 
-def _free_port():
+def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
 
 
-def _cenote(*arguments):
+def cenote(*arguments):
     done = subprocess.run([command(), *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -43,9 +43,9 @@ class Services:
     def __init__(self, folder):
         self.dirs = {"alice": folder / "alice", "bob": folder / "bob"}
         self._running = {}
-        link = f"127.0.0.1:{_free_port()}"
+        link = f"127.0.0.1:{free_port()}"
         for name, way in (("alice", "--listen"), ("bob", "--connect")):
-            _cenote("init", self.dirs[name], "--name", name, way, link, "--api", f"127.0.0.1:{_free_port()}")
+            cenote("init", self.dirs[name], "--name", name, way, link, "--api", f"127.0.0.1:{free_port()}")
             file = self.dirs[name] / "cenote.toml"
             text = file.read_text()
             for key, value in (("small", 2000), ("large", 2000), ("small_ands", 1000)):
@@ -53,7 +53,7 @@ class Services:
                 assert changed == 1, key
             file.write_text(text)
         for name, peer in (("alice", "bob"), ("bob", "alice")):
-            _cenote("pair", self.dirs[name], self.dirs[peer] / "identity.crt.pem")
+            cenote("pair", self.dirs[name], self.dirs[peer] / "identity.crt.pem")
 
     def start(self, name):
         with open(self.dirs[name] / "log", "ab") as log:

@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::bench::args::BenchCommand;
 use crate::circuit::CircuitFormat;
 use crate::exit::Failure;
-use crate::identity::{InitArgs, PairArgs};
+use crate::identity::{InitArgs, PairArgs, RotateArgs};
 use crate::pool::PoolCommand;
 use crate::program::args::{LimitArgs, ProgramCommand};
 use crate::service::audit::AuditCommand;
@@ -21,7 +21,7 @@ use crate::service::doctor::DoctorArgs;
 use crate::service::job::JobCommand;
 use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
 use crate::service::serve::ServeArgs;
-use crate::service::setup::TokenCommand;
+use crate::service::setup::{CertificateArgs, TokenCommand};
 use crate::values::Given;
 
 const EXIT_CODES: &str = "\
@@ -88,10 +88,14 @@ pub(crate) enum Command {
     /// Who may call the API of a service.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Make key and certificate of a service's HTTP API anew.
+    Certificate(CertificateArgs),
     /// Make this side's certificate and private key, and the configuration of a service.
     Init(InitArgs),
     /// Get a peer's certificate, over the network or from a file, make sure of it, and keep it.
     Pair(PairArgs),
+    /// Change the certificate of a service while it runs: make the next one, then take it.
+    Rotate(RotateArgs),
 }
 
 /// The backend of a session with its options; both sides must choose the same.

@@ -9,6 +9,8 @@ use cenote_net::{
     CERTIFICATE_FILE, Confirmed, Fault, Fingerprint, Identity, Pairing, PeerCertificate,
     pair_accept, pair_connect, tcp_listen,
 };
+use cenote_service::config::CONFIG_FILE;
+use cenote_service::{next_peer_file, prepare_identity, want_identity};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 
@@ -17,6 +19,7 @@ use crate::exit::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use crate::link;
 use crate::output::{self, Format, Reply};
+use crate::service::client;
 use crate::service::setup::InitServiceArgs;
 
 /// Where `pair` keeps the peer's certificate in an identity directory.
@@ -55,6 +58,48 @@ pub(crate) struct PairArgs {
     /// Keep it in place of another peer's certificate.
     #[arg(long, requires = "from")]
     pub(crate) replace: bool,
+    /// Keep it beside the peer's certificate, as its next one: a service that runs accepts both until the next one is used.
+    #[arg(long, requires = "peer_cert", conflicts_with_all = ["replace", "network"])]
+    pub(crate) next: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RotateArgs {
+    /// Directory of the service.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Take the next identity, which the peer's owner trusts by now; without it, it is made, and nothing changes.
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+/// Changes the own certificate, in two steps, while services run.
+pub(crate) fn rotate(args: &RotateArgs) -> Result<Reply, Failure> {
+    let name = client::config(&args.dir)?.name;
+    let before = own(&args.dir)?.fingerprint().to_string();
+    let dir = args.dir.display();
+    if args.now {
+        let next = want_identity(&args.dir)?.to_string();
+        let text = format!(
+            "next fingerprint  {next}\na service that runs takes it within seconds, one that does not when it starts; the peer then knows no other"
+        );
+        return Ok(Reply::new(json!({ "before": before, "fingerprint": next }), text));
+    }
+    let (file, next) = prepare_identity(&args.dir, &certificate_name(&name))?;
+    let (file, next) = (file.display().to_string(), next.to_string());
+    let text = format!(
+        "own fingerprint   {before}\nnext fingerprint  {next}\n\
+         {file} goes to the peer's owner: `cenote pair DIR FILE --next`. Compare the fingerprint over another line.\n\
+         Once it is trusted there: cenote rotate {dir} --now"
+    );
+    Ok(Reply::new(json!({ "before": before, "certificate": file, "fingerprint": next }), text))
+}
+
+/// The name of a service as far as a certificate may have it.
+fn certificate_name(name: &str) -> String {
+    let fits = |c: &char| c.is_ascii_alphanumeric() || ".-_".contains(*c);
+    let name: String = name.chars().filter(fits).take(64).collect();
+    if name.is_empty() { "cenote".to_owned() } else { name }
 }
 
 pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
@@ -85,6 +130,9 @@ pub(crate) fn init(args: &InitArgs) -> Result<Reply, Failure> {
 pub(crate) fn pair(args: &PairArgs, format: Format) -> Result<Reply, Failure> {
     let identity = own(&args.dir)?;
     let kept = args.dir.join(PEER_FILE);
+    if let (Some(file), true) = (&args.peer_cert, args.next) {
+        return pair_next(args, &identity, file);
+    }
     if let Some(file) = &args.peer_cert {
         let peer = from_file(file, identity.fingerprint(), &known(&kept, args.replace)?)?;
         keep(&peer, &kept)?;
@@ -121,6 +169,35 @@ pub(crate) fn pair(args: &PairArgs, format: Format) -> Result<Reply, Failure> {
     };
     let reply = paired(args, &identity, &peer, note);
     Ok(reply.with("peer_accepted", json!(accepted)))
+}
+
+/// Keeps the certificate that the peer will have.
+fn pair_next(args: &PairArgs, identity: &Identity, file: &Path) -> Result<Reply, Failure> {
+    let used = match args.dir.join(CONFIG_FILE).exists() {
+        true => {
+            let config = client::config(&args.dir)?;
+            config.path(&config.peer.certificate)
+        }
+        false => return Err(Failure::bad_input("--next is for the directory of a service")),
+    };
+    let now = PeerCertificate::load(&used)?.fingerprint();
+    let peer = from_file(file, identity.fingerprint(), &None)?;
+    if peer.fingerprint() == now {
+        let what = format!("{}: the peer has this certificate already", file.display());
+        return Err(Failure::bad_input(what));
+    }
+    let kept = next_peer_file(&used);
+    keep(&peer, &kept)?;
+    let (now, next) = (now.to_string(), peer.fingerprint().to_string());
+    let kept = kept.display().to_string();
+    let text = format!(
+        "peer fingerprint  {now}\nnext fingerprint  {next}\n\
+         Compare it with the peer's owner over another line; if it is wrong, remove {kept}. Both are accepted until the next one is used.\n\
+         Give approvals for it (--peer); those for the one before end with it. The pools are made again then."
+    );
+    let json =
+        json!({ "peer_fingerprint": now, "next_fingerprint": next, "next_certificate": kept });
+    Ok(Reply::new(json, text))
 }
 
 /// Says whose certificate was kept, and what is to be known beside it.

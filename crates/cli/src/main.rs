@@ -92,7 +92,9 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Audit(audit) => service::audit::command(audit),
         Command::Doctor(args) => Ok(service::doctor::doctor(&args)),
         Command::Token(token) => service::setup::token(&token),
+        Command::Certificate(args) => service::setup::certificate(&args),
         Command::Init(args) => identity::init(&args),
         Command::Pair(args) => identity::pair(&args, format),
+        Command::Rotate(args) => identity::rotate(&args),
     }
 }

@@ -184,3 +184,35 @@ fn one_way_at_a_time() {
         run(&wrong).error(2);
     }
 }
+
+#[test]
+fn a_next_certificate_is_made_kept_and_taken() {
+    let dir = TempDir::new().expect("a directory");
+    let (alice, bob) = (at(&dir, "alice"), at(&dir, "bob"));
+    for (name, way) in [("alice", "--listen"), ("bob", "--connect")] {
+        let line = format!("init {} --name {name} {way} 127.0.0.1:7700", at(&dir, name));
+        assert_eq!(run(&line).code, 0);
+    }
+    let pair = |own: &str, with: &str| run(&format!("pair {own} {with}"));
+    let next = format!("{alice}/next/identity.crt.pem");
+    assert_eq!(pair(&alice, &format!("{bob}/identity.crt.pem")).code, 0);
+    assert!(run(&format!("rotate {alice} --now")).error(2).contains("without --now"));
+    let made = run(&format!("rotate {alice}"));
+    assert_eq!((made.code, &made.json["certificate"]), (0, &next.as_str().into()), "{made:?}");
+    assert_eq!(run(&format!("rotate {alice}")).json, made.json);
+    // There is no certificate yet that it could be next to.
+    assert!(pair(&bob, &format!("{next} --next")).error(2).contains("peer.crt.pem"));
+    let first = format!("{alice}/identity.crt.pem");
+    assert_eq!(pair(&bob, &first).code, 0);
+    assert!(pair(&bob, &format!("{first} --next")).error(2).contains("already"));
+    assert!(pair(&bob, &format!("{bob}/identity.crt.pem --next")).error(2).contains("own"));
+    let kept = pair(&bob, &format!("{next} --next"));
+    assert_eq!(kept.json["next_fingerprint"], made.json["fingerprint"], "{kept:?}");
+    assert_eq!(kept.json["peer_fingerprint"], made.json["before"], "{kept:?}");
+    let file = |path: &str| fs::read_to_string(dir.path().join(path)).expect("it is there");
+    assert_eq!(file("bob/peer.next.crt.pem"), file("alice/next/identity.crt.pem"));
+    assert_eq!(file("bob/peer.crt.pem"), file("alice/identity.crt.pem"));
+    let taken = run(&format!("rotate {alice} --now"));
+    assert_eq!(taken.json["fingerprint"], made.json["fingerprint"], "{taken:?}");
+    assert!(dir.path().join("alice/next/wanted").exists());
+}

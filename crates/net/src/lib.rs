@@ -54,4 +54,4 @@ pub use tap::{
     Deviation, Direction, Fate, Outgoing, RecordedFrame, Recording, TranscriptDigest, Witness,
 };
 pub use tcp::{Listener, tcp_accept, tcp_connect, tcp_listen, unix_channel};
-pub use tls::{tls_accept, tls_connect};
+pub use tls::{tls_accept, tls_accept_any, tls_connect, tls_connect_any};

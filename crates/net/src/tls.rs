@@ -65,9 +65,24 @@ pub fn tls_accept(
     identity: &Identity,
     peer: &PeerCertificate,
     limit: Duration,
+    turned_away: impl FnMut(SocketAddr, &Fault),
+) -> Result<Channel, Fault> {
+    tls_accept_any(listener, identity, std::slice::from_ref(peer), limit, turned_away)
+}
+
+/// The same where the peer may have any of several certificates, because it is changing from one to another;
+/// [`Channel::peer`] says which it has. With none of them nobody is let in.
+///
+/// # Errors
+/// Those of [`tls_accept`].
+pub fn tls_accept_any(
+    listener: &Listener,
+    identity: &Identity,
+    peers: &[PeerCertificate],
+    limit: Duration,
     mut turned_away: impl FnMut(SocketAddr, &Fault),
 ) -> Result<Channel, Fault> {
-    let expected = Expected::Pinned(peer.clone());
+    let expected = Expected::Pinned(peers.to_vec());
     let (met, _) = accept(listener, identity, expected, Limit::of(limit), &mut turned_away)?;
     Ok(met.channel)
 }
@@ -101,7 +116,20 @@ pub fn tls_connect(
     peer: &PeerCertificate,
     timeout: Duration,
 ) -> Result<Channel, Fault> {
-    call(address, identity, Expected::Pinned(peer.clone()), timeout).map(|met| met.channel)
+    tls_connect_any(address, identity, std::slice::from_ref(peer), timeout)
+}
+
+/// The same where the other end may have any of several certificates; see [`tls_accept_any`].
+///
+/// # Errors
+/// Those of [`tls_connect`].
+pub fn tls_connect_any(
+    address: &str,
+    identity: &Identity,
+    peers: &[PeerCertificate],
+    timeout: Duration,
+) -> Result<Channel, Fault> {
+    call(address, identity, Expected::Pinned(peers.to_vec()), timeout).map(|met| met.channel)
 }
 
 /// The listener at `address`, if it is as `expected`.
@@ -182,8 +210,8 @@ fn client_config(identity: &Identity, expected: Expected) -> Result<ClientConfig
 /// Whose certificate is accepted.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
-    /// This one, byte for byte.
-    Pinned(PeerCertificate),
+    /// One of these, byte for byte.
+    Pinned(Vec<PeerCertificate>),
     /// Any that can be kept and is not the own, which this is: the owners find out whose it is.
     Unknown(Fingerprint),
 }
@@ -212,7 +240,7 @@ struct Verifier {
 )]
 struct WrongPeer {
     found: Fingerprint,
-    expected: Fingerprint,
+    expected: String,
 }
 
 /// No owner can have meant this certificate.
@@ -233,11 +261,17 @@ impl Verifier {
     ) -> Result<(), Error> {
         let refuse = |reason| Err(CertificateError::Other(OtherError(reason)).into());
         match &self.expected {
-            Expected::Pinned(peer) if found == peer.der() && others.is_empty() => Ok(()),
-            Expected::Pinned(peer) => refuse(Arc::new(WrongPeer {
-                found: Fingerprint::of(found),
-                expected: peer.fingerprint(),
-            })),
+            Expected::Pinned(peers)
+                if peers.iter().any(|peer| found == peer.der()) && others.is_empty() =>
+            {
+                Ok(())
+            }
+            Expected::Pinned(peers) => {
+                let expected: Vec<String> =
+                    peers.iter().map(|peer| peer.fingerprint().to_string()).collect();
+                let found = Fingerprint::of(found);
+                refuse(Arc::new(WrongPeer { found, expected: expected.join(" or ") }))
+            }
             Expected::Unknown(own) => match unfit(found, others, own) {
                 Some(what) => refuse(Arc::new(Unfit(what))),
                 None => Ok(()),

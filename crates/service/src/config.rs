@@ -1,5 +1,6 @@
 //! The configuration: `cenote.toml` in the directory of the service. Unknown keys are refused.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cenote_engine::Role;
@@ -13,6 +14,10 @@ pub const CONFIG_FILE: &str = "cenote.toml";
 pub const DATA_DIRECTORY: &str = "data";
 /// The file of the owner's own token in the directory of a service, with all roles.
 pub const TOKEN_FILE: &str = "token";
+/// The certificate of the API that a command makes in the directory of a service.
+pub const API_CERTIFICATE_FILE: &str = "api.crt.pem";
+/// Its key.
+pub const API_KEY_FILE: &str = "api.key.pem";
 
 /// What a service is told by its owner.
 #[derive(Deserialize, Clone, Debug)]
@@ -63,10 +68,18 @@ pub struct PeerConfig {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApiConfig {
-    /// Address to listen on. It has no TLS: an address of this machine, or behind a proxy that has.
+    /// Address to listen on: of this machine, or any with TLS.
     pub listen: String,
     /// File with names, roles and hashes of tokens.
     pub tokens: PathBuf,
+    /// Certificate of TLS, in PEM, with whatever leads to its authority behind it.
+    pub certificate: Option<PathBuf>,
+    /// Its key, in PEM.
+    pub key: Option<PathBuf>,
+    /// Whom commands on this machine trust, in PEM; without it the certificate itself.
+    pub ca: Option<PathBuf>,
+    /// Where commands on this machine find it, if the certificate does not have the name of `listen`.
+    pub url: Option<String>,
 }
 
 /// What is kept ready.
@@ -111,7 +124,35 @@ impl Default for DataConfig {
 
 impl Default for ApiConfig {
     fn default() -> ApiConfig {
-        ApiConfig { listen: "127.0.0.1:7780".into(), tokens: "tokens.toml".into() }
+        ApiConfig {
+            listen: "127.0.0.1:7780".into(),
+            tokens: "tokens.toml".into(),
+            certificate: None,
+            key: None,
+            ca: None,
+            url: None,
+        }
+    }
+}
+
+impl ApiConfig {
+    /// Where commands on this machine find it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        if let Some(url) = &self.url {
+            return url.trim_end_matches('/').to_owned();
+        }
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        // An address of all interfaces is reached on this machine.
+        match self.listen.parse::<SocketAddr>() {
+            Ok(SocketAddr::V4(all)) if all.ip().is_unspecified() => {
+                format!("{scheme}://127.0.0.1:{}", all.port())
+            }
+            Ok(SocketAddr::V6(all)) if all.ip().is_unspecified() => {
+                format!("{scheme}://[::1]:{}", all.port())
+            }
+            _ => format!("{scheme}://{}", self.listen),
+        }
     }
 }
 
@@ -150,6 +191,11 @@ impl Config {
         if config.peer.listen.is_some() == config.peer.connect.is_some() {
             return Err(invalid("[peer]: give `listen` or `connect`, one side each".into()));
         }
+        if config.api.certificate.is_some() != config.api.key.is_some() {
+            return Err(invalid(
+                "[api]: give both `certificate` and `key`, or none of them".into(),
+            ));
+        }
         Ok(config)
     }
 
@@ -178,6 +224,20 @@ impl Config {
         Ok(real)
     }
 
+    /// Certificate and key of the API, if it has TLS.
+    #[must_use]
+    pub fn api_files(&self) -> Option<(PathBuf, PathBuf)> {
+        let (certificate, key) = (self.api.certificate.as_ref()?, self.api.key.as_ref()?);
+        Some((self.path(certificate), self.path(key)))
+    }
+
+    /// Whom commands on this machine trust, if the API has TLS.
+    #[must_use]
+    pub fn api_ca(&self) -> Option<PathBuf> {
+        let certificate = self.api.certificate.as_ref()?;
+        Some(self.path(self.api.ca.as_ref().unwrap_or(certificate)))
+    }
+
     /// A path of the configuration, which is relative to its directory.
     #[must_use]
     pub fn path(&self, path: &Path) -> PathBuf {
@@ -198,6 +258,8 @@ pub struct NewConfig<'a> {
     pub address: Address<'a>,
     /// Address of the API.
     pub api: &'a str,
+    /// Whether the API has TLS, with a certificate in the directory.
+    pub tls: bool,
 }
 
 /// Which of both sides listens.
@@ -213,7 +275,7 @@ impl NewConfig<'_> {
     /// The file, with each key explained; those that stand at their defaults are commented out.
     #[must_use]
     pub fn text(&self) -> String {
-        let NewConfig { name, peer, role, address, api } = self;
+        let NewConfig { name, peer, role, address, api, tls } = self;
         let (key, address, what) = match address {
             Address::Listen(address) => ("listen", address, "Where the peer finds this service."),
             Address::Connect(address) => ("connect", address, "Where the peer listens."),
@@ -222,6 +284,11 @@ impl NewConfig<'_> {
         let (role, limits) = (role.name(), default_limits());
         let certificate = peer_certificate();
         let ApiConfig { tokens, .. } = ApiConfig::default();
+        let tls = if *tls {
+            format!("certificate = \"{API_CERTIFICATE_FILE}\"\nkey = \"{API_KEY_FILE}\"\n")
+        } else {
+            String::new()
+        };
         format!(
             r#"# A service of Cenote. Unknown keys are refused; `cenote doctor` checks this file and all that it names.
 # Paths are relative to this directory.
@@ -240,9 +307,11 @@ role = "{role}"
 {key} = {address}
 
 [api]
-# Address of the HTTP API, of this machine: it has no TLS. Others come through a proxy that has.
+# Address of the HTTP API: of this machine, or any with TLS.
 listen = {api}
-# Names, roles and hashes of tokens; `cenote token add` adds one.
+# With `certificate` and `key`, files in PEM, it has TLS. Both are read again when they change. Commands on this machine trust the certificate
+# itself, or what `ca` names, and call the address above, or `url` where the certificate has another name.
+{tls}# Names, roles and hashes of tokens; `cenote token add` adds one.
 # tokens = "{tokens}"
 
 {limits}"#,
@@ -320,7 +389,27 @@ mod tests {
             role: Role::Evaluator,
             address: Address::Connect("b.example:7700"),
             api: "127.0.0.1:1",
+            tls: false,
         }
+    }
+
+    #[test]
+    fn with_tls_it_is_called_by_https_and_its_certificate_trusted() {
+        let text = NewConfig { api: "0.0.0.0:9", tls: true, ..new() }.text();
+        let mut read: Config = toml::from_str(&text).unwrap();
+        assert_eq!(read.api.url(), "https://127.0.0.1:9");
+        read.dir = "d".into();
+        assert_eq!(read.api_files(), Some(("d/api.crt.pem".into(), "d/api.key.pem".into())));
+        assert_eq!(read.api_ca(), Some("d/api.crt.pem".into()));
+        read.api.ca = Some("/ca.pem".into());
+        read.api.url = Some("https://alice.example:9/".into());
+        assert_eq!(read.api_ca(), Some("/ca.pem".into()));
+        assert_eq!(read.api.url(), "https://alice.example:9");
+        for (listen, url) in [("[::]:9", "https://[::1]:9"), ("alice:9", "https://alice:9")] {
+            let api = ApiConfig { listen: listen.into(), url: None, ..read.api.clone() };
+            assert_eq!(api.url(), url);
+        }
+        assert_eq!(ApiConfig::default().url(), "http://127.0.0.1:7780");
     }
 
     #[test]

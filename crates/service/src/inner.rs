@@ -23,8 +23,10 @@ use crate::peer::connect::Way;
 use crate::peer::lane::{self, Lane};
 use crate::peer::link;
 use crate::peer::messages::Declined;
+use crate::peer::rotation;
 use crate::permit::{self, Denied, Use};
 use crate::registry::{Registered, Registry, hex};
+use crate::stamp::Stamp;
 
 /// What the threads of a service share.
 pub(crate) struct Inner {
@@ -32,7 +34,6 @@ pub(crate) struct Inner {
     pub(crate) db: Db,
     pub(crate) audit: AuditLog,
     pub(crate) way: Arc<Way>,
-    pub(crate) expiry: Expiry,
     pub(crate) key: Arc<OwnerKey>,
     pub(crate) public: PublicKey,
     pub(crate) registry: Registry,
@@ -66,16 +67,17 @@ impl Inner {
     pub(crate) fn start(dir: &Path) -> Result<Arc<Inner>, ServiceError> {
         let config = Config::load(dir)?;
         let unusable = |fault: Fault| ServiceError::invalid(fault.to_string());
+        // A crash may have come before it was wholly in place.
+        let changed = rotation::take(dir)?;
         let identity = Identity::load(dir).map_err(unusable)?;
-        let peer =
-            PeerCertificate::load(config.path(&config.peer.certificate)).map_err(unusable)?;
-        let expiry = Expiry::of(identity.certificate(), &peer);
+        let file = config.path(&config.peer.certificate);
+        let peer = PeerCertificate::load(&file).map_err(unusable)?;
         let db = Db::open(&dir.join("service.db"))?;
         let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(unavailable)?);
         let audit =
             AuditLog::open(&dir.join("audit.log"), Arc::clone(&key)).map_err(unavailable)?;
         let (way, listener) =
-            Way::new(&config.peer, identity, peer).map_err(|fault| match fault {
+            Way::new(&config.peer, identity, peer, file).map_err(|fault| match fault {
                 Fault::Transport(_) => ServiceError::new(ErrorKind::Unavailable, fault.to_string()),
                 other => unusable(other),
             })?;
@@ -85,7 +87,6 @@ impl Inner {
             db,
             audit,
             way,
-            expiry,
             key,
             registry: Registry::default(),
             lanes: [Lane::new(true), Lane::new(false)],
@@ -103,6 +104,7 @@ impl Inner {
             threads: Mutex::default(),
         });
         inner.recover()?;
+        inner.watch_certificates(changed)?;
         inner.spawn(listener)?;
         Ok(inner)
     }
@@ -170,9 +172,12 @@ impl Inner {
         start(
             "clock",
             Box::new(|inner| {
-                let mut reminder = Reminder::new(inner.expiry);
+                let (mut reminder, mut next) = (Reminder::new(), None);
                 while !inner.way.is_over() {
-                    reminder.look();
+                    reminder.look(|| inner.expiry());
+                    if let Err(error) = inner.rotate(&mut next) {
+                        tracing::error!(%error, "a certificate cannot be changed");
+                    }
                     inner.pause(Duration::from_secs(1));
                     match jobs::tidy(&inner.db).and_then(|tidied| inner.settle().map(|()| tidied)) {
                         Ok(0) => {}
@@ -182,6 +187,73 @@ impl Inner {
                 }
             }),
         )
+    }
+
+    /// Before anything is connected: what is left of a change, and who hears of the next ones.
+    fn watch_certificates(self: &Arc<Self>, changed: bool) -> Result<(), ServiceError> {
+        if changed {
+            self.own_changed()?;
+        }
+        let (stores, peer) = (self.config.dir.join("stores"), self.peer_name());
+        for lane in &self.lanes {
+            rotation::note(&stores, lane.name(), &peer).map_err(|error| {
+                let what = format!("{}: {error}", stores.display());
+                ServiceError::new(ErrorKind::Unavailable, what)
+            })?;
+        }
+        let inner = Arc::downgrade(self);
+        self.way.note(Box::new(move |before, now| {
+            let Some(inner) = inner.upgrade() else { return Ok(()) };
+            let own =
+                [("before", json!(before.to_string())), ("certificate", json!(now.to_string()))];
+            let logged = inner.log("peer.changed", None, None, facts(&own));
+            logged.map_err(|error| Fault::Storage(error.to_string()))
+        }));
+        Ok(())
+    }
+
+    /// Takes the own next identity if its owner wants it, and looks which certificate the peer will have.
+    fn rotate(&self, seen: &mut Option<Stamp>) -> Result<(), ServiceError> {
+        let unusable = |fault: Fault| ServiceError::invalid(fault.to_string());
+        let dir = &self.config.dir;
+        if rotation::take(dir)? {
+            let identity = Identity::load(dir).map_err(unusable)?;
+            self.own_changed()?;
+            self.way.set_identity(identity);
+            self.changed();
+        }
+        let file = rotation::next_peer_file(&self.config.path(&self.config.peer.certificate));
+        let now = Stamp::at(&file);
+        if now != *seen {
+            *seen = now;
+            let next = now.map(|_| PeerCertificate::load(&file)).transpose().map_err(unusable)?;
+            let name = next.as_ref().map(|next| next.fingerprint().to_string());
+            if self.way.set_next(next) {
+                let logged =
+                    self.log("peer.next", None, None, facts(&[("certificate", json!(name))]));
+                if let Err(error) = logged {
+                    // Nobody is let in whom the log does not have.
+                    self.way.set_next(None);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The own identity is another one, on disk.
+    fn own_changed(&self) -> Result<(), ServiceError> {
+        let now = Identity::load(&self.config.dir)
+            .map_err(|fault| ServiceError::invalid(fault.to_string()))?;
+        let own = facts(&[("certificate", json!(now.fingerprint().to_string()))]);
+        self.log("identity.changed", None, None, own)?;
+        rotation::taken(&self.config.dir)
+    }
+
+    /// When the certificates that are used end.
+    pub(crate) fn expiry(&self) -> Expiry {
+        let [own, peer] = self.way.certificates();
+        Expiry::of(&own, &peer, &self.config)
     }
 
     /// The peer, as approvals name it.

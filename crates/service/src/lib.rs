@@ -10,13 +10,15 @@
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
+//! | how a certificate changes while both run | `peer/rotation.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
 //! | what is kept of a peer that cheated | `evidence.rs` |
 //! | what time it is | `clock.rs` |
 //! | when certificates end | [`expiry`] |
 //! | what it wrote down, signed | [`audit`] |
-//! | how owners and their programs reach it over HTTP, and who may do what | [`api`] |
+//! | how owners and their programs reach it over HTTP, and who may do what | [`api`], with TLS by `tls.rs` |
+//! | whether a file has changed | `stamp.rs` |
 //!
 //! docs/protocols/service.md says what the peers tell each other and what that gives away.
 
@@ -38,7 +40,10 @@ mod peer;
 mod permit;
 mod registry;
 mod service;
+mod stamp;
+mod tls;
 
 pub use error::{ErrorKind, ServiceError};
 pub use journal::{JournalError, check as check_journal};
+pub use peer::rotation::{next_peer_file, prepare as prepare_identity, want as want_identity};
 pub use service::Service;

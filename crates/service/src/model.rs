@@ -91,11 +91,13 @@ pub struct NewJob {
     /// Values of own inputs that the approval leaves to the submitter, by name, as the program's types are written in JSON.
     #[serde(default)]
     pub inputs: BTreeMap<String, Value>,
-    /// Public parameters, known to both sides: which record of a data set is meant.
+    /// Public parameters, known to both sides: which record of a data set is meant. At most 16, names and values of at most 256 bytes
+    /// without control characters.
     #[serde(default)]
     pub select: BTreeMap<String, String>,
     /// Higher ones go first; from -100 to 100.
     #[serde(default)]
+    #[schema(minimum = -100, maximum = 100)]
     pub priority: i32,
     /// Seconds after which it must not begin any more.
     #[serde(default)]
@@ -103,8 +105,9 @@ pub struct NewJob {
     /// Seconds for which the result is kept; what the configuration says without it.
     #[serde(default)]
     pub keep_result_s: Option<u64>,
-    /// A second job with the same key is the first one.
+    /// A second job with the same key is the first one. At most 256 characters.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
     pub idempotency_key: Option<String>,
 }
 
@@ -135,16 +138,21 @@ pub struct JobView {
     /// Higher ones go first.
     pub priority: i32,
     /// When it came.
+    #[schema(value_type = i64)]
     pub submitted_at: Millis,
     /// When it began to run.
+    #[schema(value_type = Option<i64>)]
     pub started_at: Option<Millis>,
     /// When it ended.
+    #[schema(value_type = Option<i64>)]
     pub ended_at: Option<Millis>,
     /// When it must not begin any more.
+    #[schema(value_type = Option<i64>)]
     pub deadline_at: Option<Millis>,
     /// Own outputs by name, while they are kept; none where the peer alone receives.
     pub result: Option<Value>,
     /// When the result is forgotten.
+    #[schema(value_type = Option<i64>)]
     pub result_until: Option<Millis>,
     /// What it took, once it ended well.
     pub cost: Option<JobCost>,
@@ -200,6 +208,7 @@ pub struct ProgramView {
     /// Output ports.
     pub outputs: Vec<PortView>,
     /// When it was registered.
+    #[schema(value_type = i64)]
     pub registered_at: Millis,
 }
 
@@ -235,6 +244,7 @@ pub struct Terms {
     pub period_s: Option<u64>,
     /// When it ends.
     #[serde(default)]
+    #[schema(value_type = Option<i64>)]
     pub expires_at: Option<Millis>,
 }
 
@@ -264,7 +274,7 @@ impl Submitters {
 
 /// Where an own input comes from.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "snake_case", deny_unknown_fields, tag = "from")]
+#[serde(rename_all = "snake_case", tag = "from", from = "WrittenSource")]
 pub enum Source {
     /// The one who submits gives it; so only jobs of the own owner.
     Submitter,
@@ -290,6 +300,38 @@ pub enum Source {
     },
 }
 
+/// A source as it is read. serde lets a variant without fields pass whatever stands beside its tag, one with none it does not: who writes a
+/// data set beside `submitter` means something else than they would permit.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields, tag = "from")]
+enum WrittenSource {
+    Submitter {},
+    Table {
+        dataset: String,
+        #[serde(default)]
+        columns: BTreeMap<String, String>,
+    },
+    Record {
+        dataset: String,
+        key: String,
+        parameter: String,
+        #[serde(default)]
+        columns: BTreeMap<String, String>,
+    },
+}
+
+impl From<WrittenSource> for Source {
+    fn from(written: WrittenSource) -> Source {
+        match written {
+            WrittenSource::Submitter {} => Source::Submitter,
+            WrittenSource::Table { dataset, columns } => Source::Table { dataset, columns },
+            WrittenSource::Record { dataset, key, parameter, columns } => {
+                Source::Record { dataset, key, parameter, columns }
+            }
+        }
+    }
+}
+
 /// An approval as its owner sees it.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct ApprovalView {
@@ -298,8 +340,10 @@ pub struct ApprovalView {
     /// What is permitted.
     pub terms: Terms,
     /// When it was given.
+    #[schema(value_type = i64)]
     pub given_at: Millis,
     /// When it was withdrawn.
+    #[schema(value_type = Option<i64>)]
     pub withdrawn_at: Option<Millis>,
     /// Uses so far, in all.
     pub spent: u64,
@@ -321,6 +365,7 @@ pub struct DataSetView {
     /// Names of columns.
     pub columns: Vec<String>,
     /// When it was bound.
+    #[schema(value_type = i64)]
     pub bound_at: Millis,
 }
 
@@ -377,4 +422,32 @@ pub struct LaneView {
     pub pools: [u64; 2],
     /// log2 of the bound on a cheater's success over all pools so far, from the claims of the session.
     pub epsilon_log2: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_has_its_own_fields_and_no_others() {
+        let columns = [("f".to_owned(), "c".to_owned())].into();
+        let all = [
+            Source::Submitter,
+            Source::Table { dataset: "d".into(), columns },
+            Source::Record {
+                dataset: "d".into(),
+                key: "k".into(),
+                parameter: "p".into(),
+                columns: BTreeMap::new(),
+            },
+        ];
+        for source in all {
+            let mut written = serde_json::to_value(&source).unwrap();
+            assert_eq!(serde_json::from_value::<Source>(written.clone()).unwrap(), source);
+            written["other"] = "d".into();
+            assert!(serde_json::from_value::<Source>(written).is_err(), "{source:?}");
+        }
+        let both = serde_json::json!({ "from": "submitter", "dataset": "d" });
+        assert!(serde_json::from_value::<Source>(both).is_err());
+    }
 }

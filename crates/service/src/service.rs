@@ -21,7 +21,7 @@ use crate::model::{
 use crate::peer::messages::{Refusal, are_parameters};
 use crate::permit::{self, Denied};
 
-/// Longest idempotency key.
+/// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
 /// How long a stop waits for the job that runs and for the peer.
 const GRACE: Duration = Duration::from_secs(20);
@@ -60,8 +60,8 @@ impl Service {
         let inner = &self.0;
         inner.open()?;
         if let Some(key) = &job.idempotency_key {
-            if key.is_empty() || key.len() > MAX_KEY {
-                let what = format!("an idempotency key has 1 to {MAX_KEY} bytes");
+            if key.is_empty() || key.chars().count() > MAX_KEY {
+                let what = format!("an idempotency key has 1 to {MAX_KEY} characters");
                 return Err(ServiceError::invalid(what));
             }
             let known = inner.db.with(|db| Ok(jobs::with_key(db, key)))??;
@@ -212,7 +212,8 @@ impl Service {
         if terms.peer.is_empty() {
             terms.peer.clone_from(&peer);
         }
-        if terms.peer != peer {
+        // An owner may say beforehand what the peer's next certificate is permitted.
+        if terms.peer != peer && inner.way.next().as_ref() != Some(&terms.peer) {
             let what =
                 format!("the peer of this service is {peer}, the approval is for {}", terms.peer);
             return Err(ServiceError::invalid(what));
@@ -308,10 +309,10 @@ impl Service {
         })
     }
 
-    /// When the certificates of both sides end.
+    /// When the certificates of both sides and the API's end.
     #[must_use]
     pub fn expiry(&self) -> Expiry {
-        self.0.expiry
+        self.0.expiry()
     }
 
     fn lanes(&self) -> Vec<LaneView> {

@@ -90,7 +90,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let (of_api, opened) = (service.clone(), Tokens::open(&file).unwrap());
         let served = thread::spawn(move || {
-            api::serve(of_api, opened, listener, async { drop(stopped.await) })
+            api::serve(of_api, opened, listener, None, async { drop(stopped.await) })
         });
         let tokens = tokens.into_iter().collect();
         Running {
@@ -456,7 +456,7 @@ fn hostile_requests_get_problems() {
         answer.problem(405, "method-not-allowed");
         assert!(answer.headers.contains_key("allow"), "{line}: {answer:?}");
     }
-    for query in ["state=gone", "limit=-1", "limit=x", "x=1", "limit=1&limit=2"] {
+    for query in ["state=gone", "limit=-1", "limit=1001", "limit=x", "x=1", "limit=1&limit=2"] {
         service.get("submitter", &format!("/v1/jobs?{query}")).problem(400, "invalid");
     }
     for query in ["wait_s=61", "wait_s=-1", "wait=1"] {

@@ -1,9 +1,10 @@
-//! House keeping of the repository: `cargo xtask lint`, `test`, `mutants`, `toy`, `demo`.
+//! House keeping of the repository: `cargo xtask lint`, `test`, `mutants`, `toy`, `demo`, `fuzz-api`.
 //!
 //! `lint` checks what the compiler cannot: which crate may depend on which, the house rules about
 //! source files, labels of hashes, the list of mutants. `test` runs every check there is, in one order, and ends with
 //! one line of counts. `mutants` takes security checks away one by one and demands that a test
-//! fails. `toy` adds a backend to a copy of the sources and uses it. `demo` builds and runs the demonstration.
+//! fails. `toy` adds a backend to a copy of the sources and uses it. `demo` builds and runs the demonstration. `fuzz-api` sends
+//! the API of a service whatever its description allows, and more.
 
 mod circles;
 mod demo;
@@ -19,7 +20,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]... | toy | demo [OPTION]...";
+const USAGE: &str = "usage: cargo xtask lint | test [STEP]... | mutants [--list] [START OF AN ID]... | toy | demo [OPTION]... | fuzz-api SECONDS";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Some((command, steps)) if command == "test" => suite::run(&root, steps),
         Some((command, [])) if command == "toy" => toy::run(&root),
         Some((command, options)) if command == "demo" => demo::run(&root, options),
+        Some((command, [seconds])) if command == "fuzz-api" => python::fuzz_api(&root, seconds),
         Some((command, wanted)) if command == "mutants" => mutants::run(&root, wanted),
         _ => {
             eprintln!("{USAGE}\nsteps: {}", suite::step_names().join(" "));

@@ -31,6 +31,25 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
     built && tests(&environment, counts) && failed == 0
 }
 
+/// The API of a service, fuzzed from its own description for so many seconds.
+pub(crate) fn fuzz_api(root: &Path, seconds: &str) -> bool {
+    let Ok(1..) = seconds.parse::<u32>() else {
+        eprintln!("fuzz-api: {seconds} is no number of seconds");
+        return false;
+    };
+    let Some(environment) = Environment::prepare(root, &root.join("target/venv"), |_| true) else {
+        return false;
+    };
+    if !environment.run("maturin", &["develop", "--quiet", "--locked"])
+        || !cargo(root, &["build", "--package", "cenote-cli", "--locked"], &[])
+    {
+        return false;
+    }
+    let mut command = environment.command("pytest", &["tests/test_api_fuzz.py", "--durations=0"]);
+    command.env("CENOTE_BIN", root.join("target/debug/cenote")).env("CENOTE_FUZZ_API", seconds);
+    succeeds(&mut command)
+}
+
 /// A virtual environment for the package of the sources at `root`.
 pub(crate) struct Environment {
     root: PathBuf,

@@ -1,15 +1,20 @@
 //! Requests to the API of a service, whose errors become failures of the command.
+//!
+//! A token goes to this machine itself, or through TLS to whom a certificate proves to be meant: no other way.
 
 use std::fs::File;
 use std::io::Read as _;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_service::config::{Config, TOKEN_FILE};
 use clap::Args;
 use serde_json::Value;
-use ureq::http::{Response, header};
+use ureq::http::{Response, Uri, header};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
@@ -32,12 +37,15 @@ pub(crate) struct ServiceArgs {
     /// Directory of the service on this machine; its address and token are taken from there.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) service: PathBuf,
-    /// Address of its API, in place of the one in the directory: http://HOST:PORT.
+    /// Address of its API, in place of the one in the directory: https://HOST:PORT, or http:// on this machine.
     #[arg(long, value_name = "URL", requires = "token_file")]
     pub(crate) url: Option<String>,
     /// File with a token, in place of the one in the directory.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Certificates to trust, in PEM: the API's own, or its authority's. A service of this machine says it itself.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// A way to the API of a service.
@@ -49,18 +57,18 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(args: &ServiceArgs) -> Result<Client, Failure> {
-        let base = match &args.url {
-            Some(url) if url.starts_with("http://") => url.trim_end_matches('/').to_owned(),
-            Some(_) => {
-                let what = "--url begins with http://; through TLS, go by a tunnel such as ssh -L";
-                return Err(Failure::bad_input(what));
+        let (base, ca) = match &args.url {
+            Some(url) => (url.trim_end_matches('/').to_owned(), args.ca.clone()),
+            None => {
+                let config = config(&args.service)?;
+                (config.api.url(), config.api_ca())
             }
-            None => format!("http://{}", config(&args.service)?.api.listen),
         };
+        let agent = agent(&base, ca.as_deref(), ANSWER)?;
         let file = args.token_file.clone().unwrap_or_else(|| args.service.join(TOKEN_FILE));
         let token = token(&file)?;
         let authorisation = Zeroizing::new(format!("Bearer {}", token.as_str()));
-        Ok(Client { agent: agent(ANSWER), base, authorisation })
+        Ok(Client { agent, base, authorisation })
     }
 
     pub(crate) fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
@@ -122,20 +130,78 @@ impl Client {
     }
 }
 
-fn agent(limit: Duration) -> Agent {
+/// What sends requests to `base`, and trusts the certificates of a file.
+fn agent(base: &str, ca: Option<&Path>, limit: Duration) -> Result<Agent, Failure> {
+    let tls = match (scheme(base)?, ca) {
+        (Scheme::Local, _) => TlsConfig::default(),
+        (Scheme::Tls, Some(file)) => TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(trusted(file)?)
+            .build(),
+        (Scheme::Tls, None) => {
+            let what = "https:// needs --ca FILE: the API's certificate (api.crt.pem of its directory), or that of its authority; those of this machine are often in /etc/ssl/certs/ca-certificates.crt";
+            return Err(Failure::bad_input(what));
+        }
+    };
     let settings = Agent::config_builder()
+        .tls_config(tls)
         .timeout_global(Some(limit))
         .timeout_connect(Some(CONNECT))
         // A token goes to the service, nowhere else.
         .proxy(None)
         .max_redirects(0)
         .http_status_as_error(false);
-    settings.build().into()
+    Ok(settings.build().into())
 }
 
-/// What is answered at `address` to whoever asks for `path`: status and text; or why nothing is.
-pub(crate) fn ask_openly(address: &str, path: &str) -> Result<(u16, String), String> {
-    let sent = agent(CONNECT).get(format!("http://{address}{path}")).call();
+/// How an address is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scheme {
+    /// Without TLS, on this machine.
+    Local,
+    Tls,
+}
+
+/// How this address is reached; a token goes over no network in the clear.
+fn scheme(base: &str) -> Result<Scheme, Failure> {
+    let refused = |what: &str| Failure::bad_input(format!("{base}: {what}"));
+    let unusable = || refused("this is no address of a service; write https://HOST:PORT");
+    let url: Uri = base.parse().map_err(|_| unusable())?;
+    let host = url.host().ok_or_else(unusable)?;
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    match url.scheme_str() {
+        Some("https") => Ok(Scheme::Tls),
+        Some("http") if local => Ok(Scheme::Local),
+        Some("http") => Err(refused(
+            "without TLS a token could be read on its way; use https:// with --ca, or a tunnel (ssh -L) to 127.0.0.1",
+        )),
+        _ => Err(unusable()),
+    }
+}
+
+/// The certificates of a file.
+fn trusted(file: &Path) -> Result<RootCerts, Failure> {
+    let failed = |what: &str| Failure::bad_input(format!("{}: {what}", file.display()));
+    let text = std::fs::read(file).map_err(|error| failed(&error.to_string()))?;
+    let mut all = Vec::new();
+    for item in parse_pem(&text) {
+        let item = item.map_err(|error| failed(&error.to_string()))?;
+        if let PemItem::Certificate(certificate) = item {
+            all.push(certificate);
+        }
+    }
+    if all.is_empty() {
+        return Err(failed("no certificate in PEM is in it"));
+    }
+    Ok(RootCerts::new_with_certs(&all))
+}
+
+/// What the API of a service answers to whoever asks for `path`: status and text; or why nothing is.
+pub(crate) fn ask_openly(config: &Config, path: &str) -> Result<(u16, String), String> {
+    let base = config.api.url();
+    let agent = agent(&base, config.api_ca().as_deref(), CONNECT);
+    let sent = agent.map_err(|failure| failure.message)?.get(format!("{base}{path}")).call();
     let mut response = sent.map_err(|error| error.to_string())?;
     let text = response.body_mut().with_config().limit(MAX_TEXT).read_to_string();
     Ok((response.status().as_u16(), text.map_err(|error| error.to_string())?))
@@ -202,6 +268,28 @@ mod tests {
     fn a_name_stays_one_part_of_a_path() {
         assert_eq!(part("a-b_c.9"), "a-b_c.9");
         assert_eq!(part("../x?y#z %"), "..%2Fx%3Fy%23z%20%25");
+    }
+
+    #[test]
+    fn a_token_goes_over_no_network_in_the_clear() {
+        for local in
+            ["http://127.0.0.1:1", "http://[::1]:1/", "http://localhost:1", "http://127.9.9.9"]
+        {
+            assert_eq!(scheme(local).unwrap(), Scheme::Local, "{local}");
+        }
+        assert_eq!(scheme("https://alice.example:8443").unwrap(), Scheme::Tls);
+        for open in [
+            "http://alice.example:1",
+            "http://10.0.0.1:1",
+            "http://127.0.0.1.example",
+            "http://0.0.0.0:1",
+        ] {
+            let failure = scheme(open).unwrap_err();
+            assert!(failure.message.contains("use https://"), "{failure:?}");
+        }
+        for other in ["ftp://127.0.0.1", "127.0.0.1:1", "https://", "nothing", ""] {
+            assert!(scheme(other).unwrap_err().message.contains("no address"), "{other}");
+        }
     }
 
     #[test]

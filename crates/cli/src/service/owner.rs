@@ -76,6 +76,9 @@ pub(crate) struct ApproveArgs {
     /// Days until it ends; without it, it ends when it is withdrawn.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: Option<u32>,
+    /// Fingerprint of the peer's certificate: the one that it has, without this, or its next one.
+    #[arg(long, value_name = "FINGERPRINT", default_value = "", hide_default_value = true)]
+    peer: String,
     #[command(flatten)]
     service: ServiceArgs,
 }
@@ -135,7 +138,7 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
     };
     let terms = Terms {
         program: args.program,
-        peer: String::new(),
+        peer: args.peer,
         inputs: args.inputs.into_iter().collect(),
         submitters: match args.jobs_of {
             JobsOf::Own => Submitters::Own,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use cenote_service::api::{self, Tokens};
+use cenote_service::api::{self, Certificate, NEEDS_TLS, Tokens};
 use cenote_service::config::Config;
 use cenote_service::{Service, ServiceError};
 use clap::{Args, ValueEnum};
@@ -44,13 +44,14 @@ pub(crate) fn serve(args: &ServeArgs, format: Format) -> Result<Reply, Failure> 
     start_log(args, format);
     let config = config(&args.dir)?;
     let tokens = Tokens::open(&config.path(&config.api.tokens))?;
+    let tls = tls(&config)?;
     let (listener, address) = listen(&config)?;
     let stop = on_signal()?;
     let service = Service::start(&args.dir)?;
-    tracing::info!(name = config.name, api = %address, peer = config.peer.name, "started");
+    tracing::info!(name = config.name, api = %address, tls = tls.is_some(), peer = config.peer.name, "started");
     // Nothing listens where it was not started by systemd.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    let served = api::serve(service.clone(), tokens, listener, async {
+    let served = api::serve(service.clone(), tokens, listener, tls, async {
         // An error is the end of the thread that waits for signals, which is an end too.
         let _ = stop.await;
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
@@ -74,15 +75,21 @@ fn start_log(args: &ServeArgs, format: Format) {
     };
 }
 
-/// The addresses of the API, on this machine alone: it has no TLS.
+/// Certificate and key of the API, if it has TLS.
+pub(super) fn tls(config: &Config) -> Result<Option<Certificate>, Failure> {
+    let Some((certificate, key)) = config.api_files() else { return Ok(None) };
+    Ok(Some(Certificate::open(&certificate, &key)?))
+}
+
+/// The addresses of the API: without TLS, on this machine alone.
 pub(super) fn addresses(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
     let text = &config.api.listen;
     let unusable = |what: String| Failure::bad_input(format!("[api] listen = \"{text}\": {what}"));
     let addresses = text.to_socket_addrs().map_err(|error| unusable(error.to_string()))?;
     let addresses: Vec<SocketAddr> = addresses.collect();
-    if !addresses.iter().all(|address| address.ip().is_loopback()) {
-        let what = "the API has no TLS, so it listens on this machine alone, such as 127.0.0.1:7780; others reach it through a proxy with TLS, or a tunnel";
-        return Err(unusable(what.into()));
+    let local = addresses.iter().all(|address| address.ip().is_loopback());
+    if config.api.certificate.is_none() && !local {
+        return Err(unusable(NEEDS_TLS.into()));
     }
     Ok(addresses)
 }

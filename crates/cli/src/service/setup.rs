@@ -1,13 +1,16 @@
-//! The directory of a service: what `cenote init` and `cenote token` write there.
+//! The directory of a service: what `cenote init`, `cenote token` and `cenote certificate` write there.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::net::ToSocketAddrs as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cenote_engine::Role;
-use cenote_service::api::{Role as ApiRole, Tokens};
-use cenote_service::config::{Address, CONFIG_FILE, DATA_DIRECTORY, NewConfig, TOKEN_FILE};
+use cenote_service::api::{Certificate, Role as ApiRole, Tokens};
+use cenote_service::config::{
+    API_CERTIFICATE_FILE, API_KEY_FILE, Address, CONFIG_FILE, DATA_DIRECTORY, NewConfig, TOKEN_FILE,
+};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -31,9 +34,12 @@ pub(crate) struct InitServiceArgs {
     /// Name of the peer, for people.
     #[arg(long, value_name = "NAME", default_value = "peer")]
     peer: String,
-    /// Address of the service's HTTP API, on this machine.
+    /// Address of the service's HTTP API. One that others reach has TLS, with a certificate that is made here.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7780")]
     api: String,
+    /// Name or IP address by which others reach the API, for its certificate; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    api_name: Vec<String>,
 }
 
 impl InitServiceArgs {
@@ -52,9 +58,14 @@ impl InitServiceArgs {
         let garbles = matches!(address, Address::Listen(_));
         let default = if garbles { Role::Garbler } else { Role::Evaluator };
         let role = self.role.unwrap_or(default);
-        let new = NewConfig { name, peer: &self.peer, role, address, api: &self.api };
+        let tls = self.needs_tls()?;
+        let new = NewConfig { name, peer: &self.peer, role, address, api: &self.api, tls };
         let file = dir.join(CONFIG_FILE);
         create(&file, 0o644, &new.text())?;
+        if tls {
+            let (certificate, key) = (dir.join(API_CERTIFICATE_FILE), dir.join(API_KEY_FILE));
+            Certificate::make(&certificate, &key, &self.api_name)?;
+        }
         let data = dir.join(DATA_DIRECTORY);
         std::fs::create_dir_all(&data).map_err(|error| unwritten(&data, &error))?;
         let tokens = dir.join(config(dir)?.api.tokens);
@@ -70,11 +81,63 @@ impl InitServiceArgs {
             data.display(),
             dir.display(),
         );
-        Ok(reply
+        let reply = reply
             .and_text(&text)
             .with("config", json!(file.display().to_string()))
-            .with("token_file", json!(token_file.display().to_string())))
+            .with("token_file", json!(token_file.display().to_string()));
+        if !tls {
+            return Ok(reply);
+        }
+        let certificate = dir.join(API_CERTIFICATE_FILE).display().to_string();
+        let text = format!("callers of the API trust {certificate}, by --ca or `ca=`");
+        Ok(reply.and_text(&text).with("api_certificate", json!(certificate)))
     }
+
+    /// Whether others reach the API. An address of all interfaces needs a name: nobody calls it by that.
+    fn needs_tls(&self) -> Result<bool, Failure> {
+        let unusable = |what: &str| Failure::bad_input(format!("--api {}: {what}", self.api));
+        let addresses = self.api.to_socket_addrs().map_err(|error| unusable(&error.to_string()))?;
+        let local = addresses.clone().all(|address| address.ip().is_loopback());
+        if !local && self.api_name.is_empty() {
+            let what = "others may reach this address: say by --api-name NAME under which name or IP address, for its certificate";
+            return Err(unusable(what));
+        }
+        Ok(!local || !self.api_name.is_empty())
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct CertificateArgs {
+    /// Directory of the service.
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+    /// Name or IP address by which others reach the API; may be given several times.
+    #[arg(long, value_name = "NAME", required = true)]
+    name: Vec<String>,
+}
+
+/// Makes the API's certificate anew; a service that runs takes it.
+pub(crate) fn certificate(args: &CertificateArgs) -> Result<Reply, Failure> {
+    let config = config(&args.dir)?;
+    let (certificate, key) =
+        (config.path(API_CERTIFICATE_FILE.as_ref()), config.path(API_KEY_FILE.as_ref()));
+    if config.api_files().is_some_and(|files| files != (certificate.clone(), key.clone())) {
+        let what = format!(
+            "[api] of {CONFIG_FILE} names a certificate that was not made here; put its successor in its place, and the service takes it"
+        );
+        return Err(Failure::bad_input(what));
+    }
+    Certificate::make(&certificate, &key, &args.name)?;
+    let shown = certificate.display().to_string();
+    let next = if config.api.certificate.is_some() {
+        "a service that runs takes it with the next call".to_owned()
+    } else {
+        format!(
+            "next, in [api] of {CONFIG_FILE}: certificate = \"{API_CERTIFICATE_FILE}\" and key = \"{API_KEY_FILE}\"; then start the service again"
+        )
+    };
+    let text = format!("made {shown}\ngive it to callers of the API, for --ca and `ca=`; {next}");
+    Ok(Reply::new(json!({ "certificate": shown, "names": args.name }), text))
 }
 
 #[derive(Subcommand)]

@@ -66,7 +66,7 @@ struct Pair {
 fn pair() -> Pair {
     let identities = [identity("server"), identity("client")];
     let [server, client] =
-        identities.each_ref().map(|it| Expected::Pinned(it.certificate().clone()));
+        identities.each_ref().map(|it| Expected::Pinned(vec![it.certificate().clone()]));
     let server_config = server_config(&identities[0], client).expect("config");
     let client_config = client_config(&identities[1], server).expect("config");
     Pair { identities, server: server_config, client: client_config }

@@ -21,6 +21,17 @@ use crate::model::{JobState, JobView};
 /// Between two signs of life where nothing changes: proxies cut what is silent.
 const ALIVE: Duration = Duration::from_secs(15);
 
+/// An event of the stream.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "the description alone has it")]
+pub(super) struct JobEvent {
+    /// `job`.
+    event: String,
+    /// The job as it is now: a JobView in JSON.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
 /// A stream for one caller, and how far it is.
 struct Watched {
     app: App,
@@ -36,7 +47,7 @@ struct Watched {
     get, path = "/v1/jobs/{id}/events", tag = "jobs", security(("token" = [])),
     params(("id" = String, Path, description = "Its id.")),
     responses(
-        (status = 200, description = "Events `job`, each with a JobView as data.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Events `job`, each with a JobView as data.", body = JobEvent, content_type = "text/event-stream"),
         (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
     ),
 )]

@@ -55,7 +55,7 @@ pub(super) async fn description(State(app): State<App>) -> Response {
 )]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
     let status = app.call(|service| service.status()).await?;
-    let left = app.service.expiry().left();
+    let left = app.call(|service| Ok(service.expiry().left())).await?;
     Ok(([(CONTENT_TYPE, TEXT)], figures(&status, &left)).into_response())
 }
 

@@ -15,6 +15,8 @@ use crate::model::{JobFilter, JobState, JobView, NewJob};
 
 /// Longest wait in one request.
 const MAX_WAIT_S: u64 = 60;
+/// Most jobs in an answer.
+const MOST_LISTED: u32 = 1000;
 /// The header that may name a job before there is one.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -70,7 +72,7 @@ fn header_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     get, path = "/v1/jobs", tag = "jobs", security(("token" = [])),
     params(
         ("state" = Option<JobState>, Query, description = "In this state alone."),
-        ("limit" = Option<u32>, Query, description = "At most so many; 100 without it, 1,000 at most."),
+        ("limit" = Option<u32>, Query, description = "At most so many; 100 without it.", maximum = 1000),
         ("before" = Option<String>, Query, description = "Those that came before this job."),
     ),
     responses(
@@ -83,6 +85,11 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     Params(filter): Params<JobFilter>,
 ) -> Answer<Vec<JobView>> {
+    if filter.limit.is_some_and(|limit| limit > MOST_LISTED) {
+        let what =
+            format!("limit is at most {MOST_LISTED}; ask for more by `before`, the last of these");
+        return Err(Problem::invalid(what));
+    }
     let jobs = app.call(move |service| service.jobs(&filter)).await?;
     Ok(Json(jobs.into_iter().map(|job| shown(job, &caller)).collect()))
 }

@@ -8,6 +8,7 @@
 //! | whether it is alive and ready; figures for Prometheus | `health.rs` |
 //! | how a body, a query or a path is read | `extract.rs` |
 //! | how connections are accepted, and how long they may idle | `connections.rs` |
+//! | TLS, and its certificate | `../tls.rs` |
 //! | how an error looks: RFC 9457 | `problem.rs` |
 //!
 //! The service blocks, so its calls run on threads for that. docs/openapi.json describes all of it, and is generated ([`openapi`]).
@@ -40,6 +41,7 @@ use utoipa_axum::routes;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
+pub use crate::tls::Certificate;
 use guard::{Guard, authorise};
 use problem::Problem;
 pub use tokens::{Role, Tokens};
@@ -56,6 +58,9 @@ const GRACE: Duration = Duration::from_secs(5);
 const WAITING: usize = 256;
 /// How long a thread waits before others have a turn.
 const SLICE: Duration = Duration::from_millis(250);
+
+/// Why an address without TLS is refused.
+pub const NEEDS_TLS: &str = "others may reach this address, and it has no TLS, so tokens could be read on their way; `cenote certificate` makes a certificate, or name an organisation's own in [api] certificate and key; or listen on 127.0.0.1";
 
 /// What a request works with.
 #[derive(Clone)]
@@ -99,15 +104,21 @@ impl App {
 /// Answers requests at `listener` until `stop` is ready; those that run then may end, for a few seconds. Blocks, and needs no runtime.
 ///
 /// # Errors
-/// `Unavailable` when threads or the listener fail.
+/// `Invalid` without TLS at an address that others reach, for tokens would go in the clear; `Unavailable` when threads or the listener fail.
 pub fn serve(
     service: Service,
     tokens: Tokens,
     listener: TcpListener,
+    tls: Option<Certificate>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
     let failed =
         |error: std::io::Error| ServiceError::new(ErrorKind::Unavailable, error.to_string());
+    let address = listener.local_addr().map_err(failed)?;
+    if tls.is_none() && !address.ip().is_loopback() {
+        return Err(ServiceError::invalid(format!("{address}: {NEEDS_TLS}")));
+    }
+    let tls = tls.map(Certificate::acceptor).transpose()?;
     let description = openapi()?.into();
     listener.set_nonblocking(true).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -126,7 +137,7 @@ pub fn serve(
             description,
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = connections::serve(listener, router(app), stopping);
+        let server = connections::serve(listener, tls, router(app), stopping);
         let ending = async {
             stop.await;
             end.send_replace(true);
@@ -223,7 +234,38 @@ fn described() -> (Router<App>, OpenApi) {
     for (_, paths) in paths() {
         all = all.merge(paths);
     }
-    all.split_for_parts()
+    let (router, mut api) = all.split_for_parts();
+    complete(&mut api);
+    (router, api)
+}
+
+/// Adds what holds for all paths that take a token, and what the derived schemas leave out.
+fn complete(api: &mut OpenApi) {
+    use utoipa::openapi::schema::{AdditionalProperties, Schema};
+    use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    let cannot = ResponseBuilder::new()
+        .description("The service cannot do it now, or has a defect.")
+        .content("application/problem+json", problem)
+        .build();
+    for item in api.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post].into_iter().flatten();
+        for operation in operations.filter(|operation| operation.security.is_some()) {
+            let all = &mut operation.responses.responses;
+            all.entry("5XX".to_owned()).or_insert_with(|| cannot.clone().into());
+        }
+    }
+    // Sources with other fields than these are refused.
+    let schemas = api.components.as_mut().map(|components| &mut components.schemas);
+    let source = schemas.and_then(|schemas| schemas.get_mut("Source"));
+    if let Some(RefOr::T(Schema::OneOf(source))) = source {
+        for variant in &mut source.items {
+            if let RefOr::T(Schema::Object(variant)) = variant {
+                let none = AdditionalProperties::FreeForm(false);
+                variant.additional_properties = Some(Box::new(none));
+            }
+        }
+    }
 }
 
 fn router(app: App) -> Router {

@@ -39,7 +39,7 @@ pub(super) struct Name {
 /// Registers a program. The same program under the same name again changes nothing.
 #[utoipa::path(
     post, path = "/v1/programs", tag = "programs", security(("token" = [])),
-    params(("name" = String, Query, description = "Its name here; the peer's may be another.")),
+    params(("name" = String, Query, description = "Its name here; the peer's may be another. No digest.", pattern = "^[A-Za-z0-9._-]{1,128}$")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The module, text or binary; at most 32 MiB."),
     responses(
         (status = 201, description = "The program.", body = ProgramView),
@@ -133,12 +133,13 @@ pub(super) async fn withdraw(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Binding {
-    /// Its name.
+    /// Its name. No digest.
+    #[schema(pattern = "^[A-Za-z0-9._-]{1,128}$")]
     name: String,
     /// The file, on the machine of the service, in one of the directories of `[data]`; relative to the service's directory.
     #[schema(value_type = String)]
     path: PathBuf,
-    /// Columns and their types, where the file does not say.
+    /// Columns and their kinds, where the file does not say: `{"columns": [{"name": "id", "kind": "integer", "unique": true}]}`.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     schema: Option<Schema>,

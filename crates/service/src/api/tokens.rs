@@ -11,7 +11,7 @@
 //! refused from then on, and a file that cannot be used lets nobody in.
 
 use std::collections::HashSet;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 use super::problem::Problem;
 use crate::error::{ErrorKind, ServiceError};
 use crate::registry::{hex, named};
+use crate::stamp::Stamp;
 
 /// Largest file of tokens.
 const MAX_FILE: u64 = 1 << 20;
@@ -98,10 +99,6 @@ struct Known {
     stamp: Option<Stamp>,
     tokens: Option<Vec<Token>>,
 }
-
-/// What changes when a file does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp([i64; 5], u64, u64);
 
 struct Token {
     hash: [u8; 32],
@@ -211,7 +208,7 @@ impl Tokens {
 
     /// Reads the file again if it has changed.
     fn refresh(&self, known: &mut Known) {
-        let now = std::fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata));
+        let now = Stamp::at(&self.path);
         if now == known.stamp && (now.is_some() || known.tokens.is_none()) {
             return;
         }
@@ -225,14 +222,6 @@ impl Tokens {
                 *known = Known { stamp: now, tokens: None };
             }
         }
-    }
-}
-
-impl Stamp {
-    fn of(file: &Metadata) -> Stamp {
-        let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
-        let [a, b, c, d] = times;
-        Stamp([a, b, c, d, i64::from(file.mode())], file.ino(), file.len())
     }
 }
 

@@ -2,18 +2,23 @@
 //!
 //! One of both services calls, the other listens. A thread of the listener takes all calls and hands each to whoever waits for its
 //! purpose; a newer one takes the place of one that nobody took. Strangers end at the handshake of TLS and change nothing.
+//!
+//! While the peer's certificate changes two are accepted. The first connection with the next one ends that: before anything is said on
+//! it the next is the one, on disk, all others are cut, and the one before is a stranger's.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cenote_net::{
     Canceller, Channel, Fault, Fingerprint, Identity, Listener, PeerCertificate, Role, recv_route,
-    send_route, tcp_listen, tls_accept, tls_connect,
+    send_route, tcp_listen, tls_accept_any, tls_connect_any,
 };
 
+use super::rotation;
 use crate::config::PeerConfig;
 
 /// How long a call may take.
@@ -25,10 +30,23 @@ const SAYS: Duration = Duration::from_secs(5);
 /// Purposes: the two directions of the link, and control and data channels of lanes.
 pub(crate) const MOST_PURPOSES: usize = 16;
 
+/// Who both sides are, now.
+struct Trust {
+    identity: Arc<Identity>,
+    peer: PeerCertificate,
+    /// What the peer will have.
+    next: Option<PeerCertificate>,
+}
+
+/// Writes down that the peer has another certificate now: first what it had.
+type Note = Box<dyn Fn(Fingerprint, Fingerprint) -> Result<(), Fault> + Send + Sync>;
+
 /// The way to the peer.
 pub(crate) struct Way {
-    identity: Identity,
-    peer: PeerCertificate,
+    trust: Mutex<Trust>,
+    /// The file of the peer's certificate.
+    file: PathBuf,
+    note: OnceLock<Note>,
     role: Role,
     connect: Option<String>,
     calls: Mutex<HashMap<String, Channel>>,
@@ -46,6 +64,7 @@ impl Way {
         config: &PeerConfig,
         identity: Identity,
         peer: PeerCertificate,
+        file: PathBuf,
     ) -> Result<(Arc<Way>, Option<Listener>), Fault> {
         if identity.fingerprint() == peer.fingerprint() {
             return Err(Fault::Misuse(
@@ -54,8 +73,9 @@ impl Way {
         }
         let listener = config.listen.as_deref().map(tcp_listen).transpose()?;
         let way = Way {
-            identity,
-            peer,
+            trust: Mutex::new(Trust { identity: Arc::new(identity), peer, next: None }),
+            file,
+            note: OnceLock::new(),
             role: config.role,
             connect: config.connect.clone(),
             calls: Mutex::default(),
@@ -67,19 +87,89 @@ impl Way {
         Ok((Arc::new(way), listener))
     }
 
+    /// Who is told before the peer has another certificate; set once.
+    pub(crate) fn note(&self, note: Note) {
+        // A second one would be a defect of the start, which has one.
+        let _ = self.note.set(note);
+    }
+
+    /// The peer's certificate.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        self.peer.fingerprint()
+        lock(&self.trust).peer.fingerprint()
+    }
+
+    /// The certificates of both, the own one first.
+    pub(crate) fn certificates(&self) -> [PeerCertificate; 2] {
+        let trust = lock(&self.trust);
+        [trust.identity.certificate().clone(), trust.peer.clone()]
+    }
+
+    /// This side has another identity from now on; what is open was with the one before, and ends.
+    pub(crate) fn set_identity(&self, identity: Identity) {
+        lock(&self.trust).identity = Arc::new(identity);
+        lock(&self.calls).clear();
+        self.cut("");
+    }
+
+    /// The certificate that is accepted beside the peer's; whether that is a change.
+    pub(crate) fn set_next(&self, next: Option<PeerCertificate>) -> bool {
+        let mut trust = lock(&self.trust);
+        let own = trust.identity.fingerprint();
+        let fits = |next: &PeerCertificate| next.fingerprint() != own && *next != trust.peer;
+        let next = next.filter(fits);
+        let changed = trust.next != next;
+        trust.next = next;
+        changed
+    }
+
+    /// The certificate that the peer will have.
+    pub(crate) fn next(&self) -> Option<String> {
+        lock(&self.trust).next.as_ref().map(|next| next.fingerprint().to_string())
+    }
+
+    /// The own identity, and whom it accepts.
+    fn trusted(&self) -> (Arc<Identity>, Vec<PeerCertificate>) {
+        let trust = lock(&self.trust);
+        let peers = [Some(trust.peer.clone()), trust.next.clone()];
+        (Arc::clone(&trust.identity), peers.into_iter().flatten().collect())
+    }
+
+    /// Whether whoever is at the other end is the peer still; the first with its next certificate is, and has none but that from then on.
+    fn admit(&self, channel: &Channel) -> Result<(), Fault> {
+        let mut trust = lock(&self.trust);
+        if channel.peer() == Some(trust.peer.fingerprint()) {
+            return Ok(());
+        }
+        let next = trust.next.clone().filter(|next| channel.peer() == Some(next.fingerprint()));
+        let Some(next) = next else {
+            return Err(Fault::Policy("the peer has another certificate by now".into()));
+        };
+        // What is in no log does not happen, and what is not on disk neither.
+        if let Some(note) = self.note.get() {
+            note(trust.peer.fingerprint(), next.fingerprint())?;
+        }
+        rotation::adopt(&self.file)?;
+        trust.peer = next;
+        trust.next = None;
+        lock(&self.calls).clear();
+        self.cut("");
+        Ok(())
     }
 
     /// Takes calls until the end; `note` hears of those who were turned away.
     pub(crate) fn listen(&self, listener: &Listener, mut note: impl FnMut(SocketAddr, &Fault)) {
         while !self.is_over() {
-            let call = tls_accept(listener, &self.identity, &self.peer, ROUND, &mut note);
+            let (identity, peers) = self.trusted();
+            let call = tls_accept_any(listener, &identity, &peers, ROUND, &mut note);
             let Ok(mut channel) = call else {
                 // Nobody came, or nothing is left to accept with: then the pause spares the machine.
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
+            if let Err(fault) = self.admit(&channel) {
+                tracing::error!(%fault, "a call that is not taken");
+                continue;
+            }
             channel.set_idle_limit(SAYS);
             match recv_route(&mut channel) {
                 Ok(purpose) => self.arrived(purpose, channel),
@@ -114,7 +204,9 @@ impl Way {
         }
         let channel = match &self.connect {
             Some(address) => {
-                let mut channel = tls_connect(address, &self.identity, &self.peer, wait.min(CALL))?;
+                let (identity, peers) = self.trusted();
+                let mut channel = tls_connect_any(address, &identity, &peers, wait.min(CALL))?;
+                self.admit(&channel)?;
                 send_route(&mut channel, self.role, purpose)?;
                 channel
             }
@@ -124,6 +216,8 @@ impl Way {
         if self.is_over() {
             channel.canceller().cancel();
         }
+        // Its certificate may have changed before this one could be cut.
+        self.admit(&channel)?;
         Ok(channel)
     }
 

@@ -22,6 +22,7 @@ use super::connect::Backoff;
 use super::messages::{
     GO, MAX_ORDER, MAX_VERDICTS, ORDER, Order, REPLY, Refusal, Verdict, Verdicts,
 };
+use super::rotation;
 use super::watched::{Seen, Watched};
 use crate::course::{Begun, Started};
 use crate::inner::Inner;
@@ -254,6 +255,7 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
             .field("small_ands", inner.config.jobs.small_ands.to_string())
             .remedy("small_ands", "give [jobs] the same number on both sides")
     };
+    rotation::claim(&inner.config.dir.join("stores"), lane.name(), &inner.peer_name())?;
     let store = Watched::new(store(inner, lane)?, lane.seen.clone());
     let mut session =
         Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;

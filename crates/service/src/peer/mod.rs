@@ -4,4 +4,5 @@ pub(crate) mod connect;
 pub(crate) mod lane;
 pub(crate) mod link;
 pub(crate) mod messages;
+pub(crate) mod rotation;
 pub(crate) mod watched;

@@ -123,7 +123,8 @@ impl Pair {
 
     /// The API of one side.
     pub(super) fn client(&self, side: usize) -> Result<Client, Failure> {
-        Client::new(&ServiceArgs { service: self.dir(side), url: None, token_file: None })
+        let (service, url) = (self.dir(side), None);
+        Client::new(&ServiceArgs { service, url, token_file: None, ca: None })
     }
 
     /// Waits until jobs would run on both.

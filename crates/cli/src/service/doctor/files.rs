@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use cenote_net::{CERTIFICATE_FILE, Identity, KEY_FILE, PeerCertificate};
-use cenote_service::api::Tokens;
+use cenote_service::api::{Certificate, Tokens};
 use cenote_service::config::{CONFIG_FILE, Config, TOKEN_FILE};
 use cenote_service::expiry;
 use serde_json::json;
 
-use super::super::client;
 use super::super::shown::when;
+use super::super::{client, serve};
 use super::{Place, Report};
 
 pub(super) fn check(place: &mut Place<'_>, report: &mut Report) {
@@ -21,6 +21,7 @@ pub(super) fn check(place: &mut Place<'_>, report: &mut Report) {
     let own = identity(place, report);
     if let Some(config) = &place.config {
         place.peer = peer(config, own.as_deref(), report);
+        tls(config, report);
         tokens(config, report);
     }
     token(place.dir, report);
@@ -123,10 +124,6 @@ fn validity(name: &str, certificate: &PeerCertificate, report: &mut Report) -> O
             return None;
         }
     };
-    let date = |seconds: i64| {
-        let text = when(&json!(seconds.saturating_mul(1000)));
-        text.as_str().map_or_else(|| seconds.to_string(), str::to_owned)
-    };
     let left = validity.not_after.saturating_sub(expiry::now());
     let ends = date(validity.not_after);
     let remedy = "whose it is makes another by `cenote init` in a new directory, and both pair again with --replace";
@@ -171,6 +168,34 @@ fn peer(config: &Config, own: Option<&str>, report: &mut Report) -> Option<Strin
             report.failed("peer's certificate", &fault.to_string(), otherwise);
             None
         }
+    }
+}
+
+fn date(seconds: i64) -> String {
+    let text = when(&json!(seconds.saturating_mul(1000)));
+    text.as_str().map_or_else(|| seconds.to_string(), str::to_owned)
+}
+
+/// The certificate of the API, and when it ends: clients heed that.
+fn tls(config: &Config, report: &mut Report) {
+    let Some((certificate, _)) = config.api_files() else { return };
+    let again = "put another in its place, or `cenote certificate` makes one; the service reads it while it runs";
+    match serve::tls(config) {
+        Ok(_) => report.ok("API's certificate", certificate.display().to_string()),
+        Err(failure) => return report.failed("API's certificate", &failure.message, again),
+    }
+    let name = "API's ends";
+    let end = match Certificate::ends(&certificate) {
+        Ok(end) => end,
+        Err(error) => return report.failed(name, &error.to_string(), again),
+    };
+    let left = end.saturating_sub(expiry::now());
+    if left <= 0 {
+        report.bad(name, format!("it ended {}, and clients refuse it", date(end)), again);
+    } else if expiry::is_near(left) {
+        report.warning(name, format!("{}, in {} days", date(end), left / 86_400), again);
+    } else {
+        report.ok(name, date(end));
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn running(dir: &Path) -> Running {
 
 pub(super) fn check(place: &Place<'_>, token_file: Option<&Path>, report: &mut Report) {
     let Some(config) = &place.config else { return };
-    let answers = client::ask_openly(&config.api.listen, "/healthz");
+    let answers = client::ask_openly(config, "/healthz");
     let lives = matches!(&answers, Ok((200, text)) if text == "ok\n");
     if place.running == Running::No {
         free(place, config, answers.is_ok(), report);
@@ -48,8 +48,8 @@ pub(super) fn check(place: &Place<'_>, token_file: Option<&Path>, report: &mut R
         not_answering(place, config, &found, report);
         return peer_answers(config, report);
     }
-    report.ok("service", format!("it runs, and answers at {}", config.api.listen));
-    let ready = client::ask_openly(&config.api.listen, "/readyz");
+    report.ok("service", format!("it runs, and answers at {}", config.api.url()));
+    let ready = client::ask_openly(config, "/readyz");
     if matches!(ready, Ok((200, _))) {
         report.ok("ready", "jobs run");
     } else {
@@ -58,6 +58,7 @@ pub(super) fn check(place: &Place<'_>, token_file: Option<&Path>, report: &mut R
     let args = ServiceArgs {
         service: place.dir.to_owned(),
         url: None,
+        ca: None,
         token_file: token_file.map(PathBuf::from),
     };
     match Client::new(&args).and_then(|client| client.get("/v1/status", &[])) {
