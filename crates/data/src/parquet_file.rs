@@ -34,11 +34,9 @@ pub(crate) struct Parquet {
 
 impl Parquet {
     pub(crate) fn open(bytes: &Bytes) -> Result<Parquet, String> {
-        let footer = bytes.len().checked_sub(8).and_then(|end| bytes.get(end..)?.first_chunk());
-        let footer = footer.map_or(u32::MAX, |length| u32::from_le_bytes(*length));
-        if !bytes.ends_with(b"PAR1") {
-            return Err("the end of this Parquet file is missing; copy it again".into());
-        }
+        let missing = "the end of this Parquet file is missing; copy it again";
+        let end = bytes.len().checked_sub(8).filter(|_| bytes.ends_with(b"PAR1")).ok_or(missing)?;
+        let footer = bytes[end..].first_chunk().map_or(u32::MAX, |size| u32::from_le_bytes(*size));
         if footer > MAX_FOOTER {
             return Err(format!("the footer has more than {MAX_FOOTER} bytes"));
         }

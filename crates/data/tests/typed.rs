@@ -209,21 +209,22 @@ fn a_broken_file_is_an_error() {
         let whole = std::fs::read(fixture(file)).unwrap();
         let integers = Schema { columns: vec![ColumnSchema::of("int64", ColumnKind::Integer)] };
         let schema = file.starts_with("kinds").then_some(&integers);
-        let mut read = 0;
-        for at in 0..whole.len() {
+        let (mut read, mut tried) = (0, 0);
+        for at in (0..whole.len()).step_by(5) {
             std::fs::write(&path, &whole[..at]).unwrap();
             // What is cut down to nothing of its format may be CSV, but never all of it.
             let cut = open(&path, schema);
             assert!(cut.is_err() || at < 12, "{file} cut at {at}");
-            for bits in [0x01, 0x80, 0xff] {
-                let mut bytes = whole.clone();
-                bytes[at] ^= bits;
-                std::fs::write(&path, &bytes).unwrap();
-                read += usize::from(open(&path, schema).is_ok_and(|data| data.rows() > 0));
-            }
+        }
+        for at in (0..whole.len()).step_by(2) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= [0x01, 0x80, 0xff][at / 2 % 3];
+            std::fs::write(&path, &bytes).unwrap();
+            read += usize::from(open(&path, schema).is_ok_and(|data| data.rows() > 0));
+            tried += 1;
         }
         // Some bytes mean nothing, or another value.
-        assert!(read < whole.len() * 3, "{file}");
+        assert!(read < tried, "{file}");
     }
 }
 
