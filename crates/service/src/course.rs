@@ -19,6 +19,7 @@ use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, Refusal, Verdict};
 use crate::permit::{self, Denied, Use};
 use crate::registry::{self, Registered};
+use crate::sources;
 
 /// A job that has begun: its program and the bits of the own inputs, port by port.
 pub(crate) struct Begun {
@@ -118,7 +119,7 @@ impl Inner {
         let dataset = |name: &str| self.registry.dataset(&self.db, name);
         let mut bits: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
         for (name, ports) in registry::own_inputs(&program.module, role) {
-            let value = permit::input(terms.inputs.get(name), name, &ports, job, dataset)?;
+            let value = sources::input(terms.inputs.get(name), name, &ports, job, dataset)?;
             let words = json::from_value(name, &ports, &value).map_err(ServiceError::invalid)?;
             for (port, words) in ports.iter().zip(words) {
                 let parsed = port
