@@ -58,20 +58,18 @@ impl Inner {
         }
     }
 
+    /// Whether terms can be kept. What they leave open that only the data set says is written into them.
     pub(crate) fn check_terms(
         &self,
         program: &Registered,
-        terms: &Terms,
+        terms: &mut Terms,
     ) -> Result<(), ServiceError> {
         let own = registry::own_inputs(&program.module, self.config.peer.role);
         if let Some(name) = terms.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
             return Err(ServiceError::invalid(format!("`{name}` is no input of this side")));
         }
-        for name in own.keys() {
-            match terms.inputs.get(*name) {
-                Some(Source::Table { dataset, .. } | Source::Record { dataset, .. }) => {
-                    drop(self.registry.dataset(&self.db, dataset)?);
-                }
+        for (name, ports) in &own {
+            match terms.inputs.get_mut(*name) {
                 None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
                     let what = format!(
                         "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
@@ -79,6 +77,10 @@ impl Inner {
                     return Err(ServiceError::invalid(what));
                 }
                 None | Some(Source::Submitter) => {}
+                Some(source) => {
+                    let dataset = |name: &str| self.registry.dataset(&self.db, name);
+                    sources::settle(source, name, ports, dataset)?;
+                }
             }
         }
         Ok(())

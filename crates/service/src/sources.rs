@@ -40,6 +40,33 @@ pub(crate) fn input(
     }
 }
 
+/// Names the column of a single cell where the terms do not: the only one of the data set beside the key. It becomes part of the terms that the
+/// owner signs, so that a file that is bound later chooses no other.
+///
+/// # Errors
+/// A data set that is not bound, or not the file that was.
+pub(crate) fn settle(
+    source: &mut Source,
+    name: &str,
+    ports: &[&Input],
+    dataset: impl Fn(&str) -> Result<Arc<DataSet>, ServiceError>,
+) -> Result<(), ServiceError> {
+    let (dataset, key, columns) = match source {
+        Source::Submitter => return Ok(()),
+        Source::Table { dataset: data, .. } => return dataset(data).map(drop),
+        Source::Record { dataset: data, key, columns, .. } => (dataset(data)?, key, columns),
+    };
+    let names = || dataset.schema().columns.iter().map(|column| &column.name);
+    if is_record(ports) || !columns.is_empty() || names().any(|column| column == name) {
+        return Ok(());
+    }
+    let mut others = names().filter(|column| *column != key);
+    if let (Some(only), None) = (others.next(), others.next()) {
+        columns.insert(name.to_owned(), only.clone());
+    }
+    Ok(())
+}
+
 /// Fields of an input and the columns they are in; of the same name where the terms say nothing.
 fn fields(
     name: &str,

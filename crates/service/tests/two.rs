@@ -321,3 +321,30 @@ fn files_outside_the_data_directories_are_not_read() {
     assert_eq!(pair.b().bind("x", std::path::Path::new("data/numbers.csv"), None).unwrap().rows, 2);
     pair.stop();
 }
+
+#[test]
+fn a_record_of_a_parquet_file_is_an_input_and_its_only_other_column_needs_no_name() {
+    let pair = Pair::start();
+    pair.approve_a(Submitters::Own, None);
+    // As pandas writes the lines `who,worth`, `five,5` and `six,6`.
+    let file = pair.dir(1).join("data/worth.parquet");
+    std::fs::write(&file, include_bytes!("worth.parquet")).unwrap();
+    let bound = pair.b().bind("worth", &file, None).unwrap();
+    assert_eq!((bound.rows, bound.columns.len()), (2, 2));
+    let record = Source::Record {
+        dataset: "worth".into(),
+        key: "who".into(),
+        parameter: "which".into(),
+        columns: [].into(),
+    };
+    let given = pair.b().approve(common::terms(Submitters::Peer, None, record, "y")).unwrap();
+    let Source::Record { columns, .. } = &given.terms.inputs["y"] else { panic!("no record") };
+    assert_eq!(columns["y"], "worth");
+    for (x, less) in [(4, true), (5, false)] {
+        let (job, _) = pair.a().submit(&compare(x)).unwrap();
+        let ended = pair.a().wait(&job.id, LONG).unwrap();
+        assert_eq!(ended.state, JobState::Done, "{:?}", ended.reason);
+        assert_eq!(ended.result.unwrap()["z"], json!(less));
+    }
+    pair.stop();
+}
