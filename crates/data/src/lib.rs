@@ -79,6 +79,12 @@ impl DataSet {
         Ok(DataSet { name, schema, columns, digest })
     }
 
+    /// The file, as it was named.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What the columns hold.
     #[must_use]
     pub fn schema(&self) -> &Schema {
@@ -130,11 +136,18 @@ impl DataSet {
                 "several records have this value in `{key}`; choose a column without repeats"
             )));
         }
+        self.row(row, columns)
+    }
+
+    /// The record in a row, the first of which is 0, as an object; `columns` as for [`DataSet::table`].
+    ///
+    /// # Errors
+    /// A column or a row that is not there.
+    pub fn row(&self, row: usize, columns: &[(&str, &str)]) -> Result<Value, DataError> {
         let cell = |(field, name): &(&str, &str)| {
-            Ok((
-                (*field).to_owned(),
-                Value::String(self.columns[self.place(name)?][row].to_string()),
-            ))
+            let cell = self.columns[self.place(name)?].get(row);
+            let cell = cell.ok_or_else(|| self.error(format!("there is no row {}", row + 1)))?;
+            Ok(((*field).to_owned(), Value::String(cell.to_string())))
         };
         columns.iter().map(cell).collect::<Result<Map<_, _>, DataError>>().map(Value::Object)
     }
