@@ -1,26 +1,35 @@
-//! Data sets of an owner: CSV files with a header, checked against a schema, read as a table or record by record.
+//! Data sets of an owner: CSV, Parquet and Arrow files, checked against a schema, read as a table or record by record.
 //!
 //! A cell is a secret of its owner: no error, log line or `Debug` has one. The digest is of the very bytes that were read.
 //! docs/formats/data.md says what is read.
 
+mod arrow_file;
 mod csv_table;
+mod format;
+mod parquet_file;
+mod parquet_pages;
 mod schema;
+mod table;
+mod typed;
 
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 pub use schema::{ColumnKind, ColumnSchema, Nulls, Schema};
 
-/// Most bytes of a file.
+/// Most bytes of a file, as it is and unpacked.
 pub const MAX_FILE: u64 = 1 << 30;
 /// Most rows.
 pub const MAX_ROWS: usize = 1 << 24;
 /// Most columns.
 pub const MAX_COLUMNS: usize = 4096;
+/// Most cells of a Parquet or Arrow file, few of whose bytes can stand for many of them.
+pub const MAX_CELLS: usize = 1 << 27;
 /// Most bytes of a cell.
 pub const MAX_CELL: usize = 4096;
 
@@ -42,7 +51,7 @@ pub struct DataSet {
     name: String,
     schema: Schema,
     /// The cells of each column of the schema, in the one way in which they are written.
-    columns: Vec<Vec<String>>,
+    columns: Vec<Vec<Zeroizing<String>>>,
     digest: [u8; 32],
 }
 
@@ -55,30 +64,25 @@ impl fmt::Debug for DataSet {
     }
 }
 
-impl Drop for DataSet {
-    fn drop(&mut self) {
-        self.columns.iter_mut().flatten().for_each(Zeroize::zeroize);
-    }
-}
-
 impl DataSet {
-    /// Reads and checks a whole file. Without a schema each column is the narrowest of integer, bool, number and text that holds all its cells;
-    /// columns that a schema does not name are not kept.
+    /// Reads and checks a whole file. Without a schema the columns of a CSV file are each the narrowest of integer, bool, number and text that holds
+    /// all its cells, those of the other formats what their types say; columns that a schema does not name are not kept.
     ///
     /// # Errors
-    /// What is wrong, with file, line and column.
+    /// What is wrong, with file, line or row, and column.
     pub fn open(path: &Path, schema: Option<&Schema>) -> Result<DataSet, DataError> {
         let name = path.display().to_string();
         let placed = |what: String| DataError::new(format!("{name}: {what}"));
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(|error| placed(error.to_string()))?;
-        let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
-        read.map_err(|error| placed(error.to_string()))?;
-        let parsed = csv_table::read(&bytes, schema);
+        let bytes = content(path).map_err(placed)?;
         let digest = *blake3::hash(&bytes).as_bytes();
-        bytes.zeroize();
-        let (schema, columns) = parsed.map_err(placed)?;
+        let (schema, columns) = format::read(path, &bytes, schema).map_err(placed)?;
         Ok(DataSet { name, schema, columns, digest })
+    }
+
+    /// The file, as it was named.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// What the columns hold.
@@ -106,7 +110,7 @@ impl DataSet {
     pub fn table(&self, columns: &[(&str, &str)]) -> Result<Value, DataError> {
         let column = |(field, name): &(&str, &str)| {
             let cells = self.columns[self.place(name)?].iter();
-            Ok(((*field).to_owned(), cells.map(|cell| Value::String(cell.clone())).collect()))
+            Ok(((*field).to_owned(), cells.map(|cell| Value::String(cell.to_string())).collect()))
         };
         columns.iter().map(column).collect::<Result<Map<_, _>, DataError>>().map(Value::Object)
     }
@@ -123,7 +127,7 @@ impl DataSet {
     ) -> Result<Value, DataError> {
         let place = self.place(key)?;
         let wanted = self.schema.columns[place].word(value);
-        let same = |cell: &String| wanted.as_ref().is_ok_and(|wanted| wanted == cell);
+        let same = |cell: &str| wanted.as_ref().is_ok_and(|wanted| wanted == cell);
         let mut rows = self.columns[place].iter().enumerate().filter(|(_, cell)| same(cell));
         let none = || self.error(format!("no record has this value in `{key}`"));
         let (row, _) = rows.next().ok_or_else(none)?;
@@ -132,8 +136,18 @@ impl DataSet {
                 "several records have this value in `{key}`; choose a column without repeats"
             )));
         }
+        self.row(row, columns)
+    }
+
+    /// The record in a row, the first of which is 0, as an object; `columns` as for [`DataSet::table`].
+    ///
+    /// # Errors
+    /// A column or a row that is not there.
+    pub fn row(&self, row: usize, columns: &[(&str, &str)]) -> Result<Value, DataError> {
         let cell = |(field, name): &(&str, &str)| {
-            Ok(((*field).to_owned(), Value::String(self.columns[self.place(name)?][row].clone())))
+            let cell = self.columns[self.place(name)?].get(row);
+            let cell = cell.ok_or_else(|| self.error(format!("there is no row {}", row + 1)))?;
+            Ok(((*field).to_owned(), Value::String(cell.to_string())))
         };
         columns.iter().map(cell).collect::<Result<Map<_, _>, DataError>>().map(Value::Object)
     }
@@ -150,4 +164,17 @@ impl DataSet {
     fn error(&self, what: String) -> DataError {
         DataError::new(format!("{}: {what}", self.name))
     }
+}
+
+/// The bytes of a file, wiped when the last that reads them is gone.
+fn content(path: &Path) -> Result<Bytes, String> {
+    let mut file = std::fs::File::open(path).map_err(|error| error.to_string())?.take(MAX_FILE + 1);
+    // One allocation, for what grows leaves copies behind.
+    let size = file.get_ref().metadata().map_or(0, |metadata| metadata.len()).min(MAX_FILE);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(size as usize + 1));
+    file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(format!("the file has more than {MAX_FILE} bytes"));
+    }
+    Ok(Bytes::from_owner(bytes))
 }

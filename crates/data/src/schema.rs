@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What is wrong with a cell that is empty or missing.
+pub(crate) const EMPTY: &str = "the cell is empty; fill it, or say `nulls = \"zero\"`";
+
 /// The columns of a data set.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Default)]
 #[serde(deny_unknown_fields)]
@@ -14,7 +17,7 @@ pub struct Schema {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnSchema {
-    /// Its name in the header.
+    /// Its name in the file.
     pub name: String,
     /// What its cells are.
     pub kind: ColumnKind,
@@ -24,7 +27,7 @@ pub struct ColumnSchema {
     /// The largest integer.
     #[serde(default)]
     pub max: Option<i64>,
-    /// What an empty cell means.
+    /// What an empty or missing cell means.
     #[serde(default)]
     pub nulls: Nulls,
     /// Whether no two cells are alike.
@@ -46,7 +49,7 @@ pub enum ColumnKind {
     Text,
 }
 
-/// What an empty cell means.
+/// What an empty or missing cell means.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Nulls {
@@ -55,6 +58,18 @@ pub enum Nulls {
     Refuse,
     /// Zero, false, or nothing.
     Zero,
+}
+
+impl ColumnKind {
+    /// The name in a schema.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            ColumnKind::Integer => "integer",
+            ColumnKind::Bool => "bool",
+            ColumnKind::Number => "number",
+            ColumnKind::Text => "text",
+        }
+    }
 }
 
 impl ColumnSchema {
@@ -76,9 +91,7 @@ impl ColumnSchema {
         let cell = cell.trim();
         if cell.is_empty() && self.kind != ColumnKind::Text {
             return match self.nulls {
-                Nulls::Refuse => {
-                    Err("the cell is empty; fill it, or say `nulls = \"zero\"`".into())
-                }
+                Nulls::Refuse => Err(EMPTY.into()),
                 Nulls::Zero if self.kind == ColumnKind::Bool => Ok("false".into()),
                 Nulls::Zero => Ok("0".into()),
             };

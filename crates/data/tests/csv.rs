@@ -83,7 +83,7 @@ fn what_breaks_the_schema_is_refused_with_its_place() {
     }
     assert_eq!(with("n,m\n,1\n", zero).unwrap().table(&[("n", "n")]).unwrap(), json!({"n": ["0"]}));
     let (_dir, path) = file(b"PAR1....");
-    assert!(DataSet::open(&path, None).unwrap_err().to_string().contains("export it as CSV"));
+    assert!(DataSet::open(&path, None).unwrap_err().to_string().contains("end of this Parquet"));
     assert!(DataSet::open(&path.with_extension("none"), None).is_err());
     let (_dir, path) = file(b"n\n\xff\n");
     assert!(

@@ -20,6 +20,7 @@ use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
 use crate::permit::{self, Denied, Use};
 use crate::registry::{self, Registered};
+use crate::sources;
 
 /// A job that runs, written down; it begins when that is on the disk.
 pub(crate) struct Started {
@@ -67,20 +68,18 @@ impl Inner {
         }
     }
 
+    /// Whether terms can be kept. What they leave open that only the data set says is written into them.
     pub(crate) fn check_terms(
         &self,
         program: &Registered,
-        terms: &Terms,
+        terms: &mut Terms,
     ) -> Result<(), ServiceError> {
         let own = registry::own_inputs(&program.module, self.config.peer.role);
         if let Some(name) = terms.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
             return Err(ServiceError::invalid(format!("`{name}` is no input of this side")));
         }
-        for name in own.keys() {
-            match terms.inputs.get(*name) {
-                Some(Source::Table { dataset, .. } | Source::Record { dataset, .. }) => {
-                    drop(self.registry.dataset(&self.db, dataset)?);
-                }
+        for (name, ports) in &own {
+            match terms.inputs.get_mut(*name) {
                 None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
                     let what = format!(
                         "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
@@ -88,6 +87,10 @@ impl Inner {
                     return Err(ServiceError::invalid(what));
                 }
                 None | Some(Source::Submitter) => {}
+                Some(source) => {
+                    let dataset = |name: &str| self.registry.dataset(&self.db, name);
+                    sources::settle(source, name, ports, dataset)?;
+                }
             }
         }
         Ok(())
@@ -128,7 +131,7 @@ impl Inner {
         let dataset = |name: &str| self.registry.dataset(&self.db, name);
         let mut bits: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
         for (name, ports) in registry::own_inputs(&program.module, role) {
-            let value = permit::input(terms.inputs.get(name), name, &ports, job, dataset)?;
+            let value = sources::input(terms.inputs.get(name), name, &ports, job, dataset)?;
             let words = json::from_value(name, &ports, &value).map_err(ServiceError::invalid)?;
             for (port, words) in ports.iter().zip(words) {
                 let parsed = port

@@ -6,6 +6,7 @@
 //! | what owners and the API speak of | [`model`] |
 //! | what a service is told | [`config`] |
 //! | which programs, data sets and approvals there are; what is permitted | `registry.rs`, `permit.rs` |
+//! | where own inputs come from | `sources.rs` |
 //! | what happens to a job, from its offer to its end | `course.rs` |
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
@@ -40,6 +41,7 @@ mod peer;
 mod permit;
 mod registry;
 mod service;
+mod sources;
 mod stamp;
 mod tls;
 

@@ -4,14 +4,12 @@
 //! database without the key permits nothing new. That it was withdrawn, and how often it was used, the database alone says: who can write to it,
 //! or puts an old one back, revives what was given once. A use is spent, on disk, before the first byte that its outputs depend on.
 
-use cenote_program::Input;
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::Value;
 
 use crate::audit::{OwnerKey, PublicKey};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
-use crate::model::{ApprovalView, Millis, NewJob, Origin, Source, Terms};
+use crate::model::{ApprovalView, Millis, Origin, Terms};
 
 /// The kind of message that the owner signs.
 const APPROVAL: &str = "approval";
@@ -202,55 +200,6 @@ pub(crate) fn give_back(db: &Connection, id: i64) -> Result<(), ServiceError> {
         db.prepare_cached(step).and_then(|mut step| step.execute([id])).map_err(failed)?;
     }
     Ok(())
-}
-
-/// The JSON of an own input, from where the terms say.
-pub(crate) fn input(
-    source: Option<&Source>,
-    name: &str,
-    ports: &[&Input],
-    job: &NewJob,
-    dataset: impl Fn(&str) -> Result<std::sync::Arc<cenote_data::DataSet>, ServiceError>,
-) -> Result<Value, ServiceError> {
-    let fields = |columns: &std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
-        if !columns.is_empty() {
-            return columns.iter().map(|(field, column)| (field.clone(), column.clone())).collect();
-        }
-        let field = |port: &&Input| {
-            port.path.steps().get(1).map_or(name, |step| step.name.as_str()).to_owned()
-        };
-        let mut all: Vec<String> = ports.iter().map(field).collect();
-        all.dedup();
-        all.into_iter().map(|field| (field.clone(), field)).collect()
-    };
-    let unusable = |error: cenote_data::DataError| ServiceError::invalid(error.to_string());
-    let whole = |value: Value| match (ports, &value) {
-        // An input that is no record is its only column.
-        ([port], Value::Object(fields)) if port.path.steps().len() == 1 => {
-            fields.values().next().cloned().unwrap_or_default()
-        }
-        _ => value,
-    };
-    match source {
-        None | Some(Source::Submitter) => job.inputs.get(name).cloned().ok_or_else(|| {
-            ServiceError::invalid(format!(
-                "input `{name}` is the submitter's to give, and was not given"
-            ))
-        }),
-        Some(Source::Table { dataset: data, columns }) => {
-            let columns = fields(columns);
-            let columns: Vec<_> = columns.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-            dataset(data)?.table(&columns).map(whole).map_err(unusable)
-        }
-        Some(Source::Record { dataset: data, key, parameter, columns }) => {
-            let value = job.select.get(parameter).ok_or_else(|| {
-                ServiceError::invalid(format!("the public parameter `{parameter}` is missing"))
-            })?;
-            let columns = fields(columns);
-            let columns: Vec<_> = columns.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-            dataset(data)?.record(key, value, &columns).map(whole).map_err(unusable)
-        }
-    }
 }
 
 struct Given {

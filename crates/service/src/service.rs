@@ -218,7 +218,7 @@ impl Service {
                 format!("the peer of this service is {peer}, the approval is for {}", terms.peer);
             return Err(ServiceError::invalid(what));
         }
-        inner.check_terms(&program, &terms)?;
+        inner.check_terms(&program, &mut terms)?;
         let given = permit::approve(&inner.db, &inner.key, &terms)?;
         let own = facts(&[("approval", json!(given.id)), ("terms", json!(terms))]);
         if let Err(error) = inner.log("approval.given", None, None, own) {

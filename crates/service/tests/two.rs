@@ -379,3 +379,67 @@ fn files_outside_the_data_directories_are_not_read() {
     assert_eq!(pair.b().bind("x", std::path::Path::new("data/numbers.csv"), None).unwrap().rows, 2);
     pair.stop();
 }
+
+#[test]
+fn a_record_of_a_parquet_file_is_an_input_and_its_only_other_column_needs_no_name() {
+    let pair = Pair::start();
+    pair.approve_a(Submitters::Own, None);
+    // As pandas writes the lines `who,worth`, `five,5` and `six,6`.
+    let file = pair.dir(1).join("data/worth.parquet");
+    std::fs::write(&file, include_bytes!("worth.parquet")).unwrap();
+    let bound = pair.b().bind("worth", &file, None).unwrap();
+    assert_eq!((bound.rows, bound.columns.len()), (2, 2));
+    let record = Source::Record {
+        dataset: "worth".into(),
+        key: "who".into(),
+        parameter: "which".into(),
+        columns: [].into(),
+    };
+    let given = pair.b().approve(common::terms(Submitters::Peer, None, record, "y")).unwrap();
+    let Source::Record { columns, .. } = &given.terms.inputs["y"] else { panic!("no record") };
+    assert_eq!(columns["y"], "worth");
+    for (x, less) in [(4, true), (5, false)] {
+        let (job, _) = pair.a().submit(&compare(x)).unwrap();
+        let ended = pair.a().wait(&job.id, LONG).unwrap();
+        assert_eq!(ended.state, JobState::Done, "{:?}", ended.reason);
+        assert_eq!(ended.result.unwrap()["z"], json!(less));
+    }
+    pair.stop();
+}
+
+#[test]
+fn an_approval_whose_data_do_not_fit_the_program_is_refused_with_row_and_column() {
+    let pair = Pair::start();
+    let file = pair.dir(1).join("data/more.csv");
+    let approve = |rows: &str, source: Source| {
+        std::fs::write(&file, format!("name,v\n{rows}")).unwrap();
+        pair.b().bind("more", &file, None).unwrap();
+        pair.b().approve(common::terms(Submitters::Peer, None, source, "y"))
+    };
+    let record = |key: &str, column: &str| Source::Record {
+        dataset: "more".into(),
+        key: key.into(),
+        parameter: "which".into(),
+        columns: [("y".to_owned(), column.to_owned())].into(),
+    };
+    for (rows, cell) in [
+        ("five,5\nsix,48151623421\n", "48151623421"),
+        ("five,5\nsix,-4815162\n", "4815162"),
+        ("five,5\nsix,4815162.5\n", "4815162"),
+        ("five,5\nsix,\n", "none"),
+    ] {
+        let error = approve(rows, record("name", "v")).unwrap_err().what;
+        assert!(error.contains("row 2 (the first is row 1), column `v`"), "{error}");
+        assert!(!error.contains(cell), "{error}");
+    }
+    let good = "five,5\nsix,6\n";
+    assert!(approve(good, record("name", "w")).unwrap_err().what.contains("no column `w`"));
+    assert!(approve(good, record("id", "v")).unwrap_err().what.contains("no column `id`"));
+    // A whole table is no single number.
+    let columns = [("y".to_owned(), "v".to_owned())].into();
+    let table = Source::Table { dataset: "more".into(), columns };
+    assert!(approve(good, table).unwrap_err().what.contains("column `v`"));
+    assert!(pair.b().approvals().unwrap().is_empty());
+    assert!(approve(good, record("name", "v")).is_ok());
+    pair.stop();
+}

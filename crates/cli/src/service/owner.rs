@@ -23,7 +23,7 @@ pub(crate) enum DataCommand {
     Bind {
         /// Its name.
         name: String,
-        /// The file: CSV with a header.
+        /// The file: CSV with a header, Parquet, or an Arrow IPC file.
         file: PathBuf,
         /// File with the columns and what they hold, in JSON (docs/formats/data.md).
         #[arg(long, value_name = "FILE")]
