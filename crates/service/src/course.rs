@@ -189,7 +189,6 @@ impl Inner {
         if unbegun.map_err(because(Refusal::Unavailable))? >= self.config.jobs.most_waiting {
             return Err((Refusal::Busy, "too many jobs of the peer's wait".to_owned()));
         }
-        let keep = self.config.jobs.keep_results_s;
         // The own owner's jobs do not wait for whatever the peer calls urgent.
         let offer = Offer { priority: offer.priority.min(0), ..offer.clone() };
         let arrival = Arrival {
@@ -200,7 +199,7 @@ impl Inner {
             small: self.is_small(&program),
             inputs: &BTreeMap::new(),
             idempotency_key: None,
-            keep_ms: i64::try_from(keep.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
+            keep_s: self.config.jobs.keep_results_s,
         };
         // After a crash the peer offers it again.
         self.db.change_soon(|db| jobs::put(db, &arrival)).map_err(because(Refusal::Unavailable))?;
@@ -240,6 +239,7 @@ impl Inner {
     pub(crate) fn cancelled_by_peer(&self, id: &str) -> Result<(), ServiceError> {
         if self.origin_of(id)? == Some(Origin::Peer) {
             self.db.change(|db| jobs::cancel(db, id, "the peer's owner took it back"))?;
+            self.watch.ended(id);
             self.changed();
         }
         Ok(())
@@ -410,6 +410,7 @@ impl Inner {
         if let Err(error) = logged {
             tracing::error!(%error, job = id, "the end of a job is not written down");
         }
+        self.watch.ended(id);
         self.changed();
     }
 
@@ -435,6 +436,7 @@ impl Inner {
         if let Err(error) = written {
             tracing::error!(%error, job = id, "the end of a job is not written down");
         }
+        self.watch.ended(id);
     }
 }
 

@@ -27,6 +27,7 @@ use crate::peer::rotation;
 use crate::permit::{self, Denied, Use};
 use crate::registry::{Registered, Registry, hex};
 use crate::stamp::Stamp;
+use crate::watch::Watch;
 
 /// What the threads of a service share.
 pub(crate) struct Inner {
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     /// Counts changes, of which threads wait for the next.
     pub(crate) changes: Mutex<u64>,
     pub(crate) changed: Condvar,
+    pub(crate) watch: Watch,
     /// Own jobs that are not wanted any more, and jobs of the peer's that do not run here, which the peer has not heard of yet.
     pub(crate) cancelled: Mutex<Vec<String>>,
     pub(crate) declined: Mutex<Vec<Declined>>,
@@ -92,6 +94,7 @@ impl Inner {
             lanes: [Lane::new(true), Lane::new(false)],
             changes: Mutex::new(0),
             changed: Condvar::new(),
+            watch: Watch::default(),
             cancelled: Mutex::default(),
             declined: Mutex::default(),
             peer_head: Mutex::default(),

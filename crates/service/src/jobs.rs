@@ -96,7 +96,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) small: bool,
     pub(crate) inputs: &'a BTreeMap<String, Value>,
     pub(crate) idempotency_key: Option<&'a str>,
-    pub(crate) keep_ms: i64,
+    pub(crate) keep_s: u64,
 }
 
 /// Writes down a job that came.
@@ -119,7 +119,7 @@ pub(crate) fn put(db: &Connection, job: &Arrival<'_>) -> Result<(), ServiceError
         job.idempotency_key,
         now(),
         within,
-        job.keep_ms
+        i64::try_from(job.keep_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2)
     ];
     db.prepare_cached(put).and_then(|mut put| put.execute(row)).map(drop).map_err(failed)
 }

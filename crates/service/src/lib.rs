@@ -44,6 +44,7 @@ mod service;
 mod sources;
 mod stamp;
 mod tls;
+mod watch;
 
 pub use error::{ErrorKind, ServiceError};
 pub use journal::{JournalError, check as check_journal};

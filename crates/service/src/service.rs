@@ -23,6 +23,8 @@ use crate::permit::{self, Denied};
 
 /// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
+/// Between two looks at a job that somebody waits for.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long a stop waits for the job that runs and for the peer.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -64,8 +66,7 @@ impl Service {
                 let what = format!("an idempotency key has 1 to {MAX_KEY} characters");
                 return Err(ServiceError::invalid(what));
             }
-            let known = inner.db.with(|db| Ok(jobs::with_key(db, key)))??;
-            if let Some(id) = known {
+            if let Some(id) = inner.db.with(|db| Ok(jobs::with_key(db, key)))?? {
                 return Ok((settled(inner, jobs::view(&inner.db, &id)?)?, false));
             }
         }
@@ -109,7 +110,7 @@ impl Service {
                     small: inner.is_small(&program),
                     inputs: &job.inputs,
                     idempotency_key: job.idempotency_key.as_deref(),
-                    keep_ms: i64::try_from(keep.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
+                    keep_s: keep,
                 },
             )
         })?;
@@ -132,15 +133,16 @@ impl Service {
     /// As [`Service::job`].
     pub fn wait(&self, id: &str, limit: Duration) -> Result<JobView, ServiceError> {
         let end = Instant::now() + limit;
+        let waiting = self.0.watch.on(id);
         loop {
-            let seen = *lock(&self.0.changes);
             let job = jobs::view(&self.0.db, id)?;
             let left = end.saturating_duration_since(Instant::now());
             if job.state.is_end() || left.is_zero() {
                 // Nothing is told that a crash could take back.
                 return settled(&self.0, job);
             }
-            self.0.wait_change(seen, left);
+            // Some ends come with the time, or with many others.
+            waiting.wait(left.min(LOOK));
         }
     }
 
@@ -164,6 +166,7 @@ impl Service {
             return Err(ServiceError::new(ErrorKind::Conflict, what));
         }
         self.0.tell_of(id, before.origin, Refusal::Over);
+        self.0.watch.ended(id);
         self.0.changed();
         jobs::view(&self.0.db, id)
     }
