@@ -21,3 +21,9 @@ pub(crate) fn wall() -> SystemTime {
 pub fn set_ahead(milliseconds: i64) {
     AHEAD.store(milliseconds, Ordering::SeqCst);
 }
+
+/// Sets the clock ahead by so many milliseconds more.
+#[cfg(test)]
+pub(crate) fn set_ahead_by(milliseconds: i64) {
+    AHEAD.fetch_add(milliseconds, Ordering::SeqCst);
+}

@@ -54,6 +54,9 @@ pub(crate) struct Db {
     committed: AtomicU64,
     /// Those of them that are on the disk; none any more once it failed.
     settled: Mutex<Result<u64, ServiceError>>,
+    /// Bytes of the write-ahead log that are on the disk, for a simulation that takes the others away.
+    #[cfg(test)]
+    pub(crate) durable: AtomicU64,
 }
 
 impl Db {
@@ -101,7 +104,14 @@ impl Db {
             ServiceError::new(ErrorKind::Unavailable, what)
         })?;
         let (committed, settled) = (AtomicU64::new(0), Mutex::new(Ok(0)));
-        Ok(Db { connection: Mutex::new(db), log, committed, settled })
+        Ok(Db {
+            connection: Mutex::new(db),
+            log,
+            committed,
+            settled,
+            #[cfg(test)]
+            durable: AtomicU64::new(0),
+        })
     }
 
     /// Reads, or changes with one statement. What is read may not be on the disk yet: [`Db::settle`] before it is told.
@@ -156,6 +166,8 @@ impl Db {
                 format!("the database: {error}; look at the disk and start the service again");
             ServiceError::new(ErrorKind::Unavailable, what)
         });
+        #[cfg(test)]
+        self.durable.store(self.log.metadata().map_or(0, |log| log.len()), Ordering::SeqCst);
         settled.clone().map(drop)
     }
 

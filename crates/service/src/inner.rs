@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cenote_engine::Fault;
-use cenote_net::{Identity, PeerCertificate};
+use cenote_net::{Identity, Listener, PeerCertificate};
 use serde_json::{Map, Value, json};
 
 use crate::audit::{AuditError, AuditLog, Entry, Head, OwnerKey, PublicKey};
@@ -67,6 +67,13 @@ type Work = Box<dyn FnOnce(&Arc<Inner>) + Send>;
 impl Inner {
     /// Opens everything and starts the threads.
     pub(crate) fn start(dir: &Path) -> Result<Arc<Inner>, ServiceError> {
+        let (inner, listener) = Inner::open_in(dir)?;
+        inner.spawn(listener)?;
+        Ok(inner)
+    }
+
+    /// Opens everything, as a crash may have left it.
+    pub(crate) fn open_in(dir: &Path) -> Result<(Arc<Inner>, Option<Listener>), ServiceError> {
         let config = Config::load(dir)?;
         let unusable = |fault: Fault| ServiceError::invalid(fault.to_string());
         // A crash may have come before it was wholly in place.
@@ -108,8 +115,7 @@ impl Inner {
         });
         inner.recover()?;
         inner.watch_certificates(changed)?;
-        inner.spawn(listener)?;
-        Ok(inner)
+        Ok((inner, listener))
     }
 
     /// What a crash left: jobs that ran have failed, and a hold stands.
@@ -143,7 +149,7 @@ impl Inner {
         Ok(())
     }
 
-    fn spawn(self: &Arc<Self>, listener: Option<cenote_net::Listener>) -> Result<(), ServiceError> {
+    fn spawn(self: &Arc<Self>, listener: Option<Listener>) -> Result<(), ServiceError> {
         let mut threads = lock(&self.threads);
         let mut start = |name: &str, work: Work| {
             let inner = Arc::clone(self);

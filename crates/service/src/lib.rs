@@ -41,6 +41,8 @@ mod peer;
 mod permit;
 mod registry;
 mod service;
+#[cfg(test)]
+mod simulation;
 mod sources;
 mod stamp;
 mod tls;

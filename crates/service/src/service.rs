@@ -35,7 +35,7 @@ fn settled<T>(inner: &Inner, read: T) -> Result<T, ServiceError> {
 
 /// A running service. Clones are the same one.
 #[derive(Clone)]
-pub struct Service(Arc<Inner>);
+pub struct Service(pub(crate) Arc<Inner>);
 
 impl Service {
     /// Starts the service whose configuration, keys and state are in `dir`: it looks for the peer from now on.

@@ -390,7 +390,7 @@ fn follow_jobs(
 }
 
 /// Jobs begin on this side; and what it says of them.
-fn begin(
+pub(crate) fn begin(
     inner: &Inner,
     lane: &Lane,
     started: Vec<Result<Started, Refusal>>,
@@ -405,14 +405,8 @@ fn begin(
     Ok((begun.into_iter().map(Result::ok).collect(), verdicts))
 }
 
-/// Runs the jobs that both have begun, in one run.
-fn compute(
-    inner: &Inner,
-    lane: &Lane,
-    session: &mut Session,
-    begun: Vec<Option<Begun>>,
-    theirs: &Verdicts,
-) -> Result<(), Fault> {
+/// The jobs that both go on with.
+pub(crate) fn agreed(inner: &Inner, begun: Vec<Option<Begun>>, theirs: &Verdicts) -> Vec<Begun> {
     inner.heard_head(theirs.head);
     let mut jobs = Vec::new();
     for (job, verdict) in begun.into_iter().zip(&theirs.all) {
@@ -422,6 +416,18 @@ fn compute(
             (None, _) => {}
         }
     }
+    jobs
+}
+
+/// Runs the jobs that both have begun, in one run.
+fn compute(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    begun: Vec<Option<Begun>>,
+    theirs: &Verdicts,
+) -> Result<(), Fault> {
+    let jobs = agreed(inner, begun, theirs);
     if jobs.is_empty() {
         return Ok(());
     }

@@ -15,6 +15,7 @@ use super::messages::{
     ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, MOST_TOLD, NEWS, News, OFFER_BYTES,
     Verdict, encode,
 };
+use crate::error::ServiceError;
 use crate::inner::{Inner, lock};
 use crate::jobs;
 
@@ -79,18 +80,25 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         let answer = Answer::decode(&bytes, &news)?;
         // Only now: a connection that ends at its first message is no success.
         backoff.reset();
-        inner.heard_head(answer.head);
-        for id in &answer.gone {
-            inner.forgotten_by_peer(id).map_err(unavailable)?;
-        }
-        for (offer, verdict) in news.offers.iter().zip(&answer.verdicts) {
-            inner.answered(&offer.id, *verdict).map_err(unavailable)?;
-        }
+        answered(inner, &news, &answer).map_err(unavailable)?;
     }
     Ok(())
 }
 
-fn news(inner: &Inner, first: bool) -> Result<News, crate::ServiceError> {
+/// What follows from the peer's answer to own news.
+pub(crate) fn answered(inner: &Inner, news: &News, answer: &Answer) -> Result<(), ServiceError> {
+    inner.heard_head(answer.head);
+    for id in &answer.gone {
+        inner.forgotten_by_peer(id)?;
+    }
+    for (offer, verdict) in news.offers.iter().zip(&answer.verdicts) {
+        inner.answered(&offer.id, *verdict)?;
+    }
+    Ok(())
+}
+
+/// What there is to say; `first` on a connection.
+pub(crate) fn news(inner: &Inner, first: bool) -> Result<News, ServiceError> {
     let own = News { stopping: inner.is_stopping(), head: inner.audit.head(), ..News::default() };
     if first {
         let open = jobs::own_open(&inner.db)?;
@@ -122,29 +130,33 @@ fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         if !std::mem::replace(&mut met, true) {
             inner.meetings.fetch_add(1, Ordering::SeqCst);
         }
-        inner.heard_head(news.head);
-        inner.peer_stops(news.stopping);
-        for id in &news.cancelled {
-            inner.cancelled_by_peer(id).map_err(unavailable)?;
-        }
-        for declined in &news.declined {
-            inner.declined_by_peer(&declined.id, declined.why).map_err(unavailable)?;
-        }
-        let mut gone = Vec::new();
-        if let Some(open) = &news.open {
-            jobs::drop_unnamed(&inner.db, open).map_err(unavailable)?;
-            gone = jobs::gone(&inner.db, open).map_err(unavailable)?;
-        }
-        let verdicts = news.offers.iter().map(|offer| match inner.offered(offer) {
-            Ok(()) => Verdict::Accepted,
-            Err(refusal) => Verdict::Refused(refusal),
-        });
-        let answer = Answer { verdicts: verdicts.collect(), gone, head: inner.audit.head() };
-        channel.send(ANSWER, &encode(&answer)?)?;
+        channel.send(ANSWER, &encode(&heard(inner, &news).map_err(unavailable)?)?)?;
         channel.flush()?;
     }
 }
 
-fn unavailable(error: crate::ServiceError) -> Fault {
+/// What follows from the peer's news, and the answer.
+pub(crate) fn heard(inner: &Inner, news: &News) -> Result<Answer, ServiceError> {
+    inner.heard_head(news.head);
+    inner.peer_stops(news.stopping);
+    for id in &news.cancelled {
+        inner.cancelled_by_peer(id)?;
+    }
+    for declined in &news.declined {
+        inner.declined_by_peer(&declined.id, declined.why)?;
+    }
+    let mut gone = Vec::new();
+    if let Some(open) = &news.open {
+        jobs::drop_unnamed(&inner.db, open)?;
+        gone = jobs::gone(&inner.db, open)?;
+    }
+    let verdicts = news.offers.iter().map(|offer| match inner.offered(offer) {
+        Ok(()) => Verdict::Accepted,
+        Err(refusal) => Verdict::Refused(refusal),
+    });
+    Ok(Answer { verdicts: verdicts.collect(), gone, head: inner.audit.head() })
+}
+
+fn unavailable(error: ServiceError) -> Fault {
     Fault::Storage(error.to_string())
 }
