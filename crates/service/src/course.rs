@@ -19,7 +19,7 @@ use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms}
 use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
 use crate::permit::{self, Denied, Use};
-use crate::registry::{self, Registered};
+use crate::registry::{self, Registered, hex};
 use crate::sources;
 
 /// A job that runs, written down; it begins when that is on the disk.
@@ -37,6 +37,8 @@ pub(crate) struct Begun {
     pub(crate) own: Vec<Vec<bool>>,
     approval: i64,
     origin: Origin,
+    /// The own verdict says nothing of the own data.
+    says_nothing: bool,
     select: BTreeMap<String, String>,
 }
 
@@ -258,6 +260,16 @@ impl Inner {
         }
     }
 
+    /// Whether an order is one that [`Inner::next_jobs`] of the leader gives: one job, or several of the small lane's with the ANDs of one.
+    pub(crate) fn go_together(&self, ids: &[[u8; 16]], lane: &Lane) -> bool {
+        let ands = |id: &[u8; 16]| {
+            let job = self.db.with(|db| Ok(jobs::stored(db, &hex(id)))).ok()?.ok()??;
+            Some(self.registry.of_digest(&self.db, &job.offer.program).ok()?.ands)
+        };
+        let all = ids.iter().filter_map(ands).fold(0_u64, u64::saturating_add);
+        ids.len() == 1 || (lane.small && all <= self.config.jobs.small_ands)
+    }
+
     /// The next jobs of a lane, which go together: as many small ones as make one of the largest of them.
     pub(crate) fn next_jobs(&self, lane: &Lane) -> Vec<String> {
         let waiting = jobs::next(&self.db, lane.small, MOST_RUN).unwrap_or_else(|error| {
@@ -328,7 +340,10 @@ impl Inner {
         match self.own_bits(&program, &terms, &stored.new_job()) {
             Ok(own) => {
                 let Stored { approval, origin, offer, .. } = stored;
-                Ok(Begun { id, program, own, approval, origin, select: offer.select })
+                let is_record = |source: &Source| matches!(source, Source::Record { .. });
+                let says_nothing = !terms.inputs.values().any(is_record);
+                let select = offer.select;
+                Ok(Begun { id, program, own, approval, origin, says_nothing, select })
             }
             Err(error) => {
                 self.gave_up(&id, stored.origin, &error, Refusal::NoData);
@@ -337,9 +352,10 @@ impl Inner {
         }
     }
 
-    /// A job that had started does not begin.
+    /// A job that had started does not begin. The audit log, which owners show each other, has the word that the peer hears as well.
     fn gave_up(&self, id: &str, origin: Origin, error: &ServiceError, why: Refusal) {
-        self.ended(id, Stage::Running, JobState::Failed, &error.to_string());
+        let state = JobState::Failed;
+        self.ended(id, Stage::Running, state, &error.to_string(), why.reason());
         self.tell_of(id, origin, why);
     }
 
@@ -375,7 +391,7 @@ impl Inner {
     /// The peer does not go on with a job that has begun here.
     pub(crate) fn refused_by_peer(&self, job: &Begun, why: Refusal) {
         // It may have asked to learn that there is such a record; of the own owner's jobs it learns nothing, and nothing was opened.
-        if job.origin == Origin::Own {
+        if job.origin == Origin::Own && job.says_nothing {
             let back = self.db.change(|db| permit::give_back(db, job.approval));
             if let Err(error) = back {
                 tracing::error!(%error, job = job.id, "a use is not given back");
@@ -387,23 +403,27 @@ impl Inner {
     /// What runs in a lane has failed: its session ended. The peer's abort says as little as it may; the own log has the check.
     pub(crate) fn fail_left(&self, lane: &Lane, fault: &Fault) {
         let why = fault.to_string();
+        let why = told(&why);
         match jobs::running_in(&self.db, lane.small) {
             Ok(left) => {
-                left.iter().for_each(|id| self.ended(id, Stage::Running, JobState::Failed, &why));
+                for id in &left {
+                    self.ended(id, Stage::Running, JobState::Failed, why, why);
+                }
             }
             Err(error) => tracing::error!(%error, "jobs that ran are not written down"),
         }
     }
 
     fn refused(&self, id: &str, from: Stage, why: &str) {
-        self.ended(id, from, JobState::Refused, why);
+        self.ended(id, from, JobState::Refused, why, why);
     }
 
-    fn ended(&self, id: &str, from: Stage, state: JobState, why: &str) {
+    /// A job ended for a reason, of which the audit log says as much as the peer's owner may read.
+    fn ended(&self, id: &str, from: Stage, state: JobState, why: &str, logged: &str) {
         let ended = self.db.change(|db| jobs::end(db, id, from, state, why));
         let kind = if state == JobState::Failed { "job.failed" } else { "job.refused" };
         let logged = match ended {
-            Ok(true) => self.log(kind, Some(id), None, facts(&[("reason", json!(told(why)))])),
+            Ok(true) => self.log(kind, Some(id), None, facts(&[("reason", json!(logged))])),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
@@ -440,8 +460,8 @@ impl Inner {
     }
 }
 
-/// A reason for the audit log, which owners show each other: not the name of a check.
-fn told(why: &str) -> &str {
+/// A reason for the audit log, which owners show each other, and for whoever may look at jobs: not the name of a check.
+pub(crate) fn told(why: &str) -> &str {
     why.split_once(MISBEHAVED).map_or(why, |_| MISBEHAVED)
 }
 

@@ -324,6 +324,7 @@ impl World {
             return true;
         }
         let follower = self.sides[1].inner();
+        assert!(follower.go_together(&ids, &follower.lanes[0]));
         let follows: Vec<_> =
             ids.iter().map(|id| follower.start_job(&hex(id), &follower.lanes[0])).collect();
         if stop(self) {

@@ -278,3 +278,37 @@ fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
     assert!(!service.lift().unwrap().peer.held);
     service.stop();
 }
+
+#[test]
+fn an_order_of_more_jobs_than_go_together_is_a_cheat() {
+    keep_log();
+    let (_temp, [cheat, honest], port) = prepared();
+    let calls = answer(&cheat, port);
+    let service = Service::start(&honest).unwrap();
+    service.register("less", common::LESS.as_bytes()).unwrap();
+    service.approve(common::terms(Submitters::Own, None, Source::Submitter, "y")).unwrap();
+    let mut lanes = ["small", "large"].map(|lane| {
+        let calls = Arc::clone(&calls);
+        session(move |purpose| calls.take(purpose), Role::Garbler, lane, &cheat)
+    });
+    let link = calls.take("link.caller");
+    std::thread::spawn(move || accept_all(link));
+    let job = NewJob {
+        program: "less".into(),
+        inputs: [("y".to_owned(), json!(1))].into(),
+        ..NewJob::default()
+    };
+    // 32 comparisons have 1,024 ANDs, and 1,000 go together.
+    let jobs: Vec<String> = (0..32).map(|_| service.submit(&job).unwrap().0.id).collect();
+    until("all are agreed", || {
+        jobs.iter().all(|id| service.job(id).unwrap().state == JobState::Queued)
+    });
+    let ids = jobs.iter().map(|id| u128::from_str_radix(id, 16).unwrap().to_be_bytes());
+    let order: Vec<u8> = [1].into_iter().chain(ids.flatten()).collect();
+    lanes[0].between(|channel| channel.send(ORDER, &order)).unwrap();
+    let evidence = is_held(&service, &honest);
+    assert_eq!(evidence["jobs"], json!([]));
+    // None of them has begun.
+    assert_eq!(service.approvals().unwrap()[0].spent, 0);
+    service.stop();
+}

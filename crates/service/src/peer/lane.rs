@@ -20,13 +20,14 @@ use cenote_pool::{DiskStore, StoreKey};
 
 use super::connect::Backoff;
 use super::messages::{
-    GO, MAX_ORDER, MAX_VERDICTS, ORDER, Order, REPLY, Refusal, Verdict, Verdicts,
+    GO, MAX_ORDER, MAX_VERDICTS, ORDER, Order, REFUSED, REPLY, Refusal, Verdict, Verdicts,
 };
 use super::rotation;
 use super::watched::{Seen, Watched};
-use crate::course::{Begun, Started};
+use crate::course::{Begun, Started, told};
 use crate::inner::Inner;
 use crate::model::{JobCost, LaneView};
+use crate::registry::hex;
 
 /// Items of a pool.
 const CONFIG: &str = "wrk:pool=480000";
@@ -190,7 +191,7 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
     let quiet = calm || (refused && !backoff.refuse(fault, calls));
     let (state, reason) = match backoff.refused() {
         Some(reason) if calm => ("failed", reason.to_owned()),
-        _ => (if calm { "waiting" } else { "failed" }, fault.to_string()),
+        _ => (if calm { "waiting" } else { "failed" }, told(&fault.to_string()).to_owned()),
     };
     lane.set(|now| (now.state, now.reason) = (state, Some(reason)));
     if quiet || held {
@@ -338,20 +339,24 @@ fn lead_jobs(
     session: &mut Session,
     ids: &[String],
 ) -> Result<(), Fault> {
-    let mut started = Vec::new();
+    let (mut started, mut waits) = (Vec::new(), false);
     for id in ids {
         match inner.start_job(id, lane) {
             Ok(job) => started.push(job),
             Err(why) => {
-                // It has ended, or waits on for what may take a moment.
+                // It has ended, or waits on, as the others do then, for what may take a moment.
                 tracing::info!(job = id, lane = lane.name(), why = why.reason(), "does not run");
-                if why == Refusal::Unavailable {
-                    inner.pause(REST);
+                waits = why == Refusal::Unavailable;
+                if waits {
+                    break;
                 }
             }
         }
     }
     if started.is_empty() {
+        if waits {
+            inner.pause(REST);
+        }
         return Ok(());
     }
     let ids = started.iter().map(|job| id_bytes(&job.id)).collect::<Result<Vec<_>, Fault>>()?;
@@ -366,12 +371,21 @@ fn lead_jobs(
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        match received(session, ORDER, MAX_ORDER, Order::decode)? {
+        match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, bytes))? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,
             Order::Run(ids) => follow_jobs(inner, lane, session, &ids)?,
         }
         look(lane, session);
+    }
+}
+
+/// An order that an honest leader may give.
+fn ordered(inner: &Inner, lane: &Lane, bytes: &[u8]) -> Result<Order, Fault> {
+    let order = Order::decode(bytes)?;
+    match &order {
+        Order::Run(ids) if !inner.go_together(ids, lane) => Err(REFUSED),
+        _ => Ok(order),
     }
 }
 
@@ -381,7 +395,7 @@ fn follow_jobs(
     session: &mut Session,
     ids: &[[u8; 16]],
 ) -> Result<(), Fault> {
-    let started = ids.iter().map(|id| inner.start_job(&crate::registry::hex(id), lane));
+    let started = ids.iter().map(|id| inner.start_job(&hex(id), lane));
     let (begun, own) = begin(inner, lane, started.collect())?;
     session.between(|channel| channel.send(REPLY, &own.encode()))?;
     let jobs = ids.len();

@@ -41,7 +41,8 @@ pub(crate) const MOST_TOLD: usize = 4_000;
 pub(crate) const MOST_PARAMETERS: usize = 16;
 pub(crate) const MAX_PARAMETER: usize = 256;
 
-const REFUSED: Fault = Fault::Misbehaved("service.message");
+/// What a message is that no honest peer sends.
+pub(crate) const REFUSED: Fault = Fault::Misbehaved("service.message");
 
 /// What one side has to say.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
