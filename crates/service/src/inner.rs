@@ -201,7 +201,7 @@ impl Inner {
     /// Before anything is connected: what is left of a change, and who hears of the next ones.
     fn watch_certificates(self: &Arc<Self>, changed: bool) -> Result<(), ServiceError> {
         if changed {
-            self.own_changed()?;
+            self.own_changed(|| {})?;
         }
         let (stores, peer) = (self.config.dir.join("stores"), self.peer_name());
         for lane in &self.lanes {
@@ -227,35 +227,37 @@ impl Inner {
         let dir = &self.config.dir;
         if rotation::take(dir)? {
             let identity = Identity::load(dir).map_err(unusable)?;
-            self.own_changed()?;
-            self.way.set_identity(identity);
-            self.changed();
+            self.own_changed(|| {
+                self.way.set_identity(identity);
+                self.changed();
+            })?;
         }
         let file = rotation::next_peer_file(&self.config.path(&self.config.peer.certificate));
         let now = Stamp::at(&file);
         if now != *seen {
             *seen = now;
-            let next = now.map(|_| PeerCertificate::load(&file)).transpose().map_err(unusable)?;
-            let name = next.as_ref().map(|next| next.fingerprint().to_string());
-            if self.way.set_next(next) {
-                let logged =
-                    self.log("peer.next", None, None, facts(&[("certificate", json!(name))]));
-                if let Err(error) = logged {
-                    // Nobody is let in whom the log does not have.
-                    self.way.set_next(None);
-                    return Err(error);
-                }
-            }
+            let next = now.map(|_| PeerCertificate::load(&file)).transpose();
+            // A file that cannot be read lets nobody in.
+            let (next, read) = match next {
+                Ok(next) => (next, Ok(())),
+                Err(fault) => (None, Err(unusable(fault))),
+            };
+            self.way.set_next(next, |name| {
+                let name = json!(name.map(|name| name.to_string()));
+                self.log("peer.next", None, None, facts(&[("certificate", name)]))
+            })?;
+            return read;
         }
         Ok(())
     }
 
-    /// The own identity is another one, on disk.
-    fn own_changed(&self) -> Result<(), ServiceError> {
+    /// The own identity is another one, on disk: noted, then used.
+    fn own_changed(&self, used: impl FnOnce()) -> Result<(), ServiceError> {
         let now = Identity::load(&self.config.dir)
             .map_err(|fault| ServiceError::invalid(fault.to_string()))?;
         let own = facts(&[("certificate", json!(now.fingerprint().to_string()))]);
         self.log("identity.changed", None, None, own)?;
+        used();
         rotation::taken(&self.config.dir)
     }
 

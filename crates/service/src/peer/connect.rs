@@ -20,6 +20,7 @@ use cenote_net::{
 
 use super::rotation;
 use crate::config::PeerConfig;
+use crate::error::ServiceError;
 
 /// How long a call may take.
 const CALL: Duration = Duration::from_secs(5);
@@ -111,15 +112,22 @@ impl Way {
         self.cut("");
     }
 
-    /// The certificate that is accepted beside the peer's; whether that is a change.
-    pub(crate) fn set_next(&self, next: Option<PeerCertificate>) -> bool {
+    /// The certificate that is accepted beside the peer's. A change is noted first: nobody is let in whom the log does not have.
+    pub(crate) fn set_next(
+        &self,
+        next: Option<PeerCertificate>,
+        note: impl FnOnce(Option<Fingerprint>) -> Result<(), ServiceError>,
+    ) -> Result<(), ServiceError> {
         let mut trust = lock(&self.trust);
         let own = trust.identity.fingerprint();
         let fits = |next: &PeerCertificate| next.fingerprint() != own && *next != trust.peer;
         let next = next.filter(fits);
-        let changed = trust.next != next;
-        trust.next = next;
-        changed
+        if trust.next == next {
+            return Ok(());
+        }
+        let noted = note(next.as_ref().map(PeerCertificate::fingerprint));
+        trust.next = next.filter(|_| noted.is_ok());
+        noted
     }
 
     /// The certificate that the peer will have.
@@ -148,7 +156,7 @@ impl Way {
         if let Some(note) = self.note.get() {
             note(trust.peer.fingerprint(), next.fingerprint())?;
         }
-        rotation::adopt(&self.file)?;
+        rotation::adopt(&self.file, &next)?;
         trust.peer = next;
         trust.next = None;
         lock(&self.calls).clear();

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use cenote_net::{CERTIFICATE_FILE, Fault, Fingerprint, Identity, KEY_FILE};
+use cenote_net::{CERTIFICATE_FILE, Fault, Fingerprint, Identity, KEY_FILE, PeerCertificate};
 
 use crate::error::{ErrorKind, ServiceError};
 
@@ -25,6 +25,10 @@ const NEXT_PEER: &str = "peer.next.crt.pem";
 pub fn prepare(dir: &Path, name: &str) -> Result<(PathBuf, Fingerprint), ServiceError> {
     let invalid = |fault: Fault| ServiceError::invalid(fault.to_string());
     let next = dir.join(NEXT);
+    if next.join(WANTED).exists() {
+        let what = "the identity that was made last is being put in place; start the service, and look for `identity.changed` in its audit log";
+        return Err(ServiceError::invalid(what));
+    }
     if !next.join(CERTIFICATE_FILE).exists() {
         Identity::generate(name).and_then(|identity| identity.save(&next)).map_err(invalid)?;
     }
@@ -70,18 +74,23 @@ pub(crate) fn take(dir: &Path) -> Result<bool, ServiceError> {
     Ok(true)
 }
 
-/// The change is in the log: nothing is wanted any more.
+/// The change is in the log: nothing is wanted any more. What else lies in `next/` stays there.
 pub(crate) fn taken(dir: &Path) -> Result<(), ServiceError> {
     let next = dir.join(NEXT);
-    let removed = fs::remove_file(next.join(WANTED)).and_then(|()| fs::remove_dir(&next));
-    removed.map_err(|error| unwritten(&next, &error))
+    fs::remove_file(next.join(WANTED)).map_err(|error| unwritten(&next, &error))?;
+    let _ = fs::remove_dir(&next);
+    Ok(())
 }
 
-/// Puts the peer's next certificate in the place of the one that was used.
-pub(crate) fn adopt(used: &Path) -> Result<(), Fault> {
-    let renamed = fs::rename(next_peer_file(used), used);
+/// Puts the peer's next certificate in the place of the one that was used, if its file is still of that one.
+pub(crate) fn adopt(used: &Path, next: &PeerCertificate) -> Result<(), Fault> {
+    let file = next_peer_file(used);
+    if PeerCertificate::load(&file)? != *next {
+        let what = "the file of the peer's next certificate has become another one";
+        return Err(Fault::Policy(what.into()));
+    }
     let parent = used.parent().unwrap_or(Path::new("."));
-    renamed
+    fs::rename(file, used)
         .and_then(|()| sync(parent))
         .map_err(|error| Fault::Storage(format!("{}: {error}", used.display())))
 }
@@ -169,6 +178,9 @@ mod tests {
             assert!(!take(dir).unwrap());
             assert_eq!(Identity::load(dir).unwrap().fingerprint(), first);
             assert_eq!(want(dir).unwrap(), second);
+            // A third one would be taken for it, and the peer does not trust that.
+            assert!(prepare(dir, "a").unwrap_err().what.contains("being put in place"));
+            fs::write(dir.join(NEXT).join("note.txt"), "of the owner's").unwrap();
             for file in &[KEY_FILE, CERTIFICATE_FILE][..done] {
                 fs::rename(dir.join(NEXT).join(file), dir.join(file)).unwrap();
             }
@@ -179,6 +191,20 @@ mod tests {
             assert!(!take(dir).unwrap());
             assert_eq!(Identity::load(dir).unwrap().fingerprint(), second);
         }
+    }
+
+    #[test]
+    fn a_file_that_became_another_is_not_put_in_place() {
+        let temp = tempfile::tempdir().unwrap();
+        let used = temp.path().join("peer.crt.pem");
+        let [old, next, other] =
+            ["a", "b", "c"].map(|name| Identity::generate(name).unwrap().certificate().clone());
+        fs::write(&used, old.to_pem()).unwrap();
+        fs::write(next_peer_file(&used), other.to_pem()).unwrap();
+        assert!(matches!(adopt(&used, &next), Err(Fault::Policy(_))));
+        assert_eq!(PeerCertificate::load(&used).unwrap(), old);
+        adopt(&used, &other).unwrap();
+        assert_eq!(PeerCertificate::load(&used).unwrap(), other);
     }
 
     #[test]
