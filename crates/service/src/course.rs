@@ -467,3 +467,6 @@ pub(crate) fn told(why: &str) -> &str {
 
 /// How a fault begins whose rest is the name of a check.
 const MISBEHAVED: &str = "the peer misbehaved";
+
+#[cfg(test)]
+mod tests;

@@ -41,8 +41,6 @@ mod peer;
 mod permit;
 mod registry;
 mod service;
-#[cfg(test)]
-mod simulation;
 mod sources;
 mod stamp;
 mod tls;

@@ -353,15 +353,14 @@ impl World {
         if stop(self) {
             return true;
         }
-        let heads = [1, 0].map(|side: usize| said[side].head);
         let results: Vec<_> = leads.iter().zip(&follows).map(|(a, b)| result(a, b)).collect();
         for (side, jobs) in [leads, follows].iter().enumerate() {
             for (job, z) in jobs.iter().zip(&results) {
-                let result = Some(json!({ "z": z }));
-                self.sides[side].inner().done(job, result, &COST, heads[side]);
+                let (result, head) = (Some(json!({ "z": z })), said[1 - side].head);
+                self.sides[side].inner().done(job, result, &COST, head);
             }
             if stop(self) {
-                return true;
+                break;
             }
         }
         true
