@@ -8,6 +8,7 @@ mod csv_table;
 mod format;
 mod parquet_file;
 mod parquet_pages;
+mod parquet_schema;
 mod schema;
 mod table;
 mod typed;
