@@ -182,3 +182,23 @@ impl Input<'_> {
         if self.byte()? == 0 { Ok(()) } else { Err(BROKEN.into()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As tests/deep.rs does, but without the library, which ends the process if the check is lost.
+    #[test]
+    fn deep_schemas_are_refused_by_the_walk() {
+        let footer = |groups: u8| {
+            let list = [&[0x15, 2, 0x19, 0xfc, groups + 2][..], b"\x48\x01r\x15\x02\0"].concat();
+            let group = b"\x35\0\x18\x01a\x15\x02\0".repeat(groups.into());
+            [&list[..], &group, b"\x15\x02\x25\0\x18\x01a\0\0"].concat()
+        };
+        assert!(walked(&footer(7)).is_ok());
+        for groups in [8, 9, 100] {
+            let error = walked(&footer(groups)).unwrap_err();
+            assert!(error.contains("nested columns are refused"), "{error}");
+        }
+    }
+}
