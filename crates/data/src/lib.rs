@@ -8,6 +8,7 @@ mod csv_table;
 mod format;
 mod parquet_file;
 mod parquet_pages;
+mod parquet_schema;
 mod schema;
 mod table;
 mod typed;
@@ -28,8 +29,10 @@ pub const MAX_FILE: u64 = 1 << 30;
 pub const MAX_ROWS: usize = 1 << 24;
 /// Most columns.
 pub const MAX_COLUMNS: usize = 4096;
-/// Most cells of a Parquet or Arrow file, few of whose bytes can stand for many of them.
-pub const MAX_CELLS: usize = 1 << 27;
+/// What a cell of a Parquet or Arrow file counts beside its bytes, few of which in the file can stand for many cells: about what it takes in memory.
+pub const CELL_COST: u64 = 48;
+/// Most cells of a Parquet or Arrow file: as many as are within [`MAX_FILE`] without a byte.
+pub const MAX_CELLS: usize = (MAX_FILE / CELL_COST) as usize;
 /// Most bytes of a cell.
 pub const MAX_CELL: usize = 4096;
 
@@ -71,12 +74,23 @@ impl DataSet {
     /// # Errors
     /// What is wrong, with file, line or row, and column.
     pub fn open(path: &Path, schema: Option<&Schema>) -> Result<DataSet, DataError> {
-        let name = path.display().to_string();
-        let placed = |what: String| DataError::new(format!("{name}: {what}"));
-        let bytes = content(path).map_err(placed)?;
-        let digest = *blake3::hash(&bytes).as_bytes();
-        let (schema, columns) = format::read(path, &bytes, schema).map_err(placed)?;
-        Ok(DataSet { name, schema, columns, digest })
+        Content::of(path)?.read(path, schema)
+    }
+
+    /// As [`DataSet::open`], of a file whose bytes have this digest; none if they have another one: nothing of them is looked at then.
+    ///
+    /// # Errors
+    /// As [`DataSet::open`].
+    pub fn open_expected(
+        path: &Path,
+        schema: Option<&Schema>,
+        digest: &[u8; 32],
+    ) -> Result<Option<DataSet>, DataError> {
+        let content = Content::of(path)?;
+        if content.digest != *digest {
+            return Ok(None);
+        }
+        content.read(path, schema).map(Some)
     }
 
     /// The file, as it was named.
@@ -164,6 +178,30 @@ impl DataSet {
     fn error(&self, what: String) -> DataError {
         DataError::new(format!("{}: {what}", self.name))
     }
+}
+
+/// What is in a file, before any of it is looked at.
+struct Content {
+    bytes: Bytes,
+    digest: [u8; 32],
+}
+
+impl Content {
+    fn of(path: &Path) -> Result<Content, DataError> {
+        let bytes = content(path).map_err(|what| placed(path, &what))?;
+        let digest = *blake3::hash(&bytes).as_bytes();
+        Ok(Content { bytes, digest })
+    }
+
+    fn read(self, path: &Path, schema: Option<&Schema>) -> Result<DataSet, DataError> {
+        let read = format::read(path, &self.bytes, schema);
+        let (schema, columns) = read.map_err(|what| placed(path, &what))?;
+        Ok(DataSet { name: path.display().to_string(), schema, columns, digest: self.digest })
+    }
+}
+
+fn placed(path: &Path, what: &str) -> DataError {
+    DataError::new(format!("{}: {what}", path.display()))
 }
 
 /// The bytes of a file, wiped when the last that reads them is gone.

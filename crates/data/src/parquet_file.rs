@@ -13,10 +13,10 @@ use parquet::file::serialized_reader::{
 };
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-use crate::MAX_FILE;
 use crate::parquet_pages::{Budget, Pages};
 use crate::table::{Cells, Field, Format, Sink, Type, rows_of};
 use crate::typed::{self, MAX_DIGITS};
+use crate::{MAX_FILE, parquet_schema};
 
 /// Most bytes of the footer; what is read of it takes many times as much.
 const MAX_FOOTER: u32 = 1 << 24;
@@ -40,11 +40,15 @@ impl Parquet {
         if footer > MAX_FOOTER {
             return Err(format!("the footer has more than {MAX_FOOTER} bytes"));
         }
+        let start = end.checked_sub(footer as usize).ok_or(missing)?;
+        let schema = parquet_schema::read(&bytes[start..end])?;
         let skip = ParquetStatisticsPolicy::SkipAll;
         let options = ReadOptionsBuilder::new()
             .with_encoding_stats_policy(skip.clone())
             .with_column_stats_policy(skip.clone())
-            .with_size_stats_policy(skip);
+            .with_size_stats_policy(skip)
+            // Read already: the library passes over the one in the footer.
+            .with_parquet_schema(schema);
         let reader = SerializedFileReader::new_with_options(bytes.clone(), options.build());
         let reader = reader.map_err(|_| "the footer of this Parquet file is broken")?;
         let (fields, leaves) = fields(reader.metadata().file_metadata().schema_descr());

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use zeroize::Zeroizing;
 
 use crate::schema::{ColumnKind, ColumnSchema, Nulls, Schema};
-use crate::{MAX_CELL, MAX_CELLS, MAX_COLUMNS, MAX_FILE, MAX_ROWS};
+use crate::{CELL_COST, MAX_CELL, MAX_CELLS, MAX_COLUMNS, MAX_FILE, MAX_ROWS};
 
 /// A cell as text; none where the file says that there is no value.
 pub(crate) type Cell = Option<Zeroizing<String>>;
@@ -240,9 +240,14 @@ impl<'f> Sink<'f> {
         if bytes > MAX_CELL {
             return Err(at(too_long()));
         }
-        // A few bytes of a file can stand for any number of long cells.
-        let left = self.left.checked_sub(bytes as u64);
-        self.left = left.ok_or_else(|| at(format!("the cells have more than {MAX_FILE} bytes")))?;
+        // A few bytes of a file can stand for any number of cells, long and short.
+        let left = self.left.checked_sub(bytes as u64 + CELL_COST);
+        let most = || {
+            let what =
+                format!("the cells take more than {MAX_FILE} bytes, {CELL_COST} each beside");
+            at(format!("{what} their own; give a schema with the columns that are needed"))
+        };
+        self.left = left.ok_or_else(most)?;
         self.columns[column].push(cell);
         Ok(())
     }
@@ -258,4 +263,20 @@ impl<'f> Sink<'f> {
 
 pub(crate) fn too_long() -> String {
     format!("the cell has more than {MAX_CELL} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_counts_more_than_its_bytes() {
+        let fields = [Field { name: "a".into(), holds: Type::Text }];
+        let mut sink = Sink::new(&fields, &[0], 3);
+        sink.left = 3 * CELL_COST + 2;
+        assert_eq!(sink.put(0, Ok(None)), Ok(()));
+        assert_eq!(sink.put(0, Ok(Some("ab".into()))), Ok(()));
+        let error = sink.put(0, Ok(Some("c".into()))).unwrap_err();
+        assert!(error.starts_with("row 3, column `a`: the cells take more than"), "{error}");
+    }
 }

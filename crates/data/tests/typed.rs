@@ -260,6 +260,33 @@ fn rows_without_bytes_are_counted_before_they_are_read() {
     assert!(open(&path, None).unwrap_err().contains("more than 16777216 rows"));
 }
 
+#[test]
+fn cells_without_bytes_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    // Two columns of 2^24 rows would be within the limit of rows.
+    let column = || -> ArrayRef { Arc::new(Int64Array::from(vec![7; 1 << 20])) };
+    let path = dir.path().join("n.arrow");
+    let packed = Some(CompressionType::ZSTD);
+    std::fs::write(&path, arrow(vec![("a", column()), ("b", column())], packed, 12)).unwrap();
+    let error = open(&path, None).unwrap_err();
+    assert!(error.contains("more than 22369621 cells; give a schema with the"), "{error}");
+}
+
+#[test]
+fn a_file_of_another_digest_is_not_parsed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.csv");
+    std::fs::write(&path, "key,spend\nann,1\n").unwrap();
+    let digest = open(&path, None).unwrap().digest();
+    let expected = |digest| DataSet::open_expected(&path, None, digest);
+    assert_eq!(expected(&digest).unwrap().unwrap().digest(), digest);
+    assert!(expected(&[0; 32]).unwrap().is_none());
+    // What cannot be parsed is another file first of all.
+    std::fs::write(&path, "PAR1").unwrap();
+    assert!(expected(&digest).unwrap().is_none());
+    assert!(expected(blake3::hash(b"PAR1").as_bytes()).is_err());
+}
+
 /// An Arrow file of some batches.
 fn arrow(
     columns: Vec<(&str, ArrayRef)>,

@@ -13,6 +13,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::db::{Db, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::model::{DataSetView, PortView, ProgramView};
+use crate::stamp::Stamp;
 
 /// Longest name of a program or data set.
 const MAX_NAME: usize = 128;
@@ -31,6 +32,9 @@ pub(crate) struct Registry {
     programs: Mutex<HashMap<String, Arc<Registered>>>,
     /// By name, each with the digest under which it is bound.
     datasets: Mutex<HashMap<String, (String, Arc<DataSet>)>>,
+    /// By name, each with the digest under which it is bound, and the state of the file that had another one: the peer's offers must not have
+    /// it read again and again.
+    others: Mutex<HashMap<String, (String, Stamp)>>,
 }
 
 /// A program as it is on disk: its text or its binary form.
@@ -244,17 +248,41 @@ impl Registry {
         let schema: Schema = serde_json::from_str(&schema)
             .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
         let path = PathBuf::from(path);
-        let data = DataSet::open(&path, Some(&schema));
-        let data = data.map_err(|error| ServiceError::invalid(error.to_string()))?;
-        if hex(&data.digest()) != digest {
-            let what = format!(
-                "data set `{name}`: {} is not the file that was bound; bind it again",
-                path.display()
-            );
-            return Err(ServiceError::invalid(what));
-        }
-        let data = Arc::new(data);
+        let data = self.bound(name, &path, &schema, &digest)?;
+        let data = Arc::new(data.ok_or_else(|| {
+            let path = path.display();
+            let what =
+                format!("data set `{name}`: {path} is not the file that was bound; bind it again");
+            ServiceError::invalid(what)
+        })?);
         lock(&self.datasets).insert(name.to_owned(), (digest, Arc::clone(&data)));
+        Ok(data)
+    }
+
+    /// What is in the file if it has this digest; none, and nothing is parsed, if it has another one.
+    fn bound(
+        &self,
+        name: &str,
+        path: &Path,
+        schema: &Schema,
+        digest: &str,
+    ) -> Result<Option<DataSet>, ServiceError> {
+        // Of before it is read: what is changed meanwhile is read again.
+        let stamp = Stamp::at(path);
+        let other = lock(&self.others).get(name).cloned();
+        if let (Some(now), Some((of, seen))) = (stamp, other)
+            && of == digest
+            && seen == now
+        {
+            return Ok(None);
+        }
+        let expected = blake3::Hash::from_hex(digest)
+            .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
+        let data = DataSet::open_expected(path, Some(schema), expected.as_bytes());
+        let data = data.map_err(|error| ServiceError::invalid(error.to_string()))?;
+        if let (None, Some(stamp)) = (&data, stamp) {
+            lock(&self.others).insert(name.to_owned(), (digest.to_owned(), stamp));
+        }
         Ok(data)
     }
 }
@@ -320,4 +348,52 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str = "key,spend\nann,1\n";
+
+    fn setup(dir: &Path) -> (PathBuf, Schema, String) {
+        let path = dir.join("a.csv");
+        std::fs::write(&path, SOUND).unwrap();
+        let data = DataSet::open(&path, None).unwrap();
+        (path, data.schema().clone(), hex(&data.digest()))
+    }
+
+    #[test]
+    fn another_file_is_refused_before_it_is_parsed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, schema, digest) = setup(dir.path());
+        let registry = Registry::default();
+        let bound = || registry.bound("a", &path, &schema, &digest);
+        assert!(bound().unwrap().is_some());
+        // Parsing this is an error of its own.
+        std::fs::write(&path, "PAR1").unwrap();
+        assert!(bound().unwrap().is_none());
+    }
+
+    #[test]
+    fn another_file_is_read_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, schema, digest) = setup(dir.path());
+        let registry = Registry::default();
+        let bound = |digest: &str| registry.bound("a", &path, &schema, digest);
+        let other = "0".repeat(64);
+        assert!(bound(&other).unwrap().is_none());
+        assert_eq!(registry.others.lock().unwrap()["a"].0, other);
+        // Bound anew, it is read.
+        assert!(bound(&digest).unwrap().is_some());
+        // The file that was bound, under the state of another one: it is not opened.
+        let seen = (digest.clone(), Stamp::at(&path).unwrap());
+        registry.others.lock().unwrap().insert("a".into(), seen);
+        assert!(bound(&digest).unwrap().is_none());
+        // Changed since, it is read again.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(dir.path().join("b.csv"), SOUND).unwrap();
+        std::fs::rename(dir.path().join("b.csv"), &path).unwrap();
+        assert!(bound(&digest).unwrap().is_some());
+    }
 }
