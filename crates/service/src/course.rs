@@ -366,6 +366,7 @@ impl Inner {
         let wanted = Use { program: &program.digest, peer: &peer, origin: stored.origin };
         let terms = self.db.change_soon(|db| {
             let terms = permit::spend(db, &self.public, stored.approval, &wanted)?;
+            jobs::note_logged(db, self.audit.head().sequence)?;
             match jobs::running(db, id)? {
                 true => Ok(terms),
                 false => Err(ServiceError::new(ErrorKind::Conflict, "the job is over")),

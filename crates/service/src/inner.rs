@@ -83,8 +83,9 @@ impl Inner {
         let peer = PeerCertificate::load(&file).map_err(unusable)?;
         let db = Db::open(&dir.join("service.db"))?;
         let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(unavailable)?);
-        let audit =
-            AuditLog::open(&dir.join("audit.log"), Arc::clone(&key)).map_err(unavailable)?;
+        let settled = db.with(|db| Ok(jobs::logged(db)))??;
+        let audit = AuditLog::open_settled(&dir.join("audit.log"), Arc::clone(&key), settled);
+        let audit = audit.map_err(unavailable)?;
         let (way, listener) =
             Way::new(&config.peer, identity, peer, file).map_err(|fault| match fault {
                 Fault::Transport(_) => ServiceError::new(ErrorKind::Unavailable, fault.to_string()),

@@ -305,6 +305,20 @@ pub(crate) fn running(db: &Connection, id: &str) -> Result<bool, ServiceError> {
     changed(db, put, params![id, now()])
 }
 
+/// Notes how many lines of the audit log are on the disk.
+pub(crate) fn note_logged(db: &Connection, lines: u64) -> Result<(), ServiceError> {
+    let put = "INSERT OR REPLACE INTO flag (name, value) VALUES ('logged', ?1)";
+    let put = db.prepare_cached(put).and_then(|mut put| put.execute([lines.to_string()]));
+    put.map(drop).map_err(failed)
+}
+
+/// As many lines of the audit log as were on the disk for certain; all of them where that was never noted.
+pub(crate) fn logged(db: &Connection) -> Result<u64, ServiceError> {
+    let find = "SELECT value FROM flag WHERE name = 'logged'";
+    let found = db.query_row(find, [], |row| row.get::<_, String>(0)).optional().map_err(failed)?;
+    Ok(found.and_then(|lines| lines.parse().ok()).unwrap_or(u64::MAX))
+}
+
 /// A job ends; false when it was not where it may end so. Its inputs are forgotten.
 pub(crate) fn end(
     db: &Connection,

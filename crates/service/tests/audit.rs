@@ -350,6 +350,31 @@ fn a_torn_last_line_is_cut_off_and_noted() {
     assert_eq!(owner.verify().unwrap().sequence, 1);
 }
 
+/// Pages reach the disk in any order: what no call had waited for may be damaged anywhere, and more behind it be whole.
+#[test]
+fn what_was_never_on_the_disk_may_be_damaged_and_is_cut_off() {
+    let owner = Owner::new();
+    owner.notes(&some());
+    let bytes = fs::read(&owner.path).unwrap();
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let third = lines[..2].concat().len();
+    let mut broken = bytes.clone();
+    broken[third + 20..third + 40].fill(0);
+    fs::write(&owner.path, &broken).unwrap();
+    for settled in [3, u64::MAX] {
+        let refused = AuditLog::open_settled(&owner.path, owner.key.clone(), settled);
+        assert_eq!(damaged(refused).0, 3);
+    }
+    assert_eq!(fs::read(&owner.path).unwrap(), broken, "nothing was changed");
+    let log = AuditLog::open_settled(&owner.path, owner.key.clone(), 2).unwrap();
+    assert_eq!(log.head().sequence, 3);
+    drop(log);
+    owner.verify().unwrap();
+    let cut = &owner.values()[2];
+    assert_eq!(cut["kind"], "log.cut");
+    assert_eq!(cut["own"]["bytes"], bytes.len() - third);
+}
+
 #[test]
 fn damage_before_the_last_line_is_refused_and_nothing_is_changed() {
     let owner = Owner::new();

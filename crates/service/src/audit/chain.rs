@@ -53,7 +53,7 @@ pub(super) enum Next {
     /// A line; with where it starts.
     Line(Box<Line>, u64),
     /// Bytes without an end of line, at the end of the file.
-    Torn(Vec<u8>),
+    Torn,
     End,
 }
 
@@ -75,7 +75,7 @@ impl Chain {
         match self.step()? {
             Next::Line(line, at) => Ok(Some((line, at))),
             Next::End => Ok(None),
-            Next::Torn(_) => {
+            Next::Torn => {
                 let what = "the last line has no end".into();
                 let remedy = "if it is being written just now, check again; if a crash cut it off, the service that opens the log notes that";
                 Err(AuditError::Damaged {
@@ -95,7 +95,7 @@ impl Chain {
         let raw = match self.buffer.split_last() {
             None => return Ok(Next::End),
             Some((b'\n', raw)) => raw,
-            Some(_) if self.buffer.len() < MAX_LINE => return Ok(Next::Torn(self.buffer.clone())),
+            Some(_) if self.buffer.len() < MAX_LINE => return Ok(Next::Torn),
             Some(_) => return Err(self.damaged(format!("it has more than {MAX_LINE} bytes"))),
         };
         let line = Line::read(raw).map_err(|what| self.damaged(what))?;

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ use super::chain::{Chain, Next};
 use super::line::{Body, Line, check_entry, time_text, write};
 use super::{AuditError, Entry, Head, OwnerKey};
 
-/// Most characters of a line that was torn off which are noted.
+/// Most bytes of what was torn off that are noted.
 const TORN_SHOWN: usize = 256;
 
 /// The log of a service, open for writing; no other process has it open so.
@@ -48,10 +48,23 @@ impl AuditLog {
     /// [`AuditError::Busy`] if it is open elsewhere; [`AuditError::Damaged`] names the first line that is not as it was written, or
     /// was written with another key; [`AuditError::Key`] if others may write to it; [`AuditError::File`] of the file system.
     pub fn open(path: &Path, key: Arc<OwnerKey>) -> Result<AuditLog, AuditError> {
+        AuditLog::open_settled(path, key, u64::MAX)
+    }
+
+    /// [`AuditLog::open`] where it is known that so many lines were on the disk: a loss of power may have left any part of those that were
+    /// written after them. From the first of these that is not whole they are cut off as well.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open`].
+    pub fn open_settled(
+        path: &Path,
+        key: Arc<OwnerKey>,
+        settled: u64,
+    ) -> Result<AuditLog, AuditError> {
         let failed = |error| AuditError::file(path, error);
         let file = lock(path)?;
         let reader = file.try_clone().map_err(failed)?;
-        let (chain, last, torn) = read(Chain::of(path, reader, None))?;
+        let (chain, last, torn) = read(Chain::of(path, reader, None), settled)?;
         if let Some(line) = &last
             && !line.is_signed_by(&key.public())
         {
@@ -71,8 +84,8 @@ impl AuditLog {
         };
         let (path, state, turn) = (path.to_owned(), Mutex::new(state), Mutex::default());
         let log = AuditLog { path, key, state, settled, turn };
-        if let Some(torn) = torn {
-            log.cut(&torn)?;
+        if torn {
+            log.cut()?;
         }
         Ok(log)
     }
@@ -138,14 +151,19 @@ impl AuditLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cuts off a torn line, and notes that.
-    fn cut(&self, torn: &[u8]) -> Result<(), AuditError> {
+    /// Cuts off what is torn, and notes that.
+    fn cut(&self) -> Result<(), AuditError> {
+        let failed = |error| AuditError::file(&self.path, error);
         let state = self.state();
-        let cut = state.file.set_len(state.length).and_then(|()| state.file.sync_all());
-        cut.map_err(|error| AuditError::file(&self.path, error))?;
+        let whole = state.file.metadata().map_err(failed)?.len();
+        let mut torn = vec![0; TORN_SHOWN];
+        let shown = state.file.read_at(&mut torn, state.length).map_err(failed)?;
+        torn.truncate(shown);
+        let (bytes, length) = (whole - state.length, state.length);
+        state.file.set_len(length).and_then(|()| state.file.sync_all()).map_err(failed)?;
         drop(state);
-        let text: String = String::from_utf8_lossy(torn).chars().take(TORN_SHOWN).collect();
-        self.note(&own_entry("log.cut", [("bytes", torn.len().into()), ("text", text.into())]))?;
+        let text = String::from_utf8_lossy(&torn).into_owned();
+        self.note(&own_entry("log.cut", [("bytes", bytes.into()), ("text", text.into())]))?;
         self.settle().map(drop)
     }
 
@@ -227,16 +245,20 @@ fn lock(path: &Path) -> Result<File, AuditError> {
     Ok(file)
 }
 
-/// A log that was read to its end, its last line, and what is torn behind it.
-type Read = (Chain, Option<Box<Line>>, Option<Vec<u8>>);
+/// A log that was read to its end, its last line, and whether something torn is behind it.
+type Read = (Chain, Option<Box<Line>>, bool);
 
-fn read(mut chain: Chain) -> Result<Read, AuditError> {
+fn read(mut chain: Chain, settled: u64) -> Result<Read, AuditError> {
     let mut last = None;
     loop {
-        match chain.step()? {
-            Next::Line(line, _) => last = Some(line),
-            Next::Torn(bytes) => return Ok((chain, last, Some(bytes))),
-            Next::End => return Ok((chain, last, None)),
+        match chain.step() {
+            Ok(Next::Line(line, _)) => last = Some(line),
+            Ok(Next::Torn) => return Ok((chain, last, true)),
+            Ok(Next::End) => return Ok((chain, last, false)),
+            Err(AuditError::Damaged { .. }) if chain.head.sequence >= settled => {
+                return Ok((chain, last, true));
+            }
+            Err(error) => return Err(error),
         }
     }
 }

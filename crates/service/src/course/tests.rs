@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -434,6 +435,12 @@ impl World {
         }
         let next = self.temp.path().join(format!("{side}.{}", self.crashes));
         self.sides[side].copy_to(&next, kept);
+        if kept[1] > durable[1] && self.below(3) == 0 {
+            // Pages reach the disk in any order.
+            let at = durable[1] + self.below(kept[1] - durable[1]);
+            let log = fs::OpenOptions::new().write(true).open(next.join("audit.log")).unwrap();
+            log.write_all_at(&vec![0; (kept[1] - at).min(100) as usize], at).unwrap();
+        }
         self.sides[side].service = None;
         self.sides[side].dir = next;
         self.sides[side].open();
