@@ -220,6 +220,7 @@ pub(crate) fn cost(report: &Report) -> Value {
         "rounds": report.rounds,
         "peak_rss_bytes": report.peak_rss_bytes,
         "cpu_s": report.cpu_s,
+        "on_the_line": report.on_the_line,
         "stores": report.stores,
     })
 }

@@ -74,6 +74,15 @@ fn two_commands_compute_over_plain_tcp() {
     assert_eq!(evaluator.outputs(), garbler.outputs());
     assert_eq!(garbler.json["epsilon_log2"], -40.0);
     assert_eq!(garbler.json["peer"], "not authenticated");
+    // The line is a short one.
+    let by_line = &garbler.json["cost"]["on_the_line"];
+    assert_eq!((&by_line["ot"], &by_line["lag"]), (&"softspoken4".into(), &2.into()));
+    let line_and_ot = format!("{line} --ot silent");
+    let (garbler, evaluator) =
+        parties(&format!("{line_and_ot} --input 3"), &format!("{line_and_ot} --input 1"));
+    for side in [garbler, evaluator] {
+        assert_eq!(side.json["cost"]["on_the_line"]["ot"], "silent");
+    }
 
     let line = format!("{line} --backend yao --reveal-to garbler --owners e,e");
     let (garbler, evaluator) = parties(&line, &format!("{line} --input 3 --input 2"));

@@ -202,6 +202,12 @@ impl Opt {
 pub(crate) const OT: &str = "ot";
 pub(crate) const OT_NAMES: [&str; 3] = ["softspoken4", "softspoken8", "silent"];
 
+/// The name of a protocol of correlated OT among the values of that option.
+pub(crate) fn ot_name(ot: Choice) -> &'static str {
+    let known = Choice::all().into_iter().position(|known| known == ot);
+    known.map_or("another", |place| OT_NAMES[place])
+}
+
 /// The most options of a backend, so that configurations are plain values.
 pub(crate) const MAX_OPTIONS: usize = 8;
 

@@ -6,6 +6,7 @@ use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
+use crate::cost::OnTheLine;
 use crate::options::SessionConfig;
 use crate::parts::keeper;
 use crate::party::Party;
@@ -343,6 +344,12 @@ impl Session {
     /// better for a job that takes none for a while. The garbler's number counts.
     pub fn set_ahead(&mut self, triples: usize) {
         self.opened.live_mut().set_ahead(triples);
+    }
+
+    /// What the session took by its line as it opened, for a backend that goes by that.
+    #[must_use]
+    pub fn on_the_line(&self) -> Option<OnTheLine> {
+        self.opened.live().on_the_line()
     }
 
     /// Levels of the pools and stocks by name, for a backend that has them.

@@ -68,6 +68,7 @@ pub(super) fn parties(both: &Both) -> Value {
             "rounds": report.rounds,
             "peak_rss_bytes": report.peak_rss_bytes,
             "cpu_s": report.cpu_s,
+            "on_the_line": report.on_the_line,
             "stores": report.stores,
             "setup_s": report.setup_s,
             "preprocess_s": report.preprocess_s,

@@ -3,6 +3,7 @@
 use std::fs;
 
 use cenote_circuit::hex_from_bits;
+use cenote_engine::cost::OnTheLine;
 use cenote_engine::{Fault, Outcome, Session};
 use cenote_job::Summary;
 use cenote_net::{Counters, Handshake, Phase};
@@ -37,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) adversary: String,
     /// How the peer is known.
     pub(crate) peer: String,
+    /// What the session took by its line.
+    pub(crate) on_the_line: Option<OnTheLine>,
     /// Pools and stocks, at the end.
     pub(crate) stores: Vec<Level>,
     /// That the peer was found to have cheated.
@@ -162,6 +165,7 @@ impl Report {
         self.kappa = claims.promise.kappa;
         self.adversary = claims.promise.adversary.name().to_owned();
         self.peer = claims.peer.name().to_owned();
+        self.on_the_line.clone_from(&summary.on_the_line);
         self.stores.clone_from(&summary.stores);
     }
 

@@ -18,7 +18,7 @@ use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
 
 use crate::claims::{Evidence, Promise};
-use crate::cost::{Demand, Plan, Speed};
+use crate::cost::{Demand, OnTheLine, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
 use crate::session::Job;
 
@@ -163,6 +163,11 @@ pub trait Live {
     /// `Misuse` when the session keeps nothing; `Storage`; faults of the channel.
     fn save(&mut self, _last: bool) -> Result<(), Fault> {
         Err(Fault::Misuse("this backend keeps no items".into()))
+    }
+
+    /// What the session took by its line as it opened, if anything.
+    fn on_the_line(&self) -> Option<OnTheLine> {
+        None
     }
 
     /// Levels of the pools and stocks, if there are any.

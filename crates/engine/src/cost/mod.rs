@@ -12,9 +12,11 @@ mod kept;
 mod limits;
 mod machine;
 
+use std::borrow::Cow;
+
 use cenote_net::{Fault, Phase, Role};
 use cenote_ot::Choice;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use demand::Demand;
 pub use flow::Flow;
@@ -23,7 +25,7 @@ pub use limits::{Excess, Limits};
 pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::backends::Backend;
-use crate::options::{OT, OT_NAMES, SessionConfig};
+use crate::options::{OT, OT_NAMES, SessionConfig, ot_name};
 use crate::parts::pace::Pace;
 use crate::party::Receivers;
 use crate::session::session_handshake;
@@ -86,13 +88,21 @@ pub(crate) struct Pieces {
     pub(crate) kept: [u64; 2],
 }
 
-/// How much of a session's work is on a line at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What goes by the line of a session: its oblivious transfer, and how much of its work is on the line at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnTheLine {
+    /// The correlated oblivious transfer, by its name among the options.
+    pub ot: Cow<'static, str>,
     /// Turns between a message of what is made ahead and its receipt.
     pub lag: usize,
     /// Chunks of gates that are garbled ahead of their check.
     pub ahead: usize,
+}
+
+impl OnTheLine {
+    pub(crate) fn of(Pace { lag, ahead }: Pace, ot: Choice) -> OnTheLine {
+        OnTheLine { ot: ot_name(ot).into(), lag, ahead }
+    }
 }
 
 impl Plan {
@@ -150,15 +160,14 @@ impl Plan {
     #[must_use]
     pub fn on_the_line(&self, link: Link) -> Option<OnTheLine> {
         let [slice, chunk] = self.pieces?.sent;
-        let Pace { lag, ahead } = Pace::of(link.line(), slice, chunk);
-        Some(OnTheLine { lag, ahead })
+        Some(OnTheLine::of(Pace::of(link.line(), slice, chunk), self.ot))
     }
 
     /// Bytes of memory that the garbler and the evaluator need on a link beside what any process has.
     #[must_use]
     pub fn memory_on(&self, link: Link) -> [u64; 2] {
         let on_the_line = self.on_the_line(link).zip(self.pieces);
-        let more = on_the_line.map_or(0, |(OnTheLine { lag, ahead }, pieces)| {
+        let more = on_the_line.map_or(0, |(OnTheLine { lag, ahead, .. }, pieces)| {
             (lag as u64 - 1) * pieces.kept[0] + (ahead as u64 - 1) * pieces.kept[1]
         });
         self.memory.map(|bytes| bytes.saturating_add(more))

@@ -73,7 +73,7 @@ use serde_json::Value;
 
 use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
-use crate::cost::{Demand, Plan, Speed};
+use crate::cost::{Demand, OnTheLine, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::gate_hash::GateHash;
@@ -304,6 +304,10 @@ impl Live for WrkSession {
     fn close(&mut self) {
         self.core.depot.end();
         self.core.channel.close();
+    }
+
+    fn on_the_line(&self) -> Option<OnTheLine> {
+        Some(OnTheLine::of(self.core.depot.pace(), self.core.depot.params().ot))
     }
 
     fn occupancy(&self) -> Option<Occupancy> {
