@@ -33,7 +33,7 @@ use std::mem;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::Duplex;
 use cenote_pool::{Draws, Pool};
-use cenote_prim::{Block, Prg, Secret, SessionId, Workers, zeroize_to_fit};
+use cenote_prim::{Block, Prg, Secret, SessionId, Workers, prefer_large_pages, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::bucket::{Folded, GRAIN, Members, Triple};
@@ -781,6 +781,8 @@ impl<const N: usize> Batch<N> {
         let mut piece = spare.pop().unwrap_or_default();
         piece.items.clear();
         zeroize_to_fit(&mut piece.items, ands);
+        // The pool, or what is shuffled: random accesses.
+        prefer_large_pages(&piece.items);
         piece.masks.clear();
         zeroize_to_fit(&mut piece.masks, triples);
         self.pieces.push(piece);
