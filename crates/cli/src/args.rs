@@ -22,6 +22,7 @@ use crate::service::job::JobCommand;
 use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
 use crate::service::serve::ServeArgs;
 use crate::service::setup::{CertificateArgs, TokenCommand};
+use crate::store_key::KeyArgs;
 use crate::values::Given;
 
 const EXIT_CODES: &str = "\
@@ -277,11 +278,10 @@ pub(crate) struct PartyArgs {
     pub(crate) limits: LimitArgs,
     /// Take items that earlier sessions with this peer have kept in DIR, and keep there what is left; the peer does the same (wrk).
     /// `cenote pool fill` makes them ahead.
-    #[arg(long, value_name = "DIR", requires = "store_key", conflicts_with = "insecure_plaintext")]
+    #[arg(long, value_name = "DIR", requires = "key", conflicts_with = "insecure_plaintext")]
     pub(crate) store: Option<PathBuf>,
-    /// The key of the store.
-    #[arg(long, value_name = "FILE", requires = "store")]
-    pub(crate) store_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 }
 
 /// How a circuit file is optimised.

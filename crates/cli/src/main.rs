@@ -23,6 +23,7 @@ mod program;
 mod progress;
 mod run;
 mod service;
+mod store_key;
 mod values;
 mod verilog;
 mod workers;

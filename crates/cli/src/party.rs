@@ -29,11 +29,11 @@ use crate::{evidence, pool, values};
 pub(crate) fn command(args: PartyArgs, format: Format) -> Result<Reply, Failure> {
     let role = args.peer.role;
     let work = prepare(&args)?;
+    // Asked for before anything listens.
+    let key = args.store.as_deref().map(|dir| pool::key(dir, &args.key)).transpose()?;
     let (meeting, interrupt) = Meeting::prepare(args.peer, format)?;
-    let store = match (&args.store, &args.store_key) {
-        (Some(dir), Some(key)) => Some(pool::open(dir, key)?),
-        _ => None,
-    };
+    let store = args.store.as_deref().zip(key.as_ref());
+    let store = store.map(|(dir, key)| pool::open(dir, key)).transpose()?;
     let started = Instant::now();
     let channels = meeting.channels(&interrupt)?;
     let meter = Meter::start(work.computation.ands(), "ANDs");

@@ -15,15 +15,16 @@ use crate::exit::{Failure, Kind};
 use crate::output::{self, Format, Reply};
 use crate::party::Meeting;
 use crate::progress::Meter;
+use crate::store_key::KeyArgs;
 
 /// What is kept with one peer, on disk.
 #[derive(Args)]
 pub(crate) struct StoreArgs {
     /// Directory of what is kept with one peer. Keep it out of backups and images.
-    pub(crate) dir: PathBuf,
-    /// File with its key, made with the directory.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) store_key: PathBuf,
+    #[arg(value_name = "DIR", requires = "key")]
+    pub(crate) store: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 }
 
 #[derive(Subcommand)]
@@ -61,48 +62,45 @@ pub(crate) fn command(command: PoolCommand, format: Format) -> Result<Reply, Fai
         PoolCommand::Fill(args) => fill(*args, format),
         PoolCommand::Show(args) => show(&args),
         PoolCommand::End(args) => {
-            let mut store = open(&args.dir, &args.store_key)?;
+            let mut store = args.open()?;
             store.end(false).map_err(failed)?;
             shown(
                 &store,
-                &args.dir,
+                &args.store,
                 "nothing is kept any more; the peer's items end when both meet",
             )
         }
         PoolCommand::Lift(args) => {
-            let mut store = open(&args.dir, &args.store_key)?;
+            let mut store = args.open()?;
             let what = match store.ledger().held {
                 true => "sessions with this peer may open again",
                 false => "no session with this peer was held",
             };
             store.release().map_err(failed)?;
-            shown(&store, &args.dir, what)
+            shown(&store, &args.store, what)
         }
     }
 }
 
-/// The store in `dir`, or a new one where there is no such directory; a key is made with it where there is none.
-fn made_or_open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
-    if !dir.exists() {
-        let (dir, key) = (dir.display(), key.display());
-        output::note(&format!("{dir} keeps items from now on, under the key {key}"));
+impl StoreArgs {
+    /// What is kept there.
+    fn open(&self) -> Result<DiskStore, Failure> {
+        open(&self.store, &key(&self.store, &self.key)?)
     }
-    let key =
-        if key.exists() || dir.exists() { StoreKey::load(key) } else { StoreKey::create(key) };
-    opened(dir, &key.map_err(failed)?)
 }
 
-/// What is kept in `dir`.
-pub(crate) fn open(dir: &Path, key: &Path) -> Result<DiskStore, Failure> {
+/// What opens the store in `dir`, which is there.
+pub(crate) fn key(dir: &Path, key: &KeyArgs) -> Result<StoreKey, Failure> {
     if !dir.exists() {
         let dir = dir.display();
         let message = format!("{dir}: nothing is kept there; `cenote pool fill {dir}` makes it");
         return Err(Failure::bad_input(message));
     }
-    opened(dir, &StoreKey::load(key).map_err(failed)?)
+    key.key(dir)
 }
 
-fn opened(dir: &Path, key: &StoreKey) -> Result<DiskStore, Failure> {
+/// The store in `dir`, or a new one where there is no such directory.
+pub(crate) fn open(dir: &Path, key: &StoreKey) -> Result<DiskStore, Failure> {
     let store = DiskStore::open(dir, key).map_err(failed)?;
     if store.restored() {
         output::note(&format!(
@@ -131,8 +129,9 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
         return Err(Failure::bad_input(format!("{what}; pair with it and give --identity")));
     }
     let role = args.peer.role;
+    let (dir, key) = (&args.store.store, args.store.key.key(&args.store.store)?);
     let (meeting, interrupt) = Meeting::prepare(args.peer, format)?;
-    let store = made_or_open(&args.store.dir, &args.store.store_key)?;
+    let store = open(dir, &key)?;
     let started = Instant::now();
     let channels = meeting.channels(&interrupt)?;
     let ands = args.ands as usize;
@@ -158,12 +157,12 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     };
     let summary = work().map_err(|fault| interrupt.or(fault.into()))?;
     drop(meter);
-    let store = open(&args.store.dir, &args.store.store_key)?;
+    let store = open(dir, &key)?;
     let kept = ready(&store)?;
     let promise = summary.claims.promise;
     let traffic = summary.counters.total();
     let wall_s = started.elapsed().as_secs_f64();
-    let text = format!("{}\nin {wall_s:.1} s", table(&kept, store.ledger(), &args.store.dir));
+    let text = format!("{}\nin {wall_s:.1} s", table(&kept, store.ledger(), dir));
     let mut json = ledger(&kept, store.ledger());
     json["role"] = role.name().into();
     json["backend"] = config.backend.name().into();
@@ -177,9 +176,9 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
 }
 
 fn show(args: &StoreArgs) -> Result<Reply, Failure> {
-    let store = open(&args.dir, &args.store_key)?;
+    let store = args.open()?;
     let kept = ready(&store)?;
-    Ok(Reply::new(ledger(&kept, store.ledger()), table(&kept, store.ledger(), &args.dir)))
+    Ok(Reply::new(ledger(&kept, store.ledger()), table(&kept, store.ledger(), &args.store)))
 }
 
 fn shown(store: &DiskStore, dir: &Path, what: &str) -> Result<Reply, Failure> {

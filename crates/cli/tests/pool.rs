@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -197,4 +200,121 @@ fn a_store_is_of_one_peer_and_role() {
     assert!(garbler.error(3).contains("another peer's"), "{garbler:?}");
     assert!(evaluator.code == 6 || evaluator.code == 5, "{evaluator:?}");
     assert_eq!(owners.ready("a"), ready);
+}
+
+impl Owners {
+    /// A file with a passphrase, for its owner alone.
+    fn secret(&self, name: &str, text: &str) -> String {
+        let file = write(self.dir.path(), name, text);
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("changed");
+        file.display().to_string()
+    }
+
+    /// What the command says at a terminal where these lines are typed, each at a prompt; and its exit code.
+    fn at_a_terminal(&self, line: &str, typed: &[&str]) -> (String, i32) {
+        let command = format!("{} {line}", env!("CARGO_BIN_EXE_cenote"));
+        let mut script = Command::new("script");
+        script.args(["-qefc", &command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().expect("script, of bsdutils");
+        let mut keys = child.stdin.take().expect("a pipe");
+        let mut screen = child.stdout.take().expect("a pipe");
+        let (mut shown, mut byte) = (Vec::new(), [0]);
+        for text in typed {
+            // Nothing is typed before it is asked for.
+            while !shown.ends_with(b": ") && screen.read(&mut byte).expect("a pipe") > 0 {
+                shown.push(byte[0]);
+            }
+            shown.push(b'|');
+            writeln!(keys, "{text}").expect("it reads");
+        }
+        screen.read_to_end(&mut shown).expect("a pipe");
+        let code = child.wait().expect("it ends").code().unwrap_or(-1);
+        (String::from_utf8_lossy(&shown).into_owned(), code)
+    }
+}
+
+#[test]
+fn a_passphrase_opens_a_store_from_a_file_a_descriptor_and_the_terminal() {
+    let owners = Owners::new();
+    let secret = owners.secret("secret", "correct horse\n");
+    let with = |line: &str| line.replace(&format!("--store-key {}.key", owners.at("a")), "");
+    let line = with(&owners.fill_line("a", 1000));
+    let passphrase = format!("--store-passphrase-file {secret}");
+    let mut garbler = start(&format!("{line} {passphrase} --role garbler --listen 127.0.0.1:0"));
+    let address = garbler.address();
+    let evaluator = owners.fill_line("b", 1000);
+    run(&format!("{evaluator} --role evaluator --connect {address}"));
+    let filled = garbler.end();
+    assert_eq!(filled.code, 0, "{filled:?}");
+    assert!(filled.stderr.contains("under the passphrase"), "{filled:?}");
+    let at = owners.at("a");
+    assert!(!Path::new(&format!("{at}.key")).exists());
+    // The same in other ways: an end of line more or less, an open descriptor.
+    let bare = owners.secret("bare", "correct horse");
+    let shown = run(&format!("pool show {at} --store-passphrase-file {bare}"));
+    assert!(shown.json["ready"]["stock.triple"].as_u64().is_some_and(|ready| ready >= 1000));
+    let script = format!(
+        "exec {} --json pool show {at} --store-passphrase-file /dev/fd/3 3< {secret}",
+        env!("CARGO_BIN_EXE_cenote")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().expect("sh");
+    assert_eq!(output.stdout, shown.stdout.as_bytes(), "{output:?}");
+    let line = format!("{} --pool 1100", owners.file);
+    let store = format!("--identity {at}.id --store {at} {passphrase}");
+    let (garbler, evaluator) = parties(
+        &format!("{line} --input 3 {store}"),
+        &format!("{line} --input 1 {}", owners.store("b")),
+    );
+    assert_eq!((garbler.outputs(), evaluator.code), (vec![Some("4"), Some("1")], 0));
+    // On a terminal, where nobody sees it.
+    let show = format!("pool show {at} --store-passphrase");
+    let (screen, code) = owners.at_a_terminal(&show, &["correct horse"]);
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("of stock.triple") && !screen.contains("horse"), "{screen}");
+    let (screen, code) = owners.at_a_terminal(&show, &["correct house"]);
+    assert!(code == 8 && screen.contains("does not open"), "{screen}");
+    // A new store asks twice.
+    let new = format!(
+        "{} --store-passphrase --role garbler --listen 127.0.0.1:0",
+        owners.fill_line("c", 9)
+    );
+    let new = new.replace(&format!("--store-key {}.key", owners.at("c")), "");
+    let (screen, code) = owners.at_a_terminal(&new, &["one", "another"]);
+    assert!(code == 2 && screen.contains("differ; nothing was made"), "{screen}");
+    assert!(!Path::new(&owners.at("c")).exists());
+}
+
+#[test]
+fn what_is_no_passphrase_of_a_store_is_refused() {
+    let owners = Owners::new();
+    owners.fill(1000);
+    let at = owners.at("a");
+    let show = |options: &str| run(&format!("pool show {at} {options}"));
+    let secret = owners.secret("secret", "x\n");
+    // The store has a key file.
+    let other = show(&format!("--store-passphrase-file {secret}"));
+    assert!(other.error(8).contains("key file or passphrase that it was made with"), "{other:?}");
+    fs::set_permissions(&secret, Permissions::from_mode(0o640)).expect("changed");
+    let open = show(&format!("--store-passphrase-file {secret}"));
+    assert!(open.error(8).contains("others may read it"), "{open:?}");
+    for text in ["\n".to_owned(), "x".repeat(1025)] {
+        let odd = owners.secret("odd", &text);
+        let odd = show(&format!("--store-passphrase-file {odd}"));
+        assert!(odd.error(8).contains("empty, or longer"), "{odd:?}");
+    }
+    assert_eq!(show("").code, 2, "none of them");
+    assert_eq!(show(&format!("--store-key {at}.key --store-passphrase")).code, 2, "two of them");
+    let party = format!("party --role garbler --listen 127.0.0.1:0 --identity {at}.id --input 3");
+    for half in [format!("--store {at}"), format!("--store-key {at}.key")] {
+        assert_eq!(run(&format!("{party} {half} {}", owners.file)).code, 2, "{half}");
+    }
+    // `script` runs a command at a terminal; without one nobody can be asked.
+    let command =
+        format!("{} --json pool show {at} --store-passphrase", env!("CARGO_BIN_EXE_cenote"));
+    let alone = Command::new("setsid").args(["-w", "sh", "-c", &command]).output().expect("setsid");
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+    assert!(
+        String::from_utf8_lossy(&alone.stdout).contains("--store-passphrase-file"),
+        "{alone:?}"
+    );
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cenote_engine::Role;
+use cenote_pool::{StoreFailure, StoreKey};
 use serde::Deserialize;
 
 use crate::error::{ErrorKind, ServiceError};
@@ -33,6 +34,9 @@ pub struct Config {
     /// What is kept ready.
     #[serde(default)]
     pub pool: PoolConfig,
+    /// What opens the stores of what is kept.
+    #[serde(default)]
+    pub stores: StoresConfig,
     /// Limits of jobs.
     #[serde(default)]
     pub jobs: JobsConfig,
@@ -92,6 +96,16 @@ pub struct PoolConfig {
     pub large: usize,
     /// Threads that each kind computes on.
     pub threads: usize,
+}
+
+/// What opens the stores; a key file beside each, which is made with it, where neither is given.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields)]
+pub struct StoresConfig {
+    /// File with a key of 32 bytes, for both lanes.
+    pub key_file: Option<PathBuf>,
+    /// File with a passphrase, for both.
+    pub passphrase_file: Option<PathBuf>,
 }
 
 /// Limits of jobs.
@@ -196,7 +210,35 @@ impl Config {
                 "[api]: give both `certificate` and `key`, or none of them".into(),
             ));
         }
+        if config.stores.key_file.is_some() && config.stores.passphrase_file.is_some() {
+            return Err(invalid("[stores]: give `key_file` or `passphrase_file`, not both".into()));
+        }
         Ok(config)
+    }
+
+    /// The store of a lane, and the key file beside it that opens it if `[stores]` names nothing else.
+    #[must_use]
+    pub fn store_files(&self, lane: &str) -> (PathBuf, PathBuf) {
+        let dir = self.dir.join("stores");
+        (dir.join(lane), dir.join(format!("{lane}.key")))
+    }
+
+    /// What opens the store of a lane.
+    ///
+    /// # Errors
+    /// If it cannot be read, or others may read it.
+    pub fn store_key(&self, lane: &str) -> Result<StoreKey, StoreFailure> {
+        match (&self.stores.key_file, &self.stores.passphrase_file) {
+            (Some(file), _) => StoreKey::load(&self.path(file)),
+            (None, Some(file)) => StoreKey::load_passphrase(&self.path(file)),
+            (None, None) => StoreKey::load(&self.store_files(lane).1),
+        }
+    }
+
+    /// Whether stores have a key file beside them.
+    #[must_use]
+    pub const fn keys_beside_stores(&self) -> bool {
+        self.stores.key_file.is_none() && self.stores.passphrase_file.is_none()
     }
 
     /// A file that may be bound as a data set, without links or steps upwards.
@@ -331,6 +373,12 @@ fn default_limits() -> String {
 # large = {large}
 # Threads that each kind of job computes on.
 # threads = {threads}
+
+[stores]
+# What opens the stores of what is ready: nothing here, and a key file lies beside each; or a file, of 32 bytes or with a passphrase, for
+# both. Chosen before the first start; a credential of systemd's, for one (docs/operate.md).
+# key_file = ".."
+# passphrase_file = ".."
 
 [data]
 # Files in these directories, and below, may be bound as data sets.

@@ -1,4 +1,4 @@
-//! The key that opens a store: from a file beside it, or from a passphrase.
+//! The key that opens a store: from a file, or from a passphrase.
 
 use std::fmt;
 use std::fs::File;
@@ -34,6 +34,8 @@ const COST: [u32; 3] = [64 << 10, 3, 4];
 /// No store asks for more than this, so a damaged one cannot.
 const MAX_COST: [u32; 3] = [1 << 20, 64, 64];
 const FROM_FILE: [u32; 3] = [0; 3];
+/// Bytes of a passphrase that is read from a file.
+const LONGEST: usize = 1024;
 
 impl StoreKey {
     /// A fresh key, in a new file that only its owner can read.
@@ -61,10 +63,7 @@ impl StoreKey {
         let mut bytes = Secret::new(vec![0; KEY]);
         let mut read = || {
             let mut file = File::open(path)?;
-            if file.metadata()?.mode() & 0o077 != 0 {
-                let reason = "others may read it: chmod 600, and think about who has";
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-            }
+            private(&file)?;
             file.read_exact(&mut bytes)?;
             match file.read(&mut [0])? {
                 0 => Ok(()),
@@ -85,6 +84,39 @@ impl StoreKey {
             return Err(StoreFailure::new(FailureKind::Misuse, what, "choose a long one"));
         }
         Ok(StoreKey(Kind::Passphrase(Secret::new(text.into()))))
+    }
+
+    /// The passphrase in a file, a credential of systemd's or an open descriptor (`/dev/fd/3`): all of it but the end of the line.
+    ///
+    /// # Errors
+    /// If it is empty or longer than 1,024 bytes, or if others may read it; of the file system.
+    pub fn load_passphrase(path: &Path) -> Result<StoreKey, StoreFailure> {
+        // With room for the end of the line, and for a byte that says that it is too long.
+        let mut text = Secret::new(vec![0; LONGEST + 3]);
+        let mut length = 0;
+        let mut read = || {
+            let mut file = File::open(path)?;
+            private(&file)?;
+            while length < text.len() {
+                match file.read(&mut text[length..])? {
+                    0 => break,
+                    more => length += more,
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|error| refused(path, &error))?;
+        let line = &text[..length];
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || line.len() > LONGEST {
+            let what = format!(
+                "passphrase file {}: it is empty, or longer than {LONGEST} bytes",
+                path.display()
+            );
+            return Err(StoreFailure::new(FailureKind::Misuse, what, "put the passphrase there"));
+        }
+        Ok(StoreKey(Kind::Passphrase(Secret::new(line.to_vec()))))
     }
 
     /// A key that anybody knows.
@@ -112,6 +144,18 @@ impl StoreKey {
             _ => None,
         }
     }
+}
+
+/// Refuses a file that others may read. systemd hands out a credential as root's with mode 440, where the group's bits stand for a list that
+/// names the user of the service alone.
+fn private(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    let credential = (about.uid(), about.gid(), about.mode() & 0o777) == (0, 0, 0o440);
+    if about.is_file() && about.mode() & 0o077 != 0 && !credential {
+        let reason = "others may read it: chmod 600, and think about who has";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    Ok(())
 }
 
 fn stretch(passphrase: &[u8], recipe: &Recipe) -> Option<Key> {

@@ -724,3 +724,38 @@ fn a_passphrase_opens_what_it_made() {
     assert_eq!(store.secrets().expect("secrets")[..], *b"secrets");
     assert_eq!(kind(StoreKey::passphrase("")), Some(Misuse));
 }
+
+#[test]
+fn a_passphrase_in_a_file_is_its_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("secret");
+    let load = |bytes: &[u8], mode: u32| {
+        let _ = fs::remove_file(&file);
+        fs::write(&file, bytes).expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("changed");
+        StoreKey::load_passphrase(&file)
+    };
+    let disk = SimulatedDisk::default();
+    let key = StoreKey::passphrase("correct horse").expect("a key");
+    drop(DiskStore::open_on(disk.clone(), &key).expect("a store"));
+    for same in ["correct horse", "correct horse\n", "correct horse\r\n"] {
+        let key = load(same.as_bytes(), 0o400).expect("a key");
+        assert_eq!(kind(DiskStore::open_on(disk.clone(), &key)), None, "{same:?}");
+    }
+    for other in ["correct horse ", "correct horse\n\n"] {
+        let key = load(other.as_bytes(), 0o400).expect("a key");
+        assert_eq!(kind(DiskStore::open_on(disk.clone(), &key)), Some(WrongKey), "{other:?}");
+    }
+    assert_eq!(kind(load(&[7; 1024], 0o600)), None);
+    for odd in [&[][..], b"\n", &[7; 1025], &[7; 4096]] {
+        assert_eq!(kind(load(odd, 0o600)), Some(Misuse), "{}", odd.len());
+    }
+    for open in [0o640, 0o604, 0o444] {
+        assert_eq!(kind(load(b"x", open)), Some(Io), "{open:o}");
+    }
+    // So systemd hands them out, as root's.
+    use std::os::unix::fs::MetadataExt as _;
+    let credential = load(b"x", 0o440);
+    let root = fs::metadata(&file).is_ok_and(|about| (about.uid(), about.gid()) == (0, 0));
+    assert_eq!(kind(credential), if root { None } else { Some(Io) });
+}

@@ -107,12 +107,13 @@ impl Lane {
 
 /// The store of a lane.
 pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
-    let dir = inner.config.dir.join("stores");
-    std::fs::create_dir_all(&dir)
-        .map_err(|error| Fault::Storage(format!("{}: {error}", dir.display())))?;
-    let (dir, key) = (dir.join(lane.name()), dir.join(format!("{}.key", lane.name())));
-    let known = dir.exists() || key.exists();
-    let key = if known { StoreKey::load(&key) } else { StoreKey::create(&key) };
+    let config = &inner.config;
+    let (dir, key) = config.store_files(lane.name());
+    let all = dir.parent().unwrap_or(&dir);
+    std::fs::create_dir_all(all)
+        .map_err(|error| Fault::Storage(format!("{}: {error}", all.display())))?;
+    let makes = config.keys_beside_stores() && !dir.exists() && !key.exists();
+    let key = if makes { StoreKey::create(&key) } else { config.store_key(lane.name()) };
     let store = key.and_then(|key| DiskStore::open(&dir, &key));
     let store = store.map_err(|failure| Fault::Storage(failure.to_string()))?;
     if store.restored() {

@@ -4,31 +4,43 @@ use std::path::Path;
 
 use cenote_engine::MOST_POOLS;
 use cenote_pool::{DiskStore, Store as _, StoreFailure, StoreKey};
+use cenote_service::config::Config;
 
 use super::{Place, Report, Running};
 
 /// Both lanes have one.
 const LANES: [&str; 2] = ["small", "large"];
+/// Where systemd has the credentials of services.
+const CREDENTIALS: &str = "/run/credentials";
 
 pub(super) fn check(place: &Place<'_>, report: &mut Report) {
+    let Some(config) = &place.config else { return };
     for lane in LANES {
         let name = format!("store {lane}");
-        let dir = place.dir.join("stores").join(lane);
-        let key = place.dir.join("stores").join(format!("{lane}.key"));
-        if !dir.exists() && !key.exists() {
+        let (dir, key) = config.store_files(lane);
+        if config.keys_beside_stores() && !dir.exists() && !key.exists() {
             report.ok(&name, "is begun with the first session");
             continue;
         }
-        match StoreKey::load(&key) {
+        match config.store_key(lane) {
+            Ok(_) if !dir.exists() => report.ok(&name, "is begun with the first session"),
             Ok(key) => open(place, &name, &dir, &key, report),
-            Err(failure) => {
-                let remedy = "without its key a store is lost: stop both services, remove stores/ on both sides, start them; pools are filled again";
-                let remedy =
-                    if key.exists() { "let the service's user alone read it" } else { remedy };
-                report.bad(&name, failure.to_string(), remedy);
-            }
+            Err(failure) => unopened(config, &key, &name, &failure, report),
         }
     }
+}
+
+/// What is to open it cannot be read.
+fn unopened(config: &Config, key: &Path, name: &str, failure: &StoreFailure, report: &mut Report) {
+    let named = config.stores.key_file.as_ref().or(config.stores.passphrase_file.as_ref());
+    if let Some(file) = named.filter(|file| file.starts_with(CREDENTIALS) && !file.exists()) {
+        let found = format!("{} is not there", file.display());
+        let remedy = "systemd has it there while the service runs; if it does, run this as the user of the service";
+        return report.warning(name, found, remedy);
+    }
+    let lost = "without its key a store is lost: stop both services, remove stores/ on both sides, start them; pools are filled again";
+    let is_lost = config.keys_beside_stores() && !key.exists();
+    report.bad(name, &*failure.what, if is_lost { lost } else { &*failure.remedy });
 }
 
 fn open(place: &Place<'_>, name: &str, dir: &Path, key: &StoreKey, report: &mut Report) {
