@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ._service_calls import PAGE, AnyProgram, Calls, Handle, NewJob, NewProgram, Watch
 from ._service_http import Answer, Ask, Flow, Http, Lost, Pause
 from ._service_place import place
-from ._service_views import ApprovalView, AuditHead, DataSetView, JobView, ProgramView, Source, Status
+from ._service_views import ApprovalView, AuditHead, DataSetView, JobView, LineView, ProgramView, Source, Status
 
 _T = TypeVar("_T")
 
@@ -216,6 +216,13 @@ class Client:
         Raises :class:`ServiceError` of kind ``conflict`` where nothing is held.
         """
         return self._run(self._calls.lift())
+
+    def measure(self) -> LineView:
+        """How long the line to the peer is, and how much goes over it: at most 8 MiB each way, mostly within a second.
+
+        What was measured in the last 5 s is said again. Raises :class:`ServiceError` of kind ``conflict`` where the peer is not connected.
+        """
+        return self._run(self._calls.measure())
 
     def audit_head(self) -> AuditHead:
         """How far the own audit log goes, and the peer's, as it says."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ._service_calls import PAGE, AnyProgram, Calls, Handle, NewJob, NewProgram, Watch
 from ._service_http import Answer, Ask, Flow, Http, Lost, Pause
 from ._service_place import place
-from ._service_views import ApprovalView, AuditHead, DataSetView, JobView, ProgramView, Source, Status
+from ._service_views import ApprovalView, AuditHead, DataSetView, JobView, LineView, ProgramView, Source, Status
 
 _T = TypeVar("_T")
 
@@ -187,6 +187,10 @@ class AsyncClient:
     async def lift(self) -> Status:
         """As :meth:`Client.lift`."""
         return await self._run(self._calls.lift())
+
+    async def measure(self) -> LineView:
+        """As :meth:`Client.measure`."""
+        return await self._run(self._calls.measure())
 
     async def audit_head(self) -> AuditHead:
         """As :meth:`Client.audit_head`."""

@@ -23,6 +23,7 @@ from ._service_views import (
     DataSetView,
     JobUnfinished,
     JobView,
+    LineView,
     ProgramView,
     Source,
     Status,
@@ -178,6 +179,10 @@ class Calls:
     def lift(self) -> Flow[Status]:
         """The hold ends. Asked twice, it would be refused."""
         return self._json(Status, self._post("/v1/peer/lift", again=False))
+
+    def measure(self) -> Flow[LineView]:
+        """How fast the line is."""
+        return self._json(LineView, self._post("/v1/peer/line"))
 
     def audit_head(self) -> Flow[AuditHead]:
         """How far the audit logs go."""

@@ -107,6 +107,18 @@ class LaneView:
 
 
 @dataclass(frozen=True)
+class LineView:
+    """The line to the peer, as it was measured."""
+
+    #: Seconds from this side to the peer and back.
+    round_trip_s: float
+    #: Bytes a second that the peer got, beside whatever else was on the line.
+    sent_bytes_per_s: float
+    #: Bytes a second that came from it.
+    received_bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Status:
     """A service as it is now."""
 

@@ -224,6 +224,9 @@ def test_what_is_refused_says_why(alice, bob, services):
     with pytest.raises(cn.ServiceError, match="nothing is held") as held:
         alice.lift()
     assert held.value.kind == "conflict"
+    line = alice.measure()
+    assert 0 < line.round_trip_s < 10 and min(line.sent_bytes_per_s, line.received_bytes_per_s) > 0
+    assert line == alice.measure(), "a moment ago"
     with pytest.raises(cn.ServiceError) as raised, cn.Client(alice._http.url, "cenote_wrong") as stranger:
         stranger.status()
     assert (raised.value.status, raised.value.kind) == (401, "unauthorised")
@@ -352,6 +355,7 @@ def test_the_same_awaited(services, agreed):
             assert (await alice.withdraw(approval)).withdrawn_at is not None
             with pytest.raises(cn.ServiceError, match="nothing is held"):
                 await alice.lift()
+            assert (await alice.measure()).round_trip_s > 0
             with pytest.raises(cn.ServiceError, match="cannot be taken back"):
                 await jobs[0].cancel()
         async with cn.AsyncClient.of(services.dirs["bob"]) as bob:

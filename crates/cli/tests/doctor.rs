@@ -289,6 +289,81 @@ fn stores_that_cannot_be_opened_are_bad() {
 }
 
 #[test]
+fn stores_can_be_opened_by_another_file() {
+    let owners = Owners::new();
+    let stores = ["store small", "store large"];
+    let named = |name: &str, file: &str| {
+        owners.change_config(|text| {
+            let (before, after) = text.split_once("[stores]\n").expect("the section");
+            let rest = after.split_once("[data]").expect("the next one").1;
+            format!("{before}[stores]\n{name} = \"{file}\"\n\n[data]{rest}")
+        });
+        owners.doctor("alice")
+    };
+    for (name, good, odd) in [("passphrase_file", 12, 0), ("key_file", 32, 31)] {
+        let said = named(name, "secret");
+        assert_eq!((said.code, bad(&said)), (2, stores.to_vec()), "{said:?}");
+        for (length, mode, state_is) in
+            [(good, 0o600, "ok"), (odd, 0o600, "bad"), (good, 0o644, "bad")]
+        {
+            fs::write(owners.at("alice", "secret"), vec![b'x'; length]).unwrap();
+            owners.chmod("secret", mode);
+            let said = owners.doctor("alice");
+            for store in stores {
+                assert_eq!(state(&said, store), state_is, "{length} {mode:o}: {said:?}");
+            }
+        }
+        // What systemd hands out is there while it runs.
+        let said = named(name, "/run/credentials/cenote@nobody.service/stores");
+        assert_eq!((said.code, state(&said, "store small")), (0, "warning"), "{said:?}");
+        fs::remove_file(owners.at("alice", "secret")).unwrap();
+    }
+    let said = named("key_file = \"a\"\npassphrase_file", "b");
+    assert_eq!(bad(&said), ["configuration"], "{said:?}");
+}
+
+#[test]
+fn the_line_to_the_peer_is_measured_from_either_side() {
+    let owners = Owners::new();
+    let services = ["alice", "bob"].map(|name| {
+        let file = owners.at(name, "cenote.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.replace("# small = 100000", "small = 2000");
+        fs::write(file, text.replace("# large = 500000", "large = 2000")).unwrap();
+        start(&format!("serve {}", owners.at(name, "").display()))
+    });
+    for name in ["alice", "bob"] {
+        let started = Instant::now();
+        let found = loop {
+            let said = owners.doctor(name);
+            let line = checks(&said).iter().find(|one| one["check"] == "line to the peer");
+            if let Some(line) = line.filter(|line| line["state"] == "ok") {
+                break line["found"].as_str().unwrap().to_owned();
+            }
+            assert!(started.elapsed() < LIMIT, "{said:?}");
+            thread::sleep(Duration::from_millis(100));
+        };
+        assert!(found.contains(" ms there and back, "), "{found}");
+        let rates: Vec<f64> = found.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!(rates.len() == 3 && rates.iter().all(|rate| *rate > 0.0), "{found}");
+    }
+    // Who may not measure is told what to give.
+    let (token, dir) = (owners.at("alice", "few"), owners.at("alice", ""));
+    let (token, dir) = (token.display(), dir.display());
+    let added = run(&format!("token add few --role auditor -o {token} --service {dir}"));
+    assert_eq!(added.code, 0, "{added:?}");
+    let said = run(&format!("doctor {dir} --token-file {token}"));
+    assert_eq!(state(&said, "line to the peer"), "warning", "{said:?}");
+    let remedy = check_of(&said, "line to the peer")["remedy"].as_str().unwrap();
+    assert!(remedy.contains("a token of an operator"), "{remedy}");
+    for service in services {
+        let pid = Pid::from_raw(i32::try_from(service.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert_eq!(service.end().code, 0);
+    }
+}
+
+#[test]
 fn a_running_service_is_asked() {
     let owners = Owners::new();
     let service = start(&format!("serve {}", owners.at("alice", "").display()));

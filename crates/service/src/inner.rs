@@ -18,9 +18,10 @@ use crate::evidence;
 use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
-use crate::model::Origin;
+use crate::model::{LineView, Origin};
 use crate::peer::connect::Way;
 use crate::peer::lane::{self, Lane};
+use crate::peer::line::Line;
 use crate::peer::link;
 use crate::peer::messages::Declined;
 use crate::peer::rotation;
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) cancelled: Mutex<Vec<String>>,
     pub(crate) declined: Mutex<Vec<Declined>>,
     pub(crate) peer_head: Mutex<Option<Head>>,
+    pub(crate) line: Line,
     pub(crate) links: AtomicU64,
     /// How often a connection of the link broke.
     pub(crate) breaks: AtomicU64,
@@ -60,6 +62,9 @@ pub(crate) struct Inner {
 
 /// How long sessions may take to end before the peer is let in again.
 const ENDS: Duration = Duration::from_secs(10);
+
+/// How long an owner waits for a measure of the line.
+const MEASURE: Duration = Duration::from_secs(20);
 
 /// What a thread of the service does.
 type Work = Box<dyn FnOnce(&Arc<Inner>) + Send>;
@@ -106,6 +111,7 @@ impl Inner {
             cancelled: Mutex::default(),
             declined: Mutex::default(),
             peer_head: Mutex::default(),
+            line: Line::default(),
             links: AtomicU64::new(0),
             breaks: AtomicU64::new(0),
             meetings: AtomicU64::new(0),
@@ -410,6 +416,18 @@ impl Inner {
             // on either first, and the next job would be agreed on by then.
             self.breaks.fetch_add(1, Ordering::SeqCst);
             self.changed();
+        }
+    }
+
+    /// Measures the line to the peer, on the link.
+    pub(crate) fn measure(&self) -> Result<LineView, ServiceError> {
+        let conflict = |what: String| ServiceError::new(ErrorKind::Conflict, what);
+        if self.links.load(Ordering::SeqCst) == 0 {
+            return Err(conflict("the peer is not connected; `cenote doctor` says more".into()));
+        }
+        match self.line.ask(MEASURE, || self.changed()) {
+            Some(found) => found.map_err(|what| conflict(format!("{what}; try again in a moment"))),
+            None => Err(conflict("the line was not measured in time; look at it".into())),
         }
     }
 

@@ -424,6 +424,17 @@ pub struct LaneView {
     pub epsilon_log2: Option<f64>,
 }
 
+/// The line to the peer, as it was measured.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq)]
+pub struct LineView {
+    /// Seconds from this side to the peer and back.
+    pub round_trip_s: f64,
+    /// Bytes a second that the peer got, beside whatever else was on the line.
+    pub sent_bytes_per_s: f64,
+    /// Bytes a second that came from it.
+    pub received_bytes_per_s: f64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,8 +15,8 @@ use crate::expiry::Expiry;
 use crate::inner::{Inner, facts, lock, new_id};
 use crate::jobs::{self, Arrival, Offer};
 use crate::model::{
-    ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, NewJob, Origin, PeerView,
-    ProgramView, Status, Terms,
+    ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, LineView, NewJob, Origin,
+    PeerView, ProgramView, Status, Terms,
 };
 use crate::peer::messages::{Refusal, are_parameters};
 use crate::permit::{self, Denied};
@@ -288,6 +288,14 @@ impl Service {
     pub fn lift(&self) -> Result<Status, ServiceError> {
         self.0.lift()?;
         self.status()
+    }
+
+    /// Measures the line to the peer: at most 8 MiB each way, mostly within a second. What was measured in the last 5 s is said again.
+    ///
+    /// # Errors
+    /// `Conflict` when the peer is not connected, or does not take part.
+    pub fn measure(&self) -> Result<LineView, ServiceError> {
+        self.0.measure()
     }
 
     /// The service as it is.

@@ -244,6 +244,7 @@ fn every_path_has_its_roles() {
         ("POST /v1/approvals/77/withdraw".into(), &["approver"]),
         ("POST /v1/datasets".into(), &["approver"]),
         ("POST /v1/peer/lift".into(), &["operator"]),
+        ("POST /v1/peer/line".into(), &["operator"]),
     ];
     for (line, may) in &paths {
         let none = service.ask("", line, "", b"");

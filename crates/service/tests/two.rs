@@ -443,3 +443,35 @@ fn an_approval_whose_data_do_not_fit_the_program_is_refused_with_row_and_column(
     assert!(approve(good, record("name", "v")).is_ok());
     pair.stop();
 }
+
+#[test]
+fn the_line_is_measured_from_either_side_beside_jobs_and_not_at_will() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let sides = [pair.a(), pair.b()];
+    let lines = sides.map(|side| side.measure().unwrap());
+    for line in &lines {
+        assert!(line.round_trip_s > 0.0 && line.round_trip_s < 5.0, "{line:?}");
+        // Loopback, on a machine that does other things.
+        for rate in [line.sent_bytes_per_s, line.received_bytes_per_s] {
+            assert!(rate > 1e5, "{line:?}");
+        }
+    }
+    // Again: what was found, not another measure.
+    assert_eq!(sides.map(|side| side.measure().unwrap()), lines);
+    // The link goes on behind it.
+    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    pair.stop_one(1);
+    let end = Instant::now() + LONG;
+    let alone = loop {
+        match pair.a().measure() {
+            Err(alone) => break alone,
+            Ok(_) => assert!(Instant::now() < end, "it was measured without the peer"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(alone.kind, ErrorKind::Conflict);
+    assert!(alone.what.contains("the peer is not connected"), "{alone}");
+    pair.stop();
+}

@@ -215,7 +215,7 @@ fn paths() -> Vec<(&'static [Role], OpenApiRouter<App>)> {
                 .routes(routes!(owner::withdraw))
                 .routes(routes!(owner::bind)),
         ),
-        (&[Operator], new().routes(routes!(owner::lift))),
+        (&[Operator], new().routes(routes!(owner::lift)).routes(routes!(owner::line))),
         (&[Operator, Auditor], new().routes(routes!(health::metrics))),
     ]
 }

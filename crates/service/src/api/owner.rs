@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::extract::{Body, Module, Named, Params};
 use super::problem::Problem;
 use super::{Answer, App};
-use crate::model::{ApprovalView, DataSetView, ProgramView, Status, Terms};
+use crate::model::{ApprovalView, DataSetView, LineView, ProgramView, Status, Terms};
 
 /// What was made.
 type Made<T> = Result<(StatusCode, Json<T>), Problem>;
@@ -187,6 +187,20 @@ pub(super) async fn datasets(State(app): State<App>) -> Answer<Vec<DataSetView>>
 )]
 pub(super) async fn lift(State(app): State<App>) -> Answer<Status> {
     Ok(Json(app.call(|service| service.lift()).await?))
+}
+
+/// Measures the line to the peer, over the link: at most 8 MiB each way, mostly within a second. What was measured in the last 5 s is said again.
+#[utoipa::path(
+    post, path = "/v1/peer/line", tag = "service", security(("token" = [])),
+    responses(
+        (status = 200, description = "The line.", body = LineView),
+        (status = 409, description = "The peer is not connected, or does not take part.", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn line(State(app): State<App>) -> Answer<LineView> {
+    let _room = app.may_wait()?;
+    Ok(Json(app.call(|service| service.measure()).await?))
 }
 
 /// How far the audit logs go, as `NUMBER:HASH`.

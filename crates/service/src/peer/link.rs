@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use cenote_net::{Channel, Fault};
 
 use super::connect::Backoff;
+use super::line;
 use super::messages::{
     ANSWER, Answer, MAX_MESSAGE, MOST_NAMES, MOST_OFFERS, MOST_TOLD, NEWS, News, OFFER_BYTES,
     Verdict, encode,
@@ -64,8 +65,11 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
     let mut said: Option<(Instant, bool)> = None;
     while !inner.way.is_over() {
         let news = news(inner, said.is_none()).map_err(unavailable)?;
-        let nothing =
-            news.offers.is_empty() && news.cancelled.is_empty() && news.declined.is_empty();
+        let news = News { measure: said.is_some() && inner.line.begins(), ..news };
+        let nothing = news.offers.is_empty()
+            && news.cancelled.is_empty()
+            && news.declined.is_empty()
+            && !news.measure;
         if let Some((at, stopping)) = said
             && nothing
             && stopping == news.stopping
@@ -81,6 +85,11 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         // Only now: a connection that ends at its first message is no success.
         backoff.reset();
         answered(inner, &news, &answer).map_err(unavailable)?;
+        if news.measure {
+            let soon = "this side measured a moment ago, as the peer sees it".to_owned();
+            let found = answer.measures.then(|| line::measure(channel)).transpose()?;
+            inner.line.found(found.ok_or(soon));
+        }
     }
     Ok(())
 }
@@ -130,8 +139,12 @@ fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         if !std::mem::replace(&mut met, true) {
             inner.meetings.fetch_add(1, Ordering::SeqCst);
         }
-        channel.send(ANSWER, &encode(&heard(inner, &news).map_err(unavailable)?)?)?;
+        let answer = heard(inner, &news).map_err(unavailable)?;
+        channel.send(ANSWER, &encode(&answer)?)?;
         channel.flush()?;
+        if answer.measures {
+            line::serve(channel)?;
+        }
     }
 }
 
@@ -154,7 +167,8 @@ pub(crate) fn heard(inner: &Inner, news: &News) -> Result<Answer, ServiceError> 
         Ok(()) => Verdict::Accepted,
         Err(refusal) => Verdict::Refused(refusal),
     });
-    Ok(Answer { verdicts: verdicts.collect(), gone, head: inner.audit.head() })
+    let (verdicts, head) = (verdicts.collect(), inner.audit.head());
+    Ok(Answer { verdicts, gone, measures: news.measure && inner.line.serves(), head })
 }
 
 fn unavailable(error: ServiceError) -> Fault {

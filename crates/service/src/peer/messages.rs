@@ -24,6 +24,9 @@ pub(crate) const GO: Tag = Tag::new(114, "service.go");
 pub(crate) const NEWS: Tag = Tag::new(112, "service.news");
 /// The answer to them.
 pub(crate) const ANSWER: Tag = Tag::new(113, "service.answer");
+/// A round of a measure of the line (`line.rs`), and its bytes.
+pub(crate) const LINE: Tag = Tag::new(115, "service.line");
+pub(crate) const LINE_BYTES: Tag = Tag::new(116, "service.line.bytes");
 
 /// Longest message on the link.
 pub(crate) const MAX_MESSAGE: usize = 1 << 20;
@@ -58,6 +61,8 @@ pub(crate) struct News {
     pub(crate) open: Option<Vec<String>>,
     /// It is about to stop: the leader ends its lanes.
     pub(crate) stopping: bool,
+    /// Its owner asks how fast the line is: measured behind the answer, if that agrees.
+    pub(crate) measure: bool,
     /// Where its audit log is.
     #[serde(with = "head_text")]
     pub(crate) head: Head,
@@ -79,6 +84,8 @@ pub(crate) struct Answer {
     pub(crate) verdicts: Vec<Verdict>,
     /// Jobs that were named as open, and are not here.
     pub(crate) gone: Vec<String>,
+    /// The line is measured now, as the news asked.
+    pub(crate) measures: bool,
     /// Where its audit log is.
     #[serde(with = "head_text")]
     pub(crate) head: Head,
@@ -183,7 +190,8 @@ impl Answer {
         let answer: Answer = serde_json::from_slice(bytes).map_err(|_| REFUSED)?;
         let fits = answer.verdicts.len() == news.offers.len()
             && answer.gone.len() <= news.open.as_ref().map_or(0, Vec::len)
-            && answer.gone.iter().all(|id| is_id(id));
+            && answer.gone.iter().all(|id| is_id(id))
+            && (news.measure || !answer.measures);
         if fits { Ok(answer) } else { Err(REFUSED) }
     }
 }
@@ -349,6 +357,10 @@ mod tests {
         assert!(Answer::decode(&encode(&gone).unwrap(), &news).is_err());
         let named = News { open: Some(vec![offer().id]), ..news };
         assert!(Answer::decode(&encode(&gone).unwrap(), &named).is_ok());
+        let measures = Answer { measures: true, ..gone };
+        assert!(Answer::decode(&encode(&measures).unwrap(), &named).is_err());
+        let asked = News { measure: true, ..named };
+        assert!(Answer::decode(&encode(&measures).unwrap(), &asked).is_ok());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod connect;
 pub(crate) mod lane;
+pub(crate) mod line;
 pub(crate) mod link;
 pub(crate) mod messages;
 pub(crate) mod rotation;

@@ -12,9 +12,14 @@ use super::super::client::{self, Client, ServiceArgs};
 use super::super::serve;
 use super::stores::pools;
 use super::{Place, Report, Running};
+use crate::exit::Failure;
 
 /// How long a connection to the peer may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Mbit/s each way below which pools are filled slowly.
+const SLOW_MBIT: f64 = 10.0;
+/// Milliseconds there and back above which jobs take noticeably longer.
+const FAR_MS: f64 = 200.0;
 /// Connections to the peer, of which the fastest counts.
 const TRIES: usize = 3;
 
@@ -61,8 +66,17 @@ pub(super) fn check(place: &Place<'_>, token_file: Option<&Path>, report: &mut R
         ca: None,
         token_file: token_file.map(PathBuf::from),
     };
-    match Client::new(&args).and_then(|client| client.get("/v1/status", &[])) {
-        Ok(status) => says(place, config, &status, report),
+    let asked = Client::new(&args).and_then(|client| {
+        let status = client.get("/v1/status", &[])?;
+        Ok((client, status))
+    });
+    match asked {
+        Ok((client, status)) => {
+            says(place, config, &status, report);
+            if status["peer"]["connected"] == true {
+                line(client.post_empty("/v1/peer/line"), report);
+            }
+        }
         Err(failure) => {
             let remedy = "name a file with a token of this service by --token-file; if it is one of this service, another service answers at that address";
             report.warning("status", failure.message, remedy);
@@ -188,6 +202,37 @@ fn says(place: &Place<'_>, config: &Config, status: &Value, report: &mut Report)
         peer_answers(config, report);
     }
     status["lanes"].as_array().into_iter().flatten().for_each(|one| lane(one, report));
+}
+
+/// What the service measured of the line to the peer, over the connection that both have.
+fn line(measured: Result<Value, Failure>, report: &mut Report) {
+    let (name, remedy) = (
+        "line to the peer",
+        "name a token of an operator by --token-file, or try again in a moment",
+    );
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(failure) => {
+            let found = format!("not measured: {}", failure.message);
+            return report.warning(name, found, remedy);
+        }
+    };
+    let figure = |key: &str| measured[key].as_f64().unwrap_or_default();
+    let round_trip_ms = figure("round_trip_s") * 1e3;
+    let rates = ["sent_bytes_per_s", "received_bytes_per_s"].map(|key| figure(key) * 8e-6);
+    let [sent, received] = rates;
+    let found = format!(
+        "{round_trip_ms:.1} ms there and back, {sent:.0} Mbit/s to the peer, {received:.0} Mbit/s from it"
+    );
+    if sent.min(received) < SLOW_MBIT {
+        let remedy = "triples are made at this pace: see what else uses the line, and whether something between limits it, or keep more ready ([pool] of both sides)";
+        report.warning(name, found, remedy);
+    } else if round_trip_ms > FAR_MS {
+        let remedy = "each job takes some round trips: see which way the packets take";
+        report.warning(name, found, remedy);
+    } else {
+        report.ok(name, found);
+    }
 }
 
 fn lane(lane: &Value, report: &mut Report) {
