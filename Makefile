@@ -52,7 +52,7 @@ kills: ## two services killed 1,000 times at random instants, and what they did 
 	$(CARGO) run --release --locked --package cenote-cli -- bench kills --kills 1000 --json
 
 soak: ## two services under mixed jobs for half an hour: memory and latency
-	$(CARGO) run --release --locked --package cenote-cli -- bench service --mixed --seconds 1800 --rate 20 --json
+	$(CARGO) run --release --locked --package cenote-cli -- bench service --mixed --seconds 1800 --rate 20 --memory-growth 1.25 --latency-growth 2 --json
 
 bench: ## one measurement: make bench BENCH="and --backend yao --ands 30000000"
 	$(CARGO) run --release --locked --package cenote-cli -- bench $(BENCH) --json

@@ -305,6 +305,15 @@ pub(crate) struct BenchServiceArgs {
     /// One large job after the other beside them: sorting.
     #[arg(long)]
     pub(crate) mixed: bool,
+    /// Seconds from the begin of one large job to that of the next, if it has ended by then.
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "mixed")]
+    pub(crate) large_every: u64,
+    /// Fail if the memory of a side in the last third of the time is more than so many times that of the third before.
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) memory_growth: Option<f64>,
+    /// The same for the median of latencies, of small jobs and of large ones, above 25 ms.
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) latency_growth: Option<f64>,
     /// Numbers that a large job sorts.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub(crate) sorted: u32,

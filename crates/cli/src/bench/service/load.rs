@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::flat::{self, Sample};
 use super::pair::{Pair, ROWS, Sizes, large_job, small_job};
 use crate::bench::args::BenchServiceArgs;
 use crate::exit::{Failure, Kind};
-use crate::output::{self, Reply};
+use crate::output::Reply;
 use crate::service::client::Client;
 
 /// Between two looks at the memory of both.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(2);
+/// How long a job may take before it counts as one that never ends.
+const NEVER: Duration = Duration::from_secs(1800);
 
 /// What the threads share.
 struct Load<'a> {
@@ -38,7 +41,6 @@ pub(super) fn command(args: &BenchServiceArgs) -> Result<Reply, Failure> {
     pair.agree()?;
     // Once before it counts: programs are read, connections are there.
     one(&pair.client(0)?, small_job(1, 2))?;
-    let before = [0, 1].map(|side| pair.resident(side));
     let load = Load {
         args,
         sizes,
@@ -51,14 +53,18 @@ pub(super) fn command(args: &BenchServiceArgs) -> Result<Reply, Failure> {
         (0..args.clients + u32::from(args.mixed)).map(|_| pair.client(0)).collect();
     let mut clients = clients?;
     let large = if args.mixed { clients.pop() } else { None };
-    let mut memory = vec![before];
+    let look = |pair: &Pair| Sample {
+        at: load.begun.elapsed().as_secs_f64(),
+        bytes: [0, 1].map(|side| pair.resident(side)),
+    };
+    let mut memory = vec![look(&pair)];
     thread::scope(|scope| -> Result<(), Failure> {
         let small = clients.iter().map(|client| scope.spawn(|| load.small_jobs(client)));
         let mut threads: Vec<_> = small.collect();
         threads.extend(large.as_ref().map(|client| scope.spawn(|| load.large_jobs(client))));
         while !load.is_over() {
             thread::sleep(LOOK.min(load.end().saturating_duration_since(Instant::now())));
-            memory.push([0, 1].map(|side| pair.resident(side)));
+            memory.push(look(&pair));
         }
         for thread in threads {
             thread.join().map_err(|_| Failure::internal("a client panicked"))??;
@@ -86,7 +92,14 @@ fn restart(pair: &mut Pair) -> Result<Duration, Failure> {
 fn one<T: Into<Value>>(client: &Client, (job, expected): (Value, T)) -> Result<Value, Failure> {
     let asked = client.post("/v1/jobs", &job)?;
     let id = asked["id"].as_str().unwrap_or_default().to_owned();
-    let ended = client.get(&format!("/v1/jobs/{id}"), &[("wait_s", "60".to_owned())])?;
+    let (path, end) = (format!("/v1/jobs/{id}"), Instant::now() + NEVER);
+    let ended = loop {
+        let job = client.get(&path, &[("wait_s", "60".to_owned())])?;
+        let waits = matches!(job["state"].as_str(), Some("submitted" | "queued" | "running"));
+        if !waits || Instant::now() >= end {
+            break job;
+        }
+    };
     let outputs = ended["result"].as_object().and_then(|all| all.values().next());
     if outputs == Some(&expected.into()) {
         return Ok(ended);
@@ -124,11 +137,14 @@ impl Load<'_> {
         }
     }
 
+    /// Large jobs one after the other, each at its time at the earliest.
     fn large_jobs(&self, client: &Client) -> Result<(), Failure> {
         while !self.is_over() {
             let due = Instant::now();
             one(client, large_job(self.sizes))?;
             self.note(&self.large, due);
+            let next = due + Duration::from_secs(self.args.large_every);
+            thread::sleep(next.min(self.end()).saturating_duration_since(Instant::now()));
         }
         Ok(())
     }
@@ -138,14 +154,21 @@ impl Load<'_> {
         jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(entry);
     }
 
-    fn reply(&self, memory: &[[u64; 2]], filled: Duration, started: Duration) -> Reply {
+    fn reply(&self, memory: &[Sample], filled: Duration, started: Duration) -> Reply {
         let jobs = |all: &Mutex<Vec<(f64, f64)>>| {
             all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
         };
         let (small, large) = (jobs(&self.small), jobs(&self.large));
         let end = small.iter().chain(&large).map(|(_, at)| *at).fold(0.0, f64::max);
         let ands = large.len() as u64 * sort_ands(self.sizes.sorted) + small.len() as u64 * 32;
-        let last = memory.last().copied().unwrap_or_default();
+        let mut grew = Vec::new();
+        if let Some(most) = self.args.memory_growth {
+            grew.extend(flat::memory(memory, end, most));
+        }
+        if let Some(most) = self.args.latency_growth {
+            grew.extend(flat::latency("small", &small, end, most));
+            grew.extend(flat::latency("large", &large, end, most));
+        }
         let json = json!({
             "clients": self.args.clients,
             "rate": self.args.rate,
@@ -155,13 +178,12 @@ impl Load<'_> {
             "ands_per_s": ands as f64 / end,
             "fill_s": filled.as_secs_f64(),
             "restart_s": started.as_secs_f64(),
-            "resident_bytes_before": memory.first(),
-            "resident_bytes_after": last,
+            "resident_bytes": flat::three(memory),
+            "most_resident_bytes_by_third": flat::most(memory, end),
+            "grew": grew,
         });
-        if self.args.seconds > 60 {
-            output::note(&format!("memory of both sides every {} s: {memory:?}", LOOK.as_secs()));
-        }
-        Reply::table(json)
+        let reply = Reply::table(json);
+        if grew.is_empty() { reply } else { reply.ending(Kind::Internal) }
     }
 }
 
@@ -173,22 +195,17 @@ fn sort_ands(numbers: u32) -> u64 {
         .map_or(0, |stats| stats.ands)
 }
 
-/// Number, rate and latencies of jobs; of the last third as well, to be compared.
+/// Number, rate and latencies of jobs; of each third of the time as well, to be compared.
 fn figures(jobs: &[(f64, f64)], seconds: f64) -> Value {
     let quantiles = |jobs: &[(f64, f64)]| {
-        let mut times: Vec<f64> = jobs.iter().map(|(ms, _)| *ms).collect();
-        times.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| {
-            times.get(((times.len() as f64 * share) as usize).min(times.len().max(1) - 1))
-        };
+        let times = flat::sorted(jobs);
+        let at = |share: f64| flat::quantile(&times, share);
         json!({ "p50": at(0.5), "p99": at(0.99), "most": times.last() })
     };
-    let late: Vec<(f64, f64)> =
-        jobs.iter().copied().filter(|(_, at)| *at > seconds * 2.0 / 3.0).collect();
     json!({
         "jobs": jobs.len(),
         "jobs_per_s": jobs.len() as f64 / seconds,
         "latency_ms": quantiles(jobs),
-        "latency_ms_of_the_last_third": quantiles(&late),
+        "latency_ms_by_third": flat::thirds(jobs, seconds).map(|jobs| quantiles(&jobs)),
     })
 }

@@ -1,5 +1,6 @@
 //! `cenote bench service` and `kills`: two services as processes, through their APIs.
 
+mod flat;
 mod kills;
 mod load;
 mod pair;
