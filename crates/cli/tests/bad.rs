@@ -2,12 +2,12 @@
 //! service, and with a peer that was told something else: an exit code, and what to do; or it goes on and says why no job runs.
 //!
 //! Full and read-only disks are file systems of the test's own, in a namespace (`unshare -Urm`). Where that is not permitted, these tests say so and pass,
-//! but not where `CI` is set.
+//! but not where `CI` is set. One that becomes read-only while it is written needs a real root and a loop device, and is left out without them.
 
 mod common;
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, Running, Said, run, start};
+use rustix::fs::Access;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -149,17 +150,20 @@ fn is_ready(status: &Value) -> bool {
 }
 
 /// A shell in a namespace of its own, in which file systems may be mounted; none where that is not permitted.
-fn namespace(script: &str, words: &[&str]) -> Option<Child> {
-    let may = Command::new("unshare").args(["-Urm", "true"]).stderr(Stdio::null()).status();
-    if !may.is_ok_and(|status| status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "`unshare -Urm` is not permitted here");
-        eprintln!(
-            "SKIPPED: `unshare -Urm` is not permitted here, so no disk can be made full or read-only"
+fn namespace(flags: &str, script: &str, words: &[&str]) -> Option<Child> {
+    let may = Command::new("unshare").args([flags, "true"]).stderr(Stdio::null()).status();
+    let device = flags != "-m" || rustix::fs::access("/dev/loop-control", Access::WRITE_OK).is_ok();
+    if !may.is_ok_and(|status| status.success()) || !device {
+        let needs_root = flags == "-m";
+        assert!(
+            needs_root || std::env::var_os("CI").is_none(),
+            "`unshare {flags}` is not permitted"
         );
+        eprintln!("SKIPPED: `unshare {flags}`, or a loop device, is not permitted here");
         return None;
     }
     let mut command = Command::new("unshare");
-    command.args(["-Urm", "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_cenote")]).args(words);
+    command.args([flags, "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_cenote")]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(command.spawn().expect("unshare"))
 }
@@ -172,7 +176,7 @@ fn refused_on(mount: &str) -> Option<Said> {
     fs::rename(&dir, &source).unwrap();
     fs::create_dir(&dir).unwrap();
     let script = format!("{mount}; exec \"$1\" --json serve \"$2\"");
-    let output = namespace(&script, &[&dir, &source])?.wait_with_output().unwrap();
+    let output = namespace("-Urm", &script, &[&dir, &source])?.wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(Said {
         code: output.status.code().unwrap_or(-1),
@@ -198,32 +202,61 @@ fn a_service_does_not_start_on_a_disk_that_is_full_or_read_only() {
     }
 }
 
-/// Alice on a file system of her own, which ends with the shell; the shell starts her a second time.
+/// A file system of the test's own: the namespace that it takes, how it is made and how it is mended.
+struct Disk {
+    unshare: &'static str,
+    makes: &'static str,
+    mends: &'static str,
+}
+
+/// In memory: it can be filled.
+const MEMORY: Disk = Disk {
+    unshare: "-Urm",
+    makes: "mount -t tmpfs -o size=400m,mode=700 cenote \"$2\"",
+    mends: "rm -f \"$2\"/ballast",
+};
+/// On a device that can fail. Only a real root may mount one.
+const DEVICE: Disk = Disk {
+    unshare: "-m",
+    makes: "truncate -s 400M \"$4\".disk; mkfs.ext4 -q \"$4\".disk; mount -o loop \"$4\".disk \"$2\"; chmod 700 \"$2\"",
+    mends: "umount \"$2\"; e2fsck -fp \"$4\".disk || true; mount -o loop \"$4\".disk \"$2\"",
+};
+
+/// Alice on a file system of her own, which ends with the shell; the shell mends it and starts her a second time.
 struct Alone {
     shell: Child,
     pids: PathBuf,
 }
 
 impl Alone {
-    fn start(owners: &Owners) -> Option<Alone> {
+    fn start(owners: &Owners, disk: &Disk) -> Option<Alone> {
         let (dir, source, pids) = (owners.dir("alice"), owners.dir("source"), owners.dir("pids"));
         assert!(Command::new("cp").args(["-a", &dir, &source]).status().unwrap().success());
-        let script = "mount -t tmpfs -o size=400m,mode=700 cenote \"$2\"; cp -a \"$3\"/. \"$2\"
+        let Disk { unshare, makes, mends } = disk;
+        let script = format!(
+            "exec >&2; {makes}; cp -a \"$3\"/. \"$2\"; sync -f \"$2\"
             \"$1\" serve \"$2\" & echo $! >> \"$4\"; wait $! || true
-            \"$1\" serve \"$2\" & echo $! >> \"$4\"; wait $!";
-        let shell = namespace(script, &[&dir, &source, &pids])?;
+            {mends}
+            \"$1\" serve \"$2\" & echo $! >> \"$4\"; wait $!"
+        );
+        let shell = namespace(unshare, &script, &[&dir, &source, &pids])?;
         Some(Alone { shell, pids: pids.into() })
+    }
+
+    /// The processes that were started so far.
+    fn started(&self) -> Vec<u32> {
+        let text = fs::read_to_string(&self.pids).unwrap_or_default();
+        text.lines().map_while(|line| line.parse().ok()).collect()
     }
 
     /// The process that was started as this one.
     fn pid(&self, number: usize) -> u32 {
         let started = Instant::now();
         loop {
-            let text = fs::read_to_string(&self.pids).unwrap_or_default();
-            if let Some(pid) = text.lines().nth(number) {
-                return pid.parse().unwrap();
+            if let Some(pid) = self.started().get(number) {
+                return *pid;
             }
-            assert!(started.elapsed() < LIMIT, "{text}");
+            assert!(started.elapsed() < LIMIT, "{number} services did not start");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -231,6 +264,25 @@ impl Alone {
     /// The directory as it is in there.
     fn inside(&self, number: usize, dir: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{dir}", self.pid(number)))
+    }
+}
+
+/// A test that fails leaves nothing that runs, and says what they said.
+impl Drop for Alone {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        // They end when the shell has: nobody starts another one.
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+        for pid in self.started() {
+            let pid = Pid::from_raw(i32::try_from(pid).unwrap_or_default());
+            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+        }
+        let mut said = String::new();
+        let _ = self.shell.stderr.take().map(|mut pipe| pipe.read_to_string(&mut said));
+        eprintln!("{said}");
     }
 }
 
@@ -245,20 +297,20 @@ fn fill(dir: &Path) {
     }
 }
 
-#[test]
-fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
+/// What becomes of both services when the disk of one `breaks` while they run, of which it says `why`; and after it was mended.
+fn a_disk_stops_jobs_and_nothing_else(disk: &Disk, breaks: impl FnOnce(&Alone, &str), why: &str) {
     let owners = Owners::new();
-    let Some(mut alone) = Alone::start(&owners) else { return };
+    let Some(mut alone) = Alone::start(&owners, disk) else { return };
     let bob = owners.serve("bob");
     owners.agree();
     owners.until("alice", "both are ready", is_ready);
     let done = owners.compute();
     assert_eq!(done.code, 0, "{done:?}");
     let dir = owners.dir("alice");
-    fill(&alone.inside(0, &dir));
+    breaks(&alone, &dir);
     let refused = owners.ask("alice", "job submit less --input x=3 --select which=five");
     let error = refused.error(5);
-    assert!(error.contains("full") && error.contains("; look at the disk"), "{error}");
+    assert!(error.contains(why) && error.contains("; look at the disk"), "{error}");
     // What the peer asks for is refused, not lost.
     let theirs = owners.ask("bob", "job submit less --input y=5 --select which=three --wait");
     let error = theirs.error(3);
@@ -266,11 +318,14 @@ fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
     // It answers all the same.
     let status = owners.ask("alice", "status");
     assert_eq!((status.code, &status.json["peer"]["held"]), (0, &false.into()), "{status:?}");
-    assert_eq!(
-        owners.ask("alice", &format!("job show {}", done.json["id"].as_str().unwrap())).code,
-        0
-    );
-    fs::remove_file(alone.inside(0, &dir).join("ballast")).unwrap();
+    let shown = owners.ask("alice", &format!("job show {}", done.json["id"].as_str().unwrap()));
+    if shown.code != 0 {
+        // What is not known to be on the disk is not shown either.
+        assert!(
+            shown.error(5).contains("look at the disk and start the service again"),
+            "{shown:?}"
+        );
+    }
     signal(alone.pid(0));
     alone.pid(1);
     owners.until("alice", "both are ready again", is_ready);
@@ -286,6 +341,23 @@ fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
     signal(alone.pid(1));
     assert_eq!(alone.shell.wait().unwrap().code(), Some(0));
     assert_eq!(end(bob).code, 0);
+}
+
+#[test]
+fn a_full_disk_stops_jobs_and_nothing_else_and_goes_on_after_a_restart() {
+    a_disk_stops_jobs_and_nothing_else(&MEMORY, |alone, dir| fill(&alone.inside(0, dir)), "full");
+}
+
+/// The file system finds an error of its device and lets nothing be written any more, also to files that are open.
+#[test]
+fn a_disk_that_becomes_read_only_stops_jobs_and_nothing_else_and_goes_on_after_it_is_mended() {
+    let fails = |alone: &Alone, dir: &str| {
+        let mut command = Command::new("nsenter");
+        command.args(["-m", "-t", &alone.pid(0).to_string()]);
+        let status = command.args(["mount", "-o", "remount,abort", dir]).status();
+        assert!(status.unwrap().success());
+    };
+    a_disk_stops_jobs_and_nothing_else(&DEVICE, fails, "disk I/O error");
 }
 
 #[test]
