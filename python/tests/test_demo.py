@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from services import ROOT, command
 
+import cenote as cn
+
 #: Seconds that it may take on a machine that is busy.
 LONG = 600
 SHORT = ["--rows", "256", "--questions", "12", "--blocks", "2", "--ready", "2000"]
@@ -77,3 +79,28 @@ def test_what_cannot_be_used_starts_nothing():
     _, err = demo.communicate(timeout=LONG)
     assert demo.returncode != 0
     assert "power of two" in err
+
+
+def test_the_notebook_of_both_owners_runs(monkeypatch):
+    """It checks its own claims; what it prints is looked at for those that it makes in words."""
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(ROOT / "demo/two_owners.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in cells), "clear the outputs before committing"
+    monkeypatch.setenv("CENOTE_BIN", command())
+    monkeypatch.setenv("PYTHONPATH", str(Path(cn.__file__).parents[1]), prepend=":")
+    folder = {"metadata": {"path": str(ROOT / "demo")}}
+    nbclient.NotebookClient(notebook, timeout=LONG, kernel_name="python3", resources=folder).execute()
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    said = "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+    for line in (
+        "bob is the evaluator and knows alice as",
+        "no approval",
+        "the peer's owner has not approved this program for you",
+        "3 of 3 uses are spent",
+        "refused: the peer's approval has no uses left",
+        "$ cenote audit diff alice/audit.log bob/audit.log",
+    ):
+        assert line in said, said
