@@ -2,7 +2,7 @@
 //!
 //! **Messages**, once news asked for it and the answer agreed. Side that asks -> other: a round, by its number, with nothing in the first and twice
 //! as much in each as in the one before; other -> side that asks: that it has arrived, and as much back. It ends with the round that was long
-//! enough, or the last. **Adversary.** A peer can lie about its line, as it can be slow. It cannot have more sent than [`MOST_BYTES`] each way, nor that
+//! enough, or the last. **Adversary.** A peer can lie about its line, as it can be slow. It cannot have more sent than 8 MiB each way, nor that
 //! more often than every [`PAUSE`]: rounds come in order, and news that ask too soon are told so. The owner's programs cannot either: one measure at
 //! a time, and the last one is the answer for as long. **Checks.** `service.message`: rounds and their bytes are the next. **Private values.** None: zeros.
 
@@ -22,9 +22,6 @@ const ENOUGH: Duration = Duration::from_millis(250);
 const FIRST: usize = 64 << 10;
 /// The last round.
 const LAST: u8 = 7;
-/// Most bytes each way.
-#[cfg(test)]
-const MOST_BYTES: usize = (FIRST << LAST) - FIRST;
 /// Bytes of a frame.
 const FRAME: usize = 32 << 10;
 /// What the one that asks says when it has had enough.
@@ -186,6 +183,9 @@ mod tests {
     use cenote_net::{Shape, mem_pair};
 
     use super::*;
+
+    /// Bytes of all rounds, each way: 8 MiB.
+    const MOST_BYTES: usize = (FIRST << LAST) - FIRST;
 
     #[test]
     fn a_line_is_found_to_be_what_it_is() {
