@@ -161,6 +161,16 @@ impl Line {
         self.told.notify_all();
     }
 
+    /// The connection ended: whoever waits for a measure waits for nothing.
+    pub(crate) fn broke(&self) {
+        let mut own = lock(&self.own);
+        let under_way = matches!(own.last, Some((_, None)));
+        if std::mem::take(&mut own.wanted) || under_way {
+            own.last = Some((Instant::now(), Some(Err("the connection broke".to_owned()))));
+            self.told.notify_all();
+        }
+    }
+
     /// Whether the peer may measure now: not a moment after it did.
     pub(crate) fn serves(&self) -> bool {
         let mut served = lock(&self.served);
@@ -253,7 +263,19 @@ mod tests {
         });
         assert_eq!(taken, Some(Ok(found.clone())));
         let again = line.ask(Duration::from_secs(60), || panic!("it was measured just now"));
-        assert_eq!(again, Some(Ok(found)));
+        assert_eq!(again, Some(Ok(found.clone())));
         assert!(!line.begins());
+        // What was found stands; what is wanted, or under way, does not go on.
+        line.broke();
+        assert_eq!(line.ask(Duration::ZERO, || ()), Some(Ok(found)));
+        for begins in [true, false] {
+            let line = Line::default();
+            let broken = line.ask(Duration::from_secs(60), || {
+                assert!(!begins || line.begins());
+                line.broke();
+            });
+            assert_eq!(broken, Some(Err("the connection broke".to_owned())));
+            assert!(!line.begins());
+        }
     }
 }

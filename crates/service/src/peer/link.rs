@@ -51,6 +51,9 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
             ended
         });
         inner.linked(tells, false);
+        if tells {
+            inner.line.broke();
+        }
         if let Err(fault) = ended
             && !inner.way.is_over()
         {
