@@ -124,7 +124,7 @@ impl Line {
     ) -> Option<Result<LineView, String>> {
         let end = Instant::now() + limit;
         let mut own = lock(&self.own);
-        if !own.last.as_ref().is_some_and(|(began, _)| began.elapsed() < PAUSE) {
+        if own.last.as_ref().is_none_or(|(began, _)| began.elapsed() >= PAUSE) {
             (own.wanted, own.last) = (true, None);
             drop(own);
             tell();
