@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Run a program or circuit with both parties on this machine, as two processes.
     Run(RunArgs),
     /// Run one side of a computation with a peer.
-    Party(PartyArgs),
+    Party(Box<PartyArgs>),
     /// Measure; where both parties run, they do on this machine, one core each.
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -77,7 +77,7 @@ fn part() -> Option<fn() -> Result<Reply, Failure>> {
 fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
     match command {
         Command::Run(args) => run::command(args, format),
-        Command::Party(args) => party::command(args, format),
+        Command::Party(args) => party::command(*args, format),
         Command::Bench(bench) => bench::command(bench, format),
         Command::Circuit(circuit) => circuit::command(circuit),
         Command::Program(program) => program::command(program, format),
