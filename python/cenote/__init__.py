@@ -69,7 +69,7 @@ from ._ops import (
 )
 from ._program import Program, ProgramFunction, checked, function, inline, load, program
 from ._run import Run
-from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Row, Submitter, Table
+from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Public, Row, Submitter, Table
 from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
 from ._values import Secret
 
@@ -107,6 +107,7 @@ __all__ = [
     "PolicyError",
     "Program",
     "ProgramFunction",
+    "Public",
     "Record",
     "Row",
     "Run",

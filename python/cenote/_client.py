@@ -45,7 +45,10 @@ class Job(Handle):
         return self._value()
 
     def cancel(self) -> JobView:
-        """Takes the job back. Raises :class:`ServiceError` of kind ``conflict`` once it runs or has ended."""
+        """Takes the job back; one that runs if this side asked for it: its result is not kept, and its use stays spent.
+
+        Raises :class:`ServiceError` of kind ``conflict`` once it has ended.
+        """
         return self._seen(self._client._run(self._calls.cancel(self.id)))
 
     def events(self) -> Iterator[JobView]:
@@ -154,13 +157,14 @@ class Client:
         """Whether jobs would run now; :meth:`status` says why not."""
         return self._run(self._calls.ready())
 
-    def register(self, program: NewProgram, name: str | None = None) -> ProgramView:
+    def register(self, program: NewProgram, name: str | None = None, *, smallest_group: str | None = None) -> ProgramView:
         """Registers a program: a compiled one, the bytes of either form, or a file, also of a circuit.
 
         ``name`` is what this service calls it, without it the program's own or the file's. The same program under the same name again
-        changes nothing. Raises :class:`CompileError` for what is no program.
+        changes nothing. ``smallest_group`` is the own input, a whole number, that is the smallest group which the program shows:
+        approvals then have to say how small that may be, by :class:`Public`. Raises :class:`CompileError` for what is no program.
         """
-        return self._run(self._calls.register(program, name))
+        return self._run(self._calls.register(program, name, smallest_group))
 
     def programs(self) -> list[ProgramView]:
         """All programs, by name."""
@@ -183,7 +187,8 @@ class Client:
     ) -> ApprovalView:
         """Permits jobs of a program, signed with the owner's key.
 
-        ``inputs`` says where own inputs come from: :class:`Submitter` (what is not there as well), :class:`Table`, :class:`Row`.
+        ``inputs`` says where own inputs come from: :class:`Submitter` (what is not there as well), :class:`Table`, :class:`Row`,
+        :class:`Public`.
         ``submitters`` is whose jobs: ``"own"``, ``"peer"`` or ``"both"``. ``uses`` jobs in ``period_s`` seconds, or in all; without it
         any number. ``expires_at`` is a time with a zone. ``peer`` is the fingerprint of its certificate; without it that of this
         service's.

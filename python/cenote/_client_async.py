@@ -142,9 +142,9 @@ class AsyncClient:
         """As :meth:`Client.ready`."""
         return await self._run(self._calls.ready())
 
-    async def register(self, program: NewProgram, name: str | None = None) -> ProgramView:
+    async def register(self, program: NewProgram, name: str | None = None, *, smallest_group: str | None = None) -> ProgramView:
         """As :meth:`Client.register`."""
-        return await self._run(self._calls.register(program, name))
+        return await self._run(self._calls.register(program, name, smallest_group))
 
     async def programs(self) -> list[ProgramView]:
         """As :meth:`Client.programs`."""

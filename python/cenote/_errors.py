@@ -71,8 +71,8 @@ class ServiceError(Error):
         super().__init__(f"{detail} ({kind}, HTTP {status})")
         #: The status of HTTP.
         self.status = status
-        #: ``invalid``, ``unauthorised``, ``role``, ``forbidden``, ``not-found``, ``conflict``, ``too-large``, ``busy``, ``timeout``,
-        #: ``unavailable``, ``internal``; ``malformed`` for an answer that is none of the API's.
+        #: ``invalid``, ``unauthorised``, ``role``, ``forbidden``, ``not-found``, ``conflict``, ``too-large``, ``busy``, ``quota``,
+        #: ``timeout``, ``unavailable``, ``internal``; ``malformed`` for an answer that is none of the API's.
         self.kind = kind
         #: Cause and remedy.
         self.detail = detail

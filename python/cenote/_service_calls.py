@@ -109,15 +109,18 @@ class Calls:
             raise problem(answer)
         return answer.status == 200
 
-    def register(self, program: NewProgram, name: str | None) -> Flow[ProgramView]:
+    def register(self, program: NewProgram, name: str | None, smallest_group: str | None) -> Flow[ProgramView]:
         """A program is read here, whatever form it has, so that its types are known."""
         made = _new_program(program)
         if name is None and isinstance(program, (str, os.PathLike)):
             name = Path(program).stem
+        query = {"name": made.name if name is None else name}
+        if smallest_group is not None:
+            query["smallest_group"] = smallest_group
         ask = Ask(
             "POST",
             "/v1/programs",
-            {"name": made.name if name is None else name},
+            query,
             made.to_bytes(),
             "application/octet-stream",
             silence=self.timeout,

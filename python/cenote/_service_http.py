@@ -102,7 +102,7 @@ def asked(ask: Ask, within: float) -> Flow[Answer]:
     """
     end, pauses = time.monotonic() + within, backoff()
     while True:
-        error: Error
+        error: ServiceError | ConnectionFailed
         wanted = 0.0
         try:
             answer = yield ask
@@ -115,6 +115,8 @@ def asked(ask: Ask, within: float) -> Flow[Answer]:
                 return answer
             error = problem(answer)
             final = answer.status not in (_LATER | _UNKNOWN if ask.again else _LATER)
+            # A quota is not there again in a moment.
+            final = final or error.kind == "quota"
             wanted = _seconds(answer.retry_after)
         pause = max(next(pauses), wanted)
         if final or time.monotonic() + pause > end:

@@ -52,17 +52,29 @@ class Row:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-#: Where an own input comes from.
-Source = Union[Submitter, Table, Row]
+@dataclass(frozen=True)
+class Public:
+    """An input that is a public parameter itself: a whole number, which each side gives to the program by its own."""
 
-_SOURCES: dict[str, type[Source]] = {"submitter": Submitter, "table": Table, "record": Row}
+    #: Name of the public parameter, of ``select`` of the job.
+    parameter: str
+    #: The smallest number with which a job may run.
+    least: int
+
+
+#: Where an own input comes from.
+Source = Union[Submitter, Table, Row, Public]
+
+_SOURCES: dict[str, type[Source]] = {"submitter": Submitter, "table": Table, "record": Row, "public": Public}
 
 
 def source_json(name: str, source: Any) -> dict[str, Any]:
     """A source as the API takes it."""
     tag = next((tag for tag, of in _SOURCES.items() if isinstance(source, of)), None)
     if tag is None:
-        raise InputError(f"input `{name}` comes from {type(source).__name__}: give cn.Submitter(), cn.Table(..) or cn.Row(..)")
+        raise InputError(
+            f"input `{name}` comes from {type(source).__name__}: give cn.Submitter(), cn.Table(..), cn.Row(..) or cn.Public(..)"
+        )
     return {"from": tag, **dataclasses.asdict(source)}
 
 
@@ -164,6 +176,8 @@ class ProgramView:
     outputs: list[PortView]
     #: When it was registered.
     registered_at: datetime
+    #: The own input that is the smallest group which it shows; approvals say how small that may be.
+    smallest_group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -310,7 +324,7 @@ class JobRefused(JobFailed):
 
 
 class JobCancelled(JobFailed):
-    """An owner took the job back before it ran."""
+    """An owner took the job back."""
 
 
 class JobExpired(JobFailed):

@@ -144,6 +144,10 @@ fn every_end_of_a_job_has_a_row() {
         }
         reasons.extend(between(&source, "reason = '", "'").into_iter().map(str::to_owned));
     }
+    let back = text("crates/service/src/take_back.rs");
+    for said in between(&back, ": &str =", ";") {
+        reasons.extend(strings(said));
+    }
     let jobs = text("crates/service/src/jobs.rs");
     let (_, stopped) = jobs.split_once("fn fail_running").unwrap();
     reasons.extend(strings(between(stopped, "let why = ", ";\n")[0]));
@@ -158,6 +162,7 @@ fn every_end_of_a_job_has_a_row() {
     }
     assert!(reasons.len() >= 20, "{reasons:?}");
     reasons.insert("approval N ..".to_owned());
+    reasons.insert("the quota of .. is used up: ..".to_owned());
     same("ends of jobs", &reasons, &rows("Ends of jobs"));
     let page = text("docs/errors.md");
     let permits = text("crates/service/src/permit.rs");

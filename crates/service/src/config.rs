@@ -1,5 +1,6 @@
 //! The configuration: `cenote.toml` in the directory of the service. Unknown keys are refused.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,9 @@ pub struct Config {
     /// Limits of jobs.
     #[serde(default)]
     pub jobs: JobsConfig,
+    /// What whoever asks for jobs may take.
+    #[serde(default)]
+    pub quota: QuotaConfig,
     /// Where data sets lie.
     #[serde(default)]
     pub data: DataConfig,
@@ -120,6 +124,63 @@ pub struct JobsConfig {
     pub most_waiting: u64,
     /// Seconds for which results are kept where the job does not say.
     pub keep_results_s: u64,
+    /// Sessions that are cut in 24 hours for large jobs that are taken back while they run; each costs a pool.
+    pub cuts_a_day: u64,
+}
+
+/// Longest period of a quota, in seconds.
+pub(crate) const MAX_PERIOD_S: u64 = 31 * 86_400;
+
+/// What whoever asks for jobs may take.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuotaConfig {
+    /// Each token that has none of its own.
+    pub each: Quota,
+    /// Tokens by their names.
+    pub token: BTreeMap<String, Quota>,
+    /// The peer, all its submitters together.
+    pub peer: Quota,
+}
+
+impl QuotaConfig {
+    /// The quota of the token of this name. The own process, which has none, is not limited.
+    #[must_use]
+    pub fn of_token(&self, name: &str) -> Quota {
+        match self.token.get(name) {
+            Some(quota) => *quota,
+            None if name.is_empty() => Quota::default(),
+            None => self.each,
+        }
+    }
+}
+
+/// A quota; what is not named is not limited.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quota {
+    /// Jobs that wait at a time.
+    pub most_waiting: Option<u64>,
+    /// Jobs that begin in a period.
+    pub jobs: Option<u64>,
+    /// ANDs of jobs that begin in a period.
+    pub ands: Option<u64>,
+    /// Seconds of a period, 31 days at most.
+    pub period_s: u64,
+}
+
+impl Quota {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.most_waiting.is_none() && self.jobs.is_none() && self.ands.is_none()
+    }
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { most_waiting: None, jobs: None, ands: None, period_s: 86_400 }
+    }
 }
 
 /// Where data sets lie: whoever may bind one does not read other files of this machine.
@@ -183,6 +244,7 @@ impl Default for JobsConfig {
             most_ands: 10_000_000_000,
             most_waiting: 10_000,
             keep_results_s: 7 * 86_400,
+            cuts_a_day: 4,
         }
     }
 }
@@ -212,6 +274,12 @@ impl Config {
         }
         if config.stores.key_file.is_some() && config.stores.passphrase_file.is_some() {
             return Err(invalid("[stores]: give `key_file` or `passphrase_file`, not both".into()));
+        }
+        let QuotaConfig { each, token, peer } = &config.quota;
+        let periods = token.values().chain([each, peer]).map(|quota| quota.period_s);
+        if periods.into_iter().any(|period| !(1..=MAX_PERIOD_S).contains(&period)) {
+            let what = format!("[quota]: `period_s` is 1 to {MAX_PERIOD_S} seconds");
+            return Err(invalid(what));
         }
         Ok(config)
     }
@@ -393,6 +461,15 @@ fn default_limits() -> String {
 # most_waiting = {most_waiting}
 # How long results are kept where a job does not say, in seconds.
 # keep_results_s = {keep_results_s}
+# Large jobs that are taken back while they run end their sessions, which costs a pool each: so many in 24 hours, others run on for nothing.
+# cuts_a_day = {cuts_a_day}
+
+# What whoever asks for jobs may take: [quota.peer], [quota.each] for each token, [quota.token.NAME] for one in its place. Not limited as far as
+# nothing is said. In each of them:
+#   most_waiting = 100          jobs that wait at a time
+#   jobs = 1000                 jobs that begin in a period
+#   ands = 1000000000           their ANDs
+#   period_s = 86400            seconds of a period, 31 days at most
 "#,
         small = pool.small,
         large = pool.large,
@@ -401,6 +478,7 @@ fn default_limits() -> String {
         most_ands = jobs.most_ands,
         most_waiting = jobs.most_waiting,
         keep_results_s = jobs.keep_results_s,
+        cuts_a_day = jobs.cuts_a_day,
     )
 }
 
@@ -472,6 +550,27 @@ mod tests {
         assert_eq!(read.jobs.keep_results_s, JobsConfig::default().keep_results_s);
     }
 
+    #[test]
+    fn tokens_have_the_quota_of_each_or_their_own() {
+        let text = "[quota.each]\njobs = 3\n[quota.token.b]\nands = 7\nperiod_s = 60\n[quota.peer]\nmost_waiting = 1\n";
+        let text = format!("{}{text}", new().text());
+        let read: Config = toml::from_str(&text).unwrap();
+        let each = Quota { jobs: Some(3), ..Quota::default() };
+        assert_eq!(read.quota.of_token("a"), each);
+        let own = Quota { ands: Some(7), period_s: 60, ..Quota::default() };
+        assert_eq!(read.quota.of_token("b"), own);
+        assert!(read.quota.of_token("").is_none() && !read.quota.peer.is_none());
+        let dir = tempfile::tempdir().unwrap();
+        for (period, sound) in
+            [(0, false), (1, true), (MAX_PERIOD_S, true), (MAX_PERIOD_S + 1, false)]
+        {
+            let text = text.replace("period_s = 60", &format!("period_s = {period}"));
+            std::fs::write(dir.path().join(CONFIG_FILE), text).unwrap();
+            assert_eq!(Config::load(dir.path()).is_ok(), sound, "{period}");
+        }
+        assert!(toml::from_str::<Config>(&text.replace("ands = 7", "and = 7")).is_err());
+    }
+
     /// Whoever takes the mark of a comment away gets the default that stood there.
     #[test]
     fn what_is_commented_out_is_the_default() {
@@ -482,7 +581,7 @@ mod tests {
             })
         };
         let text = new().text();
-        assert_eq!(text.lines().filter(is_key).count(), 10);
+        assert_eq!(text.lines().filter(is_key).count(), 11);
         let all: String = text
             .lines()
             .map(|line| if is_key(&line) { line.trim_start_matches("# ") } else { line })

@@ -12,13 +12,15 @@ use cenote_job::json;
 use serde_json::{Value, json};
 
 use crate::audit::Head;
+use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
-use crate::inner::{Inner, facts, lock};
+use crate::inner::{self, Inner, facts, lock};
 use crate::jobs::{self, Arrival, Offer, Stage, Stored};
 use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
 use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
-use crate::permit::{self, Denied, Use};
+use crate::permit::{self, Denied};
+use crate::quota::{self, Who};
 use crate::registry::{self, Registered, hex};
 use crate::sources;
 
@@ -80,6 +82,15 @@ impl Inner {
         if let Some(name) = terms.inputs.keys().find(|name| !own.contains_key(name.as_str())) {
             return Err(ServiceError::invalid(format!("`{name}` is no input of this side")));
         }
+        if let Some(input) = &program.smallest_group
+            && !permit::is_least(terms.inputs.get(input))
+        {
+            let what = format!(
+                "`{}` has a smallest group: say how small it may be, by `{input}` from a public parameter and its least number",
+                program.name
+            );
+            return Err(ServiceError::invalid(what));
+        }
         for (name, ports) in &own {
             match terms.inputs.get_mut(*name) {
                 None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
@@ -109,6 +120,8 @@ impl Inner {
             let (dataset, parameter) = match terms.inputs.get(*name) {
                 Some(Source::Table { dataset, .. }) => (dataset, None),
                 Some(Source::Record { dataset, parameter, .. }) => (dataset, Some(parameter)),
+                // The approval has been asked.
+                Some(Source::Public { .. }) => continue,
                 None | Some(Source::Submitter) => {
                     return Err(ServiceError::invalid(format!("nobody gives `{name}`")));
                 }
@@ -180,16 +193,27 @@ impl Inner {
         let because = |refusal: Refusal| move |error: ServiceError| (refusal, error.to_string());
         let program = self.registry.of_digest(&self.db, &offer.program);
         let program = program.map_err(because(Refusal::UnknownProgram))?;
-        let permit = self.permit(&program, Origin::Peer).map_err(because(Refusal::Unavailable))?;
-        let permit = permit.map_err(|denied| match denied {
-            Denied::NotApproved => (Refusal::NotApproved, "no approval permits it".to_owned()),
-            Denied::Quota => (Refusal::Quota, "the approval has no uses left".to_owned()),
+        let permit = self.permit(&program, Origin::Peer, &offer.select);
+        let permit = permit.map_err(because(Refusal::Unavailable))?;
+        let permit = permit.map_err(|denied| {
+            let refusal = match denied {
+                Denied::NotApproved | Denied::Group(_) => Refusal::NotApproved,
+                Denied::Quota => Refusal::Quota,
+            };
+            (refusal, denied.why(&program.name))
         })?;
         let sources = self.check_sources(&program, &permit.terms, &offer.select);
         sources.map_err(because(Refusal::NoData))?;
+        let who = Who { origin: Origin::Peer, submitter: "" };
+        let quota = self.quota(who);
+        let most = quota.most_waiting.unwrap_or(u64::MAX).min(self.config.jobs.most_waiting);
         let unbegun = self.db.with(|db| Ok(jobs::unbegun_of_peer(db))).and_then(|all| all);
-        if unbegun.map_err(because(Refusal::Unavailable))? >= self.config.jobs.most_waiting {
+        if unbegun.map_err(because(Refusal::Unavailable))? >= most {
             return Err((Refusal::Busy, "too many jobs of the peer's wait".to_owned()));
+        }
+        let used = self.db.with(|db| Ok(quota::may_come(db, who, &quota, program.ands, now())));
+        if let Some(used) = used.and_then(|used| used).map_err(because(Refusal::Unavailable))? {
+            return Err((Refusal::Quota, used.error(who, &quota).to_string()));
         }
         // The own owner's jobs do not wait for whatever the peer calls urgent.
         let offer = Offer { priority: offer.priority.min(0), ..offer.clone() };
@@ -199,6 +223,8 @@ impl Inner {
             state: JobState::Queued,
             approval: permit.id,
             small: self.is_small(&program),
+            submitter: "",
+            ands: program.ands,
             inputs: &BTreeMap::new(),
             idempotency_key: None,
             keep_s: self.config.jobs.keep_results_s,
@@ -238,16 +264,7 @@ impl Inner {
         Ok(())
     }
 
-    pub(crate) fn cancelled_by_peer(&self, id: &str) -> Result<(), ServiceError> {
-        if self.origin_of(id)? == Some(Origin::Peer) {
-            self.db.change(|db| jobs::cancel(db, id, "the peer's owner took it back"))?;
-            self.watch.ended(id);
-            self.changed();
-        }
-        Ok(())
-    }
-
-    fn origin_of(&self, id: &str) -> Result<Option<Origin>, ServiceError> {
+    pub(crate) fn origin_of(&self, id: &str) -> Result<Option<Origin>, ServiceError> {
         let stored = self.db.with(|db| Ok(jobs::stored(db, id)))??;
         Ok(stored.map(|stored| stored.origin))
     }
@@ -308,12 +325,15 @@ impl Inner {
         let spent = self.spend(id, &stored).map_err(|error| match error.kind {
             ErrorKind::Conflict => Refusal::Over,
             kind => {
-                self.refused(id, Stage::Waiting, &error.to_string());
-                let why = if kind == ErrorKind::Forbidden {
-                    Refusal::NotApproved
-                } else {
-                    Refusal::Unavailable
+                let why = match kind {
+                    ErrorKind::Forbidden => Refusal::NotApproved,
+                    ErrorKind::Quota => Refusal::Quota,
+                    _ => Refusal::Unavailable,
                 };
+                // What a token may take is not for the peer's owner, who may read the audit log.
+                let said = error.to_string();
+                let logged = if kind == ErrorKind::Quota { why.reason() } else { &said };
+                self.ended(id, Stage::Waiting, JobState::Refused, &said, logged);
                 self.tell_of(id, stored.origin, why);
                 why
             }
@@ -363,9 +383,14 @@ impl Inner {
     fn spend(&self, id: &str, stored: &Stored) -> Result<(Arc<Registered>, Terms), ServiceError> {
         let program = self.registry.of_digest(&self.db, &stored.offer.program)?;
         let peer = self.peer_name();
-        let wanted = Use { program: &program.digest, peer: &peer, origin: stored.origin };
+        let wanted = inner::wanted(&program, &peer, stored.origin, &stored.offer.select);
+        let who = Who { origin: stored.origin, submitter: &stored.submitter };
+        let quota = self.quota(who);
         let terms = self.db.change_soon(|db| {
             let terms = permit::spend(db, &self.public, stored.approval, &wanted)?;
+            if let Some(used) = quota::begin(db, who, &quota, program.ands, now())? {
+                return Err(used.error(who, &quota));
+            }
             jobs::note_logged(db, self.audit.head().sequence)?;
             match jobs::running(db, id)? {
                 true => Ok(terms),
@@ -442,18 +467,25 @@ impl Inner {
             ("select", json!(job.select)),
             ("outcome", json!("done")),
         ]);
-        let own = facts(&[
+        let mut own = facts(&[
             ("origin", json!(job.origin)),
             ("approval", json!(job.approval)),
             ("peer_head", json!(head.to_string())),
         ]);
         // Whoever is told of it waits for the disk; the next job does not.
         let id = job.id.as_str();
-        let written = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
-            true => Ok(()),
+        let kept = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
+            true => Ok(true),
+            false if jobs::is(db, id, JobState::Cancelled)? => Ok(false),
             false => Err(ServiceError::new(ErrorKind::Internal, "the job had ended already")),
         });
-        let written = written.and_then(|()| self.log_soon("job.done", Some(id), Some(shared), own));
+        let written = kept.and_then(|kept| {
+            // What ran to its end is in both logs, whether its owner still wanted it or not.
+            if !kept {
+                own.insert("discarded".to_owned(), json!(true));
+            }
+            self.log_soon("job.done", Some(id), Some(shared), own)
+        });
         if let Err(error) = written {
             tracing::error!(%error, job = id, "the end of a job is not written down");
         }

@@ -17,8 +17,9 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::model::Millis;
 
 /// Version of the tables; another one is refused.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
+/// The tables of version 1.
 const TABLES: &str = "
 CREATE TABLE program (
     name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, module BLOB NOT NULL, ands INTEGER NOT NULL, registered_at INTEGER NOT NULL
@@ -43,6 +44,17 @@ CREATE INDEX job_ended ON job (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX job_unbegun ON job (id) WHERE origin = 'peer' AND started_at IS NULL;
 CREATE INDEX job_result ON job (result_until) WHERE result_until IS NOT NULL;
 CREATE TABLE flag (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+";
+
+/// What version 2 has beside them: who asked for a job and what that took, the input that is a program's smallest group, and sessions that were cut.
+const SECOND: &str = "
+ALTER TABLE program ADD COLUMN smallest_group TEXT;
+ALTER TABLE job ADD COLUMN submitter TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN ands INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_waits ON job (origin, submitter, ands) WHERE state IN ('submitted', 'queued');
+CREATE TABLE drawn (who TEXT NOT NULL, minute INTEGER NOT NULL, jobs INTEGER NOT NULL, ands INTEGER NOT NULL, PRIMARY KEY (who, minute)) STRICT, WITHOUT ROWID;
+CREATE INDEX drawn_minute ON drawn (minute);
+CREATE TABLE cut (at INTEGER NOT NULL) STRICT;
 ";
 
 /// The database of one service.
@@ -81,11 +93,13 @@ impl Db {
         let version: i64 =
             db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
         match version {
-            0 => {
-                let make = format!("BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;");
+            VERSION => {}
+            0 | 1 => {
+                let first = if version == 0 { TABLES } else { "" };
+                let make =
+                    format!("BEGIN; {first} {SECOND} PRAGMA user_version = {VERSION}; COMMIT;");
                 db.execute_batch(&make).map_err(failed)?;
             }
-            VERSION => {}
             other => {
                 let what = format!(
                     "{}: tables of version {other}, this program has {VERSION}; start the release that made them",

@@ -22,8 +22,10 @@ pub enum ErrorKind {
     NotFound,
     /// It is there already, or in a state that does not allow this (409).
     Conflict,
-    /// A quota or a limit of open jobs is reached (429).
+    /// A limit of open jobs is reached (429).
     Busy,
+    /// The quota of whoever asks is used up (429).
+    Quota,
     /// The service is stopping, or cannot write (503).
     Unavailable,
     /// A defect (500).

@@ -1,5 +1,6 @@
 //! What the threads of a service share, and how it starts. What happens to a job is in `course.rs`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use cenote_net::{Identity, Listener, PeerCertificate};
 use serde_json::{Map, Value, json};
 
 use crate::audit::{AuditError, AuditLog, Entry, Head, OwnerKey, PublicKey};
-use crate::config::Config;
+use crate::config::{Config, Quota};
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
 use crate::evidence;
@@ -26,8 +27,10 @@ use crate::peer::link;
 use crate::peer::messages::Declined;
 use crate::peer::rotation;
 use crate::permit::{self, Denied, Use};
+use crate::quota::Who;
 use crate::registry::{Registered, Registry, hex};
 use crate::stamp::Stamp;
+use crate::take_back;
 use crate::watch::Watch;
 
 /// What the threads of a service share.
@@ -47,6 +50,8 @@ pub(crate) struct Inner {
     /// Own jobs that are not wanted any more, and jobs of the peer's that do not run here, which the peer has not heard of yet.
     pub(crate) cancelled: Mutex<Vec<String>>,
     pub(crate) declined: Mutex<Vec<Declined>>,
+    /// Own jobs for which a session is to be cut, as soon as the peer has heard of them; and since when.
+    pub(crate) cuts: Mutex<Vec<(String, Instant)>>,
     pub(crate) peer_head: Mutex<Option<Head>>,
     pub(crate) line: Line,
     pub(crate) links: AtomicU64,
@@ -110,6 +115,7 @@ impl Inner {
             watch: Watch::default(),
             cancelled: Mutex::default(),
             declined: Mutex::default(),
+            cuts: Mutex::default(),
             peer_head: Mutex::default(),
             line: Line::default(),
             links: AtomicU64::new(0),
@@ -195,6 +201,7 @@ impl Inner {
                         tracing::error!(%error, "a certificate cannot be changed");
                     }
                     inner.pause(Duration::from_secs(1));
+                    inner.cut_overdue(take_back::HEARS);
                     match jobs::tidy(&inner.db).and_then(|tidied| inner.settle().map(|()| tidied)) {
                         Ok(0) => {}
                         Ok(_) => inner.changed(),
@@ -291,10 +298,18 @@ impl Inner {
         &self,
         program: &Registered,
         origin: Origin,
+        select: &BTreeMap<String, String>,
     ) -> Result<Result<permit::Permit, Denied>, ServiceError> {
         let peer = self.peer_name();
-        let wanted = Use { program: &program.digest, peer: &peer, origin };
-        permit::permit(&self.db, &self.public, &wanted)
+        permit::permit(&self.db, &self.public, &wanted(program, &peer, origin, select))
+    }
+
+    /// The quota of whoever asks for a job.
+    pub(crate) fn quota(&self, who: Who<'_>) -> Quota {
+        match who.origin {
+            Origin::Own => self.config.quota.of_token(who.submitter),
+            Origin::Peer => self.config.quota.peer,
+        }
     }
 
     pub(crate) fn open(&self) -> Result<(), ServiceError> {
@@ -465,6 +480,17 @@ impl Inner {
             std::thread::sleep(limit.min(Duration::from_millis(50)));
         }
     }
+}
+
+/// What an approval is to be used for.
+pub(crate) fn wanted<'a>(
+    program: &'a Registered,
+    peer: &'a str,
+    origin: Origin,
+    select: &'a BTreeMap<String, String>,
+) -> Use<'a> {
+    let (digest, group) = (program.digest.as_str(), program.smallest_group.as_deref());
+    Use { program: digest, peer, origin, select, group }
 }
 
 fn unavailable(error: AuditError) -> ServiceError {

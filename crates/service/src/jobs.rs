@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::model::{JobCost, JobFilter, JobState, JobView, Millis, NewJob, Origin};
+use crate::quota;
 
 /// Jobs that a list shows at most.
 const MOST_LISTED: u32 = 1000;
@@ -16,6 +17,9 @@ const MOST_LISTED: u32 = 1000;
 const FORGET_AFTER: Millis = 90 * 86_400_000;
 /// Jobs of the peer's that never began, after 10 minutes: whoever offers and takes back fills no disk.
 const FORGET_UNBEGUN_AFTER: Millis = 600_000;
+
+/// The time for which cut sessions count, in milliseconds.
+const DAY: Millis = 86_400_000;
 
 /// What both services know of a job.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub(crate) struct Stored {
     pub(crate) approval: i64,
     pub(crate) offer: Offer,
     pub(crate) inputs: BTreeMap<String, Value>,
+    /// Name of the token that asked for it; empty for the peer and for the own process.
+    pub(crate) submitter: String,
 }
 
 /// From where a job may end.
@@ -94,6 +100,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) state: JobState,
     pub(crate) approval: i64,
     pub(crate) small: bool,
+    pub(crate) submitter: &'a str,
+    pub(crate) ands: u64,
     pub(crate) inputs: &'a BTreeMap<String, Value>,
     pub(crate) idempotency_key: Option<&'a str>,
     pub(crate) keep_s: u64,
@@ -104,8 +112,8 @@ pub(crate) fn put(db: &Connection, job: &Arrival<'_>) -> Result<(), ServiceError
     let text = |error: serde_json::Error| ServiceError::invalid(error.to_string());
     let within =
         job.offer.within.map(|ms| now().saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)));
-    let put = "INSERT INTO job (id, origin, program, lane, priority, state, approval, offer, inputs, idempotency_key, submitted_at, deadline_at, keep_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let put = "INSERT INTO job (id, origin, program, lane, priority, state, approval, offer, inputs, idempotency_key, submitted_at, deadline_at, keep_ms, submitter, ands)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     let row = params![
         job.offer.id,
         origin_name(job.origin),
@@ -119,16 +127,23 @@ pub(crate) fn put(db: &Connection, job: &Arrival<'_>) -> Result<(), ServiceError
         job.idempotency_key,
         now(),
         within,
-        i64::try_from(job.keep_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2)
+        i64::try_from(job.keep_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
+        job.submitter,
+        whole(job.ands)
     ];
     db.prepare_cached(put).and_then(|mut put| put.execute(row)).map(drop).map_err(failed)
+}
+
+/// A number as the database has it.
+pub(crate) fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 const fn lane(small: bool) -> &'static str {
     if small { "small" } else { "large" }
 }
 
-const fn origin_name(origin: Origin) -> &'static str {
+pub(crate) const fn origin_name(origin: Origin) -> &'static str {
     match origin {
         Origin::Own => "own",
         Origin::Peer => "peer",
@@ -173,13 +188,15 @@ pub(crate) fn counts(db: &Db) -> Result<BTreeMap<String, u64>, ServiceError> {
 
 /// The job with this id.
 pub(crate) fn stored(db: &Connection, id: &str) -> Result<Option<Stored>, ServiceError> {
-    let find = "SELECT origin, state, lane, approval, offer, inputs FROM job WHERE id = ?1";
+    let find =
+        "SELECT origin, state, lane, approval, offer, inputs, submitter FROM job WHERE id = ?1";
     let row = |row: &Row<'_>| {
-        let words: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?];
+        let words: [String; 5] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?, row.get(6)?];
         Ok((words, row.get(3)?, row.get::<_, Option<String>>(5)?))
     };
     let found = db.prepare_cached(find).and_then(|mut one| one.query_row([id], row).optional());
-    let Some(([origin, state, on, offer], approval, inputs)) = found.map_err(failed)? else {
+    let Some(([origin, state, on, offer, submitter], approval, inputs)) = found.map_err(failed)?
+    else {
         return Ok(None);
     };
     let broken = |what: String| ServiceError::new(ErrorKind::Internal, format!("job {id}: {what}"));
@@ -193,6 +210,7 @@ pub(crate) fn stored(db: &Connection, id: &str) -> Result<Option<Stored>, Servic
             Some(text) => serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?,
             None => BTreeMap::new(),
         },
+        submitter,
     }))
 }
 
@@ -339,6 +357,28 @@ pub(crate) fn cancel(db: &Connection, id: &str, reason: &str) -> Result<bool, Se
     end(db, id, Stage::Waiting, JobState::Cancelled, reason)
 }
 
+/// A job that runs is taken back: whatever its run gives is not kept.
+pub(crate) fn interrupt(db: &Connection, id: &str, reason: &str) -> Result<bool, ServiceError> {
+    end(db, id, Stage::Running, JobState::Cancelled, reason)
+}
+
+/// Whether a job is in this state.
+pub(crate) fn is(db: &Connection, id: &str, state: JobState) -> Result<bool, ServiceError> {
+    let find = "SELECT 1 FROM job WHERE id = ?1 AND state = ?2";
+    let found = db.prepare_cached(find).and_then(|mut one| one.exists(params![id, state.name()]));
+    found.map_err(failed)
+}
+
+/// Notes that a session is cut for a job, unless that was done so often within a day; whether it is.
+pub(crate) fn may_cut(db: &Connection, most: u64) -> Result<bool, ServiceError> {
+    let forget = "DELETE FROM cut WHERE at <= ?1";
+    db.execute(forget, [now().saturating_sub(DAY)]).map_err(failed)?;
+    if count(db, "SELECT COUNT(*) FROM cut")? >= most {
+        return Ok(false);
+    }
+    db.execute("INSERT INTO cut (at) VALUES (?1)", [now()]).map(|_| true).map_err(failed)
+}
+
 /// A job ends well.
 pub(crate) fn done(
     db: &Connection,
@@ -378,6 +418,7 @@ pub(crate) fn tidy(db: &Db) -> Result<u64, ServiceError> {
             let mut forget = db.prepare_cached(forget).map_err(failed)?;
             forget.execute([now().saturating_sub(after)]).map_err(failed)?;
         }
+        quota::tidy(db, now())?;
         Ok(changed)
     })
 }

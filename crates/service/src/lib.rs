@@ -9,6 +9,8 @@
 //! | where own inputs come from | `sources.rs` |
 //! | what happens to a job, from its offer to its end | `course.rs` |
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
+//! | what is taken back, and what becomes of its run | `take_back.rs` |
+//! | what whoever asks may take | `quota.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
 //! | how a certificate changes while both run | `peer/rotation.rs` |
@@ -39,10 +41,12 @@ mod journal;
 pub mod model;
 mod peer;
 mod permit;
+mod quota;
 mod registry;
 mod service;
 mod sources;
 mod stamp;
+mod take_back;
 mod tls;
 mod watch;
 

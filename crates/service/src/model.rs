@@ -25,7 +25,7 @@ pub enum JobState {
     Failed,
     /// A side will not run it.
     Refused,
-    /// An owner took it back before it ran.
+    /// An owner took it back; its own one also while it ran.
     Cancelled,
     /// Its deadline passed before it ran.
     Expired,
@@ -207,6 +207,8 @@ pub struct ProgramView {
     pub inputs: Vec<PortView>,
     /// Output ports.
     pub outputs: Vec<PortView>,
+    /// The own input that is the smallest group which it shows; approvals say how small that may be.
+    pub smallest_group: Option<String>,
     /// When it was registered.
     #[schema(value_type = i64)]
     pub registered_at: Millis,
@@ -298,6 +300,13 @@ pub enum Source {
         #[serde(default)]
         columns: BTreeMap<String, String>,
     },
+    /// The public parameter of this name, a whole number, which each side gives to the program by itself.
+    Public {
+        /// Name of the public parameter.
+        parameter: String,
+        /// The smallest number with which a job may run.
+        least: u64,
+    },
 }
 
 /// A source as it is read. serde lets a variant without fields pass whatever stands beside its tag, one with none it does not: who writes a
@@ -318,6 +327,10 @@ enum WrittenSource {
         #[serde(default)]
         columns: BTreeMap<String, String>,
     },
+    Public {
+        parameter: String,
+        least: u64,
+    },
 }
 
 impl From<WrittenSource> for Source {
@@ -328,6 +341,7 @@ impl From<WrittenSource> for Source {
             WrittenSource::Record { dataset, key, parameter, columns } => {
                 Source::Record { dataset, key, parameter, columns }
             }
+            WrittenSource::Public { parameter, least } => Source::Public { parameter, least },
         }
     }
 }
@@ -451,6 +465,7 @@ mod tests {
                 parameter: "p".into(),
                 columns: BTreeMap::new(),
             },
+            Source::Public { parameter: "p".into(), least: 10 },
         ];
         for source in all {
             let mut written = serde_json::to_value(&source).unwrap();

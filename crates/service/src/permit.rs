@@ -4,12 +4,14 @@
 //! database without the key permits nothing new. That it was withdrawn, and how often it was used, the database alone says: who can write to it,
 //! or puts an old one back, revives what was given once. A use is spent, on disk, before the first byte that its outputs depend on.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::audit::{OwnerKey, PublicKey};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
-use crate::model::{ApprovalView, Millis, Origin, Terms};
+use crate::model::{ApprovalView, Millis, Origin, Source, Terms};
 
 /// The kind of message that the owner signs.
 const APPROVAL: &str = "approval";
@@ -22,10 +24,25 @@ pub(crate) struct Permit {
 }
 
 /// Why nothing is permitted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Denied {
     NotApproved,
     Quota,
+    /// A public number is below what is permitted: what an approval says of it, for the own owner.
+    Group(String),
+}
+
+impl Denied {
+    /// Why, for the own owner.
+    pub(crate) fn why(&self, program: &str) -> String {
+        match self {
+            Denied::NotApproved => format!(
+                "no approval of the owner permits `{program}` with this peer; `cenote approve` gives one"
+            ),
+            Denied::Quota => format!("the approval of `{program}` has no uses left"),
+            Denied::Group(why) => format!("the approval of `{program}` {why}"),
+        }
+    }
 }
 
 /// What an approval is to be used for.
@@ -37,6 +54,10 @@ pub(crate) struct Use<'a> {
     pub(crate) peer: &'a str,
     /// Who asked.
     pub(crate) origin: Origin,
+    /// Public parameters.
+    pub(crate) select: &'a BTreeMap<String, String>,
+    /// The own input that is the program's smallest group, if it has one.
+    pub(crate) group: Option<&'a str>,
 }
 
 impl Use<'_> {
@@ -46,6 +67,35 @@ impl Use<'_> {
             && terms.peer == self.peer
             && terms.submitters.allow(self.origin)
     }
+
+    /// Why terms do not permit these public numbers; none if they do. A program that has a smallest group runs under no approval that leaves it open.
+    fn too_small(&self, terms: &Terms) -> Option<String> {
+        let is_bound = |input: &str| is_least(terms.inputs.get(input));
+        if let Some(input) = self.group.filter(|input| !is_bound(input)) {
+            return Some(format!("does not say how small the group `{input}` may be"));
+        }
+        terms.inputs.values().find_map(|source| {
+            let Source::Public { parameter, least } = source else { return None };
+            let small = || format!("permits `{parameter}` from {least} on");
+            match number(self.select, parameter) {
+                Ok(given) => (given < *least).then(small),
+                Err(why) => Some(format!("{}: {why}", small())),
+            }
+        })
+    }
+}
+
+/// Whether a source is a public number of which a smallest one is said.
+pub(crate) const fn is_least(source: Option<&Source>) -> bool {
+    matches!(source, Some(Source::Public { least: 1.., .. }))
+}
+
+/// A public parameter that is a whole number, in its only form.
+pub(crate) fn number(select: &BTreeMap<String, String>, name: &str) -> Result<u64, String> {
+    let text =
+        select.get(name).ok_or_else(|| format!("the public parameter `{name}` is missing"))?;
+    let number = text.parse::<u64>().ok().filter(|number| number.to_string() == *text);
+    number.ok_or_else(|| format!("the public parameter `{name}` is no whole number"))
 }
 
 /// Gives an approval.
@@ -120,6 +170,10 @@ pub(crate) fn permit(
         if !wanted.is_meant(&terms) || terms.expires_at.is_some_and(|end| now() >= end) {
             continue;
         }
+        if let Some(why) = wanted.too_small(&terms) {
+            denied = Denied::Group(why);
+            continue;
+        }
         if uses_left(db, &given, &terms)? {
             return Ok(Ok(Permit { id: given.id, terms }));
         }
@@ -167,6 +221,9 @@ pub(crate) fn spend(
     let terms = read(&given.terms)?;
     if !wanted.is_meant(&terms) {
         return denied("is for another program, peer or submitter");
+    }
+    if let Some(why) = wanted.too_small(&terms) {
+        return denied(&why);
     }
     if given.withdrawn_at.is_some() {
         return denied("was withdrawn");
@@ -271,7 +328,14 @@ mod tests {
         };
         let id = approve(&db, &key, &terms).unwrap().id;
         let spend = |wanted: &Use<'_>| db.change(|db| spend(db, &key.public(), id, wanted));
-        let meant = Use { program: "less", peer: "bob", origin: Origin::Peer };
+        let select = BTreeMap::new();
+        let meant = Use {
+            program: "less",
+            peer: "bob",
+            origin: Origin::Peer,
+            select: &select,
+            group: None,
+        };
         let others = [
             Use { program: "sort", ..meant },
             Use { peer: "carol", ..meant },
@@ -285,5 +349,53 @@ mod tests {
         assert!(spend(&meant).unwrap_err().what.contains("no uses left"));
         db.change(|db| give_back(db, id)).unwrap();
         assert!(spend(&meant).is_ok());
+    }
+    #[test]
+    fn a_group_is_as_large_as_an_approval_says_whoever_names_it() {
+        let terms = |least| Terms {
+            program: "less".into(),
+            peer: "bob".into(),
+            inputs: [("k".to_owned(), Source::Public { parameter: "n".into(), least })].into(),
+            submitters: Submitters::Both,
+            uses: None,
+            period_s: None,
+            expires_at: None,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("service.db")).unwrap();
+        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let open = Terms { inputs: [].into(), ..terms(0) };
+        let [ten, five, none, left_open] = [terms(10), terms(5), terms(0), open]
+            .map(|terms| approve(&db, &key, &terms).unwrap().id);
+        let all = |id: i64, number: Option<&str>, group: Option<&str>| {
+            let select = number.map(|text| ("n".to_owned(), text.to_owned())).into_iter().collect();
+            let origin = Origin::Peer;
+            let wanted = Use { program: "less", peer: "bob", origin, select: &select, group };
+            let spent = db.change(|db| spend(db, &key.public(), id, &wanted));
+            let found = permit(&db, &key.public(), &wanted).unwrap();
+            (spent.map(drop).map_err(|error| error.what), found.map(|permit| permit.id))
+        };
+        let k = Some("k");
+        for text in ["10", "11", "18446744073709551615"] {
+            assert_eq!(all(ten, Some(text), k).0, Ok(()), "{text}");
+        }
+        for text in
+            ["9", "0", "010", "+10", "10.0", "1e9", "ten", "", " 10", "18446744073709551616"]
+        {
+            let refused = all(ten, Some(text), k).0.unwrap_err();
+            assert!(refused.contains("permits `n` from 10 on"), "{text}: {refused}");
+        }
+        assert!(all(ten, None, k).0.is_err());
+        // Where the program has a smallest group, an approval that leaves it open permits nothing.
+        for id in [none, left_open] {
+            let refused = all(id, Some("100"), k).0.unwrap_err();
+            assert!(refused.contains("does not say how small the group `k` may be"), "{refused}");
+            assert_eq!(all(id, Some("100"), None).0, Ok(()));
+        }
+        // The newest that permits it is found, whatever came later.
+        assert_eq!(all(ten, Some("7"), k).1, Ok(five));
+        assert_eq!(all(ten, Some("12"), k).1, Ok(five));
+        let denied = all(ten, Some("4"), k).1.unwrap_err();
+        assert_eq!(denied, Denied::Group("permits `n` from 10 on".into()));
     }
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cenote_data::{DataSet, Schema};
 use cenote_engine::Role;
 use cenote_job::Computation;
-use cenote_program::{MAGIC, Module};
-use rusqlite::{OptionalExtension, params};
+use cenote_program::{Kind, MAGIC, Module};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::db::{Db, now};
+use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
+use crate::jobs;
 use crate::model::{DataSetView, PortView, ProgramView};
 use crate::stamp::Stamp;
 
@@ -24,6 +25,18 @@ pub(crate) struct Registered {
     pub(crate) digest: String,
     pub(crate) module: Arc<Module>,
     pub(crate) ands: u64,
+    /// The own input that is the smallest group which it shows.
+    pub(crate) smallest_group: Option<String>,
+}
+
+/// A program that its owner registers.
+pub(crate) struct NewProgram<'a> {
+    pub(crate) name: &'a str,
+    /// Its text or binary form.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) smallest_group: Option<&'a str>,
+    /// The own one.
+    pub(crate) role: Role,
 }
 
 /// Programs and data sets, as they are in the database, and read ones in memory.
@@ -73,16 +86,20 @@ pub(crate) fn is_digest(text: &str) -> bool {
 }
 
 impl Registry {
-    /// Registers a program under `name`. The same program again is what it was.
+    /// Registers a program. The same program again is what it was; it may have a smallest group from now on, and not another one.
     pub(crate) fn register(
         &self,
         db: &Db,
-        name: &str,
-        bytes: &[u8],
+        new: &NewProgram<'_>,
         most_ands: u64,
     ) -> Result<Arc<Registered>, ServiceError> {
+        let name = new.name;
         named(name)?;
-        let program = registered(name, read_module(bytes)?)?;
+        let mut program = registered(name, read_module(new.bytes)?)?;
+        if let Some(group) = new.smallest_group {
+            is_number(&program.module, new.role, group)?;
+            program.smallest_group = Some(group.to_owned());
+        }
         if program.ands > most_ands {
             let what = format!(
                 "`{name}` takes {} ANDs, the configuration allows {most_ands} (jobs.most_ands)",
@@ -90,34 +107,7 @@ impl Registry {
             );
             return Err(ServiceError::invalid(what));
         }
-        db.change(|db| {
-            let same = "SELECT name FROM program WHERE digest = ?1 OR name = ?2";
-            let mut rows = db.prepare_cached(same).map_err(crate::db::failed)?;
-            let known = rows
-                .query_map(params![program.digest, name], |row| row.get::<_, String>(0))
-                .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-                .map_err(crate::db::failed)?;
-            let taken = "SELECT digest FROM program WHERE name = ?1";
-            let taken: Option<String> =
-                db.query_row(taken, [name], |row| row.get(0)).optional().map_err(crate::db::failed)?;
-            match (taken, known.first()) {
-                (Some(digest), _) if digest == program.digest => Ok(()),
-                (Some(_), _) => Err(ServiceError::new(
-                    ErrorKind::Conflict,
-                    format!("`{name}` is another program already; choose another name"),
-                )),
-                (None, Some(other)) => Err(ServiceError::new(
-                    ErrorKind::Conflict,
-                    format!("this program is registered as `{other}` already"),
-                )),
-                (None, None) => {
-                    let put = "INSERT INTO program (name, digest, module, ands, registered_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-                    let ands = i64::try_from(program.ands).unwrap_or(i64::MAX);
-                    let row = params![name, program.digest, program.module.to_bytes(), ands, now()];
-                    db.execute(put, row).map(drop).map_err(crate::db::failed)
-                }
-            }
-        })?;
+        program.smallest_group = db.change(|db| put(db, &program))?;
         let program = Arc::new(program);
         self.keep(&program);
         Ok(program)
@@ -141,16 +131,16 @@ impl Registry {
         if let Some(known) = lock(&self.programs).get(digest) {
             return Ok(Arc::clone(known));
         }
-        let find = "SELECT name, module FROM program WHERE digest = ?1";
+        let find = "SELECT name, module, smallest_group FROM program WHERE digest = ?1";
         let found = db.with(|db| {
             let mut find = db.prepare_cached(find)?;
             find.query_row([digest], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?))
+                Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?))
             })
             .optional()
         })?;
-        let (name, bytes) = found.ok_or_else(|| unregistered(digest))?;
-        let program = registered(&name, read_module(&bytes)?)?;
+        let (name, bytes, smallest_group) = found.ok_or_else(|| unregistered(digest))?;
+        let program = Registered { smallest_group, ..registered(&name, read_module(&bytes)?)? };
         if program.digest != digest {
             let what = format!("the program `{name}` in the database is not the one of its digest");
             return Err(ServiceError::new(ErrorKind::Internal, what));
@@ -287,6 +277,50 @@ impl Registry {
     }
 }
 
+/// Puts a program down, unless its name or it itself is there in another way; its smallest group from now on.
+fn put(db: &Connection, program: &Registered) -> Result<Option<String>, ServiceError> {
+    let Registered { name, digest, module, ands, smallest_group } = program;
+    let known = "SELECT name, digest, smallest_group FROM program WHERE digest = ?1 OR name = ?2";
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
+    };
+    let known = db.prepare_cached(known).and_then(|mut rows| {
+        rows.query_map(params![digest, name], row)?.collect::<rusqlite::Result<Vec<_>>>()
+    });
+    let conflict = |what: String| Err(ServiceError::new(ErrorKind::Conflict, what));
+    if let Some((other, of, group)) = known.map_err(failed)?.pop() {
+        if of != *digest {
+            return conflict(format!("`{name}` is another program already; choose another name"));
+        }
+        if other != *name {
+            return conflict(format!("this program is registered as `{other}` already"));
+        }
+        if let Some(group) = group {
+            // Whoever does not name it again leaves it as it is.
+            return match smallest_group.as_ref().is_none_or(|new| *new == group) {
+                true => Ok(Some(group)),
+                false => conflict(format!("`{name}` has another smallest group: `{group}`")),
+            };
+        }
+        let set = "UPDATE program SET smallest_group = ?2 WHERE digest = ?1";
+        db.execute(set, params![digest, smallest_group]).map_err(failed)?;
+        return Ok(smallest_group.clone());
+    }
+    let put = "INSERT INTO program (name, digest, module, ands, registered_at, smallest_group) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let row = params![name, digest, module.to_bytes(), jobs::whole(*ands), now(), smallest_group];
+    db.execute(put, row).map_err(failed)?;
+    Ok(smallest_group.clone())
+}
+
+/// Whether an own input is one whole number.
+pub(crate) fn is_number(module: &Module, role: Role, name: &str) -> Result<(), ServiceError> {
+    match own_inputs(module, role).get(name).map(Vec::as_slice) {
+        Some([port]) if port.kind == Kind::UInt && port.shape.lanes == 1 => Ok(()),
+        Some(_) => Err(ServiceError::invalid(format!("`{name}` is not one whole number"))),
+        None => Err(ServiceError::invalid(format!("`{name}` is no input of this side"))),
+    }
+}
+
 fn unregistered(which: &str) -> ServiceError {
     let what = format!("no program `{which}` is registered; `cenote program register` does that");
     ServiceError::not_found(what)
@@ -302,6 +336,7 @@ fn registered(name: &str, module: Module) -> Result<Registered, ServiceError> {
         digest: hex(&module.digest()),
         ands: counted.ands(),
         module,
+        smallest_group: None,
     })
 }
 
@@ -324,6 +359,7 @@ pub(crate) fn view(program: &Registered, registered_at: i64) -> ProgramView {
         ands: program.ands,
         inputs: inputs.collect(),
         outputs: outputs.collect(),
+        smallest_group: program.smallest_group.clone(),
         registered_at,
     }
 }

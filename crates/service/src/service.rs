@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 
 use crate::audit::Head;
 use crate::config::Config;
+use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
 use crate::expiry::Expiry;
 use crate::inner::{Inner, facts, lock, new_id};
@@ -18,8 +19,10 @@ use crate::model::{
     ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, LineView, NewJob, Origin,
     PeerView, ProgramView, Status, Terms,
 };
-use crate::peer::messages::{Refusal, are_parameters};
-use crate::permit::{self, Denied};
+use crate::peer::messages::are_parameters;
+use crate::permit;
+use crate::quota::{self, Who};
+use crate::registry::NewProgram;
 
 /// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
@@ -59,6 +62,14 @@ impl Service {
     /// `NotFound` for a program that is not registered, `Forbidden` when no own approval permits it, `Invalid` for inputs that are
     /// not those of the program, `Busy` when too many jobs wait, `Unavailable`.
     pub fn submit(&self, job: &NewJob) -> Result<(JobView, bool), ServiceError> {
+        self.submit_as(job, "")
+    }
+
+    /// As [`Service::submit`], for the holder of the token of this name, which has a quota.
+    ///
+    /// # Errors
+    /// As there; `Quota` when that is used up.
+    pub fn submit_as(&self, job: &NewJob, token: &str) -> Result<(JobView, bool), ServiceError> {
         let inner = &self.0;
         inner.open()?;
         if let Some(key) = &job.idempotency_key {
@@ -75,16 +86,9 @@ impl Service {
             return Err(ServiceError::invalid(what));
         }
         let program = inner.registry.program(&inner.db, &job.program)?;
-        let permit = inner.permit(&program, Origin::Own)?.map_err(|denied| match denied {
-            Denied::NotApproved => ServiceError::new(
-                ErrorKind::Forbidden,
-                format!("no approval of the owner permits `{}` with this peer; `cenote approve` gives one", program.name),
-            ),
-            Denied::Quota => ServiceError::new(
-                ErrorKind::Forbidden,
-                format!("the approval of `{}` has no uses left", program.name),
-            ),
-        })?;
+        let permit = inner
+            .permit(&program, Origin::Own, &job.select)?
+            .map_err(|denied| ServiceError::new(ErrorKind::Forbidden, denied.why(&program.name)))?;
         inner.check_names(&program, job)?;
         drop(inner.own_bits(&program, &permit.terms, job)?);
         let offer = Offer {
@@ -95,7 +99,12 @@ impl Service {
             within: job.deadline_s.map(|seconds| seconds.saturating_mul(1000)),
         };
         let keep = job.keep_result_s.unwrap_or(inner.config.jobs.keep_results_s);
+        let who = Who { origin: Origin::Own, submitter: token };
+        let quota = inner.quota(who);
         inner.db.change_soon(|db| {
+            if let Some(used) = quota::may_come(db, who, &quota, program.ands, now())? {
+                return Err(used.error(who, &quota));
+            }
             if jobs::waiting(db)? >= inner.config.jobs.most_waiting {
                 let what = "too many jobs wait (jobs.most_waiting); submit it later";
                 return Err(ServiceError::new(ErrorKind::Busy, what));
@@ -108,6 +117,8 @@ impl Service {
                     state: JobState::Submitted,
                     approval: permit.id,
                     small: inner.is_small(&program),
+                    submitter: token,
+                    ands: program.ands,
                     inputs: &job.inputs,
                     idempotency_key: job.idempotency_key.as_deref(),
                     keep_s: keep,
@@ -155,31 +166,44 @@ impl Service {
         settled(&self.0, jobs)
     }
 
-    /// Takes back a job that has not begun.
+    /// Takes back a job that has not begun, or one of the own owner's that runs: its result is not kept, and its use stays spent. The run of a large one is cut,
+    /// so many times a day.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when it runs or has ended.
+    /// `NotFound`; `Conflict` when it has ended, or is the peer's and runs.
     pub fn cancel(&self, id: &str) -> Result<JobView, ServiceError> {
-        let before = jobs::view(&self.0.db, id)?;
-        if !self.0.db.change(|db| jobs::cancel(db, id, "the own owner took it back"))? {
-            let what = format!("job {id} is {} and cannot be taken back", before.state.name());
-            return Err(ServiceError::new(ErrorKind::Conflict, what));
-        }
-        self.0.tell_of(id, before.origin, Refusal::Over);
-        self.0.watch.ended(id);
-        self.0.changed();
+        self.0.take_back(id)?;
         jobs::view(&self.0.db, id)
     }
 
     /// Registers a program, in its text or binary form, under a name.
     ///
     /// # Errors
-    /// `Invalid` for anything else; `Conflict` when name or program are taken.
+    /// As [`Service::register_with`].
     pub fn register(&self, name: &str, module: &[u8]) -> Result<ProgramView, ServiceError> {
+        self.register_with(name, module, None)
+    }
+
+    /// Registers a program, of which an own input is the smallest group that it shows: approvals then have to say how small that may be.
+    ///
+    /// # Errors
+    /// `Invalid` for what is no program, and for a name that is no own input which is one whole number; `Conflict` when name or program are taken, or
+    /// registered with another smallest group.
+    pub fn register_with(
+        &self,
+        name: &str,
+        module: &[u8],
+        smallest_group: Option<&str>,
+    ) -> Result<ProgramView, ServiceError> {
         let inner = &self.0;
         let most = inner.config.jobs.most_ands;
-        let program = inner.registry.register(&inner.db, name, module, most)?;
-        let own = facts(&[("name", json!(name)), ("program", json!(program.digest))]);
+        let new = NewProgram { name, bytes: module, smallest_group, role: inner.config.peer.role };
+        let program = inner.registry.register(&inner.db, &new, most)?;
+        let own = facts(&[
+            ("name", json!(name)),
+            ("program", json!(program.digest)),
+            ("smallest_group", json!(program.smallest_group)),
+        ]);
         inner.log("program.registered", None, None, own)?;
         self.program(name)
     }

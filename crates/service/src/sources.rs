@@ -11,6 +11,7 @@ use zeroize::Zeroize;
 
 use crate::error::ServiceError;
 use crate::model::{NewJob, Source};
+use crate::permit::number;
 
 /// The JSON of an own input, from where the terms say.
 pub(crate) fn input(
@@ -39,6 +40,10 @@ pub(crate) fn input(
             let record = dataset(data)?.record(key, value, &pairs(&columns));
             record.map(|value| whole(ports, value)).map_err(unusable)
         }
+        Some(Source::Public { parameter, .. }) => {
+            // How small it may be the approval was asked before its use was spent.
+            number(&job.select, parameter).map(Value::from).map_err(ServiceError::invalid)
+        }
     }
 }
 
@@ -55,6 +60,15 @@ pub(crate) fn settle(
 ) -> Result<(), ServiceError> {
     match source {
         Source::Submitter => Ok(()),
+        Source::Public { parameter, least } => {
+            let [port] = ports else {
+                return Err(ServiceError::invalid(format!("`{name}` is not one whole number")));
+            };
+            fits(name, port, &Value::from(*least)).map_err(|what| {
+                let what = format!("`{name}` cannot be {least}, of `{parameter}`: {what}");
+                ServiceError::invalid(what)
+            })
+        }
         Source::Table { dataset: data, columns } => {
             let (columns, data) = (fields(name, ports, columns), dataset(data)?);
             let table = data.table(&pairs(&columns)).map_err(unusable)?;

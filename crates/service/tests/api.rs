@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
@@ -609,4 +609,93 @@ fn the_description_is_current() {
     assert_eq!(service.get("", "/v1/openapi.json").body, current);
     let described: Value = serde_json::from_str(&current).unwrap();
     assert_eq!(described["openapi"], "3.1.0");
+}
+
+/// A connection from another address of this machine, as from another machine.
+fn from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        socket.connect(to).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(true).unwrap();
+    stream
+}
+
+/// How many of these the service has not closed.
+fn open(crowd: &mut [TcpStream]) -> usize {
+    let is_open = |stream: &mut TcpStream| {
+        loop {
+            match stream.read(&mut [0; 4096]) {
+                Ok(0) => return false,
+                // What it was answered.
+                Ok(_) => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    };
+    crowd.iter_mut().map(is_open).filter(|open| *open).count()
+}
+
+#[test]
+fn strangers_fill_nothing_and_keep_nobody_out() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let service = Running::start();
+    // One with a token, who stays.
+    let mut known = TcpStream::connect(service.address).unwrap();
+    known.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let ask = |known: &mut TcpStream| {
+        let token = &service.tokens["auditor"];
+        write!(
+            known,
+            "GET /v1/programs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+        )
+        .unwrap();
+        let mut reader = BufReader::new(known);
+        let (status, headers) = head(&mut reader);
+        let mut body = vec![0; headers["content-length"].parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        assert_eq!((status, body), (200, b"[]".to_vec()));
+    };
+    ask(&mut known);
+    let begun = Instant::now();
+    // Six machines of strangers: silent from the first, in the middle of a head, and on the first machine with a token that is none.
+    let mut crowds: Vec<Vec<TcpStream>> = Vec::new();
+    for machine in 2..8 {
+        let connect = |number: usize| {
+            let mut stream = from([127, 0, 0, machine], service.address);
+            let says: &[u8] = match (machine, number % 2) {
+                (2, _) => b"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n",
+                (_, 0) => b"",
+                _ => b"GET /v1/status HT",
+            };
+            stream.write_all(says).unwrap();
+            stream
+        };
+        crowds.push((0..120).map(connect).collect());
+        assert_eq!(service.get("auditor", "/v1/status").status, 200, "{machine}");
+    }
+    ask(&mut known);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    // Whoever came first made room.
+    let left: Vec<usize> = crowds.iter_mut().map(|crowd| open(crowd)).collect();
+    let all: usize = left.iter().sum();
+    assert!((400..512).contains(&all), "{left:?}");
+    assert!(left[0] < 20 && left[5] > 110, "{left:?}");
+    // One machine with more than its share pushes out its own.
+    let mut many: Vec<TcpStream> =
+        (0..300).map(|_| from([127, 0, 0, 9], service.address)).collect();
+    assert_eq!(service.get("auditor", "/v1/status").status, 200);
+    let share = open(&mut many);
+    assert!(share <= 128, "{share}");
+    // And nobody is silent for long.
+    let end = begun + Duration::from_secs(25);
+    while open(&mut many) > 0 {
+        assert!(Instant::now() < end);
+        thread::sleep(Duration::from_millis(200));
+    }
+    ask(&mut known);
 }

@@ -112,6 +112,9 @@ pub(crate) enum ProgramCommand {
         /// Its name there; the peer's may be another.
         #[arg(long)]
         name: String,
+        /// Own input, a whole number, that is the smallest group which it shows: approvals then have to say how small that may be.
+        #[arg(long, value_name = "INPUT")]
+        smallest_group: Option<String>,
         #[command(flatten)]
         service: ServiceArgs,
     },

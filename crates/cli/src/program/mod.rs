@@ -42,7 +42,9 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
             let wish = convert::Wish { name, owners, reveal_to, cycles };
             convert::from_circuit(&file, &output, wish, force)
         }
-        ProgramCommand::Register { file, name, service } => owner::register(&file, &name, &service),
+        ProgramCommand::Register { file, name, smallest_group, service } => {
+            owner::register(&file, &name, smallest_group.as_deref(), &service)
+        }
         ProgramCommand::Registered(service) => owner::registered(&service),
         ProgramCommand::Calibrate { output } => calibrate::command(output, format),
     }

@@ -213,7 +213,7 @@ fn problem(value: &Value) -> Failure {
     let kind = text("type").rsplit(':').next().unwrap_or_default();
     let kind = match kind {
         "unauthorised" | "role" | "forbidden" => Kind::Refused,
-        "busy" => Kind::Exhausted,
+        "busy" | "quota" => Kind::Exhausted,
         "timeout" | "unavailable" => Kind::Connection,
         "internal" => Kind::Internal,
         _ => Kind::BadInput,
@@ -299,6 +299,7 @@ mod tests {
         };
         assert_eq!(of("role"), Kind::Refused);
         assert_eq!(of("busy"), Kind::Exhausted);
+        assert_eq!(of("quota"), Kind::Exhausted);
         assert_eq!(of("unavailable"), Kind::Connection);
         assert_eq!(of("not-found"), Kind::BadInput);
         assert_eq!(of("internal"), Kind::Internal);

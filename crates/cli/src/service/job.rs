@@ -48,7 +48,7 @@ pub(crate) enum JobCommand {
         #[command(flatten)]
         service: ServiceArgs,
     },
-    /// Take back a job that has not begun.
+    /// Take back a job that has not begun, or an own one that runs: its result is not kept, its use stays spent.
     Cancel {
         /// Its id.
         id: String,

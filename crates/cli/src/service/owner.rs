@@ -61,7 +61,8 @@ pub(crate) struct ApproveArgs {
     /// Name or digest of a registered program.
     program: String,
     /// Where an own input comes from: `submitter`, `table:DATASET` or `record:DATASET:COLUMN=PARAMETER`, the record whose COLUMN is the public
-    /// PARAMETER of a job; with `:FIELD=COLUMN,..` behind it where fields and columns have other names.
+    /// PARAMETER of a job, with `:FIELD=COLUMN,..` behind it where fields and columns have other names; or `public:PARAMETER:LEAST`, that PARAMETER
+    /// itself, a whole number from LEAST on.
     #[arg(long = "input", value_name = "NAME=SOURCE", value_parser = named_source)]
     inputs: Vec<(String, Source)>,
     /// Whose jobs.
@@ -94,12 +95,22 @@ enum JobsOf {
 }
 
 /// `cenote program register`.
-pub(crate) fn register(file: &Path, name: &str, service: &ServiceArgs) -> Result<Reply, Failure> {
+pub(crate) fn register(
+    file: &Path,
+    name: &str,
+    smallest_group: Option<&str>,
+    service: &ServiceArgs,
+) -> Result<Reply, Failure> {
     let (module, _) = computation::read_module(file)?;
     let client = Client::new(service)?;
-    let program = client.post_bytes("/v1/programs", &[("name", name)], &module.to_bytes())?;
-    let words =
+    let mut query = vec![("name", name)];
+    query.extend(smallest_group.map(|input| ("smallest_group", input)));
+    let program = client.post_bytes("/v1/programs", &query, &module.to_bytes())?;
+    let mut words =
         json!({ "name": program["name"], "digest": program["digest"], "ands": program["ands"] });
+    if !program["smallest_group"].is_null() {
+        words["smallest_group"] = program["smallest_group"].clone();
+    }
     Ok(Reply::table(words).with_json(program))
 }
 
@@ -256,7 +267,11 @@ fn source(text: &str) -> Result<Source, String> {
             let (key, parameter) = pair(key)?;
             Ok(Source::Record { dataset: owned(dataset), key, parameter, columns: fields(columns)? })
         }
-        _ => Err("a source is `submitter`, `table:DATASET[:FIELD=COLUMN,..]` or `record:DATASET:COLUMN=PARAMETER[:FIELD=COLUMN,..]`".to_owned()),
+        ["public", parameter, least] if !parameter.is_empty() => {
+            let least = least.parse().map_err(|_| format!("`{least}` is no whole number"))?;
+            Ok(Source::Public { parameter: owned(parameter), least })
+        }
+        _ => Err("a source is `submitter`, `table:DATASET[:FIELD=COLUMN,..]`, `record:DATASET:COLUMN=PARAMETER[:FIELD=COLUMN,..]` or `public:PARAMETER:LEAST`".to_owned()),
     }
 }
 
@@ -283,9 +298,20 @@ mod tests {
             columns: BTreeMap::new(),
         };
         assert_eq!(source("record:t:id=who"), Ok(record));
-        for wrong in
-            ["", "table", "record:t", "record:t:id", "table:t:f", "table:t:f=c:x", "file:x"]
-        {
+        let public = Source::Public { parameter: "smallest".into(), least: 10 };
+        assert_eq!(source("public:smallest:10"), Ok(public));
+        for wrong in [
+            "",
+            "table",
+            "record:t",
+            "record:t:id",
+            "table:t:f",
+            "table:t:f=c:x",
+            "file:x",
+            "public:n",
+            "public:n:-1",
+            "public::1",
+        ] {
             assert!(source(wrong).is_err(), "{wrong}");
         }
     }

@@ -41,6 +41,7 @@ pub(super) fn shown(mut job: JobView, caller: &Caller) -> JobView {
 )]
 pub(super) async fn submit(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(mut job): Body<NewJob>,
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
@@ -51,7 +52,7 @@ pub(super) async fn submit(
         }
         job.idempotency_key = Some(key);
     }
-    let (job, new) = app.call(move |service| service.submit(&job)).await?;
+    let (job, new) = app.call(move |service| service.submit_as(&job, caller.name())).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(job)))
 }
 
@@ -136,13 +137,14 @@ pub(super) async fn show(
     }
 }
 
-/// Takes back a job that has not begun.
+/// Takes back a job that has not begun, or one of the own owner's that runs. The result of a job that runs is not kept, and its use stays spent; the run of a
+/// large one is cut, so many times a day, and that of any other goes on to its end.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/cancel", tag = "jobs", security(("token" = [])),
     params(("id" = String, Path, description = "Its id.")),
     responses(
         (status = 200, description = "The job, cancelled.", body = JobView),
-        (status = 409, description = "It runs or has ended.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "It has ended, or is the peer's and runs.", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
     ),
 )]

@@ -34,12 +34,17 @@ pub(super) async fn status(State(app): State<App>) -> Answer<Status> {
 #[serde(deny_unknown_fields)]
 pub(super) struct Name {
     name: String,
+    #[serde(default)]
+    smallest_group: Option<String>,
 }
 
 /// Registers a program. The same program under the same name again changes nothing.
 #[utoipa::path(
     post, path = "/v1/programs", tag = "programs", security(("token" = [])),
-    params(("name" = String, Query, description = "Its name here; the peer's may be another. No digest.", pattern = "^[A-Za-z0-9._-]{1,128}$")),
+    params(
+        ("name" = String, Query, description = "Its name here; the peer's may be another. No digest.", pattern = "^[A-Za-z0-9._-]{1,128}$"),
+        ("smallest_group" = Option<String>, Query, description = "Own input, a whole number, that is the smallest group which it shows: approvals then have to say how small that may be."),
+    ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The module, text or binary; at most 32 MiB."),
     responses(
         (status = 201, description = "The program.", body = ProgramView),
@@ -49,10 +54,12 @@ pub(super) struct Name {
 )]
 pub(super) async fn register(
     State(app): State<App>,
-    Params(Name { name }): Params<Name>,
+    Params(Name { name, smallest_group }): Params<Name>,
     Module(module): Module,
 ) -> Made<ProgramView> {
-    let program = app.call(move |service| service.register(&name, &module)).await?;
+    let program =
+        app.call(move |service| service.register_with(&name, &module, smallest_group.as_deref()));
+    let program = program.await?;
     Ok((StatusCode::CREATED, Json(program)))
 }
 

@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, ServiceError};
 #[derive(Serialize, ToSchema, Clone, Debug)]
 pub(crate) struct Problem {
     /// `urn:cenote:problem:KIND`. Kinds: `invalid`, `unauthorised`, `role`, `forbidden`, `not-found`, `method-not-allowed`, `conflict`,
-    /// `too-large`, `media-type`, `busy`, `timeout`, `unavailable`, `internal`.
+    /// `too-large`, `media-type`, `busy`, `quota`, `timeout`, `unavailable`, `internal`.
     #[serde(rename = "type")]
     kind: String,
     /// What the status means.
@@ -65,6 +65,7 @@ impl From<ServiceError> for Problem {
             ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not-found"),
             ErrorKind::Conflict => (StatusCode::CONFLICT, "conflict"),
             ErrorKind::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            ErrorKind::Quota => (StatusCode::TOO_MANY_REQUESTS, "quota"),
             ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use cenote_engine::Fault;
 use cenote_net::Identity;
@@ -20,10 +21,11 @@ use serde_json::{Value, json};
 use crate::Service;
 use crate::audit::{contains, verify};
 use crate::course::Begun;
+use crate::error::ErrorKind;
 use crate::inner::{Inner, lock};
 use crate::jobs;
 use crate::model::{JobCost, JobState, JobView, NewJob, Source, Submitters, Terms};
-use crate::peer::messages::{Answer, News, Order, Verdicts, encode};
+use crate::peer::messages::{Answer, News, Order, Refusal, Verdict, Verdicts, encode};
 use crate::peer::{lane, link};
 use crate::registry::hex;
 
@@ -36,6 +38,19 @@ input y: evaluator uint b32
 }
 output z: both bool %2
 ";
+/// The same of so many bits that it is a large one.
+const WIDE: &str = "cenote 1
+program wide \"x < y\"
+input x: garbler uint b128
+input y: evaluator uint b128
+{
+  %2 = lt %0, %1
+}
+output z: both bool %2
+";
+const PROGRAMS: [(&str, &str); 2] = [("less", LESS), ("wide", WIDE)];
+/// Sessions that a side cuts at most.
+const CUTS: usize = 2;
 /// Own input of each side, the other's, and what its data set has.
 const INPUTS: [[&str; 2]; 2] = [["x", "y"], ["y", "x"]];
 const RECORDS: [[(&str, u32); 2]; 2] = [[("four", 4), ("nine", 9)], [("five", 5), ("six", 6)]];
@@ -55,6 +70,8 @@ struct Side {
     withdrawn: BTreeSet<i64>,
     /// Jobs that were computed, by approval.
     uses: BTreeMap<i64, u64>,
+    /// Sessions that it wanted to cut.
+    cuts: usize,
 }
 
 impl Side {
@@ -113,8 +130,12 @@ struct World {
     sides: [Side; 2],
     random: Prg,
     crashes: u32,
+    /// Jobs that were taken back while they ran.
+    taken: u32,
     /// Jobs that were computed: once each.
     computed: BTreeSet<String>,
+    /// Jobs that were taken back before their own side went on with them.
+    never: BTreeSet<String>,
 }
 
 impl World {
@@ -131,7 +152,7 @@ impl World {
             let role = ["garbler", "evaluator"][side];
             let config = format!(
                 "name = \"{side}\"\n[peer]\nname = \"other\"\nrole = \"{role}\"\nconnect = \"127.0.0.1:1\"\n\
-                 [data]\ndirectories = [{data:?}]\n[jobs]\nsmall_ands = 100\n"
+                 [data]\ndirectories = [{data:?}]\n[jobs]\nsmall_ands = 100\ncuts_a_day = {CUTS}\n"
             );
             fs::write(dir.join("cenote.toml"), config).unwrap();
             let table = data.join("numbers.csv");
@@ -145,16 +166,22 @@ impl World {
                 seen: HashMap::new(),
                 withdrawn: BTreeSet::new(),
                 uses: BTreeMap::new(),
+                cuts: 0,
             };
             side.open();
-            side.service().register("less", LESS.as_bytes()).unwrap();
+            for (name, text) in PROGRAMS {
+                side.service().register(name, text.as_bytes()).unwrap();
+            }
             side.service().bind("numbers", &table, None).unwrap();
             side
         });
         let random = Prg::new(Block::new(u128::from(seed)));
-        let world = World { temp, sides, random, crashes: 0, computed: BTreeSet::new() };
+        let (computed, never) = (BTreeSet::new(), BTreeSet::new());
+        let world = World { temp, sides, random, crashes: 0, taken: 0, computed, never };
         for (side, peers) in [(0, false), (0, true), (1, false), (1, true)] {
-            world.approve(side, peers, None);
+            for (name, _) in PROGRAMS {
+                world.approve(name, side, peers, None);
+            }
         }
         world
     }
@@ -178,7 +205,8 @@ impl World {
             0..20 => self.submit(),
             20..23 => {
                 let (side, peers, uses) = (self.side(), self.below(2) == 0, self.below(8));
-                self.approve(side, peers, (uses > 2).then_some(uses));
+                let (name, _) = PROGRAMS[self.side()];
+                self.approve(name, side, peers, (uses > 2).then_some(uses));
             }
             23..24 => self.withdraw(),
             24..27 => self.cancel(),
@@ -188,7 +216,8 @@ impl World {
                 self.tell(side, way);
             }
             64..94 => {
-                self.run(true);
+                let lane = usize::from(self.below(3) == 0);
+                self.run(lane, true);
             }
             94..97 => {
                 let side = self.side();
@@ -204,7 +233,7 @@ impl World {
         let which = self.below(5) as usize;
         let (name, other) = records.get(which / 2).map_or(("none", None), |(n, v)| (*n, Some(*v)));
         let job = NewJob {
-            program: "less".into(),
+            program: PROGRAMS[usize::from(self.below(3) == 0)].0.into(),
             inputs: [(INPUTS[side][0].to_owned(), json!(value))].into(),
             select: [("which".to_owned(), name.to_owned())].into(),
             deadline_s: (self.below(4) == 0).then_some(60),
@@ -218,7 +247,7 @@ impl World {
         }
     }
 
-    fn approve(&self, side: usize, peers: bool, uses: Option<u64>) {
+    fn approve(&self, program: &str, side: usize, peers: bool, uses: Option<u64>) {
         let source = if peers {
             Source::Record {
                 dataset: "numbers".into(),
@@ -230,7 +259,7 @@ impl World {
             Source::Submitter
         };
         let terms = Terms {
-            program: "less".into(),
+            program: program.into(),
             peer: String::new(),
             inputs: [(INPUTS[side][0].to_owned(), source)].into(),
             submitters: if peers { Submitters::Peer } else { Submitters::Own },
@@ -257,6 +286,45 @@ impl World {
             && let Ok(job) = self.sides[side].service().cancel(&id)
         {
             self.saw(side, job);
+        }
+    }
+
+    /// A job of the lane is taken back while it runs, by whoever asked for it; before or after its own side looked for the last time whether it was.
+    /// What follows of that may take its time.
+    fn take_back(&mut self, lane: usize, begun: bool) {
+        let (side, way) = (self.side(), self.below(8));
+        let running = |side: &Side| jobs::running_in(&side.inner().db, lane == 0).unwrap();
+        let own = |id: &&String| self.sides[side].asked.contains_key(*id);
+        let all = running(&self.sides[side]);
+        let Some(id) = all.iter().find(own).cloned() else { return };
+        let spent = |side: &Side| {
+            side.service().approvals().unwrap().iter().map(|one| one.spent).collect::<Vec<_>>()
+        };
+        let (before, waits) =
+            (spent(&self.sides[side]), lock(&self.sides[side].inner().cuts).len());
+        // Not by who was asked.
+        if running(&self.sides[1 - side]).contains(&id) {
+            let refused = self.sides[1 - side].service().cancel(&id).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Conflict);
+            let news = News { cancelled: vec![id.clone()], ..News::default() };
+            link::heard(self.sides[side].inner(), &news).unwrap();
+        }
+        let job = self.sides[side].service().cancel(&id).unwrap();
+        assert_eq!(job.state, JobState::Cancelled);
+        assert_eq!(before, spent(&self.sides[side]), "a use comes back");
+        self.saw(side, job);
+        self.taken += 1;
+        if !begun {
+            self.never.insert(id);
+        }
+        let cuts = lock(&self.sides[side].inner().cuts).len() - waits;
+        self.sides[side].cuts += cuts;
+        assert!(cuts == 0 || lane == 1, "others run with a small one");
+        assert!(self.sides[side].cuts <= CUTS);
+        if way < 5 {
+            self.tell(side, way);
+        } else if way < 7 {
+            self.sides[side].inner().cut_overdue(Duration::ZERO);
         }
     }
 
@@ -305,12 +373,19 @@ impl World {
         assert!(contains(&copy, head).unwrap());
     }
 
-    /// One run of the small lane, with an interruption anywhere if that is to be. Whether there was one to run.
-    fn run(&mut self, interrupted: bool) -> bool {
-        let stop = |world: &mut World| interrupted && world.interrupted();
+    /// One run of a lane, with an interruption anywhere if that is to be. Whether there was one to run.
+    fn run(&mut self, lane: usize, interrupted: bool) -> bool {
+        let ran = self.run_one(lane, interrupted);
+        // What was cut when the run had ended is seen by the next.
+        self.is_cut(lane);
+        ran
+    }
+
+    fn run_one(&mut self, on: usize, interrupted: bool) -> bool {
+        let stop = |world: &mut World, begun: bool| interrupted && world.interrupted(on, begun);
         let leader = self.sides[0].inner();
-        let ids = leader.next_jobs(&leader.lanes[0]);
-        let started = ids.iter().filter_map(|id| leader.start_job(id, &leader.lanes[0]).ok());
+        let ids = leader.next_jobs(&leader.lanes[on]);
+        let started = ids.iter().filter_map(|id| leader.start_job(id, &leader.lanes[on]).ok());
         let started: Vec<_> = started.collect();
         if started.is_empty() {
             return !ids.is_empty();
@@ -319,48 +394,48 @@ impl World {
             .iter()
             .map(|job| u128::from_str_radix(&job.id, 16).unwrap().to_be_bytes())
             .collect();
-        let order = Order::Run(ids.clone());
-        assert_eq!(Order::decode(&order.encode()).unwrap(), order);
-        if stop(self) {
+        assert_eq!(Order::decode(&Order::Run(ids.clone()).encode()), Ok(Order::Run(ids.clone())));
+        if stop(self, false) {
             return true;
         }
         let follower = self.sides[1].inner();
-        assert!(follower.go_together(&ids, &follower.lanes[0]));
+        assert!(follower.go_together(&ids, &follower.lanes[on]));
         let follows: Vec<_> =
-            ids.iter().map(|id| follower.start_job(&hex(id), &follower.lanes[0])).collect();
-        if stop(self) {
+            ids.iter().map(|id| follower.start_job(&hex(id), &follower.lanes[on])).collect();
+        if stop(self, false) {
             return true;
         }
         let started = [started.into_iter().map(Ok).collect(), follows];
         let mut begun = started.into_iter().enumerate().map(|(side, started)| {
             let inner = self.sides[side].inner();
-            lane::begin(inner, &inner.lanes[0], started).unwrap()
+            lane::begin(inner, &inner.lanes[on], started).unwrap()
         });
         let (first, second) = (begun.next().unwrap(), begun.next().unwrap());
         drop(begun);
         let said =
             [&first.1, &second.1].map(|own| Verdicts::decode(&own.encode(), ids.len()).unwrap());
         (0..2).for_each(|side| self.told_head(side, &said[side].head));
-        if stop(self) {
+        if stop(self, true) {
             return true;
         }
         let leads = lane::agreed(self.sides[0].inner(), first.0, &said[1]);
         // The leader's word may not arrive.
-        if stop(self) {
+        if stop(self, true) {
             return true;
         }
         let follows = lane::agreed(self.sides[1].inner(), second.0, &said[0]);
         self.compute(&leads, &follows);
-        if stop(self) {
+        if stop(self, true) {
             return true;
         }
+        (0..2).for_each(|side| self.sides[side].inner().lanes[on].runs_nothing());
         let results: Vec<_> = leads.iter().zip(&follows).map(|(a, b)| result(a, b)).collect();
         for (side, jobs) in [leads, follows].iter().enumerate() {
             for (job, z) in jobs.iter().zip(&results) {
                 let (result, head) = (Some(json!({ "z": z })), said[1 - side].head);
                 self.sides[side].inner().done(job, result, &COST, head);
             }
-            if stop(self) {
+            if stop(self, true) {
                 break;
             }
         }
@@ -373,6 +448,7 @@ impl World {
         assert_eq!(ids(leads), ids(follows));
         for job in leads {
             assert!(self.computed.insert(job.id.clone()), "a job is computed twice");
+            assert!(!self.never.contains(&job.id), "a job is computed that was taken back");
         }
         for side in 0..2 {
             self.is_spent(side, &ids(leads));
@@ -387,13 +463,18 @@ impl World {
         let log = fs::read_to_string(copy.join("audit.log")).unwrap();
         let db = rusqlite::Connection::open(copy.join("service.db")).unwrap();
         for id in ids {
-            assert!(!side.seen.contains_key(id), "a job runs whose end was told");
+            // But for one that was taken back while it ran.
+            let told = side.seen.get(id).map(|told| told.0);
+            assert!(
+                matches!(told, None | Some(JobState::Cancelled)),
+                "a job runs whose end was told"
+            );
             let begun = log.lines().any(|line| line.contains("job.begun") && line.contains(id));
             assert!(begun, "no line of job {id}");
             let find = "SELECT state, approval FROM job WHERE id = ?1";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let (state, approval): (String, i64) = db.query_row(find, [id], row).unwrap();
-            assert_eq!(state, "running");
+            assert!(["running", "cancelled"].contains(&state.as_str()), "{state}");
             assert!(!side.withdrawn.contains(&approval), "it was withdrawn");
             *side.uses.entry(approval).or_default() += 1;
             let spent = "SELECT spent FROM approval WHERE id = ?1";
@@ -405,7 +486,13 @@ impl World {
     }
 
     /// Whether a run ends here: with the connection, or with one or both processes.
-    fn interrupted(&mut self) -> bool {
+    fn interrupted(&mut self, lane: usize, begun: bool) -> bool {
+        if self.below(8) == 0 {
+            self.take_back(lane, begun);
+        }
+        if self.is_cut(lane) {
+            return true;
+        }
         let what = self.below(60);
         if what > 3 {
             return false;
@@ -415,11 +502,25 @@ impl World {
                 self.crash(side);
             } else {
                 let inner = Arc::clone(&self.sides[side].service().0);
-                inner.fail_left(&inner.lanes[0], &Fault::Transport("the line broke".into()));
+                inner.fail_left(&inner.lanes[lane], &Fault::Transport("the line broke".into()));
+                inner.lanes[lane].opens();
             }
             self.sides[side].first = true;
         }
         true
+    }
+
+    /// Whether a side cut the session of a lane: then it is over on both, and another one opens.
+    fn is_cut(&mut self, lane: usize) -> bool {
+        let is_cut = self.sides.iter().any(|side| side.inner().lanes[lane].is_cut());
+        if is_cut {
+            for side in &self.sides {
+                let inner = side.inner();
+                inner.fail_left(&inner.lanes[lane], &Fault::Transport("cut".into()));
+                inner.lanes[lane].opens();
+            }
+        }
+        is_cut
     }
 
     /// A process is killed, or its machine loses its power; it is started again.
@@ -457,9 +558,13 @@ impl World {
 
     /// Nothing happens any more, and everything arrives: each job ends, on both sides.
     fn rests(&mut self) {
+        (0..2).for_each(|side| self.sides[side].inner().cut_overdue(Duration::ZERO));
+        for lane in 0..2 {
+            self.is_cut(lane);
+        }
         for _ in 0..100 {
             (0..2).for_each(|side| self.tell(side, 9));
-            let ran = self.run(false);
+            let ran = [0, 1].map(|lane| self.run(lane, false)).contains(&true);
             let open = |side: &Side| {
                 let all = side.service().jobs(&crate::model::JobFilter::default()).unwrap();
                 all.iter().any(|job| !job.state.is_end())
@@ -479,6 +584,7 @@ impl World {
             }
             let inner = self.sides[side].inner();
             assert!(lock(&inner.cancelled).is_empty() && lock(&inner.declined).is_empty());
+            assert!(lock(&inner.cuts).is_empty() && !inner.is_held());
             inner.settle().unwrap();
             for approval in self.sides[side].service().approvals().unwrap() {
                 let ran = self.sides[side].uses.get(&approval.id).copied().unwrap_or_default();
@@ -508,7 +614,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn whatever_happens_uses_are_spent_results_are_right_and_jobs_end() {
-    let (mut computed, mut crashes) = (0, 0);
+    let (mut computed, mut crashes, mut taken) = (0, 0, 0);
     for seed in seeds() {
         let run = std::panic::catch_unwind(|| {
             let mut world = World::new(seed);
@@ -516,12 +622,131 @@ fn whatever_happens_uses_are_spent_results_are_right_and_jobs_end() {
                 world.step();
             }
             world.rests();
-            (world.computed.len(), world.crashes)
+            (world.computed.len(), world.crashes, world.taken)
         });
-        let (ran, crashed) = run.unwrap_or_else(|_| panic!("seed {seed}: CENOTE_SEEDS={seed}"));
+        let (ran, crashed, back) =
+            run.unwrap_or_else(|_| panic!("seed {seed}: CENOTE_SEEDS={seed}"));
         computed += ran;
         crashes += crashed;
+        taken += back;
     }
-    assert!(computed > 0 && crashes > 0, "{computed} jobs ran, {crashes} crashes");
-    eprintln!("{computed} jobs were computed, {crashes} crashes");
+    assert!(computed > 0 && crashes > 0 && taken > 0, "{computed} ran, {crashes}, {taken}");
+    eprintln!(
+        "{computed} jobs were computed, {taken} taken back while they ran, {crashes} crashes"
+    );
+}
+
+impl World {
+    /// A job of side 0 that has come to both, on its lane.
+    fn agreed(&mut self, program: &str, lane: usize) -> String {
+        let job = NewJob {
+            program: program.into(),
+            inputs: [("x".to_owned(), json!(3))].into(),
+            select: [("which".to_owned(), "five".to_owned())].into(),
+            ..NewJob::default()
+        };
+        let id = self.sides[0].service().submit(&job).unwrap().0.id;
+        self.sides[0].asked.insert(id.clone(), Some(true));
+        for _ in 0..2 {
+            (0..2).for_each(|side| self.tell(side, 9));
+        }
+        let inner = self.sides[0].inner();
+        assert_eq!(inner.next_jobs(&inner.lanes[lane]), [&*id]);
+        id
+    }
+
+    /// It begins on a side; none if the side does not go on with it.
+    fn begins(&self, side: usize, id: &str, lane: usize) -> Option<Begun> {
+        let inner = self.sides[side].inner();
+        let started = vec![inner.start_job(id, &inner.lanes[lane])];
+        lane::begin(inner, &inner.lanes[lane], started).unwrap().0.pop().unwrap()
+    }
+
+    fn state(&self, side: usize, id: &str) -> JobState {
+        self.sides[side].service().job(id).unwrap().state
+    }
+}
+
+#[test]
+fn only_who_asked_takes_back_a_job_that_runs() {
+    let mut world = World::new(1);
+    let id = world.agreed("wide", 1);
+    let begun = [0, 1].map(|side| world.begins(side, &id, 1).unwrap());
+    // Neither the other side's owner, nor the other side by its news.
+    let refused = world.sides[1].service().cancel(&id).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Conflict);
+    let news = News { cancelled: vec![id.clone()], ..News::default() };
+    link::heard(world.sides[0].inner(), &news).unwrap();
+    assert_eq!(world.state(0, &id), JobState::Running);
+    world.sides[0].service().cancel(&id).unwrap();
+    // It hears of it before anything is cut, and cuts nothing itself.
+    assert!(!world.sides[0].inner().lanes[1].is_cut());
+    world.tell(0, 9);
+    let cut = [0, 1].map(|side| world.sides[side].inner().lanes[1].is_cut());
+    assert_eq!(cut, [true, false]);
+    assert_eq!([0, 1].map(|side| world.state(side, &id)), [JobState::Cancelled; 2]);
+    // Whatever the run still gave is not kept.
+    let head = world.sides[0].inner().audit.head();
+    for (side, job) in begun.iter().enumerate() {
+        world.sides[side].inner().done(job, Some(json!({ "z": true })), &COST, head);
+        let job = world.sides[side].service().job(&id).unwrap();
+        assert_eq!((job.state, job.result), (JobState::Cancelled, None));
+        let log = fs::read_to_string(world.sides[side].dir.join("audit.log")).unwrap();
+        assert!(log.lines().any(|line| line.contains("job.done") && line.contains("discarded")));
+    }
+    let all = world.sides[0].service().approvals().unwrap();
+    assert_eq!(all.iter().map(|one| one.spent).sum::<u64>(), 1);
+}
+
+#[test]
+fn what_is_taken_back_before_its_side_goes_on_is_left_out() {
+    let mut world = World::new(1);
+    let id = world.agreed("less", 0);
+    let inner = world.sides[0].inner();
+    let started = vec![inner.start_job(&id, &inner.lanes[0])];
+    world.sides[0].service().cancel(&id).unwrap();
+    let (begun, said) = lane::begin(inner, &inner.lanes[0], started).unwrap();
+    assert!(begun[0].is_none());
+    assert_eq!(said.all, [Verdict::Refused(Refusal::Over)]);
+    // The other side, which had begun, ends it as well.
+    let theirs = world.begins(1, &id, 0);
+    assert!(lane::agreed(world.sides[1].inner(), vec![theirs], &said).is_empty());
+    assert_eq!(world.state(1, &id), JobState::Refused);
+}
+
+#[test]
+fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day() {
+    let mut world = World::new(1);
+    let waits = |world: &World| lock(&world.sides[0].inner().cuts).len();
+    // A small job runs with others.
+    let small = world.agreed("less", 0);
+    let _begun = [0, 1].map(|side| world.begins(side, &small, 0).unwrap());
+    let cancelled = world.sides[0].service().cancel(&small).unwrap();
+    assert!(cancelled.reason.unwrap().contains("the run goes on to its end"));
+    assert_eq!(waits(&world), 0);
+    world.tell(0, 9);
+    assert_eq!(world.state(1, &small), JobState::Running);
+    for number in 0..=CUTS {
+        let id = world.agreed("wide", 1);
+        let _begun = [0, 1].map(|side| world.begins(side, &id, 1).unwrap());
+        world.sides[0].service().cancel(&id).unwrap();
+        assert_eq!(waits(&world), usize::from(number < CUTS), "{number}");
+        // Its run had ended, and another job runs now.
+        world.sides[0].inner().lanes[1].runs_nothing();
+        let next = NewJob {
+            program: "wide".into(),
+            inputs: [("x".to_owned(), json!(3))].into(),
+            select: [("which".to_owned(), "five".to_owned())].into(),
+            ..NewJob::default()
+        };
+        let next = world.sides[0].service().submit(&next).unwrap().0.id;
+        let _begun = world.begins(0, &next, 1).unwrap();
+        world.sides[0].inner().cut_overdue(Duration::ZERO);
+        assert!(!world.sides[0].inner().lanes[1].is_cut(), "the session of another job");
+        for side in &world.sides {
+            let fault = Fault::Transport("cut".into());
+            side.inner().fail_left(&side.inner().lanes[1], &fault);
+            side.inner().lanes[1].opens();
+        }
+    }
 }

@@ -53,6 +53,10 @@ pub(crate) struct LaneState {
     epsilon_log2: Option<f64>,
     /// The jobs that began last in this session.
     jobs: Vec<String>,
+    /// Those of them that run.
+    running: Vec<String>,
+    /// The session was cut for a job that its owner took back.
+    cut: bool,
 }
 
 /// One of both lanes.
@@ -81,6 +85,35 @@ impl Lane {
     /// The jobs that began last in this session.
     pub(crate) fn last_jobs(&self) -> Vec<String> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).jobs.clone()
+    }
+
+    /// Ends the session in which this job runs, if one does; and no other, for none begins meanwhile.
+    pub(crate) fn cut(&self, job: &str, end: impl FnOnce()) {
+        self.set(|now| {
+            if now.running.iter().any(|one| one == job) {
+                now.cut = true;
+                end();
+            }
+        });
+    }
+
+    /// Whether this session was cut.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cut
+    }
+
+    /// Another session opens.
+    pub(crate) fn opens(&self) {
+        self.set(|now| {
+            now.jobs.clear();
+            now.running.clear();
+            now.cut = false;
+        });
+    }
+
+    /// No job runs in it any more.
+    pub(crate) fn runs_nothing(&self) {
+        self.set(|now| now.running.clear());
     }
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
@@ -158,7 +191,7 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             inner.pause(Duration::from_secs(1));
             continue;
         }
-        lane.set(|now| now.jobs.clear());
+        lane.opens();
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
@@ -314,6 +347,10 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
             // What waits for a job does not read, and would not see that its channel was cut.
             return Err(Fault::Policy(HELD.into()));
         }
+        if lane.is_cut() {
+            // Its last run had just ended.
+            return Err(Fault::Transport("the session was cut".into()));
+        }
         let broken = inner.breaks.load(Ordering::SeqCst) != breaks;
         if broken || inner.is_stopping() || inner.peer_is_stopping() {
             return send(session, &Order::End);
@@ -410,8 +447,21 @@ pub(crate) fn begin(
     lane: &Lane,
     started: Vec<Result<Started, Refusal>>,
 ) -> Result<(Vec<Option<Begun>>, Verdicts), Fault> {
-    let begun = inner.begin(started)?;
-    lane.set(|now| now.jobs = begun.iter().flatten().map(|job| job.id.clone()).collect());
+    let mut begun = inner.begin(started)?;
+    let ids = |begun: &[Result<Begun, Refusal>]| -> Vec<String> {
+        begun.iter().flatten().map(|job| job.id.clone()).collect()
+    };
+    lane.set(|now| now.running = ids(&begun));
+    // Whoever takes one back from now on finds it among those that run.
+    for job in &mut begun {
+        if job.as_ref().is_ok_and(|job| inner.is_taken_back(&job.id)) {
+            *job = Err(Refusal::Over);
+        }
+    }
+    lane.set(|now| {
+        now.running = ids(&begun);
+        now.jobs.clone_from(&now.running);
+    });
     let verdict = |job: &Result<Begun, Refusal>| match job {
         Ok(_) => Verdict::Accepted,
         Err(why) => Verdict::Refused(*why),
@@ -444,6 +494,7 @@ fn compute(
 ) -> Result<(), Fault> {
     let jobs = agreed(inner, begun, theirs);
     if jobs.is_empty() {
+        lane.runs_nothing();
         return Ok(());
     }
     let (begins, role) = (Instant::now(), session.role());
@@ -453,6 +504,7 @@ fn compute(
     });
     let runs = runs.collect::<Result<Vec<_>, Fault>>()?;
     let outcome = session.run(&ModuleJobs::new(runs))?;
+    lane.runs_nothing();
     let seconds = begins.elapsed().as_secs_f64();
     for (place, job) in jobs.iter().enumerate() {
         let named = json::outputs(&job.program.module, &outcome.output[place]);

@@ -100,6 +100,7 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
 /// What follows from the peer's answer to own news.
 pub(crate) fn answered(inner: &Inner, news: &News, answer: &Answer) -> Result<(), ServiceError> {
     inner.heard_head(answer.head);
+    inner.told_cancelled(&news.cancelled);
     for id in &answer.gone {
         inner.forgotten_by_peer(id)?;
     }

@@ -107,7 +107,7 @@ pub(crate) enum Refusal {
     UnknownProgram,
     /// No approval permits it.
     NotApproved,
-    /// No uses are left.
+    /// No uses are left, or nothing of a quota.
     Quota,
     /// Its inputs cannot be had: there is no such record, or a data set is not what it was.
     NoData,
@@ -135,7 +135,9 @@ impl Refusal {
         match self {
             Refusal::UnknownProgram => "the peer has not registered this program",
             Refusal::NotApproved => "the peer's owner has not approved this program for you",
-            Refusal::Quota => "the peer's approval has no uses left",
+            Refusal::Quota => {
+                "the peer's approval has no uses left, or your jobs took what it allows in a period"
+            }
             Refusal::NoData => "the peer does not have the data for it",
             Refusal::Busy => "too many of your jobs wait at the peer; submit it later",
             Refusal::Unavailable => "the peer cannot take jobs now; submit it later",
