@@ -96,15 +96,8 @@ def shared_total(
     return good, cn.where(good, cn.sum(here), 0), cn.where(good, spend, 0)
 
 
-@cn.program
-def shared_by_quarter(
-    mine: Garbler[Array[Quarters, "n"]],
-    yours: Evaluator[Array[Quarters, "n"]],
-    *,
-    n: int = 4096,
-    smallest: int = 10,
-) -> tuple[Both[Bit], Both[Array[UInt["n.bit_length()"], 6]], Both[Array[Total, 6]]]:
-    """For each quarter how many customers bought on both sides, and what they spent in it; zeros for less than ``smallest`` customers."""
+def by_quarter(mine, yours, smallest):
+    """For each quarter the customers who bought on both sides and what they spent, but for groups of less than ``smallest``."""
     # Which quarters a customer bought in travels along, as a word of six bits.
     bought = cn.from_bits(both_ways(mine.spend, yours.spend) != 0)
     customers, [bought], layers = merge(both_ways(mine.customer, yours.customer), bought)
@@ -115,6 +108,31 @@ def shared_by_quarter(
     good = sound(mine, yours)
     shown = good & (number >= smallest)
     return good, cn.where(shown, number, 0), cn.where(shown, spend, 0)
+
+
+@cn.program
+def shared_by_quarter(
+    mine: Garbler[Array[Quarters, "n"]],
+    yours: Evaluator[Array[Quarters, "n"]],
+    *,
+    n: int = 4096,
+    smallest: int = 10,
+) -> tuple[Both[Bit], Both[Array[UInt["n.bit_length()"], 6]], Both[Array[Total, 6]]]:
+    """For each quarter how many customers bought on both sides, and what they spent in it; zeros for less than ``smallest`` customers."""
+    return by_quarter(mine, yours, smallest)
+
+
+@cn.program
+def shared_groups(
+    mine: Garbler[Array[Quarters, "n"]],
+    least: Garbler[UInt["n.bit_length()"]],
+    yours: Evaluator[Array[Quarters, "n"]],
+    your_least: Evaluator[UInt["n.bit_length()"]],
+    *,
+    n: int = 4096,
+) -> tuple[Both[Bit], Both[Array[UInt["n.bit_length()"], 6]], Both[Array[Total, 6]]]:
+    """As ``shared_by_quarter``, with zeros for less customers than either side asks for: each says so itself, and trusts nobody with it."""
+    return by_quarter(mine, yours, cn.max(least, your_least))
 
 
 @cn.program

@@ -21,6 +21,11 @@ def shared_by_quarter(table, other, smallest=10):
     return result
 
 
+def shared_groups(table, other, least, your_least):
+    """The same for the larger of both numbers."""
+    return shared_by_quarter(table, other, max(least, your_least))
+
+
 def top_shared(table, other, best=10):
     """Of equal spends the larger number first; 0 where fewer are shared."""
     spends = sorted(((sum(here) + sum(there), customer) for customer, here, there in shared(table, other)), reverse=True)
@@ -55,6 +60,9 @@ def cases():
         yield "shared_total", kind, {"n": n}, inputs, [True, *shared_total(table, other)]
         by_quarter = [True, *map(list, zip(*shared_by_quarter(table, other, smallest)))]
         yield "shared_by_quarter", kind, {"n": n, "smallest": smallest}, [quarters(table), quarters(other)], by_quarter
+        for least in ((smallest, 0), (1, smallest)):
+            groups = [True, *map(list, zip(*shared_groups(table, other, *least)))]
+            yield "shared_groups", kind, {"n": n}, [quarters(table), least[0], quarters(other), least[1]], groups
         yield "top_shared", kind, {"n": n, "best": best}, inputs, [True, top_shared(table, other, best)]
         yield "median_spend", kind, {"n": n}, [columns["spend"] for columns in inputs], median_spend(table, other)
 

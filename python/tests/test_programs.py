@@ -98,6 +98,10 @@ def test_manifests_say_what_the_programs_do(name):
         said = manifest[program]
         assert {key: value["owner"] for key, value in said["inputs"].items()} == {key: port.party for key, port in made.inputs.items()}
         assert [output["receivers"] for output in said["outputs"]] == [receiver for receiver, _ in made.outputs.values()]
+        for role, least in said.get("smallest_group", {}).items():
+            # What a service registers it with: a whole number of that side.
+            assert made.inputs[least].party == role
+            assert made.inputs[least].type.__name__.startswith("UInt")
         assert isinstance(said["repeats_leak"], bool)
         assert said["repeats"]
 
@@ -144,7 +148,9 @@ def test_loops_stay_loops():
         assert one.cost()["ands"] < two.cost()["ands"]
 
 
-@pytest.mark.parametrize(("program", "most"), [("shared_total", 3000), ("shared_by_quarter", 4500), ("top_shared", 3000)])
+@pytest.mark.parametrize(
+    ("program", "most"), [("shared_total", 3000), ("shared_by_quarter", 4500), ("shared_groups", 4600), ("top_shared", 3000)]
+)
 def test_layers_of_a_network_are_a_few_statements_each(program, most):
     """The text grows with the layers of the merging network, never with their exchanges."""
     sizes = [len(function("shared_customers", program).compile(n=n).to_bytes()) for n in (1024, 2048, 4096)]
@@ -163,10 +169,11 @@ def test_sizes_that_do_not_fit_are_refused():
 
 def test_shared_customers_are_those_of_the_demonstration():
     """What `make demo` shows, as Rust code of another demonstration computed it from the same tables."""
-    total, quarters, top, median = (example.expected for example in gallery.examples("shared_customers"))
+    total, quarters, groups, top, median = (example.expected for example in gallery.examples("shared_customers"))
     assert total == [True, 500, 8_605_449]
     assert quarters[1] == [140, 23, 11, 13, 19, 0]
     assert quarters[2] == [1_384_521, 209_201, 141_810, 152_448, 159_162, 0]
+    assert groups == [True, [140, 23, 0, 0, 19, 0], [1_384_521, 209_201, 0, 0, 159_162, 0]]
     assert top == [True, [586, 313, 10_902, 2_484, 4_881, 1_760, 6_120, 14_023, 19_667, 9_921]]
     assert median == 4_072
 
