@@ -15,20 +15,20 @@ use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{expected, extendable_pair, patient_pair, prg_of, run_program};
 use cenote_testkit::run_pair_over;
 
-pub const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Both sides' disks, and what has left under which epoch.
 #[derive(Clone, Default)]
-pub struct Relation {
-    pub disks: [Disk; 2],
+pub(crate) struct Relation {
+    pub(crate) disks: [Disk; 2],
     left: [Arc<Mutex<Left>>; 2],
     seed: u128,
     /// Sees the fault of a session, just after it.
-    pub at_fault: Option<Arc<dyn Fn(Role) + Send + Sync>>,
+    pub(crate) at_fault: Option<Arc<dyn Fn(Role) + Send + Sync>>,
 }
 
 /// By epoch and stock: the numbers that have left.
-pub type Left = BTreeMap<(Name, String), Vec<Range<u64>>>;
+pub(crate) type Left = BTreeMap<(Name, String), Vec<Range<u64>>>;
 
 /// Takes note of what leaves in one session.
 struct Seen {
@@ -54,11 +54,11 @@ impl Journal for Seen {
     }
 }
 
-pub type Ends<T> = [Result<T, Fault>; 2];
+pub(crate) type Ends<T> = [Result<T, Fault>; 2];
 
 impl Relation {
     /// A session on both sides over `channels`, whose randomness no session before had.
-    pub fn session_over<C: Into<Channels> + Send, T: Send>(
+    pub(crate) fn session_over<C: Into<Channels> + Send, T: Send>(
         &mut self,
         channels: (C, C),
         config: &SessionConfig,
@@ -86,7 +86,7 @@ impl Relation {
         [a, b]
     }
 
-    pub fn session<T: Send>(
+    pub(crate) fn session<T: Send>(
         &mut self,
         config: &SessionConfig,
         beside: bool,
@@ -100,7 +100,7 @@ impl Relation {
     }
 
     /// The same, on other disks.
-    pub fn copy(&self) -> Relation {
+    pub(crate) fn copy(&self) -> Relation {
         let copy = Relation { seed: self.seed, ..Relation::default() };
         for side in 0..2 {
             copy.disks[side].put_back(self.disks[side].backup());
@@ -111,7 +111,7 @@ impl Relation {
     }
 
     /// No item has left twice, on either side, under one epoch.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for left in &self.left {
             for ((_, stock), ranges) in &*left.lock().expect("no panic") {
                 let mut ranges = ranges.clone();
@@ -125,7 +125,7 @@ impl Relation {
     }
 }
 
-pub fn ok<T>(ends: Ends<T>) -> [T; 2]
+pub(crate) fn ok<T>(ends: Ends<T>) -> [T; 2]
 where
     T: std::fmt::Debug,
 {
@@ -133,7 +133,7 @@ where
 }
 
 /// Runs `ands` ANDs and compares with clear evaluation.
-pub fn compute(session: &mut Session, ands: usize, seed: u128) -> Result<(), Fault> {
+pub(crate) fn compute(session: &mut Session, ands: usize, seed: u128) -> Result<(), Fault> {
     let program = TestProgram(Kind::Ands(ands));
     let (inputs, role) = (program.inputs(seed), session.role());
     let output = run_program(session, &program, &inputs, Receivers::Both)?;
@@ -141,12 +141,12 @@ pub fn compute(session: &mut Session, ands: usize, seed: u128) -> Result<(), Fau
     Ok(())
 }
 
-pub fn level(session: &Session, store: &str) -> u64 {
+pub(crate) fn level(session: &Session, store: &str) -> u64 {
     session.occupancy().expect("stocks").of(store).map_or(0, |level| level.level)
 }
 
 /// A state with a change, and any other frame as it is.
-pub fn changed(tag: u8, payload: &[u8], change: impl Fn(&mut Vec<u8>)) -> Fate {
+pub(crate) fn changed(tag: u8, payload: &[u8], change: impl Fn(&mut Vec<u8>)) -> Fate {
     if tag != EPOCH_STATE.id {
         return Fate::Pass;
     }

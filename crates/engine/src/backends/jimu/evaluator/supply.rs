@@ -12,7 +12,7 @@ use cenote_pool::params::Code;
 use cenote_pool::{Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
-use cenote_prim::{Block, Prg, Secret, SessionId};
+use cenote_prim::{Block, Prg, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::compact::{Exchange, Root};

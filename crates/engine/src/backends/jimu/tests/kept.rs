@@ -2,7 +2,6 @@
 
 use std::sync::mpsc;
 
-use cenote_circuit::Gates;
 use cenote_net::{Direction, Fault, RecordedFrame, Role};
 use cenote_pool::{DiskStore, SimulatedDisk, StoreKey};
 use cenote_prim::{Block, Prg, SessionId};
