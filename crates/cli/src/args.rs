@@ -276,7 +276,7 @@ pub(crate) struct PartyArgs {
     pub(crate) evidence: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Take items that earlier sessions with this peer have kept in DIR, and keep there what is left; the peer does the same (wrk).
+    /// Take items that earlier sessions with this peer have kept in DIR, and keep there what is left; the peer does the same (wrk, jimu).
     /// `cenote pool fill` makes them ahead.
     #[arg(long, value_name = "DIR", requires = "key", conflicts_with = "insecure_plaintext")]
     pub(crate) store: Option<PathBuf>,

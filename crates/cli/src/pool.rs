@@ -45,7 +45,7 @@ pub(crate) struct FillArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) peer: PeerArgs,
-    /// Ready triples that there are to be at least, one for each AND of later programs; both sides name as many.
+    /// Ready triples (wrk) or buckets (jimu) that there are to be at least, one for each AND of later programs; both sides name as many.
     #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=MAX_STOCK as u64))]
     pub(crate) ands: u64,
     #[command(flatten)]

@@ -101,6 +101,40 @@ fn what_was_filled_serves_programs_until_it_is_ended() {
     assert_eq!((&shown[0]["epoch"], &shown[1]["epochs"]), (&shown[1]["epoch"], &2.into()));
 }
 
+/// The same with the other backend, and what a store says of it.
+#[test]
+fn jimu_keeps_its_items_too() {
+    let owners = Owners::new();
+    let jimu = |line: String| line.replace("--pool 1100", "--backend jimu --pool 400");
+    let mut garbler =
+        start(&format!("{} --role garbler --listen 127.0.0.1:0", jimu(owners.fill_line("a", 200))));
+    let connect = format!("--role evaluator --connect {}", garbler.address());
+    let filled = run(&format!("{} {connect}", jimu(owners.fill_line("b", 200))));
+    for side in [garbler.end(), filled] {
+        assert_eq!((side.code, &side.json["pools"]), (0, &1.into()), "{side:?}");
+        assert_eq!((&side.json["backend"], &side.json["kappa"]), (&"jimu".into(), &112.into()));
+        assert_eq!(side.json["ready"]["pool.and"], 400);
+    }
+    let ready = |side| owners.pool("show", side).json["ready"].clone();
+    let before = ready("a");
+    let line = jimu(format!("{} --pool 1100", owners.file));
+    let [a, b] = ["a", "b"].map(|side| format!("{line} --input 1 {}", owners.store(side)));
+    let (garbler, evaluator) = parties(&a, &b);
+    for side in [garbler, evaluator] {
+        assert_eq!(side.outputs()[0], Some("2"), "{side:?}");
+    }
+    assert_eq!(ready("a"), ready("b"));
+    let ands = |ready: &serde_json::Value| ready["stock.and"].as_u64().expect("a number");
+    assert_eq!(ands(&ready("a")) + 3, ands(&before));
+    // The store of one backend is none of the other's.
+    let wrk = format!("{} --pool 1100 --input 1", owners.file);
+    let [a, b] = ["a", "b"].map(|side| format!("{wrk} {}", owners.store(side)));
+    let (garbler, evaluator) = parties(&a, &b);
+    assert!(garbler.code != 0 && evaluator.code != 0);
+    assert!([garbler, evaluator].iter().any(|side| side.stderr.contains("by another backend")));
+    assert_eq!(ready("a"), ready("b"));
+}
+
 /// Killed at any moment, nothing is lost for good.
 #[test]
 fn killed_processes_go_on_with_what_was_kept() {
@@ -130,10 +164,9 @@ fn stores_that_cannot_be_used_say_why() {
     let owners = Owners::new();
     let nothing = owners.pool("show", "a");
     assert!(nothing.error(2).contains("nothing is kept there"));
-    let jimu = owners.fill_line("a", 10) + " --backend jimu --role garbler --listen 127.0.0.1:0";
-    assert!(
-        run(&jimu.replace("--pool 1100", "")).error(2).contains("jimu keeps no items; use wrk")
-    );
+    let yao = owners.fill_line("a", 10) + " --backend yao --role garbler --listen 127.0.0.1:0";
+    let yao = run(&yao.replace("--pool 1100", ""));
+    assert!(yao.error(2).contains("yao keeps no items; use wrk or jimu"), "{yao:?}");
     owners.fill(1000);
     let at = owners.at("a");
     // Another key; two processes; a copy; a key of nothing.

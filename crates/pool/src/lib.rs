@@ -48,6 +48,8 @@ pub mod disk;
 pub mod params;
 mod store;
 
+#[cfg(feature = "test-util")]
+pub use disk::SimulatedDisk;
 pub use disk::{DiskStore, StoreKey};
 pub use store::{
     Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MOST_STRIDE, MemoryJournal, Name,

@@ -145,6 +145,14 @@ impl Store for OnDisk {
         }
     }
 
+    fn amend(&mut self, secrets: &[u8]) -> Result<(), StoreFailure> {
+        if self.ledger.epoch.is_none() {
+            return Err(failure("no epoch"));
+        }
+        let secrets = secrets.to_vec();
+        self.change(|content| content.secrets = secrets)
+    }
+
     fn end(&mut self, hold: bool) -> Result<(), StoreFailure> {
         let hook = self.disk.lock().at_end.clone();
         hook.iter().for_each(|hook| hook());

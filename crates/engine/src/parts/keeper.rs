@@ -1,6 +1,6 @@
-//! What a session keeps beyond its connection: an *epoch*, that is base OTs under one Delta at each side, and items made under them.
+//! What a session keeps beyond its connection: an *epoch*, that is secrets of a set-up, one Delta among them, and items made under them.
 //!
-//! **Construction.** docs/protocols/epoch.md, the burn variant of a session that outlives its connection. On disk are the base OTs, the stocks
+//! **Construction.** docs/protocols/epoch.md, the burn variant of a session that outlives its connection. On disk are the secrets, the stocks
 //! as they were when both sides last saved, and the number below which items may have left since. Whatever else there was is burnt by whatever ends a
 //! connection; the pool by all but an orderly end.
 //! **Messages.** Each to the other at the start of a connection: `epoch.state`, what it has. Both decide alike what goes on. When
@@ -20,23 +20,22 @@
 //! **Checks.** `epoch.state`: a well-formed state \[deciding\]. Names in `epoch.saved` that differ end the session, no more: callers are out of step,
 //! or the peer lies, and what was saved before stays.
 //! **Private values.** None in a message: names are hashes, numbers of items are known to both.
-//! **Costs.** 115 bytes each way at the start, 32 each way for each time of saving; one small write for [`Store::stride`] items.
+//! **Costs.** 99 bytes and 8 for each stock each way at the start, 32 each way for each time of saving; one small write for [`Store::stride`] items.
 
 use std::ops::Range;
 
-use cenote_net::{Channel, Fault, Role};
-use cenote_ot::Bases;
+use cenote_net::{Channel, Fault, Fingerprint, Role};
 use cenote_pool::{FailureKind, Name, Store, StoreFailure};
-use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
+use cenote_prim::{RandomOracle, Secret, SessionId};
 
 use super::tags::{EPOCH_SAVED, EPOCH_STATE};
 
-/// Stocks of a backend.
-pub(crate) const STOCKS: usize = 2;
-/// The part of a snapshot that an orderly end alone writes.
+/// The part of a snapshot that an orderly end alone writes; what its pools are called begins so.
 pub(crate) const POOL_PART: &str = "pool";
-/// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for the
-/// pool, capacity, items.
+/// How the names of stocks begin. What else is numbered is no item.
+const STOCK: &str = "stock.";
+/// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for each
+/// pool, name, capacity, items.
 const INDEX_PART: &str = "index";
 /// Under this name the connections of an epoch are counted, in [`cenote_pool::Ledger::spent`].
 pub const CONNECTIONS: &str = "epoch.connections";
@@ -56,10 +55,34 @@ pub(crate) struct Terms {
     pub(crate) items: [u8; 32],
 }
 
+impl Terms {
+    /// Those of a party in `role` whose peer has this certificate, by an oracle that the backend has for nothing else; `items` adds the
+    /// parameters.
+    pub(crate) fn of(
+        oracle: impl Fn() -> RandomOracle,
+        role: Role,
+        peer: Option<Fingerprint>,
+        items: impl FnOnce(RandomOracle) -> RandomOracle,
+    ) -> Terms {
+        let peer = peer.as_ref().map_or(&[][..], |peer| &peer.0);
+        let relation = oracle().bytes(b"relation").number(role as u64).bytes(peer).digest();
+        Terms { relation, items: items(oracle().bytes(b"items")).digest() }
+    }
+}
+
+/// A pool as a snapshot has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeptPool {
+    pub(crate) name: String,
+    pub(crate) capacity: u64,
+    /// None if it was not filled.
+    pub(crate) items: u64,
+}
+
 /// One party's side of what two parties keep.
 pub struct Keeper {
     store: Box<dyn Store>,
-    stocks: [&'static str; STOCKS],
+    stocks: Vec<String>,
     terms: Terms,
     /// Items further apart were not noted by two honest sides.
     lead: u64,
@@ -79,43 +102,52 @@ pub struct Keeper {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct State {
     epoch: Option<Name>,
-    noted: [u64; STOCKS],
+    noted: Vec<u64>,
     /// Oldest first; with its pool or without.
     snapshots: Vec<(Name, bool)>,
 }
 
 const MOST_SNAPSHOTS: usize = 2;
-const STATE_LEN: usize = 33 + 8 * STOCKS + 33 * MOST_SNAPSHOTS;
+
+/// Bytes of a state with so many stocks.
+const fn state_len(stocks: usize) -> usize {
+    33 + 8 * stocks + 33 * MOST_SNAPSHOTS
+}
 
 impl State {
-    fn encode(&self) -> [u8; STATE_LEN] {
-        let mut bytes = Vec::with_capacity(STATE_LEN);
+    /// No epoch, with so many stocks.
+    fn none(stocks: usize) -> State {
+        State { noted: vec![0; stocks], ..State::default() }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let len = state_len(self.noted.len());
+        let mut bytes = Vec::with_capacity(len);
         bytes.push(u8::from(self.epoch.is_some()));
         bytes.extend(self.epoch.unwrap_or_default());
-        bytes.extend(self.noted.map(u64::to_le_bytes).as_flattened());
+        bytes.extend(self.noted.iter().flat_map(|number| number.to_le_bytes()));
         for (name, whole) in &self.snapshots {
             bytes.push(1 + u8::from(*whole));
             bytes.extend(name);
         }
-        let mut state = [0; STATE_LEN];
-        state[..bytes.len()].copy_from_slice(&bytes);
-        state
+        bytes.resize(len, 0);
+        bytes
     }
 
-    fn decode(bytes: &[u8; STATE_LEN]) -> Result<State, Fault> {
+    /// A state with so many stocks, of which `bytes` are as many as it takes.
+    fn decode(stocks: usize, bytes: &[u8]) -> Result<State, Fault> {
         const REFUSED: Fault = Fault::Misbehaved("epoch.state");
+        let (head, rest) = bytes.split_at_checked(33).ok_or(REFUSED)?;
+        let (noted, snapshots) = rest.split_at_checked(8 * stocks).ok_or(REFUSED)?;
+        let name = |entry: &[u8]| entry.get(1..).and_then(|name| name.try_into().ok());
         let mut state = State::default();
-        let (head, rest) = bytes.split_at(33);
-        let (noted, snapshots) = rest.split_at(8 * STOCKS);
-        let name = |entry: &[u8]| entry[1..].try_into().map_err(|_| REFUSED);
         if head[0] == 1 {
-            state.epoch = Some(name(head)?);
+            state.epoch = name(head);
         }
-        for (number, bytes) in state.noted.iter_mut().zip(noted.as_chunks().0) {
-            *number = u64::from_le_bytes(*bytes);
-        }
+        state.noted =
+            noted.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
         for entry in snapshots.chunks(33).filter(|entry| entry[0] > 0) {
-            state.snapshots.push((name(entry)?, entry[0] == 2));
+            state.snapshots.push((name(entry).ok_or(REFUSED)?, entry[0] == 2));
         }
         // One form of each state, which both hash.
         if state.encode() == *bytes { Ok(state) } else { Err(REFUSED) }
@@ -125,7 +157,7 @@ impl State {
 /// What goes on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Resumed {
-    noted: [u64; STOCKS],
+    noted: Vec<u64>,
     snapshot: Option<(Name, bool)>,
 }
 
@@ -134,13 +166,12 @@ fn decide(garbler: &State, evaluator: &State, lead: u64) -> Option<Resumed> {
     if garbler.epoch.is_none() || garbler.epoch != evaluator.epoch {
         return None;
     }
-    let mut noted = [0; STOCKS];
-    for (stock, noted) in noted.iter_mut().enumerate() {
-        let (a, b) = (garbler.noted[stock], evaluator.noted[stock]);
+    let mut noted = Vec::with_capacity(garbler.noted.len());
+    for (&a, &b) in garbler.noted.iter().zip(&evaluator.noted) {
         if a.abs_diff(b) > lead {
             return None;
         }
-        *noted = a.max(b);
+        noted.push(a.max(b));
     }
     let both = garbler.snapshots.iter().rev().find_map(|(name, whole)| {
         let theirs = evaluator.snapshots.iter().find(|(other, _)| other == name);
@@ -156,7 +187,7 @@ impl Keeper {
     /// `lead` apart at most.
     pub(crate) fn new(
         store: Box<dyn Store>,
-        stocks: [&'static str; STOCKS],
+        stocks: Vec<String>,
         terms: Terms,
         lead: u64,
     ) -> Keeper {
@@ -165,24 +196,23 @@ impl Keeper {
         Keeper { store, stocks, terms, lead, id, snapshot, whole, made, saved: 0, over }
     }
 
-    /// The base OTs of this connection, and its id: those of the epoch that goes on, or of one that begins with Delta of `fresh`.
+    /// The id of this connection, and what `read` makes of the secrets of the epoch that goes on. Where there is nothing, the caller
+    /// sets up and [begins](Keeper::begin) another.
     ///
     /// # Errors
     /// `Policy` for the store of another peer or role; `Misbehaved`, `Storage`; faults of the channel.
-    pub(crate) fn open(
+    pub(crate) fn open<T>(
         &mut self,
         channel: &mut Channel,
         id: SessionId,
         role: Role,
-        prg: &mut Prg,
-        fresh: impl FnOnce(&mut Prg) -> Block,
-    ) -> Result<(SessionId, Bases), Fault> {
-        let kept = self.kept()?;
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<(SessionId, Option<T>), Fault> {
+        let kept = self.kept(read)?;
         let own = self.state(kept.is_some());
         channel.send(EPOCH_STATE, &own.encode())?;
-        let mut said = [0; STATE_LEN];
-        channel.recv_into(EPOCH_STATE, &mut said)?;
-        let peer = State::decode(&said)?;
+        let said = channel.recv(EPOCH_STATE, state_len(self.stocks.len()))?;
+        let peer = State::decode(self.stocks.len(), &said)?;
         let (garbler, evaluator) = match role {
             Role::Garbler => (&own, &peer),
             Role::Evaluator => (&peer, &own),
@@ -190,40 +220,34 @@ impl Keeper {
         let oracle = RandomOracle::new("cenote 2026 engine epoch connection v1", &id);
         let oracle = oracle.bytes(&garbler.encode()).bytes(&evaluator.encode());
         self.id = SessionId(oracle.digest());
-        let bases = match (decide(garbler, evaluator, self.lead), kept) {
-            (Some(resumed), Some(bases)) => {
-                self.resume(resumed)?;
-                bases
-            }
-            _ => {
-                let delta = fresh(prg);
-                self.begin(Bases::run(channel, &self.id, role, delta, prg)?)?
-            }
-        };
-        Ok((self.id, bases))
+        let goes_on = decide(garbler, evaluator, self.lead).filter(|_| kept.is_some());
+        let secrets = goes_on.map(|resumed| self.resume(resumed)).transpose()?.and(kept);
+        Ok((self.id, secrets))
     }
 
     /// What this side has of the epoch, if its items are of the kind that is wanted.
-    fn kept(&self) -> Result<Option<Bases>, Fault> {
+    fn kept<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>, Fault> {
         let ledger = self.store.ledger();
         if ledger.epoch.is_none() || self.noted(CONNECTIONS) >= MOST_CONNECTIONS {
             return Ok(None);
         }
         let secrets = self.store.secrets().map_err(storage)?;
-        let Some((terms, bases)) = secrets.split_at_checked(64) else { return Ok(None) };
+        let Some((terms, own)) = secrets.split_at_checked(64) else { return Ok(None) };
         let (relation, items) = terms.split_at(32);
         if relation != self.terms.relation {
-            let what = "what is kept here is another peer's, or was made in the other role";
+            let what = "what is kept here is another peer's, or was made in the other role or by another backend";
             let remedy = "take that peer's store, or end this one";
             return Err(Fault::Policy(format!("{what}: {remedy}")));
         }
-        Ok(Bases::from_bytes(bases).filter(|_| items == self.terms.items))
+        Ok(if items == self.terms.items { read(own) } else { None })
     }
 
     fn state(&self, has_epoch: bool) -> State {
         let ledger = self.store.ledger();
-        let Some(epoch) = ledger.epoch.filter(|_| has_epoch) else { return State::default() };
-        let noted = self.stocks.map(|stock| self.noted(stock));
+        let Some(epoch) = ledger.epoch.filter(|_| has_epoch) else {
+            return State::none(self.stocks.len());
+        };
+        let noted = self.stocks.iter().map(|stock| self.noted(stock)).collect();
         let snapshots = ledger.snapshots.iter().rev().take(MOST_SNAPSHOTS).rev();
         let snapshots = snapshots
             .map(|(name, parts)| (*name, parts.iter().any(|part| part == POOL_PART)))
@@ -234,7 +258,7 @@ impl Keeper {
     /// The epoch goes on: what the other side may have used is burnt before anything depends on it.
     fn resume(&mut self, Resumed { noted, snapshot }: Resumed) -> Result<(), Fault> {
         self.store.spend(CONNECTIONS, self.noted(CONNECTIONS) + 1).map_err(storage)?;
-        for (stock, noted) in self.stocks.into_iter().zip(noted) {
+        for (stock, noted) in self.stocks.iter().zip(noted) {
             self.store.spend(stock, noted).map_err(storage)?;
         }
         self.snapshot = snapshot.map(|(name, _)| name);
@@ -242,28 +266,53 @@ impl Keeper {
         self.store.settle(self.snapshot).map_err(storage)
     }
 
-    fn begin(&mut self, bases: Bases) -> Result<Bases, Fault> {
-        let name = self.name("epoch", "");
-        let bytes = bases.to_bytes();
-        let mut secrets = Secret::with_capacity(64 + bytes.len());
-        secrets.extend_from_slice(&self.terms.relation);
-        secrets.extend_from_slice(&self.terms.items);
-        secrets.extend_from_slice(&bytes);
-        self.store.begin(name, &secrets).map_err(storage)?;
-        self.store.spend(CONNECTIONS, 1).map_err(storage)?;
-        Ok(bases)
-    }
-
-    /// The items of the pool that goes on, if an orderly end left one of this `capacity`: none if it was not filled yet.
+    /// An epoch begins with these secrets; the one before is destroyed.
     ///
     /// # Errors
     /// `Storage`.
-    pub(crate) fn pool_goes_on(&mut self, capacity: u64) -> Result<Option<u64>, Fault> {
+    pub(crate) fn begin(&mut self, own: &[u8]) -> Result<(), Fault> {
+        let name = self.name("epoch", "");
+        let mut secrets = Secret::with_capacity(64 + own.len());
+        secrets.extend_from_slice(&self.terms.relation);
+        secrets.extend_from_slice(&self.terms.items);
+        secrets.extend_from_slice(own);
+        self.store.begin(name, &secrets).map_err(storage)?;
+        self.store.spend(CONNECTIONS, 1).map_err(storage)
+    }
+
+    /// Writes `end` over the end of the secrets of the epoch: for what is learnt in it. Nothing where no epoch is open any more.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn amend(&mut self, end: &[u8]) -> Result<(), Fault> {
+        if self.store.ledger().epoch.is_none() {
+            return Ok(());
+        }
+        let mut secrets = self.store.secrets().map_err(storage)?;
+        let first = secrets.len().saturating_sub(end.len());
+        if let Some(place) = secrets.get_mut(first..).filter(|place| place.len() == end.len()) {
+            place.copy_from_slice(end);
+        }
+        self.store.amend(&secrets).map_err(storage)
+    }
+
+    /// The items of each of the pools that go on, if an orderly end left these, by name and capacity: none of one that was not filled yet.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn pools_go_on(
+        &mut self,
+        pools: &[(String, u64)],
+    ) -> Result<Option<Vec<u64>>, Fault> {
         let Some(snapshot) = self.snapshot.filter(|_| self.whole) else { return Ok(None) };
         let index = index(&*self.store, &snapshot).map_err(storage)?;
-        let pool = index.into_iter().find(|(name, of, _)| name == POOL_PART && *of == capacity);
-        self.whole = pool.is_some();
-        Ok(pool.map(|(_, _, items)| items))
+        let of = |(name, capacity): &(String, u64)| {
+            let line = index.iter().find(|(own, of, _)| own == name && of == capacity);
+            line.map(|(_, _, items)| *items)
+        };
+        let items: Option<Vec<u64>> = pools.iter().map(of).collect();
+        self.whole = items.is_some();
+        Ok(items)
     }
 
     /// Something is about to be made in this connection: the first time, the bytes of the pool that goes on, taken off the disk for good.
@@ -285,13 +334,13 @@ impl Keeper {
         Ok(pool)
     }
 
-    /// The bytes of a stock as it was saved, none where there is no snapshot, and the number below which items have left since.
+    /// The bytes of a part as it was saved, none where there is no snapshot.
     ///
     /// # Errors
     /// `Storage`.
-    pub(crate) fn stocked(&self, stock: &str) -> Result<(Secret<Vec<u8>>, u64), Fault> {
-        let bytes = self.snapshot.map(|name| self.store.load(&name, stock)).transpose();
-        Ok((bytes.map_err(storage)?.unwrap_or_default(), self.noted(stock)))
+    pub(crate) fn part(&self, part: &str) -> Result<Secret<Vec<u8>>, Fault> {
+        let bytes = self.snapshot.map(|name| self.store.load(&name, part)).transpose();
+        Ok(bytes.map_err(storage)?.unwrap_or_default())
     }
 
     /// Items of `stock` below `end` are about to leave: that is on disk when this returns.
@@ -304,34 +353,39 @@ impl Keeper {
             return Err(StoreFailure::new(FailureKind::Misuse, what, remedy));
         }
         let ahead = end.next_multiple_of(self.store.stride());
-        if self.stocks.contains(&stock) && self.noted(stock) < end {
+        if self.stocks.iter().any(|own| own == stock) && self.noted(stock) < end {
             self.store.spend(stock, ahead)?;
         }
         Ok(())
     }
 
-    fn noted(&self, stock: &str) -> u64 {
+    /// The number below which items have left, or may have.
+    pub(crate) fn noted(&self, stock: &str) -> u64 {
         self.store.ledger().spent.get(stock).copied().unwrap_or(0)
     }
 
     /// Keeps what `parts` gives in place of what was kept before, once the peer has kept its own; or what was kept before, if nothing was made since. The items
-    /// of each stock that are ready have `numbers`, equal on both sides. With a `pool` (capacity, items) nothing leaves from now on.
+    /// of each stock that are ready have `numbers`, equal on both sides. With `pools` nothing leaves from now on.
     ///
     /// # Errors
     /// `Policy` when the peer kept others; `Storage`; faults of the channel.
     pub(crate) fn save(
         &mut self,
         channel: &mut Channel,
-        numbers: [Range<u64>; STOCKS],
-        pool: Option<(u64, u64)>,
+        numbers: &[Range<u64>],
+        pools: Option<&[KeptPool]>,
         parts: &[(&str, &[u8])],
     ) -> Result<(), Fault> {
-        self.over |= pool.is_some();
+        self.over |= pools.is_some();
         self.saved += 1;
-        let mut index: String = (self.stocks.iter().zip(&numbers))
+        let mut index: String = (self.stocks.iter().zip(numbers))
             .map(|(stock, items)| format!("{stock} {} {}\n", items.start, items.end))
             .collect();
-        index.extend(pool.map(|(capacity, items)| format!("{POOL_PART} {capacity} {items}\n")));
+        let pools = pools.unwrap_or_default().iter();
+        index.extend(pools.map(|pool| {
+            let KeptPool { name, capacity, items } = pool;
+            format!("{name} {capacity} {items}\n")
+        }));
         let name = self.name("snapshot", &format!("{} {}\n{index}", self.saved, self.made));
         if self.made {
             let parts = [parts, &[(INDEX_PART, index.as_bytes())]].concat();
@@ -348,7 +402,8 @@ impl Keeper {
             self.snapshot = Some(name);
             self.store.settle(self.snapshot).map_err(storage)?;
         }
-        let left = self.stocks.iter().zip(&numbers).map(|(stock, items)| (*stock, items.start));
+        let left = self.stocks.iter().zip(numbers);
+        let left = left.map(|(stock, items)| (stock.as_str(), items.start));
         self.store.leave(&left.collect::<Vec<_>>()).map_err(storage)
     }
 
@@ -364,7 +419,7 @@ impl Keeper {
 
     /// Pools that were begun with this peer, or are as soon as anything is made: the bound is as many times that of one.
     pub(crate) fn pools(&self) -> u64 {
-        (self.store.ledger().pools + u64::from(!self.whole)).max(1)
+        (self.store.ledger().pools + u64::from(!self.whole && !self.made)).max(1)
     }
 
     /// Ends the epoch if `fault` is that a check failed, on disk, before the peer hears of it, and holds the relation. Whatever else ends
@@ -386,12 +441,13 @@ pub fn kept_items(store: &dyn Store) -> Result<Vec<(String, u64)>, StoreFailure>
     let ledger = store.ledger();
     let Some((snapshot, parts)) = ledger.snapshots.last() else { return Ok(Vec::new()) };
     let whole = parts.iter().any(|part| part == POOL_PART);
-    let left = |(stock, first, end): (String, u64, u64)| match stock.as_str() {
-        POOL_PART => whole.then_some((stock, end)),
-        _ => {
-            let noted = ledger.spent.get(&stock).copied().unwrap_or(0);
-            Some((stock, end.saturating_sub(first.max(noted))))
+    let left = |(stock, first, end): (String, u64, u64)| {
+        if stock.starts_with(POOL_PART) {
+            return whole.then_some((stock, end));
         }
+        let noted = ledger.spent.get(&stock).copied().unwrap_or(0);
+        let items = end.saturating_sub(first.max(noted));
+        stock.starts_with(STOCK).then_some((stock, items))
     };
     Ok(index(store, snapshot)?.into_iter().filter_map(left).collect())
 }
@@ -438,14 +494,14 @@ mod tests {
 
     use super::*;
 
-    fn state(epoch: u8, noted: [u64; STOCKS], snapshots: &[(u8, bool)]) -> State {
+    fn state(epoch: u8, noted: [u64; 2], snapshots: &[(u8, bool)]) -> State {
         let snapshots = snapshots.iter().map(|&(name, whole)| ([name; 32], whole)).collect();
-        State { epoch: Some([epoch; 32]), noted, snapshots }
+        State { epoch: Some([epoch; 32]), noted: noted.to_vec(), snapshots }
     }
 
-    fn resumed(noted: [u64; STOCKS], snapshot: Option<(u8, bool)>) -> Option<Resumed> {
+    fn resumed(noted: [u64; 2], snapshot: Option<(u8, bool)>) -> Option<Resumed> {
         let snapshot = snapshot.map(|(name, whole)| ([name; 32], whole));
-        Some(Resumed { noted, snapshot })
+        Some(Resumed { noted: noted.to_vec(), snapshot })
     }
 
     #[test]
@@ -464,13 +520,13 @@ mod tests {
             (state(7, [111, 50], &[new]), None),
             (state(7, [100, 39], &[new]), None),
             (state(8, [100, 50], &[new]), None),
-            (State::default(), None),
+            (State::none(2), None),
         ];
         for (other, goes_on) in cases {
             assert_eq!(decide(&own, &other), goes_on, "{other:?}");
             assert_eq!(decide(&other, &own), goes_on, "{other:?}");
         }
-        assert_eq!(decide(&State::default(), &State::default()), None);
+        assert_eq!(decide(&State::none(2), &State::none(2)), None);
         // Two that saved in another order: the garbler's newest.
         let other = state(7, [100, 50], &[new, old]);
         assert_eq!(decide(&own, &other), resumed([100, 50], Some(new)));
@@ -480,14 +536,14 @@ mod tests {
     #[test]
     fn states_have_one_form() {
         let whole = state(7, [1, u64::MAX], &[(1, false), (2, true)]);
-        for state in [State::default(), whole.clone(), state(0, [0, 0], &[(9, true)])] {
-            assert_eq!(State::decode(&state.encode()), Ok(state));
+        for state in [State::none(2), whole.clone(), state(0, [0, 0], &[(9, true)])] {
+            assert_eq!(State::decode(2, &state.encode()), Ok(state));
         }
         let bytes = whole.encode();
         for (at, byte) in [(0, 0), (0, 2), (49, 0), (49, 3), (82, 255)] {
-            let mut bad = bytes;
+            let mut bad = bytes.clone();
             bad[at] = byte;
-            assert_eq!(State::decode(&bad), Err(Fault::Misbehaved("epoch.state")), "{at}");
+            assert_eq!(State::decode(2, &bad), Err(Fault::Misbehaved("epoch.state")), "{at}");
         }
     }
 
@@ -504,6 +560,9 @@ mod tests {
         }
         fn secrets(&self) -> Result<Secret<Vec<u8>>, StoreFailure> {
             Ok(Secret::default())
+        }
+        fn amend(&mut self, _: &[u8]) -> Result<(), StoreFailure> {
+            Ok(())
         }
         fn end(&mut self, _: bool) -> Result<(), StoreFailure> {
             Ok(())
@@ -534,7 +593,7 @@ mod tests {
 
     fn keeper() -> Keeper {
         let terms = Terms { relation: [1; 32], items: [2; 32] };
-        Keeper::new(Box::<Forgetful>::default(), ["a", "b"], terms, 10)
+        Keeper::new(Box::<Forgetful>::default(), vec!["a".into(), "b".into()], terms, 10)
     }
 
     #[test]
@@ -545,12 +604,12 @@ mod tests {
         assert_eq!(failed.note("a", 6), Ok(()));
         failed.fail(&Fault::Misbehaved("epoch.state"));
         assert!(failed.note("a", 7).is_err() && failed.note("another", 1).is_err());
-        for (last, over) in [(None, false), (Some((0, 0)), true)] {
+        for (last, over) in [(None, false), (Some(&[][..]), true)] {
             let (mut a, mut b) = cenote_net::mem_pair();
             std::thread::scope(|scope| {
                 let save = |channel: &mut Channel| {
                     let mut keeper = keeper();
-                    keeper.save(channel, [0..4, 0..4], last, &[]).expect("both save");
+                    keeper.save(channel, &[0..4, 0..4], last, &[]).expect("both save");
                     assert_eq!(keeper.note("a", 1).is_err(), over);
                 };
                 scope.spawn(move || save(&mut b));

@@ -1,6 +1,6 @@
 //! The parts that several backends are made of: the joint coin, the test of equality, the hash of half gates, chunks of
 //! recorded gates, their wires, those that are kept for later
-//! requests, and the party that records.
+//! requests, what is kept on disk and who takes note of what leaves, and the party that records.
 
 pub(crate) mod chunk;
 pub mod coin;
@@ -8,6 +8,7 @@ pub mod equality;
 pub mod gate_hash;
 pub(crate) mod keeper;
 pub(crate) mod kept;
+pub(crate) mod notes;
 pub(crate) mod pace;
 pub(crate) mod recording;
 pub mod tags;

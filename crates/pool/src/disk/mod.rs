@@ -13,11 +13,13 @@
 //! of changes are seen. (3) The owner, a tool or a stranger without the key puts other bytes there: everything that is read is authenticated and
 //! bound to store, epoch, kind, snapshot and part. *Assumed:* what was synced stays; rename is atomic; the key is kept elsewhere.
 //!
-//! *One commit.* Each call but `end` takes effect when a new `ledger` takes the place of the old one (write aside, sync, rename, sync the
+//! *One commit.* Each call but `end` and `amend` takes effect when a new `ledger` takes the place of the old one (write aside, sync, rename, sync the
 //! directory). Files that it will name are written and synced before, files that it no longer names are destroyed after, and at each opening
 //! whatever it does not name. So `burn` and `settle` write the ledger first: files first would leave some of several. They return when the files are
 //! gone as well. To *destroy* is to overwrite the head of a file with zeros, sync, unlink, sync: without the key in the head, the rest says nothing.
 //! Drives and file systems that write elsewhere may keep the old head; it is sealed still.
+//!
+//! `amend` puts a new `epoch.secrets` in the place of the old one in the same way. What the old one had stays readable under the key of the epoch, and ends with it.
 //!
 //! *The end needs no space.* Of `end`, the loss of `epoch.key` is the commit: without it no ledger opens anything, so whatever ledger is there, the next
 //! opening takes the epoch as ended. To hold is to remove `unheld` before that, durably, and a held store whose ledger names an epoch ends it when it is opened. That
@@ -63,6 +65,7 @@ const WITNESSES: [&str; 2] = ["witness.0", "witness.1"];
 const UNHELD: &str = "unheld";
 const KEY: &str = "epoch.key";
 const SECRETS: &str = "epoch.secrets";
+const NEW_SECRETS: &str = "epoch.secrets.new";
 /// Kind and version of the key of an epoch.
 const KEY_MAGIC: &[u8; 8] = b"cenoteK\x01";
 /// Longest name of a part or of a stock.
@@ -224,7 +227,7 @@ impl DiskStore {
     fn names(&self, file: &str) -> bool {
         match (file, file.split_once('.')) {
             (KEY | SECRETS, _) => self.open.is_some(),
-            (NEW_LEDGER, _) => false,
+            (NEW_LEDGER | NEW_SECRETS, _) => false,
             _ if WITNESSES.contains(&file) => file == WITNESSES[usize::from(self.side)],
             (_, Some((snapshot, part))) if is_hex_name(snapshot) => {
                 self.ledger.snapshots.iter().any(|(name, parts)| {
@@ -346,6 +349,17 @@ impl Store for DiskStore {
     fn secrets(&self) -> Result<Secret<Vec<u8>>> {
         let (open, epoch) = self.opened()?;
         self.place.open(SECRETS, &open.key, &about(epoch, None))
+    }
+
+    fn amend(&mut self, secrets: &[u8]) -> Result<()> {
+        self.act(|store| {
+            store.opened()?;
+            let DiskStore { open, place, ledger, .. } = store;
+            let (Some(open), Some(epoch)) = (open, &ledger.epoch) else { return Ok(()) };
+            write_sealed(place, NEW_SECRETS, &open.key, &about(epoch, None), secrets)?;
+            place.sync()?;
+            place.replace(NEW_SECRETS, SECRETS)
+        })
     }
 
     /// Also after a failure. To hold, then to lose the key, needs no space; the rest only tells of that.

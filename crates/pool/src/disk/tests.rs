@@ -16,6 +16,7 @@ use crate::store::FailureKind::{Busy, Damaged, Full, Io, Misuse, WrongKey};
 #[derive(Clone, Debug)]
 enum Op {
     Begin(u8),
+    Amend(u8),
     End(bool),
     Spend(&'static str, u64),
     CountPool,
@@ -64,7 +65,8 @@ impl Shown {
         let open = ledger.epoch.is_some();
         match op {
             Op::Begin(_) if ledger.held => return false,
-            Op::Spend(..) | Op::Save(..) if !open => return false,
+            Op::Amend(_) | Op::Spend(..) | Op::Save(..) if !open => return false,
+            Op::Amend(other) => self.secrets = secrets(*other),
             Op::Begin(epoch) => {
                 self.forget_epoch();
                 self.ledger.epoch = Some([*epoch; 32]);
@@ -125,6 +127,7 @@ fn secrets(epoch: u8) -> Vec<u8> {
 fn run(store: &mut DiskStore, op: &Op) -> Result<()> {
     match op {
         Op::Begin(epoch) => store.begin([*epoch; 32], &secrets(*epoch)),
+        Op::Amend(other) => store.amend(&secrets(*other)),
         Op::End(hold) => store.end(*hold),
         Op::Spend(stock, below) => store.spend(stock, *below),
         Op::CountPool => store.count_pool(),
@@ -156,6 +159,7 @@ fn script() -> Vec<Op> {
     vec![
         Op::CountPool,
         Op::Begin(1),
+        Op::Amend(8),
         Op::Spend("ready", 64),
         Op::Spend("ready", 32),
         Op::Save(1, vec![("pool.a", long), ("stock", vec![1; 50])]),
@@ -166,7 +170,9 @@ fn script() -> Vec<Op> {
         Op::Save(3, vec![("pool.a", vec![3; 70])]),
         Op::Settle(None),
         Op::Save(4, vec![("core", vec![4; 9])]),
+        Op::Amend(9),
         Op::End(false),
+        Op::Amend(7),
         Op::Begin(2),
         Op::CountPool,
         Op::Begin(3),
@@ -276,6 +282,7 @@ fn any_op() -> impl Strategy<Value = Op> {
     let parts = prop::collection::btree_map(part.clone(), bytes, 0..3);
     prop_oneof![
         3 => any::<u8>().prop_map(Op::Begin),
+        2 => any::<u8>().prop_map(Op::Amend),
         1 => any::<bool>().prop_map(Op::End),
         2 => (stock, 0..100u64).prop_map(|(stock, below)| Op::Spend(stock, below)),
         1 => Just(Op::CountPool),

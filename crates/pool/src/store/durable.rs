@@ -1,7 +1,7 @@
 //! What outlives the process that made it: the seam behind which files lie.
 //!
 //! An *epoch* is one set-up of two parties and all items that were made under its global keys. Its secrets are
-//! written once; items are kept in *snapshots*, whole; what leaves is noted before it leaves. A snapshot may be older than the notes:
+//! written at its beginning; items are kept in *snapshots*, whole; what leaves is noted before it leaves. A snapshot may be older than the notes:
 //! items whose numbers lie below [`Ledger::spent`] are not taken from it. Whatever is not in a snapshot is lost with the process,
 //! which is always safe.
 
@@ -35,6 +35,12 @@ pub trait Store: Send {
     /// # Errors
     /// Of the files; when no epoch is open.
     fn secrets(&self) -> Result<Secret<Vec<u8>>, StoreFailure>;
+
+    /// Writes other secrets of the open epoch in place of those that there are.
+    ///
+    /// # Errors
+    /// Of the files; when no epoch is open.
+    fn amend(&mut self, secrets: &[u8]) -> Result<(), StoreFailure>;
 
     /// Ends the open epoch for good, if there is one, its secrets first. With `hold` no other may begin until the owner says so.
     ///

@@ -141,6 +141,11 @@ impl Stock {
         Ok(())
     }
 
+    /// The name by which journals and occupancy know it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Blocks of an item.
     pub fn stride(&self) -> usize {
         self.stride

@@ -75,6 +75,10 @@ impl Store for Watched {
         self.store.secrets()
     }
 
+    fn amend(&mut self, secrets: &[u8]) -> Result<(), StoreFailure> {
+        self.then(|store| store.amend(secrets))
+    }
+
     fn end(&mut self, hold: bool) -> Result<(), StoreFailure> {
         self.then(|store| store.end(hold))
     }

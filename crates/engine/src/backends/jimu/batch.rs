@@ -2,7 +2,7 @@
 //! joint coin which items are checked on which inputs and which are drawn into buckets.
 
 use cenote_net::Fault;
-use cenote_pool::{Draws, Stock};
+use cenote_pool::{Draws, Level, Stock};
 use cenote_prim::Block;
 
 use super::params::PoolSpec;
@@ -52,7 +52,12 @@ impl Kind {
 
     /// An empty stock of what buckets are combined into, in `stride` blocks.
     pub(super) fn stock(self, stride: usize) -> Stock {
-        Stock::new(format!("stock.{}", self.name()), stride)
+        Stock::new(self.stock_name(), stride)
+    }
+
+    /// Its name.
+    pub(super) fn stock_name(self) -> String {
+        format!("stock.{}", self.name())
     }
 
     fn name(self) -> &'static str {
@@ -63,9 +68,12 @@ impl Kind {
     }
 }
 
+/// The name of the stock of wires for the evaluator's inputs.
+pub(super) const INPUTS: &str = "stock.input";
+
 /// An empty stock of wires for the evaluator's inputs, in `stride` blocks.
 pub(super) fn input_stock(stride: usize) -> Stock {
-    Stock::new("stock.input", stride)
+    Stock::new(INPUTS, stride)
 }
 
 /// Which of a supply's pools.
@@ -74,6 +82,22 @@ pub(super) enum Place {
     /// Of cores.
     Core(usize),
     Escrow,
+}
+
+impl Place {
+    /// Its number among all pools, where so many are of cores.
+    pub(super) fn of(self, cores: usize) -> usize {
+        match self {
+            Place::Core(at) => at,
+            Place::Escrow => cores,
+        }
+    }
+}
+
+/// The level of a pool that lies on disk, full.
+pub(super) fn waiting(kind: Kind, spec: &PoolSpec) -> Level {
+    let capacity = spec.capacity as u64;
+    Level { level: capacity, made: capacity, ..Level::unfilled(kind.pool_name(), spec.capacity) }
 }
 
 /// Wires of a strip, about: what one message brings, small enough for the caches.

@@ -62,6 +62,7 @@ pub mod garbled_core;
 mod garbler;
 pub mod ihash;
 mod input_check;
+mod kept;
 mod measure;
 mod messages;
 mod params;
@@ -94,10 +95,12 @@ use super::{Live, MeasuredCores, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, Evidence, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
+use crate::parts::keeper::{CONNECTIONS_LOG2, Keeper};
 use crate::parts::kept::Kept;
-use crate::session::{Job, late_journal, run_and_check};
+use crate::session::{Job, run_and_check};
 use evaluator::Replay;
 use garbled_core::Conflict;
+use kept::Found;
 
 /// Most openings, labels or outputs of one message.
 pub(crate) const MAX_PIECE: usize = 1 << 13;
@@ -141,6 +144,8 @@ struct EvaluatorSide {
     kept: Kept<evaluator::KeptWires>,
     /// Two valid labels of one wire, once they were seen: from then on reveals come from the clear.
     conflict: Option<Conflict>,
+    /// The session in which they were, or will be.
+    found_in: SessionId,
 }
 
 impl Side {
@@ -187,6 +192,7 @@ impl Protocol for JimuSession {
     const PROBE: ProbeSize = ProbeSize { trips: 1, inputs: 1 << 16 };
     const GIVES_EVIDENCE: bool = true;
     const KEEPS_WIRES: bool = true;
+    const KEEPS_ITEMS: bool = true;
     const OPTIONS: &'static [Opt] = &[
         // Filled in about a second; a larger one makes each AND cheaper.
         Opt::pool(
@@ -243,11 +249,22 @@ impl Protocol for JimuSession {
         role: Role,
         params: JimuParams,
         prg: impl FnOnce() -> Prg,
-        _: Option<Box<dyn Store>>,
+        store: Option<Box<dyn Store>>,
     ) -> Result<JimuSession, Fault> {
         let mut channel = channels.into_control();
-        let side = Side::setup(&mut channel, session, role, params, prg())
-            .inspect_err(|_| channel.abort())?;
+        let mut keeper = store.map(|store| {
+            let terms = kept::terms(&params, role, channel.peer());
+            Keeper::new(store, kept::stocks(&params), terms, kept::MOST_APART)
+        });
+        let side = Side::setup(&mut channel, session, role, params, prg(), keeper.as_mut());
+        let side = side.inspect_err(|fault| {
+            keeper.iter_mut().for_each(|keeper| keeper.fail(fault));
+            channel.abort();
+        });
+        let mut side = side?;
+        if let Some(keeper) = keeper {
+            side.keep(keeper).inspect_err(|_| channel.abort())?;
+        }
         Ok(JimuSession { core: Core { channel, session, role, reports: 0, side } })
     }
 
@@ -285,15 +302,26 @@ impl Live for JimuSession {
     }
 
     fn promise(&self) -> Promise {
-        JimuSession::promises(self.core.side.params())
+        let mut promise = JimuSession::promises(self.core.side.params());
+        if self.core.side.is_kept() {
+            promise.kappa -= CONNECTIONS_LOG2;
+        }
+        promise
+    }
+
+    fn fail(&mut self, fault: Fault) -> Fault {
+        self.core.fail(fault)
+    }
+
+    fn close(&mut self) {
+        self.core.channel.close();
+        // Its owner has the results; what was found is on disk or is found again.
+        let _ = self.core.remember();
     }
 
     fn evidence(&self) -> Option<Evidence> {
-        let conflict = match &self.core.side {
-            Side::Evaluator(side) => side.conflict.as_ref(),
-            Side::Garbler(_) => None,
-        };
-        conflict.map(|conflict| evidence(conflict, self.core.session))
+        let Side::Evaluator(side) = &self.core.side else { return None };
+        side.conflict.as_ref().map(|conflict| evidence(conflict, side.found_in))
     }
 
     /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
@@ -312,9 +340,17 @@ impl Live for JimuSession {
     }
 
     fn stock(&mut self, ands: usize) -> Result<(), Fault> {
+        let most = if self.core.side.is_kept() { kept::MOST_KEPT } else { MAX_STOCK };
         self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
-            Side::Evaluator(side) => side.supply.stock(channel, ands.min(MAX_STOCK)),
+            Side::Garbler(side) => side.supply.stock(channel, ands.min(most)),
+            Side::Evaluator(side) => side.supply.stock(channel, ands.min(most)),
+        })
+    }
+
+    fn save(&mut self, last: bool) -> Result<(), Fault> {
+        self.core.between_requests(|side, channel| match side {
+            Side::Garbler(side) => side.supply.save(channel, last),
+            Side::Evaluator(side) => side.supply.save(channel, last),
         })
     }
 
@@ -326,14 +362,10 @@ impl Live for JimuSession {
     }
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
-        if self.occupancy().is_some_and(|all| all.has_consumed()) {
-            return Err(late_journal());
-        }
         match &mut self.core.side {
             Side::Garbler(side) => side.supply.set_journal(journal),
             Side::Evaluator(side) => side.supply.set_journal(journal),
         }
-        Ok(())
     }
 
     fn cores(&mut self) -> Option<&mut dyn MeasuredCores> {
@@ -359,21 +391,44 @@ impl Side {
         role: Role,
         params: JimuParams,
         prg: Prg,
+        keeper: Option<&mut Keeper>,
     ) -> Result<Side, Fault> {
         channel.set_phase(Phase::Setup);
         Ok(match role {
             Role::Garbler => Side::Garbler(Box::new(GarblerSide {
-                supply: garbler::Supply::setup(channel, session, params, prg)?,
+                supply: garbler::Supply::setup(channel, session, params, prg, keeper)?,
                 request: garbler::Garbler::default(),
                 kept: Kept::default(),
             })),
-            Role::Evaluator => Side::Evaluator(Box::new(EvaluatorSide {
-                supply: evaluator::Supply::setup(channel, session, params, prg)?,
-                request: evaluator::Evaluator::default(),
-                kept: Kept::default(),
-                conflict: None,
-            })),
+            Role::Evaluator => {
+                let setup = evaluator::Supply::setup(channel, session, params, prg, keeper);
+                let mut supply = setup?;
+                let found = supply.take_found();
+                let found_in = found.as_ref().map_or(session, |found| found.session);
+                Side::Evaluator(Box::new(EvaluatorSide {
+                    supply,
+                    request: evaluator::Evaluator::default(),
+                    kept: Kept::default(),
+                    conflict: found.map(|found| found.conflict),
+                    found_in,
+                }))
+            }
         })
+    }
+
+    fn keep(&mut self, keeper: Keeper) -> Result<(), Fault> {
+        match self {
+            Side::Garbler(side) => side.supply.keep(keeper),
+            Side::Evaluator(side) => side.supply.keep(keeper),
+        }
+    }
+
+    /// Whether items outlive the session.
+    fn is_kept(&self) -> bool {
+        match self {
+            Side::Garbler(side) => side.supply.is_kept(),
+            Side::Evaluator(side) => side.supply.is_kept(),
+        }
     }
 }
 
@@ -383,7 +438,25 @@ impl Core {
         &mut self,
         work: impl FnOnce(&mut Side, &mut Channel) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        work(&mut self.side, &mut self.channel).inspect_err(|_| self.channel.abort())
+        work(&mut self.side, &mut self.channel).map_err(|fault| self.fail(fault))
+    }
+
+    /// Ends the session for the peer as well, and what is kept before it, if `fault` asks for that; returns the fault to report.
+    fn fail(&mut self, fault: Fault) -> Fault {
+        match &self.side {
+            Side::Garbler(side) => side.supply.burn(&fault),
+            Side::Evaluator(side) => side.supply.burn(&fault),
+        }
+        self.channel.abort();
+        // Whatever the disk says, the session ends with `fault`.
+        let _ = self.remember();
+        fault
+    }
+
+    /// The evaluator's labels of one wire, if it has any, or zeros in their place: whatever ends a session, they are on disk.
+    fn remember(&self) -> Result<(), Fault> {
+        let Side::Evaluator(side) = &self.side else { return Ok(()) };
+        side.supply.remember(&Found::to_bytes(side.conflict.as_ref(), side.found_in))
     }
 }
 

@@ -6,6 +6,7 @@ use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParam
 use serde_json::{Map, Value, json};
 
 use super::ESCROW_RESERVE;
+use super::kept::SPARE;
 use crate::backends::jimu::garbled_core::Shape;
 use crate::options::{Opt, PoolChoice, Rho, SessionConfig};
 use crate::parts::chunk::{CORE_WIDTHS, Chunk};
@@ -142,6 +143,8 @@ pub struct JimuParams {
     pub ot: Choice,
     /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
     pub epsilon_log2: f64,
+    /// Base-2 logarithm of how often the pools were begun with this peer: the bound is as many times that of once.
+    pub tries_log2: f64,
 }
 
 /// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
@@ -228,20 +231,46 @@ impl JimuParams {
         }
         let escrow = escrow.map_err(refuse)?;
         let ot = Choice::default();
-        let mut params =
-            JimuParams { rho, codes, ands, muxes, escrow, switches, ot, epsilon_log2: 0.0 };
+        let mut params = JimuParams {
+            rho,
+            codes,
+            ands,
+            muxes,
+            escrow,
+            switches,
+            ot,
+            epsilon_log2: 0.0,
+            tries_log2: 0.0,
+        };
         params.epsilon_log2 = total(&params, |spec| spec.error_log2);
         Ok(params)
+    }
+
+    /// The bounds are from now on those of so many sets of pools.
+    pub(super) fn count_tries(&mut self, pools: u64) {
+        let tries_log2 = (pools as f64).log2();
+        self.epsilon_log2 += tries_log2 - self.tries_log2;
+        self.tries_log2 = tries_log2;
     }
 
     /// As `epsilon_log2`, against a garbler that brings bad items in when it sees that it still needs
     /// them (docs/parameters.md). Takes some milliseconds.
     #[must_use]
     pub fn adaptive_epsilon_log2(&self) -> f64 {
-        total(self, |spec| {
+        let once = total(self, |spec| {
             // What was derived is in range.
             params::jimu_adaptive_error_log2(&spec.derived, spec.detection).unwrap_or(0.0)
-        })
+        });
+        once + self.tries_log2
+    }
+
+    /// Wires for inputs and wires in escrow that are made ready with a stock: more if that is kept.
+    pub(super) fn spare(&self, kept: bool) -> (usize, usize) {
+        if kept {
+            (SPARE.min(self.ands.capacity), SPARE.min(self.escrow.capacity))
+        } else {
+            (1, ESCROW_RESERVE)
+        }
     }
 
     /// Sums by which a batch of the evaluator's input wires is checked: a wrong one is right by chance

@@ -40,8 +40,7 @@ impl Executor for Request<'_> {
     }
 
     fn fail(&mut self, fault: Fault) -> Fault {
-        self.core.channel.abort();
-        fault
+        self.core.fail(fault)
     }
 
     fn core_widths(&self) -> Vec<usize> {

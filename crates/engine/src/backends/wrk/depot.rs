@@ -25,11 +25,12 @@ use super::WrkParams;
 use super::opening::Openings;
 use super::refiller::Refiller;
 use super::share::Share;
-use super::shelves::{Shelves, Store, is_of_the_line, unkept};
+use super::shelves::{Shelves, Store, is_of_the_line};
 use super::supply::{MAX_STOCK, MAX_TAKE, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
+use crate::parts::notes::unkept;
 use crate::parts::pace::Pace;
-use crate::session::{late_journal, store_fault};
+use crate::session::store_fault;
 
 /// Refills that the leader makes ahead of a request whose size it knows, besides those that are on the line.
 const REFILLS_AHEAD: usize = 2;
@@ -317,7 +318,7 @@ impl Depot {
     /// Whether items are kept for later sessions.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.shelves.lock().notes.keeper.is_some()
+        self.shelves.lock().notes.are_kept()
     }
 
     /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
@@ -349,16 +350,8 @@ impl Depot {
     /// # Errors
     /// `Misuse` when items have left.
     pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
-        let mut store = self.shelves.lock();
-        if store.notes.taken {
-            return Err(late_journal());
-        }
-        let mut journal = journal;
-        for stock in [&store.triples, &store.shares] {
-            stock.tell(&mut *journal).map_err(store_fault)?;
-        }
-        store.notes.journal = journal;
-        Ok(())
+        let Store { triples, shares, notes, .. } = &mut *self.shelves.lock();
+        notes.replace(journal, [&*triples, &*shares])
     }
 
     /// Lets so many triples, or [`MAX_STOCK`] if that is less, be made ahead of a request that is announced from now on.

@@ -129,11 +129,8 @@ const MOST_APART: u64 = (MOST_AHEAD * CHUNK_ANDS + MAX_TAKE) as u64 + MOST_STRID
 /// What the triples and shares of an epoch depend on besides its keys.
 fn epoch_terms(params: &WrkParams, role: Role, peer: Option<Fingerprint>) -> keeper::Terms {
     let oracle = || RandomOracle::new("cenote 2026 engine wrk epoch v1", &SessionId([0; 32]));
-    let peer = peer.as_ref().map_or(&[][..], |peer| &peer.0);
-    let relation = oracle().bytes(b"relation").number(role as u64).bytes(peer).digest();
     let (width, bound) = (params.leaky.bits().into(), params.epsilon_log2.to_bits());
-    let items = oracle().bytes(b"items").number(width).number(bound).digest();
-    keeper::Terms { relation, items }
+    keeper::Terms::of(oracle, role, peer, |items| items.number(width).number(bound))
 }
 
 /// With silent OT, and without it all but the last.
@@ -232,7 +229,7 @@ impl Protocol for WrkSession {
         let mut prg = prg();
         let keeper = store.map(|store| {
             let terms = epoch_terms(&params, role, channels.control().peer());
-            Keeper::new(store, [TRIPLES, SHARES], terms, MOST_APART)
+            Keeper::new(store, [TRIPLES, SHARES].map(Into::into).to_vec(), terms, MOST_APART)
         });
         let depot = Depot::open(&mut channels, session, role, params, &mut prg, keeper)
             .inspect_err(|_| channels.control().abort())?;

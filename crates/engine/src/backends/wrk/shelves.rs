@@ -1,13 +1,13 @@
 //! The shelves of a depot (`depot.rs`): ready items and the wants of requests under one lock, between the thread of the supply, which puts items there, and
-//! that of requests, which takes them. Whatever leaves is noted here first (`Notes`), on disk where items are kept (`parts/keeper.rs`).
+//! that of requests, which takes them. Whatever leaves is noted here first (`parts/notes.rs`).
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice_mut;
 use cenote_net::{Channel, Counters, Fault, Phase};
-use cenote_pool::{Journal, Level, MemoryJournal, Pool, Refused, Stock};
+use cenote_pool::{Journal, Level, Pool, Refused, Stock};
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
 
@@ -17,8 +17,8 @@ use super::packed::packed_bytes;
 use super::refiller::{Begun, Start};
 use super::share::Share;
 use super::supply::{POOL, SHARES, Supply, TRIPLES};
-use crate::parts::keeper::{Keeper, POOL_PART};
-use crate::session::store_fault;
+use crate::parts::keeper::{Keeper, KeptPool, POOL_PART};
+use crate::parts::notes::{Notes, kept, locked, unkept};
 
 /// How often a side that waits for items looks at the channel of requests.
 const ATTENTION: Duration = Duration::from_millis(5);
@@ -230,7 +230,8 @@ impl Shelves {
     ) -> Result<u64, Fault> {
         let mut ordered = 0;
         let capacity = params.pool.map_or(0, |pool| pool as u64);
-        if keeper.pool_goes_on(capacity)?.is_some_and(|items| items > 0) {
+        let pool = keeper.pools_go_on(&[(POOL_PART.into(), capacity)])?;
+        if pool.is_some_and(|items| items.iter().all(|items| *items > 0)) {
             supply.skip_pool();
             ordered = supply.called();
             let full = |pool: &mut Level| (pool.level, pool.made) = (capacity, capacity);
@@ -241,19 +242,8 @@ impl Shelves {
         params.adaptive_epsilon_log2 += tries;
         let mut store = self.lock();
         let Store { triples, shares, notes, .. } = &mut *store;
-        for (stock, name) in [(triples, TRIPLES), (shares, SHARES)] {
-            let (bytes, noted) = keeper.stocked(name)?;
-            let (number, items) = bytes.split_at_checked(8).unwrap_or_default();
-            let first = number.try_into().map_or(noted, u64::from_le_bytes);
-            let each = size_of::<Block>() * stock.stride();
-            if !items.len().is_multiple_of(each) {
-                return Err(Fault::Storage(format!("{name}: items of another size")));
-            }
-            // Those below `noted` may have left.
-            let burnt = usize::try_from(noted.saturating_sub(first)).unwrap_or(usize::MAX);
-            let left = items.get(burnt.saturating_mul(each)..).unwrap_or_default();
-            cast_slice_mut(stock.room(left.len() / each)).copy_from_slice(left);
-            stock.renumber(&mut *notes.journal, first.max(noted)).map_err(store_fault)?;
+        for stock in [triples, shares] {
+            notes.put_back(&keeper, stock)?;
         }
         notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(ordered)
@@ -271,27 +261,21 @@ impl Shelves {
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
         let numbers = [triples.numbers(), shares.numbers()];
-        let level =
+        let (capacity, items) =
             store.pool.as_ref().map_or((0, 0), |pool| (pool.capacity.unwrap_or(0), pool.level));
-        let pool = last.then_some(level);
+        let pool = [KeptPool { name: POOL_PART.into(), capacity, items }];
+        let pool = last.then_some(&pool[..]);
         if keeper.has_made() {
-            let kept = |stock: &Stock| {
-                let blocks = stock.peek(stock.level());
-                let mut bytes = Secret::with_capacity(8 + size_of_val(blocks));
-                bytes.extend_from_slice(&stock.numbers().start.to_le_bytes());
-                bytes.extend_from_slice(cast_slice(blocks));
-                bytes
-            };
             let [triples, shares] = [kept(&store.triples), kept(&store.shares)];
             // The peer may take its time.
             drop(store);
             let items = last.then(|| supply.pool());
             let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
             parts.extend(items.as_ref().map(|items| (POOL_PART, &items[..])));
-            keeper.save(channel, numbers, pool, &parts)?;
+            keeper.save(channel, &numbers, pool, &parts)?;
         } else {
             drop(store);
-            keeper.save(channel, numbers, pool, &[])?;
+            keeper.save(channel, &numbers, pool, &[])?;
         }
         let mut store = self.lock();
         store.saves += 1;
@@ -384,44 +368,6 @@ impl Journal for Noted<'_> {
     fn consumed(&self, store: &str) -> u64 {
         self.0.lock().notes.consumed(store)
     }
-}
-
-/// Who takes note of what leaves: on disk first, where something is kept.
-pub(super) struct Notes {
-    pub(super) keeper: Option<Arc<Mutex<Keeper>>>,
-    pub(super) journal: Box<dyn Journal>,
-    /// Something has left in this session.
-    pub(super) taken: bool,
-}
-
-impl Default for Notes {
-    fn default() -> Notes {
-        Notes { keeper: None, journal: Box::<MemoryJournal>::default(), taken: false }
-    }
-}
-
-impl Journal for Notes {
-    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
-        if let Some(keeper) = &self.keeper {
-            let noted = locked(keeper).note(store, items.end);
-            noted.map_err(|why| Refused { store: store.into(), reason: why.to_string() })?;
-        }
-        self.taken = true;
-        self.journal.reserve(store, items)
-    }
-
-    fn consumed(&self, store: &str) -> u64 {
-        self.journal.consumed(store)
-    }
-}
-
-fn locked(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
-    // A note is whole on disk or it is not; a save that panicked was not taken.
-    keeper.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn unkept() -> Fault {
-    Fault::Misuse("the session was opened without a store".into())
 }
 
 pub(super) fn panicked() -> Fault {

@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_ot::Duplex;
+use cenote_ot::{Bases, Duplex};
 use cenote_pool::{Draws, Pool};
 use cenote_prim::{Block, Prg, Secret, SessionId, Workers, prefer_large_pages, zeroize_to_fit};
 
@@ -311,7 +311,15 @@ impl<const N: usize> Line<N> {
     ) -> Result<Line<N>, Fault> {
         let fresh = |prg: &mut Prg| conventional_delta(prg.block(), role);
         let (session, delta, cots) = if let Some(keeper) = keeper {
-            let (id, bases) = keeper.open(channel, session, role, &mut prg, fresh)?;
+            let (id, kept) = keeper.open(channel, session, role, Bases::from_bytes)?;
+            let bases = match kept {
+                Some(bases) => bases,
+                None => {
+                    let bases = Bases::run(channel, &id, role, fresh(&mut prg), &mut prg)?;
+                    keeper.begin(&bases.to_bytes())?;
+                    bases
+                }
+            };
             let cots = Duplex::setup_from(channel, &id, role, params.ot, &bases, &mut prg)?;
             (id, bases.delta(), cots)
         } else {

@@ -31,7 +31,7 @@ fn supplies<G: Send, E>(
         let garbler = scope.spawn(move || {
             own.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Garbler));
-            let mut supply = garbler::Supply::setup(&mut own, session, params.clone(), prg)?;
+            let mut supply = garbler::Supply::setup(&mut own, session, params.clone(), prg, None)?;
             let result = garble(&mut own, &mut supply);
             own.close();
             result
@@ -39,7 +39,8 @@ fn supplies<G: Send, E>(
         let run = || {
             other.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Evaluator));
-            let mut supply = evaluator::Supply::setup(&mut other, session, params.clone(), prg)?;
+            let mut supply =
+                evaluator::Supply::setup(&mut other, session, params.clone(), prg, None)?;
             evaluate(&mut other, &mut supply)
         };
         let evaluated = run();

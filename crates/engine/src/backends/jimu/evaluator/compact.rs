@@ -30,6 +30,17 @@ impl Root {
         Ok(Root { node: tree.root(), pool: pool.map_err(store_fault)? })
     }
 
+    /// Of a pool that was kept.
+    pub(super) fn kept(name: &str, capacity: usize, node: Node) -> Result<Root, Fault> {
+        let pool = Pool::full(name, capacity, vec![(); capacity]);
+        Ok(Root { node, pool: pool.map_err(store_fault)? })
+    }
+
+    /// What holds all items.
+    pub(super) fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// Flips one bit of the node, counted modulo its bits.
     #[cfg(test)]
     pub(super) fn flip(&mut self, bit: usize) {

@@ -2,8 +2,8 @@
 
 use cenote_net::Fault;
 use cenote_pool::{Draws, Journal, Level, Pool};
-use cenote_prim::Block;
 use cenote_prim::merkle::Node;
+use cenote_prim::{Block, Secret};
 
 use super::compact::Root;
 use crate::backends::jimu::batch::Kind;
@@ -107,6 +107,51 @@ impl Store {
             Some(Keep::Stored(pool)) => pool.exchange(journal, draws, fresh).map_err(store_fault),
             _ => Err(Fault::Internal("a pool that was filled is gone".into())),
         }
+    }
+
+    /// What is kept of a full pool: the rows of its items, slot after slot, after a look at their seals; or its root.
+    pub(super) fn kept(&self, sealer: &Sealer, out: &mut Secret<Vec<u8>>) -> Result<(), Fault> {
+        match &self.pool {
+            None => {}
+            Some(Keep::Compact(root)) => out.extend_from_slice(root.node()),
+            Some(Keep::Stored(pool)) => {
+                for item in pool.items() {
+                    let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
+                    let row = row.unwrap_or_default();
+                    sealer.open(*item, row)?;
+                    out.extend_from_slice(Block::as_bytes(row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of that.
+    pub(super) fn kept_len(&self) -> usize {
+        match self.leaves {
+            Some(_) => size_of::<Node>(),
+            None => 16 * self.rows.stride() * self.spec.capacity,
+        }
+    }
+
+    /// Takes a pool that was kept, of [`Store::kept_len`] bytes.
+    pub(super) fn put_back(&mut self, sealer: &Sealer, bytes: &[u8]) -> Result<(), Fault> {
+        let (name, capacity) = (self.kind.pool_name(), self.spec.capacity);
+        if let (Some(_), Ok(node)) = (&self.leaves, bytes.try_into()) {
+            self.pool = Some(Keep::Compact(Root::kept(&name, capacity, node)?));
+            return Ok(());
+        }
+        self.begin(self.spec.batch);
+        let rows = bytes.chunks_exact(16 * self.rows.stride());
+        let items = rows.map(|bytes| {
+            let place = self.rows.claim();
+            let row = self.rows.row_mut(place);
+            Block::as_bytes_mut(row).copy_from_slice(bytes);
+            sealer.seal(place.into(), row)
+        });
+        let full = Pool::full(name, capacity, items.collect()).map_err(store_fault)?;
+        self.pool = Some(Keep::Stored(full));
+        Ok(())
     }
 
     /// Counters of the pool.

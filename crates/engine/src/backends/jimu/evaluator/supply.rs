@@ -3,12 +3,13 @@
 
 #[cfg(test)]
 mod exposed;
+mod kept;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceive, watch};
 use cenote_pool::params::Code;
-use cenote_pool::{Journal, Lease, MemoryJournal, Occupancy, Pool, Stock, StoreError};
+use cenote_pool::{Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
 use cenote_prim::{Block, Prg, SessionId};
@@ -22,14 +23,18 @@ use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
 use crate::backends::jimu::ihash::{
-    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
+    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, decode, encoded_len,
 };
 use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::kept::{Found, count};
 use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::store::{AHEAD, Sealer, Stored};
 use crate::backends::jimu::tags;
+use crate::parts::keeper::Keeper;
+use crate::parts::notes::Notes;
 use crate::parts::toss::Tosses;
 use crate::session::store_fault;
+use kept::{Opened, Seeds};
 
 /// The evaluator's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {
@@ -45,7 +50,11 @@ pub(in crate::backends::jimu) struct Supply {
     escrow: EscrowPool,
     /// Wires for the evaluator's inputs: see [`InputWire`].
     inputs: Stock,
-    journal: Box<dyn Journal>,
+    notes: Notes,
+    /// Pools that lie on disk, full, those of cores first; none once anything was made.
+    waiting: Vec<bool>,
+    /// What earlier sessions of the epoch have found out.
+    found: Option<Found>,
     tosses: Tosses,
     prg: Prg,
 }
@@ -109,16 +118,30 @@ struct Batch {
 }
 
 impl Supply {
-    /// Watch lists, delta, and correlated OTs for this side's inputs.
+    /// Watch lists, delta, and correlated OTs for this side's inputs; with a `keeper`, the former two are those of its epoch.
     pub(in crate::backends::jimu) fn setup(
         channel: &mut Channel,
         session: SessionId,
         params: JimuParams,
         mut prg: Prg,
+        mut keeper: Option<&mut Keeper>,
     ) -> Result<Supply, Fault> {
-        let mut hash = receive_seeds(channel, &session, &params, &mut prg)?;
+        let (session, kept) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
         let mut tosses = Tosses::new(session, Role::Evaluator);
-        let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+        let Opened { hash, delta, epoch, found } = match kept {
+            Some(kept) => kept,
+            None => {
+                count(keeper.as_deref_mut())?;
+                let keeps = keeper.is_some();
+                let seen = receive_seeds(channel, &session, &params, keeps, &mut prg)?;
+                let mut hash = seen.hash(&params, session, &mut prg);
+                let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+                if let Some(keeper) = keeper {
+                    kept::begin(keeper, session, &seen, (&hash, delta))?;
+                }
+                Opened { hash, delta, epoch: session, found: None }
+            }
+        };
         let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;
         let compact = params.switches.compact;
         let pools = params.cores().map(|(shape, &spec)| {
@@ -142,9 +165,11 @@ impl Supply {
             delta,
             choices,
             sealer: Sealer::new(widest, &mut prg),
-            leaves: Leaves::new(session),
+            leaves: Leaves::new(epoch),
             inputs: batch::input_stock(INPUT),
-            journal: Box::<MemoryJournal>::default(),
+            notes: Notes::default(),
+            waiting: Vec::new(),
+            found,
             tosses,
             prg,
             params,
@@ -166,17 +191,26 @@ impl Supply {
 
     /// Levels of all pools and stocks.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let journal = &*self.journal;
-        let pools = self.pools.iter().map(|pool| &pool.store).chain([&self.escrow.store]);
-        let stocks = self.pools.iter().map(|pool| &pool.ready);
-        let stocks = stocks.chain([&self.escrow.ready, &self.inputs]);
-        let levels = pools.map(|pool| pool.counters(journal));
-        let stores = levels.chain(stocks.map(|stock| stock.counters(journal))).collect();
+        let level = |(at, pool): (usize, &Store)| {
+            if self.is_waiting(at) {
+                return batch::waiting(pool.kind, &pool.spec);
+            }
+            pool.counters(&self.notes)
+        };
+        let levels = self.stores().enumerate().map(level);
+        let stores = levels.chain(self.stocks().map(|stock| stock.counters(&self.notes))).collect();
         Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
     }
 
-    pub(in crate::backends::jimu) fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.journal = journal;
+    /// All pools, of cores and of gadgets.
+    fn stores(&self) -> impl Iterator<Item = &Store> {
+        self.pools.iter().map(|pool| &pool.store).chain([&self.escrow.store])
+    }
+
+    /// All stocks: of ready cores, of wires in escrow, of wires for inputs.
+    fn stocks(&self) -> impl Iterator<Item = &Stock> {
+        let cores = self.pools.iter().map(|pool| &pool.ready);
+        cores.chain([&self.escrow.ready, &self.inputs])
     }
 
     /// Ready cores of a pool.
@@ -190,9 +224,9 @@ impl Supply {
         counts: &[usize],
     ) -> Result<(Vec<Lease<'_>>, &ReedSolomonReceiver), Fault> {
         let pools = self.pools.iter_mut().zip(counts);
-        let journal = &mut *self.journal;
+        let notes = &mut self.notes;
         let leases: Result<Vec<Lease<'_>>, StoreError> =
-            pools.map(|(pool, &count)| pool.ready.reserve(journal, count)).collect();
+            pools.map(|(pool, &count)| pool.ready.reserve(notes, count)).collect();
         Ok((leases.map_err(store_fault)?, &self.hash))
     }
 
@@ -203,7 +237,7 @@ impl Supply {
         count: usize,
     ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut *self.journal, count).map_err(store_fault)
+        self.escrow.ready.reserve(&mut self.notes, count).map_err(store_fault)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
@@ -241,7 +275,7 @@ impl Supply {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        let lease = self.inputs.reserve(&mut *self.journal, count).map_err(store_fault)?;
+        let lease = self.inputs.reserve(&mut self.notes, count).map_err(store_fault)?;
         let wires = lease.items().map(|item| InputWire {
             label: Label([item[0], item[1], item[2]]),
             tag: item[3],
@@ -275,8 +309,7 @@ impl Supply {
     }
 
     fn fill_store(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
-        let store = self.store(at);
-        if store.pool.is_some() {
+        if self.is_waiting(at.of(self.pools.len())) || self.store(at).pool.is_some() {
             return Ok(());
         }
         channel.set_phase(Phase::Preprocess);
@@ -357,7 +390,7 @@ impl Supply {
             Place::Escrow => &mut self.escrow.store,
         };
         store.release(&rest);
-        let journal = &mut *self.journal;
+        let journal = &mut self.notes;
         if !self.params.switches.compact {
             store.exchange(journal, &draws, &mut batch.fresh)?;
             return Ok(batch);
@@ -451,6 +484,7 @@ impl Supply {
         items: usize,
         extra: usize,
     ) -> Result<Batch, Fault> {
+        self.begin_making()?;
         let (kind, spec) = (self.store(at).kind, self.store(at).spec);
         self.store(at).begin(items);
         let stored = self.receive_items(channel, at, items)?;
@@ -500,6 +534,7 @@ impl Supply {
         let corrections = self.hash.corrections_len(lanes);
         frame.resize(corrections + 16 * items * blocks, 0);
         channel.recv_into(tags::JIMU_STRIP, frame)?;
+        self.number_wires(lanes)?;
         let (corrections, tables) = frame.split_at(corrections);
         let first = self.hash.hash(lanes, corrections, tags)?;
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
@@ -530,6 +565,7 @@ impl Supply {
         let corrections = self.hash.corrections_len(lanes);
         let mut frame = channel.recv(tags::JIMU_STRIP, corrections + more)?;
         let rest = frame.split_off(corrections);
+        self.number_wires(lanes)?;
         Ok((self.hash.hash(lanes, &frame, tags)?, rest))
     }
 
@@ -537,6 +573,7 @@ impl Supply {
     fn close(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
         let len = self.hash.corrections_len(self.hash.sacrificed());
         let frame = channel.recv(tags::JIMU_CLOSE, len)?;
+        self.number_wires(self.hash.sacrificed())?;
         self.hash.close(&frame)?;
         self.settle(channel)
     }
@@ -596,6 +633,7 @@ impl Supply {
     /// `total` wires for this side's inputs, sacrificed ones included (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
         channel.set_phase(Phase::Preprocess);
+        self.begin_making()?;
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
         let choices = Zeroizing::new(keys.iter().map(|key| key.lsb()).collect::<Vec<bool>>());
@@ -653,10 +691,11 @@ impl Supply {
         while self.ready(0) < ands {
             self.refill(channel, 0, Phase::Preprocess)?;
         }
-        if self.inputs.level() == 0 {
-            self.make_inputs(channel, input_check::batch(&self.params, 1))?;
+        let (inputs, escrowed) = self.params.spare(self.notes.are_kept());
+        if self.inputs.level() < inputs {
+            self.make_inputs(channel, input_check::batch(&self.params, inputs))?;
         }
-        if self.escrow.ready.level() < ESCROW_RESERVE {
+        while self.escrow.ready.level() < escrowed {
             self.refill_escrow(channel, Phase::Preprocess)?;
         }
         Ok(())
@@ -695,8 +734,9 @@ fn receive_seeds(
     channel: &mut Channel,
     session: &SessionId,
     params: &JimuParams,
+    keeps: bool,
     prg: &mut Prg,
-) -> Result<ReedSolomonReceiver, Fault> {
+) -> Result<Seeds, Fault> {
     let mut cot = params.ot.receiver(channel, session, 0, prg)?;
     let mut list = |instance, code: &Code, prg: &mut Prg| {
         let (seeds, watched) = (code.n as usize, code.w as usize);
@@ -704,9 +744,11 @@ fn receive_seeds(
     };
     let labels = list(0, &params.codes.labels, prg)?;
     let perms = list(1, &params.codes.perms, prg)?;
-    let labels = Watch { positions: &labels.positions, seeds: &labels.seeds };
-    let perms = Watch { positions: &perms.positions, seeds: &perms.seeds };
-    Ok(ReedSolomonReceiver::new(&params.codes, *session, labels, perms, prg))
+    Ok(Seeds {
+        places: labels.positions.iter().chain(perms.positions.iter()).copied().collect(),
+        seeds: labels.seeds.iter().chain(perms.seeds.iter()).copied().collect(),
+        matrices: keeps.then(|| prg.block()),
+    })
 }
 
 /// The tag of Delta, which must not be zero: both labels of every wire would be the same.

@@ -40,6 +40,14 @@ impl Keep {
         }
     }
 
+    /// The items, slot after slot, after a look at their seals.
+    pub(super) fn numbers(&self, sealer: &Sealer) -> Result<Vec<u64>, Fault> {
+        match self {
+            Keep::Stored(pool) => pool.items().iter().map(|item| sealer.open(*item, &[])).collect(),
+            Keep::Compact(pool) => Ok(pool.items().to_vec()),
+        }
+    }
+
     /// Exchanges fresh items for drawn ones.
     pub(super) fn exchange(
         &mut self,

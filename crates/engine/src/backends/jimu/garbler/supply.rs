@@ -2,15 +2,16 @@
 
 #[cfg(test)]
 mod exposed;
+mod kept;
 mod measure;
 
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotSend, watch};
-use cenote_pool::{Journal, Lease, Level, MemoryJournal, Occupancy, Stock};
+use cenote_pool::{Lease, Level, Occupancy, Stock};
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::compact::Again;
 use super::store::Keep;
@@ -21,11 +22,14 @@ use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
 use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::kept::count;
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::store::Sealer;
 #[cfg(test)]
 use crate::backends::jimu::store::flip_in_pool;
 use crate::backends::jimu::tags;
+use crate::parts::keeper::Keeper;
+use crate::parts::notes::Notes;
 use crate::parts::toss::Tosses;
 use crate::session::store_fault;
 
@@ -42,7 +46,9 @@ pub(in crate::backends::jimu) struct Supply {
     escrow: EscrowPool,
     /// Labels of wires for the evaluator's inputs.
     inputs: Stock,
-    journal: Box<dyn Journal>,
+    notes: Notes,
+    /// Pools that lie on disk, full, those of cores first; none once anything was made.
+    waiting: Vec<bool>,
     tosses: Tosses,
     prg: Prg,
 }
@@ -86,16 +92,28 @@ struct Strip {
 }
 
 impl Supply {
-    /// Watch lists, delta, and correlated OTs for the evaluator's inputs.
+    /// Watch lists, delta, and correlated OTs for the evaluator's inputs; with a `keeper`, the former two are those of its epoch.
     pub(in crate::backends::jimu) fn setup(
         channel: &mut Channel,
         session: SessionId,
         params: JimuParams,
         mut prg: Prg,
+        mut keeper: Option<&mut Keeper>,
     ) -> Result<Supply, Fault> {
-        let mut hash = send_seeds(channel, &session, &params, &mut prg)?;
+        let (session, kept) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
         let mut tosses = Tosses::new(session, Role::Garbler);
-        let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+        let (hash, delta, epoch) = match kept {
+            Some(kept) => kept,
+            None => {
+                count(keeper.as_deref_mut())?;
+                let (mut hash, seeds) = send_seeds(channel, &session, &params, &mut prg)?;
+                let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+                if let Some(keeper) = keeper {
+                    kept::begin(keeper, session, (&hash, &seeds), &delta)?;
+                }
+                (hash, delta, session)
+            }
+        };
         let choices = params.ot.sender(channel, &session, 1, delta.key(), &mut prg)?;
         let pools = params.cores().map(|(shape, &spec)| {
             let ready = Kind::Core(shape).stock(shape.wires() * MESSAGE);
@@ -111,9 +129,10 @@ impl Supply {
             delta,
             choices,
             sealer: Sealer::new(0, &mut prg),
-            leaves: Leaves::new(session),
+            leaves: Leaves::new(epoch),
             inputs: batch::input_stock(LABEL),
-            journal: Box::<MemoryJournal>::default(),
+            notes: Notes::default(),
+            waiting: Vec::new(),
             tosses,
             prg,
             params,
@@ -145,30 +164,31 @@ impl Supply {
         counts: &[usize],
     ) -> Result<Vec<Lease<'_>>, Fault> {
         let pools = self.pools.iter_mut().zip(counts);
-        let journal = &mut *self.journal;
-        pools
-            .map(|(pool, &count)| pool.ready.reserve(journal, count).map_err(store_fault))
-            .collect()
+        let notes = &mut self.notes;
+        pools.map(|(pool, &count)| pool.ready.reserve(notes, count).map_err(store_fault)).collect()
     }
 
     /// Levels of all pools and stocks.
     pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let journal = &*self.journal;
-        let level = |kind: Kind, spec: &PoolSpec, pool: &Option<Keep>| match pool {
-            Some(pool) => pool.counters(journal),
+        let notes = &self.notes;
+        let level = |at: usize, kind: Kind, spec: &PoolSpec, pool: &Option<Keep>| match pool {
+            Some(pool) => pool.counters(notes),
+            None if self.is_waiting(at) => batch::waiting(kind, spec),
             None => Level::unfilled(kind.pool_name(), spec.capacity),
         };
         let escrow = Kind::Escrow(self.hash.perm_blocks());
-        let cores = self.pools.iter().map(|p| level(Kind::Core(p.shape), &p.spec, &p.pool));
-        let pools = cores.chain([level(escrow, &self.escrow.spec, &self.escrow.pool)]);
-        let stocks = self.pools.iter().map(|pool| &pool.ready);
-        let stocks = stocks.chain([&self.escrow.ready, &self.inputs]);
-        let stores = pools.chain(stocks.map(|stock| stock.counters(journal))).collect();
+        let cores = self.pools.iter().enumerate();
+        let cores = cores.map(|(at, p)| level(at, Kind::Core(p.shape), &p.spec, &p.pool));
+        let last = self.pools.len();
+        let pools = cores.chain([level(last, escrow, &self.escrow.spec, &self.escrow.pool)]);
+        let stores = pools.chain(self.stocks().map(|stock| stock.counters(notes))).collect();
         Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
     }
 
-    pub(in crate::backends::jimu) fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.journal = journal;
+    /// All stocks: of ready cores, of wires in escrow, of wires for inputs.
+    fn stocks(&self) -> impl Iterator<Item = &Stock> {
+        let cores = self.pools.iter().map(|pool| &pool.ready);
+        cores.chain([&self.escrow.ready, &self.inputs])
     }
 
     /// The messages of the next `count` wires soldered to escrow.
@@ -178,7 +198,7 @@ impl Supply {
         count: usize,
     ) -> Result<Lease<'_>, Fault> {
         self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut *self.journal, count).map_err(store_fault)
+        self.escrow.ready.reserve(&mut self.notes, count).map_err(store_fault)
     }
 
     /// Makes sure that `count` wires in escrow are ready, and those that the evaluator keeps for its
@@ -204,7 +224,7 @@ impl Supply {
             let wires = input_check::batch(&self.params, count - self.inputs.level());
             self.make_inputs(channel, wires)?;
         }
-        self.inputs.reserve(&mut *self.journal, count).map_err(store_fault)
+        self.inputs.reserve(&mut self.notes, count).map_err(store_fault)
     }
 
     /// Fills pool number `at` of cores, unless it is full.
@@ -239,8 +259,9 @@ impl Supply {
     }
 
     fn fill_pool(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
+        let waits = self.is_waiting(at.of(self.pools.len()));
         let (pool, kind, spec) = self.pool(at);
-        if pool.is_some() {
+        if waits || pool.is_some() {
             return Ok(());
         }
         channel.set_phase(Phase::Preprocess);
@@ -279,7 +300,7 @@ impl Supply {
         let Some(pool) = pool else {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
-        pool.exchange(&mut *self.journal, &self.sealer, &draws, &mut batch.fresh)?;
+        pool.exchange(&mut self.notes, &self.sealer, &draws, &mut batch.fresh)?;
         if let Some(numbers) = pool.compact() {
             let again = Again::new(kind, &self.hash, &self.delta);
             again.send(channel, &mut self.leaves, numbers, (&draws, &batch.fresh))?;
@@ -377,6 +398,7 @@ impl Supply {
         items: usize,
         extra: usize,
     ) -> Result<Batch, Fault> {
+        self.begin_making()?;
         let mut room = Strip::default();
         let numbers = self.send_items(channel, kind, items, &mut room)?;
         let mut wires = None;
@@ -436,6 +458,7 @@ impl Supply {
         Strip { messages, frame, .. }: &mut Strip,
         more: impl FnOnce(u64, &[Message], &mut Vec<u8>),
     ) -> Result<u64, Fault> {
+        self.number_wires(lanes)?;
         frame.clear();
         let first = self.hash.hash(lanes, messages, frame);
         more(first, messages, frame);
@@ -446,6 +469,7 @@ impl Supply {
     /// Ends a batch: the sacrificed wires, the coin, the answer to the consistency check.
     fn close(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
         let mut frame = Vec::new();
+        self.number_wires(self.hash.closing())?;
         self.hash.close(&mut frame);
         channel.send(tags::JIMU_CLOSE, &frame)?;
         let coin = self.tosses.toss(channel, &mut self.prg)?;
@@ -489,6 +513,7 @@ impl Supply {
     /// go to the evaluator by correlated OT (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
         channel.set_phase(Phase::Preprocess);
+        self.begin_making()?;
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
         let mut labels = Zeroizing::new(Vec::<Label>::with_capacity(total));
@@ -533,10 +558,11 @@ impl Supply {
         while self.ready(0) < ands {
             self.refill(channel, 0, Phase::Preprocess)?;
         }
-        if self.inputs.level() == 0 {
-            self.make_inputs(channel, input_check::batch(&self.params, 1))?;
+        let (inputs, escrowed) = self.params.spare(self.notes.are_kept());
+        if self.inputs.level() < inputs {
+            self.make_inputs(channel, input_check::batch(&self.params, inputs))?;
         }
-        if self.escrow.ready.level() < ESCROW_RESERVE {
+        while self.escrow.ready.level() < escrowed {
             self.refill_escrow(channel, Phase::Preprocess)?;
         }
         Ok(())
@@ -557,7 +583,7 @@ impl Supply {
             panic!("a full pool in compact storage")
         };
         for (slot, number) in numbers.iter().enumerate() {
-            flip_in_pool(pool, &mut *self.journal, slot, |_| *number);
+            flip_in_pool(pool, &mut self.notes, slot, |_| *number);
         }
     }
 }
@@ -576,28 +602,32 @@ pub(super) fn garble(
     }
 }
 
-/// Both watch lists: the evaluator obtains the seeds of the positions that it watches.
+/// Both watch lists: the evaluator obtains the seeds of the positions that it watches. Returns all seeds as well.
 fn send_seeds(
     channel: &mut Channel,
     session: &SessionId,
     params: &JimuParams,
     prg: &mut Prg,
-) -> Result<ReedSolomonSender, Fault> {
+) -> Result<(ReedSolomonSender, Secret<Vec<Block>>), Fault> {
     let cot_delta = prg.block().with_lsb(true);
     let mut cot = params.ot.sender(channel, session, 0, cot_delta, prg)?;
     // All items follow from this one block: who stores no pool needs no more (`compact.rs`).
     let mut streams = prg.fork();
-    let mut seeds = [Vec::new(), Vec::new()];
-    let codes = [&params.codes.labels, &params.codes.perms];
-    for (instance, (list, code)) in seeds.iter_mut().zip(codes).enumerate() {
-        list.resize(code.n as usize, Block::ZERO);
+    let [labels, perms] = [&params.codes.labels, &params.codes.perms];
+    let mut seeds = Secret::new(vec![Block::ZERO; (labels.n + perms.n) as usize]);
+    let (first, second) = seeds.split_at_mut(labels.n as usize);
+    for (instance, (list, code)) in [(first, labels), (second, perms)].into_iter().enumerate() {
         streams.fill(list);
         let watched = code.w as usize;
         watch::send(channel, &mut *cot, session, instance as u64, list, watched, prg)?;
     }
-    let hash = ReedSolomonSender::new(&params.codes, *session, &seeds[0], &seeds[1]);
-    seeds.zeroize();
-    Ok(hash)
+    Ok((hash_of(params, *session, &seeds), seeds))
+}
+
+/// The hash under these seeds, of both codes.
+fn hash_of(params: &JimuParams, session: SessionId, seeds: &[Block]) -> ReedSolomonSender {
+    let (labels, perms) = seeds.split_at(params.codes.labels.n as usize);
+    ReedSolomonSender::new(&params.codes, session, labels, perms)
 }
 
 /// Hashes Delta: the label of wire 0, with bit 0 of its key made 1.

@@ -3,6 +3,7 @@
 mod delta;
 mod flips;
 mod hiding;
+mod kept;
 mod recovery;
 mod sums;
 
@@ -33,16 +34,21 @@ fn supplies<G: Send, E: Send>(
     std::thread::scope(|scope| {
         let garbler = scope.spawn(move || {
             let prg = prg(Role::Garbler);
-            garbler::Supply::setup(&mut own, session, params.clone(), prg)
+            garbler::Supply::setup(&mut own, session, params.clone(), prg, None)
                 .and_then(|mut supply| garble(&mut own, &mut supply))
                 .and_then(|made| own.flush().map(|()| made))
                 .inspect_err(|_| own.abort())
         });
-        let evaluated =
-            evaluator::Supply::setup(&mut other, session, params.clone(), prg(Role::Evaluator))
-                .and_then(|mut supply| evaluate(&mut other, &mut supply))
-                .and_then(|made| other.flush().map(|()| made))
-                .inspect_err(|_| other.abort());
+        let evaluated = evaluator::Supply::setup(
+            &mut other,
+            session,
+            params.clone(),
+            prg(Role::Evaluator),
+            None,
+        )
+        .and_then(|mut supply| evaluate(&mut other, &mut supply))
+        .and_then(|made| other.flush().map(|()| made))
+        .inspect_err(|_| other.abort());
         (garbler.join().expect("no panic"), evaluated)
     })
 }

@@ -1,5 +1,6 @@
 //! A hand in what the evaluator stores, for tests.
 
+use cenote_pool::MemoryJournal;
 use cenote_prim::Block;
 
 use super::{CorePool, Keep, Place, Supply, TAG};
@@ -11,9 +12,7 @@ impl Supply {
     pub(in crate::backends::jimu) fn turn(&mut self, members: usize, delta: &Label) {
         let CorePool { shape, store, ready } = &mut self.pools[0];
         let (bucket, tags) = (store.spec.bucket, TAG * shape.wires());
-        let leased = ready.reserve(&mut *self.journal, ready.level()).expect("they are ready");
-        let mut all = leased.to_vec();
-        drop(leased);
+        let mut all = ready.peek(ready.level()).to_vec();
         let item = &mut all[..ready.stride()];
         let stride = (item.len() - tags) / bucket;
         for member in item[tags..].chunks_exact_mut(stride).take(members) {
@@ -22,7 +21,11 @@ impl Supply {
                 *block ^= part;
             }
         }
+        // Under the numbers that they had.
+        let first = ready.numbers().start;
+        *ready = store.kind.stock(ready.stride());
         ready.room(all.len() / ready.stride()).copy_from_slice(&all);
+        ready.renumber(&mut MemoryJournal::default(), first).expect("from the first number on");
     }
 
     /// Flips one bit of the item in `slot` of a full pool, counted modulo those of the location. In
@@ -49,7 +52,7 @@ impl Supply {
             Location::Tag => &mut store.rows.row_mut(row)[tables..tables + tags],
             Location::Number => &mut store.rows.row_mut(row)[tables + tags..],
             Location::Place | Location::Seal => {
-                return flip_in_pool(pool, &mut *self.journal, slot, |item| {
+                return flip_in_pool(pool, &mut self.notes, slot, |item| {
                     item.flipped(location, bit)
                 });
             }

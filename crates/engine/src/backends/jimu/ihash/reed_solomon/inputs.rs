@@ -96,6 +96,16 @@ impl Inputs {
         pieces
     }
 
+    /// What was taken of Delta.
+    pub(super) fn delta(&self) -> Secret<[Block; REST]> {
+        Secret::new(*self.delta)
+    }
+
+    /// Takes the same again.
+    pub(super) fn put_back_delta(&mut self, delta: [Block; REST]) {
+        self.delta = Secret::new(delta);
+    }
+
     /// Takes the label of `wire`, plus [`Label::one`] if `flip`, as Delta.
     pub(super) fn set_delta(&mut self, wire: u64, flip: bool) {
         let one = Label::one().0;

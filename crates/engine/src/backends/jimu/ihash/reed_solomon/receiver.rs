@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_net::Fault;
 use cenote_pool::params::HashCodes;
-use cenote_prim::{Block, Prg, SessionId};
+use cenote_prim::{Block, Prg, Secret, SessionId};
 use zeroize::Zeroizing;
 
 use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
@@ -61,6 +61,29 @@ impl ReedSolomonReceiver {
             failed: false,
             work: Work::default(),
         }
+    }
+
+    /// The number of the next wire.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Goes on as [`ReedSolomonSender::go_on`](super::ReedSolomonSender::go_on), with what [`ReedSolomonReceiver::delta`] gave.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn go_on(&mut self, first: u64, delta: [Block; 2]) {
+        assert!(self.next == self.batch && self.next <= first && !self.closed);
+        self.next = first.next_multiple_of(LANES as u64);
+        self.batch = self.next;
+        self.inputs.put_back_delta(delta);
+    }
+
+    /// What [`HashReceiver::complete`] adds to labels beside what their keys give. Secret.
+    #[must_use]
+    pub fn delta(&self) -> Secret<[Block; 2]> {
+        self.inputs.delta()
     }
 
     /// Adds the next `lanes` wires to the batch; their tags are written if wanted.

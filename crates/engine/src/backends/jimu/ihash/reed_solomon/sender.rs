@@ -49,6 +49,29 @@ impl ReedSolomonSender {
         }
     }
 
+    /// The number of the next wire.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Wires that [`HashSender::close`] hashes.
+    #[must_use]
+    pub fn closing(&self) -> usize {
+        self.sacrificed() * LANES
+    }
+
+    /// Goes on with wire number `first`, or with the first vector after it: those before it were hashed under these seeds in an earlier
+    /// session, or may have been.
+    ///
+    /// # Panics
+    /// In the midst of a batch, or if so many were hashed already.
+    pub fn go_on(&mut self, first: u64) {
+        assert!(self.next == self.batch && self.next <= first && !self.closed);
+        self.next = first.next_multiple_of(LANES as u64);
+        self.batch = self.next;
+    }
+
     /// Vectors that end a batch.
     fn sacrificed(&self) -> usize {
         self.labels.code.combinations.max(self.perms.code.combinations)
@@ -157,7 +180,7 @@ impl HashSender for ReedSolomonSender {
     }
 
     fn close(&mut self, corrections: &mut Vec<u8>) {
-        self.extend(self.sacrificed() * LANES, None, corrections);
+        self.extend(self.closing(), None, corrections);
         self.closed = true;
     }
 
