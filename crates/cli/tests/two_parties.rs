@@ -74,9 +74,10 @@ fn two_commands_compute_over_plain_tcp() {
     assert_eq!(evaluator.outputs(), garbler.outputs());
     assert_eq!(garbler.json["epsilon_log2"], -40.0);
     assert_eq!(garbler.json["peer"], "not authenticated");
-    // The line is a short one.
+    // The job is too small for silent OT; how far a side is ahead goes by how busy the machine is.
     let by_line = &garbler.json["cost"]["on_the_line"];
-    assert_eq!((&by_line["ot"], &by_line["lag"]), (&"softspoken4".into(), &2.into()));
+    assert_eq!(by_line["ot"], "softspoken4");
+    assert!(by_line["lag"].as_u64() >= Some(1) && by_line["ahead"].as_u64() >= Some(1));
     let line_and_ot = format!("{line} --ot silent");
     let (garbler, evaluator) =
         parties(&format!("{line_and_ot} --input 3"), &format!("{line_and_ot} --input 1"));
