@@ -39,6 +39,7 @@ pub(crate) struct Begun {
     pub(crate) own: Vec<Vec<bool>>,
     approval: i64,
     origin: Origin,
+    submitter: String,
     /// The own verdict says nothing of the own data.
     says_nothing: bool,
     select: BTreeMap<String, String>,
@@ -363,7 +364,8 @@ impl Inner {
                 let is_record = |source: &Source| matches!(source, Source::Record { .. });
                 let says_nothing = !terms.inputs.values().any(is_record);
                 let select = offer.select;
-                Ok(Begun { id, program, own, approval, origin, says_nothing, select })
+                let submitter = stored.submitter;
+                Ok(Begun { id, program, own, approval, origin, submitter, says_nothing, select })
             }
             Err(error) => {
                 self.gave_up(&id, stored.origin, &error, Refusal::NoData);
@@ -418,12 +420,18 @@ impl Inner {
     pub(crate) fn refused_by_peer(&self, job: &Begun, why: Refusal) {
         // It may have asked to learn that there is such a record; of the own owner's jobs it learns nothing, and nothing was opened.
         if job.origin == Origin::Own && job.says_nothing {
-            let back = self.db.change(|db| permit::give_back(db, job.approval));
+            let who = Who { origin: job.origin, submitter: &job.submitter };
+            let back = self.db.change(|db| {
+                permit::give_back(db, job.approval)?;
+                quota::give_back(db, who, job.program.ands, now())
+            });
             if let Err(error) = back {
                 tracing::error!(%error, job = job.id, "a use is not given back");
             }
         }
-        self.refused(&job.id, Stage::Running, why.reason());
+        if !self.ended_by_peer(&job.id) {
+            self.refused(&job.id, Stage::Running, why.reason());
+        }
     }
 
     /// What runs in a lane has failed: its session ended. The peer's abort says as little as it may; the own log has the check.
@@ -432,7 +440,7 @@ impl Inner {
         let why = told(&why);
         match jobs::running_in(&self.db, lane.small) {
             Ok(left) => {
-                for id in &left {
+                for id in left.iter().filter(|id| !self.ended_by_peer(id)) {
                     self.ended(id, Stage::Running, JobState::Failed, why, why);
                 }
             }
@@ -474,6 +482,7 @@ impl Inner {
         ]);
         // Whoever is told of it waits for the disk; the next job does not.
         let id = job.id.as_str();
+        lock(&self.taken_by_peer).remove(id);
         let kept = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
             true => Ok(true),
             false if jobs::is(db, id, JobState::Cancelled)? => Ok(false),

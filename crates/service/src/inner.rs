@@ -1,6 +1,6 @@
 //! What the threads of a service share, and how it starts. What happens to a job is in `course.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -52,6 +52,8 @@ pub(crate) struct Inner {
     pub(crate) declined: Mutex<Vec<Declined>>,
     /// Own jobs for which a session is to be cut, as soon as the peer has heard of them; and since when.
     pub(crate) cuts: Mutex<Vec<(String, Instant)>>,
+    /// Jobs of the peer's that run here and that it does not want any more.
+    pub(crate) taken_by_peer: Mutex<HashSet<String>>,
     pub(crate) peer_head: Mutex<Option<Head>>,
     pub(crate) line: Line,
     pub(crate) links: AtomicU64,
@@ -116,6 +118,7 @@ impl Inner {
             cancelled: Mutex::default(),
             declined: Mutex::default(),
             cuts: Mutex::default(),
+            taken_by_peer: Mutex::default(),
             peer_head: Mutex::default(),
             line: Line::default(),
             links: AtomicU64::new(0),

@@ -113,6 +113,20 @@ pub(crate) fn begin(
     Ok(None)
 }
 
+/// Takes a job that began a moment ago out of the count again.
+pub(crate) fn give_back(
+    db: &Connection,
+    who: Who<'_>,
+    ands: u64,
+    at: Millis,
+) -> Result<(), ServiceError> {
+    let less = "UPDATE drawn SET jobs = MAX(jobs - 1, 0), ands = MAX(ands - ?3, 0)
+        WHERE who = ?1 AND minute = (SELECT MAX(minute) FROM drawn WHERE who = ?1 AND minute <= ?2)";
+    let row = params![who.key(), at / MINUTE, whole(ands).min(1 << 60)];
+    let changed = db.prepare_cached(less).and_then(|mut less| less.execute(row));
+    changed.map(drop).map_err(failed)
+}
+
 /// What one job more is above, beside so many jobs and ANDs.
 fn above(quota: &Quota, jobs: u64, drawn: u64, ands: u64) -> Option<Used> {
     if quota.jobs.is_some_and(|most| jobs >= most) {

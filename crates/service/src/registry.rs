@@ -150,8 +150,15 @@ impl Registry {
         Ok(program)
     }
 
+    /// A smallest group is never taken away: whoever read the row before it was set does not put the program back without it.
     fn keep(&self, program: &Arc<Registered>) {
-        lock(&self.programs).insert(program.digest.clone(), Arc::clone(program));
+        let mut programs = lock(&self.programs);
+        let known = programs.get(&program.digest);
+        if program.smallest_group.is_some()
+            || known.is_none_or(|known| known.smallest_group.is_none())
+        {
+            programs.insert(program.digest.clone(), Arc::clone(program));
+        }
     }
 
     /// All programs, by name.

@@ -172,7 +172,16 @@ impl Service {
     /// # Errors
     /// `NotFound`; `Conflict` when it has ended, or is the peer's and runs.
     pub fn cancel(&self, id: &str) -> Result<JobView, ServiceError> {
-        self.0.take_back(id)?;
+        self.0.take_back(id, None)?;
+        jobs::view(&self.0.db, id)
+    }
+
+    /// The same for whoever has the token of this name: a job that runs must be its own.
+    ///
+    /// # Errors
+    /// As [`Service::cancel`]; `Forbidden`.
+    pub fn cancel_for(&self, id: &str, token: &str) -> Result<JobView, ServiceError> {
+        self.0.take_back(id, Some(token))?;
         jobs::view(&self.0.db, id)
     }
 

@@ -9,7 +9,7 @@
 //!   that come. Their runs go on to the end, and the other side keeps what it is given: it has agreed to that.
 //!
 //! Nothing of this is a check: neither side takes the other for a cheat, and a peer that says that it takes a job back and goes on with it computes
-//! what it could have computed without saying so.
+//! what it could have computed without saying so, and so does this side: it keeps what that run gives it.
 
 use std::time::{Duration, Instant};
 
@@ -40,15 +40,15 @@ enum Taken {
 }
 
 impl Inner {
-    /// The own owner takes a job back.
-    pub(crate) fn take_back(&self, id: &str) -> Result<(), ServiceError> {
+    /// The own owner takes a job back, or whoever has the token `by`: of those that run, its own alone, as they have spent uses and ended sessions of others.
+    pub(crate) fn take_back(&self, id: &str, by: Option<&str>) -> Result<(), ServiceError> {
         let job = self.db.with(|db| Ok(jobs::stored(db, id)))??;
         let job = job.ok_or_else(|| ServiceError::not_found(format!("there is no job {id}")))?;
         let taken = self.db.change(|db| {
             if jobs::cancel(db, id, "the own owner took it back")? {
                 return Ok(Taken::Waited);
             }
-            self.take_running(db, id, &job)
+            self.take_running(db, id, &job, by)
         })?;
         let noted = match taken {
             Taken::Waited => Ok(()),
@@ -73,6 +73,7 @@ impl Inner {
         db: &rusqlite::Connection,
         id: &str,
         job: &Stored,
+        by: Option<&str>,
     ) -> Result<Taken, ServiceError> {
         let conflict = |what: &str| {
             let what = format!("job {id} {what} and cannot be taken back");
@@ -84,26 +85,48 @@ impl Inner {
         if job.origin == Origin::Peer {
             return conflict("is the peer's, runs,");
         }
+        if by.is_some_and(|by| by != job.submitter) {
+            let what =
+                format!("job {id} runs: whoever asked for it, or an operator, takes it back");
+            return Err(ServiceError::new(ErrorKind::Forbidden, what));
+        }
         let cut = !job.small && jobs::may_cut(db, self.config.jobs.cuts_a_day)?;
         let (taken, why) = if cut { (Taken::Cut, CUT) } else { (Taken::Discarded, DISCARDED) };
         jobs::interrupt(db, id, why)?;
         Ok(taken)
     }
 
-    /// The peer does not want a job of its owner's any more. Where it runs the session is the peer's to cut: a small one, or one that
-    /// the peer took back just before it began there, ends without that.
+    /// The peer does not want a job of its owner's any more. Where it runs the session is the peer's to cut. Until that happens the job runs here, and a run
+    /// that goes on to its end gives this side what it gives: a peer must not be able to have outputs that this side drops.
     pub(crate) fn cancelled_by_peer(&self, id: &str) -> Result<(), ServiceError> {
         if self.origin_of(id)? != Some(Origin::Peer) {
             return Ok(());
         }
-        let ran = self.db.change(|db| {
+        let runs = self.db.change(|db| {
             let waited = jobs::cancel(db, id, "the peer's owner took it back")?;
-            Ok(!waited && jobs::interrupt(db, id, THEIRS)?)
+            Ok(!waited && jobs::is(db, id, JobState::Running)?)
         })?;
-        let noted = if ran { self.note_taken(id, THEIRS) } else { Ok(()) };
+        if runs {
+            lock(&self.taken_by_peer).insert(id.to_owned());
+        }
         self.watch.ended(id);
         self.changed();
-        noted
+        Ok(())
+    }
+
+    /// Ends a job that ran without an output as one that the peer took back, if it did.
+    pub(crate) fn ended_by_peer(&self, id: &str) -> bool {
+        if !lock(&self.taken_by_peer).remove(id) {
+            return false;
+        }
+        let ended = self.db.change(|db| jobs::interrupt(db, id, THEIRS));
+        let noted =
+            ended.and_then(|ended| if ended { self.note_taken(id, THEIRS) } else { Ok(()) });
+        if let Err(error) = noted {
+            tracing::error!(%error, job = id, "the end of a job is not written down");
+        }
+        self.watch.ended(id);
+        true
     }
 
     fn note_taken(&self, id: &str, why: &str) -> Result<(), ServiceError> {
@@ -133,6 +156,9 @@ impl Inner {
 
     /// Whether a job that begins was taken back meanwhile.
     pub(crate) fn is_taken_back(&self, id: &str) -> bool {
+        if self.ended_by_peer(id) {
+            return true;
+        }
         let taken = self.db.with(|db| Ok(jobs::is(db, id, JobState::Cancelled)));
         taken.and_then(|taken| taken).unwrap_or(false)
     }

@@ -63,7 +63,7 @@ impl StoreKey {
         let mut bytes = Secret::new(vec![0; KEY]);
         let mut read = || {
             let mut file = File::open(path)?;
-            private(&file)?;
+            private(&file, path)?;
             file.read_exact(&mut bytes)?;
             match file.read(&mut [0])? {
                 0 => Ok(()),
@@ -96,7 +96,7 @@ impl StoreKey {
         let mut length = 0;
         let mut read = || {
             let mut file = File::open(path)?;
-            private(&file)?;
+            private(&file, path)?;
             while length < text.len() {
                 match file.read(&mut text[length..])? {
                     0 => break,
@@ -146,16 +146,24 @@ impl StoreKey {
     }
 }
 
+/// Where systemd hands out credentials.
+const CREDENTIALS: &str = "/run/credentials";
+
 /// Refuses a file that others may read. systemd hands out a credential as root's with mode 440, where the group's bits stand for a list that
 /// names the user of the service alone.
-fn private(file: &File) -> io::Result<()> {
+fn private(file: &File, path: &Path) -> io::Result<()> {
     let about = file.metadata()?;
-    let credential = (about.uid(), about.gid(), about.mode() & 0o777) == (0, 0, 0o440);
+    let credential = is_credential(path, (about.uid(), about.gid(), about.mode() & 0o777));
     if about.is_file() && about.mode() & 0o077 != 0 && !credential {
         let reason = "others may read it: chmod 600, and think about who has";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     Ok(())
+}
+
+/// Whether systemd made a file with this owner, group and mode there.
+pub(super) fn is_credential(path: &Path, about: (u32, u32, u32)) -> bool {
+    path.starts_with(CREDENTIALS) && about == (0, 0, 0o440)
 }
 
 fn stretch(passphrase: &[u8], recipe: &Recipe) -> Option<Key> {

@@ -148,6 +148,15 @@ pub(super) async fn show(
         (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn cancel(State(app): State<App>, Named(id): Named<String>) -> Answer<JobView> {
-    Ok(Json(app.call(move |service| service.cancel(&id)).await?))
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Named(id): Named<String>,
+) -> Answer<JobView> {
+    let token = (!caller.has(Role::Operator)).then(|| caller.name().to_owned());
+    let cancelled = app.call(move |service| match token {
+        Some(token) => service.cancel_for(&id, &token),
+        None => service.cancel(&id),
+    });
+    Ok(Json(cancelled.await?))
 }

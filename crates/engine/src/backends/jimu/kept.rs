@@ -112,12 +112,13 @@ impl Found {
 
     /// What is written of `conflict`, seen in `session`.
     pub(super) fn to_bytes(conflict: Option<&Conflict>, session: SessionId) -> Secret<Vec<u8>> {
-        let labels = conflict.map_or([Label::ZERO; 2], |conflict| conflict.labels);
+        let none = [Label::ZERO; 2];
+        let labels = conflict.map_or(&none, |conflict| &conflict.labels);
         let mut bytes = Secret::with_capacity(Found::LEN);
         bytes.push(u8::from(conflict.is_some()));
         bytes.extend_from_slice(&session.0);
         bytes.extend_from_slice(&conflict.map_or(0, |conflict| conflict.wire).to_le_bytes());
-        bytes.extend_from_slice(bytemuck::cast_slice(&labels));
+        bytes.extend_from_slice(bytemuck::cast_slice(labels));
         bytes
     }
 

@@ -10,6 +10,7 @@ use super::kept::SPARE;
 use crate::backends::jimu::garbled_core::Shape;
 use crate::options::{Opt, PoolChoice, Rho, SessionConfig};
 use crate::parts::chunk::{CORE_WIDTHS, Chunk};
+use crate::parts::keeper::MOST_CONNECTIONS;
 
 pub(super) const MUXCORE: Opt =
     Opt::switch("muxcore", true, "multiplexers draw from pools of their own");
@@ -248,20 +249,18 @@ impl JimuParams {
 
     /// The bounds are from now on those of so many sets of pools.
     pub(super) fn count_tries(&mut self, pools: u64) {
-        let tries_log2 = (pools as f64).log2();
-        self.epsilon_log2 += tries_log2 - self.tries_log2;
-        self.tries_log2 = tries_log2;
+        self.tries_log2 = (pools as f64).log2();
+        self.epsilon_log2 = total(self, |spec| spec.error_log2);
     }
 
     /// As `epsilon_log2`, against a garbler that brings bad items in when it sees that it still needs
     /// them (docs/parameters.md). Takes some milliseconds.
     #[must_use]
     pub fn adaptive_epsilon_log2(&self) -> f64 {
-        let once = total(self, |spec| {
+        total(self, |spec| {
             // What was derived is in range.
             params::jimu_adaptive_error_log2(&spec.derived, spec.detection).unwrap_or(0.0)
-        });
-        once + self.tries_log2
+        })
     }
 
     /// Wires for inputs and wires in escrow that are made ready with a stock: more if that is kept.
@@ -354,30 +353,35 @@ fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
     // What a label is held against are the tags of both labels of a wire.
     let either = label + 1.0;
     let pools = params.cores().map(|(_, spec)| spec).chain([&params.escrow]).map(worst);
+    let [single, pairs] = guessed(params);
+    let tries = params.tries_log2.exp2();
+    // Both halves of a pair lie under one Delta: each set of pools makes pairs with those of its epoch.
+    let pairs = pairs * tries.min(MOST_CONNECTIONS as f64);
     let guesses = [
-        either + guessed(params).log2(),
+        either + (single + pairs).log2(),
         perm + params.escrow.guesses.contested_log2,
         label + params.decoys_log2(),
     ];
     // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
     let checks = [params.rho.epsilon_log2() - 8.0; 4];
     let terms = pools.chain([either.max(perm)]).chain(guesses).chain(checks);
-    params::shown_log2(terms.map(f64::exp2).sum::<f64>().log2(), 3)
+    params::shown_log2(terms.map(f64::exp2).sum::<f64>().log2() + params.tries_log2, 3)
 }
 
 /// How many labels of bad cores would matter if they had a tag by luck, on average: those in contested
-/// buckets, and all of them where a bucket is lost.
-fn guessed(params: &JimuParams) -> f64 {
+/// buckets, and, which takes two events, all of them where a bucket is lost.
+fn guessed(params: &JimuParams) -> [f64; 2] {
     let labels =
         |(shape, spec): (Shape, &PoolSpec)| shape.ands() as f64 * spec.guesses.all_log2.exp2();
     let all: f64 = params.cores().map(labels).sum();
     let of_pool = |(shape, spec): (Shape, &PoolSpec)| {
         let Guesses { contested_log2, lost_log2, hiding_log2, .. } = spec.guesses;
         let others = (all - labels((shape, spec))).max(0.0);
-        let own = shape.ands() as f64 * (contested_log2.exp2() + hiding_log2.exp2());
-        own + lost_log2.exp2() * others
+        let ands = shape.ands() as f64;
+        let pairs = ands * hiding_log2.exp2() + lost_log2.exp2() * others;
+        [ands * contested_log2.exp2(), pairs]
     };
-    params.cores().map(of_pool).sum()
+    params.cores().map(of_pool).fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]])
 }
 
 #[cfg(test)]
