@@ -576,8 +576,10 @@ mod tests {
     fn what_is_commented_out_is_the_default() {
         let is_key = |line: &&str| {
             let key = line.strip_prefix("# ").and_then(|line| line.split_once(" = "));
-            key.is_some_and(|(key, _)| {
-                key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            // Those with a place to fill in have no default.
+            key.is_some_and(|(key, value)| {
+                value != "\"..\""
+                    && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
             })
         };
         let text = new().text();

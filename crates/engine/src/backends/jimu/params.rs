@@ -449,13 +449,32 @@ mod tests {
         // What guesses come to, with pools of wide cores and without.
         let either = params.codes.labels.binding_log2() + 1.0;
         let without = derive(1 << 20, Rho::Bits40, false).expect("sound");
-        let [with, without] = [&params, &without].map(|p| text(either + guessed(p).log2(), 1));
+        let [with, without] =
+            [&params, &without].map(|p| text(either + guessed(p).iter().sum::<f64>().log2(), 1));
         let guesses =
             format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
         assert!(own.contains(&guesses), "{guesses}");
         let kappa =
             format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
         assert!(own.contains(&kappa), "{kappa}");
+    }
+
+    /// What takes one event grows with the sets of pools; what takes two, with those of an epoch as well.
+    #[test]
+    fn a_bound_counts_sets_of_pools_and_pairs_of_them() {
+        let once = derive(1 << 20, Rho::Bits40, true).expect("sound");
+        let [_, pairs] = guessed(&once);
+        let pairs = pairs * (once.codes.labels.binding_log2() + 1.0).exp2();
+        assert!(pairs > 0.0);
+        for (sets, in_an_epoch) in [(1u64, 1.0), (2, 2.0), (256, 256.0), (1024, 256.0)] {
+            let mut params = once.clone();
+            params.count_tries(sets);
+            let each = once.epsilon_log2.exp2() + (in_an_epoch - 1.0) * pairs;
+            let expected = (sets as f64 * each).log2();
+            assert!((params.epsilon_log2 - expected).abs() < 0.002, "{sets}: {expected}");
+            let more = params.adaptive_epsilon_log2() - params.epsilon_log2;
+            assert!((0.0..0.2).contains(&more), "{sets}: {more}");
+        }
     }
 
     /// The terms one by one, in units of 2^-rho.
@@ -470,7 +489,7 @@ mod tests {
             let opening = (2.0 * unit(label)).max(unit(perm));
             let pools = 0.5 + (1.0 + params.muxes.len() as f64) / 16.0;
             let rest = unit(params.epsilon_log2) - opening - pools - 4.0 / 256.0;
-            let guesses = 2.0 * unit(label) * guessed(&params);
+            let guesses = 2.0 * unit(label) * guessed(&params).iter().sum::<f64>();
             let escrow = unit(perm + params.escrow.guesses.contested_log2)
                 + unit(label + params.decoys_log2());
             let missing = rest - guesses - escrow;
