@@ -168,6 +168,11 @@ mod tests {
         assert_eq!([may(0), may(1)], [None, Some(Used::Ands)]);
         assert_eq!(begins(&db, ann, 0, AT), None);
         assert_eq!(begins(&db, ann, 0, AT), Some(Used::Jobs));
+        // What the peer did not go on with does not count, and nothing else is given back.
+        db.change(|db| give_back(db, ann, 40, AT + 60_000)).unwrap();
+        assert_eq!(begins(&db, ann, 41, AT), Some(Used::Ands));
+        assert_eq!(begins(&db, ann, 40, AT), None);
+        assert_eq!(begins(&db, ann, 0, AT), Some(Used::Jobs));
         for other in [bob, peer] {
             assert_eq!(begins(&db, other, 100, AT), None);
             assert_eq!(begins(&db, other, 1, AT), Some(Used::Ands));

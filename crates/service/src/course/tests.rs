@@ -678,6 +678,10 @@ fn only_who_asked_takes_back_a_job_that_runs() {
     let news = News { cancelled: vec![id.clone()], ..News::default() };
     link::heard(world.sides[0].inner(), &news).unwrap();
     assert_eq!(world.state(0, &id), JobState::Running);
+    assert!(!world.sides[0].inner().ended_by_peer(&id));
+    // Nor another token of the own side.
+    let refused = world.sides[0].service().cancel_for(&id, "another").unwrap_err();
+    assert_eq!((refused.kind, world.state(0, &id)), (ErrorKind::Forbidden, JobState::Running));
     world.sides[0].service().cancel(&id).unwrap();
     // It hears of it before anything is cut, and cuts nothing itself.
     assert!(!world.sides[0].inner().lanes[1].is_cut());
