@@ -421,7 +421,7 @@ mod tests {
     /// Whoever read the row before the group was set ends later.
     #[test]
     fn a_smallest_group_is_not_lost_to_who_read_the_row_before_it() {
-        let text = "cenote 1\nprogram p\ninput x: garbler uint b8\n{\n  %1 = add %0, %0\n}\noutput z: both uint %1\n";
+        let text = "cenote 1\nprogram p \"twice\"\ninput x: garbler uint b8\n{\n  %1 = add %0, %0\n}\noutput z: both uint %1\n";
         let read = || registered("p", read_module(text.as_bytes()).unwrap()).unwrap();
         let with = Registered { smallest_group: Some("x".into()), ..read() };
         let (registry, digest) = (Registry::default(), with.digest.clone());
