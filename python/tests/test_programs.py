@@ -101,7 +101,7 @@ def test_manifests_say_what_the_programs_do(name):
         for role, least in said.get("smallest_group", {}).items():
             # What a service registers it with: a whole number of that side.
             assert made.inputs[least].party == role
-            assert made.inputs[least].type.__name__.startswith("UInt")
+            assert str(made.inputs[least].type).startswith("UInt[")
         assert isinstance(said["repeats_leak"], bool)
         assert said["repeats"]
 
