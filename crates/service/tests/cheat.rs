@@ -149,7 +149,8 @@ fn accept_all(mut link: Channel) {
     while let Ok(news) = link.recv_bounded(Tag::new(112, "service.news"), 1 << 20) {
         let news: Value = serde_json::from_slice(&news).unwrap();
         let verdicts = vec!["accepted"; news["offers"].as_array().unwrap().len()];
-        let answer = json!({ "verdicts": verdicts, "gone": [], "head": Head::START.to_string() });
+        let head = Head::START.to_string();
+        let answer = json!({ "verdicts": verdicts, "gone": [], "measures": false, "head": head });
         let answer = serde_json::to_vec(&answer).unwrap();
         link.send(Tag::new(113, "service.answer"), &answer).and_then(|()| link.flush()).unwrap();
     }
