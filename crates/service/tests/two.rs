@@ -450,6 +450,11 @@ fn the_line_is_measured_from_either_side_beside_jobs_and_not_at_will() {
     let mut pair = Pair::start();
     approve(&pair, Submitters::Own, Submitters::Peer);
     let sides = [pair.a(), pair.b()];
+    let end = Instant::now() + LONG;
+    while sides.iter().any(|side| !side.status().unwrap().peer.connected) {
+        assert!(Instant::now() < end, "they do not meet");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let lines = sides.map(|side| side.measure().unwrap());
     for line in &lines {
         assert!(line.round_trip_s > 0.0 && line.round_trip_s < 5.0, "{line:?}");
