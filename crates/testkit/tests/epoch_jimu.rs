@@ -198,7 +198,9 @@ fn a_broken_connection_burns_the_pools_and_what_may_have_been_used() {
             assert!((500..1200).contains(&found.0), "{found:?}");
             assert_eq!(found.1[0], if makes { 0 } else { 400 });
             for (before, after) in before.into_iter().zip(after) {
-                assert!((after - before - f64::from(u8::from(makes))).abs() < 1e-9);
+                // Two pools are twice the tries, and some guesses meet pairs of both (docs/protocols/jimu.md).
+                let (more, least) = (after - before, f64::from(u8::from(makes)));
+                assert!(least <= more && more <= least * 1.02, "{before} {after}");
             }
         }
         for (disk, wires) in relation.disks.iter().zip(wires) {
