@@ -59,13 +59,14 @@ pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
     let kept = match &written {
         Some((file, Ok(()))) => format!("The evidence is in {}; keep it secret.", file.display()),
         Some((file, Err(error))) => format!("The evidence is lost: {}: {error}.", file.display()),
-        None => "The evidence is gone; --evidence FILE would have kept it.".to_owned(),
+        None => "Without --evidence FILE, the evidence is in the store of this epoch alone, and gone where there is none.".to_owned(),
     };
     output::note(&format!(
-        "WARNING: the peer has cheated in this session. Both labels of wire {} were output, which \
+        "WARNING: the peer has cheated in session {session}. Both labels of wire {} were output, which \
          only a gate that the peer made wrong does. What came out is right, and the peer does not \
          know that it was found out. End the relation with it. {kept}",
         evidence.wire,
+        session = hex(&evidence.session),
     ));
     let file = written.and_then(|(file, result)| result.is_ok().then(|| file.to_owned()));
     Found { session: hex(&evidence.session), wire: evidence.wire, file }

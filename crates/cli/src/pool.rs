@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::args::{PeerArgs, SecurityArgs, ThreadArgs};
+use crate::evidence;
 use crate::exit::{Failure, Kind};
 use crate::output::{self, Format, Reply};
 use crate::party::Meeting;
@@ -52,6 +53,10 @@ pub(crate) struct FillArgs {
     pub(crate) security: SecurityArgs,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+    /// Should an earlier session have found that the peer cheated, keep the evidence in FILE, readable for its owner alone (jimu, for the
+    /// evaluator).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evidence: Option<PathBuf>,
 }
 
 /// Triples between two steps of the bar.
@@ -124,6 +129,7 @@ pub(crate) fn kept(config: SessionConfig) -> Result<SessionConfig, Failure> {
 fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     let config = kept(args.security.chosen()?)?.for_ands(args.ands);
     Backend::shown(&config).map_err(Failure::unusable)?;
+    evidence::check(args.evidence.as_deref(), config.backend)?;
     if args.peer.insecure_plaintext {
         let what = "--insecure-plaintext: items are kept with a peer that is known";
         return Err(Failure::bad_input(format!("{what}; pair with it and give --identity")));
@@ -157,6 +163,8 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     };
     let summary = work().map_err(|fault| interrupt.or(fault.into()))?;
     drop(meter);
+    let found = summary.evidence.as_ref();
+    let found = found.map(|found| evidence::report(found, args.evidence.as_deref()));
     let store = open(dir, &key)?;
     let kept = ready(&store)?;
     let promise = summary.claims.promise;
@@ -169,6 +177,7 @@ fn fill(args: FillArgs, format: Format) -> Result<Reply, Failure> {
     json["configuration"] = json!(config);
     json["epsilon_log2"] = json!(promise.adaptive_epsilon_log2);
     json["kappa"] = json!(promise.kappa);
+    json["evidence"] = json!(found);
     json["bytes_sent"] = traffic.bytes_sent.into();
     json["bytes_received"] = traffic.bytes_received.into();
     json["wall_s"] = wall_s.into();

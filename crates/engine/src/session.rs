@@ -309,7 +309,7 @@ impl Session {
         Claims { backend: self.backend.name(), peer: self.peer, promise }
     }
 
-    /// Returns the proof that the peer has cheated in this session, once there is any.
+    /// Returns the proof that the peer has cheated in this session, or before it under what both keep, once there is any.
     #[must_use]
     pub fn evidence(&self) -> Option<Evidence> {
         self.opened.live().evidence()

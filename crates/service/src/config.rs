@@ -144,6 +144,11 @@ pub struct QuotaConfig {
 }
 
 impl QuotaConfig {
+    /// Names of tokens that have a quota of their own.
+    pub fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.token.keys().map(String::as_str)
+    }
+
     /// The quota of the token of this name. The own process, which has none, is not limited.
     #[must_use]
     pub fn of_token(&self, name: &str) -> Quota {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -111,8 +111,8 @@ fn a_request_that_waits_for_items_can_be_cancelled() {
     assert!(matches!(garbler, Err(Fault::Transport(_) | Fault::PeerAborted)), "{garbler:?}");
 }
 
-/// A job that takes its time.
-struct Slow<J>(J);
+/// A job that begins its work once refills have come to rest: no frame of theirs, as counted, in a third of a second.
+struct Slow<J>(J, Arc<AtomicUsize>);
 
 impl<J: Job> Job for Slow<J> {
     type Output = J::Output;
@@ -126,7 +126,13 @@ impl<J: Job> Job for Slow<J> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
-        thread::sleep(Duration::from_millis(300));
+        for _ in 0..200 {
+            let before = self.1.load(Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(300));
+            if before > 0 && self.1.load(Ordering::SeqCst) == before {
+                break;
+            }
+        }
         self.0.run(party)
     }
 }
@@ -136,11 +142,19 @@ impl<J: Job> Job for Slow<J> {
 fn refills_run_ahead_of_a_request_by_a_few() {
     let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
     let triples = params(&config).triples();
-    let channels = extendable_pair(LIMIT, |_, _| ());
+    let frames = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&frames);
+    let channels = extendable_pair(LIMIT, move |_, data| {
+        let frames = Arc::clone(&counted);
+        data.tamper(move |_| {
+            frames.fetch_add(1, Ordering::SeqCst);
+            Fate::Pass
+        });
+    });
     let (garbler, evaluator) = sessions_over(channels, &config, 2, |session, role| {
         let program = TestProgram(Kind::Ands(100));
         let job = program_job(&program, role, &program.inputs(1), Receivers::Both)?;
-        session.run(&Slow(job.of_ands(100 * triples as u64)))?;
+        session.run(&Slow(job.of_ands(100 * triples as u64), Arc::clone(&frames)))?;
         Ok(session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").made as usize)
     });
     let (made, other) = (garbler.expect("honest"), evaluator.expect("honest"));

@@ -26,8 +26,8 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
     ];
     let failed = checks.iter().filter(|(tool, arguments)| !environment.run(tool, arguments));
     let failed = failed.count();
-    // Services of the tests are processes of the command.
-    let built = cargo(root, &["build", "--package", "cenote-cli", "--locked"], &[]);
+    // Services of the tests are processes of the command, as the tests of the workspace built it: alone, it has other features.
+    let built = cargo(root, &["test", "--workspace", "--no-run", "--quiet", "--locked"], &[]);
     built && tests(&environment, counts) && failed == 0
 }
 

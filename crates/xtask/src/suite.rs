@@ -164,6 +164,8 @@ fn deny_tool(root: &Path) -> Option<PathBuf> {
     let root_argument = tools.to_string_lossy().into_owned();
     let arguments = [
         "install",
+        // It runs for seconds.
+        "--debug",
         "--quiet",
         "--locked",
         "--version",

@@ -44,6 +44,9 @@ pub(crate) fn serve(args: &ServeArgs, format: Format) -> Result<Reply, Failure> 
     start_log(args, format);
     let config = config(&args.dir)?;
     let tokens = Tokens::open(&config.path(&config.api.tokens))?;
+    for name in tokens.unknown(config.quota.tokens()) {
+        tracing::warn!(name, "[quota.token]: no token has this name");
+    }
     let tls = tls(&config)?;
     let (listener, address) = listen(&config)?;
     let stop = on_signal()?;

@@ -225,10 +225,10 @@ impl Keeper {
         Ok((self.id, secrets))
     }
 
-    /// What this side has of the epoch, if its items are of the kind that is wanted.
+    /// What this side has of the epoch, if its items are of the kind that is wanted. `read` sees its secrets whether or not they go on.
     fn kept<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>, Fault> {
         let ledger = self.store.ledger();
-        if ledger.epoch.is_none() || self.noted(CONNECTIONS) >= MOST_CONNECTIONS {
+        if ledger.epoch.is_none() {
             return Ok(None);
         }
         let secrets = self.store.secrets().map_err(storage)?;
@@ -239,7 +239,8 @@ impl Keeper {
             let remedy = "take that peer's store, or end this one";
             return Err(Fault::Policy(format!("{what}: {remedy}")));
         }
-        Ok(if items == self.terms.items { read(own) } else { None })
+        let goes_on = items == self.terms.items && self.noted(CONNECTIONS) < MOST_CONNECTIONS;
+        Ok(read(own).filter(|_| goes_on))
     }
 
     fn state(&self, has_epoch: bool) -> State {

@@ -164,6 +164,14 @@ impl Tokens {
         Ok(token)
     }
 
+    /// Which of these names no token has: what is set up for them serves nobody.
+    pub fn unknown<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut known);
+        let tokens = known.tokens.as_deref().unwrap_or_default();
+        names.filter(|name| tokens.iter().all(|token| token.caller.name != *name)).collect()
+    }
+
     /// Whether a token of this name still has these roles.
     pub(super) fn knows(&self, caller: &Caller) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

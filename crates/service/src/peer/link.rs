@@ -57,7 +57,11 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
         if let Err(fault) = ended
             && !inner.way.is_over()
         {
-            tracing::debug!(%fault, purpose, "the link is down");
+            if matches!(fault, Fault::Misbehaved(_)) {
+                tracing::warn!(%fault, purpose, "the peer says what this version does not know: has it another?");
+            } else {
+                tracing::debug!(%fault, purpose, "the link is down");
+            }
             inner.pause(backoff.next());
         }
     }

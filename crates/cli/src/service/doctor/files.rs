@@ -202,7 +202,13 @@ fn tls(config: &Config, report: &mut Report) {
 fn tokens(config: &Config, report: &mut Report) {
     let file = config.path(&config.api.tokens);
     match Tokens::open(&file) {
-        Ok(_) => report.ok("tokens", format!("{} can be used", file.display())),
+        Ok(tokens) => match tokens.unknown(config.quota.tokens()).as_slice() {
+            [] => report.ok("tokens", format!("{} can be used", file.display())),
+            names => {
+                let found = format!("[quota.token]: no token is called {}", names.join(", "));
+                report.warning("tokens", found, "correct the name, or `cenote token add` it");
+            }
+        },
         Err(error) => {
             let otherwise = "`cenote token add` makes one";
             report.failed("tokens", &error.to_string(), otherwise);

@@ -102,23 +102,32 @@ impl Epoch {
 }
 
 /// Two labels of one wire, and the session in which they were seen. As many bytes whether or not there are any.
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) conflict: Conflict,
     pub(super) session: SessionId,
+    /// It was seen in an epoch before this one: its Delta opens nothing here.
+    pub(super) earlier: bool,
 }
 
 impl Found {
+    /// The conflict, if it opens wires of the epoch that goes on.
+    pub(super) fn opens(&self) -> Option<Conflict> {
+        (!self.earlier).then(|| self.conflict.clone())
+    }
+
     const LEN: usize = 1 + 32 + 8 + 2 * size_of::<Label>();
 
-    /// What is written of `conflict`, seen in `session`.
-    pub(super) fn to_bytes(conflict: Option<&Conflict>, session: SessionId) -> Secret<Vec<u8>> {
-        let none = [Label::ZERO; 2];
-        let labels = conflict.map_or(&none, |conflict| &conflict.labels);
+    /// What is written of what was found, if anything was.
+    pub(super) fn to_bytes(found: Option<&Found>) -> Secret<Vec<u8>> {
         let mut bytes = Secret::with_capacity(Found::LEN);
-        bytes.push(u8::from(conflict.is_some()));
-        bytes.extend_from_slice(&session.0);
-        bytes.extend_from_slice(&conflict.map_or(0, |conflict| conflict.wire).to_le_bytes());
-        bytes.extend_from_slice(bytemuck::cast_slice(labels));
+        if let Some(Found { conflict, session, earlier }) = found {
+            bytes.push(1 + u8::from(*earlier));
+            bytes.extend_from_slice(&session.0);
+            bytes.extend_from_slice(&conflict.wire.to_le_bytes());
+            bytes.extend_from_slice(bytemuck::cast_slice(&conflict.labels));
+        }
+        bytes.resize(Found::LEN, 0);
         bytes
     }
 
@@ -134,11 +143,11 @@ impl Found {
         let (wire, labels) = rest.split_first_chunk()?;
         let mut conflict = Conflict { labels: [Label::ZERO; 2], wire: u64::from_le_bytes(*wire) };
         let own: &mut [u8] = bytemuck::cast_slice_mut(&mut conflict.labels);
-        if own.len() != labels.len() || *found != 1 {
+        if own.len() != labels.len() || !(1..=2).contains(found) {
             return None;
         }
         own.copy_from_slice(labels);
-        Some(Found { conflict, session: SessionId(*session) })
+        Some(Found { conflict, session: SessionId(*session), earlier: *found == 2 })
     }
 }
 
@@ -172,13 +181,18 @@ mod tests {
     fn what_was_found_takes_as_many_bytes_as_nothing() {
         let label = |number| Label([Block::new(number); 3]);
         let conflict = Conflict { labels: [label(3), label(8)], wire: 77 };
-        let session = SessionId([9; 32]);
-        let [none, some] =
-            [None, Some(&conflict)].map(|conflict| Found::to_bytes(conflict, session));
-        assert_eq!((none.len(), some.len()), (Found::LEN, Found::LEN));
-        let found = Found::from_bytes(&some).expect("found");
-        assert_eq!((found.conflict.wire, found.session), (77, session));
-        assert!(found.conflict.delta().key().ct_eq(conflict.delta().key()));
+        let delta = conflict.delta();
+        let mut found = Found { conflict, session: SessionId([9; 32]), earlier: true };
+        let (none, old) = (Found::to_bytes(None), Found::to_bytes(Some(&found)));
+        found.earlier = false;
+        let some = Found::to_bytes(Some(&found));
+        assert_eq!([none.len(), old.len(), some.len()], [Found::LEN; 3]);
+        for (bytes, earlier) in [(&some, false), (&old, true)] {
+            let read = Found::from_bytes(bytes).expect("found");
+            assert_eq!((read.conflict.wire, read.session), (77, found.session));
+            assert!(read.conflict.delta().key().ct_eq(delta.key()));
+            assert_eq!(read.earlier, earlier);
+        }
         for nothing in [&none[..], &[], &some[..Found::LEN - 1]] {
             assert!(Found::from_bytes(nothing).is_none());
         }

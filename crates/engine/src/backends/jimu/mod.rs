@@ -144,8 +144,20 @@ struct EvaluatorSide {
     kept: Kept<evaluator::KeptWires>,
     /// Two valid labels of one wire, once they were seen: from then on reveals come from the clear.
     conflict: Option<Conflict>,
-    /// The session in which they were, or will be.
-    found_in: SessionId,
+    /// What earlier sessions have found out.
+    found: Option<Found>,
+    session: SessionId,
+}
+
+impl EvaluatorSide {
+    /// What was found out of the peer: in this epoch, if anything was, and else before it.
+    fn found(&self) -> Option<Found> {
+        match (&self.found, self.conflict.clone()) {
+            (Some(found), _) if !found.earlier => Some(found.clone()),
+            (_, Some(conflict)) => Some(Found { conflict, session: self.session, earlier: false }),
+            (found, None) => found.clone(),
+        }
+    }
 }
 
 impl Side {
@@ -321,7 +333,7 @@ impl Live for JimuSession {
 
     fn evidence(&self) -> Option<Evidence> {
         let Side::Evaluator(side) = &self.core.side else { return None };
-        side.conflict.as_ref().map(|conflict| evidence(conflict, side.found_in))
+        side.found().map(|Found { conflict, session, .. }| evidence(&conflict, session))
     }
 
     /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
@@ -404,13 +416,13 @@ impl Side {
                 let setup = evaluator::Supply::setup(channel, session, params, prg, keeper);
                 let mut supply = setup?;
                 let found = supply.take_found();
-                let found_in = found.as_ref().map_or(session, |found| found.session);
                 Side::Evaluator(Box::new(EvaluatorSide {
                     supply,
                     request: evaluator::Evaluator::default(),
                     kept: Kept::default(),
-                    conflict: found.map(|found| found.conflict),
-                    found_in,
+                    conflict: found.as_ref().and_then(Found::opens),
+                    found,
+                    session,
                 }))
             }
         })
@@ -456,7 +468,7 @@ impl Core {
     /// The evaluator's labels of one wire, if it has any, or zeros in their place: whatever ends a session, they are on disk.
     fn remember(&self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &self.side else { return Ok(()) };
-        side.supply.remember(&Found::to_bytes(side.conflict.as_ref(), side.found_in))
+        side.supply.remember(&Found::to_bytes(side.found().as_ref()))
     }
 }
 

@@ -53,7 +53,7 @@ pub(in crate::backends::jimu) struct Supply {
     notes: Notes,
     /// Pools that lie on disk, full, those of cores first; none once anything was made.
     waiting: Vec<bool>,
-    /// What earlier sessions of the epoch have found out.
+    /// What earlier sessions have found out.
     found: Option<Found>,
     tosses: Tosses,
     prg: Prg,
@@ -126,9 +126,9 @@ impl Supply {
         mut prg: Prg,
         mut keeper: Option<&mut Keeper>,
     ) -> Result<Supply, Fault> {
-        let (session, kept) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
+        let (session, kept, found) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
         let mut tosses = Tosses::new(session, Role::Evaluator);
-        let Opened { hash, delta, epoch, found } = match kept {
+        let Opened { hash, delta, epoch } = match kept {
             Some(kept) => kept,
             None => {
                 count(keeper.as_deref_mut())?;
@@ -137,9 +137,9 @@ impl Supply {
                 let mut hash = seen.hash(&params, session, &mut prg);
                 let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
                 if let Some(keeper) = keeper {
-                    kept::begin(keeper, session, &seen, (&hash, delta))?;
+                    kept::begin(keeper, session, &seen, (&hash, delta), found.as_ref())?;
                 }
-                Opened { hash, delta, epoch: session, found: None }
+                Opened { hash, delta, epoch: session }
             }
         };
         let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;

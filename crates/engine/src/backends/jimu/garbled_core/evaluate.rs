@@ -40,6 +40,7 @@ impl fmt::Debug for Active {
 /// Both labels of one wire: the garbler has cheated, and the evaluator knows its delta.
 ///
 /// That it happened depends on the evaluator's input: the garbler must not learn of it.
+#[derive(Clone)]
 pub struct Conflict {
     /// The labels of masked value 0 and 1.
     pub labels: [Label; 2],

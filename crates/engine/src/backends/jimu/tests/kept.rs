@@ -124,6 +124,24 @@ impl Epoch {
     }
 }
 
+/// A garbler that has lost its epoch, or says so, takes no evidence with it.
+#[test]
+fn evidence_outlives_its_epoch() {
+    let mut epoch = Epoch::new();
+    let bucket = params(100, Rho::Bits40, false).ands.bucket;
+    let (_, found) = epoch.session(bucket - 1, End::PutAway);
+    assert_eq!(found.as_ref().expect("found").session, [1; 32]);
+    epoch.disks[Role::Garbler as usize] = SimulatedDisk::default();
+    for session in 2..4 {
+        let (_, evidence) = epoch.session(0, End::PutAway);
+        assert_eq!(evidence, found, "session {session}");
+    }
+    let (_, newer) = epoch.session(bucket - 1, End::PutAway);
+    assert_eq!(newer.as_ref().expect("found").session, [4; 32], "Delta of this epoch");
+    let (_, evidence) = epoch.session(0, End::PutAway);
+    assert_eq!(evidence, newer);
+}
+
 #[test]
 fn an_evaluator_remembers_what_it_found_and_shows_nothing_of_it() {
     for end in [End::PutAway, End::HangUp] {

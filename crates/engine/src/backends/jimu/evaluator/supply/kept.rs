@@ -48,39 +48,46 @@ pub(super) struct Opened {
     pub(super) delta: Block,
     /// The connection in which the epoch began.
     pub(super) epoch: SessionId,
-    pub(super) found: Option<Found>,
 }
+
+/// The id of a session, what goes on in it, and what earlier ones have found out.
+type Begun = (SessionId, Option<Opened>, Option<Found>);
 
 /// Blocks beside the seeds: that of the matrices, the tag of Delta, what is added to labels with their keys.
 const OTHERS: usize = 4;
 
-/// The id of the session, and what goes on; nothing without a `keeper`.
+/// What is on disk of an epoch; nothing without a `keeper`.
 pub(super) fn open(
     channel: &mut Channel,
     session: SessionId,
     params: &JimuParams,
     keeper: Option<&mut Keeper>,
-) -> Result<(SessionId, Option<Opened>), Fault> {
-    let Some(keeper) = keeper else { return Ok((session, None)) };
+) -> Result<Begun, Fault> {
+    let Some(keeper) = keeper else { return Ok((session, None, None)) };
     let worn = keeper.noted(WIRES) >= MOST_WIRES;
     let watched = (params.codes.labels.w + params.codes.perms.w) as usize;
+    let mut found = None;
     let read = |bytes: &[u8]| {
-        let (bytes, found) = Found::split_off(bytes)?;
+        let (bytes, own) = Found::split_off(bytes)?;
+        found = own;
         let epoch = Epoch::from_bytes(bytes, watched + OTHERS, watched)?;
         let (seeds, others) = epoch.blocks.split_at(watched);
         let others: [Block; OTHERS] = others.try_into().ok()?;
         let seeds = seeds.iter().copied().collect();
-        (!worn).then_some((epoch, seeds, Secret::new(others), found))
+        (!worn).then_some((epoch, seeds, Secret::new(others)))
     };
     let (id, kept) = keeper.open(channel, session, Role::Evaluator, read)?;
-    let opened = kept.map(|(Epoch { id: epoch, wires, places, .. }, seeds, others, found)| {
+    let opened = kept.map(|(Epoch { id: epoch, wires, places, .. }, seeds, others)| {
         let [matrices, tag, rest @ ..] = *others;
         let seen = Seeds { places, seeds, matrices: Some(matrices) };
         let mut hash = seen.hash(params, id, &mut Prg::new(matrices));
         hash.go_on(wires.max(keeper.noted(WIRES)), rest);
-        Opened { hash, delta: tag, epoch, found }
+        Opened { hash, delta: tag, epoch }
     });
-    Ok((id, opened))
+    if let (None, Some(found)) = (&opened, &mut found) {
+        found.earlier = true;
+    }
+    Ok((id, opened, found))
 }
 
 /// An epoch begins, with this hash and tag of Delta.
@@ -89,16 +96,17 @@ pub(super) fn begin(
     id: SessionId,
     seen: &Seeds,
     (hash, tag): (&ReedSolomonReceiver, Block),
+    found: Option<&Found>,
 ) -> Result<(), Fault> {
     let matrices = seen.matrices.unwrap_or_default();
     let others = [matrices, tag].into_iter().chain(*hash.delta());
     let blocks = seen.seeds.iter().copied().chain(others).collect();
     let epoch = Epoch { id, wires: hash.next(), blocks, places: seen.places.clone() };
     let mut secrets = epoch.to_bytes();
-    let nothing = Found::to_bytes(None, id);
-    let mut own = Secret::with_capacity(secrets.len() + nothing.len());
+    let found = Found::to_bytes(found);
+    let mut own = Secret::with_capacity(secrets.len() + found.len());
     own.append(&mut secrets);
-    own.extend_from_slice(&nothing);
+    own.extend_from_slice(&found);
     keeper.begin(&own)
 }
 
@@ -120,7 +128,7 @@ impl Supply {
         Ok(())
     }
 
-    /// What earlier sessions of the epoch have found out, once.
+    /// What earlier sessions have found out, once.
     pub(in crate::backends::jimu) fn take_found(&mut self) -> Option<Found> {
         self.found.take()
     }
