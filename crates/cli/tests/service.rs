@@ -28,18 +28,18 @@ fn whoever_is_killed_uses_nothing_twice_and_comes_back() {
     assert!(figures["items_used_once"].as_u64().unwrap() > 0, "{figures}");
 }
 
-/// For a minute, beside the kills of the other test. The command fails if memory or latencies grow.
+/// For two minutes, beside the kills of the other test. The command fails if memory or latencies grow.
 #[test]
 fn small_jobs_run_beside_large_ones_and_nothing_grows() {
     let sizes = ["--sorted", "1024", "--small", "20000", "--large", "20000"];
     let load = ["--clients", "2", "--rate", "10", "--large-every", "5"];
     let flat = ["--memory-growth", "1.25", "--latency-growth", "4"];
-    let args = ["service", "--mixed", "--seconds", "60"];
+    let args = ["service", "--mixed", "--seconds", "120"];
     let figures = bench(&[&args[..], &sizes, &load, &flat].concat());
     let jobs = |kind: &str| figures[kind]["jobs"].as_u64().unwrap();
     assert!(jobs("small") > 10 * jobs("large").max(1), "{figures}");
     // In each third there is something to compare.
-    assert!(jobs("large") >= 3, "{figures}");
+    assert!(jobs("large") >= 5, "{figures}");
     for third in figures["most_resident_bytes_by_third"].as_array().unwrap() {
         let sides = third.as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap());
         assert!(sides.into_iter().all(|bytes| bytes > 1 << 20), "{figures}");
