@@ -124,6 +124,15 @@ struct Core {
     /// Reveals so far, in pieces.
     reports: u64,
     side: Side,
+    /// What was found out is on disk.
+    remembered: bool,
+}
+
+/// However a session ends, by a panic as well, the evaluator writes its secrets anew.
+impl Drop for JimuSession {
+    fn drop(&mut self) {
+        let _ = self.core.remember();
+    }
 }
 
 /// The part of a session that differs by role.
@@ -146,18 +155,6 @@ struct EvaluatorSide {
     conflict: Option<Conflict>,
     /// What earlier sessions have found out.
     found: Option<Found>,
-    session: SessionId,
-}
-
-impl EvaluatorSide {
-    /// What was found out of the peer: in this epoch, if anything was, and else before it.
-    fn found(&self) -> Option<Found> {
-        match (&self.found, self.conflict.clone()) {
-            (Some(found), _) if !found.earlier => Some(found.clone()),
-            (_, Some(conflict)) => Some(Found { conflict, session: self.session, earlier: false }),
-            (found, None) => found.clone(),
-        }
-    }
 }
 
 impl Side {
@@ -277,7 +274,8 @@ impl Protocol for JimuSession {
         if let Some(keeper) = keeper {
             side.keep(keeper).inspect_err(|_| channel.abort())?;
         }
-        Ok(JimuSession { core: Core { channel, session, role, reports: 0, side } })
+        let remembered = false;
+        Ok(JimuSession { core: Core { channel, session, role, reports: 0, side, remembered } })
     }
 
     /// Should it become necessary, the job runs once more beside itself, in the clear: `Internal` if it does
@@ -332,8 +330,7 @@ impl Live for JimuSession {
     }
 
     fn evidence(&self) -> Option<Evidence> {
-        let Side::Evaluator(side) = &self.core.side else { return None };
-        side.found().map(|Found { conflict, session, .. }| evidence(&conflict, session))
+        self.core.found().map(|Found { conflict, session, .. }| evidence(&conflict, session))
     }
 
     /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
@@ -422,7 +419,6 @@ impl Side {
                     kept: Kept::default(),
                     conflict: found.as_ref().and_then(Found::opens),
                     found,
-                    session,
                 }))
             }
         })
@@ -466,9 +462,23 @@ impl Core {
     }
 
     /// The evaluator's labels of one wire, if it has any, or zeros in their place: whatever ends a session, they are on disk.
-    fn remember(&self) -> Result<(), Fault> {
+    fn remember(&mut self) -> Result<(), Fault> {
+        let found = self.found();
         let Side::Evaluator(side) = &self.side else { return Ok(()) };
-        side.supply.remember(&Found::to_bytes(side.found().as_ref()))
+        if std::mem::replace(&mut self.remembered, true) {
+            return Ok(());
+        }
+        side.supply.remember(&Found::to_bytes(found.as_ref()))
+    }
+
+    /// What the evaluator found out of its peer: in this epoch, if anything, and else before it.
+    fn found(&self) -> Option<Found> {
+        let Side::Evaluator(side) = &self.side else { return None };
+        match (&side.found, side.conflict.clone()) {
+            (Some(found), _) if !found.earlier => Some(found.clone()),
+            (_, Some(conflict)) => Some(Found { conflict, session: self.session, earlier: false }),
+            (found, None) => found.clone(),
+        }
     }
 }
 

@@ -57,6 +57,8 @@ enum End {
     PutAway,
     /// The garbler is gone when the job is done.
     HangUp,
+    /// And the evaluator's caller too, by a panic or without a word.
+    Dropped,
 }
 
 /// Both sides' disks, and how many sessions they have had.
@@ -113,6 +115,7 @@ impl Epoch {
                     session.save(true).expect("both put away");
                     session.close();
                 }
+                End::Dropped => {}
                 End::HangUp => {
                     let gone = session.save(true).expect_err("the garbler is gone");
                     assert!(matches!(gone, Fault::Transport(_) | Fault::PeerAborted), "{gone:?}");
@@ -144,7 +147,7 @@ fn evidence_outlives_its_epoch() {
 
 #[test]
 fn an_evaluator_remembers_what_it_found_and_shows_nothing_of_it() {
-    for end in [End::PutAway, End::HangUp] {
+    for end in [End::PutAway, End::HangUp, End::Dropped] {
         let [mut honest, mut spoiled] = [(); 2].map(|()| Epoch::new());
         let bucket = params(100, Rho::Bits40, false).ands.bucket;
         let mut found: Option<Evidence> = None;
