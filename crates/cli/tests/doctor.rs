@@ -345,7 +345,8 @@ fn the_line_to_the_peer_is_measured_from_either_side() {
         };
         assert!(found.contains(" ms there and back, "), "{found}");
         let rates: Vec<f64> = found.split(' ').filter_map(|word| word.parse().ok()).collect();
-        assert!(rates.len() == 3 && rates.iter().all(|rate| *rate > 0.0), "{found}");
+        // A way within one machine may be rounded to none.
+        assert!(rates.len() == 3 && rates[1..].iter().all(|rate| *rate > 0.0), "{found}");
     }
     // Who may not measure is told what to give.
     let (token, dir) = (owners.at("alice", "few"), owners.at("alice", ""));

@@ -222,7 +222,7 @@ fn line(measured: Result<Value, Failure>, report: &mut Report) {
     let rates = ["sent_bytes_per_s", "received_bytes_per_s"].map(|key| figure(key) * 8e-6);
     let [sent, received] = rates;
     let found = format!(
-        "{round_trip_ms:.1} ms there and back, {sent:.0} Mbit/s to the peer, {received:.0} Mbit/s from it"
+        "{round_trip_ms:.2} ms there and back, {sent:.0} Mbit/s to the peer, {received:.0} Mbit/s from it"
     );
     if sent.min(received) < SLOW_MBIT {
         let remedy = "triples are made at this pace: see what else uses the line, and whether something between limits it, or keep more ready ([pool] of both sides)";
