@@ -49,6 +49,8 @@ impl Tree {
     /// that it need not be built again; in a new copy, files have the dates of the sources.
     pub(crate) fn of(root: &Path, place: &Path, changes: &Changes) -> Result<Tree, String> {
         let (mut files, new) = (sources(root), !place.exists());
+        // Below the sources cargo reads their configuration as well, and with flags given twice would build all packages again.
+        files.retain(|file| !(place.starts_with(root) && file.starts_with(".cargo")));
         files.extend(changes.keys().cloned());
         let copied = copy_sources(root, place, &files, changes, new)
             .and_then(|()| clear(place, place, &files));
@@ -200,6 +202,7 @@ mod tests {
         write("crates/a.rs", "abc");
         write("crates/old.rs", "");
         write("target/big", "");
+        write(".cargo/config.toml", "");
         let place = root.path().join("copy");
         Tree::of(&source, &place, &BTreeMap::new()).unwrap();
         fs::remove_file(source.join("crates/old.rs")).unwrap();
@@ -224,6 +227,11 @@ mod tests {
             assert_eq!(fs::read_to_string(place.join("crates/a.rs")).unwrap(), "z");
             assert_eq!(fs::read_to_string(place.join("crates/new/b.rs")).unwrap(), "b");
         }
+        let below = source.join("target/copy");
+        Tree::of(&source, &below, &BTreeMap::new()).unwrap();
+        let is_there = [&place, &below].map(|place| place.join(".cargo/config.toml").exists());
+        assert_eq!(is_there, [true, false]);
+
         let dated = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         let made = dated(&added);
         Tree::of(&source, &place, &changes).unwrap();
