@@ -187,7 +187,12 @@ fn a_broken_connection_burns_the_pools_and_what_may_have_been_used() {
             }
             Ok(bounds(&session))
         }));
-        let wires = relation.disks.each_ref().map(|disk| disk.ledger().spent[WIRES]);
+        let ledgers = relation.disks.each_ref().map(Disk::ledger);
+        for ledger in &ledgers {
+            let mut parts = ledger.snapshots.iter().flat_map(|(_, parts)| parts);
+            assert_eq!(parts.any(|part| part == "pool"), !makes, "each side burns its own");
+        }
+        let wires = ledgers.map(|ledger| ledger.spent[WIRES]);
         let after = ok(relation.session(&config, false, |mut session, _| {
             let (found, bounds) = (levels(&session), bounds(&session));
             compute(&mut session, 10, 2)?;
