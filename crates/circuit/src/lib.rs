@@ -37,7 +37,9 @@ pub use formats::{ParseError, parse_any, read_circuit};
 pub use gates::{Gates, runs};
 pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};
-pub use memory::{Access, Memory, Rows};
+pub use memory::{
+    Access, Broken, Kind, Layout, MAX_BLOCKS, Needs, Plan, Price, Ram, Reactive, Rows, TreeShape,
+};
 pub use program::{InputPort, OutputPort, Program, Receivers, Role, Signature, SignatureError};
 pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};
 pub use sequential::{Cycles, MAX_UNROLLED, Sequential, SequentialError, Shown};

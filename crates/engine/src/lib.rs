@@ -51,6 +51,7 @@
 pub mod backends;
 mod claims;
 pub mod cost;
+mod memory;
 mod metered;
 mod module_job;
 pub mod options;
@@ -68,6 +69,7 @@ pub use cenote_net::{Fault, Role};
 pub use claims::{
     Adversary, Assumption, Claims, Covers, Evidence, FirstOutput, Leak, Leakage, PeerIs, Promise,
 };
+pub use memory::Memory;
 pub use metered::Metered;
 pub use module_job::{ModuleJob, ModuleJobs};
 pub use options::{PoolChoice, Rho, SessionConfig};

@@ -1,9 +1,8 @@
 //! A job that counts its ANDs while it runs, for a bar of progress.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_circuit::{Access, Gates, Memory, Rows};
+use cenote_circuit::Gates;
 use cenote_net::{Fault, Role};
 
 use crate::party::Party;
@@ -29,16 +28,13 @@ impl<J: Job> Job for Metered<'_, J> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
-        self.job.run(&mut Counting { party, done: self.done, accesses: HashMap::new() })
+        self.job.run(&mut Counting { party, done: self.done })
     }
 }
 
 struct Counting<'p, P> {
     party: &'p mut P,
     done: &'p AtomicU64,
-    /// The ANDs that accesses to memories take, by rows, width, bits of the index, and whether
-    /// they write.
-    accesses: HashMap<(usize, usize, usize, bool), u64>,
 }
 
 impl<P> Counting<'_, P> {
@@ -98,7 +94,6 @@ impl<P: Party> Party for Counting<'_, P> {
         = P::Checked<'q>
     where
         Self: 'q;
-    type Memory = Counted<P::Memory>;
 
     fn role(&self) -> Role {
         self.party.role()
@@ -123,40 +118,5 @@ impl<P: Party> Party for Counting<'_, P> {
 
     fn kept(&mut self, name: &str) -> Result<Vec<P::Wire>, Fault> {
         self.party.kept(name)
-    }
-}
-
-/// The memory of a party whose ANDs are counted.
-struct Counted<M>(M);
-
-impl<P: Party> Memory<Counting<'_, P>> for Counted<P::Memory> {
-    fn keep(g: &mut Counting<'_, P>, rows: Rows<P::Wire>) -> Result<Self, Fault> {
-        Memory::keep(g.party, rows).map(Counted)
-    }
-
-    fn shape(&self) -> (usize, usize) {
-        self.0.shape()
-    }
-
-    fn access(
-        &mut self,
-        g: &mut Counting<'_, P>,
-        index: &[P::Wire],
-        access: Access<'_, P::Wire>,
-    ) -> Result<Vec<P::Wire>, Fault> {
-        let word = self.0.access(g.party, index, access)?;
-        let ((rows, width), is_write) = (self.0.shape(), matches!(access, Access::Write { .. }));
-        let known = g.accesses.entry((rows, width, index.len(), is_write));
-        let ands = *known.or_insert_with(|| self.0.ands(index.len(), is_write));
-        g.done.fetch_add(ands, Ordering::Relaxed);
-        Ok(word)
-    }
-
-    fn ands(&self, index: usize, is_write: bool) -> u64 {
-        self.0.ands(index, is_write)
-    }
-
-    fn give(self, g: &mut Counting<'_, P>) -> Result<Rows<P::Wire>, Fault> {
-        self.0.give(g.party)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use cenote_circuit::{Access, Gates, Rows, Signature};
+use cenote_circuit::{Gates, Signature};
 use cenote_net::{Fault, Role};
 use cenote_program::{EXECUTION, Host, Module};
 
@@ -145,30 +145,5 @@ impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
         let bits = self.0.reveal(Receivers::Both, wires)?;
         bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
-    }
-
-    fn lookup(
-        &mut self,
-        table: Rows<P::Wire>,
-        places: &[&[P::Wire]],
-    ) -> Result<Vec<P::Wire>, Fault> {
-        let mut memory = self.0.init_ram(table.into_inner())?;
-        let mut words = Vec::new();
-        for place in places {
-            words.extend(self.0.access_ram(&mut memory, place, Access::Read)?);
-        }
-        Ok(words)
-    }
-
-    fn store(
-        &mut self,
-        table: Rows<P::Wire>,
-        place: &[P::Wire],
-        word: &[P::Wire],
-        enable: &P::Wire,
-    ) -> Result<Vec<P::Wire>, Fault> {
-        let mut memory = self.0.init_ram(table.into_inner())?;
-        self.0.access_ram(&mut memory, place, Access::Write { word, enable })?;
-        Ok(self.0.end_ram(memory)?.concat())
     }
 }

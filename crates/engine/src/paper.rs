@@ -1,10 +1,11 @@
 //! The interface of the POOL paper (figure 3) under its names, over the [`Party`](crate::Party) of
 //! any backend.
 
-use cenote_circuit::{Access, Program};
+use cenote_circuit::{Needs, Plan, Program};
 use cenote_net::Fault;
-use cenote_prim::{Receivers, Role};
+use cenote_prim::{Prg, Receivers, Role};
 
+use crate::memory::Memory;
 use crate::party;
 
 /// The class `Party` of POOL, figure 3. Both sides make the same calls in the same order; `garblerIn`
@@ -60,30 +61,30 @@ impl<P: party::Party> Party<'_, P> {
         self.0.xor(l, r)
     }
 
-    /// `initRAM`: a memory of `n_blk` blocks with `sz` bits each, all zero.
+    /// `initRAM`: a memory of `n_blk` blocks with `sz` bits each, all zero, for 2^20 accesses and kept in the way that takes fewest ANDs.
     ///
     /// # Errors
-    /// Those of [`crate::Party::init_ram`].
-    pub fn init_ram(&mut self, n_blk: usize, sz: usize) -> Result<P::Memory, Fault> {
-        let zero = self.0.constant(false)?;
-        self.0.init_ram(vec![vec![zero; sz]; n_blk])
+    /// `Misuse` for no blocks or too many; those of [`crate::Party::init_ram`].
+    pub fn init_ram(&mut self, n_blk: usize, sz: usize) -> Result<Memory<P::Wire>, Fault> {
+        let plan = Plan::cheapest(Needs::new(n_blk, sz, 1 << 20));
+        let plan = plan.ok_or_else(|| Fault::Misuse(format!("no memory has {n_blk} blocks")))?;
+        self.0.init_ram(plan, None, Prg::from_os())
     }
 
     /// `accessRAM`: the block at the unsigned secret `index`, before `data` takes its place where the
     /// secret bit `write` is set. Beyond the end zeros are read and nothing is written.
     ///
     /// # Errors
-    /// Those of [`crate::Party::access_ram`].
+    /// `Misuse` when `data` is not as wide as a block; those of [`crate::Party::update_ram`].
     pub fn access_ram(
         &mut self,
-        mem: &mut P::Memory,
+        mem: &mut Memory<P::Wire>,
         write: &P::Wire,
         index: &[P::Wire],
         data: &[P::Wire],
     ) -> Result<Vec<P::Wire>, Fault> {
-        let block = self.0.access_ram(mem, index, Access::Read)?;
-        self.0.access_ram(mem, index, Access::Write { word: data, enable: write })?;
-        Ok(block)
+        mem.expect_word(data)?;
+        self.0.update_ram(mem, index, |party, block| party.mux_many(write, data, block))
     }
 
     /// `exec` of a function on wires.

@@ -1,9 +1,11 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Access, Gates, Memory, Program, Rows};
+use cenote_circuit::{Access, Gates, Plan, Program};
 use cenote_net::Fault;
 pub use cenote_prim::Receivers;
-use cenote_prim::Role;
+use cenote_prim::{Prg, Role};
+
+use crate::memory::Memory;
 
 /// One party of a secure computation: gates, inputs and reveals.
 ///
@@ -14,9 +16,6 @@ pub trait Party: Gates<Error = Fault> + Sized {
     type Checked<'p>: Checked<Self::Wire>
     where
         Self: 'p;
-
-    /// How this backend keeps a random access memory: [`Rows`] unless it has a better way.
-    type Memory: Memory<Self>;
 
     /// This side's role.
     fn role(&self) -> Role;
@@ -103,43 +102,58 @@ pub trait Party: Gates<Error = Fault> + Sized {
         Err(keeps_no_wires())
     }
 
-    /// A memory of these rows.
+    /// A memory as both sides have planned it, of zeros or of `rows`. `prg` is this side's part of the leaves that are tossed.
     ///
     /// # Errors
-    /// `Misuse` for no rows, or rows of different widths; faults of the protocol.
-    fn init_ram(&mut self, rows: Vec<Vec<Self::Wire>>) -> Result<Self::Memory, Fault> {
-        let rows = Rows::new(rows).ok_or_else(|| {
-            Fault::Misuse("a memory has at least one row, and all of one width".into())
-        })?;
-        Memory::keep(self, rows)
+    /// `Misuse` when the plan is not for such rows; faults of the protocol.
+    fn init_ram(
+        &mut self,
+        plan: Plan,
+        rows: Option<Vec<Vec<Self::Wire>>>,
+        prg: Prg,
+    ) -> Result<Memory<Self::Wire>, Fault> {
+        Memory::new(self, plan, rows, prg)
     }
 
-    /// Reads or writes the row of a memory at the unsigned secret `index`; gives the row that is read.
+    /// Reads or writes the row of a memory at the unsigned secret `index`; gives the row that is read. Beyond the end zeros are
+    /// read and nothing is written.
     ///
     /// # Errors
-    /// `Misuse` when a word is not as wide as a row; faults of the protocol.
+    /// `Misuse` when a word is not as wide as a row; `Exhausted` when the memory overflowed or had all of its accesses; faults of
+    /// the protocol. The memory is of no use after any but the first.
     fn access_ram(
         &mut self,
-        memory: &mut Self::Memory,
+        memory: &mut Memory<Self::Wire>,
         index: &[Self::Wire],
         access: Access<'_, Self::Wire>,
     ) -> Result<Vec<Self::Wire>, Fault> {
-        match (access, memory.shape()) {
-            (Access::Write { word, .. }, (_, width)) if word.len() != width => {
-                let given = word.len();
-                let what = format!("a row of the memory has {width} bits, the word {given}");
-                Err(Fault::Misuse(what))
-            }
-            _ => memory.access(self, index, access),
-        }
+        memory.access(self, index, access)
     }
 
-    /// Returns the rows that a memory holds in the end.
+    /// Puts `change` of the row of a memory at the unsigned secret `index` in its place; gives the row as it was. Beyond the end
+    /// `change` gets zeros and nothing is written.
     ///
     /// # Errors
-    /// Faults of the protocol.
-    fn end_ram(&mut self, memory: Self::Memory) -> Result<Vec<Vec<Self::Wire>>, Fault> {
-        memory.give(self).map(Rows::into_inner)
+    /// As [`Party::access_ram`], and those of `change`.
+    fn update_ram(
+        &mut self,
+        memory: &mut Memory<Self::Wire>,
+        index: &[Self::Wire],
+        change: impl FnOnce(&mut Self, &[Self::Wire]) -> Result<Vec<Self::Wire>, Fault>,
+    ) -> Result<Vec<Self::Wire>, Fault> {
+        memory.update(self, index, change)
+    }
+
+    /// The row of a memory at a public index.
+    ///
+    /// # Errors
+    /// `Misuse` for an index that is out of range; otherwise as [`Party::access_ram`].
+    fn ram_row(
+        &mut self,
+        memory: &mut Memory<Self::Wire>,
+        index: usize,
+    ) -> Result<Vec<Self::Wire>, Fault> {
+        memory.row(self, index)
     }
 
     /// Runs a program on wires, one list per input port; returns one list per output port.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cenote_circuit::gadgets::{self, Order};
-use cenote_circuit::{Access, Gates, Memory, Rows};
+use cenote_circuit::{Access, Gates, Rows};
 
 use crate::division::divide;
 use crate::each_lane::{EachLane, is_each_lane};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Gates, Memory, Receivers, Role, Rows, runs};
+use cenote_circuit::{Gates, Receivers, Role, Rows, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{lookup, store, work};
@@ -306,7 +306,7 @@ impl Tally {
         [reads, writes]: [u64; 2],
         scan: impl FnOnce(&mut Tally, Rows<u64>) -> Result<T, StatsError>,
     ) -> Result<T, StatsError> {
-        let (rows, width) = Memory::<Tally>::shape(&table);
+        let (rows, width) = table.shape();
         let before = self.stats.ands;
         let result = scan(self, table)?;
         if !self.in_map {

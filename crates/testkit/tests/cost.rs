@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use cenote_circuit::{Clear, Memory, Rows};
+use cenote_circuit::Rows;
 use cenote_engine::backends::Protocol;
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::yao::{YaoParams, YaoSession};
@@ -258,7 +258,7 @@ fn accesses_to_memories_are_priced_as_scans() {
     let accesses = stats.memories[&20][&5];
     assert_eq!((accesses.reads, accesses.writes), (6, 6));
     let rows = Rows::new(vec![vec![false; 5]; 20]).expect("of one width");
-    let each = [false, true].map(|is_write| Memory::<Clear>::ands(&rows, 5, is_write));
+    let each = [false, true].map(|is_write| rows.ands(5, is_write));
     assert_eq!(accesses.ands, 6 * each.iter().sum::<u64>());
     let demand = Demand::new(stats, &module.signature());
     let plan = Plan::new(&with_pool(Backend::Yao, PoolChoice::OneShot(1)), &demand).expect("sound");

@@ -65,6 +65,7 @@ pub use shift::{
 };
 pub use sort::{Order, merge, merge_with, sort, sort_many, sort_with};
 pub use square::{square, square_full, square_signed_full};
+pub(crate) use table::inside;
 pub use table::{decode, lookup, store};
 pub use top::{Extreme, arg_max, arg_min, top_k};
 

@@ -45,7 +45,7 @@ pub fn lookup<G: Gates>(
 
 /// Whether the unsigned `index` is one of so many rows; `None` where it has no bits to reach further. At
 /// most one AND for each bit but one.
-fn inside<G: Gates>(
+pub(crate) fn inside<G: Gates>(
     g: &mut G,
     index: &[G::Wire],
     rows: usize,

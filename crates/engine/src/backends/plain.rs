@@ -3,7 +3,7 @@
 //! **Adversary.** None: inputs travel in the clear to the peer, and nothing is checked. It takes
 //! the same steps as every other backend, so that programs and services can be tested with it.
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_pool::Store;
 use cenote_prim::{Prg, Secret, SessionId, bits};
@@ -154,7 +154,6 @@ impl Party for PlainParty<'_> {
         = PlainChecked<'p>
     where
         Self: 'p;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.session.role

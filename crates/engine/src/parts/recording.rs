@@ -1,7 +1,7 @@
 //! A party that records gates and has them done a chunk at a time: all that such backends have in common.
 //! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
 
-use cenote_circuit::{Gates, Rows, runs};
+use cenote_circuit::{Gates, runs};
 use cenote_net::{Fault, Role};
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
@@ -176,7 +176,6 @@ impl<E: Executor> Party for Recording<E> {
         = Settled<'p, E>
     where
         Self: 'p;
-    type Memory = Rows<Wire>;
 
     fn role(&self) -> Role {
         self.executor.role()

@@ -1,6 +1,6 @@
 //! Requests of the cheater: inputs, gates in chunks of which some are in flight, reveals.
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
 use cenote_engine::{Checked, Fault, Party, Receivers, Role};
@@ -481,7 +481,6 @@ impl Gates for Cheater {
 
 impl Party for Cheater {
     type Checked<'p> = &'p mut Self;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.role

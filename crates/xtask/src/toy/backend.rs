@@ -8,7 +8,7 @@
 use std::thread;
 use std::time::Duration;
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_prim::{Prg, SessionId, bits};
 
@@ -155,7 +155,6 @@ impl Party for ToyParty<'_> {
         = ToyChecked<'p>
     where
         Self: 'p;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         self.session.role

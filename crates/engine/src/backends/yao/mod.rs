@@ -18,7 +18,7 @@ pub mod half_gates;
 mod plan;
 pub mod tags;
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
@@ -397,7 +397,6 @@ impl<'s> Party for YaoParty<'s> {
         = YaoChecked<'p, 's>
     where
         Self: 'p;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         match self.session.side {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::ihash::{
     HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, Watch, decode, encoded_len,
@@ -441,7 +441,6 @@ impl Gates for Evaluator {
 
 impl Party for Evaluator {
     type Checked<'p> = &'p mut Self;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         Role::Evaluator

@@ -1,6 +1,6 @@
 //! The garbling cheater: requests.
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::garbled_core::outer_solder;
 use cenote_engine::backends::jimu::ihash::{Label, Message, Perm, encode};
@@ -163,7 +163,6 @@ impl Gates for Garbler {
 
 impl Party for Garbler {
     type Checked<'p> = &'p mut Self;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         Role::Garbler

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use cenote_circuit::{Gates, Rows};
+use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Secret};
 use zeroize::{Zeroize, Zeroizing};
@@ -243,7 +243,6 @@ impl Gates for Replay {
 
 impl Party for Replay {
     type Checked<'p> = &'p mut Self;
-    type Memory = Rows<Self::Wire>;
 
     fn role(&self) -> Role {
         Role::Evaluator

@@ -1,44 +1,7 @@
-//! Random access memory: rows of one width, read and written at secret places.
+//! Rows that every access goes over.
 
-use crate::count::{Counter, Depth};
 use crate::gadgets;
 use crate::gates::Gates;
-
-/// How a machine keeps a memory: a matter of this type alone, since nobody sees the rows between
-/// [`Self::keep`] and [`Self::give`]. [`Rows`] are one for any machine.
-pub trait Memory<G: Gates>: Sized {
-    /// Takes the rows in.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn keep(g: &mut G, rows: Rows<G::Wire>) -> Result<Self, G::Error>;
-
-    /// How many rows it has, and the bits of each.
-    fn shape(&self) -> (usize, usize);
-
-    /// Reads or writes the row at the unsigned secret `index`; gives the row that is read.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    ///
-    /// # Panics
-    /// When a word is not as wide as a row.
-    fn access(
-        &mut self,
-        g: &mut G,
-        index: &[G::Wire],
-        access: Access<'_, G::Wire>,
-    ) -> Result<Vec<G::Wire>, G::Error>;
-
-    /// ANDs of an access with an index of so many bits.
-    fn ands(&self, index: usize, is_write: bool) -> u64;
-
-    /// Returns the rows that it holds in the end.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn give(self, g: &mut G) -> Result<Rows<G::Wire>, G::Error>;
-}
 
 /// The rows of a memory as they are: every access goes over all of them.
 #[derive(Clone, Debug)]
@@ -75,6 +38,17 @@ impl<W: Clone> Rows<W> {
         rows.iter().all(|row| row.len() == width).then_some(Rows(rows))
     }
 
+    /// Rows of one width, of which there are some.
+    pub(super) fn of(rows: Vec<Vec<W>>) -> Rows<W> {
+        debug_assert!(rows.iter().all(|row| row.len() == rows[0].len()), "rows of one width");
+        Rows(rows)
+    }
+
+    /// The row at a public place.
+    pub(super) fn row(&self, index: usize) -> Vec<W> {
+        self.0[index].clone()
+    }
+
     /// The rows in order.
     #[must_use]
     pub fn into_inner(self) -> Vec<Vec<W>> {
@@ -82,28 +56,31 @@ impl<W: Clone> Rows<W> {
     }
 }
 
-/// The costs are those of [`gadgets::lookup`] and [`gadgets::store`] on the rows that the index has bits to
-/// reach.
-impl<G: Gates> Memory<G> for Rows<G::Wire> {
-    fn keep(_: &mut G, rows: Rows<G::Wire>) -> Result<Self, G::Error> {
-        Ok(rows)
-    }
-
-    fn shape(&self) -> (usize, usize) {
+impl<W: Clone> Rows<W> {
+    /// How many rows there are, and the bits of each.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
         (self.0.len(), self.0[0].len())
     }
 
-    fn access(
+    /// Reads or writes the row at the unsigned secret `index`; gives the row that is read. The costs are those of
+    /// [`gadgets::lookup`] and [`gadgets::store`] on the rows that the index has bits to reach.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When a word is not as wide as a row.
+    pub fn access<G: Gates<Wire = W>>(
         &mut self,
         g: &mut G,
-        index: &[G::Wire],
-        access: Access<'_, G::Wire>,
-    ) -> Result<Vec<G::Wire>, G::Error> {
+        index: &[W],
+        access: Access<'_, W>,
+    ) -> Result<Vec<W>, G::Error> {
         match access {
             Access::Read => gadgets::lookup(g, &self.0, index),
             Access::Write { word, enable } => {
-                let all = self.0.len();
-                let reached = 1usize.checked_shl(index.len() as u32).map_or(all, |to| to.min(all));
+                let reached = reached(self.0.len(), index.len());
                 let written = gadgets::store(g, &self.0[..reached], index, word, enable)?;
                 self.0.splice(..reached, written);
                 Ok(Vec::new())
@@ -111,23 +88,40 @@ impl<G: Gates> Memory<G> for Rows<G::Wire> {
         }
     }
 
-    fn ands(&self, index: usize, is_write: bool) -> u64 {
-        let (mut counter, start) = (Counter::new(), Depth::default());
-        let word = vec![start; self.0[0].len()];
-        let mut rows = Rows(vec![word.clone(); self.0.len()]);
-        let access = match is_write {
-            true => Access::Write { word: &word, enable: &start },
-            false => Access::Read,
-        };
-        match rows.access(&mut counter, &vec![start; index], access) {
-            Ok(_) => counter.counts().and,
-            Err(never) => match never {},
-        }
+    /// ANDs of an access with an index of so many bits.
+    #[must_use]
+    pub fn ands(&self, index: usize, is_write: bool) -> u64 {
+        let (rows, width) = self.shape();
+        let ands = if is_write { store_ands } else { lookup_ands };
+        ands(rows, width, index)
     }
+}
 
-    fn give(self, _: &mut G) -> Result<Rows<G::Wire>, G::Error> {
-        Ok(self)
+/// The rows that an index of so many bits can name.
+fn reached(rows: usize, index: usize) -> usize {
+    1usize.checked_shl(index as u32).map_or(rows, |to| to.min(rows))
+}
+
+/// ANDs of [`gadgets::lookup`].
+pub(super) fn lookup_ands(rows: usize, width: usize, index: usize) -> u64 {
+    if width == 0 {
+        return 0;
     }
+    let inside = inside_ands(rows, index).map_or(0, |ands| ands + width as u64);
+    ((reached(rows, index) - 1) * width) as u64 + inside
+}
+
+/// ANDs of [`gadgets::store`] on the rows that the index reaches.
+pub(super) fn store_ands(rows: usize, width: usize, index: usize) -> u64 {
+    let rows = reached(rows, index);
+    let ways = |bit: usize| (rows - 1).checked_shr(bit as u32 + 1).unwrap_or(0) + 1;
+    ((0..index).map(ways).sum::<usize>() + rows * width) as u64
+}
+
+/// ANDs of the test whether an index is one of so many rows, if it has bits to reach further.
+pub(super) fn inside_ands(rows: usize, index: usize) -> Option<u64> {
+    let digits = (usize::BITS - rows.leading_zeros()) as usize;
+    (index >= digits).then(|| (index - rows.trailing_zeros() as usize - 1) as u64)
 }
 
 #[cfg(test)]
@@ -162,7 +156,7 @@ mod tests {
     fn costs_are_those_of_the_gadgets() {
         let ands = |rows: usize, index: usize, is_write: bool| {
             let rows = Rows::new(vec![vec![false; 32]; rows]).unwrap();
-            Memory::<Clear>::ands(&rows, index, is_write)
+            rows.ands(index, is_write)
         };
         assert_eq!(ands(128, 7, false), 127 * 32);
         // Beyond the end of 100 rows: four ANDs tell, 32 make zeros.

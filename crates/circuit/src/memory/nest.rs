@@ -1,0 +1,209 @@
+//! Circuit ORAM whose positions are kept by scans or, recursively, in further trees.
+//!
+//! A position is a bit, whether there is one, and a leaf. A memory of zeros begins with no block and no position anywhere, for nothing: the
+//! leaf that is opened for a block without one is tossed in its place, so that it is as uniform as any.
+
+use super::plan::{Layout, Plan};
+use super::rows::{Access, Rows};
+use super::tree::Tree;
+use super::{Broken, Reactive};
+use crate::gadgets;
+
+/// The trees of a memory, and the positions of the last one's blocks.
+pub(super) struct Nest<W> {
+    plan: Plan,
+    factor: usize,
+    trees: Vec<Tree<W>>,
+    positions: Rows<W>,
+    /// Whether a stash overflowed since the flag was opened.
+    lost: Option<W>,
+    /// Accesses that there may be.
+    left: u64,
+}
+
+/// A leaf for each tree, and another one for a block that has none.
+struct Tossed<W> {
+    next: Vec<W>,
+    first: Vec<W>,
+}
+
+impl<W: Clone> Nest<W> {
+    /// A memory of zeros.
+    pub(super) fn empty<G: Reactive<Wire = W>>(g: &mut G, plan: Plan) -> Result<Self, G::Error> {
+        let factor = match plan.layout {
+            Layout::Trees { factor, .. } => factor,
+            Layout::Scan => 0,
+        };
+        let trees = plan.trees.iter().map(|shape| Tree::new(g, *shape));
+        let trees = trees.collect::<Result<Vec<_>, _>>()?;
+        let last = plan.trees[plan.trees.len() - 1];
+        let rows = vec![vec![g.constant(false)?; last.position()]; last.blocks];
+        let positions = Rows::of(rows);
+        let left = plan.needs.accesses;
+        Ok(Nest { plan, factor, trees, positions, lost: None, left })
+    }
+
+    /// A memory of these rows.
+    pub(super) fn of<G: Reactive<Wire = W>>(
+        g: &mut G,
+        plan: Plan,
+        rows: Vec<Vec<W>>,
+    ) -> Result<Self, G::Error> {
+        let mut nest = Nest::empty(g, plan)?;
+        let (there, zero) = (g.constant(true)?, g.constant(false)?);
+        let mut blocks = rows;
+        for tree in 0..nest.trees.len() {
+            let shape = nest.trees[tree].shape;
+            let mut positions = Vec::with_capacity(blocks.len());
+            for (i, data) in blocks.iter().enumerate() {
+                let index = public(g, i, shape.index())?;
+                let leaf = g.toss(shape.depth)?;
+                let lost = nest.trees[tree].put(g, &index, data, &leaf)?;
+                nest.note(g, lost)?;
+                positions.push([std::slice::from_ref(&there), &leaf].concat());
+            }
+            if tree + 1 == nest.trees.len() {
+                nest.positions = Rows::of(positions);
+                break;
+            }
+            let full = shape.position() << nest.factor;
+            let pack = |positions: &[Vec<W>]| {
+                let mut block = positions.concat();
+                block.resize(full, zero.clone());
+                block
+            };
+            blocks = positions.chunks(1 << nest.factor).map(pack).collect();
+        }
+        Ok(nest)
+    }
+
+    /// The row at the unsigned secret `index`, zeros beyond the end, and `change` of it in its place, nothing beyond the end.
+    pub(super) fn access<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+        change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
+    ) -> Result<Vec<W>, G::Error> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| g.broken(Broken::Spent))?;
+        let bits = self.trees[0].shape.index();
+        let inside = gadgets::inside(g, index, self.plan.needs.blocks)?;
+        let mut index = index[..bits.min(index.len())].to_vec();
+        index.resize(bits, g.constant(false)?);
+        // Beyond the end: block 0, which stays as it is.
+        if let Some(inside) = &inside {
+            index = g.and_groups(std::slice::from_ref(inside), &index)?;
+        }
+        let mut tossed = Vec::with_capacity(self.trees.len());
+        for tree in &self.trees {
+            let depth = tree.shape.depth;
+            let mut next = g.toss(2 * depth)?;
+            let first = next.split_off(depth);
+            tossed.push(Tossed { next, first });
+        }
+        let mut leaf = self.last_leaf(g, &index, &tossed[tossed.len() - 1])?;
+        for tree in (1..self.trees.len()).rev() {
+            leaf = self.next_leaf(g, tree, leaf, &index, &tossed)?;
+        }
+        let mut read = None;
+        let lost = self.trees[0].access(g, leaf, &index, &tossed[0].next, |g, old| {
+            let shown = match &inside {
+                Some(inside) => g.and_groups(std::slice::from_ref(inside), &old)?,
+                None => old.clone(),
+            };
+            let new = change(g, &shown)?;
+            read = Some(shown);
+            match &inside {
+                Some(inside) => g.mux_many(inside, &new, &old),
+                None => Ok(new),
+            }
+        })?;
+        self.note(g, lost)?;
+        Ok(read.unwrap_or_default())
+    }
+
+    /// The leaf of a block of the last tree, from the scanned positions.
+    fn last_leaf<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+        tossed: &Tossed<W>,
+    ) -> Result<Vec<bool>, G::Error> {
+        let index = &index[(self.trees.len() - 1) * self.factor..];
+        let old = replace(g, &mut self.positions, index, &tossed.next)?;
+        self.open(g, &old, tossed)
+    }
+
+    /// The leaf of a block of the tree before `tree`, from the block of `tree` on the path to `leaf` that has its position.
+    fn next_leaf<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        tree: usize,
+        leaf: Vec<bool>,
+        index: &[W],
+        tossed: &[Tossed<W>],
+    ) -> Result<Vec<bool>, G::Error> {
+        let (rest, own) = index.split_at(tree * self.factor);
+        let place = &rest[(tree - 1) * self.factor..];
+        let below = &tossed[tree - 1];
+        let mut old = Vec::new();
+        let lost = self.trees[tree].access(g, leaf, own, &tossed[tree].next, |g, block| {
+            let rows = block.chunks(1 + below.next.len()).map(<[_]>::to_vec).collect();
+            let mut rows = Rows::of(rows);
+            old = replace(g, &mut rows, place, &below.next)?;
+            Ok(rows.into_inner().concat())
+        })?;
+        self.note(g, lost)?;
+        self.open(g, &old, below)
+    }
+
+    /// Opens the leaf of a position, together with the flag of what was evicted before.
+    fn open<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        position: &[W],
+        tossed: &Tossed<W>,
+    ) -> Result<Vec<bool>, G::Error> {
+        let (there, leaf) = position.split_at(1);
+        let mut wires = g.mux_many(&there[0], leaf, &tossed.first)?;
+        let flag = self.lost.take();
+        let has_flag = flag.is_some();
+        wires.extend(flag);
+        let mut bits = g.open(&wires)?;
+        if has_flag && bits.pop() == Some(true) {
+            return Err(g.broken(Broken::Overflow));
+        }
+        Ok(bits)
+    }
+
+    /// Takes note of whether a stash overflowed.
+    fn note<G: Reactive<Wire = W>>(&mut self, g: &mut G, lost: W) -> Result<(), G::Error> {
+        self.lost = Some(match self.lost.take() {
+            Some(before) => gadgets::or(g, &before, &lost)?,
+            None => lost,
+        });
+        Ok(())
+    }
+}
+
+/// The position at `index`, and one with a new leaf in its place.
+fn replace<G: Reactive>(
+    g: &mut G,
+    rows: &mut Rows<G::Wire>,
+    index: &[G::Wire],
+    leaf: &[G::Wire],
+) -> Result<Vec<G::Wire>, G::Error> {
+    let there = g.constant(true)?;
+    let old = rows.access(g, index, Access::Read)?;
+    let new = [std::slice::from_ref(&there), leaf].concat();
+    rows.access(g, index, Access::Write { word: &new, enable: &there })?;
+    Ok(old)
+}
+
+/// A public index.
+pub(super) fn public<G: Reactive>(
+    g: &mut G,
+    index: usize,
+    bits: usize,
+) -> Result<Vec<G::Wire>, G::Error> {
+    (0..bits).map(|bit| g.constant(index >> bit & 1 == 1)).collect()
+}

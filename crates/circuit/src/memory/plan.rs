@@ -1,0 +1,273 @@
+//! How a memory is kept, and what it costs: from its size, the accesses of its life and a bound on its failure.
+//!
+//! All figures are exact, and a test compares them with what runs take. docs/protocols/ram.md has the derivation of the stash.
+
+use super::rows::{inside_ands, lookup_ands, store_ands};
+
+/// Most blocks of a memory.
+pub const MAX_BLOCKS: usize = 1 << 24;
+
+/// Blocks of a bucket.
+const BUCKET: usize = 2;
+
+/// What is asked of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Rows of the memory.
+    pub blocks: usize,
+    /// Bits of each.
+    pub width: usize,
+    /// Accesses of its life, at most; those that fill it are counted besides.
+    pub accesses: u64,
+    /// Whether it begins with given rows, and not with zeros.
+    pub is_given: bool,
+    /// It fails with a probability of at most 2^-epsilon in its life.
+    pub epsilon: u32,
+    /// The ANDs that take as long as one opening, for the choice between layouts.
+    pub ands_per_open: u64,
+}
+
+impl Needs {
+    /// A memory of zeros with the usual bound, 2^-40, chosen by ANDs alone.
+    #[must_use]
+    pub const fn new(blocks: usize, width: usize, accesses: u64) -> Needs {
+        Needs { blocks, width, accesses, is_given: false, epsilon: 40, ands_per_open: 0 }
+    }
+}
+
+/// How a memory is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Every access goes over all rows.
+    Scan,
+    /// Circuit ORAM. With one tree, the positions of its blocks are scanned; each further tree holds the positions of the one
+    /// before, 2^`factor` in a block.
+    Trees {
+        /// Trees.
+        trees: usize,
+        /// Positions in a block of a further tree, as a power of two.
+        factor: usize,
+    },
+}
+
+/// How a memory is kept that meets certain needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What is asked of it.
+    pub needs: Needs,
+    /// How it is kept.
+    pub layout: Layout,
+    /// The trees, that of the rows first.
+    pub trees: Vec<TreeShape>,
+}
+
+/// What a step takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// ANDs.
+    pub ands: u64,
+    /// Openings to both, each of which waits for the peer.
+    pub opens: u64,
+    /// Tossed bits, each an input bit of both.
+    pub tossed: u64,
+}
+
+impl Plan {
+    /// The plan that takes least in the life of the memory, a tossed bit being worth two ANDs. `None` for no blocks, or more than
+    /// [`MAX_BLOCKS`].
+    #[must_use]
+    pub fn cheapest(needs: Needs) -> Option<Plan> {
+        let factors = || (1..=6).map(|factor| (2..=8, factor));
+        let nested = factors().flat_map(|(trees, factor)| trees.map(move |trees| (trees, factor)));
+        let trees = std::iter::once((1, 1)).chain(nested);
+        let all = trees.map(|(trees, factor)| Layout::Trees { trees, factor });
+        let all = std::iter::once(Layout::Scan).chain(all);
+        all.filter_map(|layout| Plan::new(needs, layout)).min_by_key(Plan::worth)
+    }
+
+    /// The plan of a layout; `None` if the memory is too small for it, has no blocks or too many.
+    #[must_use]
+    pub fn new(needs: Needs, layout: Layout) -> Option<Plan> {
+        if !(1..=MAX_BLOCKS).contains(&needs.blocks) {
+            return None;
+        }
+        let Layout::Trees { trees: count, factor } = layout else {
+            return Some(Plan { needs, layout, trees: Vec::new() });
+        };
+        let blocks = |tree: usize| needs.blocks.checked_shr((tree * factor) as u32).unwrap_or(0);
+        let up = |tree: usize| {
+            let exact = blocks(tree) << (tree * factor) == needs.blocks;
+            blocks(tree) + usize::from(!exact)
+        };
+        if count == 0 || factor == 0 || factor > 16 || up(count - 1) < 2 || needs.width == 0 {
+            return None;
+        }
+        let filled = if needs.is_given { (0..count).map(|tree| up(tree) as u64).sum() } else { 0 };
+        let operations = needs.accesses.saturating_mul(count as u64).saturating_add(filled);
+        let stash = stash(needs.epsilon, operations);
+        let mut trees: Vec<TreeShape> = Vec::with_capacity(count);
+        for tree in 0..count {
+            let width = trees.last().map_or(needs.width, |below| below.position() << factor);
+            trees.push(TreeShape::new(up(tree), width, BUCKET, stash));
+        }
+        Some(Plan { needs, layout, trees })
+    }
+
+    /// What an access takes with an index of so many bits: a read, a write, or an update without what its function takes.
+    #[must_use]
+    pub fn access(&self, index: usize, kind: Kind) -> Price {
+        let Needs { blocks, width, .. } = self.needs;
+        let Layout::Trees { factor, .. } = self.layout else {
+            let (read, write) =
+                (lookup_ands(blocks, width, index), store_ands(blocks, width, index));
+            let ands = match kind {
+                Kind::Read => read,
+                Kind::Write => write,
+                Kind::Update => read + write,
+            };
+            return Price { ands, ..Price::default() };
+        };
+        let mut ands = if kind == Kind::Write { width as u64 } else { 0 };
+        if let Some(inside) = inside_ands(blocks, index) {
+            ands += inside + (self.trees[0].index() + 2 * width) as u64;
+        }
+        let mut tossed = 0;
+        for (i, tree) in self.trees.iter().enumerate() {
+            // Where the block is, or is to be if it was never seen.
+            let (rows, digits) = match self.trees.get(i + 1) {
+                Some(_) => (1 << factor, factor),
+                None => (tree.blocks, tree.index()),
+            };
+            let position = tree.position();
+            ands += lookup_ands(rows, position, digits) + store_ands(rows, position, digits);
+            ands += tree.depth as u64 + tree.access_ands();
+            tossed += 2 * tree.depth as u64;
+        }
+        Price { ands, opens: self.trees.len() as u64, tossed }
+    }
+
+    /// What its beginning takes.
+    #[must_use]
+    pub fn start(&self) -> Price {
+        if !self.needs.is_given || self.trees.is_empty() {
+            return Price::default();
+        }
+        let (mut puts, mut price) = (0, Price::default());
+        for tree in &self.trees {
+            puts += tree.blocks as u64;
+            price.ands += tree.blocks as u64 * tree.put_ands();
+            price.tossed += (tree.blocks * tree.depth) as u64;
+        }
+        price.ands += puts - 1;
+        price
+    }
+
+    /// All that it takes in its life, in ANDs.
+    fn worth(&self) -> u128 {
+        let worth = |price: Price| {
+            let opens = u128::from(price.opens) * u128::from(self.needs.ands_per_open);
+            u128::from(price.ands) + 2 * u128::from(price.tossed) + opens
+        };
+        let each = worth(self.access(bits(self.needs.blocks - 1), Kind::Update));
+        worth(self.start()) + each * u128::from(self.needs.accesses)
+    }
+}
+
+/// A kind of access, which is public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Gives the row.
+    Read,
+    /// Replaces the row.
+    Write,
+    /// Replaces the row by a function of it.
+    Update,
+}
+
+/// Slots of a stash that overflows with a probability of at most 2^-epsilon in so many operations.
+///
+/// After the first of the two evictions of an operation there are more than r blocks in the stash with a probability of at most
+/// 2^-(6 + 4 r / 3), for any memory with leaves for all of its blocks and buckets of two: measured, not proved (docs/protocols/ram.md).
+fn stash(epsilon: u32, operations: u64) -> usize {
+    let log2 = u64::BITS - operations.max(1).saturating_sub(1).leading_zeros();
+    let bound = epsilon.saturating_add(log2);
+    (3 * u64::from(bound.saturating_sub(6))).div_ceil(4).max(2) as usize
+}
+
+/// Sizes of one tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeShape {
+    /// Blocks that there may be.
+    pub blocks: usize,
+    /// Bits of a block's data.
+    pub width: usize,
+    /// D: the tree has 2^D leaves, one or two for each block.
+    pub depth: usize,
+    /// Z: slots of a bucket.
+    pub bucket: usize,
+    /// S: slots of the stash.
+    pub stash: usize,
+}
+
+impl TreeShape {
+    /// A tree of at least two blocks.
+    pub(super) fn new(blocks: usize, width: usize, bucket: usize, stash: usize) -> TreeShape {
+        TreeShape { blocks, width, depth: bits(blocks - 1), bucket, stash }
+    }
+
+    /// Bits of an index.
+    pub(super) const fn index(&self) -> usize {
+        bits(self.blocks - 1)
+    }
+
+    /// Bits of a position: whether there is one, and a leaf.
+    pub(super) const fn position(&self) -> usize {
+        1 + self.depth
+    }
+
+    /// Bits of a slot at a level, of which 0 is the stash.
+    pub(super) const fn length(&self, level: usize) -> usize {
+        let turns = if level == 0 { self.depth } else { self.depth + 1 - level };
+        1 + self.index() + self.width + turns
+    }
+
+    /// Bits of the number of a level.
+    pub(super) const fn digits(&self) -> usize {
+        bits(self.depth + 1)
+    }
+
+    /// ANDs of an access without its function.
+    fn access_ands(&self) -> u64 {
+        let slots = self.stash + self.bucket * (self.depth + 1);
+        (slots * (self.index() + self.width)) as u64 + self.put_ands()
+    }
+
+    /// ANDs of a new block.
+    fn put_ands(&self) -> u64 {
+        self.evict_ands(true) + self.evict_ands(false)
+    }
+
+    /// ANDs of an eviction, with a new block or without; the names are those of the functions in `evict.rs`.
+    fn evict_ands(&self, is_new: bool) -> u64 {
+        let TreeShape { depth, bucket, stash, .. } = *self;
+        let (digits, first) = (self.digits(), stash + usize::from(is_new));
+        let reaches = first * depth + bucket * depth * (depth + 1) / 2;
+        let match_up =
+            |m: usize| (2 * digits * (m - 1) + m).saturating_sub(if m > 1 { 2 } else { 1 });
+        let tournament = match_up(first) + depth * match_up(bucket);
+        let room = (depth + 1) * (bucket - 1) + if is_new { stash - 1 } else { 0 };
+        let at_least = |level: usize| digits - 1 - level.trailing_zeros() as usize;
+        let sources = (1..=depth + 1).map(at_least).sum::<usize>() + 3 * digits * depth;
+        let moves = 1 + depth * (2 * digits + 3) + digits;
+        let chosen = stash + usize::from(is_new) + depth * (1 + 2 * bucket) + bucket;
+        let buckets: usize = (1..=depth + 1).map(|level| bucket * self.length(level)).sum();
+        let exchange = stash * self.length(0) + buckets;
+        (reaches + tournament + room + sources + moves + chosen + exchange) as u64
+    }
+}
+
+/// Bits of a number; at least one.
+pub(super) const fn bits(value: usize) -> usize {
+    let bits = (usize::BITS - value.leading_zeros()) as usize;
+    if bits == 0 { 1 } else { bits }
+}

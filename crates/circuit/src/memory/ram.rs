@@ -1,0 +1,124 @@
+//! The one interface of memories.
+
+use super::Reactive;
+use super::nest::{Nest, public};
+use super::plan::{Layout, Plan, bits};
+use super::rows::{Access, Rows};
+
+/// A random access memory, kept as its [`Plan`] says.
+pub struct Ram<W> {
+    plan: Plan,
+    form: Form<W>,
+}
+
+enum Form<W> {
+    Scan(Rows<W>),
+    Nest(Box<Nest<W>>),
+}
+
+impl<W: Clone> Ram<W> {
+    /// A memory of zeros.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub fn empty<G: Reactive<Wire = W>>(g: &mut G, plan: Plan) -> Result<Ram<W>, G::Error> {
+        let form = if plan.layout == Layout::Scan {
+            let zero = g.constant(false)?;
+            Form::Scan(Rows::of(vec![vec![zero; plan.needs.width]; plan.needs.blocks]))
+        } else {
+            Form::Nest(Box::new(Nest::empty(g, plan.clone())?))
+        };
+        Ok(Ram { plan, form })
+    }
+
+    /// A memory of given rows, which the plan must know of.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When the rows are not those that were planned for.
+    pub fn of<G: Reactive<Wire = W>>(
+        g: &mut G,
+        plan: Plan,
+        rows: Rows<W>,
+    ) -> Result<Ram<W>, G::Error> {
+        assert!(plan.needs.is_given, "a memory that was to begin with zeros");
+        assert_eq!(rows.shape(), (plan.needs.blocks, plan.needs.width), "rows of another memory");
+        let form = if plan.layout == Layout::Scan {
+            Form::Scan(rows)
+        } else {
+            Form::Nest(Box::new(Nest::of(g, plan.clone(), rows.into_inner())?))
+        };
+        Ok(Ram { plan, form })
+    }
+
+    /// How it is kept.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Reads or writes the row at the unsigned secret `index`; gives the row that is read. Beyond the end zeros are read and nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// Those of the machine; [`Broken`](super::Broken), and then the memory is of no use any more.
+    ///
+    /// # Panics
+    /// When a word is not as wide as a row.
+    pub fn access<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+        access: Access<'_, W>,
+    ) -> Result<Vec<W>, G::Error> {
+        match (&mut self.form, access) {
+            (Form::Scan(rows), access) => rows.access(g, index, access),
+            (Form::Nest(nest), Access::Read) => nest.access(g, index, |_, row| Ok(row.to_vec())),
+            (Form::Nest(nest), Access::Write { word, enable }) => {
+                nest.access(g, index, |g, row| g.mux_many(enable, word, row))?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Puts `change` of the row at the unsigned secret `index` in its place, and gives the row as it was. Beyond the end `change` gets
+    /// zeros, and nothing is written.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    pub fn update<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+        change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
+    ) -> Result<Vec<W>, G::Error> {
+        let rows = match &mut self.form {
+            Form::Nest(nest) => return nest.access(g, index, change),
+            Form::Scan(rows) => rows,
+        };
+        let old = rows.access(g, index, Access::Read)?;
+        let (word, enable) = (change(g, &old)?, g.constant(true)?);
+        rows.access(g, index, Access::Write { word: &word, enable: &enable })?;
+        Ok(old)
+    }
+
+    /// The row at a public index below the number of rows.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    pub fn row<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: usize,
+    ) -> Result<Vec<W>, G::Error> {
+        match &mut self.form {
+            Form::Scan(rows) => Ok(rows.row(index)),
+            Form::Nest(_) => {
+                let index = public(g, index, bits(self.plan.needs.blocks - 1))?;
+                self.access(g, &index, Access::Read)
+            }
+        }
+    }
+}
