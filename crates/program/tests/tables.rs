@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use cenote_circuit::{Access, Clear, Gates, Memory, Rows, bits_of, value_of};
+use cenote_circuit::{Access, Clear, Gates, Rows, bits_of, value_of};
 use cenote_program::{Accesses, Host, Module, WordOp};
 
 fn module(body: &str, output: &str) -> Module {
