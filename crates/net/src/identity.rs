@@ -247,7 +247,9 @@ fn bad_file(file: &Path, what: &str) -> Fault {
 fn read_file(file: &Path) -> Result<Zeroizing<String>, Fault> {
     let failed = |error: io::Error| {
         let remedy = match error.kind() {
-            io::ErrorKind::NotFound => "; make one, or correct the path",
+            io::ErrorKind::NotFound => {
+                "; make one (a peer's comes by pairing), or correct the path"
+            }
             io::ErrorKind::PermissionDenied => "; let this user read it",
             io::ErrorKind::InvalidData => "; give a PEM file (text)",
             _ => "",

@@ -184,7 +184,7 @@ impl Inner {
             Err(error) => Err((Refusal::Unavailable, error.to_string())),
         };
         taken.map_err(|(refusal, why)| {
-            tracing::debug!(job = offer.id, program = offer.program, why, "declined");
+            tracing::info!(job = offer.id, program = offer.program, why, "declined");
             refusal
         })
     }

@@ -43,11 +43,18 @@ pub(crate) struct NewProgram<'a> {
 #[derive(Default)]
 pub(crate) struct Registry {
     programs: Mutex<HashMap<String, Arc<Registered>>>,
-    /// By name, each with the digest under which it is bound.
-    datasets: Mutex<HashMap<String, (String, Arc<DataSet>)>>,
+    /// By name, each with the digest under which it is bound, and the state of the file when it was read.
+    datasets: Mutex<HashMap<String, Read>>,
     /// By name, each with the digest under which it is bound, and the state of the file that had another one: the peer's offers must not have
     /// it read again and again.
     others: Mutex<HashMap<String, (String, Stamp)>>,
+}
+
+/// A data set in memory.
+struct Read {
+    digest: String,
+    stamp: Option<Stamp>,
+    data: Arc<DataSet>,
 }
 
 /// A program as it is on disk: its text or its binary form.
@@ -184,6 +191,8 @@ impl Registry {
         named(name)?;
         let path = std::path::absolute(path)
             .map_err(|error| ServiceError::invalid(format!("{}: {error}", path.display())))?;
+        // Of before it is read: what is changed meanwhile is read again.
+        let stamp = Stamp::at(&path);
         let data =
             DataSet::open(&path, schema).map_err(|e| ServiceError::invalid(e.to_string()))?;
         let schema = serde_json::to_string(data.schema())
@@ -192,7 +201,8 @@ impl Registry {
         let shown = path.display().to_string();
         let row = params![name, shown, hex(&data.digest()), schema, data.rows() as i64, now()];
         db.with(|db| db.execute(put, row))?;
-        lock(&self.datasets).insert(name.to_owned(), (hex(&data.digest()), Arc::new(data)));
+        let read = Read { digest: hex(&data.digest()), stamp, data: Arc::new(data) };
+        lock(&self.datasets).insert(name.to_owned(), read);
         self.dataset_view(db, name)
     }
 
@@ -236,15 +246,19 @@ impl Registry {
         })?;
         let missing = || ServiceError::not_found(format!("no data set `{name}` is bound"));
         let (path, digest, schema) = found.ok_or_else(missing)?;
-        // What was read before the name was bound anew is another one.
-        if let Some((known, data)) = lock(&self.datasets).get(name)
-            && *known == digest
+        let path = PathBuf::from(path);
+        // What was read before the name was bound anew is another one, as is a file that was changed or taken away since.
+        let stamp = Stamp::at(&path);
+        if let Some(known) = lock(&self.datasets).get(name)
+            && known.digest == digest
+            && stamp.is_some()
+            && known.stamp == stamp
         {
-            return Ok(Arc::clone(data));
+            return Ok(Arc::clone(&known.data));
         }
+        lock(&self.datasets).remove(name);
         let schema: Schema = serde_json::from_str(&schema)
             .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
-        let path = PathBuf::from(path);
         let data = self.bound(name, &path, &schema, &digest)?;
         let data = Arc::new(data.ok_or_else(|| {
             let path = path.display();
@@ -252,7 +266,8 @@ impl Registry {
                 format!("data set `{name}`: {path} is not the file that was bound; bind it again");
             ServiceError::invalid(what)
         })?);
-        lock(&self.datasets).insert(name.to_owned(), (digest, Arc::clone(&data)));
+        let read = Read { digest, stamp, data: Arc::clone(&data) };
+        lock(&self.datasets).insert(name.to_owned(), read);
         Ok(data)
     }
 
@@ -416,6 +431,29 @@ mod tests {
         // Parsing this is an error of its own.
         std::fs::write(&path, "PAR1").unwrap();
         assert!(bound().unwrap().is_none());
+    }
+
+    /// A file that its owner changed, replaced or took away is not computed on from memory.
+    #[test]
+    fn what_was_read_goes_with_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _, _) = setup(dir.path());
+        let (registry, db) = (Registry::default(), Db::open(&dir.path().join("a.db")).unwrap());
+        let is_there = || registry.dataset(&db, "a").is_ok();
+        registry.bind(&db, "a", &path, None).unwrap();
+        assert!(is_there());
+        std::fs::write(&path, "key,spend\nann,2\n").unwrap();
+        assert!(!is_there() && !is_there());
+        // As it was, it is the one that was bound.
+        std::fs::write(&path, SOUND).unwrap();
+        assert!(is_there());
+        std::fs::write(dir.path().join("b.csv"), "key,spend\nann,3\n").unwrap();
+        std::fs::rename(dir.path().join("b.csv"), &path).unwrap();
+        assert!(!is_there());
+        registry.bind(&db, "a", &path, None).unwrap();
+        assert!(is_there());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_there());
     }
 
     /// Whoever read the row before the group was set ends later.

@@ -19,6 +19,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let Some(environment) = Environment::prepare(root, &root.join("target/demo"), needed) else {
         return false;
     };
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let mut demo = environment.python(&["-m", "demo", "--cenote"]);
+    demo.arg(target.join("release/cenote")).args(arguments);
     environment.run("maturin", &["develop", "--release", "--locked", "--quiet"])
-        && succeeds(environment.python(&["-m", "demo"]).args(arguments))
+        && succeeds(&mut demo)
 }
