@@ -55,6 +55,7 @@ fn writable(file: &Path) -> Result<(), Failure> {
 
 /// Tells the user, and keeps the evidence in `file`.
 pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
+    let session = hex(&evidence.session);
     let written = file.map(|file| (file, write(evidence, file)));
     let kept = match &written {
         Some((file, Ok(()))) => format!("The evidence is in {}; keep it secret.", file.display()),
@@ -66,10 +67,9 @@ pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
          only a gate that the peer made wrong does. What came out is right, and the peer does not \
          know that it was found out. End the relation with it. {kept}",
         evidence.wire,
-        session = hex(&evidence.session),
     ));
     let file = written.and_then(|(file, result)| result.is_ok().then(|| file.to_owned()));
-    Found { session: hex(&evidence.session), wire: evidence.wire, file }
+    Found { session, wire: evidence.wire, file }
 }
 
 /// docs/formats/evidence.md

@@ -26,10 +26,10 @@
 
 use cenote_circuit::{Access, Broken, Gates, Plan, Ram, Reactive, Rows};
 use cenote_net::{Fault, Role};
-use cenote_prim::{Prg, Receivers};
+use cenote_prim::Prg;
 use zeroize::Zeroizing;
 
-use crate::party::Party;
+use crate::party::{Party, open_to_both};
 
 /// A random access memory: [`Party::init_ram`].
 pub struct Memory<W> {
@@ -160,8 +160,7 @@ impl<P: Party> Gates for Machine<'_, P> {
 
 impl<P: Party> Reactive for Machine<'_, P> {
     fn open(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
-        let bits = self.party.reveal(Receivers::Both, wires)?;
-        bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
+        open_to_both(self.party, wires)
     }
 
     fn toss(&mut self, bits: usize) -> Result<Vec<P::Wire>, Fault> {

@@ -6,7 +6,7 @@ use cenote_circuit::{Gates, Signature};
 use cenote_net::{Fault, Role};
 use cenote_program::{EXECUTION, Host, Module};
 
-use crate::party::{Party, Receivers};
+use crate::party::{Party, Receivers, open_to_both};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
 use crate::session::Job;
 
@@ -143,7 +143,6 @@ impl<P: Party> Gates for OnParty<'_, P> {
 
 impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
-        let bits = self.0.reveal(Receivers::Both, wires)?;
-        bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
+        open_to_both(self.0, wires)
     }
 }

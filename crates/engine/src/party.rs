@@ -171,6 +171,12 @@ pub trait Party: Gates<Error = Fault> + Sized {
     }
 }
 
+/// What both see of these wires, after all checks.
+pub(crate) fn open_to_both<P: Party>(party: &mut P, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
+    let bits = party.reveal(Receivers::Both, wires)?;
+    bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
+}
+
 /// Most wires that a session keeps for later requests, under all names together.
 pub const MAX_KEPT_WIRES: usize = 1 << 20;
 

@@ -43,18 +43,18 @@ pub(crate) struct NewProgram<'a> {
 #[derive(Default)]
 pub(crate) struct Registry {
     programs: Mutex<HashMap<String, Arc<Registered>>>,
-    /// By name, each with the digest under which it is bound, and the state of the file when it was read.
+    /// By name, what was found when the file was read: the peer's offers must not have it read again and again.
     datasets: Mutex<HashMap<String, Read>>,
-    /// By name, each with the digest under which it is bound, and the state of the file that had another one: the peer's offers must not have
-    /// it read again and again.
-    others: Mutex<HashMap<String, (String, Stamp)>>,
 }
 
-/// A data set in memory.
+/// A file that was read for a data set.
 struct Read {
+    /// Under which the data set is bound.
     digest: String,
-    stamp: Option<Stamp>,
-    data: Arc<DataSet>,
+    /// The state of the file.
+    stamp: Stamp,
+    /// None if the file had another digest.
+    data: Option<Arc<DataSet>>,
 }
 
 /// A program as it is on disk: its text or its binary form.
@@ -201,8 +201,7 @@ impl Registry {
         let shown = path.display().to_string();
         let row = params![name, shown, hex(&data.digest()), schema, data.rows() as i64, now()];
         db.with(|db| db.execute(put, row))?;
-        let read = Read { digest: hex(&data.digest()), stamp, data: Arc::new(data) };
-        lock(&self.datasets).insert(name.to_owned(), read);
+        self.keep_data(name, hex(&data.digest()), stamp, Some(Arc::new(data)));
         self.dataset_view(db, name)
     }
 
@@ -247,28 +246,12 @@ impl Registry {
         let missing = || ServiceError::not_found(format!("no data set `{name}` is bound"));
         let (path, digest, schema) = found.ok_or_else(missing)?;
         let path = PathBuf::from(path);
-        // What was read before the name was bound anew is another one, as is a file that was changed or taken away since.
-        let stamp = Stamp::at(&path);
-        if let Some(known) = lock(&self.datasets).get(name)
-            && known.digest == digest
-            && stamp.is_some()
-            && known.stamp == stamp
-        {
-            return Ok(Arc::clone(&known.data));
-        }
-        lock(&self.datasets).remove(name);
-        let schema: Schema = serde_json::from_str(&schema)
-            .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
-        let data = self.bound(name, &path, &schema, &digest)?;
-        let data = Arc::new(data.ok_or_else(|| {
+        self.bound(name, &path, &schema, &digest)?.ok_or_else(|| {
             let path = path.display();
             let what =
                 format!("data set `{name}`: {path} is not the file that was bound; bind it again");
             ServiceError::invalid(what)
-        })?);
-        let read = Read { digest, stamp, data: Arc::clone(&data) };
-        lock(&self.datasets).insert(name.to_owned(), read);
-        Ok(data)
+        })
     }
 
     /// What is in the file if it has this digest; none, and nothing is parsed, if it has another one.
@@ -276,26 +259,41 @@ impl Registry {
         &self,
         name: &str,
         path: &Path,
-        schema: &Schema,
+        schema: &str,
         digest: &str,
-    ) -> Result<Option<DataSet>, ServiceError> {
+    ) -> Result<Option<Arc<DataSet>>, ServiceError> {
         // Of before it is read: what is changed meanwhile is read again.
         let stamp = Stamp::at(path);
-        let other = lock(&self.others).get(name).cloned();
-        if let (Some(now), Some((of, seen))) = (stamp, other)
-            && of == digest
-            && seen == now
+        if let Some(read) = lock(&self.datasets).get(name)
+            && read.digest == digest
+            && Some(read.stamp) == stamp
         {
-            return Ok(None);
+            return Ok(read.data.clone());
         }
-        let expected = blake3::Hash::from_hex(digest)
-            .map_err(|error| ServiceError::new(ErrorKind::Internal, error.to_string()))?;
-        let data = DataSet::open_expected(path, Some(schema), expected.as_bytes());
-        let data = data.map_err(|error| ServiceError::invalid(error.to_string()))?;
-        if let (None, Some(stamp)) = (&data, stamp) {
-            lock(&self.others).insert(name.to_owned(), (digest.to_owned(), stamp));
-        }
+        // What was read before the name was bound anew is another one, as is a file that was changed or taken away since.
+        lock(&self.datasets).remove(name);
+        let internal = |what: String| ServiceError::new(ErrorKind::Internal, what);
+        let schema: Schema =
+            serde_json::from_str(schema).map_err(|error| internal(error.to_string()))?;
+        let expected =
+            blake3::Hash::from_hex(digest).map_err(|error| internal(error.to_string()))?;
+        let data = DataSet::open_expected(path, Some(&schema), expected.as_bytes());
+        let data = data.map_err(|error| ServiceError::invalid(error.to_string()))?.map(Arc::new);
+        self.keep_data(name, digest.to_owned(), stamp, data.clone());
         Ok(data)
+    }
+
+    /// Keeps what was found in a file in this state, if there was one.
+    fn keep_data(
+        &self,
+        name: &str,
+        digest: String,
+        stamp: Option<Stamp>,
+        data: Option<Arc<DataSet>>,
+    ) {
+        if let Some(stamp) = stamp {
+            lock(&self.datasets).insert(name.to_owned(), Read { digest, stamp, data });
+        }
     }
 }
 
@@ -414,11 +412,11 @@ mod tests {
 
     const SOUND: &str = "key,spend\nann,1\n";
 
-    fn setup(dir: &Path) -> (PathBuf, Schema, String) {
+    fn setup(dir: &Path) -> (PathBuf, String, String) {
         let path = dir.join("a.csv");
         std::fs::write(&path, SOUND).unwrap();
         let data = DataSet::open(&path, None).unwrap();
-        (path, data.schema().clone(), hex(&data.digest()))
+        (path, serde_json::to_string(data.schema()).unwrap(), hex(&data.digest()))
     }
 
     #[test]
@@ -476,12 +474,11 @@ mod tests {
         let bound = |digest: &str| registry.bound("a", &path, &schema, digest);
         let other = "0".repeat(64);
         assert!(bound(&other).unwrap().is_none());
-        assert_eq!(registry.others.lock().unwrap()["a"].0, other);
+        assert_eq!(registry.datasets.lock().unwrap()["a"].digest, other);
         // Bound anew, it is read.
         assert!(bound(&digest).unwrap().is_some());
         // The file that was bound, under the state of another one: it is not opened.
-        let seen = (digest.clone(), Stamp::at(&path).unwrap());
-        registry.others.lock().unwrap().insert("a".into(), seen);
+        registry.keep_data("a", digest.clone(), Stamp::at(&path), None);
         assert!(bound(&digest).unwrap().is_none());
         // Changed since, it is read again.
         std::fs::remove_file(&path).unwrap();

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use cenote_engine::backends::wrk::supply::{POOL, TRIPLES};
 use cenote_engine::backends::wrk::tags;
-use cenote_engine::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY, EPOCH_SAVED, EPOCH_STATE};
+use cenote_engine::parts::tags::{EPOCH_SAVED, EPOCH_STATE};
 use cenote_engine::{Backend, Fault, PoolChoice, Role, Session, SessionConfig};
-use cenote_net::{Channel, Deviation, Fate};
+use cenote_net::{Channel, Deviation};
 use cenote_testkit::disk::Disk;
 use cenote_testkit::run::{
     config, extendable_pair, pair_with_limit, patient_pair, prg_of, smallest, with_pool,
 };
 use cenote_testkit::run_pair_over;
-use relation::{LIMIT, Relation, changed, compute, level, ok};
+use relation::{LIMIT, Relation, changed, compute, level, ok, second_answers};
 
 /// With a pool and without, refills between requests and beside them.
 fn kinds() -> Vec<(SessionConfig, bool)> {
@@ -263,40 +263,10 @@ fn a_slow_disk_is_waited_for() {
 #[test]
 fn whoever_answers_twice_has_one_draw() {
     let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
-    for (tag, cheater) in
-        [(COIN_COMMIT, Role::Garbler), (COIN_REPLY, Role::Evaluator), (COIN_OPEN, Role::Garbler)]
-    {
-        let mut relation = Relation::default();
-        ok(relation.session(&config, false, |mut session, _| {
-            session.stock(500)?;
-            session.put_away()
-        }));
-        for other in [false, true] {
-            let mut copy = relation.copy();
-            let (mut a, mut b) = patient_pair();
-            let channel = if cheater == Role::Garbler { &mut a } else { &mut b };
-            let mut answered = false;
-            channel.tamper(move |frame| {
-                if frame.tag != tag.id || std::mem::replace(&mut answered, true) {
-                    return Fate::Pass;
-                }
-                let mut second = frame.payload.to_vec();
-                second[0] ^= u8::from(other);
-                let whole = |payload: &[u8]| {
-                    let len = (payload.len() as u32).to_le_bytes();
-                    [&[tag.id], &len[..], payload].concat()
-                };
-                Fate::Raw([whole(frame.payload), whole(&second)].concat())
-            });
-            let ends = copy.session_over((a, b), &config, |mut session, _| session.stock(20_000));
-            let honest = cheater.peer() as usize;
-            let refused = matches!(ends[honest], Err(Fault::Misbehaved(_)));
-            assert!(refused, "{} {other}: {ends:?}", tag.name);
-            let ledger = copy.disks[honest].ledger();
-            assert!(ledger.held && ledger.epoch.is_none(), "{} {other}", tag.name);
-            copy.check();
-        }
-    }
+    second_answers(&config, |cheater, _, ends| {
+        let honest = cheater.peer() as usize;
+        matches!(ends[honest], Err(Fault::Misbehaved(_))).then_some(honest)
+    });
 }
 
 /// What a side says of what it has, changed on the way: nothing comes back, whatever it says.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cenote_circuit::Clear;
 use cenote_engine::backends::jimu::tags;
-use cenote_engine::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY, EPOCH_STATE};
+use cenote_engine::parts::tags::{COIN_OPEN, COIN_REPLY, EPOCH_STATE};
 use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
 use cenote_net::{Channel, Fate, Tag};
 use cenote_testkit::disk::Disk;
@@ -18,7 +18,7 @@ use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{
     config, expected, extendable_pair, pair_with_limit, patient_pair, run_program, smallest,
 };
-use relation::{LIMIT, Relation, changed, compute, level, ok};
+use relation::{LIMIT, Relation, changed, compute, level, ok, second_answers};
 
 /// The stock of single ANDs and its pool.
 const ANDS: &str = "stock.and";
@@ -451,46 +451,13 @@ fn items_of_another_kind_or_of_a_spent_epoch_do_not_go_on() {
 /// A second answer to one coin, the same or another, ends the epoch: nobody has buckets drawn again.
 #[test]
 fn whoever_answers_twice_has_one_draw() {
-    let config = small();
-    for (tag, cheater) in
-        [(COIN_COMMIT, Role::Garbler), (COIN_REPLY, Role::Evaluator), (COIN_OPEN, Role::Garbler)]
-    {
-        let mut relation = Relation::default();
-        ok(relation.session(&config, false, |mut session, _| {
-            session.stock(500)?;
-            session.put_away()
-        }));
-        for other in [false, true] {
-            let mut copy = relation.copy();
-            let (mut a, mut b) = patient_pair();
-            let channel = if cheater == Role::Garbler { &mut a } else { &mut b };
-            let mut answered = false;
-            channel.tamper(move |frame| {
-                if frame.tag != tag.id || std::mem::replace(&mut answered, true) {
-                    return Fate::Pass;
-                }
-                let mut second = frame.payload.to_vec();
-                second[0] ^= u8::from(other);
-                let whole = |payload: &[u8]| {
-                    let len = (payload.len() as u32).to_le_bytes();
-                    [&[tag.id], &len[..], payload].concat()
-                };
-                Fate::Raw([whole(frame.payload), whole(&second)].concat())
-            });
-            let ends = copy.session_over((a, b), &config, |mut session, _| session.stock(20_000));
-            // A second reply is taken for that to the next coin, which the evaluator so fixed before it saw a commitment; it says another itself.
-            let refused = |end: &Result<(), Fault>| matches!(end, Err(Fault::Misbehaved(_)));
-            let side = ends.iter().position(refused);
-            let side = side.unwrap_or_else(|| panic!("{} {other}: {ends:?}", tag.name));
-            assert!(
-                ends.iter().all(Result::is_err)
-                    && (side == cheater.peer() as usize || tag == COIN_REPLY)
-            );
-            let ledger = copy.disks[side].ledger();
-            assert!(ledger.held && ledger.epoch.is_none(), "{} {other}", tag.name);
-            copy.check();
-        }
-    }
+    second_answers(&small(), |cheater, tag, ends| {
+        // A second reply is taken for that to the next coin, which the evaluator so fixed before it saw a commitment; it says another itself.
+        let refused = |end: &Result<(), Fault>| matches!(end, Err(Fault::Misbehaved(_)));
+        let side = ends.iter().position(refused)?;
+        let by = side == cheater.peer() as usize || tag == COIN_REPLY;
+        (by && ends.iter().all(Result::is_err)).then_some(side)
+    });
 }
 
 /// Sessions over a line that can be extended open no other channel, and save as often as they like.

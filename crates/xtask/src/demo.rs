@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::python::Environment;
-use super::suite::{cargo, succeeds};
+use super::suite::{built, cargo, succeeds};
 
 /// What the package needs to speak with a service, and what builds it.
 fn needed(requirement: &str) -> bool {
@@ -19,10 +19,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let Some(environment) = Environment::prepare(root, &root.join("target/demo"), needed) else {
         return false;
     };
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |dir| root.join(dir));
     let mut demo = environment.python(&["-m", "demo", "--cenote"]);
-    demo.arg(target.join("release/cenote")).args(arguments);
+    demo.arg(built(root, "release")).args(arguments);
     environment.run("maturin", &["develop", "--release", "--locked", "--quiet"])
         && succeeds(&mut demo)
 }

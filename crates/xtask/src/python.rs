@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::suite::{Counts, cargo, succeeds};
+use super::suite::{Counts, built, cargo, succeeds};
 
 /// The list of what belongs into an environment.
 const REQUIREMENTS: &str = "python/requirements-dev.txt";
@@ -46,7 +46,7 @@ pub(crate) fn fuzz_api(root: &Path, seconds: &str) -> bool {
         return false;
     }
     let mut command = environment.command("pytest", &["tests/test_api_fuzz.py", "--durations=0"]);
-    command.env("CENOTE_BIN", root.join("target/debug/cenote")).env("CENOTE_FUZZ_API", seconds);
+    command.env("CENOTE_BIN", built(root, "debug")).env("CENOTE_FUZZ_API", seconds);
     succeeds(&mut command)
 }
 
@@ -127,7 +127,7 @@ impl Environment {
 /// The tests of the package, their results added to those of the workspace.
 fn tests(environment: &Environment, counts: &mut Counts) -> bool {
     let mut command = environment.command("pytest", &["--hypothesis-seed=2017"]);
-    let cenote = environment.root.join("target/debug/cenote");
+    let cenote = built(&environment.root, "debug");
     let started = command.env("CENOTE_BIN", cenote).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return false };
     let mut last = String::new();

@@ -92,6 +92,12 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)
     succeeds(&mut command)
 }
 
+/// Where cargo puts the command, built in this profile's folder.
+pub(crate) fn built(root: &Path, profile: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root.join(target).join(profile).join("cenote")
+}
+
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }

@@ -10,7 +10,8 @@
 //! The block of the access is not put into the stash before: it is in hand at level 0, and counts as one of the stash there.
 
 use super::tree::{Block, Path, Tree, sum};
-use crate::gadgets::{all_set, lt, lt_many, mux, mux_each};
+use crate::bits::bits_of;
+use crate::gadgets::{all_set, constant_bits, lt, lt_many, mux, mux_each, not_bits};
 use crate::gates::Gates;
 use crate::lanes::repeat;
 
@@ -107,7 +108,7 @@ impl<W: Clone> Tree<W> {
             let place = self.shape.length(level) - 1;
             let above = slots().take_while(|(own, _)| *own <= level);
             let own: Vec<W> = above.map(|(_, slot)| slot[place].clone()).collect();
-            let same = if right { own } else { invert(g, &own)? };
+            let same = if right { own } else { not_bits(g, &own)? };
             let further = g.and_many(&so_far[..same.len()], &same)?;
             for (number, further) in numbers.iter_mut().zip(&further) {
                 for (i, digit) in number.iter_mut().enumerate() {
@@ -129,13 +130,13 @@ impl<W: Clone> Tree<W> {
     ) -> Result<Vec<(W, Number<W>)>, G::Error> {
         let digits = self.shape.digits();
         let mut goal = best[0].clone();
-        let mut source = number(g, 0, digits)?;
+        let mut source = constant_bits(g, &bits_of(0, digits))?;
         let mut sources = Vec::with_capacity(best.len());
         for level in 1..=best.len() {
             sources.push((at_least(g, &goal, level)?, source.clone()));
             if let Some(best) = best.get(level) {
                 let deeper = lt(g, &goal, best)?;
-                let here = number(g, level, digits)?;
+                let here = constant_bits(g, &bits_of(level as u128, digits))?;
                 let both =
                     mux(g, &deeper, &[&best[..], &here].concat(), &[&goal[..], &source].concat())?;
                 (goal, source) = (both[..digits].to_vec(), both[digits..].to_vec());
@@ -313,13 +314,4 @@ fn at_least<G: Gates>(g: &mut G, number: &[G::Wire], bound: usize) -> Result<G::
         };
     }
     Ok(reached)
-}
-
-/// A public number.
-fn number<G: Gates>(g: &mut G, value: usize, digits: usize) -> Result<Number<G::Wire>, G::Error> {
-    (0..digits).map(|i| g.constant(value >> i & 1 == 1)).collect()
-}
-
-fn invert<G: Gates>(g: &mut G, wires: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
-    wires.iter().map(|wire| g.not(wire)).collect()
 }

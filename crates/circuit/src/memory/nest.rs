@@ -7,6 +7,7 @@ use super::plan::{Layout, Plan};
 use super::rows::{Access, Rows};
 use super::tree::Tree;
 use super::{Broken, Reactive};
+use crate::bits::bits_of;
 use crate::gadgets;
 
 /// The trees of a memory, and the positions of the last one's blocks.
@@ -56,7 +57,7 @@ impl<W: Clone> Nest<W> {
             let shape = nest.trees[tree].shape;
             let mut positions = Vec::with_capacity(blocks.len());
             for (i, data) in blocks.iter().enumerate() {
-                let index = public(g, i, shape.index())?;
+                let index = gadgets::constant_bits(g, &bits_of(i as u128, shape.index()))?;
                 let leaf = g.toss(shape.depth)?;
                 let lost = nest.trees[tree].put(g, &index, data, &leaf)?;
                 nest.note(g, lost)?;
@@ -197,13 +198,4 @@ fn replace<G: Reactive>(
     let new = [std::slice::from_ref(&there), leaf].concat();
     rows.access(g, index, Access::Write { word: &new, enable: &there })?;
     Ok(old)
-}
-
-/// A public index.
-pub(super) fn public<G: Reactive>(
-    g: &mut G,
-    index: usize,
-    bits: usize,
-) -> Result<Vec<G::Wire>, G::Error> {
-    (0..bits).map(|bit| g.constant(index >> bit & 1 == 1)).collect()
 }

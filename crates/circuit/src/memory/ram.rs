@@ -1,9 +1,11 @@
 //! The one interface of memories.
 
 use super::Reactive;
-use super::nest::{Nest, public};
+use super::nest::Nest;
 use super::plan::{Layout, Plan, bits};
 use super::rows::{Access, Rows};
+use crate::bits::bits_of;
+use crate::gadgets::constant_bits;
 
 /// A random access memory, kept as its [`Plan`] says.
 pub struct Ram<W> {
@@ -116,7 +118,8 @@ impl<W: Clone> Ram<W> {
         match &mut self.form {
             Form::Scan(rows) => Ok(rows.row(index)),
             Form::Nest(_) => {
-                let index = public(g, index, bits(self.plan.needs.blocks - 1))?;
+                let width = bits(self.plan.needs.blocks - 1);
+                let index = constant_bits(g, &bits_of(index as u128, width))?;
                 self.access(g, &index, Access::Read)
             }
         }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote_circuit::Clear;
-use cenote_engine::parts::tags::EPOCH_STATE;
+use cenote_engine::parts::tags::{COIN_COMMIT, COIN_OPEN, COIN_REPLY, EPOCH_STATE};
 use cenote_engine::{Fault, Receivers, Role, Session, SessionConfig};
-use cenote_net::{Channels, Fate};
+use cenote_net::{Channels, Fate, Tag};
 use cenote_pool::{Journal, Name, Refused};
 use cenote_testkit::disk::Disk;
 use cenote_testkit::programs::{Kind, TestProgram};
@@ -153,4 +153,45 @@ pub(crate) fn changed(tag: u8, payload: &[u8], change: impl Fn(&mut Vec<u8>)) ->
     let mut state = payload.to_vec();
     change(&mut state);
     Fate::Replace(state)
+}
+
+/// Sessions that make items, in which a cheater sends its first commitment, reply or opening of a coin twice, the same or with another bit.
+/// `judge` says which side refused it, from who cheated with which frame and how both ended: the epoch is over there.
+pub(crate) fn second_answers(
+    config: &SessionConfig,
+    judge: impl Fn(Role, Tag, &Ends<()>) -> Option<usize>,
+) {
+    for (tag, cheater) in
+        [(COIN_COMMIT, Role::Garbler), (COIN_REPLY, Role::Evaluator), (COIN_OPEN, Role::Garbler)]
+    {
+        let mut relation = Relation::default();
+        ok(relation.session(config, false, |mut session, _| {
+            session.stock(500)?;
+            session.put_away()
+        }));
+        for other in [false, true] {
+            let mut copy = relation.copy();
+            let (mut a, mut b) = patient_pair();
+            let channel = if cheater == Role::Garbler { &mut a } else { &mut b };
+            let mut answered = false;
+            channel.tamper(move |frame| {
+                if frame.tag != tag.id || std::mem::replace(&mut answered, true) {
+                    return Fate::Pass;
+                }
+                let mut second = frame.payload.to_vec();
+                second[0] ^= u8::from(other);
+                let whole = |payload: &[u8]| {
+                    let len = (payload.len() as u32).to_le_bytes();
+                    [&[tag.id], &len[..], payload].concat()
+                };
+                Fate::Raw([whole(frame.payload), whole(&second)].concat())
+            });
+            let ends = copy.session_over((a, b), config, |mut session, _| session.stock(20_000));
+            let side = judge(cheater, tag, &ends);
+            let side = side.unwrap_or_else(|| panic!("{} {other}: {ends:?}", tag.name));
+            let ledger = copy.disks[side].ledger();
+            assert!(ledger.held && ledger.epoch.is_none(), "{} {other}", tag.name);
+            copy.check();
+        }
+    }
 }
