@@ -180,7 +180,7 @@ fn deny_tool(root: &Path) -> Option<PathBuf> {
         &root_argument,
         "cargo-deny",
     ];
-    cargo(root, &arguments, &[]).then_some(built)
+    cargo(root, &arguments, &[("CARGO_PROFILE_DEV_DEBUG", "0")]).then_some(built)
 }
 
 #[cfg(test)]

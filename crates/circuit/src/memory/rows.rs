@@ -7,7 +7,7 @@ use crate::gates::Gates;
 #[derive(Clone, Debug)]
 pub struct Rows<W>(Vec<Vec<W>>);
 
-/// An access to a secret place of a [`Memory`]; the kind of access is public.
+/// An access to a secret place of [`Rows`]; the kind of access is public.
 #[derive(Debug)]
 pub enum Access<'w, W> {
     /// Gives the row; beyond the end, zeros.
