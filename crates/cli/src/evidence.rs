@@ -1,13 +1,11 @@
 //! Evidence that the peer has cheated: told to the own user alone, kept in a file where one was named.
 
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use cenote_engine::{Backend, Evidence};
-use cenote_prim::Secret;
+use cenote_job::evidence::keep;
 use serde::{Deserialize, Serialize};
 
 use crate::args::meaningless;
@@ -55,8 +53,8 @@ fn writable(file: &Path) -> Result<(), Failure> {
 
 /// Tells the user, and keeps the evidence in `file`.
 pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
-    let session = hex(&evidence.session);
-    let written = file.map(|file| (file, write(evidence, file)));
+    let session = output::hex(&evidence.session);
+    let written = file.map(|file| (file, keep(evidence, file)));
     let kept = match &written {
         Some((file, Ok(()))) => format!("The evidence is in {}; keep it secret.", file.display()),
         Some((file, Err(error))) => format!("The evidence is lost: {}: {error}.", file.display()),
@@ -70,32 +68,6 @@ pub(crate) fn report(evidence: &Evidence, file: Option<&Path>) -> Found {
     ));
     let file = written.and_then(|(file, result)| result.is_ok().then(|| file.to_owned()));
     Found { session, wire: evidence.wire, file }
-}
-
-/// docs/formats/evidence.md
-fn write(evidence: &Evidence, file: &Path) -> io::Result<()> {
-    let [zero, one] = evidence.labels.each_ref().map(|label| Secret::new(hex(label)));
-    // Large enough from the start: growing would leave copies of the labels behind.
-    let mut text = String::with_capacity(1 << 10);
-    let session = hex(&evidence.session);
-    let _ = writeln!(
-        text,
-        "{{\"version\": 1, \"session\": \"{session}\", \"wire\": {}, \"labels\": [\"{}\", \"{}\"]}}",
-        evidence.wire, *zero, *one,
-    );
-    let text = Secret::new(text);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]

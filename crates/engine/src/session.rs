@@ -1,7 +1,7 @@
 //! Sessions and jobs: what a service or a command drives, whatever the backend.
 
 use cenote_net::{Agreed, Channel, Channels, Counters, Fault, Handshake, Phase, Role};
-use cenote_pool::{Journal, Occupancy, Store, StoreError};
+use cenote_pool::{Journal, Level, Occupancy, Store, StoreError};
 use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 
 use crate::backends::{Backend, MeasuredCores, Opened};
@@ -356,6 +356,12 @@ impl Session {
     #[must_use]
     pub fn occupancy(&self) -> Option<Occupancy> {
         self.opened.live().occupancy()
+    }
+
+    /// The level of ready triples, or buckets of ANDs, which [`Session::stock`] makes; none for a backend that makes nothing ahead.
+    #[must_use]
+    pub fn ready(&self) -> Option<Level> {
+        self.opened.live().ready()
     }
 
     /// The connection: for limits and cancellation; messages between jobs go by [`Session::between`].

@@ -13,6 +13,7 @@
 //! decides by the limits, and [`Request::run`] agrees with the peer in one handshake and computes.
 
 mod computation;
+pub mod evidence;
 mod handover;
 pub mod json;
 pub mod policy;

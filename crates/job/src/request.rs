@@ -13,6 +13,7 @@ use cenote_net::{Channels, Handshake};
 use cenote_pool::Store;
 use cenote_prim::{RandomOracle, SessionId};
 
+use crate::evidence::hex;
 use crate::{Computation, Summary};
 
 /// Most owners of ports that a hello spells out.
@@ -230,10 +231,6 @@ fn digest(text: &str) -> [u8; 32] {
     RandomOracle::new("cenote 2026 job owners of many ports v1", &SessionId([0; 32]))
         .bytes(text.as_bytes())
         .digest()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The circuit with the owners of this run. Its file's name is nobody's business but the owner's.

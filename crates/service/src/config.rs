@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cenote_engine::Role;
+use cenote_engine::{Backend, Role, SessionConfig};
 use cenote_pool::{StoreFailure, StoreKey};
 use serde::Deserialize;
 
@@ -94,6 +94,8 @@ pub struct ApiConfig {
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct PoolConfig {
+    /// The protocol of all jobs and its options, such as `wrk` or `jimu:pool=100000`; one that keeps items.
+    pub backend: SessionConfig,
     /// Ready triples for small jobs.
     pub small: usize,
     /// Ready triples for large jobs.
@@ -236,9 +238,23 @@ impl ApiConfig {
     }
 }
 
+impl PoolConfig {
+    fn check(&self) -> Result<(), String> {
+        let backend = self.backend.backend;
+        if !backend.keeps_items() {
+            let all = Backend::ALL.iter().filter(|one| one.keeps_items()).map(|one| one.name());
+            let all = all.collect::<Vec<_>>().join(" or ");
+            return Err(format!("[pool]: `backend` is {all}: {} keeps no items", backend.name()));
+        }
+        let sound = Backend::shown(&self.backend.lasting());
+        sound.map(drop).map_err(|fault| format!("[pool]: `backend`: {fault}"))
+    }
+}
+
 impl Default for PoolConfig {
     fn default() -> PoolConfig {
-        PoolConfig { small: 100_000, large: 500_000, threads: 1 }
+        let backend = SessionConfig::new(Backend::Wrk);
+        PoolConfig { backend, small: 100_000, large: 500_000, threads: 1 }
     }
 }
 
@@ -280,6 +296,7 @@ impl Config {
         if config.stores.key_file.is_some() && config.stores.passphrase_file.is_some() {
             return Err(invalid("[stores]: give `key_file` or `passphrase_file`, not both".into()));
         }
+        config.pool.check().map_err(invalid)?;
         let QuotaConfig { each, token, peer } = &config.quota;
         let periods = token.values().chain([each, peer]).map(|quota| quota.period_s);
         if periods.into_iter().any(|period| !(1..=MAX_PERIOD_S).contains(&period)) {
@@ -441,6 +458,8 @@ fn default_limits() -> String {
     let (pool, jobs, data) = (PoolConfig::default(), JobsConfig::default(), DATA_DIRECTORY);
     format!(
         r#"[pool]
+# The protocol of all jobs, with its options: wrk, or jimu (docs/operate.md). The same on both sides.
+# backend = "{backend}"
 # Triples that are kept ready, one for each AND, for small and for large jobs. The same on both sides.
 # small = {small}
 # large = {large}
@@ -476,6 +495,7 @@ fn default_limits() -> String {
 #   ands = 1000000000           their ANDs
 #   period_s = 86400            seconds of a period, 31 days at most
 "#,
+        backend = pool.backend,
         small = pool.small,
         large = pool.large,
         threads = pool.threads,
@@ -588,7 +608,7 @@ mod tests {
             })
         };
         let text = new().text();
-        assert_eq!(text.lines().filter(is_key).count(), 11);
+        assert_eq!(text.lines().filter(is_key).count(), 12);
         let all: String = text
             .lines()
             .map(|line| if is_key(&line) { line.trim_start_matches("# ") } else { line })

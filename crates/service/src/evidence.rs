@@ -1,14 +1,18 @@
-//! What is kept of a check that failed: a file for the own owner, and a line of the audit log that commits to it.
+//! What is kept of a check that failed: a file for the own owner, and a line of the audit log that commits to it. And of cheating that no check ends (`jimu`): a file
+//! alone.
 //!
 //! Owners show each other their audit logs, and which check failed must not reach the peer (docs/threat-model.md). So its name is in the file and in
 //! the service's log alone; the line has what the peer knows anyway, and the SHA-256 of the file. The file holds a random number, so that nobody
 //! finds the name by hashing the few there are. Whoever is shown the file later sees that it was written then.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use cenote_engine::Evidence;
+use cenote_job::evidence as labels;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
@@ -54,6 +58,52 @@ pub(crate) fn keep(inner: &Inner, lane: &Lane, fault: &str) -> Result<(), Servic
     kept.map(drop).and(logged)
 }
 
+/// Which proofs that the peer has cheated were told since the service started.
+#[derive(Default)]
+pub(crate) struct Told(BTreeSet<([u8; 32], u64)>);
+
+impl Told {
+    /// Keeps what is new, and says so. On the service's own time, so that when that is depends on nothing that the peer could see; and nowhere
+    /// else: the audit log, whose heads it sees, has nothing of it.
+    pub(crate) fn look(&mut self, inner: &Inner) {
+        for lane in &inner.lanes {
+            let Some(found) = lane.found().clone() else { continue };
+            if !self.0.insert((found.session, found.wire)) {
+                continue;
+            }
+            let (lane, session) = (lane.name(), hex(&found.session));
+            match keep_labels(&inner.config.dir, &found) {
+                Ok(evidence) => tracing::error!(
+                    lane,
+                    session,
+                    evidence,
+                    "the peer has cheated, and does not know that it was found out: what came out is right; decide without telling it (docs/operate.md)"
+                ),
+                Err(error) => tracing::error!(
+                    lane,
+                    session,
+                    %error,
+                    "the peer has cheated, and the evidence cannot be written: it stays in the store of this epoch alone (docs/operate.md)"
+                ),
+            }
+        }
+    }
+}
+
+/// Writes both labels of a wire, unless they are there; the path in the directory of the service.
+fn keep_labels(dir: &Path, found: &Evidence) -> io::Result<String> {
+    let name = format!("{DIRECTORY}/labels-{}-{}.json", hex(&found.session[..8]), found.wire);
+    make_directory(&dir.join(DIRECTORY))?;
+    match labels::keep(found, &dir.join(&name)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(name),
+    }
+}
+
+fn make_directory(place: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(place)
+}
+
 /// What the peer knows as well.
 fn known(inner: &Inner, lane: &Lane) -> Map<String, Value> {
     let ledger = lane.seen.ledger();
@@ -74,7 +124,7 @@ fn known(inner: &Inner, lane: &Lane) -> Map<String, Value> {
 /// Writes a file for the owner alone; its path in the directory, and its hash.
 fn write(dir: &Path, whole: &Map<String, Value>) -> Result<(String, String), ServiceError> {
     let place = dir.join(DIRECTORY);
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         let what = format!(
             "{}: {error}; make room and let this user write there; the service's log has what was to be kept",
             place.display()
@@ -87,7 +137,7 @@ fn write(dir: &Path, whole: &Map<String, Value>) -> Result<(String, String), Ser
     let digest = hex(&Sha256::digest(&bytes));
     let name = format!("held-{}.json", &digest[..16]);
     let written = || {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
+        make_directory(&place)?;
         let mut file = NamedTempFile::new_in(&place)?;
         file.write_all(&bytes)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;

@@ -198,8 +198,10 @@ impl Inner {
             "clock",
             Box::new(|inner| {
                 let (mut reminder, mut next) = (Reminder::new(), None);
+                let mut told = evidence::Told::default();
                 while !inner.way.is_over() {
                     reminder.look(|| inner.expiry());
+                    told.look(inner);
                     if let Err(error) = inner.rotate(&mut next) {
                         tracing::error!(%error, "a certificate cannot be changed");
                     }

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::CONNECTIONS;
-use cenote_engine::backends::wrk::supply::POOL;
 use cenote_net::Fault;
 use cenote_pool::{Journal, Refused};
 
 use crate::peer::watched::Seen;
 use crate::registry::hex;
 
+/// What the names of pools begin with.
+const POOLS: &str = "pool.";
 /// Bytes after which a new file begins, in place of the one before the last.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -64,7 +65,7 @@ impl Journal for LaneJournal {
         if self.live.load(Ordering::SeqCst) {
             let ledger = self.seen.ledger();
             let mut epoch = ledger.epoch.map(|name| hex(&name[..8])).unwrap_or_default();
-            if store == POOL {
+            if store.starts_with(POOLS) {
                 let connection = ledger.spent.get(CONNECTIONS).copied().unwrap_or(0);
                 epoch = format!("{epoch}.{connection}");
             }
@@ -193,7 +194,7 @@ mod tests {
                 LaneJournal::open(dir.path(), "small", seen.clone(), Arc::clone(&live)).unwrap();
             journal.reserve("stock.triple", 0..stock.start).unwrap();
             live.store(true, Ordering::SeqCst);
-            journal.reserve(POOL, 0..100).unwrap();
+            journal.reserve("pool.leaky-and", 0..100).unwrap();
             journal.reserve("stock.triple", stock).unwrap();
             assert_eq!(check(&dir.path().join("small.log")).is_ok(), good, "{connection}");
         }

@@ -346,6 +346,7 @@ impl Service {
                 role: inner.config.peer.role.name().to_owned(),
                 connected: inner.links.load(Ordering::SeqCst) > 0,
                 held: inner.is_held(),
+                cheated: inner.lanes.iter().any(|lane| lane.found().is_some()),
             },
             lanes: self.lanes(),
             jobs: jobs::counts(&inner.db)?,

@@ -54,12 +54,23 @@ fn session(
     lane: &str,
     dir: &std::path::Path,
 ) -> Session {
+    session_of("wrk", connect, role, lane, dir)
+}
+
+/// The same with a backend.
+fn session_of(
+    backend: &str,
+    connect: impl Fn(&str) -> Channel + Send + 'static,
+    role: Role,
+    lane: &str,
+    dir: &std::path::Path,
+) -> Session {
     let store = store(&dir.join(format!("{lane}.cheat")));
     let purpose = format!("lane.{lane}");
     let control = connect(&purpose);
     let channels =
         Channels::new(control, move |number| Ok(connect(&format!("{purpose}.{number}"))));
-    let config: SessionConfig = "wrk:pool=480000".parse().unwrap();
+    let config: SessionConfig = backend.parse().unwrap();
     let facts = |all: cenote_net::Handshake| {
         let all = all.field("for", format!("service, {lane} jobs"));
         all.field("level", "2000").field("small_ands", "1000")
@@ -312,4 +323,29 @@ fn an_order_of_more_jobs_than_go_together_is_a_cheat() {
     // None of them has begun.
     assert_eq!(service.approvals().unwrap()[0].spent, 0);
     service.stop();
+}
+
+/// What is ready is made beside jobs, or there is enough of it: an honest leader asks for nothing more.
+#[test]
+fn an_order_to_make_what_is_there_is_a_cheat() {
+    keep_log();
+    for backend in ["wrk", "jimu:pool=2000"] {
+        let (_temp, [cheat, honest], port) = prepared();
+        let config = honest.join("cenote.toml");
+        let text = std::fs::read_to_string(&config).unwrap();
+        let text = text.replace("[pool]", &format!("[pool]\nbackend = \"{backend}\""));
+        std::fs::write(&config, text).unwrap();
+        let calls = answer(&cheat, port);
+        let service = Service::start(&honest).unwrap();
+        let again = Arc::clone(&calls);
+        let mut small =
+            session_of(backend, move |purpose| again.take(purpose), Role::Garbler, "small", &cheat);
+        small.between(|channel| channel.send(ORDER, &[4])).unwrap();
+        until("it is held", || service.status().unwrap().peer.held);
+        let files = std::fs::read_dir(honest.join("evidence")).unwrap();
+        let kept: Vec<String> =
+            files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+        assert!(kept.len() == 1 && kept[0].contains("service.message"), "{kept:?}");
+        service.stop();
+    }
 }

@@ -323,10 +323,16 @@ pub(crate) struct BenchServiceArgs {
     /// Triples kept ready for large jobs.
     #[arg(long, value_name = "N", default_value_t = 500_000)]
     pub(crate) large: u64,
+    /// Protocol of all jobs, as `backend` of `[pool]` has it.
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "wrk")]
+    pub(crate) backend: SessionConfig,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchKillsArgs {
+    /// Protocol of all jobs, as `backend` of `[pool]` has it.
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "wrk")]
+    pub(crate) backend: SessionConfig,
     /// Kills of one side or both.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) kills: u32,

@@ -13,7 +13,7 @@ pub mod yao;
 use std::str::FromStr;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Role, Tag};
-use cenote_pool::{Journal, Occupancy, Store};
+use cenote_pool::{Journal, Level, Occupancy, Store};
 use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
 
@@ -172,6 +172,11 @@ pub trait Live {
 
     /// Levels of the pools and stocks, if there are any.
     fn occupancy(&self) -> Option<Occupancy> {
+        None
+    }
+
+    /// The level of what [`Live::stock`] makes, for a backend that makes anything ahead.
+    fn ready(&self) -> Option<Level> {
         None
     }
 

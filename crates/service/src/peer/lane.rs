@@ -6,14 +6,11 @@
 //! which it goes on with, before the first byte of them. A session that ends with a fault fails the jobs that ran, and another one begins.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use cenote_engine::backends::wrk::supply::TRIPLES;
-use cenote_engine::{
-    Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session, SessionConfig,
-};
+use cenote_engine::{Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session};
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
 use cenote_pool::{DiskStore, StoreKey};
@@ -25,12 +22,10 @@ use super::messages::{
 use super::rotation;
 use super::watched::{Seen, Watched};
 use crate::course::{Begun, Started, told};
-use crate::inner::Inner;
+use crate::inner::{Inner, lock};
 use crate::model::{JobCost, LaneView};
 use crate::registry::hex;
 
-/// Items of a pool.
-const CONFIG: &str = "wrk:pool=480000";
 /// Ready triples between two steps of filling.
 const STEP: usize = 1 << 15;
 /// How long nothing happens before what was made is saved.
@@ -64,27 +59,35 @@ pub(crate) struct Lane {
     pub(crate) small: bool,
     pub(crate) seen: Seen,
     pub(crate) state: std::sync::Mutex<LaneState>,
+    /// Proof that the peer has cheated, once there is any.
+    found: std::sync::Mutex<Option<Evidence>>,
 }
 
 impl Lane {
     pub(crate) fn new(small: bool) -> Lane {
         let state = LaneState { state: "waiting", ..LaneState::default() };
-        Lane { small, seen: Seen::default(), state: std::sync::Mutex::new(state) }
+        let found = std::sync::Mutex::default();
+        Lane { small, seen: Seen::default(), state: std::sync::Mutex::new(state), found }
     }
 
     pub(crate) const fn name(&self) -> &'static str {
         if self.small { "small" } else { "large" }
     }
 
+    /// Proof that the peer has cheated, once there is any.
+    pub(crate) fn found(&self) -> MutexGuard<'_, Option<Evidence>> {
+        lock(&self.found)
+    }
+
     /// Whether no session of it is open, nor will be before the peer is let in again.
     pub(crate) fn rests(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = lock(&self.state);
         matches!(state.state, "held" | "stopped")
     }
 
     /// The jobs that began last in this session.
     pub(crate) fn last_jobs(&self) -> Vec<String> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).jobs.clone()
+        lock(&self.state).jobs.clone()
     }
 
     /// Ends the session in which this job runs, if one does; and no other, for none begins meanwhile.
@@ -99,7 +102,7 @@ impl Lane {
 
     /// Whether this session was cut.
     pub(crate) fn is_cut(&self) -> bool {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cut
+        lock(&self.state).cut
     }
 
     /// Another session opens.
@@ -117,12 +120,12 @@ impl Lane {
     }
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut LaneState)) {
-        change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        change(&mut lock(&self.state));
     }
 
     /// As its owner sees it.
     pub(crate) fn view(&self, level: usize) -> LaneView {
-        let now = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let now = lock(&self.state).clone();
         let ledger = self.seen.ledger();
         LaneView {
             name: self.name().to_owned(),
@@ -263,6 +266,7 @@ fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), F
         Role::Garbler => lead(inner, lane, &mut session, breaks),
         Role::Evaluator => follow(inner, lane, &mut session),
     };
+    look(lane, &mut session);
     ended?;
     session.put_away()
 }
@@ -280,9 +284,8 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
     let channels = Channels::new(control, move |number| {
         way.channel(&format!("{purpose}.{number}"), cenote_job::policy::DATA_CHANNEL_COMES)
     });
-    let config: SessionConfig = CONFIG.parse()?;
     let level = inner.level(lane);
-    let config = config.lasting().for_ands(level as u64);
+    let config = inner.config.pool.backend.lasting().for_ands(level as u64);
     let facts = |all: Handshake| {
         let all = all.field("for", format!("service, {} jobs", lane.name()));
         all.field("level", level.to_string())
@@ -301,12 +304,12 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
     Ok(session)
 }
 
-/// Makes what is to be ready, in steps that are seen; from then on it is made beside jobs.
+/// Makes what is to be ready, in steps that are seen; from then on it is made beside jobs, or between them ([`Order::Fill`]).
 fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     let level = inner.level(lane);
     lane.set(|now| (now.state, now.reason) = ("filling", None));
     // A pool counts for the relation: none is begun for what is there.
-    if (triples(session).0 as usize) < level {
+    if lacks(inner, lane, session) {
         session.fill()?;
     }
     for step in (STEP..level + STEP).step_by(STEP) {
@@ -321,7 +324,8 @@ fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
 }
 
 fn look(lane: &Lane, session: &mut Session) {
-    let ready = triples(session).0;
+    let ready = session.ready().map_or(0, |all| all.level);
+    *lane.found() = session.evidence();
     let traffic = session.counters().total();
     lane.set(|now| {
         now.ready = ready;
@@ -329,17 +333,30 @@ fn look(lane: &Lane, session: &mut Session) {
     });
 }
 
-/// Ready triples, and those that were made.
-fn triples(session: &Session) -> (u64, u64) {
-    let stores = session.occupancy().map(|all| all.stores).unwrap_or_default();
-    let level = stores.into_iter().find(|level| level.name == TRIPLES);
-    level.map_or((0, 0), |level| (level.level, level.made))
+/// Whether less is ready than is to be.
+fn lacks(inner: &Inner, lane: &Lane, session: &Session) -> bool {
+    session.ready().is_none_or(|all| all.level < inner.level(lane) as u64)
+}
+
+/// Whether something is to be made that the backend does not make beside jobs, on a channel of its own.
+fn fills_between(inner: &Inner, lane: &Lane, session: &Session) -> bool {
+    inner.config.pool.backend.backend.data_channels() == 0 && lacks(inner, lane, session)
+}
+
+/// One batch of what is kept ready.
+fn fill_one(session: &mut Session) -> Result<(), Fault> {
+    let ready = session.ready().map_or(0, |all| all.level);
+    session.stock(ready as usize + 1)
+}
+
+fn made(session: &Session) -> u64 {
+    session.ready().map_or(0, |all| all.made)
 }
 
 /// The garbler's side: says what comes next, until the service stops or the link has broken more often than these `breaks`. Then the
 /// peer may be away, or another process: a job that begins in its session would fail, so the session ends first.
 fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Result<(), Fault> {
-    let mut saved = triples(session).1;
+    let mut saved = made(session);
     let mut seen = 0;
     let mut rests = Instant::now();
     loop {
@@ -360,10 +377,14 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
                 lead_jobs(inner, lane, session, &jobs)?;
                 rests = Instant::now();
             }
-            _ if rests.elapsed() >= REST && triples(session).1 != saved => {
+            _ if fills_between(inner, lane, session) => {
+                send(session, &Order::Fill)?;
+                fill_one(session)?;
+            }
+            _ if rests.elapsed() >= REST && made(session) != saved => {
                 send(session, &Order::Save)?;
                 session.save()?;
-                saved = triples(session).1;
+                saved = made(session);
             }
             _ => seen = inner.wait_change(seen, REST),
         }
@@ -409,20 +430,23 @@ fn lead_jobs(
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, bytes))? {
+        let fills = fills_between(inner, lane, session);
+        match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, fills, bytes))? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,
+            Order::Fill => fill_one(session)?,
             Order::Run(ids) => follow_jobs(inner, lane, session, &ids)?,
         }
         look(lane, session);
     }
 }
 
-/// An order that an honest leader may give.
-fn ordered(inner: &Inner, lane: &Lane, bytes: &[u8]) -> Result<Order, Fault> {
+/// An order that an honest leader may give; `fills` says whether something is to be made between jobs.
+fn ordered(inner: &Inner, lane: &Lane, fills: bool, bytes: &[u8]) -> Result<Order, Fault> {
     let order = Order::decode(bytes)?;
     match &order {
         Order::Run(ids) if !inner.go_together(ids, lane) => Err(REFUSED),
+        Order::Fill if !fills => Err(REFUSED),
         _ => Ok(order),
     }
 }

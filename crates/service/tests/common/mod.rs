@@ -66,6 +66,14 @@ impl Pair {
         &self.dirs[side]
     }
 
+    /// Changes a line of the configuration of one side, which does not run.
+    pub fn configure(&self, side: usize, from: &str, to: &str) {
+        let file = self.dirs[side].join("cenote.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&file, text.replace(from, to)).unwrap();
+    }
+
     /// Stops both; the directories stay until `then` has looked at them.
     pub fn stop_and(mut self, then: impl FnOnce()) {
         (0..2).for_each(|side| self.stop_one(side));

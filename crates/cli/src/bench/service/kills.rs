@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cenote_engine::SessionConfig;
 use cenote_prim::{Block, Prg};
 use cenote_service::check_journal;
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ pub(super) fn command(args: &BenchKillsArgs) -> Result<Reply, Failure> {
     let begun = Instant::now();
     while left > 0 {
         let kills = left.min(ROUND);
-        round(kills, &mut random, &mut tally, || bar.inc(1))?;
+        round(kills, args.backend, &mut random, &mut tally, || bar.inc(1))?;
         left -= kills;
     }
     bar.finish_and_clear();
@@ -61,8 +62,14 @@ pub(super) fn command(args: &BenchKillsArgs) -> Result<Reply, Failure> {
 }
 
 /// So many kills of two services that are made for it, and what they leave, checked.
-fn round(kills: u32, random: &mut Prg, tally: &mut Tally, step: impl Fn()) -> Result<(), Failure> {
-    let mut pair = Pair::prepare(Sizes { small: 2000, large: 2000, sorted: 8 })?;
+fn round(
+    kills: u32,
+    backend: SessionConfig,
+    random: &mut Prg,
+    tally: &mut Tally,
+    step: impl Fn(),
+) -> Result<(), Failure> {
+    let mut pair = Pair::prepare(Sizes { backend, small: 2000, large: 2000, sorted: 8 })?;
     for side in 0..2 {
         pair.start(side)?;
     }

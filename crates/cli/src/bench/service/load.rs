@@ -32,7 +32,8 @@ struct Load<'a> {
 }
 
 pub(super) fn command(args: &BenchServiceArgs) -> Result<Reply, Failure> {
-    let sizes = Sizes { small: args.small, large: args.large, sorted: args.sorted };
+    let BenchServiceArgs { backend, small, large, sorted, .. } = *args;
+    let sizes = Sizes { backend, small, large, sorted };
     let mut pair = Pair::prepare(sizes)?;
     for side in 0..2 {
         pair.start(side)?;

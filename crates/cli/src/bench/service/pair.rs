@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cenote_engine::SessionConfig;
 use cenote_net::{CERTIFICATE_FILE, Identity};
 use cenote_program::{Module, library};
 use cenote_service::api::{Role, Tokens};
@@ -36,6 +37,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// What the services keep ready.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
+    pub(super) backend: SessionConfig,
     pub(super) small: u64,
     pub(super) large: u64,
     /// Numbers that a large job sorts.
@@ -62,10 +64,10 @@ impl Pair {
             let other = identities[1 - side].certificate().to_pem();
             let (role, way) = [("garbler", "listen"), ("evaluator", "connect")][side];
             let api = free_port()?;
-            let Sizes { small, large, .. } = sizes;
+            let Sizes { backend, small, large, .. } = sizes;
             let config = format!(
                 "name = \"side {side}\"\n[peer]\nname = \"other\"\nrole = \"{role}\"\n{way} = \"127.0.0.1:{peer}\"\n\
-                 [api]\nlisten = \"127.0.0.1:{api}\"\n[pool]\nsmall = {small}\nlarge = {large}\n"
+                 [api]\nlisten = \"127.0.0.1:{api}\"\n[pool]\nbackend = \"{backend}\"\nsmall = {small}\nlarge = {large}\n"
             );
             let token = Tokens::add(&dir.join("tokens.toml"), "owner", &Role::ALL)?;
             private(&dir.join(TOKEN_FILE), &token)?;

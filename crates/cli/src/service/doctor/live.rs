@@ -193,6 +193,9 @@ fn says(place: &Place<'_>, config: &Config, status: &Value, report: &mut Report)
     } else if peer["held"] == true {
         let remedy = "no job runs. Find out what happened, with the peer's owner, then `cenote peer lift` (docs/operate.md)";
         report.bad("peer", "a check failed: it, or somebody in its place, cheated", remedy);
+    } else if peer["cheated"] == true {
+        let remedy = "decide without telling it; the labels are in evidence/ (docs/operate.md)";
+        report.bad("peer", "it has cheated, and does not know that it was found out", remedy);
     } else if peer["connected"] == true {
         report.ok("peer", "connected");
     } else {

@@ -80,7 +80,7 @@ use std::sync::mpsc;
 use std::thread::Builder;
 
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
-use cenote_pool::{Journal, Occupancy, Store};
+use cenote_pool::{Journal, Level, Occupancy, Store};
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
 // For the fuzz targets.
@@ -98,8 +98,9 @@ use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::keeper::{CONNECTIONS_LOG2, Keeper};
 use crate::parts::kept::Kept;
 use crate::session::{Job, run_and_check};
+use batch::Kind;
 use evaluator::Replay;
-use garbled_core::Conflict;
+use garbled_core::{Conflict, Shape};
 use kept::Found;
 
 /// Most openings, labels or outputs of one message.
@@ -368,6 +369,10 @@ impl Live for JimuSession {
             Side::Garbler(side) => side.supply.occupancy(),
             Side::Evaluator(side) => side.supply.occupancy(),
         })
+    }
+
+    fn ready(&self) -> Option<Level> {
+        self.occupancy().and_then(|all| all.of(&Kind::Core(Shape::AND).stock_name()).cloned())
     }
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {

@@ -62,7 +62,7 @@ pub mod supply;
 pub mod tags;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Fingerprint, Role, Tag};
-use cenote_pool::{Journal, MOST_STRIDE, Occupancy, Store};
+use cenote_pool::{Journal, Level, MOST_STRIDE, Occupancy, Store};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 
 pub use leaky_and::Width;
@@ -309,6 +309,10 @@ impl Live for WrkSession {
 
     fn occupancy(&self) -> Option<Occupancy> {
         Some(self.core.depot.occupancy())
+    }
+
+    fn ready(&self) -> Option<Level> {
+        self.occupancy().and_then(|all| all.of(TRIPLES).cloned())
     }
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
