@@ -90,10 +90,19 @@ pub(crate) const fn is_least(source: Option<&Source>) -> bool {
     matches!(source, Some(Source::Public { least: 1.., .. }))
 }
 
+/// A public parameter of a job.
+pub(crate) fn given<'a>(
+    select: &'a BTreeMap<String, String>,
+    name: &str,
+) -> Result<&'a String, String> {
+    select.get(name).ok_or_else(|| {
+        format!("the public parameter `{name}` is missing: whoever asks for the job gives it (`select`, --select {name}=..)")
+    })
+}
+
 /// A public parameter that is a whole number, in its only form.
 pub(crate) fn number(select: &BTreeMap<String, String>, name: &str) -> Result<u64, String> {
-    let text =
-        select.get(name).ok_or_else(|| format!("the public parameter `{name}` is missing"))?;
+    let text = given(select, name)?;
     let number = text.parse::<u64>().ok().filter(|number| number.to_string() == *text);
     number.ok_or_else(|| format!("the public parameter `{name}` is no whole number"))
 }

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 use crate::error::ServiceError;
 use crate::model::{NewJob, Source};
-use crate::permit::number;
+use crate::permit::{given, number};
 
 /// The JSON of an own input, from where the terms say.
 pub(crate) fn input(
@@ -33,9 +33,7 @@ pub(crate) fn input(
             table.map(|value| whole(ports, value)).map_err(unusable)
         }
         Some(Source::Record { dataset: data, key, parameter, columns }) => {
-            let value = job.select.get(parameter).ok_or_else(|| {
-                ServiceError::invalid(format!("the public parameter `{parameter}` is missing"))
-            })?;
+            let value = given(&job.select, parameter).map_err(ServiceError::invalid)?;
             let columns = fields(name, ports, columns);
             let record = dataset(data)?.record(key, value, &pairs(&columns));
             record.map(|value| whole(ports, value)).map_err(unusable)

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tracing::level_filters::LevelFilter;
 
 use super::client::config;
+use super::running::Running;
 use crate::exit::{Failure, Kind};
 use crate::output::{Format, Reply};
 
@@ -48,6 +49,14 @@ pub(crate) fn serve(args: &ServeArgs, format: Format) -> Result<Reply, Failure> 
         tracing::warn!(name, "[quota.token]: no token has this name");
     }
     let tls = tls(&config)?;
+    if Running::in_dir(&args.dir) == Running::Yes {
+        // What counts is that one database has one service; said before the port, which the other one has.
+        let what = format!(
+            "{}: another process serves it; end that first, one directory has one",
+            args.dir.display()
+        );
+        return Err(Failure::new(Kind::Storage, what));
+    }
     let (listener, address) = listen(&config)?;
     let stop = on_signal()?;
     let service = Service::start(&args.dir)?;

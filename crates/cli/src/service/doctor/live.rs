@@ -1,6 +1,5 @@
 //! The running service and what it says, or whether it could start; and whether the peer answers.
 
-use std::fs::{File, TryLockError};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,8 +10,9 @@ use serde_json::Value;
 use super::super::client::{self, Client, ServiceArgs};
 use super::super::serve;
 use super::stores::pools;
-use super::{Place, Report, Running};
+use super::{Place, Report};
 use crate::exit::Failure;
+use crate::service::running::Running;
 
 /// How long a connection to the peer may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -22,20 +22,6 @@ const SLOW_MBIT: f64 = 10.0;
 const FAR_MS: f64 = 200.0;
 /// Connections to the peer, of which the fastest counts.
 const TRIES: usize = 3;
-
-/// Whether a service has locked the audit log.
-pub(super) fn running(dir: &Path) -> Running {
-    let file = match File::open(dir.join("audit.log")) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Running::No,
-        Err(_) => return Running::Unknown,
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Running::No,
-        Err(TryLockError::WouldBlock) => Running::Yes,
-        Err(TryLockError::Error(_)) => Running::Unknown,
-    }
-}
 
 pub(super) fn check(place: &Place<'_>, token_file: Option<&Path>, report: &mut Report) {
     let Some(config) = &place.config else { return };
@@ -96,8 +82,7 @@ fn not_answering(place: &Place<'_>, config: &Config, found: &str, report: &mut R
         return report.warning("service", found, "give [api] listen a port of its own");
     }
     let found = format!("it runs in this directory, but {address} {found}");
-    let remedy =
-        "if [api] was changed since it started, or it hangs, start it again; its log says more";
+    let remedy = "if it is ending, wait until it has (20 s at most); if [api] was changed since it started, or it hangs, start it again; its log says more";
     report.bad("service", found, remedy);
 }
 

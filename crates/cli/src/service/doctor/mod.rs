@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Kind;
 use crate::output::Reply;
+use crate::service::running::Running;
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
@@ -143,15 +144,6 @@ struct Place<'a> {
     running: Running,
 }
 
-/// Whether a service runs in the directory: then it has locked its audit log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Running {
-    Yes,
-    No,
-    /// The log cannot be opened.
-    Unknown,
-}
-
 /// All checks; whatever they find is a reply.
 pub(crate) fn doctor(args: &DoctorArgs) -> Reply {
     let (dir, mut report) = (args.dir.as_path(), Report::default());
@@ -162,7 +154,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Reply {
         peer: None,
         not_before: None,
         own: uid.is_ok_and(|uid| uid == rustix::process::geteuid().as_raw()),
-        running: live::running(dir),
+        running: Running::in_dir(dir),
     };
     files::check(&mut place, &mut report);
     machine::check(&place, &mut report);

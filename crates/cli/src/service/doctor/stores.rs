@@ -6,7 +6,8 @@ use cenote_engine::MOST_POOLS;
 use cenote_pool::{DiskStore, Store as _, StoreFailure, StoreKey};
 use cenote_service::config::Config;
 
-use super::{Place, Report, Running};
+use super::{Place, Report};
+use crate::service::running::Running;
 
 /// Both lanes have one.
 const LANES: [&str; 2] = ["small", "large"];
