@@ -7,10 +7,12 @@ FUZZ ?= codec
 FUZZ_SECONDS ?= 60
 # How long `make fuzz-api` runs.
 FUZZ_API_SECONDS ?= 600
+# Options of `make tables`.
+TABLES ?=
 # Which mutants `make mutants` runs, by the starts of their ids; all if empty.
 MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery bench kills soak fuzz fuzz-api mutants toy arithmetic
+.PHONY: help setup demo test lint fmt docs deny python gallery tables bench kills soak fuzz fuzz-api mutants toy arithmetic
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -47,6 +49,12 @@ gallery: setup ## docs/gallery.md, its figures and the notebooks, from the shipp
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
 	target/venv/bin/python -m programs.notebooks
+
+tables: setup ## docs/results.md: the paper's evaluation, measured here; TABLES=--quick to see that all runs, --hour for an hour of seven days
+	$(CARGO) build --release --locked --package cenote-cli
+	test -x target/venv/bin/pip || python3 -m venv target/venv
+	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
+	target/venv/bin/python -m programs.tables $(TABLES)
 
 kills: ## two services killed 1,000 times at random instants, and what they did checked
 	$(CARGO) run --release --locked --package cenote-cli -- bench kills --kills 1000 --json

@@ -4,29 +4,13 @@ import pathlib
 import re
 import sys
 
-import matplotlib
-
-matplotlib.use("svg")
-# Text stays text: small files, and a test can read what a figure says.
-matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "cenote", "font.size": 9})
-
-from matplotlib import pyplot  # noqa: E402
-
-from . import gallery  # noqa: E402
-from .credit_scoring import reference, train  # noqa: E402
-from .credit_scoring.data import applicant, split  # noqa: E402
-from .survival import example as survival  # noqa: E402
+from . import gallery
+from .credit_scoring import reference, train
+from .credit_scoring.data import applicant, split
+from .drawing import COLOURS, frame, pyplot
+from .survival import example as survival
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs/gallery"
-COLOURS = ("#b5482a", "#1f6f8b", "#8a8a8a")
-
-
-def frame(title, x, y):
-    """A figure with labelled axes."""
-    figure, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
-    axes.set(title=title, xlabel=x, ylabel=y)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def curves():

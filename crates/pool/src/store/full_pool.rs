@@ -98,6 +98,13 @@ impl<T: Copy + Zeroize> Pool<T> {
         &self.items
     }
 
+    /// Lets the item in `slot` lie elsewhere: it stays the same one. None does, if there is no such slot.
+    pub fn relocate(&mut self, slot: usize, change: impl FnOnce(T) -> T) {
+        if let Some(item) = self.items.get_mut(slot) {
+            *item = change(*item);
+        }
+    }
+
     /// Number of items, always.
     pub fn capacity(&self) -> usize {
         self.items.len()

@@ -97,13 +97,21 @@ impl Sealer {
     }
 
     pub(super) fn seal(&self, place: u64, data: &[Block]) -> Stored {
-        let (head, factors) = self.key.split_at(HEAD);
-        let head = head[0].to_u128().wrapping_mul(place.into()).wrapping_add(head[1].to_u128());
         let sum = match data {
             [] => Block::ZERO,
-            _ => gf128::inner_product(factors, data),
+            _ => gf128::inner_product(&self.key[HEAD..], data),
         };
-        Stored { place, seal: ((head ^ sum.to_u128()) >> 64) as u64 }
+        Stored { place, seal: self.head(place) ^ (sum.to_u128() >> 64) as u64 }
+    }
+
+    /// The item with its data at another place, and the seal of that: a bit that had changed is seen as before.
+    pub(super) fn moved(&self, stored: Stored, place: u64) -> Stored {
+        Stored { place, seal: stored.seal ^ self.head(stored.place) ^ self.head(place) }
+    }
+
+    fn head(&self, place: u64) -> u64 {
+        let [factor, summand] = [self.key[0], self.key[1]].map(Block::to_u128);
+        (factor.wrapping_mul(place.into()).wrapping_add(summand) >> 64) as u64
     }
 
     /// Whether `stored` and `data` are as they were sealed.
@@ -127,23 +135,27 @@ impl Drop for Sealer {
 
 /// Rows that a prefetch runs ahead.
 pub(super) const AHEAD: usize = 6;
+/// Rows that a look at where they are runs ahead: the tables of the pages of a large pool are not in the caches either.
+pub(super) const FAR: usize = 20;
 
 /// Blocks of a line of the caches.
 const LINE: usize = 4;
 
-/// Rows of equal length in one flat array.
+/// Rows of equal length in one flat array: first those of the slots of a pool, then those of a batch.
 pub(super) struct Slab {
     stride: usize,
     /// Blocks before row 0, so that rows of whole lines begin where lines do: a row in five lines
     /// instead of four takes a quarter more of all that waits for memory.
     lead: usize,
     blocks: Vec<Block>,
+    /// The next row of the batch that was not in use.
+    next: u32,
     free: Vec<u32>,
 }
 
 impl Slab {
     pub(super) fn new(stride: usize) -> Slab {
-        Slab { stride, lead: 0, blocks: Vec::new(), free: Vec::new() }
+        Slab { stride, lead: 0, blocks: Vec::new(), next: 0, free: Vec::new() }
     }
 
     /// Blocks of a row.
@@ -156,30 +168,45 @@ impl Slab {
         self.blocks.capacity() * size_of::<Block>()
     }
 
-    /// A row that is not in use; its content is unspecified.
-    pub(super) fn claim(&mut self) -> u32 {
-        if let Some(row) = self.free.pop() {
-            // Rows come free in the order of the draws: the next ones are anywhere in memory.
-            if let Some(&later) = self.free.len().checked_sub(AHEAD).and_then(|i| self.free.get(i))
-            {
-                self.prefetch(later.into());
-            }
-            return row;
-        }
-        let row = (self.blocks.len() - self.lead) / self.stride;
-        self.blocks.resize(self.blocks.len() + self.stride, Block::ZERO);
-        row as u32
-    }
-
-    /// Makes room for `rows` in all, so that the array is not moved while it fills.
-    pub(super) fn reserve(&mut self, rows: usize) {
-        let more = (LINE + rows * self.stride).saturating_sub(self.blocks.len());
+    /// Begins a batch of so many rows, behind those of `slots`. What lay there of the one before is written over.
+    pub(super) fn begin(&mut self, slots: usize, batch: usize) {
+        let more = (LINE + (slots + batch) * self.stride).saturating_sub(self.blocks.len());
         self.blocks.reserve_exact(more);
         cenote_prim::prefer_large_pages(&self.blocks);
         if self.blocks.is_empty() {
             let into_line = self.blocks.as_ptr().addr() / size_of::<Block>() % LINE;
             self.lead = (LINE - into_line) % LINE;
-            self.blocks.resize(self.lead, Block::ZERO);
+        }
+        let least = self.lead + slots * self.stride;
+        if self.blocks.len() < least {
+            self.blocks.resize(least, Block::ZERO);
+        }
+        self.next = slots as u32;
+        self.free.clear();
+    }
+
+    /// A row of the batch that is not in use; its content is unspecified. They follow each other in memory.
+    pub(super) fn claim(&mut self) -> u32 {
+        if let Some(row) = self.free.pop() {
+            return row;
+        }
+        let row = self.next;
+        self.next += 1;
+        let end = self.lead + self.next as usize * self.stride;
+        if self.blocks.len() < end {
+            self.blocks.resize(end, Block::ZERO);
+        }
+        row
+    }
+
+    /// Writes one row over another. Nothing where there is no such row, which is for [`Sealer::open`] to say.
+    pub(super) fn copy(&mut self, from: u64, to: u64) {
+        let first = |row: u64| (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead);
+        let (from, to) = (first(from), first(to));
+        let end = |first: usize| first.checked_add(self.stride);
+        let inside = |first| end(first).is_some_and(|end| end <= self.blocks.len());
+        if inside(from) && inside(to) {
+            self.blocks.copy_within(from..from + self.stride, to);
         }
     }
 
@@ -193,10 +220,16 @@ impl Slab {
         &mut self.blocks[first..first + self.stride]
     }
 
-    /// Wipes the row and lets it be claimed again.
+    /// Wipes the row and lets it be claimed again by this batch.
     pub(super) fn release(&mut self, row: u32) {
         self.row_mut(row).zeroize();
         self.free.push(row);
+    }
+
+    /// Finds out where the row is, for [`Slab::prefetch`].
+    pub(super) fn locate(&self, row: u64) {
+        let first = (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead);
+        cenote_prim::prefetch(&self.blocks, first);
     }
 
     /// Brings the row close. There is none where a bit of its number has flipped, which is for
@@ -248,6 +281,7 @@ mod tests {
     #[test]
     fn rows_are_reused_wiped() {
         let mut slab = Slab::new(2);
+        slab.begin(0, 2);
         let (a, b) = (slab.claim(), slab.claim());
         slab.row_mut(a).fill(Block::ONE);
         slab.row_mut(b).fill(Block::ONE);
@@ -256,5 +290,23 @@ mod tests {
         assert_eq!(c, a);
         assert!(slab.row(c).is_some_and(|row| row.iter().all(|x| x.ct_eq(Block::ZERO))));
         assert!(slab.row(9).is_none());
+        // A batch begins behind the slots, and where one lies may change with its seal.
+        slab.begin(3, 2);
+        let new = slab.claim();
+        assert_eq!((new, slab.claim()), (3, 4));
+        let sealer = Sealer::new(2, &mut Prg::new(Block::new(2)));
+        slab.row_mut(new).fill(Block::ONE);
+        let item = sealer.seal(new.into(), slab.row(new).unwrap());
+        slab.copy(new.into(), 1);
+        let moved = sealer.moved(item, 1);
+        assert_eq!(sealer.open(moved, slab.row(1).unwrap()), Ok(1));
+        assert!(
+            sealer
+                .open(sealer.moved(Stored { place: 4, ..item }, 1), slab.row(1).unwrap())
+                .is_err()
+        );
+        slab.copy(u64::MAX, 0);
+        slab.copy(1, u64::MAX / 2);
+        assert!(slab.row(0).is_some_and(|row| row.iter().all(|x| !x.ct_eq(Block::ONE))));
     }
 }

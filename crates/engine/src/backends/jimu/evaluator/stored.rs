@@ -9,13 +9,16 @@ use super::compact::Root;
 use crate::backends::jimu::batch::Kind;
 use crate::backends::jimu::ihash::Tag;
 use crate::backends::jimu::params::PoolSpec;
-use crate::backends::jimu::store::{AHEAD, Sealer, Slab, Stored};
+use crate::backends::jimu::store::{AHEAD, FAR, Sealer, Slab, Stored};
 use crate::session::store_fault;
 
 /// Blocks of a tag.
 pub(super) const TAG: usize = size_of::<Tag>() / 16;
 
 /// A pool and the rows of items: tables, tags, number of the first wire.
+///
+/// In stored form the item in a slot of the pool lies in the row of this number. A batch is written behind them, one row after the other; as a drawn item leaves its row,
+/// what its slot has now is written there. So memory that is far away is touched once for each item, and not again to write it.
 pub(super) struct Store {
     pub(super) kind: Kind,
     pub(super) spec: PoolSpec,
@@ -45,9 +48,9 @@ impl Store {
         match &mut self.leaves {
             Some(leaves) => {
                 leaves.clear();
-                self.rows.reserve(items);
+                self.rows.begin(0, items);
             }
-            None => self.rows.reserve(self.spec.capacity + self.spec.batch),
+            None => self.rows.begin(self.spec.capacity, self.spec.batch),
         }
     }
 
@@ -78,17 +81,43 @@ impl Store {
     ) -> Result<(), Fault> {
         out.clear();
         let mut ahead = items.iter().chain(later).skip(AHEAD);
+        let mut far = items.iter().chain(later).skip(FAR);
         for &item in items {
+            if let Some(later) = far.next() {
+                self.rows.locate(later.place);
+            }
             if let Some(later) = ahead.next() {
                 self.rows.prefetch(later.place);
+                if let Some(Keep::Stored(pool)) = &self.pool {
+                    cenote_prim::prefetch(pool.items(), later.place as usize);
+                }
             }
             let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
             let row = row.unwrap_or_default();
             let place = sealer.open(item, row)?;
             out.push(self.kind, row);
-            self.rows.release(place as u32);
+            match &mut self.pool {
+                // What came into its slot is of this batch.
+                Some(Keep::Stored(pool)) if (place as usize) < pool.capacity() => {
+                    pool.relocate(place as usize, |fresh| {
+                        self.rows.copy(fresh.place, place);
+                        sealer.moved(fresh, place)
+                    });
+                }
+                // It came and went with this batch.
+                Some(Keep::Stored(_)) => {}
+                _ => self.rows.release(place as u32),
+            }
         }
         Ok(())
+    }
+
+    /// Puts items of a batch into the slots from this one on, of a pool that is not full yet.
+    pub(super) fn settle(&mut self, sealer: &Sealer, first: usize, items: &mut [Stored]) {
+        for (slot, item) in (first as u64..).zip(items) {
+            self.rows.copy(item.place, slot);
+            *item = sealer.moved(*item, slot);
+        }
     }
 
     /// Wipes the rows of items that are not needed.
@@ -142,12 +171,11 @@ impl Store {
             return Ok(());
         }
         self.begin(self.spec.batch);
-        let rows = bytes.chunks_exact(16 * self.rows.stride());
-        let items = rows.map(|bytes| {
-            let place = self.rows.claim();
-            let row = self.rows.row_mut(place);
+        let rows = bytes.chunks_exact(16 * self.rows.stride()).take(capacity);
+        let items = (0..).zip(rows).map(|(slot, bytes)| {
+            let row = self.rows.row_mut(slot);
             Block::as_bytes_mut(row).copy_from_slice(bytes);
-            sealer.seal(place.into(), row)
+            sealer.seal(slot.into(), row)
         });
         let full = Pool::full(name, capacity, items.collect()).map_err(store_fault)?;
         self.pool = Some(Keep::Stored(full));

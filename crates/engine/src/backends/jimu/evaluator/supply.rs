@@ -302,10 +302,7 @@ impl Supply {
     }
 
     fn store(&mut self, at: Place) -> &mut Store {
-        match at {
-            Place::Core(at) => &mut self.pools[at].store,
-            Place::Escrow => &mut self.escrow.store,
-        }
+        store_of(&mut self.pools, &mut self.escrow, at)
     }
 
     fn fill_store(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
@@ -328,9 +325,10 @@ impl Supply {
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
             let mut batch = self.generate(channel, at, spec.fresh(missing), 0)?;
-            let more = batch.fresh.split_off(missing.min(batch.fresh.len()));
+            batch.fresh.truncate(missing);
+            let store = store_of(&mut self.pools, &mut self.escrow, at);
+            store.settle(&self.sealer, items.len(), &mut batch.fresh);
             items.extend(batch.fresh);
-            self.store(at).release(&more);
         }
         let name = self.store(at).kind.pool_name();
         Pool::full(name, spec.capacity, items).map_err(store_fault)
@@ -385,10 +383,7 @@ impl Supply {
         channel.set_phase(buckets);
         let draws = batch::draws(&spec, &mut batch.selection.coins, batch.fresh.len())?;
         let rest = batch.fresh.split_off(draws.positions().len());
-        let store = match at {
-            Place::Core(at) => &mut self.pools[at].store,
-            Place::Escrow => &mut self.escrow.store,
-        };
+        let store = store_of(&mut self.pools, &mut self.escrow, at);
         store.release(&rest);
         let journal = &mut self.notes;
         if !self.params.switches.compact {
@@ -538,10 +533,7 @@ impl Supply {
         let (corrections, tables) = frame.split_at(corrections);
         let first = self.hash.hash(lanes, corrections, tags)?;
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
-        let store = match at {
-            Place::Core(at) => &mut self.pools[at].store,
-            Place::Escrow => &mut self.escrow.store,
-        };
+        let store = store_of(&mut self.pools, &mut self.escrow, at);
         for ((number, tables), tags) in
             numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
         {
@@ -699,6 +691,14 @@ impl Supply {
             self.refill_escrow(channel, Phase::Preprocess)?;
         }
         Ok(())
+    }
+}
+
+/// The store of a pool, beside what else of the supply is used.
+fn store_of<'s>(pools: &'s mut [CorePool], escrow: &'s mut EscrowPool, at: Place) -> &'s mut Store {
+    match at {
+        Place::Core(at) => &mut pools[at].store,
+        Place::Escrow => &mut escrow.store,
     }
 }
 

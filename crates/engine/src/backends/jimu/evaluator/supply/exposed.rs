@@ -3,7 +3,7 @@
 use cenote_pool::MemoryJournal;
 use cenote_prim::Block;
 
-use super::{CorePool, Keep, Place, Supply, TAG};
+use super::{CorePool, Keep, Place, Supply, TAG, store_of};
 use crate::backends::jimu::ihash::Label;
 use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 
@@ -37,10 +37,7 @@ impl Supply {
         location: Location,
         bit: usize,
     ) {
-        let store = match at {
-            Place::Core(at) => &mut self.pools[at].store,
-            Place::Escrow => &mut self.escrow.store,
-        };
+        let store = store_of(&mut self.pools, &mut self.escrow, at);
         let (tables, tags) = (store.kind.table_blocks(), TAG * store.kind.wires());
         let pool = match store.pool.as_mut().expect("the pool is full") {
             Keep::Stored(pool) => pool,
