@@ -92,8 +92,8 @@ class PeerView:
     connected: bool
     #: A check failed: no job runs before the owner lifts that.
     held: bool
-    #: This side holds proof that the peer has cheated, and the peer does not know.
-    cheated: bool
+    #: For operators and auditors: this side holds proof that the peer has cheated, and the peer does not know.
+    cheated: bool | None
 
 
 @dataclass(frozen=True)

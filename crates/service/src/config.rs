@@ -90,6 +90,9 @@ pub struct ApiConfig {
     pub url: Option<String>,
 }
 
+/// The most that a backend keeps ready.
+const MAX_STOCK: usize = 1 << 20;
+
 /// What is kept ready.
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(deny_unknown_fields, default)]
@@ -245,6 +248,9 @@ impl PoolConfig {
             let all = Backend::ALL.iter().filter(|one| one.keeps_items()).map(|one| one.name());
             let all = all.collect::<Vec<_>>().join(" or ");
             return Err(format!("[pool]: `backend` is {all}: {} keeps no items", backend.name()));
+        }
+        if self.small.max(self.large) > MAX_STOCK {
+            return Err(format!("[pool]: `small` and `large` are {MAX_STOCK} at most"));
         }
         let sound = Backend::shown(&self.backend.lasting());
         sound.map(drop).map_err(|fault| format!("[pool]: `backend`: {fault}"))

@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use cenote_engine::Evidence;
 use cenote_job::evidence as labels;
@@ -58,41 +59,71 @@ pub(crate) fn keep(inner: &Inner, lane: &Lane, fault: &str) -> Result<(), Servic
     kept.map(drop).and(logged)
 }
 
-/// Which proofs that the peer has cheated were told since the service started.
-#[derive(Default)]
-pub(crate) struct Told(BTreeSet<([u8; 32], u64)>);
+/// When proof that the peer has cheated is written down, and what of it has been.
+pub(crate) struct Told {
+    next: Instant,
+    told: BTreeSet<([u8; 32], u64)>,
+}
+
+/// Between two looks.
+const PERIOD: Duration = Duration::from_secs(3600);
 
 impl Told {
-    /// Keeps what is new, and says so. On the service's own time, so that when that is depends on nothing that the peer could see; and nowhere
-    /// else: the audit log, whose heads it sees, has nothing of it.
+    pub(crate) fn new() -> Told {
+        Told { next: Instant::now() + PERIOD, told: BTreeSet::new() }
+    }
+
+    /// Keeps what is new once an hour, and says so. On the service's own time: jobs wait for the same disk, and when something was found may depend on what the peer
+    /// must not know. And nowhere else: the audit log, whose heads it sees, has nothing of it.
     pub(crate) fn look(&mut self, inner: &Inner) {
+        if Instant::now() >= self.next {
+            self.next += PERIOD;
+            self.keep(inner);
+        }
+    }
+
+    /// Keeps what is new.
+    pub(crate) fn keep(&mut self, inner: &Inner) {
         for lane in &inner.lanes {
             let Some(found) = lane.found().clone() else { continue };
-            if !self.0.insert((found.session, found.wire)) {
+            let what = (found.session, found.wire);
+            if self.told.contains(&what) {
                 continue;
             }
             let (lane, session) = (lane.name(), hex(&found.session));
             match keep_labels(&inner.config.dir, &found) {
-                Ok(evidence) => tracing::error!(
-                    lane,
-                    session,
-                    evidence,
-                    "the peer has cheated, and does not know that it was found out: what came out is right; decide without telling it (docs/operate.md)"
-                ),
+                Ok(evidence) => {
+                    self.told.insert(what);
+                    tracing::error!(
+                        lane,
+                        session,
+                        evidence,
+                        "the peer has cheated, and does not know that it was found out: what came out is right; decide without telling it (docs/operate.md)"
+                    );
+                }
                 Err(error) => tracing::error!(
                     lane,
                     session,
                     %error,
-                    "the peer has cheated, and the evidence cannot be written: it stays in the store of this epoch alone (docs/operate.md)"
+                    "the peer has cheated, and the evidence cannot be written: it is tried again every hour and at the end (docs/operate.md)"
                 ),
             }
         }
     }
 }
 
+/// What the names of files with labels begin with.
+const LABELS: &str = "labels-";
+
+/// Whether there are any, from earlier runs.
+pub(crate) fn has_labels(dir: &Path) -> bool {
+    let files = fs::read_dir(dir.join(DIRECTORY)).into_iter().flatten().flatten();
+    files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with(LABELS))
+}
+
 /// Writes both labels of a wire, unless they are there; the path in the directory of the service.
 fn keep_labels(dir: &Path, found: &Evidence) -> io::Result<String> {
-    let name = format!("{DIRECTORY}/labels-{}-{}.json", hex(&found.session[..8]), found.wire);
+    let name = format!("{DIRECTORY}/{LABELS}{}-{}.json", hex(&found.session[..8]), found.wire);
     make_directory(&dir.join(DIRECTORY))?;
     match labels::keep(found, &dir.join(&name)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

@@ -64,6 +64,9 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
     pub(crate) held: AtomicBool,
+    pub(crate) told: Mutex<evidence::Told>,
+    /// An earlier run has kept proof that the peer has cheated.
+    pub(crate) has_labels: bool,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -127,6 +130,8 @@ impl Inner {
             stopping: AtomicBool::new(false),
             peer_stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
+            told: Mutex::new(evidence::Told::new()),
+            has_labels: evidence::has_labels(dir),
             threads: Mutex::default(),
         });
         inner.recover()?;
@@ -198,10 +203,9 @@ impl Inner {
             "clock",
             Box::new(|inner| {
                 let (mut reminder, mut next) = (Reminder::new(), None);
-                let mut told = evidence::Told::default();
                 while !inner.way.is_over() {
                     reminder.look(|| inner.expiry());
-                    told.look(inner);
+                    lock(&inner.told).look(inner);
                     if let Err(error) = inner.rotate(&mut next) {
                         tracing::error!(%error, "a certificate cannot be changed");
                     }

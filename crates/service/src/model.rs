@@ -413,8 +413,8 @@ pub struct PeerView {
     pub connected: bool,
     /// A check failed: no job runs before the owner lifts that.
     pub held: bool,
-    /// This side holds proof that the peer has cheated, and the peer does not know: `jimu` goes on then, and what comes out is right.
-    pub cheated: bool,
+    /// For operators and auditors: this side holds proof that the peer has cheated, and the peer does not know. `jimu` goes on then, and what comes out is right.
+    pub cheated: Option<bool>,
 }
 
 /// A session with the peer. Small jobs do not wait for large ones: each kind has its own.

@@ -346,7 +346,9 @@ impl Service {
                 role: inner.config.peer.role.name().to_owned(),
                 connected: inner.links.load(Ordering::SeqCst) > 0,
                 held: inner.is_held(),
-                cheated: inner.lanes.iter().any(|lane| lane.found().is_some()),
+                cheated: Some(
+                    inner.has_labels || inner.lanes.iter().any(|lane| lane.found().is_some()),
+                ),
             },
             lanes: self.lanes(),
             jobs: jobs::counts(&inner.db)?,
@@ -396,6 +398,7 @@ impl Service {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
+        lock(&inner.told).keep(inner);
         let stopped = inner.log("service.stopped", None, None, Map::new());
         if let Err(error) = stopped.and_then(|()| inner.settle()) {
             tracing::error!(%error, "the end is not in the audit log");

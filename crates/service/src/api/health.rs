@@ -103,7 +103,11 @@ fn figures(status: &Status, left: &[(&str, i64)]) -> String {
     let flags = [
         ("cenote_peer_connected", "Whether the peer is connected.", status.peer.connected),
         ("cenote_peer_held", "Whether a failed check holds the peer.", status.peer.held),
-        ("cenote_peer_cheated", "Whether the peer has cheated unnoticed.", status.peer.cheated),
+        (
+            "cenote_peer_cheated",
+            "Whether the peer has cheated unnoticed.",
+            status.peer.cheated == Some(true),
+        ),
     ];
     for (name, help, is) in flags {
         family(&mut text, name, "gauge", help, &[(None, f64::from(u8::from(is)))]);

@@ -258,6 +258,7 @@ const HELD: &str = "a check failed: the peer, or somebody in its place, cheated;
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
     let breaks = inner.breaks.load(Ordering::SeqCst);
     let mut session = open(inner, lane)?;
+    look(lane, &mut session);
     fill(inner, lane, &mut session)?;
     backoff.reset();
     lane.set(|now| (now.state, now.reason) = ("ready", None));
@@ -325,7 +326,10 @@ fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
 
 fn look(lane: &Lane, session: &mut Session) {
     let ready = session.ready().map_or(0, |all| all.level);
-    *lane.found() = session.evidence();
+    if let Some(found) = session.evidence() {
+        // It stays, whatever becomes of the session.
+        *lane.found() = Some(found);
+    }
     let traffic = session.counters().total();
     lane.set(|now| {
         now.ready = ready;

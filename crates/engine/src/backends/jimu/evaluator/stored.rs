@@ -144,7 +144,11 @@ impl Store {
             None => {}
             Some(Keep::Compact(root)) => out.extend_from_slice(root.node()),
             Some(Keep::Stored(pool)) => {
-                for item in pool.items() {
+                for (slot, item) in (0..).zip(pool.items()) {
+                    debug_assert_eq!(
+                        item.place, slot,
+                        "between batches each lies in its slot's row"
+                    );
                     let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
                     let row = row.unwrap_or_default();
                     sealer.open(*item, row)?;

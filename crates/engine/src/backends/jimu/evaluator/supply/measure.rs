@@ -17,6 +17,7 @@ impl Supply {
         let at = Place::Core(at);
         let (kind, spec) = (self.store(at).kind, all_checked(self.store(at).spec));
         channel.set_phase(Phase::Preprocess);
+        self.store(at).begin(items);
         let rows = self.receive_items(channel, at, items)?;
         let coin = self.close(channel)?;
         channel.set_phase(Phase::Online);
