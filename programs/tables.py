@@ -80,7 +80,6 @@ def command():
 
 def cenote(arguments):
     """What a command of `cenote` answers."""
-    print("cenote", *arguments, file=sys.stderr, flush=True)
     answer = subprocess.run([command(), *arguments, "--json"], capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         raise RuntimeError(f"cenote {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout}")
@@ -89,6 +88,7 @@ def cenote(arguments):
 
 def bench(arguments):
     """A measurement."""
+    print("cenote bench", *arguments, file=sys.stderr, flush=True)
     return cenote(["bench", *arguments])
 
 
@@ -256,8 +256,12 @@ def week(hour):
     run = bench(["and", "--backend", "wrk", "--ands", "5000000"])
     rate = run["steady_ands_per_s"]
     bounds = [number(run[name]) for name in ("epsilon_log2", "adaptive_epsilon_log2")]
-    text = f"`wrk` makes and uses {rate * 3600 / 1e9:.2f} G ANDs an hour (paper: {HOURLY / 1e9:.3f}), so {rate * 7 * 86_400 / 1e9:,.0f} G in seven days, with one pool of {run['pool']:,} leaky ANDs that is filled once. "
-    text += f"However many they are, the bound of the pool is 2^{bounds[0]}, and 2^{bounds[1]} against a cheater that adapts.\n"
+    hourly, in_a_week = rate * 3600 / 1e9, rate * 7 * 86_400 / 1e9
+    text = (
+        f"`wrk` makes and uses {hourly:.2f} G ANDs an hour (paper: {HOURLY / 1e9:.3f}), so {in_a_week:,.0f} G in seven days, with one pool "
+        f"of {run['pool']:,} leaky ANDs that is filled once. However many they are, the bound of the pool is 2^{bounds[0]}, and "
+        f"2^{bounds[1]} against a cheater that adapts.\n"
+    )
     if hour:
         real = bench(["and", "--backend", "wrk", "--ands", str(int(rate * 3600))])
         peak = max(side["peak_rss_bytes"] for side in real["parties"].values())
@@ -327,12 +331,15 @@ def main(arguments=None):
     )
     of_savings = table(["what", "time", "bytes"], [[name, f"{seconds:.2f}", f"{octets:.2f}"] for name, seconds, octets in savings])
     part = " With `--quick`: to see that all runs, not to compare." if chosen.quick else ""
+    lan, wan = (f"{line[1]} Mbit/s and {line[3]} ms there and back" for line in LINES.values())
     PAGE.write_text(
         f"""# The evaluation of POOL, measured again
 
-Written by `make tables`.{part} {machine()}. Columns headed *paper* are quoted from R. Zhu, Y. Huang, D. Cassel, "Pool: scalable on-demand secure computation service against malicious adversaries", CCS 2017: another
-machine, another implementation. Both parties run on one machine, each on one core, as processes of their own. LAN is {LINES["LAN"][1]} Mbit/s and {LINES["LAN"][3]} ms there and back, WAN {LINES["WAN"][1]} Mbit/s and {LINES["WAN"][3]} ms, both shaped by `cenote bench`. Pools are filled before jobs; nothing else is ready.
-Where a part was run, time and bytes are those of the part, times as many ANDs as the whole has more.
+Written by `make tables`.{part} {machine()}. Columns headed *paper* are quoted from R. Zhu, Y. Huang, D. Cassel, "Pool: scalable
+on-demand secure computation service against malicious adversaries", CCS 2017: another machine, another implementation. Both parties run on
+one machine, each on one core, as processes of their own. LAN is {lan}, WAN {wan}, both
+shaped by `cenote bench`. Pools of ANDs are filled before jobs, those of multiplexers by the job itself; nothing else is ready. Where a part
+was run, time and bytes are those of the part, times as many ANDs as the whole has more.
 
 ## Filling a pool (table 3)
 
@@ -357,7 +364,8 @@ At 2^-40. ![gates](results/figure5a.svg) ![time](results/figure5b.svg) ![buckets
 {of_costs}
 ## Multiplexers (figure 7)
 
-With pools of their own, as shares of what it takes without. The paper saves about 30 % of the time of a multiplexer, 6 to 23 % of applications. ![savings](results/figure7.svg)
+With pools of their own, as shares of what it takes without; the job that sorts fills its pools itself. The paper saves about 30 % of the
+time of a multiplexer, 6 to 23 % of applications. ![savings](results/figure7.svg)
 
 {of_savings}
 ## Seven days
