@@ -1,0 +1,32 @@
+"""docs/results.md is made of right numbers: what `make tables` computes beside what it measures."""
+
+import pytest
+
+pytest.importorskip("matplotlib")
+from programs import tables  # noqa: E402
+
+
+def test_figures_have_the_digits_that_count():
+    cases = {0: "0", 0.012345: "0.0123", 1.5: "1.5", 14.26: "14.3", 149.3: "149", 2374.3: "2,370"}
+    assert {value: tables.number(value) for value in cases} == cases
+    assert tables.number(None) == "-"
+
+
+def test_the_least_pool_is_found(monkeypatch):
+    monkeypatch.setattr(tables, "bucket", lambda size, rho: None if size < 9 else 3 if size >= 478_610 else 4 if size >= 7_673 else 5)
+    assert [tables.least(size, 40) for size in (3, 4, 5)] == [478_610, 7_673, 9]
+    monkeypatch.setattr(tables, "bucket", lambda size, rho: 4)
+    assert tables.least(3, 80) is None
+
+
+def test_everything_that_is_measured_has_the_paper_beside_it():
+    assert {*tables.JOBS, *tables.ACCESSES} == set(tables.APPLICATIONS)
+    for name in tables.APPLICATIONS:
+        for line in tables.LINES:
+            assert len(tables.quoted(name, line)) == len(tables.POOLS)
+    assert tables.quoted("access, recursive", "LAN") == ["15.4 s, 1.9 GB", "11.2 s, 1.08 GB"]
+    assert tables.quoted("sort of 4,096 numbers", "WAN") == ["1,170 s", "663 s, 13.7 GB"]
+
+
+def test_a_table_is_one():
+    assert tables.table(["a", "b"], [[1, "x"]]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
