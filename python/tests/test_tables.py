@@ -1,25 +1,32 @@
 """docs/results.md is made of right numbers: what `make tables` computes beside what it measures."""
 
+from __future__ import annotations
+
+import pathlib
+import sys
+
 import pytest
 
 pytest.importorskip("matplotlib")
-from programs import tables  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+
+from programs import tables
 
 
-def test_figures_have_the_digits_that_count():
+def test_figures_have_the_digits_that_count() -> None:
     cases = {0: "0", 0.012345: "0.0123", 1.5: "1.5", 14.26: "14.3", 149.3: "149", 2374.3: "2,370"}
     assert {value: tables.number(value) for value in cases} == cases
     assert tables.number(None) == "-"
 
 
-def test_the_least_pool_is_found(monkeypatch):
+def test_the_least_pool_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "bucket", lambda size, rho: None if size < 9 else 3 if size >= 478_610 else 4 if size >= 7_673 else 5)
     assert [tables.least(size, 40) for size in (3, 4, 5)] == [478_610, 7_673, 9]
     monkeypatch.setattr(tables, "bucket", lambda size, rho: 4)
     assert tables.least(3, 80) is None
 
 
-def test_everything_that_is_measured_has_the_paper_beside_it():
+def test_everything_that_is_measured_has_the_paper_beside_it() -> None:
     assert {*tables.JOBS, *tables.ACCESSES} == set(tables.APPLICATIONS)
     for name in tables.APPLICATIONS:
         for line in tables.LINES:
@@ -28,5 +35,5 @@ def test_everything_that_is_measured_has_the_paper_beside_it():
     assert tables.quoted("sort of 4,096 numbers", "WAN") == ["1,170 s", "663 s, 13.7 GB"]
 
 
-def test_a_table_is_one():
+def test_a_table_is_one() -> None:
     assert tables.table(["a", "b"], [[1, "x"]]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
