@@ -68,6 +68,7 @@ from ._ops import (
     zeros,
 )
 from ._program import Program, ProgramFunction, checked, function, inline, load, program
+from ._ram import Ram, ram
 from ._run import Run
 from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Public, Row, Submitter, Table
 from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
@@ -108,6 +109,7 @@ __all__ = [
     "Program",
     "ProgramFunction",
     "Public",
+    "Ram",
     "Record",
     "Row",
     "Run",
@@ -142,6 +144,7 @@ __all__ = [
     "parity",
     "popcount",
     "program",
+    "ram",
     "range",
     "reshape",
     "reveal",

@@ -130,7 +130,7 @@ class Program:
         return Program(self._native.optimised(depth), self._inputs, self._outputs, self._source, self._again)
 
     def cost(self) -> dict[str, Any]:
-        """What the program costs on any backend: gates, depth, bits in and out. Loops are counted, not run."""
+        """What the program costs on any backend: gates, depth, bits in and out, how its tables are kept. Loops are counted, not run."""
         try:
             return self._native.stats()
         except ValueError as error:

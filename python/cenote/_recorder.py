@@ -56,6 +56,10 @@ class Recorder(Target):
         data = pack(numbers, width)
         return self._once((width, data), lambda: self.builder.constant(len(numbers), width, data))
 
+    def zeros(self, lanes: int, width: int) -> Any:
+        with refusals():
+            return self.builder.constant(lanes, width, bytes(lanes * ((width + 7) // 8)))
+
     def lanes(self, at: Affine, count: int, stride: int, x: W) -> Any:
         constant, terms = _native_affine(at)
         key = ("lanes", x.ref, constant, tuple(terms), count, stride)

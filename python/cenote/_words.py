@@ -79,6 +79,10 @@ class Target:
         """A reference to public words."""
         raise NotImplementedError
 
+    def zeros(self, lanes: int, width: int) -> Any:
+        """A reference to public zeros that is no other's."""
+        return self.constant([0] * lanes, width)
+
     def lanes(self, at: Affine, count: int, stride: int, x: W) -> Any:
         """Lanes ``at, at + stride, ..`` of ``x``."""
         raise NotImplementedError
@@ -226,6 +230,12 @@ def constant(numbers: Sequence[int], width: int) -> W:
     mask = (1 << width) - 1
     ref = target.constant([number & mask for number in numbers], width)
     return W(ref, len(numbers), width, target.scope, public=True)
+
+
+def zeros(lanes: int, width: int) -> W:
+    """Public zeros, which nothing else names."""
+    target = current()
+    return W(target.zeros(lanes, width), lanes, width, target.scope, public=True)
 
 
 def unary(op: str, x: W) -> W:

@@ -373,6 +373,27 @@ fn off(result: &serde_json::Value, field: &str, party: &str) -> f64 {
     (number(result) / number(&result["measured"]) - 1.0).abs()
 }
 
+/// A memory in a tree: what the prediction says of it is among the counts, and a run takes as much.
+#[test]
+fn costs_say_how_tables_are_kept() {
+    let text = "cenote 2\nprogram memory \"\"\ninput at: a uint b8\ninput put: b uint b1\n{\n\
+        %zeros = const 256xb256 all 0x0\n%new = zext{width=256} %1\n\
+        %table = store %zeros, %0, %new, %1\n%row = lookup %table, %0\n\
+        %bit = slice{lo=0, width=1} %row\n}\noutput bit: both bool %bit\n";
+    let dir = TempDir::new().expect("a directory");
+    let file = write(dir.path(), "memory.txt", text).display().to_string();
+    let said = run(&format!("program cost {file} --backend yao --check")).json;
+    let [kept] = said["memories"].as_array().expect("a list").as_slice() else { panic!("{said}") };
+    let names = ["rows", "bits", "trees", "reads", "writes", "updates", "start_ands"];
+    assert_eq!(names.map(|name| kept[name].clone()), [256, 256, 1, 1, 1, 0, 0]);
+    assert_eq!(kept["trees_from"]["zeros"], 1, "{kept}");
+    // To put rows in is not worth it for so few of them.
+    assert!(kept["trees_from"]["given"].is_null(), "{kept}");
+    let ands = said["counts"]["ands"].as_u64().expect("a number");
+    assert_eq!(kept["ands_per_access"].as_u64().expect("a number"), ands / 2);
+    assert!(off(&said["backends"][0], "bytes_sent", "garbler") < 0.1, "{said}");
+}
+
 #[test]
 fn costs_are_predicted_for_programs_and_circuits_and_checked_by_a_run() {
     let dir = TempDir::new().expect("a directory");

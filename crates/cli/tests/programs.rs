@@ -42,6 +42,28 @@ fn a_slice_predicts_the_whole() {
     assert!(said.error(2).contains("60 rows"), "{said:?}");
 }
 
+/// Fewer ANDs with more trees, for more openings; what was read is compared with a list.
+#[test]
+fn accesses_to_memories_are_measured() {
+    let of = |kind: &str| {
+        let what = "bench oram --blocks 4096 --width 8 --accesses 6 --backend plain,yao";
+        let said = run(&format!("{what} {kind}")).json;
+        for result in said["results"].as_array().expect("two backends") {
+            assert_eq!(result["verified"], true, "{result}");
+            // What is opened in the clear needs no answer.
+            let least = if result["backend"] == "plain" { 0.0 } else { number(&result["trees"]) };
+            assert!(number(&result["rounds_per_access"]) >= least, "{result}");
+            let bytes = number(&result["bytes_per_access"]) / number(&result["ands_per_access"]);
+            assert!(result["backend"] == "plain" || bytes >= 32.0, "{result}");
+            assert!(number(&result["wall_per_access_s"]) > 0.0, "{result}");
+        }
+        ["trees", "ands_per_access"].map(|name| number(&said["results"][0][name]))
+    };
+    let [[one, flat], [more, nested]] = [of("--flat"), of("--recursive")];
+    assert!(one < more && flat > nested, "{one} {flat} {more} {nested}");
+    assert!(run("bench oram --blocks 2 --recursive").error(2).contains("too few"));
+}
+
 #[test]
 fn a_machine_has_limits() {
     let said = run("bench limits").json;

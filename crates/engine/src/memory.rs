@@ -40,13 +40,20 @@ pub struct Memory<W> {
 }
 
 /// Tossed bits, ahead of their use.
-struct Coins<W> {
+pub(crate) struct Coins<W> {
     prg: Prg,
     spare: Vec<W>,
 }
 
+impl<W> Coins<W> {
+    /// `prg` is this side's part of what is tossed.
+    pub(crate) const fn new(prg: Prg) -> Coins<W> {
+        Coins { prg, spare: Vec::new() }
+    }
+}
+
 /// Bits that are tossed together, at least.
-const TOSSED: usize = 1 << 10;
+pub(crate) const TOSSED: usize = 1 << 10;
 
 impl<W: Clone> Memory<W> {
     pub(crate) fn new<P: Party<Wire = W>>(
@@ -58,7 +65,7 @@ impl<W: Clone> Memory<W> {
         if plan.needs.is_given != rows.is_some() {
             return Err(Fault::Misuse("a plan for another beginning of the memory".into()));
         }
-        let mut coins = Coins { prg, spare: Vec::new() };
+        let mut coins = Coins::new(prg);
         let mut machine = Machine { party, coins: &mut coins };
         let ram = match rows {
             None => Ram::empty(&mut machine, plan)?,
@@ -147,9 +154,9 @@ fn expect_width<W>(word: &[W], width: usize) -> Result<(), Fault> {
 }
 
 /// A party that tosses bits as well.
-struct Machine<'m, P: Party> {
-    party: &'m mut P,
-    coins: &'m mut Coins<P::Wire>,
+pub(crate) struct Machine<'m, P: Party> {
+    pub(crate) party: &'m mut P,
+    pub(crate) coins: &'m mut Coins<P::Wire>,
 }
 
 impl<P: Party> Gates for Machine<'_, P> {

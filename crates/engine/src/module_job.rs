@@ -2,11 +2,13 @@
 
 use std::slice;
 
-use cenote_circuit::{Gates, Signature};
+use cenote_circuit::{Gates, Reactive, Signature};
 use cenote_net::{Fault, Role};
+use cenote_prim::Prg;
 use cenote_program::{EXECUTION, Host, Module};
 
-use crate::party::{Party, Receivers, open_to_both};
+use crate::memory::{Coins, Machine};
+use crate::party::{Party, Receivers};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
 use crate::session::Job;
 
@@ -123,17 +125,20 @@ fn run_all<P: Party>(
 ) -> Result<Vec<Option<Vec<bool>>>, Fault> {
     let inputs = jobs.iter().map(|job| bring_in(party, &job.signature, &job.owners, &job.inputs));
     let inputs = inputs.collect::<Result<Vec<_>, Fault>>()?;
+    // Other ones in every run: who has seen a leaf knows what this side tossed for it.
+    let mut coins = Coins::new(Prg::from_os());
     let (mut outputs, mut receivers) = (Vec::new(), Vec::new());
     for (job, wires) in jobs.iter().zip(inputs) {
-        outputs.extend(job.module.run_on(&mut OnParty(party), wires)?);
+        let machine = Machine { party, coins: &mut coins };
+        outputs.extend(job.module.run_on(&mut OnParty(machine), wires)?);
         let ports = &job.signature.outputs;
         receivers.extend(ports.iter().map(|port| port.receiver.unwrap_or(Receivers::Both)));
     }
     open_outputs(party, &outputs, &receivers)
 }
 
-/// A party as the machine of a module: what it reveals goes to both.
-struct OnParty<'p, P>(&'p mut P);
+/// A party as the machine of a module: what it reveals goes to both, and its memories are kept in trees.
+struct OnParty<'p, P: Party>(Machine<'p, P>);
 
 impl<P: Party> Gates for OnParty<'_, P> {
     type Wire = P::Wire;
@@ -143,6 +148,10 @@ impl<P: Party> Gates for OnParty<'_, P> {
 
 impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
-        open_to_both(self.0, wires)
+        self.0.open(wires)
+    }
+
+    fn memories(&mut self) -> Option<&mut dyn Reactive<Wire = P::Wire, Error = Fault>> {
+        Some(&mut self.0)
     }
 }

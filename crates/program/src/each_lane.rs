@@ -6,7 +6,7 @@ use cenote_circuit::{Bundle, Clear, Gates, Lanes};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
-use crate::run_value::{Value, Values};
+use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 
 /// Whether `op` is one of these.
@@ -140,6 +140,7 @@ impl Part {
         match value {
             Value::Secret(wires) => Words { width, bits: Bits::Wires(&wires[range]) },
             Value::Mixed(bits) => Words { width, bits: Bits::Folded(&bits[range]) },
+            Value::Memory(_) => in_memory(),
         }
     }
 

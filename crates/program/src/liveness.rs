@@ -8,6 +8,7 @@ use crate::module::{Body, Code, Function};
 use crate::op::{Block, Op, ValueId};
 use crate::run::map_group;
 use crate::shape::Shape;
+use crate::tables::Memories;
 
 /// Completes a body: captured values, last uses, and the bits that are alive at most.
 pub(crate) fn finish(
@@ -28,7 +29,8 @@ pub(crate) fn finish(
             "{peak_bits} bits are alive at once, more than {MAX_LIVE_BITS}; map over fewer lanes, or loop"
         )));
     }
-    Ok(Body { shapes, block, peak_bits })
+    let memories = Memories::of(&shapes, &block);
+    Ok(Body { shapes, block, peak_bits, memories })
 }
 
 struct Pass<'p> {

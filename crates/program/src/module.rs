@@ -2,9 +2,10 @@
 
 use cenote_circuit::{Circuit, InputPort, OutputPort, Receivers, Role, Signature};
 
-use crate::op::{Block, Op, ValueId};
+use crate::op::{Block, FunctionId, Op, ValueId};
 use crate::path::{PortPath, Version};
 use crate::shape::{Kind, Shape};
+use crate::tables::{Memories, Table, tables};
 
 /// A computation as both owners read, hash, approve and price it.
 ///
@@ -81,6 +82,8 @@ pub(crate) struct Body {
     pub(crate) block: Block,
     /// Bits that are alive at once, at most.
     pub(crate) peak_bits: u64,
+    /// The tables in it that are kept in trees.
+    pub(crate) memories: Memories,
 }
 
 impl Module {
@@ -160,5 +163,22 @@ impl Module {
         }
         let function = |f: &Function| matches!(&f.code, Code::Body(body) if reveals(&body.block));
         reveals(&self.main.block) || self.functions.iter().any(function)
+    }
+}
+
+impl Module {
+    /// The tables that are used linearly, in the order of the text, functions first.
+    ///
+    /// What runs side by side, in a map, also by a call, shares no memory: there they are scanned whatever their plan says.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Table> {
+        let mut all = Vec::new();
+        for (i, function) in self.functions.iter().enumerate() {
+            if let Code::Body(Body { shapes, block, .. }) = &function.code {
+                all.extend(tables(Some(FunctionId(i as u32)), shapes, block));
+            }
+        }
+        all.extend(tables(None, &self.main.shapes, &self.main.block));
+        all
     }
 }

@@ -94,6 +94,11 @@ impl Constant {
         Constant { shape, packed: bits.chunks(8).map(byte).collect() }
     }
 
+    /// Whether no bit is set.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.packed.iter().all(|byte| *byte == 0)
+    }
+
     /// Bit `i`.
     pub(crate) fn bit(&self, i: usize) -> bool {
         self.packed.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1)

@@ -365,8 +365,10 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
         args: &[ValueId],
     ) -> Result<Vec<ValueId>, BuildError> {
         let key = format!("{op:?} {args:?}");
+        // Zeros that a memory may begin with are no other's: it could not use them up.
+        let is_own = matches!(op, Op::Const(zeros) if zeros.is_zero() && zeros.shape.lanes > 1);
         let known = scope.known.iter().rev().find_map(|known| known.get(&key));
-        if let Some(known) = known {
+        if let Some(known) = known.filter(|_| !is_own) {
             return Ok(known.clone());
         }
         let results = self.b.pure(op, args)?;

@@ -3,22 +3,26 @@
 //! Memory follows the values that are alive, never the number of gates: loops run one iteration after
 //! the other, and a value goes after its last use.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
-use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Program, Rows, Signature};
+use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Plan, Program, Ram, Rows};
 
 use crate::apply::{apply, lookup, rows_of, store, work};
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
+use crate::memory::{DynReactive, Shared, Step};
 use crate::module::{Body, Code, Module};
 use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
-use crate::run_value::{Value, Values};
+use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
+use crate::tables::Memories;
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
-pub const EXECUTION: u32 = 3;
+pub const EXECUTION: u32 = 4;
 
 /// A machine that executes modules: gates, and opening to both parties.
 pub trait Host: Gates {
@@ -28,32 +32,10 @@ pub trait Host: Gates {
     /// Those of the machine.
     fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
 
-    /// The words of a table of wires alone at secret places; the provided method looks at all of it.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn lookup(
-        &mut self,
-        table: Rows<Self::Wire>,
-        places: &[&[Self::Wire]],
-    ) -> Result<Vec<Self::Wire>, Self::Error> {
-        let mut machine = self;
-        lookup(&mut machine, table, places)
-    }
-
-    /// The same table with the word at a secret place replaced where a secret bit is set.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn store(
-        &mut self,
-        table: Rows<Self::Wire>,
-        place: &[Self::Wire],
-        word: &[Self::Wire],
-        enable: &Self::Wire,
-    ) -> Result<Vec<Self::Wire>, Self::Error> {
-        let mut machine = self;
-        store(&mut machine, table, place, word, enable)
+    /// The machine that keeps tables in trees, if this is one: it tosses bits that nobody knows. Both parties
+    /// have one, or neither.
+    fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
+        None
     }
 }
 
@@ -117,53 +99,6 @@ impl Module {
             Err(never) => match never {},
         }
     }
-
-    /// The module as a stream of gates, unless it opens values before its end.
-    #[must_use]
-    pub fn stream(&self) -> Option<Stream<'_>> {
-        (!self.is_reactive()).then_some(Stream(self))
-    }
-}
-
-/// A module that opens nothing before its end, as a program of gates.
-#[derive(Clone, Copy, Debug)]
-pub struct Stream<'m>(&'m Module);
-
-impl Program for Stream<'_> {
-    fn name(&self) -> String {
-        self.0.name().to_owned()
-    }
-
-    fn signature(&self) -> Signature {
-        self.0.signature()
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        self.0.digest()
-    }
-
-    fn run<G: Gates>(
-        &self,
-        g: &mut G,
-        inputs: &[Vec<G::Wire>],
-    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
-        self.0.run_on(&mut Silent(g), inputs.to_vec())
-    }
-}
-
-/// A machine for modules that reveal nothing.
-struct Silent<'g, G>(&'g mut G);
-
-impl<G: Gates> Host for Silent<'_, G> {
-    fn reveal(&mut self, _: &[G::Wire]) -> Result<Vec<bool>, G::Error> {
-        unreachable!("a stream reveals nothing before its end")
-    }
-}
-
-impl<G: Gates> Gates for Silent<'_, G> {
-    type Wire = G::Wire;
-    type Error = G::Error;
-    cenote_circuit::delegate!(self => self.0);
 }
 
 /// The machine that a module was given.
@@ -205,7 +140,7 @@ pub(crate) trait Machine: EachLane {
     /// Opens a value to both parties.
     fn reveal(&mut self, value: Value<Self::Wire>) -> Result<Value<Self::Wire>, Self::Error>;
 
-    /// Words of a table at secret places.
+    /// Words of a table at secret places, by looking at all of it.
     fn lookup(
         &mut self,
         table: Rows<Self::Wire>,
@@ -223,6 +158,43 @@ pub(crate) trait Machine: EachLane {
         enable: &Self::Wire,
     ) -> Result<Vec<Self::Wire>, Self::Error> {
         store(self, table, place, word, enable)
+    }
+
+    /// The machine that keeps tables in trees; no iteration of a map does.
+    fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
+        None
+    }
+
+    /// A memory as planned, of given rows or of zeros.
+    fn begin(
+        &mut self,
+        plan: &Plan,
+        rows: Option<Rows<Self::Wire>>,
+    ) -> Result<Ram<Self::Wire>, Self::Error> {
+        let mut machine = keeper(self);
+        match rows {
+            Some(rows) => Ram::of(&mut machine, plan.clone(), rows),
+            None => Ram::empty(&mut machine, plan.clone()),
+        }
+    }
+
+    /// The rows of a memory, which ends.
+    fn rows(&mut self, ram: &mut Ram<Self::Wire>) -> Result<Vec<Self::Wire>, Self::Error> {
+        let mut machine = keeper(self);
+        let mut rows = Vec::new();
+        for index in 0..ram.plan().needs.blocks {
+            rows.extend(ram.row(&mut machine, index)?);
+        }
+        Ok(rows)
+    }
+
+    /// One step on a memory; gives the row that is read.
+    fn access(
+        &mut self,
+        ram: &mut Ram<Self::Wire>,
+        step: Step<'_, Self::Wire>,
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        step.run(&mut keeper(self), ram)
     }
 
     fn run_for(
@@ -296,12 +268,8 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         Ok(Value::known(self.0.reveal(&wires)?))
     }
 
-    fn lookup(&mut self, table: Rows<W>, places: &[&[W]]) -> Result<Vec<W>, E> {
-        self.0.lookup(table, places)
-    }
-
-    fn store(&mut self, table: Rows<W>, place: &[W], word: &[W], enable: &W) -> Result<Vec<W>, E> {
-        self.0.store(table, place, word, enable)
+    fn memories(&mut self) -> Option<&mut DynReactive<'_, W, E>> {
+        self.0.memories()
     }
 
     fn run_map(
@@ -383,6 +351,7 @@ impl<W: Clone, E> SideBySide for Wide<'_, '_, '_, W, E> {
 /// The values of one run of a body, or of one iteration of a map.
 pub(crate) struct Env<'b, W> {
     shapes: &'b [Shape],
+    pub(crate) memories: &'b Memories,
     /// The values that an iteration sees of the blocks around it; their numbers are below `first`.
     captured: BTreeMap<ValueId, Value<W>>,
     first: usize,
@@ -394,14 +363,14 @@ pub(crate) struct Env<'b, W> {
 
 impl<'b, W: Clone> Env<'b, W> {
     /// Room for the values that have these numbers.
-    fn new(shapes: &'b [Shape], numbers: Range<usize>) -> Env<'b, W> {
+    fn new(shapes: &'b [Shape], memories: &'b Memories, numbers: Range<usize>) -> Env<'b, W> {
         let (first, values) = (numbers.start, vec![None; numbers.len()]);
-        Env { shapes, captured: BTreeMap::new(), first, values, counters: Vec::new() }
+        Env { shapes, memories, captured: BTreeMap::new(), first, values, counters: Vec::new() }
     }
 
     /// Builds what one iteration of a map sees: the captured values, as wires of its machine.
     pub(crate) fn inner<V: Clone>(&self, body: &Block, wire: impl Fn(&W) -> V) -> Env<'b, V> {
-        let mut inner = Env::new(self.shapes, body.numbers());
+        let mut inner = Env::new(self.shapes, self.memories, body.numbers());
         inner.counters.clone_from(&self.counters);
         let captured = body.captured.iter().map(|id| (*id, self.get(*id).map(&wire)));
         inner.captured = captured.collect();
@@ -411,6 +380,10 @@ impl<'b, W: Clone> Env<'b, W> {
     /// Values that there is room for.
     pub(crate) fn size(&self) -> usize {
         self.values.len() + self.captured.len()
+    }
+
+    pub(crate) fn shape(&self, id: ValueId) -> Shape {
+        self.shapes[id.index()]
     }
 
     pub(crate) fn get(&self, id: ValueId) -> &Value<W> {
@@ -455,7 +428,7 @@ impl<'b, W: Clone> Env<'b, W> {
         values
     }
 
-    fn put(&mut self, id: ValueId, value: Value<W>) {
+    pub(crate) fn put(&mut self, id: ValueId, value: Value<W>) {
         let place = id.index() - self.first;
         self.values[place] = Some(value);
     }
@@ -475,7 +448,7 @@ pub(crate) fn call<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     // Room for all values is made at once.
     machine.working(body.shapes.len() as u64, |_| Ok(()))?;
-    let mut env = Env::new(&body.shapes, 0..body.shapes.len());
+    let mut env = Env::new(&body.shapes, &body.memories, 0..body.shapes.len());
     run_block(module, machine, &mut env, &body.block, args)
 }
 
@@ -487,12 +460,12 @@ pub(crate) fn run_block<M: Machine>(
     args: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
     for (id, value) in block.params().zip(args) {
-        env.put(id, value);
+        define(machine, env, id, value)?;
     }
     for statement in &block.statements {
         let results = run_statement(module, machine, env, statement)?;
         for (id, value) in statement.results().zip(results) {
-            env.put(id, value);
+            define(machine, env, id, value)?;
         }
         for id in &statement.dead {
             drop(env.remove(*id));
@@ -516,7 +489,8 @@ fn run_statement<M: Machine>(
 ) -> Result<Values<M::Wire>, M::Error> {
     let args = &statement.args;
     let shape = |id: ValueId| env.shapes[id.index()];
-    machine.step(touched(statement, shape))?;
+    machine
+        .step(touched(statement, |id| if env.memories.keep(id) { 0 } else { shape(id).bits() }))?;
     let value = match &statement.op {
         Op::Const(constant) => Value::known((0..constant.shape.bits()).map(|i| constant.bit(i))),
         Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
@@ -567,20 +541,17 @@ fn run_statement<M: Machine>(
 }
 
 /// Bits that a statement gives, reads as a whole or copies.
-fn touched(statement: &Statement, shape: impl Fn(ValueId) -> Shape) -> usize {
+fn touched(statement: &Statement, bits: impl Fn(ValueId) -> usize) -> usize {
     let args = &statement.args;
-    let results: usize = statement.results().map(|id| shape(id).bits()).sum();
-    let copied =
-        |place: usize| if statement.uses_up(place) { 0 } else { shape(args[place]).bits() };
+    let results: usize = statement.results().map(&bits).sum();
+    let copied = |place: usize| if statement.uses_up(place) { 0 } else { bits(args[place]) };
     match &statement.op {
         // What is used up is changed where it is.
-        Op::Put(_) => shape(args[1]).bits() + copied(0),
+        Op::Put(_) => bits(args[1]) + copied(0),
         Op::Word(WordOp::Slice, _) => results,
         // Layers of adders, each two thirds of the one before.
-        Op::Word(WordOp::Sum | WordOp::SumS, _) => {
-            results.saturating_add(3 * shape(args[0]).bits())
-        }
-        Op::Word(..) => args.iter().map(|id| shape(*id).bits()).fold(results, usize::max),
+        Op::Word(WordOp::Sum | WordOp::SumS, _) => results.saturating_add(3 * bits(args[0])),
+        Op::Word(..) => args.iter().map(|id| bits(*id)).fold(results, usize::max),
         Op::For { .. } | Op::Map { .. } | Op::Call(_) => {
             (0..args.len()).map(copied).fold(results, usize::saturating_add)
         }
@@ -624,6 +595,9 @@ fn run_table<M: Machine>(
     op: WordOp,
 ) -> Result<Values<M::Wire>, M::Error> {
     let args = &statement.args;
+    if let Value::Memory(ram) = env.get(args[0]) {
+        return access(machine, env, statement, op, Rc::clone(ram));
+    }
     let wires = |id: &ValueId| env.get(*id).secret().map(<[_]>::to_vec);
     let others: Option<Vec<Vec<M::Wire>>> = args[1..].iter().map(wires).collect();
     let (Some(others), Some(_)) = (others, env.get(args[0]).secret()) else {
@@ -644,12 +618,76 @@ fn run_table<M: Machine>(
     Ok(vec![Value::Secret(bits)])
 }
 
+/// The machine of a memory that there is.
+fn keeper<M: Machine>(machine: &mut M) -> &mut DynReactive<'_, M::Wire, M::Error> {
+    machine.memories().unwrap_or_else(|| unreachable!("a machine that began a memory keeps it"))
+}
+
+/// Gives a value its number: in a memory if one begins or goes on with it.
+fn define<M: Machine>(
+    machine: &mut M,
+    env: &mut Env<'_, M::Wire>,
+    id: ValueId,
+    value: Value<M::Wire>,
+) -> Result<(), M::Error> {
+    let value = match (env.memories.start(id), value) {
+        (Some(plan), value) if machine.memories().is_some() => {
+            let rows = if plan.needs.is_given {
+                Some(rows_of(&wires(machine, value)?, env.shape(id)))
+            } else {
+                None
+            };
+            Value::Memory(Rc::new(RefCell::new(machine.begin(plan, rows)?)))
+        }
+        (_, Value::Memory(ram)) if !env.memories.keep(id) => {
+            Value::Secret(machine.rows(&mut ram.borrow_mut())?)
+        }
+        (_, value) => value,
+    };
+    env.put(id, value);
+    Ok(())
+}
+
+/// `lookup` and `store` on a memory, at secret places or public ones.
+fn access<M: Machine>(
+    machine: &mut M,
+    env: &Env<'_, M::Wire>,
+    statement: &Statement,
+    op: WordOp,
+    ram: Shared<M::Wire>,
+) -> Result<Values<M::Wire>, M::Error> {
+    let [_, others @ ..] = &statement.args[..] else { unreachable!("there is a table") };
+    let width = env.shape(others[0]).width as usize;
+    let others = others.iter().map(|id| wires(machine, env.get(*id).clone()));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    let mut memory = ram.borrow_mut();
+    if op == WordOp::Lookup {
+        let is_update = env.memories.updates(ValueId(statement.first_result));
+        let mut words = Vec::new();
+        for place in others[0].chunks(width) {
+            let step = if is_update { Step::Take(place) } else { Step::Read(place) };
+            words.extend(machine.access(&mut memory, step)?);
+        }
+        return Ok(vec![Value::Secret(words)]);
+    }
+    let (place, word, enable) = (&others[0][..], &others[1][..], &others[2][0]);
+    let step = if memory.is_in_hand() {
+        Step::Put(word, enable)
+    } else {
+        Step::Write(place, word, enable)
+    };
+    machine.access(&mut memory, step)?;
+    drop(memory);
+    Ok(vec![Value::Memory(ram)])
+}
+
 pub(crate) fn wires<M: Machine>(
     machine: &mut M,
     value: Value<M::Wire>,
 ) -> Result<Vec<M::Wire>, M::Error> {
     match value {
         Value::Secret(wires) => Ok(wires),
+        Value::Memory(_) => in_memory(),
         Value::Mixed(bits) => {
             let mut fold = Fold::new(machine);
             bits.into_iter().map(|bit| fold.unfold(bit)).collect()
@@ -662,7 +700,11 @@ pub(crate) fn opaque<M: Machine>(
     machine: &mut M,
     values: Values<M::Wire>,
 ) -> Result<Values<M::Wire>, M::Error> {
-    values.into_iter().map(|value| wires(machine, value).map(Value::Secret)).collect()
+    let wires = |value| match value {
+        Value::Memory(ram) => Ok(Value::Memory(ram)),
+        value => wires(machine, value).map(Value::Secret),
+    };
+    values.into_iter().map(wires).collect()
 }
 
 fn opaque_if_moving<M: Machine>(

@@ -3,14 +3,22 @@
 use std::borrow::Cow;
 
 use crate::fold::Folded;
+use crate::memory::Shared;
 
 /// The bits of one value, lane by lane.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Value<W> {
     /// Wires alone, which machines take as they are.
     Secret(Vec<W>),
     /// Wires and bits that both parties know.
     Mixed(Vec<Folded<W>>),
+    /// Rows in a memory, which `lookup` and `store` alone take.
+    Memory(Shared<W>),
+}
+
+/// What is done with rows that have been taken out of their memory only.
+pub(crate) fn in_memory() -> ! {
+    unreachable!("rows are taken out of a memory before anything else reads them")
 }
 
 /// Values in order.
@@ -39,6 +47,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => wires.len(),
             Value::Mixed(bits) => bits.len(),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -46,7 +55,7 @@ impl<W: Clone> Value<W> {
     pub(crate) fn secret(&self) -> Option<&[W]> {
         match self {
             Value::Secret(wires) => Some(wires),
-            Value::Mixed(_) => None,
+            Value::Mixed(_) | Value::Memory(_) => None,
         }
     }
 
@@ -54,6 +63,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => wires.iter().cloned().map(Folded::Wire).collect(),
             Value::Mixed(bits) => bits.into(),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -61,6 +71,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => wires.into_iter().map(Folded::Wire).collect(),
             Value::Mixed(bits) => bits,
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -73,6 +84,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => Value::Secret(wires.iter().map(wire).collect()),
             Value::Mixed(bits) => Value::Mixed(bits.iter().map(bit).collect()),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -82,6 +94,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => Value::Secret(words.of(wires)),
             Value::Mixed(bits) => Value::of(words.of(bits)),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -90,6 +103,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => Value::Secret(gather(wires, width, indices)),
             Value::Mixed(bits) => Value::of(gather(bits, width, indices)),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -98,6 +112,7 @@ impl<W: Clone> Value<W> {
         match self {
             Value::Secret(wires) => Value::Secret(repeated(wires, times)),
             Value::Mixed(bits) => Value::Mixed(repeated(bits, times)),
+            Value::Memory(_) => in_memory(),
         }
     }
 
@@ -106,6 +121,7 @@ impl<W: Clone> Value<W> {
         match (&mut *self, more) {
             (Value::Secret(wires), Value::Secret(more)) => wires.extend(more),
             (Value::Mixed(bits), more) => bits.extend(more.into_bits()),
+            (Value::Memory(_), _) => in_memory(),
             (Value::Secret(wires), more) => {
                 let mut bits: Vec<_> = wires.drain(..).map(Folded::Wire).collect();
                 bits.extend(more.into_bits());

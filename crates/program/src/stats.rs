@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Gates, Receivers, Role, Rows, runs};
+use cenote_circuit::{Broken, Gates, Plan, Ram, Reactive, Receivers, Role, Rows, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{lookup, store, work};
 use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
+use crate::infer::bits_for;
+use crate::memory::{DynReactive, Step, held};
 use crate::module::{Body, Module};
 use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
-use crate::run_value::{Value, Values};
+use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 
 /// The cost of a module on any backend. Gates are exact for a module without `if` and `reveal`, and
@@ -35,9 +37,8 @@ pub struct Stats {
     pub calls: u64,
     /// Multiplexers by their number of bits; their ANDs are in `ands` as well.
     pub muxes: BTreeMap<u32, u64>,
-    /// Accesses to memories by the number of rows, then by the bits of a row. Tables in maps are none:
-    /// there every iteration looks at all of its own.
-    pub memories: BTreeMap<u32, BTreeMap<u32, Accesses>>,
+    /// Accesses to tables at secret places, in maps aside, where every iteration looks at all of its own.
+    pub memories: Vec<Accesses>,
     /// Bits of values that are alive at once, at most.
     pub live_bits: u64,
     /// Input bits of the garbler.
@@ -52,6 +53,8 @@ pub struct Stats {
     pub reveals: u64,
     /// Bits that are opened before the end.
     pub revealed_bits: u64,
+    /// Bits that are tossed for memories in trees, each an input bit of both parties.
+    pub tossed_bits: u64,
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
     pub stretches: u64,
@@ -67,15 +70,33 @@ pub struct Stats {
     pub counted: u64,
 }
 
-/// Accesses to memories of one shape.
+/// Accesses to tables of one shape that are kept alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accesses {
-    /// Rows that are read.
+    /// Rows of each table.
+    pub rows: u32,
+    /// Bits of a row.
+    pub bits: u32,
+    /// Trees of the memory that it lives in; 0 where every access looks at all rows.
+    pub trees: u32,
+    /// Rows that are read, those that are taken out of trees at the end among them.
     pub reads: u64,
     /// Rows that are written, perhaps.
     pub writes: u64,
-    /// ANDs of all of these where every access looks at all rows; they are in [`Stats::ands`] as well.
+    /// Rows that are read and written in one access to trees.
+    pub updates: u64,
+    /// ANDs of all of these; they are in [`Stats::ands`] as well.
     pub ands: u64,
+    /// ANDs that put given rows into trees, which are in [`Stats::ands`] too.
+    pub start_ands: u64,
+    /// Leaves that are opened; they are in [`Stats::reveals`] as well.
+    pub opens: u64,
+}
+
+impl Accesses {
+    fn key(&self) -> (u32, u32, u32) {
+        (self.rows, self.bits, self.trees)
+    }
 }
 
 /// A module so large that even its loop bodies, each taken once, are too much to count.
@@ -112,7 +133,7 @@ impl Module {
     pub fn stats_within(&self, limit: u64) -> Result<Stats, StatsError> {
         let shapes: Vec<Shape> = self.inputs.iter().map(|port| port.shape).collect();
         let mut stats = self.body_stats(&self.main, &shapes, limit)?;
-        stats.live_bits = self.main.peak_bits;
+        stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
         for port in &self.inputs {
             *match port.owner {
                 Role::Garbler => &mut stats.garbler_input_bits,
@@ -160,11 +181,24 @@ impl Stats {
         self.ands.saturating_add(self.xors).saturating_add(self.nots)
     }
 
-    /// ANDs of all accesses to memories, where these look at all rows.
+    /// ANDs of all accesses to tables, those that begin a memory included.
     #[must_use]
     pub fn access_ands(&self) -> u64 {
-        let accesses = self.memories.values().flat_map(BTreeMap::values);
-        accesses.fold(0, |sum, accesses| sum.saturating_add(accesses.ands))
+        let ands = self.memories.iter().flat_map(|accesses| [accesses.ands, accesses.start_ands]);
+        ands.fold(0, u64::saturating_add)
+    }
+
+    /// The accesses to tables of this shape that are kept so.
+    fn accesses(&mut self, rows: u32, bits: u32, trees: u32) -> &mut Accesses {
+        let new = Accesses { rows, bits, trees, ..Accesses::default() };
+        let place = match self.memories.binary_search_by_key(&new.key(), Accesses::key) {
+            Ok(place) => place,
+            Err(place) => {
+                self.memories.insert(place, new);
+                place
+            }
+        };
+        &mut self.memories[place]
     }
 
     /// Raises each figure to that of `other`.
@@ -180,16 +214,19 @@ impl Stats {
         for (width, count) in &other.muxes {
             raise(self.muxes.entry(*width).or_default(), *count);
         }
-        for (rows, widths) in &other.memories {
-            for (width, theirs) in widths {
-                let mine = self.memories.entry(*rows).or_default().entry(*width).or_default();
-                raise(&mut mine.reads, theirs.reads);
-                raise(&mut mine.writes, theirs.writes);
-                raise(&mut mine.ands, theirs.ands);
-            }
+        for theirs in &other.memories {
+            let mine = self.accesses(theirs.rows, theirs.bits, theirs.trees);
+            raise(&mut mine.reads, theirs.reads);
+            raise(&mut mine.writes, theirs.writes);
+            raise(&mut mine.updates, theirs.updates);
+            raise(&mut mine.ands, theirs.ands);
+            raise(&mut mine.start_ands, theirs.start_ands);
+            raise(&mut mine.opens, theirs.opens);
         }
+        raise(&mut self.live_bits, other.live_bits);
         raise(&mut self.reveals, other.reveals);
         raise(&mut self.revealed_bits, other.revealed_bits);
+        raise(&mut self.tossed_bits, other.tossed_bits);
         raise(&mut self.statements, other.statements);
         raise(&mut self.moved_bits, other.moved_bits);
         raise(&mut self.wide_bits, other.wide_bits);
@@ -292,6 +329,18 @@ impl Tally {
         add(&mut self.stats.batches, self.batch_weight, ands.min(1) as u64);
     }
 
+    /// The accesses to memories of this shape that are kept so.
+    fn accesses_of(&mut self, plan: &Plan) -> &mut Accesses {
+        let [rows, bits, trees] = [plan.needs.blocks, plan.needs.width, plan.trees.len()];
+        self.stats.accesses(rows as u32, bits as u32, trees as u32)
+    }
+
+    fn opened(&mut self, bits: usize) {
+        self.course.reveal();
+        add(&mut self.stats.reveals, self.weight, 1);
+        add(&mut self.stats.revealed_bits, self.weight, bits as u64);
+    }
+
     fn linear(&mut self, xors: usize) -> Result<(), StatsError> {
         self.look(xors)?;
         add(&mut self.stats.xors, self.weight, xors as u64);
@@ -310,11 +359,11 @@ impl Tally {
         let before = self.stats.ands;
         let result = scan(self, table)?;
         if !self.in_map {
-            let widths = self.stats.memories.entry(rows as u32).or_default();
-            let accesses = widths.entry(width as u32).or_default();
+            let ands = self.stats.ands - before;
+            let accesses = self.stats.accesses(rows as u32, width as u32, 0);
             add(&mut accesses.reads, self.weight, reads);
             add(&mut accesses.writes, self.weight, writes);
-            add(&mut accesses.ands, 1, self.stats.ands - before);
+            add(&mut accesses.ands, 1, ands);
         }
         Ok(result)
     }
@@ -420,6 +469,24 @@ impl Gates for Tally {
     }
 }
 
+/// Opens leaves and tosses bits of memories; leaves that are opened are those of the first path.
+impl Reactive for Tally {
+    fn open(&mut self, wires: &[u64]) -> Result<Vec<bool>, StatsError> {
+        self.opened(wires.len());
+        Ok(vec![false; wires.len()])
+    }
+
+    fn toss(&mut self, bits: usize) -> Result<Vec<u64>, StatsError> {
+        add(&mut self.stats.tossed_bits, self.weight, bits as u64);
+        self.linear(bits)?;
+        Ok(vec![0; bits])
+    }
+
+    fn broken(&mut self, why: Broken) -> StatsError {
+        unreachable!("each access is counted once, and the flag is not set: {why:?}")
+    }
+}
+
 impl EachLane for Tally {
     /// One lane counts for all of them, if it is known of all lanes alike what is known.
     fn each_lane(
@@ -468,6 +535,7 @@ fn typical((shape, value): (Shape, &Value<u64>)) -> Option<(Shape, Value<u64>)> 
             }
             Value::of(word)
         }
+        Value::Memory(_) => in_memory(),
     };
     Some((Shape::word(shape.width), word))
 }
@@ -503,9 +571,7 @@ impl Machine for Tally {
     }
 
     fn reveal(&mut self, value: Value<u64>) -> Result<Value<u64>, StatsError> {
-        self.course.reveal();
-        add(&mut self.stats.reveals, self.weight, 1);
-        add(&mut self.stats.revealed_bits, self.weight, value.len() as u64);
+        self.opened(value.len());
         wires(self, value).map(Value::Secret)
     }
 
@@ -523,6 +589,65 @@ impl Machine for Tally {
         self.scan(table, [0, 1], |tally, table| store(tally, table, place, word, enable))
     }
 
+    fn memories(&mut self) -> Option<&mut DynReactive<'_, u64, StatsError>> {
+        if self.in_map { None } else { Some(self) }
+    }
+
+    /// Given rows are not put in one by one: what that takes follows from the plan.
+    fn begin(&mut self, plan: &Plan, _: Option<Rows<u64>>) -> Result<Ram<u64>, StatsError> {
+        let (start, weight) = (plan.start(), self.weight);
+        add(&mut self.stats.ands, self.weight, start.ands);
+        add(&mut self.stats.xors, self.weight, start.ands.saturating_mul(2));
+        add(&mut self.stats.tossed_bits, self.weight, start.tossed);
+        self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
+        if start.ands > 0 {
+            self.course.and_depth();
+        }
+        // One row after the other, each in no more steps than it has ANDs.
+        self.stats.depth = self.stats.depth.saturating_add(start.ands);
+        let accesses = self.accesses_of(plan);
+        add(&mut accesses.start_ands, weight, start.ands);
+        Ram::empty(self, plan.clone())
+    }
+
+    /// A leaf is opened behind all that came before.
+    fn access(&mut self, ram: &mut Ram<u64>, step: Step<'_, u64>) -> Result<Vec<u64>, StatsError> {
+        let (ands, opens) = (self.stats.ands, self.stats.reveals);
+        let deep = |place: &[u64]| vec![self.stats.depth; place.len()];
+        let (place, counts): (_, fn(&mut Accesses) -> Option<&mut u64>) = match step {
+            Step::Read(place) => (deep(place), |kept| Some(&mut kept.reads)),
+            Step::Write(place, ..) => (deep(place), |kept| Some(&mut kept.writes)),
+            Step::Take(place) => (deep(place), |kept| Some(&mut kept.updates)),
+            Step::Put(..) => (Vec::new(), |_| None),
+        };
+        let step = match step {
+            Step::Read(_) => Step::Read(&place),
+            Step::Write(_, word, enable) => Step::Write(&place, word, enable),
+            Step::Take(_) => Step::Take(&place),
+            put @ Step::Put(..) => put,
+        };
+        let word = step.run(self, ram)?;
+        let (ands, opens) = (self.stats.ands - ands, self.stats.reveals - opens);
+        let weight = self.weight;
+        let accesses = self.accesses_of(ram.plan());
+        if let Some(count) = counts(accesses) {
+            add(count, weight, 1);
+        }
+        add(&mut accesses.ands, 1, ands);
+        add(&mut accesses.opens, 1, opens);
+        Ok(word)
+    }
+
+    /// One row counts for all of them.
+    fn rows(&mut self, ram: &mut Ram<u64>) -> Result<Vec<u64>, StatsError> {
+        let rows = ram.plan().needs.blocks;
+        let index = vec![0; bits_for(rows as u32 - 1) as usize];
+        let row =
+            self.weighted(rows as u64, rows as u64, |tally| tally.access(ram, Step::Read(&index)))?;
+        self.look(rows * row.len())?;
+        Ok(vec![self.stats.depth; rows * row.len()])
+    }
+
     /// One iteration counts for all of them. Each makes the longest path longer by no more than one
     /// whose wires all start where the longest path ends.
     fn run_for(
@@ -534,7 +659,10 @@ impl Machine for Tally {
         body: &Block,
     ) -> Result<Values<u64>, StatsError> {
         let before = self.stats.depth;
-        let level = |value: Value<u64>, depth: u64| Value::Secret(vec![depth; value.len()]);
+        let level = |value: Value<u64>, depth: u64| match value {
+            Value::Memory(ram) => Value::Memory(ram),
+            value => Value::Secret(vec![depth; value.len()]),
+        };
         let carried = carried.into_iter().map(|value| level(value, before)).collect();
         let outside = std::mem::take(&mut self.course);
         env.counters.push(0);

@@ -8,7 +8,7 @@ use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
 use cenote_engine::Fault;
 use cenote_job::Computation;
-use cenote_program::{Module, plain_name};
+use cenote_program::{Accesses, Module, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -47,6 +47,25 @@ fn too_large(fault: &Fault) -> String {
         Fault::Exhausted(what) => what.clone(),
         other => other.to_string(),
     }
+}
+
+/// How tables of one shape are kept, and what they take.
+fn memory<'py>(py: Python<'py>, kept: &Accesses) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, count) in [
+        ("rows", kept.rows.into()),
+        ("bits", kept.bits.into()),
+        ("trees", kept.trees.into()),
+        ("reads", kept.reads),
+        ("writes", kept.writes),
+        ("updates", kept.updates),
+        ("ands", kept.ands),
+        ("start_ands", kept.start_ands),
+        ("opens", kept.opens),
+    ] {
+        dict.set_item(name, count)?;
+    }
+    Ok(dict)
 }
 
 /// A program with the ports of a circuit file.
@@ -180,12 +199,15 @@ impl Program {
             ("evaluator_output_bits", stats.evaluator_output_bits),
             ("reveals", stats.reveals),
             ("revealed_bits", stats.revealed_bits),
+            ("tossed_bits", stats.tossed_bits),
             ("statements", stats.statements),
             ("moved_bits", stats.moved_bits),
         ] {
             dict.set_item(name, count)?;
         }
         dict.set_item("muxes", stats.muxes)?;
+        let memories = stats.memories.iter().map(|kept| memory(py, kept));
+        dict.set_item("memories", memories.collect::<PyResult<Vec<_>>>()?)?;
         Ok(dict)
     }
 

@@ -328,6 +328,34 @@ fn mux_edges<G: Gates>(
     Ok(found)
 }
 
+/// Keeps 256 rows of 256 bits in a tree: four are read and written, two of them the same one, one beyond the end; another is read.
+pub const IN_A_TREE: &str = r#"
+cenote 2
+program in_a_tree "reads and writes a memory that is kept in a tree"
+input at[4]: a uint b9
+input put[4]: b uint b64
+{
+  %zeros = const 256xb256 all 0x0
+  %end, %seen = for 4 (%zeros, %1) { |%t, %r|
+    %i = lanes{at=0+1*i0, count=1, stride=1} %0
+    %x = lanes{at=0+1*i0, count=1, stride=1} %1
+    %old = lookup %t, %i
+    %low = slice{lo=0, width=64} %old
+    %sum = add %low, %x
+    %new = zext{width=256} %sum
+    %on = slice{lo=0, width=1} %x
+    %s = store %t, %i, %new, %on
+    %q = put{at=0+1*i0} %r, %low
+    yield %s, %q
+  }
+  %three = const b9 0x3
+  %last = lookup %end, %three
+  %all = slice{lo=0, width=64} %last
+}
+output seen[4]: both uint %seen
+output last: both uint %all
+"#;
+
 #[cfg(test)]
 mod tests {
     use super::*;

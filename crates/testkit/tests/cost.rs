@@ -15,6 +15,7 @@ use cenote_ot::Choice;
 use cenote_prim::SessionId;
 use cenote_program::{Module, library};
 use cenote_testkit::adversary::entries;
+use cenote_testkit::programs::IN_A_TREE;
 use cenote_testkit::run::{config, patient_pair, prg_of, with_pool};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
@@ -250,13 +251,33 @@ fn traffic_is_predicted() {
     });
 }
 
+/// Leaves are opened and bits tossed on the way, so rounds are those but for the chunks of wrk and the checks of jimu.
+#[test]
+fn memories_in_trees_are_priced() {
+    let module = Module::parse_text(IN_A_TREE).expect("well-formed");
+    let cases: Vec<SessionConfig> =
+        entries().flat_map(|entry| entry.plans).map(|text| config(text)).collect();
+    in_parallel(&cases, |_, config| {
+        let demand = Demand::new(module.stats().expect("small"), &module.signature());
+        let config = config.for_ands(demand.stats.ands);
+        let predicted = Plan::new(&config, &demand).expect("sound").total();
+        let (counted, ands) = session(&config, &module);
+        let what = format!("{config}: {predicted:?}, {counted:?}");
+        assert_eq!(demand.stats.ands, ands, "ANDs: {what}");
+        assert!(off(predicted.bytes[0], counted.bytes_sent) < 0.1, "{what}");
+        assert!(off(predicted.bytes[1], counted.bytes_received) < 0.1, "{what}");
+        assert!(predicted.rounds.abs_diff(counted.rounds) * 10 <= counted.rounds, "{what}");
+    });
+}
+
 /// Six reads and six writes of 20 rows of five bits: all rows are looked at.
 #[test]
 fn accesses_to_memories_are_priced_as_scans() {
     let module = Module::parse_text(MEMORY).expect("well-formed");
     let stats = module.stats().expect("small");
-    let accesses = stats.memories[&20][&5];
-    assert_eq!((accesses.reads, accesses.writes), (6, 6));
+    let [accesses] = stats.memories[..] else { panic!("{:?}", stats.memories) };
+    let shape = (accesses.rows, accesses.bits, accesses.trees);
+    assert_eq!((shape, accesses.reads, accesses.writes), ((20, 5, 0), 6, 6));
     let rows = Rows::new(vec![vec![false; 5]; 20]).expect("of one width");
     let each = [false, true].map(|is_write| rows.ands(5, is_write));
     assert_eq!(accesses.ands, 6 * each.iter().sum::<u64>());

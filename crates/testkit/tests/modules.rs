@@ -3,9 +3,11 @@
 #[path = "../../program/tests/random/mod.rs"]
 mod random;
 
+use cenote_circuit::bits_of;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Fault, ModuleJob, ModuleJobs, Role, Session};
 use cenote_program::{Module, library};
+use cenote_testkit::programs::IN_A_TREE;
 use cenote_testkit::run::{Outputs, roomy, sessions};
 
 use random::{Limits, Random, Sample};
@@ -135,6 +137,23 @@ fn the_library_on_every_backend() {
         agree(backend, &modules);
     }
     agree(Backend::Jimu, &modules[1..4]);
+}
+
+/// A memory in a tree, with leaves that both toss: what scans give in the clear.
+#[test]
+fn a_memory_in_a_tree_on_every_backend() {
+    let module = Module::parse_text(IN_A_TREE).unwrap();
+    let [kept] = module.stats().unwrap().memories[..] else { panic!("one memory") };
+    assert_eq!((kept.trees, kept.opens), (1, 5));
+    let words = |values: [u128; 4], width| {
+        values.into_iter().flat_map(|word| bits_of(word, width)).collect()
+    };
+    let inputs = vec![words([3, 200, 3, 300], 9), words([71, 5, 9, 1], 64)];
+    let clear = [words([0, 0, 71, 0], 64), bits_of(80, 64)];
+    assert_eq!(module.evaluate(&inputs), clear);
+    for backend in Backend::ALL {
+        agree(backend, &[(module.clone(), inputs.clone()), (module.clone(), inputs.clone())]);
+    }
 }
 
 /// All modules in one run, as in the clear; and that it takes the rounds of the one that takes most alone, if all `open` alike.

@@ -36,6 +36,20 @@ pub trait Reactive: Gates {
     fn broken(&mut self, why: Broken) -> Self::Error;
 }
 
+impl<R: Reactive + ?Sized> Reactive for &mut R {
+    fn open(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error> {
+        (**self).open(wires)
+    }
+
+    fn toss(&mut self, bits: usize) -> Result<Vec<Self::Wire>, Self::Error> {
+        (**self).toss(bits)
+    }
+
+    fn broken(&mut self, why: Broken) -> Self::Error {
+        (**self).broken(why)
+    }
+}
+
 /// Why a memory cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {

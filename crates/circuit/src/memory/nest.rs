@@ -20,6 +20,20 @@ pub(super) struct Nest<W> {
     lost: Option<W>,
     /// Accesses that there may be.
     left: u64,
+    /// The row that was taken, until it is put back.
+    in_hand: Option<InHand<W>>,
+}
+
+/// A row that is in no tree.
+struct InHand<W> {
+    /// Whether the index is one of a row, where it has bits to reach further.
+    inside: Option<W>,
+    index: Vec<W>,
+    /// What there is, and what is shown of it.
+    row: Vec<W>,
+    shown: Vec<W>,
+    /// The leaf that it gets.
+    leaf: Vec<W>,
 }
 
 /// A leaf for each tree, and another one for a block that has none.
@@ -41,7 +55,7 @@ impl<W: Clone> Nest<W> {
         let rows = vec![vec![g.constant(false)?; last.position()]; last.blocks];
         let positions = Rows::of(rows);
         let left = plan.needs.accesses;
-        Ok(Nest { plan, factor, trees, positions, lost: None, left })
+        Ok(Nest { plan, factor, trees, positions, lost: None, left, in_hand: None })
     }
 
     /// A memory of these rows.
@@ -85,6 +99,42 @@ impl<W: Clone> Nest<W> {
         index: &[W],
         change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
     ) -> Result<Vec<W>, G::Error> {
+        let shown = self.take(g, index)?;
+        let new = change(g, &shown)?;
+        self.put(g, |_, _| Ok(new))?;
+        Ok(shown)
+    }
+
+    /// Puts `change` of the row that was taken in its place, nothing beyond the end.
+    ///
+    /// # Panics
+    /// When none was taken.
+    pub(super) fn put<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
+    ) -> Result<(), G::Error> {
+        let taken = self.in_hand.take();
+        let InHand { inside, index, row, shown, leaf } = taken.expect("a row that was taken");
+        let new = change(g, &shown)?;
+        let new = match &inside {
+            Some(inside) => g.mux_many(inside, &new, &row)?,
+            None => new,
+        };
+        let lost = self.trees[0].put(g, &index, &new, &leaf)?;
+        self.note(g, lost)
+    }
+
+    pub(super) fn is_in_hand(&self) -> bool {
+        self.in_hand.is_some()
+    }
+
+    /// The row at the unsigned secret `index`, zeros beyond the end; it is in hand from here on.
+    pub(super) fn take<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+    ) -> Result<Vec<W>, G::Error> {
         self.left = self.left.checked_sub(1).ok_or_else(|| g.broken(Broken::Spent))?;
         let bits = self.trees[0].shape.index();
         let inside = gadgets::inside(g, index, self.plan.needs.blocks)?;
@@ -105,21 +155,14 @@ impl<W: Clone> Nest<W> {
         for tree in (1..self.trees.len()).rev() {
             leaf = self.next_leaf(g, tree, leaf, &index, &tossed)?;
         }
-        let mut read = None;
-        let lost = self.trees[0].access(g, leaf, &index, &tossed[0].next, |g, old| {
-            let shown = match &inside {
-                Some(inside) => g.and_groups(std::slice::from_ref(inside), &old)?,
-                None => old.clone(),
-            };
-            let new = change(g, &shown)?;
-            read = Some(shown);
-            match &inside {
-                Some(inside) => g.mux_many(inside, &new, &old),
-                None => Ok(new),
-            }
-        })?;
-        self.note(g, lost)?;
-        Ok(read.unwrap_or_default())
+        let row = self.trees[0].take(g, leaf, &index)?;
+        let shown = match &inside {
+            Some(inside) => g.and_groups(std::slice::from_ref(inside), &row)?,
+            None => row.clone(),
+        };
+        let leaf = tossed.swap_remove(0).next;
+        self.in_hand = Some(InHand { inside, index, row, shown: shown.clone(), leaf });
+        Ok(shown)
     }
 
     /// The leaf of a block of the last tree, from the scanned positions.

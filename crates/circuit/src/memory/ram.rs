@@ -79,7 +79,8 @@ impl<W: Clone> Ram<W> {
             (Form::Scan(rows), access) => rows.access(g, index, access),
             (Form::Nest(nest), Access::Read) => nest.access(g, index, |_, row| Ok(row.to_vec())),
             (Form::Nest(nest), Access::Write { word, enable }) => {
-                nest.access(g, index, |g, row| g.mux_many(enable, word, row))?;
+                nest.take(g, index)?;
+                nest.put(g, |g, row| g.mux_many(enable, word, row))?;
                 Ok(Vec::new())
             }
         }
@@ -104,6 +105,51 @@ impl<W: Clone> Ram<W> {
         let (word, enable) = (change(g, &old)?, g.constant(true)?);
         rows.access(g, index, Access::Write { word: &word, enable: &enable })?;
         Ok(old)
+    }
+
+    /// The first half of an update of a memory in trees: the row at the unsigned secret `index`, zeros beyond the end. Nothing but
+    /// [`Self::put`] may come next.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    ///
+    /// # Panics
+    /// When the rows are scanned.
+    pub fn take<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        index: &[W],
+    ) -> Result<Vec<W>, G::Error> {
+        self.nest().take(g, index)
+    }
+
+    /// The second half: the row that was taken is replaced where a secret bit is set, and not beyond the end. Both take what a write does.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    ///
+    /// # Panics
+    /// When no row was taken, or the word is not as wide as a row.
+    pub fn put<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        word: &[W],
+        enable: &W,
+    ) -> Result<(), G::Error> {
+        self.nest().put(g, |g, row| g.mux_many(enable, word, row))
+    }
+
+    /// Whether a row was taken and is not put back.
+    #[must_use]
+    pub fn is_in_hand(&self) -> bool {
+        matches!(&self.form, Form::Nest(nest) if nest.is_in_hand())
+    }
+
+    fn nest(&mut self) -> &mut Nest<W> {
+        match &mut self.form {
+            Form::Nest(nest) => nest,
+            Form::Scan(_) => panic!("rows that are scanned are read and written whole"),
+        }
     }
 
     /// The row at a public index below the number of rows.

@@ -26,6 +26,8 @@ pub(crate) enum BenchCommand {
     PoolFill(BenchPoolFillArgs),
     /// Multiplexers, from pools of their own and without, in turns.
     Mux(BenchMuxArgs),
+    /// Accesses to a memory at secret places: scanned, or in trees (Circuit ORAM).
+    Oram(BenchOramArgs),
     /// Optimising a circuit file, streaming, in one process.
     Optimise(BenchOptimiseArgs),
     /// Hamming distance of a string of each party.
@@ -271,6 +273,29 @@ pub(crate) struct BenchMuxArgs {
     pub(crate) pool: u64,
     #[command(flatten)]
     pub(crate) jimu: BenchJimuArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchOramArgs {
+    /// Rows of the memory.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..=1 << 24))]
+    pub(crate) blocks: u32,
+    /// Bits of a row.
+    #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub(crate) width: u16,
+    /// Accesses, each of which reads and writes a row.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+    pub(crate) accesses: u64,
+    /// One tree, whose positions are scanned; without either, what takes least.
+    #[arg(long, conflicts_with = "recursive")]
+    pub(crate) flat: bool,
+    /// Trees that hold the positions of one another, so many as take least.
+    #[arg(long)]
+    pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
     pub(crate) line: BenchLineArgs,
 }

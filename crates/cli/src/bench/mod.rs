@@ -10,6 +10,7 @@ mod made;
 pub(crate) mod module;
 pub(crate) mod mux;
 mod optimise;
+pub(crate) mod oram;
 pub(crate) mod ot;
 pub(crate) mod pool_fill;
 mod service;
@@ -39,6 +40,7 @@ pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Fail
         BenchCommand::Ot(args) => ot::command(&args, format),
         BenchCommand::PoolFill(args) => pool_fill::command(&args, format),
         BenchCommand::Mux(args) => mux::command(&args, format),
+        BenchCommand::Oram(args) => oram::command(&args, format),
         BenchCommand::Optimise(args) => optimise::command(&args),
         BenchCommand::Hamming(args) => module::hamming(&args, format),
         BenchCommand::Sort(args) => module::sort(&args, format),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use cenote_engine::cost::{Demand, Link, Machine, Plan};
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::facts;
+use cenote_program::{Accesses, trees_from};
 use serde_json::{Map, Value, json};
 
 use super::args::CostArgs;
@@ -55,6 +56,7 @@ pub(super) fn command(args: &CostArgs, format: Format) -> Result<Reply, Failure>
         "link": args.link,
         "machine": source,
         "counts": counts(&demand.stats),
+        "memories": demand.stats.memories.iter().map(memory).collect::<Vec<_>>(),
         "backends": results,
     });
     let text = table(&json);
@@ -110,6 +112,50 @@ fn measured(trial: &Trial) -> Value {
     })
 }
 
+/// How tables of one shape are kept, and what an access takes on average.
+fn memory(kept: &Accesses) -> Value {
+    let from = |is_given| trees_from(kept.rows, kept.bits, is_given);
+    json!({
+        "rows": kept.rows,
+        "bits": kept.bits,
+        "kept": if kept.trees == 0 { "scanned" } else { "trees" },
+        "trees": kept.trees,
+        "reads": kept.reads,
+        "writes": kept.writes,
+        "updates": kept.updates,
+        "ands_per_access": kept.ands / (kept.reads + kept.writes + kept.updates).max(1),
+        "opens_per_access": kept.trees,
+        "start_ands": kept.start_ands,
+        "trees_from": { "zeros": from(false), "given": from(true) },
+    })
+}
+
+/// The same in a line.
+fn memory_line(text: &mut String, memory: &Value) {
+    let kept = match memory["trees"].as_u64() {
+        Some(0) => "scanned".to_owned(),
+        Some(1) => "in one tree, one opening each".to_owned(),
+        trees => format!("in {0} trees, {0} openings each", trees.unwrap_or_default()),
+    };
+    let from = |begins: &str| match &memory["trees_from"][begins] {
+        Value::Null => "never".to_owned(),
+        from => format!("from {from} on"),
+    };
+    let _ = writeln!(
+        text,
+        "{} rows of {} bits: {} reads, {} writes, {} updates of {} ANDs, {kept}; {} ANDs to begin (trees for zeros {}, for given rows {})",
+        memory["rows"],
+        memory["bits"],
+        memory["reads"],
+        memory["writes"],
+        memory["updates"],
+        memory["ands_per_access"],
+        memory["start_ands"],
+        from("zeros"),
+        from("given"),
+    );
+}
+
 /// For people: one line for each backend, and one below for what was measured.
 fn table(json: &Value) -> String {
     let mut text = String::new();
@@ -118,6 +164,9 @@ fn table(json: &Value) -> String {
     let rate = mbit.as_f64().map_or("no limit".to_owned(), |mbit| format!("{mbit} Mbit/s"));
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{} ANDs, depth {}; {rtt} ms, {rate}", counts["ands"], counts["depth"]);
+    for memory in json["memories"].as_array().into_iter().flatten() {
+        memory_line(&mut text, memory);
+    }
     let _ = writeln!(
         text,
         "{:10}{:>10}{:>10}{:>10}{:>9}{:>10}{:>10}",

@@ -104,7 +104,7 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     })));
     words["counts"] = json["stats"].clone();
     if let Some(counts) = words["counts"].as_object_mut() {
-        counts.retain(|_, count| count.as_object().is_none_or(|by_size| !by_size.is_empty()));
+        counts.retain(|_, count| count != &json!({}) && count != &json!([]));
     }
     Ok(Reply::table(words).with_json(json))
 }

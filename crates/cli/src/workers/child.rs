@@ -94,6 +94,7 @@ fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure
         Task::Mux { width, muxes, config } => {
             bench::mux::party(channels, role, width, muxes, config)
         }
+        Task::Oram { work, config } => bench::oram::party(channels, role, work, config),
         Task::Module { work, config } => bench::module::party(channels, role, work, config),
     }
 }

@@ -9,6 +9,7 @@ use cenote_net::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::module::Work;
+use crate::bench::oram;
 use crate::computation::Computation;
 
 /// One child's work.
@@ -59,6 +60,8 @@ pub(crate) enum Task {
     PoolFill { width: usize, config: SessionConfig },
     /// Multiplexers.
     Mux { width: usize, muxes: u64, config: SessionConfig },
+    /// Accesses to a memory.
+    Oram { work: oram::Work, config: SessionConfig },
     /// A program of the library.
     Module { work: Work, config: SessionConfig },
 }

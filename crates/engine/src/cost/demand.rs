@@ -4,15 +4,19 @@ use cenote_circuit::{Circuit, Program, Signature};
 use cenote_net::{Handshake, Role};
 use cenote_program::Stats;
 
+use crate::memory::TOSSED;
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
+
+/// Times that bits are tossed, at most, that are priced one by one: ANDs are far beyond any limit then.
+const MOST_TOSSED: u64 = 1 << 16;
 
 /// Counts of a computation, its inputs and its outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// Gates and bits.
     pub stats: Stats,
-    /// Owner and bits of each input, in order.
+    /// Owner and bits of each input, in order, and then of what both toss for memories.
     pub inputs: Vec<(Role, u64)>,
     /// Bits of the outputs for each set of receivers that has any.
     pub outputs: Vec<(Receivers, u64)>,
@@ -42,7 +46,12 @@ impl Demand {
         // Session, digest and a name: names are a few bytes of this.
         let hello = Handshake::new("job").field("session", [0; 32]).field("program", [0; 16]);
         let job_hello = hello.field("digest", [0; 64]).encoded_len();
-        Demand { stats, inputs: owners.zip(bits).collect(), outputs, job_hello, facts: 0 }
+        let mut inputs: Vec<(Role, u64)> = owners.zip(bits).collect();
+        let tossed = TOSSED as u64;
+        for _ in 0..stats.tossed_bits.div_ceil(tossed).min(MOST_TOSSED) {
+            inputs.extend([(Role::Garbler, tossed), (Role::Evaluator, tossed)]);
+        }
+        Demand { stats, inputs, outputs, job_hello, facts: 0 }
     }
 
     /// The demand of a circuit under the owners and receivers of `signature`.

@@ -55,10 +55,7 @@ pub struct Plan {
     pub online: Flow,
     /// Items of pools.
     pub items: Vec<Items>,
-    /// ANDs of accesses to memories, which are among those of the program: backends that keep [rows]
-    /// look at all of them.
-    ///
-    /// [rows]: cenote_circuit::Rows
+    /// ANDs of accesses to tables, in trees or not, which are among those of the program.
     pub access_ands: u64,
     /// Work of making them, in units of the backend: leaky ANDs or hashed wires.
     pub made: f64,

@@ -1,0 +1,247 @@
+//! `cenote bench oram`: accesses to a memory, kept in the cheapest way or in trees as told.
+
+use cenote_circuit::{Kind, Layout, Needs, Plan, bits_of, hex_from_bits};
+use cenote_engine::{Fault, Job, Party, Receivers, Role, Session, SessionConfig};
+use cenote_job::Summary;
+use cenote_net::Channels;
+use cenote_prim::{Block, Prg};
+use cenote_program::ANDS_PER_OPENING;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Setting, and, measure, sessions, summary, wrong};
+use crate::bench::args::BenchOramArgs;
+use crate::exit::Failure;
+use crate::output::{Format, Reply};
+use crate::workers::{Both, Fill, JobReport, Report, Task};
+
+/// Accesses that a memory is planned for.
+const LIFE: u64 = 1 << 20;
+
+/// Updates of a memory that begins with zeros, each at a place of the garbler's with a word of the evaluator's. The result is the
+/// XOR of all rows that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Work {
+    blocks: usize,
+    width: usize,
+    accesses: usize,
+    /// Trees, and how many positions a block of a further one has, as a power of two; no trees for scans.
+    trees: usize,
+    factor: usize,
+}
+
+pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Failure> {
+    let work = Work::of(args)?;
+    let access = work.plan()?.access(work.index(), Kind::Update);
+    let sessions = sessions(&args.security, access.ands * args.accesses)?;
+    let setting = Setting::new(&args.line)?;
+    let task = |config: &SessionConfig| Task::Oram { work, config: *config };
+    let tasks: Vec<Task> = sessions.iter().map(task).collect();
+    let expected = vec![Some(hex_from_bits(&work.expected()))];
+    let runs = measure(&tasks, &setting, args.line.repeat, format, |both| {
+        let right = both.garbler.outputs == expected && both.evaluator.outputs == expected;
+        if right { Ok(()) } else { Err(wrong("bench oram")) }
+    })?;
+    let results = sessions.iter().zip(runs).map(|(config, runs)| {
+        let mut result = summary::session(config)?;
+        for (name, value) in [
+            ("blocks", work.blocks),
+            ("width", work.width),
+            ("accesses", work.accesses),
+            ("trees", work.trees),
+            ("factor", work.factor),
+        ] {
+            result.insert(name.into(), json!(value));
+        }
+        result.insert("ands_per_access".into(), json!(access.ands));
+        result.insert("opens_per_access".into(), json!(access.opens));
+        let figures = runs.iter().map(|both| figures(both, work.accesses, access.ands)).collect();
+        Ok(summary::result(result, figures, &setting, &args.line))
+    });
+    Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
+}
+
+/// Those of `bench and`, and the job alone for each access: refills are in it, the first filling is not.
+fn figures(both: &Both, accesses: usize, ands: u64) -> Value {
+    let mut figures = and::figures(both, ands * accesses as u64);
+    let (job, accesses) = (summary::last_job(both), accesses as f64);
+    let rounds = both.garbler.jobs.last().map_or(0, |job| job.rounds);
+    figures["job_s"] = json!(job.seconds);
+    figures["wall_per_access_s"] = json!(job.seconds / accesses);
+    figures["bytes_per_access"] = json!(job.bytes as f64 / accesses);
+    figures["rounds_per_access"] = json!(rounds as f64 / accesses);
+    figures
+}
+
+/// One party's work.
+pub(crate) fn party(
+    channels: Channels,
+    role: Role,
+    work: Work,
+    config: SessionConfig,
+) -> Result<Report, Failure> {
+    let plan = work.plan()?;
+    let ands = plan.access(work.index(), Kind::Update).ands * work.accesses as u64;
+    let config = config.for_ands(ands);
+    let mut session = Session::open(channels, role, &config)?;
+    let mut report = Report::default();
+    if config.has_pool() {
+        report.fill = Some(Fill::of(&mut session, Session::fill)?);
+    }
+    let outcome = session.run(&Updates { work, plan, ands, role })?;
+    report.jobs.push(JobReport::of(&outcome));
+    report.session(&Summary::of(&mut session));
+    session.close();
+    Ok(report.finish())
+}
+
+/// One party's run of it.
+struct Updates {
+    work: Work,
+    plan: Plan,
+    ands: u64,
+    role: Role,
+}
+
+impl Job for Updates {
+    type Output = Vec<Option<Vec<bool>>>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        let digest = super::digest(&format!("bench oram {:?} v1", self.work));
+        vec![
+            ("program", "bench oram".to_owned()),
+            ("digest", digest.iter().map(|byte| format!("{byte:02x}")).collect()),
+        ]
+    }
+
+    fn ands(&self) -> u64 {
+        self.ands
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
+        let Work { width, accesses, .. } = self.work;
+        let mut input = |owner: Role, bits: usize, words: Vec<u64>| {
+            let bits: Vec<bool> =
+                words.iter().flat_map(|word| bits_of(u128::from(*word), bits)).collect();
+            let own = (owner == self.role).then_some(bits.as_slice());
+            party.input(owner, bits.len(), own)
+        };
+        let index = self.work.index();
+        let places = input(Role::Garbler, index, self.work.places())?;
+        let words = input(Role::Evaluator, width, self.work.words())?;
+        let mut memory = party.init_ram(self.plan.clone(), None, Prg::from_os())?;
+        let mut sum = vec![party.constant(false)?; width];
+        for (place, word) in places.chunks(index).zip(words.chunks(width)).take(accesses) {
+            let old = party.update_ram(&mut memory, place, |_, _| Ok(word.to_vec()))?;
+            sum = party.xor_many(&sum, &old)?;
+        }
+        Ok(vec![party.reveal(Receivers::Both, &sum)?])
+    }
+}
+
+impl Work {
+    fn of(args: &BenchOramArgs) -> Result<Work, Failure> {
+        let (blocks, width) = (args.blocks as usize, usize::from(args.width));
+        let needs = needs(blocks, width);
+        let trees = |trees, factor| Plan::new(needs, Layout::Trees { trees, factor });
+        let plan = if args.flat {
+            trees(1, 1)
+        } else if args.recursive {
+            let nested = (2..=8).flat_map(|count| (1..=6).map(move |factor| (count, factor)));
+            nested.filter_map(|(count, factor)| trees(count, factor)).min_by_key(worth)
+        } else {
+            Plan::cheapest(needs)
+        };
+        let plan = plan.ok_or_else(|| {
+            Failure::bad_input(format!("--blocks {blocks}: too few for trees of this kind"))
+        })?;
+        let (trees, factor) = match plan.layout {
+            Layout::Scan => (0, 0),
+            Layout::Trees { trees, factor } => (trees, factor),
+        };
+        Ok(Work { blocks, width, accesses: args.accesses as usize, trees, factor })
+    }
+
+    fn plan(self) -> Result<Plan, Failure> {
+        let layout = match self.trees {
+            0 => Layout::Scan,
+            trees => Layout::Trees { trees, factor: self.factor },
+        };
+        let plan = Plan::new(needs(self.blocks, self.width), layout);
+        plan.ok_or_else(|| Failure::internal("a memory that has no plan"))
+    }
+
+    /// Bits of a place.
+    fn index(self) -> usize {
+        (usize::BITS - (self.blocks - 1).leading_zeros()).max(1) as usize
+    }
+
+    /// Every other one was there before, so that rows other than zeros are read.
+    fn places(self) -> Vec<u64> {
+        let mut places: Vec<u64> = Vec::with_capacity(self.accesses);
+        for (i, random) in numbers(4).take(self.accesses).enumerate() {
+            let again = i % 2 == 1;
+            places.push(if again {
+                places[random as usize % i]
+            } else {
+                random % self.blocks as u64
+            });
+        }
+        places
+    }
+
+    /// Low bits of the words that are written.
+    fn words(self) -> Vec<u64> {
+        let mask = u64::MAX >> (64 - self.width.min(64));
+        numbers(5).take(self.accesses).map(|random| random & mask).collect()
+    }
+
+    /// The result, by a list.
+    fn expected(self) -> Vec<bool> {
+        let mut rows = vec![0; self.blocks];
+        let steps = self.places().into_iter().zip(self.words());
+        let sum = steps
+            .fold(0, |sum, (place, word)| sum ^ std::mem::replace(&mut rows[place as usize], word));
+        bits_of(u128::from(sum), self.width)
+    }
+}
+
+fn needs(blocks: usize, width: usize) -> Needs {
+    Needs { ands_per_open: ANDS_PER_OPENING, ..Needs::new(blocks, width, LIFE) }
+}
+
+fn worth(plan: &Plan) -> u64 {
+    let access = plan.access(plan.needs.blocks.ilog2() as usize + 1, Kind::Update);
+    access.ands + 2 * access.tossed + ANDS_PER_OPENING * access.opens
+}
+
+/// Numbers that everybody knows.
+fn numbers(seed: u128) -> impl Iterator<Item = u64> {
+    let mut prg = Prg::new(Block::new(seed));
+    std::iter::repeat_with(move || prg.block().to_u128() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::*;
+
+    /// The work of a command line.
+    fn work(line: &str) -> Result<Work, Failure> {
+        let line = ["oram"].into_iter().chain(line.split_whitespace());
+        let matches =
+            BenchOramArgs::augment_args(clap::Command::new("oram")).get_matches_from(line);
+        Work::of(&BenchOramArgs::from_arg_matches(&matches).expect("arguments"))
+    }
+
+    #[test]
+    fn layouts_are_those_asked_for_and_rows_are_read_again() {
+        assert_eq!(work("--flat").unwrap().trees, 1);
+        let nested = work("--recursive --accesses 64").unwrap();
+        assert!(nested.trees > 1 && nested.plan().unwrap().trees.len() == nested.trees);
+        assert!(nested.expected().contains(&true));
+        assert_eq!(work("--blocks 100").unwrap().trees, 0);
+        assert!(work("--blocks 2 --recursive").is_err());
+    }
+}
