@@ -1,8 +1,26 @@
-//! Memories of a party: what they open, and what an overflow ends.
+//! Memories of a party: what they open, what an overflow ends, and what a cheater gets of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use cenote_circuit::{Access, Layout, Needs, Plan, bits_of, value_of};
-use cenote_engine::{Backend, Fault, Job, Party, Receivers, Role};
-use cenote_testkit::run::{prg_of, sessions, smallest};
+use cenote_engine::backends::wrk::WrkSession;
+use cenote_engine::backends::{Live, Protocol, jimu, wrk, yao};
+use cenote_engine::{
+    Backend, Fault, JimuParams, Job, Party, PoolChoice, Receivers, Rho, Role, WrkParams,
+};
+use cenote_net::{Deviation, Direction, RecordedFrame, Tag};
+use cenote_prim::{Block, Prg, SessionId};
+use cenote_testkit::adversary::{self, End, FrameRow};
+use cenote_testkit::cheater::jimu::{
+    Cheat as JimuCheat, Plan as JimuPlan, Talk, expected, run_session, tiny,
+};
+use cenote_testkit::cheater::{Change, Cheat, Cheater};
+use cenote_testkit::run::{
+    Outputs, pair_with_limit, patient_pair, prg_of, sessions, sessions_over, smallest,
+};
+use cenote_testkit::run_pair_over;
+use cenote_testkit::stats::in_parallel;
 
 /// Writes each place of a memory in turn, and reads it back later.
 struct Rounds {
@@ -82,5 +100,285 @@ fn a_memory_lasts_for_the_accesses_of_its_plan() {
             (Err(Fault::Exhausted(_)), Err(Fault::Exhausted(_))) => assert!(is_over),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// Accesses to a memory, as `role` runs them; the one who cheats in them runs [`Talk::peer`].
+fn accesses(role: Role, seed: u128) -> Talk {
+    Talk::random(role, seed).remembering()
+}
+
+/// What `role` has to read.
+fn right(role: Role, seed: u128) -> Outputs {
+    expected(&[accesses(role, seed)], role).remove(0)
+}
+
+/// What a cheater of `wrk` does.
+#[derive(Clone, Copy, Debug)]
+enum Lie {
+    /// A cheat of the table, at this of its occasions.
+    Cheat(Cheat, usize),
+    /// A change of the wires that it has after some of the openings: of all, or of one that is taken up again.
+    Wires(u64, Option<u64>, Change),
+}
+
+/// Whether the cheater `by` came to do so, and how the session ended for the other side.
+fn against_wrk(by: Role, lie: Lie, seed: u128) -> (bool, Result<Outputs, Fault>) {
+    let params = WrkParams::derive(PoolChoice::OneShot(1500), Rho::Bits40).expect("sound");
+    let id = SessionId([seed as u8; 32]);
+    let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
+        let prg = prg_of(role, seed);
+        let talk = accesses(role, seed);
+        if role == by {
+            let cheat =
+                if let Lie::Cheat(cheat, at) = lie { (cheat, at) } else { (Cheat::None, 0) };
+            let mut cheater = Cheater::set_up(channel, role, id, params, cheat, prg)?;
+            if let Lie::Wires(after, only, change) = lie {
+                cheater.change_after(after, only, change);
+            }
+            let end = talk.run(&mut cheater).and_then(|read| cheater.check().map(|_| read));
+            return Ok((cheater.has_cheated(), end));
+        }
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
+        let end = session.run(&talk);
+        let end = end.and_then(|read| session.channel().flush().map(|()| read));
+        Ok((false, end))
+    });
+    let (cheater, honest) =
+        if by == Role::Garbler { (garbler, evaluator) } else { (evaluator, garbler) };
+    let honest = honest.unwrap_or_else(|fault: Fault| (false, Err(fault)));
+    // A fault of the cheater's own before it cheats would make the test empty.
+    let happened = cheater.is_ok_and(|(happened, _)| happened);
+    (happened, honest.1)
+}
+
+/// A peer that opens another leaf or another flag, other bits of what is tossed, another label of these, or that changes what it has of
+/// rows, positions and leaves between two accesses, all of them or a single wire: nothing wrong is read.
+#[test]
+fn a_cheater_of_wrk_gets_no_wrong_row() {
+    const MAC: End = End::Caught("opening.mac");
+    const MASKED: End = End::Caught("wrk.masked");
+    let (a, b) = (Role::Garbler, Role::Evaluator);
+    let mut rows: Vec<(Role, Lie, End)> = Vec::new();
+    for by in [a, b] {
+        // A leaf for each access, then what was read.
+        let opened = Talk::ACCESSES as usize + 1;
+        rows.extend((0..opened).map(|at| (by, Lie::Cheat(Cheat::FalseOutputMask, at), MAC)));
+        // Of the peer's part of the leaves, and its own input.
+        rows.extend((0..2).map(|at| (by, Lie::Cheat(Cheat::FalseInputMask, at), MAC)));
+        rows.extend((0..4).map(|at| (by, Lie::Cheat(Cheat::FalseBeaverBit, at), MAC)));
+    }
+    for at in 0..2 {
+        rows.push((a, Lie::Cheat(Cheat::InputLabel, at), End::CaughtOrRight("wrk.masked")));
+    }
+    for at in 0..4 {
+        rows.push((a, Lie::Cheat(Cheat::ColourBit, at), MASKED));
+        rows.push((b, Lie::Cheat(Cheat::FalseMasked, at), End::Caught("wrk.labels")));
+    }
+    let changes = [
+        (b, Change::Masked, "wrk.labels"),
+        (b, Change::Share, "opening.mac"),
+        (a, Change::Masked, "wrk.masked"),
+        (a, Change::Label, "wrk.masked"),
+        (a, Change::Share, "opening.mac"),
+    ];
+    for (by, change, check) in changes {
+        for after in 1..=Talk::ACCESSES {
+            rows.push((by, Lie::Wires(after, None, change), End::Caught(check)));
+        }
+    }
+    in_parallel(&rows, |i, &(by, lie, end)| {
+        let seed = 20 + i as u128;
+        let (happened, ended) = against_wrk(by, lie, seed);
+        let what = format!("{lie:?} of the {by}: {ended:?}");
+        assert!(happened, "{what}: no cheat");
+        match (end, &ended) {
+            (End::Caught(check), Err(fault)) => {
+                assert_eq!(*fault, Fault::Misbehaved(check), "{what}");
+            }
+            (End::CaughtOrRight(check), Err(fault)) => {
+                assert_eq!(*fault, Fault::Misbehaved(check), "{what}");
+            }
+            (End::CaughtOrRight(_), Ok(read)) => {
+                assert_eq!(*read, right(by.peer(), seed), "{what}")
+            }
+            _ => panic!("{what}: expected {end:?}"),
+        }
+    });
+    // One wire of a row, a position or a leaf, or a tossed bit; the gate that takes it up may be one that nothing hangs on.
+    let mut prg = Prg::new(Block::new(7));
+    let single: Vec<_> = changes
+        .into_iter()
+        .flat_map(|change| [change; 8])
+        .map(|change| (change, prg.block().to_u128() as u64 % 100))
+        .collect();
+    let caught = AtomicUsize::new(0);
+    in_parallel(&single, |i, &((by, change, check), only)| {
+        let seed = 200 + i as u128;
+        let lie = Lie::Wires(1 + only % (Talk::ACCESSES - 1), Some(only), change);
+        let (happened, ended) = against_wrk(by, lie, seed);
+        assert!(happened, "{lie:?}");
+        match ended {
+            Ok(read) => assert_eq!(read, right(by.peer(), seed), "{lie:?} of the {by}"),
+            Err(fault) => {
+                assert_eq!(fault, Fault::Misbehaved(check), "{lie:?} of the {by}");
+                caught.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let caught = caught.into_inner();
+    assert!(2 * caught > single.len(), "{caught} of {}", single.len());
+}
+
+/// The session in which accesses to a memory are a moment.
+fn few_batches() -> JimuParams {
+    let mut params = tiny();
+    (params.ands.batch, params.escrow.batch) = (1024, 1024);
+    params
+}
+
+/// The same of `jimu`: permutation messages and reports of a leaf, labels of tossed bits, solders and wires between accesses.
+#[test]
+fn a_cheater_of_jimu_gets_no_wrong_row() {
+    let reveals = 0..=Talk::ACCESSES;
+    let mut rows: Vec<(Role, JimuCheat, u64, &str)> = Vec::new();
+    for after in reveals {
+        rows.push((Role::Garbler, JimuCheat::OutputPerm, after, "jimu.output.perm"));
+        rows.push((Role::Garbler, JimuCheat::OuterLabel, after, "jimu.outer"));
+        rows.push((Role::Garbler, JimuCheat::OuterNot, after, "jimu.outer"));
+        rows.push((Role::Evaluator, JimuCheat::Forged, after, "jimu.output.result"));
+        rows.push((Role::Evaluator, JimuCheat::ForgedHash, after, "jimu.output.result"));
+        if after < Talk::ACCESSES {
+            rows.push((Role::Evaluator, JimuCheat::Turned, after, "jimu.output.result"));
+        }
+    }
+    // Its tossed bits are what the garbler enters first, its words what it enters after a leaf.
+    rows.extend(
+        [0, 1].map(|after| (Role::Garbler, JimuCheat::InputLabel, after, "jimu.input.label")),
+    );
+    let ends = [(Role::Garbler, 3), (Role::Evaluator, 4)];
+    for (role, seed) in ends {
+        let talks = [accesses(role, seed)];
+        let honest =
+            run_session(&few_batches(), &JimuPlan::of(JimuCheat::None), &talks, role, seed);
+        assert_eq!(honest.honest, (expected(&talks, role), None));
+        assert_eq!(honest.cheater, (expected(&talks, role.peer()), None));
+    }
+    in_parallel(&rows, |i, &(by, cheat, after, check)| {
+        let (seed, role) = (20 + i as u128, by.peer());
+        let plan = JimuPlan { after, ..JimuPlan::of(cheat) };
+        let outcome = run_session(&few_batches(), &plan, &[accesses(role, seed)], role, seed);
+        let what = format!("{cheat:?} after {after} reveals");
+        assert_eq!(outcome.honest, (vec![], Some(Fault::Misbehaved(check))), "{what}");
+        // One whose wires are turned reads other leaves than its peer, and may find its own copy broken before it is told.
+        // The evaluator has its output before it reports the garbler's.
+        let is_last = by == Role::Evaluator && after == Talk::ACCESSES;
+        let is_told = outcome.cheater.1 == Some(Fault::PeerAborted);
+        assert!(is_told || is_last || cheat == JimuCheat::Turned, "{what}: {:?}", outcome.cheater);
+    });
+}
+
+/// The messages of an access, of each backend.
+fn tags_of(backend: Backend) -> &'static [Tag] {
+    match backend {
+        Backend::Wrk => &[
+            wrk::tags::INPUT_MASK,
+            wrk::tags::INPUT_BITS,
+            wrk::tags::INPUT_LABELS,
+            wrk::tags::BEAVER_OPEN,
+            wrk::tags::TABLES,
+            wrk::tags::REPORT,
+            wrk::tags::MAC_HASH,
+            wrk::tags::OUTPUT_MASK,
+        ],
+        Backend::Jimu => &[
+            jimu::tags::JIMU_LABELS,
+            jimu::tags::JIMU_CHOICES,
+            jimu::tags::JIMU_OUTER,
+            jimu::tags::JIMU_PERMS,
+            jimu::tags::JIMU_RESULT,
+        ],
+        Backend::Yao => &[
+            yao::tags::YAO_LABELS,
+            yao::tags::YAO_TABLES,
+            yao::tags::YAO_DECODE,
+            yao::tags::YAO_OUTPUT,
+        ],
+        Backend::Plain => &[],
+    }
+}
+
+/// Those of which a part is for each bit of an input.
+const INPUTS: [Tag; 5] = [
+    wrk::tags::INPUT_BITS,
+    wrk::tags::INPUT_LABELS,
+    jimu::tags::JIMU_LABELS,
+    jimu::tags::JIMU_CHOICES,
+    yao::tags::YAO_LABELS,
+];
+
+/// The messages of a row in an honest session, recorded at the garbler.
+fn messages<'f>(row: &FrameRow, frames: &'f [RecordedFrame]) -> Vec<&'f RecordedFrame> {
+    let sent = if row.from == Role::Garbler { Direction::Sent } else { Direction::Received };
+    let is_one = |frame: &&RecordedFrame| (frame.tag, frame.direction) == (row.tag.id, sent);
+    frames.iter().filter(is_one).collect()
+}
+
+/// One bit of the first, a middle and the last message of each kind on its way: what the table says of it in other requests, and never
+/// a wrong row where cheating is covered; nowhere a panic, as leaves that differ between the sides might cause.
+#[test]
+fn a_flipped_bit_of_an_access_gives_no_wrong_row() {
+    for backend in [Backend::Wrk, Backend::Jimu, Backend::Yao] {
+        let config = smallest(backend);
+        let run = |deviates: Option<(&FrameRow, usize, usize)>, seed: u128| {
+            let mut channels = pair_with_limit(Duration::from_secs(20));
+            let recording = channels.0.record();
+            let witness = deviates.map(|(row, index, bit)| {
+                let from =
+                    if row.from == Role::Garbler { &mut channels.0 } else { &mut channels.1 };
+                from.deviate(row.tag, index, Deviation::Flip(bit))
+            });
+            let ends = sessions_over(channels, &config, seed, |session, role| {
+                session.run(&accesses(role, seed)).map(|outcome| outcome.output)
+            });
+            (ends, witness.is_some_and(|witness| witness.happened()), recording.frames())
+        };
+        let (ends, _, frames) = run(None, 1);
+        assert_eq!(ends, (Ok(right(Role::Garbler, 1)), Ok(right(Role::Evaluator, 1))));
+        let mut cases = Vec::new();
+        for row in adversary::frames() {
+            let is_usual = row.variant.is_none() && !row.beside && row.index == 0;
+            if row.backend != backend || !is_usual || !tags_of(backend).contains(&row.tag) {
+                continue;
+            }
+            let all = messages(row, &frames).len();
+            assert!(all > 0, "{} is not sent", row.tag.name);
+            let mut places = vec![0, all / 2, all - 1];
+            places.dedup();
+            cases.extend(places.into_iter().map(|place| (row, place)));
+        }
+        in_parallel(&cases, |i, &(row, index)| {
+            let seed = 40 + i as u128;
+            let mut bit = Prg::new(Block::new(seed)).block().to_u128() as usize;
+            if INPUTS.contains(&row.tag) {
+                // Bits are tossed ahead, and the last ones used first: four of 1,024.
+                let all = 8 * messages(row, &frames)[index].payload.len();
+                bit = all - 1 - bit % (all / 256).max(1);
+            }
+            let ((garbler, evaluator), happened, _) = run(Some((row, index, bit)), seed);
+            let end = if row.from == Role::Garbler { evaluator } else { garbler };
+            let what = format!("{} {} number {index}: {end:?}", backend.name(), row.tag.name);
+            assert!(happened, "{what}: no cheat");
+            assert!(!matches!(end, Err(Fault::Internal(_) | Fault::Misuse(_))), "{what}");
+            let is_right = end.as_ref().is_ok_and(|read| *read == right(row.from.peer(), seed));
+            let fits = match row.flip {
+                End::Caught(check) => end == Err(Fault::Misbehaved(check)),
+                End::Noticed => end.is_err(),
+                End::NoticedOrRight => end.is_err() || is_right,
+                End::Unprotected => true,
+                other => panic!("{other:?} is not an end of these rows"),
+            };
+            assert!(fits, "{what}: expected {:?}", row.flip);
+        });
     }
 }

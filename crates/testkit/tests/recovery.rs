@@ -180,6 +180,23 @@ fn recovery_rests_on_one_good_gadget_of_every_bucket() {
     assert!(wrong > 0, "inputs came from elsewhere than escrow");
 }
 
+/// The run in the clear has a memory of its own, and opens the leaves that the garbler expects.
+#[test]
+fn a_bad_gate_of_an_access_to_a_memory_changes_nothing() {
+    let mut params = tiny();
+    (params.ands.batch, params.escrow.batch) = (1024, 1024);
+    let talk = |job: u128| Talk::random(Role::Evaluator, 50 << 8 | job).remembering();
+    let session = Session::of(params, (0..2).map(talk).collect(), 50);
+    let used = session.gates().used;
+    // In each access of both jobs, and after the last leaf.
+    for part in 0..9 {
+        let place = (used - 1) * part / 8;
+        let bad = session.gates().buckets[place][part % 3];
+        let evidence = session.right_with(vec![(bad, Flaw::Nand)], vec![]);
+        assert!(session.shows(&evidence, place), "AND {place} of {used}: {evidence:?}");
+    }
+}
+
 #[test]
 fn recovery_knows_no_storage() {
     let session = Session::of(tiny_compact(), talks(35), 35);

@@ -7,6 +7,16 @@ use super::rows::{inside_ands, lookup_ands, store_ands};
 /// Most blocks of a memory.
 pub const MAX_BLOCKS: usize = 1 << 24;
 
+/// Most bits of all blocks of a memory together.
+const MAX_BITS: usize = 1 << 32;
+
+/// Largest [`Needs::epsilon`].
+const MAX_EPSILON: u32 = 128;
+
+/// Most trees, and most positions in a block as a power of two.
+const MAX_TREES: usize = 24;
+const MAX_FACTOR: usize = 16;
+
 /// Blocks of a bucket.
 const BUCKET: usize = 2;
 
@@ -73,8 +83,8 @@ pub struct Price {
 }
 
 impl Plan {
-    /// The plan that takes least in the life of the memory, a tossed bit being worth two ANDs. `None` for no blocks, or more than
-    /// [`MAX_BLOCKS`].
+    /// The plan that takes least in the life of the memory, a tossed bit being worth two ANDs. `None` for no blocks, more than
+    /// [`MAX_BLOCKS`], more than 2^32 bits in all of them, or an epsilon above 128.
     #[must_use]
     pub fn cheapest(needs: Needs) -> Option<Plan> {
         let factors = || (1..=6).map(|factor| (2..=8, factor));
@@ -85,25 +95,29 @@ impl Plan {
         all.filter_map(|layout| Plan::new(needs, layout)).min_by_key(Plan::worth)
     }
 
-    /// The plan of a layout; `None` if the memory is too small for it, has no blocks or too many.
+    /// The plan of a layout; `None` if the memory is too small for it, and for needs that have no [`Plan::cheapest`].
     #[must_use]
     pub fn new(needs: Needs, layout: Layout) -> Option<Plan> {
-        if !(1..=MAX_BLOCKS).contains(&needs.blocks) {
+        let is_wide = needs.blocks.checked_mul(needs.width).is_none_or(|bits| bits > MAX_BITS);
+        let has_blocks = (1..=MAX_BLOCKS).contains(&needs.blocks);
+        if !has_blocks || is_wide || needs.epsilon > MAX_EPSILON {
             return None;
         }
         let Layout::Trees { trees: count, factor } = layout else {
             return Some(Plan { needs, layout, trees: Vec::new() });
         };
-        let blocks = |tree: usize| needs.blocks.checked_shr((tree * factor) as u32).unwrap_or(0);
-        let up = |tree: usize| {
-            let exact = blocks(tree) << (tree * factor) == needs.blocks;
-            blocks(tree) + usize::from(!exact)
-        };
-        if count == 0 || factor == 0 || factor > 16 || up(count - 1) < 2 || needs.width == 0 {
+        if !(1..=MAX_TREES).contains(&count) || !(1..=MAX_FACTOR).contains(&factor) {
             return None;
         }
-        let filled = if needs.is_given { (0..count).map(|tree| up(tree) as u64).sum() } else { 0 };
-        let operations = needs.accesses.saturating_mul(count as u64).saturating_add(filled);
+        let up = |tree: usize| match 1usize.checked_shl((tree * factor) as u32) {
+            Some(of_one) => needs.blocks.div_ceil(of_one),
+            None => 1,
+        };
+        if up(count - 1) < 2 || needs.width == 0 {
+            return None;
+        }
+        let filled = if needs.is_given { (0..count).map(|tree| up(tree) as u128).sum() } else { 0 };
+        let operations = u128::from(needs.accesses) * count as u128 + filled;
         let stash = stash(needs.epsilon, operations);
         let mut trees: Vec<TreeShape> = Vec::with_capacity(count);
         for tree in 0..count {
@@ -169,7 +183,7 @@ impl Plan {
             u128::from(price.ands) + 2 * u128::from(price.tossed) + opens
         };
         let each = worth(self.access(bits(self.needs.blocks - 1), Kind::Update));
-        worth(self.start()) + each * u128::from(self.needs.accesses)
+        each.saturating_mul(u128::from(self.needs.accesses)).saturating_add(worth(self.start()))
     }
 }
 
@@ -188,10 +202,9 @@ pub enum Kind {
 ///
 /// After the first of the two evictions of an operation there are more than r blocks in the stash with a probability of at most
 /// 2^-(6 + 4 r / 3), for any memory with leaves for all of its blocks and buckets of two: measured, not proved (docs/protocols/ram.md).
-fn stash(epsilon: u32, operations: u64) -> usize {
-    let log2 = u64::BITS - operations.max(1).saturating_sub(1).leading_zeros();
-    let bound = epsilon.saturating_add(log2);
-    (3 * u64::from(bound.saturating_sub(6))).div_ceil(4).max(2) as usize
+fn stash(epsilon: u32, operations: u128) -> usize {
+    let log2 = u128::BITS - operations.max(1).saturating_sub(1).leading_zeros();
+    (3 * (epsilon + log2).saturating_sub(6)).div_ceil(4).max(2) as usize
 }
 
 /// Sizes of one tree.

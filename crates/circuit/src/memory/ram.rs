@@ -2,7 +2,7 @@
 
 use super::Reactive;
 use super::nest::Nest;
-use super::plan::{Layout, Plan, bits};
+use super::plan::{Layout, Needs, Plan, bits};
 use super::rows::{Access, Rows};
 use crate::bits::bits_of;
 use crate::gadgets::constant_bits;
@@ -152,7 +152,7 @@ impl<W: Clone> Ram<W> {
         }
     }
 
-    /// The row at a public index below the number of rows.
+    /// The row at a public index; beyond the end zeros, for nothing.
     ///
     /// # Errors
     /// As [`Self::access`].
@@ -161,10 +161,14 @@ impl<W: Clone> Ram<W> {
         g: &mut G,
         index: usize,
     ) -> Result<Vec<W>, G::Error> {
+        let Needs { blocks, width, .. } = self.plan.needs;
+        if index >= blocks {
+            return Ok(vec![g.constant(false)?; width]);
+        }
         match &mut self.form {
             Form::Scan(rows) => Ok(rows.row(index)),
             Form::Nest(_) => {
-                let width = bits(self.plan.needs.blocks - 1);
+                let width = bits(blocks - 1);
                 let index = constant_bits(g, &bits_of(index as u128, width))?;
                 self.access(g, &index, Access::Read)
             }

@@ -162,6 +162,11 @@ pub struct Cheater {
     /// Those since the last chunk.
     inputs: Vec<Input>,
     kept: BTreeMap<String, Vec<usize>>,
+    /// Reveals so far, and what changes after one of them: see [`Cheater::change_after`].
+    reveals: u64,
+    changes: Option<(u64, Option<u64>, Change)>,
+    /// The wires there were then, how often gates are to take one of them until one is changed, and how.
+    due: Option<(usize, u64, Change)>,
     gates: Vec<Gate>,
     ands: usize,
     chunks: u64,
@@ -231,6 +236,9 @@ impl Cheater {
             wires: Vec::new(),
             inputs: Vec::new(),
             kept: BTreeMap::new(),
+            reveals: 0,
+            changes: None,
+            due: None,
             gates: Vec::new(),
             ands: 0,
             chunks: 0,

@@ -78,6 +78,7 @@ impl Cheater {
         if self.gates.len() == CHUNK_GATES || self.ands == CHUNK_ANDS {
             self.flush()?;
         }
+        self.change_taken(gate);
         self.ands += usize::from(matches!(gate, Gate::And(..)));
         self.gates.push(gate);
         self.wires.push(Wire::default());
@@ -257,14 +258,62 @@ impl Cheater {
 
     /// Changes the wires kept as `name`.
     pub fn change(&mut self, name: &str, change: Change) {
-        for &wire in &self.kept[name] {
-            let wire = &mut self.wires[wire];
-            match change {
-                Change::Masked => wire.masked ^= true,
-                Change::Share => wire.mask.mac ^= Block::ONE,
-                Change::Label => wire.label ^= self.delta,
-            }
+        for wire in self.kept[name].clone() {
+            self.change_wire(wire, change);
         }
+    }
+
+    fn change_wire(&mut self, wire: usize, change: Change) {
+        let wire = &mut self.wires[wire];
+        match change {
+            Change::Masked => wire.masked ^= true,
+            Change::Share => wire.mask.mac ^= Block::ONE,
+            Change::Label => wire.label ^= self.delta,
+        }
+    }
+
+    /// Changes wires after `reveals` more reveals: all that there are then, or the one of them that a gate takes up again after
+    /// `only` others have.
+    pub fn change_after(&mut self, reveals: u64, only: Option<u64>, change: Change) {
+        self.changes = Some((self.reveals + reveals, only, change));
+    }
+
+    /// Whether it came to cheat.
+    #[must_use]
+    pub fn has_cheated(&self) -> bool {
+        self.cheated_in.is_some()
+    }
+
+    fn revealed(&mut self) {
+        self.reveals += 1;
+        let Some((_, only, change)) = self.changes.take_if(|(at, ..)| *at == self.reveals) else {
+            return;
+        };
+        let all = self.wires.len();
+        if let Some(only) = only {
+            self.due = Some((all, only, change));
+            return;
+        }
+        self.cheated_in = Some(self.jobs);
+        (0..all).for_each(|wire| self.change_wire(wire, change));
+    }
+
+    fn change_taken(&mut self, gate: Gate) {
+        let Some((all, left, change)) = &mut self.due else { return };
+        let (a, b) = match gate {
+            Gate::Constant(_) => return,
+            Gate::Not(a) => (a, a),
+            Gate::Xor(a, b) | Gate::And(a, b) => (a, b),
+        };
+        let Some(wire) = [a, b].into_iter().find(|wire| wire < all) else { return };
+        if *left > 0 {
+            *left -= 1;
+            return;
+        }
+        let change = *change;
+        self.due = None;
+        self.cheated_in = Some(self.jobs);
+        self.change_wire(wire, change);
     }
 
     /// Garbler: gives up a request at which the honest side gave up, once it has the report on the
@@ -553,6 +602,7 @@ impl Checked<usize> for &mut Cheater {
             };
             result = Some(wires.iter().enumerate().map(value).collect());
         }
+        self.revealed();
         Ok(result)
     }
 }

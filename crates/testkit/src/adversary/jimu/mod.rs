@@ -219,6 +219,7 @@ pub const CHEATS: &[JimuRow] = &[
     evaluator(Cheat::Forged, RESULT),
     evaluator(Cheat::ForgedHash, RESULT),
     evaluator(Cheat::StrayResult, FORMAT),
+    evaluator(Cheat::Turned, RESULT),
 ];
 
 #[cfg(test)]

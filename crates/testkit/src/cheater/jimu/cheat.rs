@@ -104,6 +104,8 @@ pub enum Cheat {
     ForgedHash,
     /// Evaluator: sets a bit after the last masked value.
     StrayResult,
+    /// Evaluator: after a reveal, takes every wire that it has for one with the other masked value.
+    Turned,
 }
 
 /// The codes of the interactive hash.
@@ -259,6 +261,7 @@ impl Cheat {
         Cheat::Forged,
         Cheat::ForgedHash,
         Cheat::StrayResult,
+        Cheat::Turned,
     ];
 
     /// The sessions in which there is occasion for it.
@@ -296,6 +299,8 @@ pub struct Plan {
     pub gadgets: Vec<u64>,
     /// Escrow gadgets that open for the sum of Delta and `near`, and not for Delta.
     pub decoys: Vec<u64>,
+    /// Reveals that come before a cheat with inputs, gates or reveals of a request.
+    pub after: u64,
     /// Whether the solders of gates are sent without the wires in escrow that must be ready before.
     pub hasty: bool,
 }
@@ -304,7 +309,14 @@ impl Plan {
     /// A cheat that needs no foresight.
     #[must_use]
     pub const fn of(cheat: Cheat) -> Plan {
-        Plan { cheat, gates: Vec::new(), gadgets: Vec::new(), decoys: Vec::new(), hasty: false }
+        Plan {
+            cheat,
+            gates: Vec::new(),
+            gadgets: Vec::new(),
+            decoys: Vec::new(),
+            after: 0,
+            hasty: false,
+        }
     }
 
     /// Flaws in `gates` and `gadgets` and nothing else.

@@ -14,7 +14,7 @@ use cenote_pool::{Draws, MemoryJournal, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
-use super::cheat::Cheat;
+use super::cheat::{Cheat, Plan};
 use super::coins::{Coins, Selection, Tosses, blocks_of, first_block};
 use super::input_sums::Sums;
 use super::items::Kind;
@@ -26,6 +26,8 @@ pub(super) struct Evaluator {
     session: SessionId,
     params: JimuParams,
     cheat: Cheat,
+    /// Reveals that come before a cheat with one.
+    after: u64,
     prg: Prg,
     hash: ReedSolomonReceiver,
     /// Tag of Delta.
@@ -65,7 +67,7 @@ impl Evaluator {
         mut channel: Channel,
         session: SessionId,
         params: JimuParams,
-        cheat: Cheat,
+        &Plan { cheat, after, .. }: &Plan,
         mut prg: Prg,
     ) -> Result<Evaluator, Fault> {
         match cheat {
@@ -93,6 +95,7 @@ impl Evaluator {
             session,
             params,
             cheat,
+            after,
             prg,
             hash,
             delta,
@@ -360,13 +363,18 @@ impl Evaluator {
         let value = |(wire, perm): (&usize, &Block)| {
             self.live[*wire].masked ^ perm.lsb() ^ self.live[*wire].flip
         };
-        Ok(if own { wires.iter().zip(&perms).map(value).collect() } else { Vec::new() })
+        let values = if own { wires.iter().zip(&perms).map(value).collect() } else { Vec::new() };
+        if self.cheat == Cheat::Turned && number == self.after {
+            self.live.iter_mut().for_each(|wire| wire.masked ^= true);
+        }
+        Ok(values)
     }
 
     fn report(&mut self, number: u64, wires: &[usize]) -> Result<(), Fault> {
         let wires: Vec<Live> = wires.iter().map(|wire| self.live[*wire]).collect();
         let mut message = bits::pack(wires.iter().map(|wire| wire.masked));
-        match self.cheat {
+        let cheat = if number < self.after { Cheat::None } else { self.cheat };
+        match cheat {
             Cheat::Forged => message[0] ^= 1,
             Cheat::StrayResult => message[0] |= 1 << 7,
             _ => {}
@@ -375,7 +383,7 @@ impl Evaluator {
         let mut hash = LinearHash::new(oracle.number(number).bytes(&message).block());
         hash.absorb(&wires.iter().map(|wire| wire.label.key()).collect::<Vec<Block>>());
         let mut proof = hash.finish();
-        if self.cheat == Cheat::ForgedHash {
+        if cheat == Cheat::ForgedHash {
             proof ^= Block::ONE;
         }
         message.extend_from_slice(&proof.to_bytes());

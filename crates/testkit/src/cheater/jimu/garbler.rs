@@ -130,6 +130,6 @@ impl Garbler {
     }
 
     pub(super) fn cheats(&self, cheat: Cheat) -> bool {
-        self.plan.cheat == cheat
+        self.plan.cheat == cheat && self.reports >= self.plan.after
     }
 }

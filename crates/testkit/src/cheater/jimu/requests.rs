@@ -29,7 +29,7 @@ impl Garbler {
         if !self.plan.hasty {
             self.reserve_escrow(0)?;
         }
-        if !std::mem::replace(&mut self.flushed, true) {
+        if self.reports >= self.plan.after && !std::mem::replace(&mut self.flushed, true) {
             let first = &mut self.solders[0];
             match self.plan.cheat {
                 Cheat::OuterLabel => first.label ^= self.delta,
@@ -70,6 +70,7 @@ impl Garbler {
     /// A reveal of at most [`PIECE`] wires.
     fn open_piece(&mut self, to: Receivers, wires: &[Wire]) -> Result<Vec<bool>, Fault> {
         let number = self.reports;
+        let lies = [Cheat::OutputPerm, Cheat::Bond].map(|lie| self.cheats(lie));
         self.reports += 1;
         let mut perms: Vec<Perm> = wires.iter().map(|wire| wire.message.perm).collect();
         let tag = if to.include(Role::Evaluator) {
@@ -79,8 +80,7 @@ impl Garbler {
             perms.iter_mut().zip(escrowed).for_each(|(perm, wire)| *perm ^= wire.perm);
             jimu::tags::JIMU_BOND
         };
-        let lie = if tag == jimu::tags::JIMU_PERMS { Cheat::OutputPerm } else { Cheat::Bond };
-        if self.cheats(lie) {
+        if lies[usize::from(tag == jimu::tags::JIMU_BOND)] {
             perms[0] = turned(perms[0]);
         }
         self.send_perms(tag, &perms)?;

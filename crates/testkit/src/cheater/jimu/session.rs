@@ -68,7 +68,7 @@ pub fn run_session(
                 })
             }
             Role::Evaluator => {
-                let cheater = Evaluator::set_up(channel, session, params, plan.cheat, prg);
+                let cheater = Evaluator::set_up(channel, session, params, &plan, prg);
                 cheater.map_or_else(failed, |mut cheater| {
                     let served = run_all(&mut cheater, &peers);
                     close(&mut cheater.channel, &served);

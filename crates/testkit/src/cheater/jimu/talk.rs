@@ -1,11 +1,12 @@
 //! A job of several rounds: inputs, reveals of every kind, and steps that follow what was revealed.
 
+use cenote_circuit::{Layout, Needs, Plan};
 use cenote_engine::{Fault, Job, Party, Receivers, Role};
 use cenote_prim::{Block, Prg};
 
 use super::params::WIDTH;
 use crate::programs::{Kind, TestProgram};
-use crate::run::Outputs;
+use crate::run::{Outputs, prg_of};
 
 /// The job, as one side runs it.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Talk {
     muxes: bool,
     /// Whether only the evaluator has inputs and outputs.
     alone: bool,
+    /// Whether it reads and writes a memory.
+    remembers: bool,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -32,7 +35,7 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs, times: 1, muxes: false, alone: false }
+        Talk { role, inputs, times: 1, muxes: false, alone: false, remembers: false }
     }
 
     /// With random inputs.
@@ -61,6 +64,16 @@ impl Talk {
     pub fn alone(self) -> Talk {
         Talk { alone: true, ..self }
     }
+
+    /// Another job: accesses to a memory of three rows in a tree, at places of the evaluator's, one beyond the end among them. It
+    /// opens a leaf in each of [`ACCESSES`](Talk::ACCESSES), then to both what was read. The garbler's first inputs are bits that are tossed.
+    #[must_use]
+    pub fn remembering(self) -> Talk {
+        Talk { remembers: true, ..self }
+    }
+
+    /// Accesses of such a job.
+    pub const ACCESSES: u64 = 5;
 
     /// Who runs it.
     #[must_use]
@@ -98,6 +111,26 @@ impl Talk {
         Ok(vec![party.reveal(Receivers::Evaluator, &products)?])
     }
 
+    fn accesses<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
+        // A stash for all rows.
+        let needs = Needs { epsilon: 8, ..Needs::new(3, 2, Talk::ACCESSES) };
+        let plan = Plan::new(needs, Layout::Trees { trees: 1, factor: 1 });
+        let input = |party: &mut P, owner: Role| {
+            let bits = &self.inputs[owner as usize];
+            party.input(owner, bits.len(), (owner == self.role).then_some(bits))
+        };
+        let places = input(party, Role::Evaluator)?;
+        let plan = plan.expect("rows for a tree");
+        let mut memory = party.init_ram(plan, None, prg_of(self.role, 3))?;
+        let mut read = party.ram_row(&mut memory, 0)?;
+        let words = input(party, Role::Garbler)?;
+        for (place, word) in places.chunks(2).zip(words.chunks(2)) {
+            let change = |party: &mut P, row: &[P::Wire]| party.xor_many(row, word);
+            read.extend(party.update_ram(&mut memory, place, change)?);
+        }
+        Ok(vec![party.reveal(Receivers::Both, &read)?])
+    }
+
     /// Both inputs number `round`.
     fn enter<P: Party>(&self, party: &mut P, round: usize) -> Result<[Vec<P::Wire>; 2], Fault> {
         let first: usize = INPUTS[..round].iter().sum();
@@ -120,6 +153,9 @@ impl Job for Talk {
     fn run<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
         if self.alone {
             return self.products(party);
+        }
+        if self.remembers {
+            return self.accesses(party);
         }
         let small = TestProgram(Kind::Small);
         let first = self.enter(party, 0)?;
