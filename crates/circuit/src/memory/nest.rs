@@ -130,11 +130,15 @@ impl<W: Clone> Nest<W> {
     }
 
     /// The row at the unsigned secret `index`, zeros beyond the end; it is in hand from here on.
+    ///
+    /// # Panics
+    /// When one is in hand: it would be lost, and read as zeros.
     pub(super) fn take<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         index: &[W],
     ) -> Result<Vec<W>, G::Error> {
+        assert!(!self.is_in_hand(), "a row that was taken is put back before the next access");
         self.left = self.left.checked_sub(1).ok_or_else(|| g.broken(Broken::Spent))?;
         let bits = self.trees[0].shape.index();
         let inside = gadgets::inside(g, index, self.plan.needs.blocks)?;

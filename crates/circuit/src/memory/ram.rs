@@ -108,13 +108,13 @@ impl<W: Clone> Ram<W> {
     }
 
     /// The first half of an update of a memory in trees: the row at the unsigned secret `index`, zeros beyond the end. Nothing but
-    /// [`Self::put`] may come next.
+    /// [`Self::put`] may come next: any other access panics.
     ///
     /// # Errors
     /// As [`Self::access`].
     ///
     /// # Panics
-    /// When the rows are scanned.
+    /// When the rows are scanned, or one is in hand already.
     pub fn take<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,

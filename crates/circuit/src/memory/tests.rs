@@ -450,6 +450,30 @@ fn a_memory_has_the_accesses_that_it_was_made_for() {
     assert_eq!(ram.access(&mut g, &place, Access::Read), Err(Broken::Spent));
 }
 
+/// An access in the middle of an update would find no block where the row was, and put back zeros.
+#[test]
+fn nothing_comes_between_the_halves_of_an_update() {
+    type Step = fn(&mut Ram<bool>, &mut Machine, &[bool]) -> Result<Vec<bool>, Broken>;
+    let steps: [Step; 3] = [
+        |ram, g, place| ram.take(g, place),
+        |ram, g, place| ram.access(g, place, Access::Read),
+        |ram, g, _| ram.row(g, 3),
+    ];
+    for layout in [FLAT, nested(2, 1)] {
+        for step in steps {
+            let mut g = Machine::new(3);
+            let mut ram =
+                Ram::empty(&mut g, Plan::new(needs(8, 2, false), layout).unwrap()).unwrap();
+            let place = bits_of(3, 3);
+            ram.take(&mut g, &place).unwrap();
+            ram.put(&mut g, &[true, false], &true).unwrap();
+            assert_eq!(ram.take(&mut g, &place), Ok(vec![true, false]));
+            let next = std::panic::AssertUnwindSafe(|| step(&mut ram, &mut g, &place));
+            assert!(std::panic::catch_unwind(next).is_err());
+        }
+    }
+}
+
 #[test]
 fn a_public_index_beyond_the_end_is_read_as_zeros() {
     for layout in [Layout::Scan, FLAT, nested(2, 1)] {
