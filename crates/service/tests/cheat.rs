@@ -341,7 +341,11 @@ fn an_order_to_make_what_is_there_is_a_cheat() {
         let mut small =
             session_of(backend, move |purpose| again.take(purpose), Role::Garbler, "small", &cheat);
         small.between(|channel| channel.send(ORDER, &[4])).unwrap();
-        until("it is held", || service.status().unwrap().peer.held);
+        // The line of the audit log comes last.
+        until("it is held", || {
+            service.status().unwrap().peer.held
+                && std::fs::read_to_string(honest.join("audit.log")).unwrap().contains("peer.held")
+        });
         let files = std::fs::read_dir(honest.join("evidence")).unwrap();
         let kept: Vec<String> =
             files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect();
