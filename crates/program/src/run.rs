@@ -64,7 +64,7 @@ impl Module {
     /// Those of the machine.
     ///
     /// # Panics
-    /// When `inputs` do not fit [`Self::signature`]; [`Signature::check_inputs`] tells.
+    /// When `inputs` do not fit [`Self::signature`]; [`cenote_circuit::Signature::check_inputs`] tells.
     pub fn run_on<W: Clone, E>(
         &self,
         host: &mut (dyn Host<Wire = W, Error = E> + '_),
