@@ -1,7 +1,7 @@
 //! `cenote bench hamming`, `sort` and `edit`: programs of the library through a backend.
 
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
-use cenote_engine::{ModuleJob, Role, Session, SessionConfig};
+use cenote_engine::{Job, ModuleJob, Role, Session, SessionConfig};
 use cenote_job::Summary;
 use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
@@ -109,15 +109,27 @@ pub(crate) fn party(
     // The text that a configuration travels as says nothing of the computation.
     let ands = compile::stats(&module)?.ands;
     let config = config.for_ands(ands);
-    let mut session = Session::open(channels, role, &config)?;
+    let ports = module.inputs().iter().zip(work.inputs());
+    let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
+    one_job(channels, role, &config, &ModuleJob::new(&module, role, own)?.of_ands(ands))
+}
+
+/// One party's session of a single job, whose pool is filled first.
+pub(super) fn one_job<J>(
+    channels: Channels,
+    role: Role,
+    config: &SessionConfig,
+    job: &J,
+) -> Result<Report, Failure>
+where
+    J: Job<Output = Vec<Option<Vec<bool>>>>,
+{
+    let mut session = Session::open(channels, role, config)?;
     let mut report = Report::default();
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
-    let ports = module.inputs().iter().zip(work.inputs());
-    let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
-    let job = ModuleJob::new(&module, role, own)?.of_ands(ands);
-    let outcome = session.run(&job)?;
+    let outcome = session.run(job)?;
     report.jobs.push(JobReport::of(&outcome));
     report.session(&Summary::of(&mut session));
     session.close();

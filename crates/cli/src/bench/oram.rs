@@ -1,19 +1,19 @@
 //! `cenote bench oram`: accesses to a memory, kept in the cheapest way or in trees as told.
 
 use cenote_circuit::{Kind, Layout, Needs, Plan, bits_of, hex_from_bits};
-use cenote_engine::{Fault, Job, Party, Receivers, Role, Session, SessionConfig};
-use cenote_job::Summary;
+use cenote_engine::{Fault, Job, Party, Receivers, Role, SessionConfig};
 use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
 use cenote_program::ANDS_PER_OPENING;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::module::one_job;
 use super::{Setting, and, measure, sessions, summary, wrong};
 use crate::bench::args::BenchOramArgs;
 use crate::exit::Failure;
-use crate::output::{Format, Reply};
-use crate::workers::{Both, Fill, JobReport, Report, Task};
+use crate::output::{self, Format, Reply};
+use crate::workers::{Both, Report, Task};
 
 /// Accesses that a memory is planned for.
 const LIFE: u64 = 1 << 20;
@@ -83,16 +83,7 @@ pub(crate) fn party(
     let plan = work.plan()?;
     let ands = plan.access(work.index(), Kind::Update).ands * work.accesses as u64;
     let config = config.for_ands(ands);
-    let mut session = Session::open(channels, role, &config)?;
-    let mut report = Report::default();
-    if config.has_pool() {
-        report.fill = Some(Fill::of(&mut session, Session::fill)?);
-    }
-    let outcome = session.run(&Updates { work, plan, ands, role })?;
-    report.jobs.push(JobReport::of(&outcome));
-    report.session(&Summary::of(&mut session));
-    session.close();
-    Ok(report.finish())
+    one_job(channels, role, &config, &Updates { work, plan, ands, role })
 }
 
 /// One party's run of it.
@@ -108,10 +99,7 @@ impl Job for Updates {
 
     fn terms(&self) -> Vec<(&'static str, String)> {
         let digest = super::digest(&format!("bench oram {:?} v1", self.work));
-        vec![
-            ("program", "bench oram".to_owned()),
-            ("digest", digest.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ]
+        vec![("program", "bench oram".to_owned()), ("digest", output::hex(&digest))]
     }
 
     fn ands(&self) -> u64 {

@@ -199,10 +199,14 @@ impl Slab {
         row
     }
 
+    /// Where the row begins, anywhere if there is none.
+    fn first(&self, row: u64) -> usize {
+        (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead)
+    }
+
     /// Writes one row over another. Nothing where there is no such row, which is for [`Sealer::open`] to say.
     pub(super) fn copy(&mut self, from: u64, to: u64) {
-        let first = |row: u64| (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead);
-        let (from, to) = (first(from), first(to));
+        let (from, to) = (self.first(from), self.first(to));
         let end = |first: usize| first.checked_add(self.stride);
         let inside = |first| end(first).is_some_and(|end| end <= self.blocks.len());
         if inside(from) && inside(to) {
@@ -228,14 +232,13 @@ impl Slab {
 
     /// Finds out where the row is, for [`Slab::prefetch`].
     pub(super) fn locate(&self, row: u64) {
-        let first = (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead);
-        cenote_prim::prefetch(&self.blocks, first);
+        cenote_prim::prefetch(&self.blocks, self.first(row));
     }
 
     /// Brings the row close. There is none where a bit of its number has flipped, which is for
     /// [`Sealer::open`] to say.
     pub(super) fn prefetch(&self, row: u64) {
-        let first = (row as usize).wrapping_mul(self.stride).wrapping_add(self.lead);
+        let first = self.first(row);
         // The last block as well: a row need not end where a line does.
         let last = (!self.stride.is_multiple_of(LINE)).then_some(self.stride - 1);
         for block in (0..self.stride).step_by(LINE).chain(last) {
