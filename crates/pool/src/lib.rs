@@ -53,5 +53,5 @@ pub use disk::SimulatedDisk;
 pub use disk::{DiskStore, StoreKey};
 pub use store::{
     Draws, FailureKind, Journal, Lease, Leaving, Ledger, Level, MOST_STRIDE, MemoryJournal, Name,
-    Occupancy, Pool, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
+    Occupancy, Pool, PoolError, Refused, Stock, Store, StoreError, StoreFailure, shuffle,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_pool::{FailureKind, Ledger, MOST_STRIDE, Name, Store, StoreFailure};
+use cenote_pool::{FailureKind, Ledger, MOST_STRIDE, Name, PoolError, Store, StoreFailure};
 use cenote_prim::Secret;
 
 /// What one side has on disk. Clones are the same disk.
@@ -179,8 +179,11 @@ impl Store for OnDisk {
         })
     }
 
-    fn count_pool(&mut self) -> Result<(), StoreFailure> {
-        self.change(|content| content.ledger.pools += 1)
+    fn count_pool(&mut self, error: PoolError) -> Result<(), StoreFailure> {
+        self.change(|content| {
+            content.ledger.pools += 1;
+            content.ledger.error = content.ledger.error.plus(error);
+        })
     }
 
     fn save(&mut self, snapshot: Name, parts: &[(&str, &[u8])]) -> Result<(), StoreFailure> {

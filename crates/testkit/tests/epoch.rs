@@ -13,6 +13,7 @@ use cenote_engine::backends::wrk::tags;
 use cenote_engine::parts::tags::{EPOCH_SAVED, EPOCH_STATE};
 use cenote_engine::{Backend, Fault, PoolChoice, Role, Session, SessionConfig};
 use cenote_net::{Channel, Deviation};
+use cenote_pool::PoolError;
 use cenote_testkit::disk::Disk;
 use cenote_testkit::run::{
     config, extendable_pair, pair_with_limit, patient_pair, prg_of, smallest, with_pool,
@@ -404,7 +405,7 @@ fn the_bound_is_spent_by_pools_and_an_epoch_by_connections() {
     let config = smallest(Backend::Wrk);
     let disk = Disk::default();
     let mut store = disk.store();
-    (0..1024).for_each(|_| store.count_pool().expect("power"));
+    (0..1024).for_each(|_| store.count_pool(PoolError::default()).expect("power"));
     let (a, _b) = patient_pair();
     let spent = Session::open_kept(a, Role::Garbler, &config, |all| all, store).err();
     assert!(matches!(&spent, Some(Fault::Exhausted(why)) if why.contains("1024")), "{spent:?}");
@@ -477,6 +478,47 @@ fn both_sides_keep_the_same_kind_of_items_or_none() {
     let refused =
         Session::open_kept(a, Role::Garbler, &smallest(Backend::Yao), |all| all, disk.store());
     assert!(matches!(refused.err(), Some(Fault::Misuse(_))));
+}
+
+/// Whatever the owners change, a pool counts with the bound that it had: another security level or another backend forgets nothing.
+#[test]
+fn the_bound_is_the_sum_over_pools_of_all_kinds() {
+    let bounds = |session: &Session| {
+        let promise = session.claims().promise;
+        [promise.epsilon_log2, promise.adaptive_epsilon_log2].map(|bound| bound.expect("one"))
+    };
+    let kinds = ["jimu:pool=400", "wrk:pool=1073", "wrk:pool=1073,rho=80"].map(config);
+    let of_one = kinds.each_ref().map(|config| {
+        let once = |session: Session, _| Ok(bounds(&session));
+        ok(Relation::default().session(config, false, once))[0]
+    });
+    let (mut relation, mut expected) = (Relation::default(), [0.0; 2]);
+    for (config, of_one) in kinds.iter().zip(of_one) {
+        // Those of another backend are ended by their owners; the count stays.
+        relation.disks.iter().for_each(|disk| disk.store().end(false).expect("power"));
+        for whole in [false, true] {
+            if !whole {
+                expected = [0, 1].map(|i| expected[i] + f64::exp2(of_one[i]));
+            }
+            let shown = ok(relation.session(config, false, |mut session, _| {
+                session.fill()?;
+                let shown = bounds(&session);
+                session.put_away()?;
+                Ok(shown)
+            }));
+            for (shown, expected) in
+                shown.into_iter().flat_map(|shown| shown.into_iter().zip(expected))
+            {
+                let more = shown - expected.log2();
+                assert!(
+                    (-1e-6..0.002).contains(&more),
+                    "{config:?}: {shown} for {}",
+                    expected.log2()
+                );
+            }
+        }
+    }
+    assert!(relation.disks.iter().all(|disk| disk.ledger().pools == 3));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn the_hash_of_higher_bounds_computes_the_same() {
         // Permutation messages of two blocks, in every kind of message.
         let params = JimuParams::of(&config).expect("sound");
         assert_eq!((params.codes.perms.field_bits, params.rho), (8, config.rho()));
-        assert!(params.epsilon_log2 < 1.5 - f64::from(params.rho.bits()));
+        assert!(params.epsilon_log2() < 1.5 - f64::from(params.rho.bits()));
         check(&config, &programs);
     }
     check(&strict[0], &[(Kind::MuxEdges, Receivers::Garbler)]);

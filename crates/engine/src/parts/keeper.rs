@@ -13,8 +13,8 @@
 //! connection, in which are fresh randomness of both sides and both states. Items: [`Keeper::note`] is durable before the first message that depends on
 //! one, and a noted number never falls below what has left.
 //! **Pool.** It is taken off the disk, durably, before anything is made in a connection, and comes back in an orderly end alone, when nothing is under
-//! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted,
-//! [`Keeper::pools`], and the bound is as many times the adaptive one.
+//! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted, and the
+//! bound is the sum over them, [`Keeper::error`], each by the parameters that it was made with.
 //! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::fail`]): guesses at Delta do not add up over
 //! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
 //! **Checks.** `epoch.state`: a well-formed state \[deciding\]. Names in `epoch.saved` that differ end the session, no more: callers are out of step,
@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use cenote_net::{Channel, Fault, Fingerprint, Role};
-use cenote_pool::{FailureKind, Name, Store, StoreFailure};
+use cenote_pool::{FailureKind, Name, PoolError, Store, StoreFailure};
 use cenote_prim::{RandomOracle, Secret, SessionId};
 
 use super::tags::{EPOCH_SAVED, EPOCH_STATE};
@@ -86,6 +86,8 @@ pub struct Keeper {
     terms: Terms,
     /// Items further apart were not noted by two honest sides.
     lead: u64,
+    /// What one more pool adds to the error.
+    more: PoolError,
     id: SessionId,
     /// The snapshot that both have.
     snapshot: Option<Name>,
@@ -184,16 +186,23 @@ fn decide(garbler: &State, evaluator: &State, lead: u64) -> Option<Resumed> {
 
 impl Keeper {
     /// Takes `store` over for a session whose items are in `stocks` and depend on `terms`. Honest sides that were cut off have noted items
-    /// `lead` apart at most.
+    /// `lead` apart at most. So many pools of the kind that is made fail with `error`.
     pub(crate) fn new(
         store: Box<dyn Store>,
         stocks: Vec<String>,
         terms: Terms,
         lead: u64,
+        error: impl Fn(u64) -> PoolError,
     ) -> Keeper {
+        let begun = store.ledger().pools;
+        let (less, all) = (error(begun), error(begun.saturating_add(1)));
+        let more = PoolError {
+            at_once: all.at_once - less.at_once,
+            adaptive: all.adaptive - less.adaptive,
+        };
         let (snapshot, id) = (None, SessionId([0; 32]));
         let (whole, made, over) = (false, false, false);
-        Keeper { store, stocks, terms, lead, id, snapshot, whole, made, saved: 0, over }
+        Keeper { store, stocks, terms, lead, more, id, snapshot, whole, made, saved: 0, over }
     }
 
     /// The id of this connection, and what `read` makes of the secrets of the epoch that goes on. Where there is nothing, the caller
@@ -330,7 +339,7 @@ impl Keeper {
         let pool = pool.map_err(storage)?;
         self.store.burn(POOL_PART).map_err(storage)?;
         if pool.is_none() {
-            self.store.count_pool().map_err(storage)?;
+            self.store.count_pool(self.more).map_err(storage)?;
         }
         Ok(pool)
     }
@@ -418,9 +427,10 @@ impl Keeper {
         oracle.bytes(of.as_bytes()).bytes(text.as_bytes()).digest()
     }
 
-    /// Pools that were begun with this peer, or are as soon as anything is made: the bound is as many times that of one.
-    pub(crate) fn pools(&self) -> u64 {
-        (self.store.ledger().pools + u64::from(!self.whole && !self.made)).max(1)
+    /// How likely it is that a cheater gets anything by the pools that were begun with this peer, or are as soon as anything is made.
+    pub(crate) fn error(&self) -> PoolError {
+        let begun = self.store.ledger().error;
+        if self.whole || self.made { begun } else { begun.plus(self.more) }
     }
 
     /// Ends the epoch if `fault` is that a check failed, on disk, before the peer hears of it, and holds the relation. Whatever else ends
@@ -575,7 +585,7 @@ mod tests {
         fn leave(&mut self, _: &[(&str, u64)]) -> Result<(), StoreFailure> {
             Ok(())
         }
-        fn count_pool(&mut self) -> Result<(), StoreFailure> {
+        fn count_pool(&mut self, _: PoolError) -> Result<(), StoreFailure> {
             Ok(())
         }
         fn save(&mut self, _: Name, _: &[(&str, &[u8])]) -> Result<(), StoreFailure> {
@@ -594,7 +604,8 @@ mod tests {
 
     fn keeper() -> Keeper {
         let terms = Terms { relation: [1; 32], items: [2; 32] };
-        Keeper::new(Box::<Forgetful>::default(), vec!["a".into(), "b".into()], terms, 10)
+        let (store, stocks) = (Box::<Forgetful>::default(), vec!["a".into(), "b".into()]);
+        Keeper::new(store, stocks, terms, 10, |_| PoolError::default())
     }
 
     #[test]

@@ -8,12 +8,12 @@ use cenote_prim::os_bytes;
 use super::files::Mark;
 use super::key::{Recipe, StoreKey};
 use super::sealed::{Key, RECORD};
-use crate::store::{Ledger, Name};
+use crate::store::{Ledger, Name, PoolError};
 
 /// Kind of file, then the version of everything in the directory.
 const MAGIC: &[u8; 7] = b"cenoteL";
 /// The version of all files of a store; each kind has it in its magic.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Magic, version, identity, cost, salt.
 const CLEAR: usize = 8 + 32 + 12 + 16;
 /// With the empty record that tells the right key from a wrong one.
@@ -77,7 +77,7 @@ impl Header {
 }
 
 /// What the record holds.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Record {
     /// What the protocol sees; `held` as far as the ledger knows.
     pub(super) ledger: Ledger,
@@ -105,6 +105,8 @@ impl Record {
         let mut out = vec![u8::from(self.complete), u8::from(ledger.held)];
         put_number(&mut out, ledger.epochs);
         put_number(&mut out, ledger.pools);
+        put_number(&mut out, ledger.error.at_once.to_bits());
+        put_number(&mut out, ledger.error.adaptive.to_bits());
         out.push(self.witness.0.into());
         put_mark(&mut out, &self.witness.1);
         let epoch = ledger.epoch.zip(self.key);
@@ -130,8 +132,9 @@ impl Record {
     fn decode(bytes: &[u8]) -> Option<Record> {
         let mut from = Bytes(bytes);
         let (complete, held) = (from.flag()?, from.flag()?);
-        let mut ledger =
-            Ledger { held, epochs: from.number()?, pools: from.number()?, ..Ledger::default() };
+        let (epochs, pools) = (from.number()?, from.number()?);
+        let error = PoolError { at_once: from.probability()?, adaptive: from.probability()? };
+        let mut ledger = Ledger { held, epochs, pools, error, ..Ledger::default() };
         let witness = (from.flag()?, from.mark()?);
         let mut key = None;
         if from.flag()? {
@@ -189,6 +192,10 @@ impl Bytes<'_> {
         self.array().map(u64::from_le_bytes)
     }
 
+    fn probability(&mut self) -> Option<f64> {
+        self.number().map(f64::from_bits).filter(|error| *error >= 0.0)
+    }
+
     fn name(&mut self) -> Option<Name> {
         self.array()
     }
@@ -217,6 +224,7 @@ mod tests {
             epoch: Some([7; 32]),
             epochs: 3,
             pools: 1 << 33,
+            error: PoolError { at_once: 1e-12, adaptive: 1.5e-12 },
             held: false,
             spent: [("ready".to_owned(), 65_536), ("pool".to_owned(), 0)].into(),
             snapshots: vec![([1; 32], vec!["pool.0".to_owned()]), ([2; 32], Vec::new())],
@@ -280,8 +288,8 @@ mod tests {
         assert_eq!(unreadable(&bytes, &StoreKey::known(2)), Some(Unreadable::WrongKey));
         let passphrase = StoreKey::passphrase("correct horse").expect("a key");
         assert_eq!(unreadable(&bytes, &passphrase), Some(Unreadable::WrongKey));
-        bytes[7] = 2;
-        assert_eq!(unreadable(&bytes, &owner), Some(Unreadable::Version(2)));
+        bytes[7] = 1;
+        assert_eq!(unreadable(&bytes, &owner), Some(Unreadable::Version(1)));
         bytes[0] ^= 1;
         assert_eq!(unreadable(&bytes, &owner), Some(Unreadable::Damaged));
     }

@@ -48,7 +48,7 @@ use std::path::Path;
 
 use cenote_prim::Secret;
 
-use crate::store::{FailureKind, Ledger, Name, Store, StoreFailure};
+use crate::store::{FailureKind, Ledger, Name, PoolError, Store, StoreFailure};
 use ledger::{Header, Record, Unreadable};
 use place::{Place, failure};
 use sealed::Key;
@@ -67,7 +67,7 @@ const KEY: &str = "epoch.key";
 const SECRETS: &str = "epoch.secrets";
 const NEW_SECRETS: &str = "epoch.secrets.new";
 /// Kind and version of the key of an epoch.
-const KEY_MAGIC: &[u8; 8] = b"cenoteK\x01";
+const KEY_MAGIC: &[u8; 8] = b"cenoteK\x02";
 /// Longest name of a part or of a stock.
 const MAX_NAME: usize = 64;
 
@@ -408,8 +408,13 @@ impl Store for DiskStore {
         })
     }
 
-    fn count_pool(&mut self) -> Result<()> {
-        self.act(|store| store.change(|ledger| ledger.pools = ledger.pools.saturating_add(1)))
+    fn count_pool(&mut self, error: PoolError) -> Result<()> {
+        self.act(|store| {
+            store.change(|ledger| {
+                ledger.pools = ledger.pools.saturating_add(1);
+                ledger.error = ledger.error.plus(error);
+            })
+        })
     }
 
     fn save(&mut self, snapshot: Name, parts: &[(&str, &[u8])]) -> Result<()> {

@@ -31,7 +31,7 @@ pub(super) const CHUNK: usize = 64 << 10;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 /// Kind and version of files.
-const MAGIC: [u8; 8] = *b"cenoteF\x01";
+const MAGIC: [u8; 8] = *b"cenoteF\x02";
 
 /// A key of 32 bytes on the heap, wiped.
 pub(super) struct Key(Secret<Vec<u8>>);

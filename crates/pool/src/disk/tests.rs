@@ -19,7 +19,7 @@ enum Op {
     Amend(u8),
     End(bool),
     Spend(&'static str, u64),
-    CountPool,
+    CountPool(PoolError),
     Save(u8, Vec<(&'static str, Vec<u8>)>),
     Settle(Option<u8>),
     Burn(&'static str),
@@ -52,9 +52,9 @@ impl Shown {
     }
 
     fn forget_epoch(&mut self) {
-        let Ledger { epochs, pools, held, .. } = self.ledger;
+        let Ledger { epochs, pools, error, held, .. } = self.ledger;
         *self = Shown {
-            ledger: Ledger { epochs, pools, held, ..Ledger::default() },
+            ledger: Ledger { epochs, pools, error, held, ..Ledger::default() },
             ..Shown::default()
         };
     }
@@ -81,7 +81,10 @@ impl Shown {
                 let noted = ledger.spent.entry((*stock).to_owned()).or_insert(*below);
                 *noted = (*noted).max(*below);
             }
-            Op::CountPool => ledger.pools += 1,
+            Op::CountPool(error) => {
+                ledger.pools += 1;
+                ledger.error = ledger.error.plus(*error);
+            }
             Op::Save(name, parts) => {
                 if ledger.snapshots.iter().any(|(other, _)| *other == [*name; 32]) {
                     return false;
@@ -130,7 +133,7 @@ fn run(store: &mut DiskStore, op: &Op) -> Result<()> {
         Op::Amend(other) => store.amend(&secrets(*other)),
         Op::End(hold) => store.end(*hold),
         Op::Spend(stock, below) => store.spend(stock, *below),
-        Op::CountPool => store.count_pool(),
+        Op::CountPool(error) => store.count_pool(*error),
         Op::Save(name, parts) => {
             let parts: Vec<_> = parts.iter().map(|(part, bytes)| (*part, &bytes[..])).collect();
             store.save([*name; 32], &parts)
@@ -157,7 +160,7 @@ fn kind<T>(result: Result<T>) -> Option<FailureKind> {
 fn script() -> Vec<Op> {
     let long = (0..CHUNKY).map(|byte| byte as u8).collect::<Vec<_>>();
     vec![
-        Op::CountPool,
+        Op::CountPool(ONCE),
         Op::Begin(1),
         Op::Amend(8),
         Op::Spend("ready", 64),
@@ -174,7 +177,7 @@ fn script() -> Vec<Op> {
         Op::End(false),
         Op::Amend(7),
         Op::Begin(2),
-        Op::CountPool,
+        Op::CountPool(PoolError { adaptive: 0.25, ..ONCE }),
         Op::Begin(3),
         Op::Save(5, vec![("core", vec![5; 9])]),
         Op::End(true),
@@ -183,6 +186,8 @@ fn script() -> Vec<Op> {
         Op::Begin(5),
     ]
 }
+
+const ONCE: PoolError = PoolError { at_once: 1e-12, adaptive: 1.5e-12 };
 
 /// Three chunks.
 const CHUNKY: usize = 2 * sealed::CHUNK + 100;
@@ -285,7 +290,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         2 => any::<u8>().prop_map(Op::Amend),
         1 => any::<bool>().prop_map(Op::End),
         2 => (stock, 0..100u64).prop_map(|(stock, below)| Op::Spend(stock, below)),
-        1 => Just(Op::CountPool),
+        1 => Just(Op::CountPool(ONCE)),
         4 => (0..4u8, parts).prop_map(|(name, parts)| Op::Save(name, parts.into_iter().collect())),
         2 => prop::option::of(0..4u8).prop_map(Op::Settle),
         2 => part.prop_map(Op::Burn),
@@ -356,7 +361,7 @@ fn a_full_disk_ends_an_epoch_without_hold_too() {
     store.begin([1; 32], b"secrets").expect("begun");
     disk.full_after(Some(0));
     assert_eq!(kind(store.end(false)), Some(Full));
-    assert_eq!(kind(store.count_pool()), Some(Misuse), "the store has failed");
+    assert_eq!(kind(store.count_pool(ONCE)), Some(Misuse), "the store has failed");
     drop(store);
     let store = open(&disk).expect("a store");
     let expected = Ledger { epochs: 1, ..Ledger::default() };

@@ -65,11 +65,11 @@ pub trait Store: Send {
     /// Of the files.
     fn leave(&mut self, spent: &[(&str, u64)]) -> Result<(), StoreFailure>;
 
-    /// Notes that a pool is about to be filled.
+    /// Notes that a pool is about to be filled, which may fail with `error`.
     ///
     /// # Errors
     /// Of the files.
-    fn count_pool(&mut self) -> Result<(), StoreFailure>;
+    fn count_pool(&mut self, error: PoolError) -> Result<(), StoreFailure>;
 
     /// Keeps a snapshot of the open epoch beside those that there are: its parts, by name.
     ///
@@ -96,8 +96,25 @@ pub trait Store: Send {
     fn burn(&mut self, part: &str) -> Result<(), StoreFailure>;
 }
 
+/// How likely it is, at most, that a cheater gets anything by one of some pools: probabilities, which add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PoolError {
+    /// Of a cheater that brings all its bad items in at the start.
+    pub at_once: f64,
+    /// Of one that brings them in when it sees that it still needs them (docs/parameters.md).
+    pub adaptive: f64,
+}
+
+impl PoolError {
+    /// The same for these and other pools.
+    #[must_use]
+    pub fn plus(self, more: PoolError) -> PoolError {
+        PoolError { at_once: self.at_once + more.at_once, adaptive: self.adaptive + more.adaptive }
+    }
+}
+
 /// What a store knows without reading items.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ledger {
     /// The open epoch.
     pub epoch: Option<Name>,
@@ -105,6 +122,8 @@ pub struct Ledger {
     pub epochs: u64,
     /// Pools that were filled, or were about to be, with this peer, over all epochs.
     pub pools: u64,
+    /// The sum over them, each by the parameters that it was made with.
+    pub error: PoolError,
     /// No epoch may begin until the owner says so: a check failed.
     pub held: bool,
     /// Of the open epoch: by stock, the number below which items have left or might have.

@@ -14,7 +14,7 @@ mod occupancy;
 mod stock;
 
 pub use draws::{Draws, shuffle};
-pub use durable::{FailureKind, Ledger, MOST_STRIDE, Name, Store, StoreFailure};
+pub use durable::{FailureKind, Ledger, MOST_STRIDE, Name, PoolError, Store, StoreFailure};
 pub use full_pool::{Leaving, Pool};
 pub use journal::{Journal, MemoryJournal, Refused};
 pub use occupancy::{Level, Occupancy};

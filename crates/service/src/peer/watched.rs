@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_pool::{DiskStore, Ledger, Name, Store, StoreFailure};
+use cenote_pool::{DiskStore, Ledger, Name, PoolError, Store, StoreFailure};
 use cenote_prim::Secret;
 
 /// What was last in the ledger of a lane's store.
@@ -95,8 +95,8 @@ impl Store for Watched {
         self.then(|store| store.leave(spent))
     }
 
-    fn count_pool(&mut self) -> Result<(), StoreFailure> {
-        self.then(DiskStore::count_pool)
+    fn count_pool(&mut self, error: PoolError) -> Result<(), StoreFailure> {
+        self.then(|store| store.count_pool(error))
     }
 
     fn save(&mut self, snapshot: Name, parts: &[(&str, &[u8])]) -> Result<(), StoreFailure> {

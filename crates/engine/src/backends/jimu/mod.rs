@@ -235,7 +235,7 @@ impl Protocol for JimuSession {
             adversary: Adversary::Malicious,
             kappa: cenote_ot::KAPPA,
             covers: Covers::Session,
-            epsilon_log2: Some(params.epsilon_log2),
+            epsilon_log2: Some(params.epsilon_log2()),
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
             assumptions: &[
                 Assumption::RandomOracle,
@@ -264,7 +264,8 @@ impl Protocol for JimuSession {
         let mut channel = channels.into_control();
         let mut keeper = store.map(|store| {
             let terms = kept::terms(&params, role, channel.peer());
-            Keeper::new(store, kept::stocks(&params), terms, kept::MOST_APART)
+            let error = |sets| params.error(sets);
+            Keeper::new(store, kept::stocks(&params), terms, kept::MOST_APART, error)
         });
         let side = Side::setup(&mut channel, session, role, params, prg(), keeper.as_mut());
         let side = side.inspect_err(|fault| {

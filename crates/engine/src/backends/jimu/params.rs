@@ -2,6 +2,7 @@
 
 use cenote_net::Fault;
 use cenote_ot::Choice;
+use cenote_pool::PoolError;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams, shown_log2};
 use serde_json::{Map, Value, json};
 
@@ -142,10 +143,8 @@ pub struct JimuParams {
     pub switches: JimuSwitches,
     /// The protocol of correlated OT: for watch lists and the evaluator's inputs.
     pub ot: Choice,
-    /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
-    pub epsilon_log2: f64,
-    /// Base-2 logarithm of how often the pools were begun with this peer: the bound is as many times that of once.
-    pub tries_log2: f64,
+    /// The sum of all error bounds over all sets of pools with this peer, if they are kept; of one otherwise.
+    pub kept: Option<PoolError>,
 }
 
 /// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
@@ -188,7 +187,7 @@ impl JimuParams {
             "gates_per_and": self.ands.made(),
             "error_log2": shown_log2(self.ands.error_log2, 3),
             "rho": self.rho.bits(),
-            "epsilon_log2": self.epsilon_log2,
+            "epsilon_log2": self.epsilon_log2(),
             "adaptive_epsilon_log2": self.adaptive_epsilon_log2(),
             "escrow_pool": self.escrow.shown(),
             "mux_pools": muxes.collect::<Map<String, Value>>(),
@@ -232,32 +231,35 @@ impl JimuParams {
         }
         let escrow = escrow.map_err(refuse)?;
         let ot = Choice::default();
-        let mut params = JimuParams {
-            rho,
-            codes,
-            ands,
-            muxes,
-            escrow,
-            switches,
-            ot,
-            epsilon_log2: 0.0,
-            tries_log2: 0.0,
-        };
-        params.epsilon_log2 = total(&params, |spec| spec.error_log2);
-        Ok(params)
+        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, kept: None })
     }
 
-    /// The bounds are from now on those of so many sets of pools.
-    pub(super) fn count_tries(&mut self, pools: u64) {
-        self.tries_log2 = (pools as f64).log2();
-        self.epsilon_log2 = total(self, |spec| spec.error_log2);
+    /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
+    #[must_use]
+    pub fn epsilon_log2(&self) -> f64 {
+        let error = self.kept.map_or_else(|| self.error_at_once(1), |all| all.at_once);
+        shown_log2(error.log2(), 3)
     }
 
-    /// As `epsilon_log2`, against a garbler that brings bad items in when it sees that it still needs
-    /// them (docs/parameters.md). Takes some milliseconds.
+    /// The same against a garbler that brings bad items in when it sees that it still needs them
+    /// (docs/parameters.md). Takes some milliseconds.
     #[must_use]
     pub fn adaptive_epsilon_log2(&self) -> f64 {
-        total(self, |spec| {
+        let error = self.kept.map_or_else(|| self.adaptive_error(1), |all| all.adaptive);
+        shown_log2(error.log2(), 3)
+    }
+
+    /// How likely it is that a cheater gets anything by so many sets of pools.
+    pub(super) fn error(&self, sets: u64) -> PoolError {
+        PoolError { at_once: self.error_at_once(sets), adaptive: self.adaptive_error(sets) }
+    }
+
+    fn error_at_once(&self, sets: u64) -> f64 {
+        total(self, sets, |spec| spec.error_log2)
+    }
+
+    fn adaptive_error(&self, sets: u64) -> f64 {
+        total(self, sets, |spec| {
             // What was derived is in range.
             params::jimu_adaptive_error_log2(&spec.derived, spec.detection).unwrap_or(0.0)
         })
@@ -317,7 +319,7 @@ impl JimuParams {
             ("escrow", pool(&self.escrow)),
             ("compact", self.switches.compact.to_string()),
             ("codes", format!("{} {}", code(&self.codes.labels), code(&self.codes.perms))),
-            ("epsilon", format!("2^{}", self.epsilon_log2)),
+            ("epsilon", format!("2^{}", self.epsilon_log2())),
         ];
         terms.extend(self.ot.term());
         terms
@@ -346,17 +348,16 @@ pub(super) const fn row_bytes(shape: Shape) -> usize {
     16 * (shape.table_blocks() + 2 * shape.wires() + 2)
 }
 
-/// Sum of the bounds: the pools by `worst`, an opening, guesses that cost nothing, the linear checks. The
+/// Sum of the bounds of so many sets of pools: the pools by `worst`, an opening, guesses that cost nothing, the linear checks. The
 /// argument is in docs/protocols/jimu.md.
-fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
+fn total(params: &JimuParams, sets: u64, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
     let [label, perm] = [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
     // What a label is held against are the tags of both labels of a wire.
     let either = label + 1.0;
     let pools = params.cores().map(|(_, spec)| spec).chain([&params.escrow]).map(worst);
     let [single, pairs] = guessed(params);
-    let tries = params.tries_log2.exp2();
     // Both halves of a pair lie under one Delta: each set of pools makes pairs with those of its epoch.
-    let pairs = pairs * tries.min(MOST_CONNECTIONS as f64);
+    let pairs = pairs * sets.min(MOST_CONNECTIONS) as f64;
     let guesses = [
         either + (single + pairs).log2(),
         perm + params.escrow.guesses.contested_log2,
@@ -365,7 +366,7 @@ fn total(params: &JimuParams, worst: impl Fn(&PoolSpec) -> f64) -> f64 {
     // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
     let checks = [params.rho.epsilon_log2() - 8.0; 4];
     let terms = pools.chain([either.max(perm)]).chain(guesses).chain(checks);
-    params::shown_log2(terms.map(f64::exp2).sum::<f64>().log2() + params.tries_log2, 3)
+    sets as f64 * terms.map(f64::exp2).sum::<f64>()
 }
 
 /// How many labels of bad cores would matter if they had a tag by luck, on average: those in contested
@@ -407,7 +408,7 @@ mod tests {
         let sizes = (10..=60).map(|step| (f64::from(step) / 2.0).exp2() as u64);
         let few = [1 << 10, 185_363, 31_000_000];
         let of = |pool: u64| derive(pool, rho, true);
-        let at_once = sizes.filter_map(of).map(|params| params.epsilon_log2);
+        let at_once = sizes.filter_map(of).map(|params| params.epsilon_log2());
         let adaptive = few.into_iter().filter_map(of).map(|params| params.adaptive_epsilon_log2());
         let shown = |bounds: &mut dyn Iterator<Item = f64>| {
             let worst = bounds.fold(f64::NEG_INFINITY, f64::max);
@@ -438,11 +439,11 @@ mod tests {
         let params = derive(1 << 20, Rho::Bits40, true).expect("sound");
         let text = |log2: f64, decimals: u32| params::shown_log2(log2, decimals).to_string();
         let own = page("docs/protocols/jimu.md");
-        let sum = format!("| sum | 2^{} |", text(params.epsilon_log2, 2));
+        let sum = format!("| sum | 2^{} |", text(params.epsilon_log2(), 2));
         assert!(own.contains(&sum), "{sum}");
         let said = format!(
             "\"epsilon_log2\": {}, \"adaptive_epsilon_log2\": {}",
-            text(params.epsilon_log2, 3),
+            text(params.epsilon_log2(), 3),
             text(params.adaptive_epsilon_log2(), 3)
         );
         assert!(page("docs/cli.md").contains(&said), "{said}");
@@ -468,11 +469,11 @@ mod tests {
         assert!(pairs > 0.0);
         for (sets, in_an_epoch) in [(1u64, 1.0), (2, 2.0), (256, 256.0), (1024, 256.0)] {
             let mut params = once.clone();
-            params.count_tries(sets);
-            let each = once.epsilon_log2.exp2() + (in_an_epoch - 1.0) * pairs;
+            params.kept = Some(params.error(sets));
+            let each = once.error(1).at_once + (in_an_epoch - 1.0) * pairs;
             let expected = (sets as f64 * each).log2();
-            assert!((params.epsilon_log2 - expected).abs() < 0.002, "{sets}: {expected}");
-            let more = params.adaptive_epsilon_log2() - params.epsilon_log2;
+            assert!((params.epsilon_log2() - expected).abs() < 0.002, "{sets}: {expected}");
+            let more = params.adaptive_epsilon_log2() - params.epsilon_log2();
             assert!((0.0..0.2).contains(&more), "{sets}: {more}");
         }
     }
@@ -488,7 +489,7 @@ mod tests {
             // An opening has one try in a session, an input label two tags.
             let opening = (2.0 * unit(label)).max(unit(perm));
             let pools = 0.5 + (1.0 + params.muxes.len() as f64) / 16.0;
-            let rest = unit(params.epsilon_log2) - opening - pools - 4.0 / 256.0;
+            let rest = unit(params.epsilon_log2()) - opening - pools - 4.0 / 256.0;
             let guesses = 2.0 * unit(label) * guessed(&params).iter().sum::<f64>();
             let escrow = unit(perm + params.escrow.guesses.contested_log2)
                 + unit(label + params.decoys_log2());

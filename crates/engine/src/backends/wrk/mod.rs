@@ -229,7 +229,8 @@ impl Protocol for WrkSession {
         let mut prg = prg();
         let keeper = store.map(|store| {
             let terms = epoch_terms(&params, role, channels.control().peer());
-            Keeper::new(store, [TRIPLES, SHARES].map(Into::into).to_vec(), terms, MOST_APART)
+            let stocks = [TRIPLES, SHARES].map(Into::into).to_vec();
+            Keeper::new(store, stocks, terms, MOST_APART, |pools| params.error(pools))
         });
         let depot = Depot::open(&mut channels, session, role, params, &mut prg, keeper)
             .inspect_err(|_| channels.control().abort())?;

@@ -2,7 +2,7 @@
 
 use cenote_net::Fault;
 use cenote_ot::Choice;
-use cenote_pool::params;
+use cenote_pool::{PoolError, params};
 use cenote_prim::Block;
 use serde_json::{Value, json};
 
@@ -63,6 +63,13 @@ impl WrkParams {
             "adaptive_epsilon_log2": self.adaptive_epsilon_log2,
             "leaky_bits": self.leaky.bits(),
         })
+    }
+
+    /// How likely it is that a cheater gets anything by so many pools.
+    pub(super) fn error(&self, pools: u64) -> PoolError {
+        let times = |log2: f64| pools as f64 * log2.exp2();
+        let (at_once, adaptive) = (times(self.epsilon_log2), times(self.adaptive_epsilon_log2));
+        PoolError { at_once, adaptive }
     }
 
     /// Ready triples that a refill makes.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use bytemuck::cast_slice_mut;
 use cenote_net::{Channel, Counters, Fault, Phase};
-use cenote_pool::{Journal, Level, Pool, Refused, Stock};
+use cenote_pool::params::shown_log2;
+use cenote_pool::{Journal, Level, Pool, PoolError, Refused, Stock};
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
 
@@ -237,9 +238,9 @@ impl Shelves {
             let full = |pool: &mut Level| (pool.level, pool.made) = (capacity, capacity);
             self.lock().pool.iter_mut().for_each(full);
         }
-        let tries = (keeper.pools() as f64).log2();
-        params.epsilon_log2 += tries;
-        params.adaptive_epsilon_log2 += tries;
+        let PoolError { at_once, adaptive } = keeper.error();
+        params.epsilon_log2 = shown_log2(at_once.log2(), 3);
+        params.adaptive_epsilon_log2 = shown_log2(adaptive.log2(), 3);
         let mut store = self.lock();
         let Store { triples, shares, notes, .. } = &mut *store;
         for stock in [triples, shares] {

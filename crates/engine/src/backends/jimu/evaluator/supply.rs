@@ -199,7 +199,7 @@ impl Supply {
         };
         let levels = self.stores().enumerate().map(level);
         let stores = levels.chain(self.stocks().map(|stock| stock.counters(&self.notes))).collect();
-        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
     }
 
     /// All pools, of cores and of gadgets.

@@ -182,7 +182,7 @@ impl Supply {
         let last = self.pools.len();
         let pools = cores.chain([level(last, escrow, &self.escrow.spec, &self.escrow.pool)]);
         let stores = pools.chain(self.stocks().map(|stock| stock.counters(notes))).collect();
-        Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
     }
 
     /// All stocks: of ready cores, of wires in escrow, of wires for inputs.

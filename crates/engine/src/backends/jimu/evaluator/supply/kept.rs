@@ -117,7 +117,7 @@ impl Supply {
             self.kept_pools().into_iter().map(|pool| (pool.name, pool.capacity)).collect();
         let items = keeper.pools_go_on(&pools)?.unwrap_or_default();
         self.waiting = items.into_iter().map(|items| items > 0).collect();
-        self.params.count_tries(keeper.pools());
+        self.params.kept = Some(keeper.error());
         let Supply { pools, escrow, inputs, notes, .. } = self;
         let cores = pools.iter_mut().map(|pool| &mut pool.ready);
         for stock in cores.chain([&mut escrow.ready, inputs]) {
