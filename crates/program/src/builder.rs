@@ -687,7 +687,9 @@ impl Builder {
         };
         let main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
         let Builder { version, name, about, functions, inputs, outputs, .. } = self;
-        Ok(Module { version, name, about, functions, inputs, outputs, main })
+        let mut module = Module { version, name, about, functions, inputs, outputs, main };
+        module.share_bound();
+        Ok(module)
     }
 }
 

@@ -174,11 +174,29 @@ impl Module {
     pub fn tables(&self) -> Vec<Table> {
         let mut all = Vec::new();
         for (i, function) in self.functions.iter().enumerate() {
-            if let Code::Body(Body { shapes, block, .. }) = &function.code {
-                all.extend(tables(Some(FunctionId(i as u32)), shapes, block));
+            if let Code::Body(body) = &function.code {
+                all.extend(tables(Some(FunctionId(i as u32)), body));
             }
         }
-        all.extend(tables(None, &self.main.shapes, &self.main.block));
+        all.extend(tables(None, &self.main));
         all
+    }
+
+    /// Has all memories of a run fail with no more than the usual bound of one.
+    pub(crate) fn share_bound(&mut self) {
+        let mut begun: Vec<u64> = Vec::with_capacity(self.functions.len());
+        for function in &self.functions {
+            let times = match &function.code {
+                Code::Body(body) => body.memories.begun(&body.block, &begun),
+                Code::Gates(_) => 0,
+            };
+            begun.push(times);
+        }
+        let all = self.main.memories.begun(&self.main.block, &begun);
+        let bodies = self.functions.iter_mut().filter_map(|function| match &mut function.code {
+            Code::Body(body) => Some(body),
+            Code::Gates(_) => None,
+        });
+        bodies.chain([&mut self.main]).for_each(|body| body.memories.share_bound(all));
     }
 }

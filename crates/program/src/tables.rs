@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cenote_circuit::{Kind, Layout, Needs, Plan, Price};
 
 use crate::infer::bits_for;
+use crate::module::Body;
 use crate::op::{Block, FunctionId, Op, Statement, ValueId, WordOp};
 use crate::shape::Shape;
 
@@ -118,14 +119,44 @@ pub(crate) struct Memories {
 impl Memories {
     pub(crate) fn of(shapes: &[Shape], block: &Block) -> Memories {
         let mut memories = Memories::default();
-        for table in tables(None, shapes, block) {
-            if let Some(plan) = table.plan {
-                memories.starts.insert(table.versions[0], plan);
-                memories.versions.extend(table.versions);
-                memories.updates.extend(table.updates);
+        for course in courses(shapes, block) {
+            if let Some(plan) = course.plan(shapes) {
+                memories.starts.insert(course.versions[0], plan);
+                memories.versions.extend(course.versions);
+                memories.updates.extend(course.updates);
             }
         }
         memories
+    }
+
+    /// How often memories begin in one run of a block of this body, at most, given that of each function before. In a map none does.
+    pub(crate) fn begun(&self, block: &Block, of_functions: &[u64]) -> u64 {
+        let starts = |ids: &mut dyn Iterator<Item = ValueId>| {
+            ids.filter(|id| self.starts.contains_key(id)).count() as u64
+        };
+        let own = starts(&mut block.params());
+        block.statements.iter().fold(own, |sum, statement| {
+            let inner = match &statement.op {
+                Op::For { trips, body } => {
+                    self.begun(body, of_functions).saturating_mul(u64::from(*trips))
+                }
+                Op::If { then, otherwise } => {
+                    self.begun(then, of_functions).max(self.begun(otherwise, of_functions))
+                }
+                Op::Call(function) => of_functions[function.0 as usize],
+                _ => 0,
+            };
+            sum.saturating_add(starts(&mut statement.results())).saturating_add(inner)
+        })
+    }
+
+    /// Has these memories fail so rarely that `all` of a run fail with the bound that each has now.
+    pub(crate) fn share_bound(&mut self, all: u64) {
+        for plan in self.starts.values_mut() {
+            let epsilon = plan.needs.epsilon + ceil_log2(all);
+            // No more than 40 + 64 is asked for.
+            *plan = plan.with_epsilon(epsilon).unwrap_or_else(|| unreachable!("in range"));
+        }
     }
 
     /// How the memory is kept that begins with this value.
@@ -145,7 +176,17 @@ impl Memories {
 }
 
 /// The tables of a body.
-pub(crate) fn tables(function: Option<FunctionId>, shapes: &[Shape], block: &Block) -> Vec<Table> {
+pub(crate) fn tables(function: Option<FunctionId>, body: &Body) -> Vec<Table> {
+    let table = |course: Course| {
+        let plan = body.memories.start(course.versions[0]).cloned();
+        let Course { versions, updates, life, is_given, .. } = course;
+        Table { function, versions, updates, life, is_given, plan }
+    };
+    courses(&body.shapes, &body.block).into_iter().map(table).collect()
+}
+
+/// The tables of a block, each from its first version on.
+fn courses(shapes: &[Shape], block: &Block) -> Vec<Course> {
     let blocks = vec![Around { block: 0, trips: Some(1) }];
     let (home, uses) = (vec![0; shapes.len()], vec![Vec::new(); shapes.len()]);
     let (public, zeros) = (vec![false; shapes.len()], vec![false; shapes.len()]);
@@ -160,12 +201,7 @@ pub(crate) fn tables(function: Option<FunctionId>, shapes: &[Shape], block: &Blo
         let course = pass.follow(id, None);
         seen.extend(&course.versions);
         if course.life != Life::default() {
-            let is_given = !pass.zeros[id.index()];
-            let shape = shapes[id.index()];
-            let rest = if course.end == End::Rows { u64::from(shape.lanes) } else { 0 };
-            let plan = course.life.plan(shape, is_given, rest);
-            let Course { versions, updates, life, .. } = course;
-            all.push(Table { function, versions, updates, life, is_given, plan });
+            all.push(Course { is_given: !pass.zeros[id.index()], ..course });
         }
     }
     all
@@ -204,7 +240,21 @@ struct Course {
     versions: Vec<ValueId>,
     updates: Vec<ValueId>,
     life: Life,
+    is_given: bool,
     end: End,
+}
+
+impl Course {
+    fn plan(&self, shapes: &[Shape]) -> Option<Plan> {
+        let shape = shapes[self.versions[0].index()];
+        let rest = if self.end == End::Rows { u64::from(shape.lanes) } else { 0 };
+        self.life.plan(shape, self.is_given, rest)
+    }
+}
+
+/// The least power of two that is not below `n`.
+fn ceil_log2(n: u64) -> u32 {
+    u64::BITS - n.saturating_sub(1).leading_zeros()
 }
 
 /// What becomes of the last version.

@@ -266,3 +266,36 @@ fn given_rows_are_put_in_and_taken_out() {
     assert_eq!((accesses.reads, accesses.updates), (256, 260));
     assert!(accesses.start_ands > 0 && stats.access_ands() == accesses.ands + accesses.start_ands);
 }
+
+/// All memories of a run fail with the bound of one, those of loops, branches and calls counted.
+#[test]
+fn memories_of_a_run_share_the_bound() {
+    let module = |trips: u32| {
+        // The row at `place` of a memory in which `word` was written there.
+        let begins = |place: &str, word: &str, row: &str| {
+            format!(
+                "%z{row} = const 8192xb16 all 0x0\n%on{row} = const b1 0x1\n\
+                 %s{row} = store %z{row}, {place}, {word}, %on{row}\n%{row} = lookup %s{row}, {place}\n"
+            )
+        };
+        let text = format!(
+            "cenote 2\nprogram m \"\"\nfunction two (%i: b14, %x: b16) {{\n{}\
+             %k = const b1 0x0\n%y = if %k {{ yield %r }} else {{ {} yield %q }}\nyield %y\n}}\n\
+             input i: a uint b14\ninput x: b uint b16\n{{\n\
+             %last = for {trips} (%1) {{ |%x| {} %y = call two (%0, %r)\nyield %y }}\n}}\n\
+             output last: both uint %last\n",
+            begins("%i", "%x", "r"),
+            begins("%i", "%r", "q"),
+            begins("%0", "%x", "r"),
+        );
+        Module::parse_text(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
+    for (trips, epsilon) in [(1, 42), (3, 44), (1 << 20, 62)] {
+        let module = module(trips);
+        let plans: Vec<_> =
+            module.tables().into_iter().map(|table| table.plan.expect("trees")).collect();
+        assert_eq!(plans.len(), 3);
+        assert!(plans.iter().all(|plan| plan.needs.epsilon == epsilon), "{trips}: {plans:?}");
+    }
+    run(&module(3), &[bits_of(8191, 14), bits_of(77, 16)], &[77]);
+}

@@ -4,13 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cenote_circuit::{Access, Layout, Needs, Plan, bits_of, value_of};
+use cenote_engine::backends::plain::PLAIN_INPUT;
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::{Live, Protocol, jimu, wrk, yao};
 use cenote_engine::{
-    Backend, Fault, JimuParams, Job, Party, PoolChoice, Receivers, Rho, Role, WrkParams,
+    Backend, Fault, JimuParams, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, Session,
+    WrkParams,
 };
 use cenote_net::{Deviation, Direction, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg, SessionId};
+use cenote_program::Module;
 use cenote_testkit::adversary::{self, End, FrameRow};
 use cenote_testkit::cheater::jimu::{
     Cheat as JimuCheat, Plan as JimuPlan, Talk, expected, run_session, tiny,
@@ -100,6 +103,37 @@ fn a_memory_lasts_for_the_accesses_of_its_plan() {
             (Err(Fault::Exhausted(_)), Err(Fault::Exhausted(_))) => assert!(is_over),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// What a side tosses for the leaves of a program is another in every run: who has seen a leaf knows it.
+#[test]
+fn programs_toss_anew_in_every_run() {
+    let text = "cenote 2\nprogram m \"\"\ninput at: a uint b14\ninput put: b uint b16\n{\n\
+        %zero = const 8192xb16 all 0x0\n%on = const b1 0x1\n%new = store %zero, %0, %1, %on\n\
+        %read = lookup %new, %0\n}\noutput read: both uint %read\n";
+    let module = Module::parse_text(text).expect("a program");
+    let mut channels = patient_pair();
+    let recording = channels.0.record();
+    let ends = sessions_over(channels, &smallest(Backend::Plain), 4, |session, role| {
+        let own = [bits_of(5000, 14), bits_of(321, 16)][role as usize].clone();
+        let job = ModuleJob::new(&module, role, vec![own])?;
+        let mut run = || session.run(&job).map(|outcome| outcome.output[0].clone());
+        Ok([run()?, run()?])
+    });
+    let read = Some(bits_of(321, 16));
+    assert_eq!(ends.0, Ok([read.clone(), read.clone()]));
+    assert_eq!(ends.1, ends.0);
+    for sent in [Direction::Sent, Direction::Received] {
+        let is_tossed = |frame: &RecordedFrame| {
+            (frame.tag, frame.direction) == (PLAIN_INPUT.id, sent) && frame.payload.len() >= 128
+        };
+        let tossed = recording.frames().into_iter().filter(is_tossed);
+        let tossed: Vec<Vec<u8>> = tossed.map(|frame| frame.payload).collect();
+        assert_eq!(tossed.len(), 2, "one toss is enough for a run");
+        let differ = tossed[0].iter().zip(&tossed[1]).map(|(a, b)| (a ^ b).count_ones());
+        // Of 1,024 random bits, 350 or fewer differ with a probability below 2^-70.
+        assert!(differ.sum::<u32>() > 350, "{sent:?}");
     }
 }
 

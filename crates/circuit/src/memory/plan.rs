@@ -127,6 +127,12 @@ impl Plan {
         Some(Plan { needs, layout, trees })
     }
 
+    /// The same layout with another bound; `None` for an epsilon above 128.
+    #[must_use]
+    pub fn with_epsilon(&self, epsilon: u32) -> Option<Plan> {
+        Plan::new(Needs { epsilon, ..self.needs }, self.layout)
+    }
+
     /// What an access takes with an index of so many bits: a read, a write, or an update without what its function takes.
     #[must_use]
     pub fn access(&self, index: usize, kind: Kind) -> Price {
