@@ -174,11 +174,12 @@ impl Module {
     pub fn tables(&self) -> Vec<Table> {
         let mut all = Vec::new();
         for (i, function) in self.functions.iter().enumerate() {
-            if let Code::Body(body) = &function.code {
-                all.extend(tables(Some(FunctionId(i as u32)), body));
+            if let Code::Body(Body { shapes, block, memories, .. }) = &function.code {
+                all.extend(tables(Some(FunctionId(i as u32)), shapes, block, memories));
             }
         }
-        all.extend(tables(None, &self.main));
+        let Body { shapes, block, memories, .. } = &self.main;
+        all.extend(tables(None, shapes, block, memories));
         all
     }
 

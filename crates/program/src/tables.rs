@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use cenote_circuit::{Kind, Layout, Needs, Plan, Price};
 
 use crate::infer::bits_for;
-use crate::module::Body;
 use crate::op::{Block, FunctionId, Op, Statement, ValueId, WordOp};
 use crate::shape::Shape;
 
@@ -176,13 +175,18 @@ impl Memories {
 }
 
 /// The tables of a body.
-pub(crate) fn tables(function: Option<FunctionId>, body: &Body) -> Vec<Table> {
+pub(crate) fn tables(
+    function: Option<FunctionId>,
+    shapes: &[Shape],
+    block: &Block,
+    memories: &Memories,
+) -> Vec<Table> {
     let table = |course: Course| {
-        let plan = body.memories.start(course.versions[0]).cloned();
+        let plan = memories.start(course.versions[0]).cloned();
         let Course { versions, updates, life, is_given, .. } = course;
         Table { function, versions, updates, life, is_given, plan }
     };
-    courses(&body.shapes, &body.block).into_iter().map(table).collect()
+    courses(shapes, block).into_iter().map(table).collect()
 }
 
 /// The tables of a block, each from its first version on.
