@@ -54,7 +54,7 @@ fn work(gadget: Gadget, params: &JimuParams, spec: &PoolSpec) -> Map<String, Val
     fields.insert("gadget".into(), json!(gadget));
     fields.extend(spec.shown().as_object().cloned().unwrap_or_default());
     fields.insert("rho".into(), json!(params.rho.bits()));
-    fields.insert("epsilon_log2".into(), json!(params.epsilon_log2));
+    fields.insert("epsilon_log2".into(), json!(params.epsilon_log2()));
     fields.insert("compact".into(), json!(params.switches.compact));
     fields
 }
