@@ -64,9 +64,10 @@ class Demo:
         self.pools()
 
     def pools(self):
-        for lane in self.a.client.status().lanes:
-            pools = f"pools begun: {lane.pools[0]}, so a cheater succeeds with 2^{lane.epsilon_log2:.1f} at most"
-            say(f"lane of {lane.name} jobs: {lane.ready:,} triples ready; {pools}")
+        status = self.a.client.status()
+        for lane in status.lanes:
+            say(f"lane of {lane.name} jobs: {lane.ready:,} triples ready")
+        say(f"pools begun: {status.peer.pools[0]}, so a cheater succeeds with 2^{status.peer.epsilon_log2:.1f} at most")
 
     def permit(self):
         say("2  Each owner registers the programs, and says what may run, on which data, how often", head=True)

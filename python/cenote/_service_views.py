@@ -92,6 +92,10 @@ class PeerView:
     connected: bool
     #: A check failed: no job runs before the owner lifts that.
     held: bool
+    #: Pools that were begun with it, in both lanes, and how many may be.
+    pools: tuple[int, int]
+    #: log2 of the bound on a cheater's success by any of these pools; None before the first.
+    epsilon_log2: float | None
     #: For operators and auditors: this side holds proof that the peer has cheated, and the peer does not know.
     cheated: bool | None
 
@@ -114,10 +118,8 @@ class LaneView:
     done: int
     #: Bytes sent and received since the service started.
     bytes: tuple[int, int]
-    #: Pools that were begun with this peer, and how many may be.
-    pools: tuple[int, int]
-    #: log2 of the bound on a cheater's success over all pools so far.
-    epsilon_log2: float | None
+    #: Pools that were begun in it with this peer.
+    pools: int
 
 
 @dataclass(frozen=True)

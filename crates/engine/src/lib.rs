@@ -73,7 +73,7 @@ pub use memory::Memory;
 pub use metered::Metered;
 pub use module_job::{ModuleJob, ModuleJobs};
 pub use options::{PoolChoice, Rho, SessionConfig};
-pub use parts::keeper::{CONNECTIONS, MOST_POOLS, kept_items};
+pub use parts::keeper::{CONNECTIONS, MOST_POOLS, has_bound_left, kept_items};
 pub use parts::wires::Wire;
 pub use party::{Checked, MAX_KEPT_WIRES, Party, Receivers};
 pub use program_job::ProgramJob;

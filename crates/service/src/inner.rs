@@ -368,6 +368,13 @@ impl Inner {
         Ok(())
     }
 
+    /// Pools that were begun with the peer in both lanes, and the bound on a cheater's success by any of them.
+    pub(crate) fn pools(&self) -> (u64, f64) {
+        let ledgers = self.lanes.each_ref().map(|lane| lane.seen.ledger());
+        let pools = ledgers.iter().map(|ledger| ledger.pools).fold(0, u64::saturating_add);
+        (pools, ledgers.iter().map(|ledger| ledger.error.adaptive).sum())
+    }
+
     pub(crate) fn is_held(&self) -> bool {
         self.held.load(Ordering::SeqCst)
     }

@@ -413,6 +413,10 @@ pub struct PeerView {
     pub connected: bool,
     /// A check failed: no job runs before the owner lifts that.
     pub held: bool,
+    /// Pools that were begun with it, in both lanes, and how many may be.
+    pub pools: [u64; 2],
+    /// log2 of the bound on a cheater's success by any of these pools; none before the first.
+    pub epsilon_log2: Option<f64>,
     /// For operators and auditors: this side holds proof that the peer has cheated, and the peer does not know. `jimu` goes on then, and what comes out is right.
     pub cheated: Option<bool>,
 }
@@ -434,10 +438,8 @@ pub struct LaneView {
     pub done: u64,
     /// Bytes sent and received since the service started.
     pub bytes: [u64; 2],
-    /// Pools that were begun with this peer, and how many may be.
-    pub pools: [u64; 2],
-    /// log2 of the bound on a cheater's success over all pools so far, from the claims of the session.
-    pub epsilon_log2: Option<f64>,
+    /// Pools that were begun in it with this peer.
+    pub pools: u64,
 }
 
 /// The line to the peer, as it was measured.

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cenote_data::Schema;
+use cenote_engine::MOST_POOLS;
+use cenote_pool::params::shown_log2;
 use serde_json::{Map, json};
 
 use crate::audit::Head;
@@ -337,6 +339,7 @@ impl Service {
     /// `Unavailable`.
     pub fn status(&self) -> Result<Status, ServiceError> {
         let inner = &self.0;
+        let (pools, error) = inner.pools();
         Ok(Status {
             name: inner.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -346,6 +349,8 @@ impl Service {
                 role: inner.config.peer.role.name().to_owned(),
                 connected: inner.links.load(Ordering::SeqCst) > 0,
                 held: inner.is_held(),
+                pools: [pools, MOST_POOLS],
+                epsilon_log2: (error > 0.0).then(|| shown_log2(error.log2(), 3)),
                 cheated: Some(
                     inner.has_labels || inner.lanes.iter().any(|lane| lane.found().is_some()),
                 ),

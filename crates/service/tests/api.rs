@@ -605,6 +605,7 @@ fn figures_are_prometheus_text() {
         "cenote_pool_ready{lane=\"small\"} 0",
         "cenote_pool_level{lane=\"large\"} 500000",
         "cenote_pools_begun{lane=\"small\"} 0",
+        "cenote_pools_left 1024",
         "cenote_bytes_sent_total{lane=\"small\"} 0",
         "cenote_bytes_received_total{lane=\"large\"} 0",
         "cenote_jobs_done_total{lane=\"large\"} 0",

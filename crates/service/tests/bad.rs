@@ -349,7 +349,7 @@ fn stores_that_were_put_back_or_copied_begin_anew_and_nothing_leaves_twice() {
         copy(&backup, &stores);
         pair.start_one(side);
         is_computed(&pair, 3);
-        assert_eq!(lane(pair.b(), "small").pools[0], pools);
+        assert_eq!(lane(pair.b(), "small").pools, pools);
     }
     // The state in which it was left, in other files.
     pair.stop_one(1);

@@ -211,14 +211,22 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     // The other lane was cut as well: nothing more is to be had there.
     let cut = large.between(|channel| channel.recv_bounded(Tag::new(111, "service.reply"), 99));
     assert!(matches!(cut, Err(Fault::Transport(_) | Fault::PeerAborted)), "{cut:?}");
+    // What was ready is gone in both, and stays counted.
+    until("both lanes are held", || {
+        service.status().unwrap().lanes.iter().all(|lane| (&*lane.state, lane.ready) == ("held", 0))
+    });
     // Neither a restart nor a database that lost it lets the peer in.
     service.stop();
     drop(service);
     drop(lanes);
-    // What was ready is gone: in the lane of the cheat with the hold, in the other when both meet again.
     let of = |dir: &std::path::Path, name: &str| store(&dir.join(name)).ledger().clone();
     let caught = of(&honest, "stores/small");
-    assert!(caught.held && caught.epoch.is_none() && caught.snapshots.is_empty(), "{caught:?}");
+    let other = of(&honest, "stores/large");
+    for ledger in [&caught, &other] {
+        assert!(ledger.epoch.is_none() && ledger.snapshots.is_empty(), "{ledger:?}");
+        assert_eq!(ledger.pools, 1);
+    }
+    assert!(caught.held);
     let before = of(&cheat, "small.cheat");
     assert!(before.epoch.is_some());
     let db = rusqlite::Connection::open(honest.join("service.db")).unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cenote_net::{Fingerprint, Identity, PeerCertificate, tls_connect};
+use cenote_pool::{DiskStore, PoolError, Store as _, StoreKey};
 use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
 use cenote_service::{Service, next_peer_file, prepare_identity, want_identity};
 use common::{Pair, approve, terms};
@@ -21,7 +22,7 @@ fn until(what: &str, is: impl Fn() -> bool) {
 }
 
 fn ready(pair: &Pair) {
-    until("both are ready", || pair.a().is_ready() && pair.b().is_ready());
+    until("both are ready", || ready_both(pair));
 }
 
 fn job(service: &Service) -> JobState {
@@ -67,6 +68,7 @@ fn either_side_changes_its_certificate_and_jobs_go_on() {
     for side in [0, 1] {
         let (own, other) = if side == 0 { (pair.a(), pair.b()) } else { (pair.b(), pair.a()) };
         let before = peer(other);
+        let pools = other.status().unwrap().peer.pools[0];
         let old = Identity::load(pair.dir(side)).unwrap();
         let next = prepared(&pair, side);
         if side == 1 {
@@ -87,6 +89,8 @@ fn either_side_changes_its_certificate_and_jobs_go_on() {
         assert_eq!(kept.fingerprint(), next);
         assert_eq!(logged(pair.dir(side), "identity.changed"), 1);
         assert_eq!(logged(pair.dir(1 - side), "peer.changed"), 1);
+        // What was ready ended, and counts on: a peer with another key had its tries.
+        assert!(other.status().unwrap().peer.pools[0] >= pools + 2);
         // Approvals name a certificate: they are not carried over.
         if side == 0 {
             assert_eq!(job(pair.a()), JobState::Refused);
@@ -149,4 +153,54 @@ fn who_is_stopped_or_not_trusted_yet_connects_in_the_end() {
     // Both connections of the link were cut, and the sessions end with each.
     until("it is ready all the same", || pair.a().is_ready());
     pair.stop();
+}
+
+/// The lanes have a store each, and one peer: its tries add up, and end in both at once.
+#[test]
+fn the_bound_is_one_for_both_lanes() {
+    let mut pair = Pair::start();
+    ready(&pair);
+    let shown = |pair: &Pair| {
+        let peer = pair.a().status().unwrap().peer;
+        (peer.pools, peer.epsilon_log2.unwrap())
+    };
+    let (pools, bound) = shown(&pair);
+    assert_eq!(pools, [2, 1024]);
+    let begin = |pair: &Pair, lane: &str, pools: usize| {
+        let stores = pair.dir(0).join("stores");
+        let key = StoreKey::load(&stores.join(format!("{lane}.key"))).unwrap();
+        let mut store = DiskStore::open(&stores.join(lane), &key).unwrap();
+        let one = PoolError { at_once: 0.0, adaptive: bound.exp2() / 2.0 };
+        (0..pools).for_each(|_| store.count_pool(one).unwrap());
+        store.end(false).unwrap();
+    };
+    let jobs = |pair: &mut Pair| {
+        let ends = |pair: &Pair| {
+            let lanes = pair.a().status().unwrap().lanes;
+            lanes.into_iter().all(|lane| lane.reason.is_some_and(|why| why.contains("1024 pools")))
+        };
+        pair.start_one(0);
+        pair.start_one(1);
+        until("both lanes fill or are at the end", || ready_both(pair) || ends(pair));
+        let over = ends(pair);
+        pair.stop_one(0);
+        pair.stop_one(1);
+        over
+    };
+    pair.stop_one(0);
+    pair.stop_one(1);
+    begin(&pair, "small", 600);
+    begin(&pair, "large", 419);
+    assert!(!jobs(&mut pair), "1,021 pools, and one more each");
+    begin(&pair, "small", 1);
+    begin(&pair, "large", 0);
+    assert!(jobs(&mut pair), "1,024 in both");
+    pair.start_one(0);
+    let (pools, spent) = shown(&pair);
+    assert_eq!(pools, [1024, 1024]);
+    assert!((spent - bound - 9.0).abs() < 0.01, "512 times that of two: {spent}");
+}
+
+fn ready_both(pair: &Pair) -> bool {
+    pair.a().is_ready() && pair.b().is_ready()
 }

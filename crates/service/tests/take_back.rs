@@ -107,8 +107,8 @@ fn a_large_job_that_is_taken_back_ends_with_its_session_and_nothing_else() {
     let pair = pair();
     let (first, second) = (pair.a(), pair.b());
     for (asks, other) in [(first, second), (second, first)] {
-        let pools = lane(asks, "large").pools[0];
-        let small = [first, second].map(|service| lane(service, "small").pools[0]);
+        let pools = lane(asks, "large").pools;
+        let small = [first, second].map(|service| lane(service, "small").pools);
         let (long, _) = asks.submit(&job("longer")).unwrap();
         is_under_way(asks, other, &long.id);
         // Others wait behind it, and beside it.
@@ -126,8 +126,8 @@ fn a_large_job_that_is_taken_back_ends_with_its_session_and_nothing_else() {
         assert_eq!(done.state, JobState::Done, "{:?}", done.reason);
         assert_eq!(other.wait(&waits.id, LONG).unwrap().state, JobState::Done);
         // Another session, from another pool; the other lane kept its own.
-        assert!(lane(asks, "large").pools[0] > pools);
-        assert_eq!([first, second].map(|service| lane(service, "small").pools[0]), small);
+        assert!(lane(asks, "large").pools > pools);
+        assert_eq!([first, second].map(|service| lane(service, "small").pools), small);
         assert!(!first.status().unwrap().peer.held && !second.status().unwrap().peer.held);
         assert!(asks.cancel(&long.id).unwrap_err().what.contains("has ended"));
     }
@@ -138,7 +138,7 @@ fn a_large_job_that_is_taken_back_ends_with_its_session_and_nothing_else() {
     // More than one session a day is cut for nobody: the next ones end for their owner, and run on.
     for asks in [first, second] {
         let other = if std::ptr::eq(asks, first) { second } else { first };
-        let pools = lane(asks, "large").pools[0];
+        let pools = lane(asks, "large").pools;
         let (again, _) = asks.submit(&job("long")).unwrap();
         is_under_way(asks, other, &again.id);
         let ended = asks.cancel(&again.id).unwrap();
@@ -148,7 +148,7 @@ fn a_large_job_that_is_taken_back_ends_with_its_session_and_nothing_else() {
         assert!(theirs.result.is_some());
         let own = asks.job(&again.id).unwrap();
         assert_eq!((own.state, own.result), (JobState::Cancelled, None));
-        assert_eq!(lane(asks, "large").pools[0], pools, "no session was cut");
+        assert_eq!(lane(asks, "large").pools, pools, "no session was cut");
     }
     let dirs = [0, 1].map(|side| pair.dir(side).to_owned());
     pair.stop_and(|| {
@@ -174,7 +174,7 @@ fn small_jobs_are_taken_back_at_any_moment_and_those_beside_them_are_done() {
         select: [("which".to_owned(), "five".to_owned())].into(),
         ..NewJob::default()
     };
-    let pools = lane(pair.a(), "small").pools[0];
+    let pools = lane(pair.a(), "small").pools;
     for round in 0..12_u64 {
         let jobs: Vec<String> =
             (0..6).map(|x| pair.a().submit(&compare(x)).unwrap().0.id).collect();
@@ -192,7 +192,7 @@ fn small_jobs_are_taken_back_at_any_moment_and_those_beside_them_are_done() {
             assert!(theirs.is_err() && x == 2 || theirs.unwrap().state.is_end());
         }
     }
-    assert_eq!(lane(pair.a(), "small").pools[0], pools, "no session ended");
+    assert_eq!(lane(pair.a(), "small").pools, pools, "no session ended");
     assert!(!pair.a().status().unwrap().peer.held && !pair.b().status().unwrap().peer.held);
     pair.stop();
 }

@@ -295,7 +295,7 @@ fn a_withdrawn_approval_ends_the_jobs_that_wait_and_no_session() {
         assert_eq!(pair.b().approvals().unwrap()[0].spent, 0);
     }
     let pools = |pair: &Pair| {
-        pair.a().status().unwrap().lanes.iter().map(|lane| lane.pools[0]).collect::<Vec<_>>()
+        pair.a().status().unwrap().lanes.iter().map(|lane| lane.pools).collect::<Vec<_>>()
     };
     let before = pools(&pair);
     pair.approve_a(Submitters::Own, None);

@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use cenote_net::{Channel, Fault, Fingerprint, Role};
-use cenote_pool::{FailureKind, Name, PoolError, Store, StoreFailure};
+use cenote_pool::{FailureKind, Ledger, Name, PoolError, Store, StoreFailure};
 use cenote_prim::{RandomOracle, Secret, SessionId};
 
 use super::tags::{EPOCH_SAVED, EPOCH_STATE};
@@ -485,13 +485,20 @@ pub(crate) fn permits(store: &dyn Store) -> Result<(), Fault> {
         let remedy = "find out why, then `cenote pool lift` permits another";
         return Err(Fault::Policy(format!("{what}: {remedy}")));
     }
+    has_bound_left(ledger, ledger.pools)
+}
+
+/// Whether a session may open where so many pools were begun with this peer, in all stores that there are of it: it may have to begin one.
+///
+/// # Errors
+/// `Exhausted` when the bound on the peer's cheating is spent.
+pub fn has_bound_left(ledger: &Ledger, pools: u64) -> Result<(), Fault> {
     let whole = |(_, parts): &(Name, Vec<String>)| parts.iter().any(|part| part == POOL_PART);
-    if ledger.pools >= MOST_POOLS && !ledger.snapshots.last().is_some_and(whole) {
-        let what =
-            format!("{MOST_POOLS} pools were begun with this peer, all that the bound allows");
-        return Err(Fault::Exhausted(format!("{what}; agree with it on a new store")));
+    if pools < MOST_POOLS || ledger.snapshots.last().is_some_and(whole) {
+        return Ok(());
     }
-    Ok(())
+    let what = format!("{MOST_POOLS} pools were begun with this peer, all that the bound allows");
+    Err(Fault::Exhausted(format!("{what}; agree with it on a new store")))
 }
 
 /// The fault of a store that failed.
@@ -501,8 +508,6 @@ pub(crate) fn storage(failure: StoreFailure) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use cenote_pool::Ledger;
-
     use super::*;
 
     fn state(epoch: u8, noted: [u64; 2], snapshots: &[(u8, bool)]) -> State {

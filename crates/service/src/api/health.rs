@@ -71,20 +71,14 @@ fn figures(status: &Status, left: &[(&str, i64)]) -> String {
     });
     family(&mut text, "cenote_jobs", "gauge", "Jobs by state.", &jobs);
     type Figure = fn(&LaneView) -> Option<f64>;
-    let of_lanes: [(&str, &str, &str, Figure); 7] = [
+    let of_lanes: [(&str, &str, &str, Figure); 6] = [
         ("cenote_pool_ready", "gauge", "Ready triples.", |lane| Some(lane.ready as f64)),
         ("cenote_pool_level", "gauge", "Ready triples that a lane keeps.", |lane| {
             Some(lane.level as f64)
         }),
         ("cenote_pools_begun", "gauge", "Pools that were begun with this peer.", |lane| {
-            Some(lane.pools[0] as f64)
+            Some(lane.pools as f64)
         }),
-        (
-            "cenote_epsilon_log2",
-            "gauge",
-            "log2 of the bound on a cheater's success over all pools so far.",
-            |lane| lane.epsilon_log2,
-        ),
         ("cenote_bytes_sent_total", "counter", "Bytes sent to the peer.", |lane| {
             Some(lane.bytes[0] as f64)
         }),
@@ -112,6 +106,14 @@ fn figures(status: &Status, left: &[(&str, i64)]) -> String {
     for (name, help, is) in flags {
         family(&mut text, name, "gauge", help, &[(None, f64::from(u8::from(is)))]);
     }
+    let [begun, most] = status.peer.pools;
+    let help = "Pools that may still be begun with this peer, in both lanes.";
+    let pools_left = most.saturating_sub(begun) as f64;
+    family(&mut text, "cenote_pools_left", "gauge", help, &[(None, pools_left)]);
+    let help = "log2 of the bound on a cheater's success by any pool so far.";
+    let bound: Vec<Sample<'_>> =
+        status.peer.epsilon_log2.map(|log2| (None, log2)).into_iter().collect();
+    family(&mut text, "cenote_epsilon_log2", "gauge", help, &bound);
     let ends: Vec<Sample<'_>> =
         left.iter().map(|(whose, left)| (Some(("whose", *whose)), *left as f64)).collect();
     let help = "Seconds until a certificate ends, below zero after it.";

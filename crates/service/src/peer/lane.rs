@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use cenote_engine::{Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session};
+use cenote_engine::{
+    Evidence, Fault, ModuleJob, ModuleJobs, Outcome, Role, Session, has_bound_left,
+};
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
-use cenote_pool::{DiskStore, StoreKey};
+use cenote_pool::{DiskStore, Store as _, StoreKey};
 
 use super::connect::Backoff;
 use super::messages::{
@@ -45,7 +47,6 @@ pub(crate) struct LaneState {
     ready: u64,
     done: u64,
     bytes: [u64; 2],
-    epsilon_log2: Option<f64>,
     /// The jobs that began last in this session.
     jobs: Vec<String>,
     /// Those of them that run.
@@ -126,7 +127,6 @@ impl Lane {
     /// As its owner sees it.
     pub(crate) fn view(&self, level: usize) -> LaneView {
         let now = lock(&self.state).clone();
-        let ledger = self.seen.ledger();
         LaneView {
             name: self.name().to_owned(),
             state: now.state.to_owned(),
@@ -135,8 +135,7 @@ impl Lane {
             level: level as u64,
             done: now.done,
             bytes: now.bytes,
-            pools: [ledger.pools, MOST_POOLS],
-            epsilon_log2: now.epsilon_log2,
+            pools: self.seen.ledger().pools,
         }
     }
 }
@@ -179,8 +178,18 @@ pub(crate) fn is_held_on_disk(inner: &Inner, lane: &Lane) -> bool {
     }
 }
 
-/// Lets sessions of a lane open again.
+/// Destroys what is ready in a lane, its keys first. How many pools were begun stays known.
+fn end(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
+    if !inner.config.dir.join("stores").join(lane.name()).exists() {
+        return Ok(());
+    }
+    let mut store = Watched::new(store(inner, lane)?, lane.seen.clone());
+    store.end(false).map_err(|failure| Fault::Storage(failure.to_string()))
+}
+
+/// Lets sessions of a lane open again, in which everything is made anew.
 pub(crate) fn release(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
+    end(inner, lane)?;
     let mut store = store(inner, lane)?;
     store.release().map_err(|failure| Fault::Storage(failure.to_string()))
 }
@@ -190,7 +199,11 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
     let mut backoff = Backoff::new();
     while !inner.way.is_over() {
         if inner.is_held() {
-            lane.set(|now| (now.state, now.reason) = ("held", Some(HELD.into())));
+            // Whoever cheated in one lane knows what was sent in the other.
+            if let Err(fault) = end(inner, lane) {
+                tracing::error!(lane = lane.name(), %fault, "what is ready cannot be destroyed");
+            }
+            lane.set(|now| (now.state, now.reason, now.ready) = ("held", Some(HELD.into()), 0));
             inner.pause(Duration::from_secs(1));
             continue;
         }
@@ -294,8 +307,16 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
             .field("small_ands", inner.config.jobs.small_ands.to_string())
             .remedy("small_ands", "give [jobs] the same number on both sides")
     };
-    rotation::claim(&inner.config.dir.join("stores"), lane.name(), &inner.peer_name())?;
+    rotation::claim(&inner.config.dir.join("stores"), lane.name(), &inner.peer_name(), || {
+        tracing::warn!(
+            lane = lane.name(),
+            "the peer has another certificate: the pools are made again"
+        );
+        end(inner, lane)
+    })?;
     let store = Watched::new(store(inner, lane)?, lane.seen.clone());
+    // The lanes have a pool each, of one relation.
+    has_bound_left(&lane.seen.ledger(), inner.pools().0)?;
     let mut session =
         Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;
     let live = Arc::new(AtomicBool::new(false));
@@ -318,10 +339,7 @@ fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
         look(lane, session);
     }
     session.save()?;
-    session.keep(level)?;
-    let claims = session.claims();
-    lane.set(|now| now.epsilon_log2 = claims.promise.adaptive_epsilon_log2);
-    Ok(())
+    session.keep(level)
 }
 
 fn look(lane: &Lane, session: &mut Session) {

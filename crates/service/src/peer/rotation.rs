@@ -104,36 +104,29 @@ pub(crate) fn note(stores: &Path, lane: &str, peer: &str) -> io::Result<()> {
     write(&mark, peer)
 }
 
-/// Destroys the store of a lane if it is of another certificate of the peer's: what is ready, its key first, and the count of pools.
-pub(crate) fn claim(stores: &Path, lane: &str, peer: &str) -> Result<(), Fault> {
+/// Has `end` destroy what is ready in a lane if its store is of another certificate of the peer's. Pools that were begun with that one
+/// count on: the peer is the same.
+pub(crate) fn claim(
+    stores: &Path,
+    lane: &str,
+    peer: &str,
+    end: impl FnOnce() -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let mark = mark(stores, lane);
-    let claimed = match fs::read_to_string(&mark) {
+    let unwritten = |error| Fault::Storage(format!("{}: {error}", mark.display()));
+    match fs::read_to_string(&mark) {
         Ok(known) if known == peer => return Ok(()),
-        Ok(_) => {
-            tracing::warn!(
-                lane,
-                "the peer has another certificate: its store is destroyed, and made again"
-            );
-            gone(fs::remove_file(stores.join(format!("{lane}.key"))))
-                .and_then(|()| gone(fs::remove_dir_all(stores.join(lane))))
+        Ok(_) => end()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(stores).map_err(unwritten)?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(stores),
-        Err(error) => Err(error),
-    };
-    claimed
-        .and_then(|()| write(&mark, peer))
-        .map_err(|error| Fault::Storage(format!("{}: {error}", mark.display())))
+        Err(error) => return Err(unwritten(error)),
+    }
+    write(&mark, peer).map_err(unwritten)
 }
 
 fn mark(stores: &Path, lane: &str) -> PathBuf {
     stores.join(format!("{lane}.peer"))
-}
-
-fn gone(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
 }
 
 /// Whole, or as it was.
@@ -208,28 +201,29 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_another_certificate_is_destroyed() {
+    fn what_is_ready_for_another_certificate_ends() {
         let temp = tempfile::tempdir().unwrap();
         let stores = temp.path().join("stores");
-        claim(&stores, "small", "A").unwrap();
-        let fill = || {
-            fs::create_dir_all(stores.join("small")).unwrap();
-            fs::write(stores.join("small/items"), "i").unwrap();
-            fs::write(stores.join("small.key"), "k").unwrap();
+        let claimed = |peer: &str| {
+            let mut ended = false;
+            let end = || {
+                ended = true;
+                Ok(())
+            };
+            claim(&stores, "small", peer, end).unwrap();
+            ended
         };
-        fill();
-        claim(&stores, "small", "A").unwrap();
-        assert!(stores.join("small/items").exists() && stores.join("small.key").exists());
-        claim(&stores, "small", "B").unwrap();
-        assert!(!stores.join("small").exists() && !stores.join("small.key").exists());
+        assert!(!claimed("A") && !claimed("A"));
+        // What could not be ended is not taken over.
+        let failed = || Err(Fault::Storage("disk".into()));
+        assert!(claim(&stores, "small", "B", failed).is_err());
+        assert!(claimed("B") && !claimed("B"));
         // Of a release that noted nothing: it is of whom the service knew when it started.
-        fill();
+        fs::create_dir_all(stores.join("small")).unwrap();
         fs::remove_file(stores.join("small.peer")).unwrap();
         note(&stores, "small", "A").unwrap();
-        claim(&stores, "small", "A").unwrap();
-        assert!(stores.join("small/items").exists());
+        assert!(!claimed("A"));
         note(&stores, "small", "B").unwrap();
-        claim(&stores, "small", "B").unwrap();
-        assert!(!stores.join("small").exists());
+        assert!(claimed("B"));
     }
 }

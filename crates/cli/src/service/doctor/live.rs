@@ -189,6 +189,9 @@ fn says(place: &Place<'_>, config: &Config, status: &Value, report: &mut Report)
         report.warning("peer", "not connected", remedy);
         peer_answers(config, report);
     }
+    if let (Some(begun), Some(most)) = (peer["pools"][0].as_u64(), peer["pools"][1].as_u64()) {
+        pools(begun, most, report);
+    }
     status["lanes"].as_array().into_iter().flatten().for_each(|one| lane(one, report));
 }
 
@@ -236,8 +239,5 @@ fn lane(lane: &Value, report: &mut Report) {
         "waiting" => report.warning(&name, found, "see the peer above"),
         "held" => report.bad(&name, found, "see the peer above"),
         _ => report.failed(&name, &found, "docs/operate.md has what each reason asks for"),
-    }
-    if let (Some(begun), Some(most)) = (lane["pools"][0].as_u64(), lane["pools"][1].as_u64()) {
-        pools(&format!("pools {}", text("name")), begun, most, report);
     }
 }

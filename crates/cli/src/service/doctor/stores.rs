@@ -16,6 +16,7 @@ const CREDENTIALS: &str = "/run/credentials";
 
 pub(super) fn check(place: &Place<'_>, report: &mut Report) {
     let Some(config) = &place.config else { return };
+    let mut begun = None;
     for lane in LANES {
         let name = format!("store {lane}");
         let (dir, key) = config.store_files(lane);
@@ -25,9 +26,16 @@ pub(super) fn check(place: &Place<'_>, report: &mut Report) {
         }
         match config.store_key(lane) {
             Ok(_) if !dir.exists() => report.ok(&name, "is begun with the first session"),
-            Ok(key) => open(place, &name, &dir, &key, report),
+            Ok(key) => {
+                if let Some(here) = open(place, &name, &dir, &key, report) {
+                    begun = Some(begun.unwrap_or(0u64).saturating_add(here));
+                }
+            }
             Err(failure) => unopened(config, &key, &name, &failure, report),
         }
+    }
+    if let Some(begun) = begun {
+        pools(begun, MOST_POOLS, report);
     }
 }
 
@@ -44,28 +52,36 @@ fn unopened(config: &Config, key: &Path, name: &str, failure: &StoreFailure, rep
     report.bad(name, &*failure.what, if is_lost { lost } else { &*failure.remedy });
 }
 
-fn open(place: &Place<'_>, name: &str, dir: &Path, key: &StoreKey, report: &mut Report) {
+/// Opens a store; gives the pools that were begun in it.
+fn open(
+    place: &Place<'_>,
+    name: &str,
+    dir: &Path,
+    key: &StoreKey,
+    report: &mut Report,
+) -> Option<u64> {
     // One process has a store open, and its files belong to one user.
     if place.running == Running::Yes {
-        return report.ok(name, "in use by the service; its key is for its user alone");
+        report.ok(name, "in use by the service; its key is for its user alone");
+        return None;
     }
     if place.running == Running::Unknown || !place.own {
-        return report.ok(name, "is there; not opened, for it is another user's");
+        report.ok(name, "is there; not opened, for it is another user's");
+        return None;
     }
     let store = match DiskStore::open(dir, key) {
         Ok(store) => store,
-        Err(failure) => return damaged(name, &failure, report),
+        Err(failure) => {
+            damaged(name, &failure, report);
+            return None;
+        }
     };
     let ledger = store.ledger();
     if ledger.held {
         let remedy = "no job runs. Find out what happened, with the peer's owner, start the service, then `cenote peer lift` (docs/operate.md)";
-        return report.bad(
-            name,
-            "a check failed: the peer, or somebody in its place, cheated",
-            remedy,
-        );
-    }
-    if store.restored() {
+        let found = "a check failed: the peer, or somebody in its place, cheated";
+        report.bad(name, found, remedy);
+    } else if store.restored() {
         let remedy = "nothing is to be done, the pool is filled again; keep stores/ out of backups, and do not change or move its files";
         report.warning(
             name,
@@ -73,7 +89,7 @@ fn open(place: &Place<'_>, name: &str, dir: &Path, key: &StoreKey, report: &mut 
             remedy,
         );
     }
-    pools(name, ledger.pools, MOST_POOLS, report);
+    Some(ledger.pools)
 }
 
 fn damaged(name: &str, failure: &StoreFailure, report: &mut Report) {
@@ -83,7 +99,8 @@ fn damaged(name: &str, failure: &StoreFailure, report: &mut Report) {
 }
 
 /// Pools that were begun, each of which weakens the bound a little.
-pub(super) fn pools(name: &str, begun: u64, most: u64, report: &mut Report) {
+pub(super) fn pools(begun: u64, most: u64, report: &mut Report) {
+    let name = "pools";
     let found = format!("{begun} of {most} pools begun with this peer");
     let remedy = "both owners remove stores/ while the services stand: a new relation, whose bound does not count the tries of the old one; find out first why so many sessions ended out of order";
     if begun >= most {
@@ -106,7 +123,7 @@ mod tests {
             [(0, State::Ok), (767, State::Ok), (768, State::Warning), (1024, State::Bad)]
         {
             let mut report = Report::default();
-            pools("p", begun, MOST_POOLS, &mut report);
+            pools(begun, MOST_POOLS, &mut report);
             assert_eq!(report.0[0].state, state, "{begun}");
         }
     }
