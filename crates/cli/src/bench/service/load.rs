@@ -177,6 +177,7 @@ impl Load<'_> {
             "small": figures(&small, end),
             "large": figures(&large, end),
             "ands_per_s": ands as f64 / end,
+            "ands_per_hour": ands as f64 / end * 3600.0,
             "fill_s": filled.as_secs_f64(),
             "restart_s": started.as_secs_f64(),
             "resident_bytes": flat::three(memory),
