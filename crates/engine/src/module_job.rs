@@ -1,5 +1,6 @@
 //! Structured programs with inputs from their owners and outputs to their receivers.
 
+use std::borrow::Cow;
 use std::slice;
 
 use cenote_circuit::{Gates, Reactive, Signature};
@@ -8,13 +9,14 @@ use cenote_prim::Prg;
 use cenote_program::{EXECUTION, Host, Module};
 
 use crate::memory::{Coins, Machine};
+use crate::options::Rho;
 use crate::party::{Party, Receivers};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
 use crate::session::Job;
 
 /// Runs a module once. Owners and receivers are those of its ports.
 pub struct ModuleJob<'m> {
-    module: &'m Module,
+    module: Cow<'m, Module>,
     signature: Signature,
     digest: [u8; 32],
     owners: Vec<Role>,
@@ -36,7 +38,19 @@ impl<'m> ModuleJob<'m> {
         let signature = module.signature();
         let owners = signature.owners();
         let inputs = assign_inputs(&signature, &owners, role, own)?;
-        Ok(ModuleJob { module, digest: module.digest(), signature, owners, inputs, ands: 0 })
+        let digest = module.digest();
+        let module = Cow::Borrowed(module);
+        Ok(ModuleJob { module, digest, signature, owners, inputs, ands: 0 })
+    }
+
+    /// The same run in a session of this statistical security, which both sides have agreed on: its memories fail as rarely, where the
+    /// program's own bound is 2^-40.
+    #[must_use]
+    pub fn at(mut self, rho: Rho) -> Self {
+        if rho != Rho::Bits40 && self.module.tables().iter().any(|table| table.plan.is_some()) {
+            self.module.to_mut().share_bound(rho.bits());
+        }
+        self
     }
 
     /// The same run, which is known to take as many ANDs.

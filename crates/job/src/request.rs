@@ -137,7 +137,8 @@ impl Request {
                 self.compute(channels, role, Metered { job, done }, store)
             }
             Computation::Module { module, .. } => {
-                let job = ModuleJob::new(module, role, self.own.clone())?.of_ands(ands);
+                let job = ModuleJob::new(module, role, self.own.clone())?;
+                let job = job.at(self.config.rho()).of_ands(ands);
                 self.compute(channels, role, Metered { job, done }, store)
             }
         }

@@ -16,6 +16,7 @@ use crate::module::{Body, Code, Function, Input, Module, Output};
 use crate::op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 use crate::path::{Names, Version};
 use crate::shape::Shape;
+use crate::tables::EPSILON;
 
 /// Builds a module statement by statement.
 pub struct Builder {
@@ -688,7 +689,7 @@ impl Builder {
         let main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
         let Builder { version, name, about, functions, inputs, outputs, .. } = self;
         let mut module = Module { version, name, about, functions, inputs, outputs, main };
-        module.share_bound();
+        module.share_bound(EPSILON);
         Ok(module)
     }
 }

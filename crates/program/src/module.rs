@@ -183,8 +183,9 @@ impl Module {
         all
     }
 
-    /// Has all memories of a run fail with no more than the usual bound of one.
-    pub(crate) fn share_bound(&mut self) {
+    /// Has all memories of a run, which are kept in trees, fail with a probability of at most 2^-`epsilon` together: 40 of a module that was
+    /// made or read. Neither its text nor its digest change; [`Module::stats`] follow.
+    pub fn share_bound(&mut self, epsilon: u32) {
         let mut begun: Vec<u64> = Vec::with_capacity(self.functions.len());
         for function in &self.functions {
             let times = match &function.code {
@@ -198,6 +199,6 @@ impl Module {
             Code::Body(body) => Some(body),
             Code::Gates(_) => None,
         });
-        bodies.chain([&mut self.main]).for_each(|body| body.memories.share_bound(all));
+        bodies.chain([&mut self.main]).for_each(|body| body.memories.share_bound(epsilon, all));
     }
 }

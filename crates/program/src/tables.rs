@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cenote_circuit::{Kind, Layout, Needs, Plan, Price};
+use cenote_circuit::{Kind, Layout, MAX_EPSILON, Needs, Plan, Price};
 
 use crate::infer::bits_for;
 use crate::op::{Block, FunctionId, Op, Statement, ValueId, WordOp};
@@ -11,6 +11,9 @@ use crate::shape::Shape;
 /// ANDs that are worth one opening to both, for the choice between scans and trees: about those whose tables a line takes in a round
 /// trip, 0.5 MB at 34 bytes for an AND (1 ms at 4 Gbit/s, 20 ms at 200 Mbit/s).
 pub const ANDS_PER_OPENING: u64 = 1 << 14;
+
+/// All memories of a run fail with a probability of at most 2^-this, unless more is asked for.
+pub(crate) const EPSILON: u32 = 40;
 
 /// A table that is used linearly: every version but the last is used up by the `store` or the loop that gives the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +70,7 @@ impl Life {
         let needs = Needs {
             is_given,
             ands_per_open: ANDS_PER_OPENING,
+            epsilon: EPSILON,
             ..Needs::new(blocks, width, accesses)
         };
         let (best, scan) = (Plan::cheapest(needs)?, Plan::new(needs, Layout::Scan)?);
@@ -149,12 +153,11 @@ impl Memories {
         })
     }
 
-    /// Has these memories fail so rarely that `all` of a run fail with the bound that each has now.
-    pub(crate) fn share_bound(&mut self, all: u64) {
+    /// Has these memories fail so rarely that `all` of a run fail with a probability of at most 2^-`epsilon`; 128 bits each are the most.
+    pub(crate) fn share_bound(&mut self, epsilon: u32, all: u64) {
         for plan in self.starts.values_mut() {
-            let epsilon = plan.needs.epsilon + ceil_log2(all);
-            // No more than 40 + 64 is asked for.
-            *plan = plan.with_epsilon(epsilon).unwrap_or_else(|| unreachable!("in range"));
+            let each = epsilon.saturating_add(ceil_log2(all)).min(MAX_EPSILON);
+            *plan = plan.with_epsilon(each).unwrap_or_else(|| unreachable!("in range"));
         }
     }
 

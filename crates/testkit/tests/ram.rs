@@ -8,8 +8,7 @@ use cenote_engine::backends::plain::PLAIN_INPUT;
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::{Live, Protocol, jimu, wrk, yao};
 use cenote_engine::{
-    Backend, Fault, JimuParams, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, Session,
-    WrkParams,
+    Backend, Fault, JimuParams, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, WrkParams,
 };
 use cenote_net::{Deviation, Direction, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg, SessionId};
@@ -106,13 +105,40 @@ fn a_memory_lasts_for_the_accesses_of_its_plan() {
     }
 }
 
-/// What a side tosses for the leaves of a program is another in every run: who has seen a leaf knows it.
-#[test]
-fn programs_toss_anew_in_every_run() {
+/// A program that writes a row of a memory and reads it.
+fn written_and_read() -> Module {
     let text = "cenote 2\nprogram m \"\"\ninput at: a uint b14\ninput put: b uint b16\n{\n\
         %zero = const 8192xb16 all 0x0\n%on = const b1 0x1\n%new = store %zero, %0, %1, %on\n\
         %read = lookup %new, %0\n}\noutput read: both uint %read\n";
-    let module = Module::parse_text(text).expect("a program");
+    Module::parse_text(text).expect("a program")
+}
+
+/// In a session that fails more rarely, so do the memories of its programs: their stashes are larger, which ANDs show.
+#[test]
+fn memories_fail_as_rarely_as_their_session() {
+    let module = written_and_read();
+    let mut more = module.clone();
+    more.share_bound(80);
+    let ands = |module: &Module| module.stats().expect("small").ands;
+    assert!(ands(&more) > ands(&module));
+    for (rho, ands) in [(Rho::Bits40, ands(&module)), (Rho::Bits80, ands(&more))] {
+        let ends = sessions(&smallest(Backend::Yao), 4, |session, role| {
+            let own = [bits_of(5000, 14), bits_of(321, 16)][role as usize].clone();
+            let job = ModuleJob::new(&module, role, vec![own])?.at(rho);
+            session.run(&job).map(|outcome| (outcome.output, outcome.cost.total().bytes_sent))
+        });
+        let (garbler, evaluator) = (ends.0.expect("honest"), ends.1.expect("honest"));
+        assert_eq!((&garbler.0, &evaluator.0), (&vec![Some(bits_of(321, 16))], &garbler.0));
+        // 32 bytes an AND, and little else beside so many.
+        let sent = garbler.1 as f64 / (32 * ands) as f64;
+        assert!((1.0..1.1).contains(&sent), "{rho:?}: {sent}");
+    }
+}
+
+/// What a side tosses for the leaves of a program is another in every run: who has seen a leaf knows it.
+#[test]
+fn programs_toss_anew_in_every_run() {
+    let module = written_and_read();
     let mut channels = patient_pair();
     let recording = channels.0.record();
     let ends = sessions_over(channels, &smallest(Backend::Plain), 4, |session, role| {

@@ -14,7 +14,7 @@ mod tree;
 
 use crate::count::{Counter, Depth};
 use crate::gates::Gates;
-pub use plan::{Kind, Layout, MAX_BLOCKS, Needs, Plan, Price, TreeShape};
+pub use plan::{Kind, Layout, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, TreeShape};
 pub use ram::Ram;
 pub use rows::{Access, Rows};
 

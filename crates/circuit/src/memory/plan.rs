@@ -11,7 +11,7 @@ pub const MAX_BLOCKS: usize = 1 << 24;
 const MAX_BITS: usize = 1 << 32;
 
 /// Largest [`Needs::epsilon`].
-const MAX_EPSILON: u32 = 128;
+pub const MAX_EPSILON: u32 = 128;
 
 /// Most trees, and most positions in a block as a power of two.
 const MAX_TREES: usize = 24;

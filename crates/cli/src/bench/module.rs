@@ -111,7 +111,8 @@ pub(crate) fn party(
     let config = config.for_ands(ands);
     let ports = module.inputs().iter().zip(work.inputs());
     let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
-    one_job(channels, role, &config, &ModuleJob::new(&module, role, own)?.of_ands(ands))
+    let job = ModuleJob::new(&module, role, own)?.at(config.rho()).of_ands(ands);
+    one_job(channels, role, &config, &job)
 }
 
 /// One party's session of a single job, whose pool is filled first.

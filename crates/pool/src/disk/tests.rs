@@ -27,7 +27,7 @@ enum Op {
 }
 
 /// All that a store shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Shown {
     ledger: Ledger,
     secrets: Vec<u8>,

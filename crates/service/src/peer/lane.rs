@@ -546,7 +546,7 @@ fn compute(
     let (begins, role) = (Instant::now(), session.role());
     let runs = jobs.iter().map(|job| {
         let run = ModuleJob::new(&job.program.module, role, job.own.clone())?;
-        Ok(run.of_ands(job.program.ands))
+        Ok(run.at(inner.config.pool.backend.rho()).of_ands(job.program.ands))
     });
     let runs = runs.collect::<Result<Vec<_>, Fault>>()?;
     let outcome = session.run(&ModuleJobs::new(runs))?;
