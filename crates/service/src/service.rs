@@ -1,5 +1,6 @@
 //! The service: what its owner may ask of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,12 +16,14 @@ use crate::config::Config;
 use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
 use crate::expiry::Expiry;
+use crate::histogram::Histogram;
 use crate::inner::{Inner, facts, lock, new_id};
 use crate::jobs::{self, Arrival, Offer};
 use crate::model::{
     ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, LineView, NewJob, Origin,
     PeerView, ProgramView, Status, Terms,
 };
+use crate::peer::lane::Lane;
 use crate::peer::messages::are_parameters;
 use crate::permit;
 use crate::quota::{self, Who};
@@ -36,6 +39,16 @@ const GRACE: Duration = Duration::from_secs(20);
 /// What was read, once it is on the disk.
 fn settled<T>(inner: &Inner, read: T) -> Result<T, ServiceError> {
     inner.db.settle().map(|()| read)
+}
+
+/// What is counted of a lane since the service started, for operators.
+pub(crate) struct LaneFigures {
+    /// Its name.
+    pub(crate) lane: &'static str,
+    /// Items that left its stocks and pools, by their names.
+    pub(crate) used: BTreeMap<String, u64>,
+    /// How long jobs took that ended well.
+    pub(crate) seconds: Histogram,
 }
 
 /// A running service. Clones are the same one.
@@ -369,6 +382,16 @@ impl Service {
 
     fn lanes(&self) -> Vec<LaneView> {
         self.0.lanes.iter().map(|lane| lane.view(self.0.level(lane))).collect()
+    }
+
+    /// What is counted of each lane beside its view.
+    pub(crate) fn lane_figures(&self) -> Vec<LaneFigures> {
+        let of = |lane: &Lane| LaneFigures {
+            lane: lane.name(),
+            used: lane.seen.used(),
+            seconds: lane.seconds(),
+        };
+        self.0.lanes.iter().map(of).collect()
     }
 
     /// Whether jobs would run now.
