@@ -27,7 +27,7 @@ use crate::peer::lane::Lane;
 use crate::peer::messages::are_parameters;
 use crate::permit;
 use crate::quota::{self, Who};
-use crate::registry::NewProgram;
+use crate::registry::{NewProgram, receivers};
 
 /// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
@@ -237,7 +237,8 @@ impl Service {
     /// # Errors
     /// `Unavailable`.
     pub fn programs(&self) -> Result<Vec<ProgramView>, ServiceError> {
-        self.0.registry.programs(&self.0.db)
+        let inner = &self.0;
+        inner.registry.programs(&inner.db, &inner.config.pool.backend.lasting())
     }
 
     /// The program of this name or digest.
@@ -249,6 +250,24 @@ impl Service {
         all.retain(|one| one.name == which || one.digest == which);
         let missing = || ServiceError::not_found(format!("no program `{which}` is registered"));
         all.pop().ok_or_else(missing)
+    }
+
+    /// The text form of the program of this name or digest, which was registered in either.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unavailable`.
+    pub fn program_text(&self, which: &str) -> Result<String, ServiceError> {
+        Ok(self.0.registry.program(&self.0.db, which)?.module.to_text())
+    }
+
+    /// An approval with what its program says of it.
+    fn shown(&self, mut approval: ApprovalView) -> ApprovalView {
+        let program = self.0.registry.of_digest(&self.0.db, &approval.terms.program);
+        // Whoever withdraws one does not need its program.
+        if let Ok(program) = program {
+            approval.receivers = receivers(&program.module);
+        }
+        approval
     }
 
     /// Gives an approval, which the owner's key signs. `program` may be a name, `peer` empty for the one there is.
@@ -278,7 +297,7 @@ impl Service {
             return Err(error);
         }
         inner.changed();
-        Ok(given)
+        Ok(self.shown(given))
     }
 
     /// All approvals, oldest first.
@@ -286,7 +305,8 @@ impl Service {
     /// # Errors
     /// `Unavailable`.
     pub fn approvals(&self) -> Result<Vec<ApprovalView>, ServiceError> {
-        permit::all(&self.0.db)
+        let all = permit::all(&self.0.db)?;
+        Ok(all.into_iter().map(|one| self.shown(one)).collect())
     }
 
     /// Withdraws an approval: no job begins under it any more.
@@ -296,7 +316,7 @@ impl Service {
     pub fn withdraw(&self, id: i64) -> Result<ApprovalView, ServiceError> {
         let approval = permit::withdraw(&self.0.db, id)?;
         self.0.log("approval.withdrawn", None, None, facts(&[("approval", json!(id))]))?;
-        Ok(approval)
+        Ok(self.shown(approval))
     }
 
     /// Binds a file of this machine to a name, under which approvals speak of it.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 mod common;
 
 use cenote_net::Identity;
+use cenote_program::Module;
 use cenote_service::api::{self, Role, Tokens};
 use cenote_service::model::{JobState, NewJob, Submitters};
 use cenote_service::{Service, ServiceError};
@@ -28,6 +29,9 @@ input b: evaluator uint b32
 }
 output richer: both bool %2
 ";
+
+/// For a job of two services, on a machine that does more.
+const LONG: Duration = Duration::from_secs(120);
 
 const CONFIG: &str = "name = \"alice\"
 [peer]
@@ -263,6 +267,7 @@ fn every_path_has_its_roles() {
         ("GET /v1/status".into(), all),
         ("GET /v1/programs".into(), all),
         ("GET /v1/programs/richer".into(), all),
+        ("GET /v1/programs/richer/text".into(), all),
         ("GET /v1/approvals".into(), all),
         ("GET /v1/datasets".into(), all),
         ("GET /v1/audit/head".into(), all),
@@ -471,8 +476,60 @@ fn programs_approvals_and_data() {
     let withdrawn = service.post("approver", "/v1/approvals/1/withdraw", &json!(null));
     assert!(withdrawn.json()["withdrawn_at"].is_i64(), "{withdrawn:?}");
     assert_eq!(service.get("auditor", "/v1/approvals").json(), json!([withdrawn.json()]));
+    for view in [given.json(), withdrawn.json()] {
+        assert_eq!(view["receivers"], json!({"richer": "both"}), "{view}");
+    }
     service.post("approver", "/v1/approvals/2/withdraw", &json!(null)).problem(404, "not-found");
     service.post("approver", "/v1/approvals/x/withdraw", &json!(null)).problem(400, "invalid");
+}
+
+/// Whoever approves a program reads what it does, to whom it shows what, and what it takes.
+#[test]
+fn a_program_is_read_before_it_is_approved() {
+    let service = Running::start();
+    let secret = MILLIONAIRES.replace("richer: both", "richer: evaluator");
+    let binary = Module::parse_text(&secret).unwrap().to_bytes();
+    let made = service.register("approver", "richer", &binary).json();
+    let digest = made["digest"].as_str().unwrap();
+    for which in ["richer", digest] {
+        let text = service.get("approver", &format!("/v1/programs/{which}/text"));
+        assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
+        assert_eq!(Module::parse_text(&text.body).unwrap().to_bytes(), binary, "{text:?}");
+        assert!(text.body.contains("output richer: evaluator bool"), "{text:?}");
+    }
+    service.get("approver", "/v1/programs/poorer/text").problem(404, "not-found");
+    let terms = json!({"program": "richer", "peer": "", "submitters": "own"});
+    let given = service.post("approver", "/v1/approvals", &terms).json();
+    assert_eq!(given["receivers"], json!({"richer": "evaluator"}), "{given}");
+    // It is said of each approval, by its own program.
+    assert_eq!(service.register("approver", "both", MILLIONAIRES.as_bytes()).status, 201);
+    service.post(
+        "approver",
+        "/v1/approvals",
+        &json!({"program": "both", "peer": "", "submitters": "own"}),
+    );
+    let all = service.get("auditor", "/v1/approvals").json();
+    assert_eq!(all[0]["receivers"], given["receivers"], "{all}");
+    assert_eq!(all[1]["receivers"], json!({"richer": "both"}), "{all}");
+}
+
+/// What is said of a program beforehand is what its jobs take.
+#[test]
+fn a_program_is_priced_as_its_jobs_are() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let cost = pair.a().program("less").unwrap().cost;
+    assert_eq!(cost.backend, "wrk");
+    assert_eq!(cost, pair.b().program("less").unwrap().cost);
+    let least = (0..5).map(|_| pair.a().job(&run_less(&pair)).unwrap().cost.unwrap());
+    // Those beside which more was made ahead sent more.
+    let least = least.min_by_key(|cost| cost.bytes_sent).unwrap();
+    let [garbler, evaluator] = cost.bytes.map(|bytes| bytes as f64);
+    let near = |said: f64, is: u64| (is as f64 - said).abs() <= said * 0.1;
+    assert!(
+        near(garbler, least.bytes_sent) && near(evaluator, least.bytes_received),
+        "{cost:?} {least:?}"
+    );
 }
 
 #[test]
@@ -648,15 +705,27 @@ fn of_small(service: &Running) -> BTreeMap<String, f64> {
     text.lines().filter(|line| !line.contains("le=")).filter_map(figure).collect()
 }
 
+/// Has a job done by two services; its id.
+fn run_less(pair: &Pair) -> String {
+    let job = NewJob {
+        program: "less".into(),
+        inputs: [("x".to_owned(), json!(3))].into(),
+        select: [("which".to_owned(), "five".to_owned())].into(),
+        ..NewJob::default()
+    };
+    let (job, _) = pair.a().submit(&job).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    job.id
+}
+
 /// A job and the next session change figures in one direction.
 #[test]
 fn figures_of_jobs_rise_and_sessions_take_none_back() {
-    let long = Duration::from_secs(120);
     let mut pair = Pair::start();
     approve(&pair, Submitters::Own, Submitters::Peer);
     let service = Running::serve(TempDir::new().unwrap(), pair.a().clone());
     let until_ready = |pair: &Pair, seen: &mut dyn FnMut()| {
-        let end = Instant::now() + long;
+        let end = Instant::now() + LONG;
         while ![pair.a(), pair.b()].iter().all(|side| side.is_ready()) {
             assert!(Instant::now() < end, "{:?}", pair.a().status());
             seen();
@@ -665,18 +734,7 @@ fn figures_of_jobs_rise_and_sessions_take_none_back() {
     };
     until_ready(&pair, &mut || {});
     let before = of_small(&service);
-    let run = |pair: &Pair| {
-        let job = NewJob {
-            program: "less".into(),
-            inputs: [("x".to_owned(), json!(3))].into(),
-            select: [("which".to_owned(), "five".to_owned())].into(),
-            ..NewJob::default()
-        };
-        let (job, _) = pair.a().submit(&job).unwrap();
-        assert_eq!(pair.a().wait(&job.id, long).unwrap().state, JobState::Done);
-        job.id
-    };
-    let id = run(&pair);
+    let id = run_less(&pair);
     let after = of_small(&service);
     let triples = "cenote_items_used_total,store=\"stock.triple\"";
     let taken = after[triples] - before.get(triples).copied().unwrap_or(0.0);
@@ -698,7 +756,7 @@ fn figures_of_jobs_rise_and_sessions_take_none_back() {
     };
     pair.restart(1);
     until_ready(&pair, &mut || seen(of_small(&service)));
-    run(&pair);
+    run_less(&pair);
     seen(of_small(&service));
     assert!(last[sent] > after[sent] && last["cenote_job_seconds_count"] == 2.0, "{last:?}");
     drop(service);
