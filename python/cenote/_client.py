@@ -174,6 +174,10 @@ class Client:
         """The program of this name or digest."""
         return self._run(self._calls.program(name))
 
+    def program_text(self, name: str) -> str:
+        """The text form of the program of this name or digest: what it computes, and who receives what. :func:`load` takes it."""
+        return self._run(self._calls.program_text(name))
+
     def approve(
         self,
         program: AnyProgram,

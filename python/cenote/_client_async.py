@@ -154,6 +154,10 @@ class AsyncClient:
         """As :meth:`Client.program`."""
         return await self._run(self._calls.program(name))
 
+    async def program_text(self, name: str) -> str:
+        """As :meth:`Client.program_text`."""
+        return await self._run(self._calls.program_text(name))
+
     async def approve(
         self,
         program: AnyProgram,

@@ -139,6 +139,10 @@ class Calls:
         """One program."""
         return self._json(ProgramView, self._get(f"/v1/programs/{quote(name, safe='')}"))
 
+    def program_text(self, name: str) -> Flow[str]:
+        """The text form of one program."""
+        return (yield from self._asked(self._get(f"/v1/programs/{quote(name, safe='')}/text"))).text()
+
     def approve(
         self,
         program: AnyProgram,

@@ -79,6 +79,15 @@ class Answer:
         except (ValueError, RecursionError):
             raise malformed("is no JSON", self.status) from None
 
+    def text(self) -> str:
+        """The body, of what is no JSON."""
+        if self.kind.partition(";")[0].strip() != "text/plain":
+            raise malformed(f"is {self.kind or 'of no type'} and not text", self.status)
+        try:
+            return self.body.decode()
+        except UnicodeDecodeError:
+            raise malformed("is no text", self.status) from None
+
 
 class Lost(Exception):
     """There is no answer."""

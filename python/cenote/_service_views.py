@@ -165,6 +165,21 @@ class PortView:
 
 
 @dataclass(frozen=True)
+class ProgramCost:
+    """What a job of a program takes of the line on the service's backend, as the model of costs predicts it."""
+
+    #: The backend.
+    backend: str
+    #: Bytes that the garbler and the evaluator send, where all that the job takes is ready.
+    bytes: tuple[int, int]
+    #: Rounds, in the same case.
+    rounds: int
+    #: Bytes that both send to make ahead what it takes, the pool for that included, which a service fills once for many jobs;
+    #: by the default oblivious transfer where the line decides on it.
+    ahead_bytes: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class ProgramView:
     """A program in the registry of a service."""
 
@@ -182,6 +197,8 @@ class ProgramView:
     registered_at: datetime
     #: The own input that is the smallest group which it shows; approvals say how small that may be.
     smallest_group: str | None = None
+    #: What a job of it takes of the line; ``None`` from a service that does not say.
+    cost: ProgramCost | None = None
 
 
 @dataclass(frozen=True)
@@ -220,6 +237,8 @@ class ApprovalView:
     spent: int
     #: The owner's signature over the terms, in hexadecimal.
     signature: str
+    #: Who receives each output, by its name: ``garbler``, ``evaluator`` or ``both``.
+    receivers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

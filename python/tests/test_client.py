@@ -160,6 +160,22 @@ def test_a_name_alone_gives_json(services, agreed):
         assert stranger.run("less", x=5, select={"who": "six"}, timeout=LONG) is True
 
 
+def test_what_is_approved_is_read_first(alice, bob, agreed, tmp_path):
+    made = hidden.compile()
+    (tmp_path / "hidden.txt").write_text(bob.program_text("hidden"))
+    assert cn.load(tmp_path / "hidden.txt").digest == made.digest
+    assert bob.program_text(made.digest) == made.show()
+    with pytest.raises(cn.ServiceError, match="no program `missing`"):
+        bob.program_text("missing")
+    cost = bob.program("hidden").cost
+    assert cost.backend == "wrk"
+    assert min(*cost.bytes, cost.rounds, *cost.ahead_bytes) > 0
+    given = {approval.terms.program: approval.receivers for approval in alice.approvals()}
+    assert given[made.digest] == {"result": "evaluator"}
+    assert given[less.compile().digest] == {"result": "both"}
+    assert set(given[split.compile().digest].values()) == {"garbler", "evaluator"}
+
+
 def test_each_side_learns_its_own_outputs(alice, bob, agreed):
     bob_knows = bob.register(split).digest
     job = alice.submit(split, x=3, select={"who": "five"})

@@ -342,6 +342,16 @@ def test_programs_are_read_before_they_are_sent(tmp_path):
     assert len(script.requests) == 1
 
 
+@pytest.mark.parametrize("answer", [b"\xff", {"text": "cenote 1"}])
+def test_a_text_is_text(answer):
+    kind = "text/plain; charset=utf-8" if isinstance(answer, bytes) else "application/json"
+    body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    service, script = client(httpx.Response(200, headers={"Content-Type": kind}, content=body))
+    with pytest.raises(cn.ServiceError, match="text"):
+        service.program_text("a/b")
+    assert script.requests[0].url.raw_path == b"/v1/programs/a%2Fb/text"
+
+
 @pytest.mark.parametrize("result", [{}, {"result": "x"}, {"result": True}, {"result": 256}, {"result": [1]}, {"result": 1.5}, [], 3])
 def test_a_result_of_another_program_is_none_of_this(result):
     service, _ = client(view("done", digest=more.compile().digest, result=result))

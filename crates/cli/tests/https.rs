@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, Said, run, start};
+use common::{LIMIT, PURCHASES, Said, cenote, run, start, write};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -71,6 +71,7 @@ fn commands_speak_to_it_by_its_certificate_alone() {
     let open = asked("http://192.0.2.1:7780", None);
     assert!(open.error(2).contains("use https://"), "{open:?}");
     assert!(asked(&format!("http://127.0.0.1:{port}"), None).error(5).contains("400"));
+    what_is_approved_is_read_first(home.path(), &alice);
     // A new certificate, while it runs.
     let before = home.path().join("before.pem");
     fs::copy(&own, &before).unwrap();
@@ -81,6 +82,40 @@ fn commands_speak_to_it_by_its_certificate_alone() {
     let pid = Pid::from_raw(i32::try_from(service.child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(service.end().code, 0);
+}
+
+/// The owner of a service that runs sees what a program computes, what it takes and to whom it shows what.
+fn what_is_approved_is_read_first(home: &Path, dir: &Path) {
+    let file = write(home, "spent.cenote", &PURCHASES.replace("spent: both", "spent: evaluator"));
+    let service = format!("--service {}", dir.display());
+    let made = run(&format!("program register {} --name spent {service}", file.display()));
+    let digest = made.json["digest"].as_str().unwrap_or_else(|| panic!("{made:?}"));
+    let shown = run(&format!("program show {}", file.display()));
+    for which in ["spent", digest] {
+        let text = run(&format!("program text {which} {service}"));
+        assert_eq!((text.code, &text.json["text"]), (0, &shown.json["text"]), "{text:?}");
+    }
+    let words = cenote(["program", "text", "spent", "--service"]).arg(dir).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&words.stdout).contains("output spent: evaluator"),
+        "{words:?}"
+    );
+    let other = run(&format!("program text earned {service}"));
+    assert!(other.error(2).contains("no program `earned`"), "{other:?}");
+    let listed = run(&format!("program registered {service}"));
+    let cost = &listed.json[0]["cost"];
+    assert_eq!((&cost["backend"], &cost["rounds"]), (&"wrk".into(), &6.into()), "{listed:?}");
+    let words = cenote(["program", "registered", "--service"]).arg(dir).output().unwrap();
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains(&cost["bytes"][0].to_string()) && words.contains(digest), "{words}");
+    let given = run(&format!("approve spent --jobs-of own {service}"));
+    assert_eq!(given.json["receivers"]["spent"], "evaluator", "{given:?}");
+    let words = cenote(["approval", "list", "--service"]).arg(dir).output().unwrap();
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(
+        words.lines().any(|line| line.contains("given") && line.contains("evaluator")),
+        "{words}"
+    );
 }
 
 #[test]

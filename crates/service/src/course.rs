@@ -483,15 +483,17 @@ impl Inner {
         // Whoever is told of it waits for the disk; the next job does not.
         let id = job.id.as_str();
         lock(&self.taken_by_peer).remove(id);
-        let kept = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
-            true => Ok(true),
-            false if jobs::is(db, id, JobState::Cancelled)? => Ok(false),
-            false => Err(ServiceError::new(ErrorKind::Internal, "the job had ended already")),
+        let ended = self.db.change_soon(|db| match jobs::done(db, id, result.as_ref(), cost)? {
+            None if !jobs::is(db, id, JobState::Cancelled)? => {
+                Err(ServiceError::new(ErrorKind::Internal, "the job had ended already"))
+            }
+            ended => Ok(ended),
         });
-        let written = kept.and_then(|kept| {
+        let written = ended.and_then(|ended| {
             // What ran to its end is in both logs, whether its owner still wanted it or not.
-            if !kept {
-                own.insert("discarded".to_owned(), json!(true));
+            match ended {
+                Some(ended) => self.lane(ended.small).took(ended.seconds),
+                None => drop(own.insert("discarded".to_owned(), json!(true))),
             }
             self.log_soon("job.done", Some(id), Some(shared), own)
         });

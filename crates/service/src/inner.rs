@@ -295,6 +295,12 @@ impl Inner {
         self.way.fingerprint().to_string()
     }
 
+    /// The lane of small jobs, or that of large ones.
+    pub(crate) const fn lane(&self, small: bool) -> &Lane {
+        let [of_small, of_large] = &self.lanes;
+        if small { of_small } else { of_large }
+    }
+
     pub(crate) fn level(&self, lane: &Lane) -> usize {
         if lane.small { self.config.pool.small } else { self.config.pool.large }
     }

@@ -57,6 +57,14 @@ pub(crate) struct Stored {
     pub(crate) submitter: String,
 }
 
+/// A job that ended well.
+pub(crate) struct Ended {
+    /// Its lane.
+    pub(crate) small: bool,
+    /// From the time when it came.
+    pub(crate) seconds: f64,
+}
+
 /// From where a job may end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -379,19 +387,26 @@ pub(crate) fn may_cut(db: &Connection, most: u64) -> Result<bool, ServiceError> 
     db.execute("INSERT INTO cut (at) VALUES (?1)", [now()]).map(|_| true).map_err(failed)
 }
 
-/// A job ends well.
+/// A job ends well; none when it did not run.
 pub(crate) fn done(
     db: &Connection,
     id: &str,
     result: Option<&Value>,
     cost: &JobCost,
-) -> Result<bool, ServiceError> {
+) -> Result<Option<Ended>, ServiceError> {
     let text = |error: serde_json::Error| ServiceError::invalid(error.to_string());
     let result = result.map(serde_json::to_string).transpose().map_err(text)?;
     let cost = serde_json::to_string(cost).map_err(text)?;
     let put = "UPDATE job SET state = 'done', ended_at = ?2, inputs = NULL, result = ?3, cost = ?4,
-        result_until = CASE WHEN ?3 IS NULL THEN NULL ELSE ?2 + keep_ms END WHERE id = ?1 AND state = 'running'";
-    changed(db, put, params![id, now(), result, cost])
+        result_until = CASE WHEN ?3 IS NULL THEN NULL ELSE ?2 + keep_ms END WHERE id = ?1 AND state = 'running'
+        RETURNING lane, ended_at - submitted_at";
+    let ended = |row: &Row<'_>| {
+        let on: String = row.get(0)?;
+        Ok(Ended { small: on == lane(true), seconds: row.get::<_, Millis>(1)? as f64 / 1000.0 })
+    };
+    let row = params![id, now(), result, cost];
+    let put = db.prepare_cached(put).and_then(|mut put| put.query_row(row, ended).optional());
+    put.map_err(failed)
 }
 
 /// What time does: jobs whose deadline passed expire, results and old jobs are forgotten.

@@ -71,6 +71,7 @@ impl Journal for LaneJournal {
             }
             let line = format!("{epoch} {store} {} {}\n", items.start, items.end);
             self.file.write_all(line.as_bytes()).map_err(|error| refused(error.to_string()))?;
+            self.seen.uses(store, items.end - items.start);
         }
         self.consumed.insert(store.to_owned(), items.end);
         Ok(())
@@ -161,19 +162,22 @@ mod tests {
     fn an_item_that_leaves_twice_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("small.log");
-        let live = Arc::new(AtomicBool::new(true));
+        let (live, seen) = (Arc::new(AtomicBool::new(true)), Seen::default());
         let open =
-            || LaneJournal::open(dir.path(), "small", Seen::default(), Arc::clone(&live)).unwrap();
+            || LaneJournal::open(dir.path(), "small", seen.clone(), Arc::clone(&live)).unwrap();
         let mut journal = open();
         journal.reserve("triples", 0..10).unwrap();
         journal.reserve("triples", 10..20).unwrap();
         assert!(journal.reserve("triples", 10..20).is_err());
         assert_eq!(check(&path), Ok(20));
+        assert_eq!(seen.used(), [("triples".to_owned(), 20)].into());
         live.store(false, Ordering::SeqCst);
         let mut again = open();
         again.reserve("triples", 0..19).unwrap();
         live.store(true, Ordering::SeqCst);
         again.reserve("triples", 19..31).unwrap();
+        // What it was told of earlier sessions left before.
+        assert_eq!(seen.used(), [("triples".to_owned(), 32)].into());
         let twice = check(&path).unwrap_err();
         assert!(matches!(twice, JournalError::Twice(_)), "{twice:?}");
         assert!(twice.to_string().contains("line 3: item 19 of triples left before"));

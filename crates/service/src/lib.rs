@@ -16,6 +16,7 @@
 //! | how a certificate changes while both run | `peer/rotation.rs` |
 //! | what the two services tell each other of jobs | `peer/link.rs`, `peer/messages.rs` |
 //! | how jobs run, in which order, on what | `peer/lane.rs` |
+//! | how long jobs take | `histogram.rs` |
 //! | what is kept of a peer that cheated | `evidence.rs` |
 //! | what time it is | `clock.rs` |
 //! | when certificates end | [`expiry`] |
@@ -35,6 +36,7 @@ mod db;
 mod error;
 mod evidence;
 pub mod expiry;
+mod histogram;
 mod inner;
 mod jobs;
 mod journal;

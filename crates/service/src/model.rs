@@ -209,9 +209,24 @@ pub struct ProgramView {
     pub outputs: Vec<PortView>,
     /// The own input that is the smallest group which it shows; approvals say how small that may be.
     pub smallest_group: Option<String>,
+    /// What a job of it takes of the line.
+    pub cost: ProgramCost,
     /// When it was registered.
     #[schema(value_type = i64)]
     pub registered_at: Millis,
+}
+
+/// What a job of a program takes of the line on the service's backend, as the model of costs predicts it. Seconds depend on machine and line.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug, PartialEq, Eq)]
+pub struct ProgramCost {
+    /// The backend.
+    pub backend: String,
+    /// Bytes that the garbler and the evaluator send, where all that the job takes is ready.
+    pub bytes: [u64; 2],
+    /// Rounds, in the same case.
+    pub rounds: u64,
+    /// Bytes that both send to make ahead what it takes, the pool for that included, which a service fills once for many jobs; by the default oblivious transfer where the line decides on it.
+    pub ahead_bytes: [u64; 2],
 }
 
 /// A port of a program.
@@ -363,6 +378,9 @@ pub struct ApprovalView {
     pub spent: u64,
     /// The owner's signature over the terms, in hexadecimal.
     pub signature: String,
+    /// Who receives each output, by its name: `garbler`, `evaluator` or `both`, as the program says, whose digest the terms have. Empty where
+    /// the program cannot be read; no job of it begins then.
+    pub receivers: BTreeMap<String, String>,
 }
 
 /// A data set bound by name.

@@ -302,6 +302,8 @@ fn view(given: Given) -> Result<ApprovalView, ServiceError> {
         withdrawn_at: given.withdrawn_at,
         spent: given.spent,
         signature: crate::registry::hex(&given.signature),
+        // Programs say that.
+        receivers: BTreeMap::new(),
     })
 }
 

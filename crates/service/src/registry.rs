@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_data::{DataSet, Schema};
-use cenote_engine::Role;
+use cenote_engine::cost::{Demand, Plan};
+use cenote_engine::{Fault, Role, SessionConfig};
 use cenote_job::Computation;
 use cenote_program::{Kind, MAGIC, Module};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -13,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::jobs;
-use crate::model::{DataSetView, PortView, ProgramView};
+use crate::model::{DataSetView, PortView, ProgramCost, ProgramView};
 use crate::stamp::Stamp;
 
 /// Longest name of a program or data set.
@@ -27,6 +28,8 @@ pub(crate) struct Registered {
     pub(crate) ands: u64,
     /// The own input that is the smallest group which it shows.
     pub(crate) smallest_group: Option<String>,
+    /// What its price follows from.
+    demand: Demand,
 }
 
 /// A program that its owner registers.
@@ -168,15 +171,19 @@ impl Registry {
         }
     }
 
-    /// All programs, by name.
-    pub(crate) fn programs(&self, db: &Db) -> Result<Vec<ProgramView>, ServiceError> {
+    /// All programs, by name, with what they cost in sessions by `config`.
+    pub(crate) fn programs(
+        &self,
+        db: &Db,
+        config: &SessionConfig,
+    ) -> Result<Vec<ProgramView>, ServiceError> {
         let rows = db.with(|db| {
             let mut all =
                 db.prepare_cached("SELECT name, registered_at FROM program ORDER BY name")?;
             let rows = all.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        let view = |(name, at): (String, i64)| Ok(view(&*self.program(db, &name)?, at));
+        let view = |(name, at): (String, i64)| view(&*self.program(db, &name)?, at, config);
         rows.into_iter().map(view).collect()
     }
 
@@ -299,7 +306,7 @@ impl Registry {
 
 /// Puts a program down, unless its name or it itself is there in another way; its smallest group from now on.
 fn put(db: &Connection, program: &Registered) -> Result<Option<String>, ServiceError> {
-    let Registered { name, digest, module, ands, smallest_group } = program;
+    let Registered { name, digest, module, ands, smallest_group, .. } = program;
     let known = "SELECT name, digest, smallest_group FROM program WHERE digest = ?1 OR name = ?2";
     let row = |row: &rusqlite::Row<'_>| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
@@ -355,13 +362,18 @@ fn registered(name: &str, module: Module) -> Result<Registered, ServiceError> {
         name: name.to_owned(),
         digest: hex(&module.digest()),
         ands: counted.ands(),
+        demand: counted.demand(&counted.signature()),
         module,
         smallest_group: None,
     })
 }
 
 /// The program as its owner sees it.
-pub(crate) fn view(program: &Registered, registered_at: i64) -> ProgramView {
+pub(crate) fn view(
+    program: &Registered,
+    registered_at: i64,
+    config: &SessionConfig,
+) -> Result<ProgramView, ServiceError> {
     let role = |role: Role| role.name().to_owned();
     let inputs = program.module.inputs().iter().map(|port| PortView {
         name: port.name.clone(),
@@ -373,15 +385,34 @@ pub(crate) fn view(program: &Registered, registered_at: i64) -> ProgramView {
         kind: format!("{} {}", port.kind, port.shape),
         party: port.receiver.name().to_owned(),
     });
-    ProgramView {
+    Ok(ProgramView {
         name: program.name.clone(),
         digest: program.digest.clone(),
         ands: program.ands,
         inputs: inputs.collect(),
         outputs: outputs.collect(),
         smallest_group: program.smallest_group.clone(),
+        cost: cost(&program.demand, config)?,
         registered_at,
-    }
+    })
+}
+
+/// What a job takes of the line.
+fn cost(demand: &Demand, config: &SessionConfig) -> Result<ProgramCost, ServiceError> {
+    let unsound = |fault: Fault| ServiceError::new(ErrorKind::Internal, fault.to_string());
+    let plan = Plan::new(config, demand).map_err(unsound)?;
+    Ok(ProgramCost {
+        backend: config.backend.name().to_owned(),
+        bytes: plan.online.bytes,
+        rounds: plan.online.rounds,
+        ahead_bytes: plan.preprocess.bytes,
+    })
+}
+
+/// Who receives each output, by its name.
+pub(crate) fn receivers(module: &Module) -> BTreeMap<String, String> {
+    let each = |port: &cenote_program::Output| (port.name.clone(), port.receiver.name().to_owned());
+    module.outputs().iter().map(each).collect()
 }
 
 /// The inputs of `role`, by the names under which they are given: the first step of a port's path.

@@ -1,5 +1,6 @@
 //! The service: what its owner may ask of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,16 +16,18 @@ use crate::config::Config;
 use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
 use crate::expiry::Expiry;
+use crate::histogram::Histogram;
 use crate::inner::{Inner, facts, lock, new_id};
 use crate::jobs::{self, Arrival, Offer};
 use crate::model::{
     ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, LineView, NewJob, Origin,
     PeerView, ProgramView, Status, Terms,
 };
+use crate::peer::lane::Lane;
 use crate::peer::messages::are_parameters;
 use crate::permit;
 use crate::quota::{self, Who};
-use crate::registry::NewProgram;
+use crate::registry::{NewProgram, receivers};
 
 /// Longest idempotency key, in characters.
 const MAX_KEY: usize = 256;
@@ -36,6 +39,16 @@ const GRACE: Duration = Duration::from_secs(20);
 /// What was read, once it is on the disk.
 fn settled<T>(inner: &Inner, read: T) -> Result<T, ServiceError> {
     inner.db.settle().map(|()| read)
+}
+
+/// What is counted of a lane since the service started, for operators.
+pub(crate) struct LaneFigures {
+    /// Its name.
+    pub(crate) lane: &'static str,
+    /// Items that left its stocks and pools, by their names.
+    pub(crate) used: BTreeMap<String, u64>,
+    /// How long jobs took that ended well.
+    pub(crate) seconds: Histogram,
 }
 
 /// A running service. Clones are the same one.
@@ -224,7 +237,8 @@ impl Service {
     /// # Errors
     /// `Unavailable`.
     pub fn programs(&self) -> Result<Vec<ProgramView>, ServiceError> {
-        self.0.registry.programs(&self.0.db)
+        let inner = &self.0;
+        inner.registry.programs(&inner.db, &inner.config.pool.backend.lasting())
     }
 
     /// The program of this name or digest.
@@ -236,6 +250,24 @@ impl Service {
         all.retain(|one| one.name == which || one.digest == which);
         let missing = || ServiceError::not_found(format!("no program `{which}` is registered"));
         all.pop().ok_or_else(missing)
+    }
+
+    /// The text form of the program of this name or digest, which was registered in either.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unavailable`.
+    pub fn program_text(&self, which: &str) -> Result<String, ServiceError> {
+        Ok(self.0.registry.program(&self.0.db, which)?.module.to_text())
+    }
+
+    /// An approval with what its program says of it.
+    fn shown(&self, mut approval: ApprovalView) -> ApprovalView {
+        let program = self.0.registry.of_digest(&self.0.db, &approval.terms.program);
+        // Whoever withdraws one does not need its program.
+        if let Ok(program) = program {
+            approval.receivers = receivers(&program.module);
+        }
+        approval
     }
 
     /// Gives an approval, which the owner's key signs. `program` may be a name, `peer` empty for the one there is.
@@ -265,7 +297,7 @@ impl Service {
             return Err(error);
         }
         inner.changed();
-        Ok(given)
+        Ok(self.shown(given))
     }
 
     /// All approvals, oldest first.
@@ -273,7 +305,8 @@ impl Service {
     /// # Errors
     /// `Unavailable`.
     pub fn approvals(&self) -> Result<Vec<ApprovalView>, ServiceError> {
-        permit::all(&self.0.db)
+        let all = permit::all(&self.0.db)?;
+        Ok(all.into_iter().map(|one| self.shown(one)).collect())
     }
 
     /// Withdraws an approval: no job begins under it any more.
@@ -283,7 +316,7 @@ impl Service {
     pub fn withdraw(&self, id: i64) -> Result<ApprovalView, ServiceError> {
         let approval = permit::withdraw(&self.0.db, id)?;
         self.0.log("approval.withdrawn", None, None, facts(&[("approval", json!(id))]))?;
-        Ok(approval)
+        Ok(self.shown(approval))
     }
 
     /// Binds a file of this machine to a name, under which approvals speak of it.
@@ -369,6 +402,16 @@ impl Service {
 
     fn lanes(&self) -> Vec<LaneView> {
         self.0.lanes.iter().map(|lane| lane.view(self.0.level(lane))).collect()
+    }
+
+    /// What is counted of each lane beside its view.
+    pub(crate) fn lane_figures(&self) -> Vec<LaneFigures> {
+        let of = |lane: &Lane| LaneFigures {
+            lane: lane.name(),
+            used: lane.seen.used(),
+            seconds: lane.seconds(),
+        };
+        self.0.lanes.iter().map(of).collect()
     }
 
     /// Whether jobs would run now.

@@ -1,4 +1,4 @@
-//! The HTTP API of a service whose peer never comes: who may do what, what hostile requests get, and that the description is current.
+//! The HTTP API of a service, whose peer mostly never comes: who may do what, what hostile requests get, and that the description is current.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,14 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+mod common;
+
 use cenote_net::Identity;
+use cenote_program::Module;
 use cenote_service::api::{self, Role, Tokens};
+use cenote_service::model::{JobState, NewJob, Submitters};
 use cenote_service::{Service, ServiceError};
+use common::{Pair, approve};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -24,6 +29,9 @@ input b: evaluator uint b32
 }
 output richer: both bool %2
 ";
+
+/// For a job of two services, on a machine that does more.
+const LONG: Duration = Duration::from_secs(120);
 
 const CONFIG: &str = "name = \"alice\"
 [peer]
@@ -79,12 +87,17 @@ impl Running {
         Identity::generate("bob").unwrap().save(peer.path()).unwrap();
         fs::copy(peer.path().join("identity.crt.pem"), path.join("peer.crt.pem")).unwrap();
         fs::write(path.join("cenote.toml"), CONFIG).unwrap();
-        let file = path.join("tokens.toml");
+        let service = Service::start(path).unwrap();
+        Running::serve(dir, service)
+    }
+
+    /// The API of a service, with tokens in a directory.
+    fn serve(dir: TempDir, service: Service) -> Running {
+        let file = dir.path().join("tokens.toml");
         let tokens = Role::ALL.map(|role| {
             let token = Tokens::add(&file, role.name(), &[role]).unwrap();
             (role.name(), token.to_string())
         });
-        let service = Service::start(path).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -254,6 +267,7 @@ fn every_path_has_its_roles() {
         ("GET /v1/status".into(), all),
         ("GET /v1/programs".into(), all),
         ("GET /v1/programs/richer".into(), all),
+        ("GET /v1/programs/richer/text".into(), all),
         ("GET /v1/approvals".into(), all),
         ("GET /v1/datasets".into(), all),
         ("GET /v1/audit/head".into(), all),
@@ -462,8 +476,60 @@ fn programs_approvals_and_data() {
     let withdrawn = service.post("approver", "/v1/approvals/1/withdraw", &json!(null));
     assert!(withdrawn.json()["withdrawn_at"].is_i64(), "{withdrawn:?}");
     assert_eq!(service.get("auditor", "/v1/approvals").json(), json!([withdrawn.json()]));
+    for view in [given.json(), withdrawn.json()] {
+        assert_eq!(view["receivers"], json!({"richer": "both"}), "{view}");
+    }
     service.post("approver", "/v1/approvals/2/withdraw", &json!(null)).problem(404, "not-found");
     service.post("approver", "/v1/approvals/x/withdraw", &json!(null)).problem(400, "invalid");
+}
+
+/// Whoever approves a program reads what it does, to whom it shows what, and what it takes.
+#[test]
+fn a_program_is_read_before_it_is_approved() {
+    let service = Running::start();
+    let secret = MILLIONAIRES.replace("richer: both", "richer: evaluator");
+    let binary = Module::parse_text(&secret).unwrap().to_bytes();
+    let made = service.register("approver", "richer", &binary).json();
+    let digest = made["digest"].as_str().unwrap();
+    for which in ["richer", digest] {
+        let text = service.get("approver", &format!("/v1/programs/{which}/text"));
+        assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
+        assert_eq!(Module::parse_text(&text.body).unwrap().to_bytes(), binary, "{text:?}");
+        assert!(text.body.contains("output richer: evaluator bool"), "{text:?}");
+    }
+    service.get("approver", "/v1/programs/poorer/text").problem(404, "not-found");
+    let terms = json!({"program": "richer", "peer": "", "submitters": "own"});
+    let given = service.post("approver", "/v1/approvals", &terms).json();
+    assert_eq!(given["receivers"], json!({"richer": "evaluator"}), "{given}");
+    // It is said of each approval, by its own program.
+    assert_eq!(service.register("approver", "both", MILLIONAIRES.as_bytes()).status, 201);
+    service.post(
+        "approver",
+        "/v1/approvals",
+        &json!({"program": "both", "peer": "", "submitters": "own"}),
+    );
+    let all = service.get("auditor", "/v1/approvals").json();
+    assert_eq!(all[0]["receivers"], given["receivers"], "{all}");
+    assert_eq!(all[1]["receivers"], json!({"richer": "both"}), "{all}");
+}
+
+/// What is said of a program beforehand is what its jobs take.
+#[test]
+fn a_program_is_priced_as_its_jobs_are() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let cost = pair.a().program("less").unwrap().cost;
+    assert_eq!(cost.backend, "wrk");
+    assert_eq!(cost, pair.b().program("less").unwrap().cost);
+    let least = (0..5).map(|_| pair.a().job(&run_less(&pair)).unwrap().cost.unwrap());
+    // Those beside which more was made ahead sent more.
+    let least = least.min_by_key(|cost| cost.bytes_sent).unwrap();
+    let [garbler, evaluator] = cost.bytes.map(|bytes| bytes as f64);
+    let near = |said: f64, is: u64| (is as f64 - said).abs() <= said * 0.1;
+    assert!(
+        near(garbler, least.bytes_sent) && near(evaluator, least.bytes_received),
+        "{cost:?} {least:?}"
+    );
 }
 
 #[test]
@@ -606,6 +672,12 @@ fn figures_are_prometheus_text() {
         "cenote_pool_level{lane=\"large\"} 500000",
         "cenote_pools_begun{lane=\"small\"} 0",
         "cenote_pools_left 1024",
+        "# TYPE cenote_items_used_total counter",
+        "# TYPE cenote_job_seconds histogram",
+        "cenote_job_seconds_bucket{lane=\"small\",le=\"0.01\"} 0",
+        "cenote_job_seconds_bucket{lane=\"large\",le=\"+Inf\"} 0",
+        "cenote_job_seconds_sum{lane=\"small\"} 0",
+        "cenote_job_seconds_count{lane=\"large\"} 0",
         "cenote_bytes_sent_total{lane=\"small\"} 0",
         "cenote_bytes_received_total{lane=\"large\"} 0",
         "cenote_jobs_done_total{lane=\"large\"} 0",
@@ -620,6 +692,75 @@ fn figures_are_prometheus_text() {
         let left = figures.body.lines().find_map(|line| line.strip_prefix(&begins)).unwrap();
         assert!(left.parse::<f64>().unwrap() > 2000.0 * 365.0 * 86_400.0, "{left}");
     }
+}
+
+/// Figures of the small lane, by name and further label; those of a histogram without its buckets.
+fn of_small(service: &Running) -> BTreeMap<String, f64> {
+    let text = service.get("auditor", "/metrics").body;
+    let figure = |line: &str| {
+        let (name, number) = line.split_once("{lane=\"small\"")?;
+        let (label, number) = number.split_once("} ")?;
+        Some((format!("{name}{label}"), number.parse().ok()?))
+    };
+    text.lines().filter(|line| !line.contains("le=")).filter_map(figure).collect()
+}
+
+/// Has a job done by two services; its id.
+fn run_less(pair: &Pair) -> String {
+    let job = NewJob {
+        program: "less".into(),
+        inputs: [("x".to_owned(), json!(3))].into(),
+        select: [("which".to_owned(), "five".to_owned())].into(),
+        ..NewJob::default()
+    };
+    let (job, _) = pair.a().submit(&job).unwrap();
+    assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
+    job.id
+}
+
+/// A job and the next session change figures in one direction.
+#[test]
+fn figures_of_jobs_rise_and_sessions_take_none_back() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let service = Running::serve(TempDir::new().unwrap(), pair.a().clone());
+    let until_ready = |pair: &Pair, seen: &mut dyn FnMut()| {
+        let end = Instant::now() + LONG;
+        while ![pair.a(), pair.b()].iter().all(|side| side.is_ready()) {
+            assert!(Instant::now() < end, "{:?}", pair.a().status());
+            seen();
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until_ready(&pair, &mut || {});
+    let before = of_small(&service);
+    let id = run_less(&pair);
+    let after = of_small(&service);
+    let triples = "cenote_items_used_total,store=\"stock.triple\"";
+    let taken = after[triples] - before.get(triples).copied().unwrap_or(0.0);
+    // As many as the program has ANDs.
+    assert!(taken >= 31.0, "{before:?} {after:?}");
+    assert_eq!((before["cenote_job_seconds_count"], after["cenote_job_seconds_count"]), (0.0, 1.0));
+    let job = pair.a().job(&id).unwrap();
+    let took = (job.ended_at.unwrap() - job.submitted_at) as f64 / 1000.0;
+    assert!((after["cenote_job_seconds_sum"] - took).abs() < 1e-9, "{took} {after:?}");
+    let [sent, received] = ["cenote_bytes_sent_total", "cenote_bytes_received_total"];
+    assert!(after[sent] > before[sent] && after[received] > before[received]);
+    // The peer starts again, and with it the next session.
+    let mut last = after.clone();
+    let mut seen = |now: BTreeMap<String, f64>| {
+        for name in [sent, received, triples, "cenote_job_seconds_count"] {
+            assert!(now[name] >= last[name], "{name}: {last:?} {now:?}");
+        }
+        last = now;
+    };
+    pair.restart(1);
+    until_ready(&pair, &mut || seen(of_small(&service)));
+    run_less(&pair);
+    seen(of_small(&service));
+    assert!(last[sent] > after[sent] && last["cenote_job_seconds_count"] == 2.0, "{last:?}");
+    drop(service);
+    pair.stop();
 }
 
 #[test]

@@ -120,6 +120,13 @@ pub(crate) enum ProgramCommand {
     },
     /// List the programs of a running service.
     Registered(ServiceArgs),
+    /// Print the text form of a program that is registered with a running service: what its owner approves.
+    Text {
+        /// Its name there, or its digest.
+        name: String,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
     /// Measure this machine for a few seconds and keep what `cost` predicts with.
     Calibrate {
         /// File for the figures, in place of the one in the user's cache directory.

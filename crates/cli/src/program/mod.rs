@@ -46,6 +46,7 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
             owner::register(&file, &name, smallest_group.as_deref(), &service)
         }
         ProgramCommand::Registered(service) => owner::registered(&service),
+        ProgramCommand::Text { name, service } => owner::text(&name, &service),
         ProgramCommand::Calibrate { output } => calibrate::command(output, format),
     }
 }

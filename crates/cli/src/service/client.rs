@@ -13,7 +13,7 @@ use std::time::Duration;
 use cenote_service::config::{Config, TOKEN_FILE};
 use clap::Args;
 use serde_json::Value;
-use ureq::http::{Response, Uri, header};
+use ureq::http::{Response, StatusCode, Uri, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
@@ -109,7 +109,32 @@ impl Client {
         self.answer(request.send(bytes))
     }
 
+    /// A text, which is not in JSON.
+    pub(crate) fn get_text(&self, path: &str) -> Result<String, Failure> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let sent = request.header(header::AUTHORIZATION, self.authorisation.as_str()).call();
+        let (status, body) = self.body(sent)?;
+        if !status.is_success() {
+            return Err(problem(&self.json(status, &body)?));
+        }
+        String::from_utf8(body.to_vec()).map_err(|_| {
+            let what =
+                format!("{} answered {status} without text: is it a service of cenote?", self.base);
+            Failure::new(Kind::Connection, what)
+        })
+    }
+
     fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Value, Failure> {
+        let (status, body) = self.body(sent)?;
+        let value = self.json(status, &body)?;
+        if status.is_success() { Ok(value) } else { Err(problem(&value)) }
+    }
+
+    /// Status and body of an answer.
+    fn body(
+        &self,
+        sent: Result<Response<Body>, ureq::Error>,
+    ) -> Result<(StatusCode, Zeroizing<Vec<u8>>), Failure> {
         let unanswered = |error: ureq::Error| {
             let base = &self.base;
             let what = format!(
@@ -120,13 +145,15 @@ impl Client {
         let mut response = sent.map_err(unanswered)?;
         let status = response.status();
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        let body = Zeroizing::new(body.map_err(unanswered)?);
-        let value: Value = serde_json::from_slice(&body).map_err(|_| {
+        Ok((status, Zeroizing::new(body.map_err(unanswered)?)))
+    }
+
+    fn json(&self, status: StatusCode, body: &[u8]) -> Result<Value, Failure> {
+        serde_json::from_slice(body).map_err(|_| {
             let what =
                 format!("{} answered {status} without JSON: is it a service of cenote?", self.base);
             Failure::new(Kind::Connection, what)
-        })?;
-        if status.is_success() { Ok(value) } else { Err(problem(&value)) }
+        })
     }
 }
 

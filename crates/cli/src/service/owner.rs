@@ -1,6 +1,6 @@
 //! What an owner says to a running service beside jobs: programs, data sets, approvals, the peer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use cenote_service::model::{Source, Submitters, Terms};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::client::{Client, ServiceArgs};
+use super::client::{Client, ServiceArgs, part};
 use super::job::pair;
 use super::shown::{lines, when};
 use crate::computation;
@@ -117,7 +117,24 @@ pub(crate) fn register(
 /// `cenote program registered`.
 pub(crate) fn registered(service: &ServiceArgs) -> Result<Reply, Failure> {
     let programs = Client::new(service)?.get("/v1/programs", &[])?;
-    Ok(listed(programs, &["name", "ands", "digest", "registered_at"]))
+    let row = |one: &Value| {
+        let cost = &one["cost"];
+        [&one["name"], &one["ands"], &cost["bytes"][0], &cost["bytes"][1], &cost["rounds"]]
+            .into_iter()
+            .chain([&one["digest"], &when(&one["registered_at"])])
+            .map(word)
+            .collect()
+    };
+    let head =
+        ["name", "ands", "bytes g -> e", "bytes e -> g", "rounds", "digest", "registered_at"];
+    let text = lines(&head, programs.as_array().into_iter().flatten().map(row));
+    Ok(Reply::new(programs, text))
+}
+
+/// `cenote program text`.
+pub(crate) fn text(name: &str, service: &ServiceArgs) -> Result<Reply, Failure> {
+    let text = Client::new(service)?.get_text(&format!("/v1/programs/{}/text", part(name)))?;
+    Ok(Reply::new(json!({ "name": name, "text": text }), text))
 }
 
 pub(crate) fn data(command: DataCommand) -> Result<Reply, Failure> {
@@ -162,7 +179,12 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
     };
     let client = Client::new(&args.service)?;
     let given = client.post("/v1/approvals", &json!(terms))?;
-    let words = json!({ "approval": given["id"], "program": given["terms"]["program"], "peer": given["terms"]["peer"] });
+    let words = json!({
+        "approval": given["id"],
+        "program": given["terms"]["program"],
+        "peer": given["terms"]["peer"],
+        "receivers": given["receivers"],
+    });
     Ok(Reply::table(words).with_json(given))
 }
 
@@ -180,11 +202,12 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
                     state.to_owned(),
                     word(&terms["program"]).chars().take(16).collect(),
                     word(&terms["submitters"]),
+                    receivers(&one["receivers"]),
                     format!("{}/{limit}", word(&one["spent"])),
                     word(&when(&until)),
                 ]
             };
-            let head = ["id", "state", "program", "jobs of", "uses", "until"];
+            let head = ["id", "state", "program", "jobs of", "shown to", "uses", "until"];
             let text = lines(&head, all.as_array().into_iter().flatten().map(row));
             Ok(Reply::new(all, text))
         }
@@ -194,6 +217,13 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
             Ok(Reply::new(approval, format!("no job begins under approval {id} any more")))
         }
     }
+}
+
+/// Who receives outputs, each once.
+fn receivers(outputs: &Value) -> String {
+    let who: BTreeSet<&str> =
+        outputs.as_object().into_iter().flatten().filter_map(|(_, who)| who.as_str()).collect();
+    if who.is_empty() { "-".to_owned() } else { Vec::from_iter(who).join(",") }
 }
 
 pub(crate) fn peer(command: PeerCommand) -> Result<Reply, Failure> {

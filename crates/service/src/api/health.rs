@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use super::App;
 use super::problem::Problem;
 use crate::model::{JobState, LaneView, Status};
+use crate::service::LaneFigures;
 
 /// The format of `metrics`.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -55,11 +56,13 @@ pub(super) async fn description(State(app): State<App>) -> Response {
 )]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
     let status = app.call(|service| service.status()).await?;
-    let left = app.call(|service| Ok(service.expiry().left())).await?;
-    Ok(([(CONTENT_TYPE, TEXT)], figures(&status, &left)).into_response())
+    let (left, lanes) =
+        app.call(|service| Ok((service.expiry().left(), service.lane_figures()))).await?;
+    let text = figures(&status, &left) + &of_sessions(&lanes);
+    Ok(([(CONTENT_TYPE, TEXT)], text).into_response())
 }
 
-/// Labels, each with its value, and a figure.
+/// A label with its value, if there is one, and a figure.
 type Sample<'a> = (Option<(&'a str, &'a str)>, f64);
 
 /// The figures of a service.
@@ -121,17 +124,50 @@ fn figures(status: &Status, left: &[(&str, i64)]) -> String {
     text
 }
 
+/// What jobs took, and what left the stocks for them and for pools.
+fn of_sessions(lanes: &[LaneFigures]) -> String {
+    let mut text = String::new();
+    let name = "cenote_items_used_total";
+    head(&mut text, name, "counter", "Items that left a stock or a pool.");
+    for LaneFigures { lane, used, .. } in lanes {
+        for (store, items) in used {
+            line(&mut text, name, &[("lane", lane), ("store", store)], *items as f64);
+        }
+    }
+    let name = "cenote_job_seconds";
+    let help = "Seconds from the time when a job came to its end, of jobs that ended well.";
+    head(&mut text, name, "histogram", help);
+    for LaneFigures { lane, seconds, .. } in lanes {
+        for (bound, count) in seconds.below() {
+            let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
+            let labels = [("lane", *lane), ("le", &bound)];
+            line(&mut text, &format!("{name}_bucket"), &labels, count as f64);
+        }
+        line(&mut text, &format!("{name}_sum"), &[("lane", lane)], seconds.sum);
+        line(&mut text, &format!("{name}_count"), &[("lane", lane)], seconds.count() as f64);
+    }
+    text
+}
+
 fn family(text: &mut String, name: &str, kind: &str, help: &str, samples: &[Sample<'_>]) {
+    head(text, name, kind, help);
+    for (label, number) in samples {
+        line(text, name, label.as_slice(), *number);
+    }
+}
+
+/// What a family begins with.
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    for (label, number) in samples {
-        let _ = match label {
-            Some((label, value)) => {
-                writeln!(text, "{name}{{{label}=\"{}\"}} {number}", escaped(value))
-            }
-            None => writeln!(text, "{name} {number}"),
-        };
-    }
+}
+
+/// A figure with its labels.
+fn line(text: &mut String, name: &str, labels: &[(&str, &str)], number: f64) {
+    let each = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value)));
+    let labels = each.collect::<Vec<_>>().join(",");
+    let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
+    let _ = writeln!(text, "{name}{labels} {number}");
 }
 
 /// A value of a label.

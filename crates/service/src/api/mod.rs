@@ -195,6 +195,7 @@ fn paths() -> Vec<(&'static [Role], OpenApiRouter<App>)> {
                 .routes(routes!(owner::status))
                 .routes(routes!(owner::programs))
                 .routes(routes!(owner::program))
+                .routes(routes!(owner::program_text))
                 .routes(routes!(owner::approvals))
                 .routes(routes!(owner::datasets))
                 .routes(routes!(owner::heads)),

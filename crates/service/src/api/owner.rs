@@ -99,6 +99,22 @@ pub(super) async fn program(
     Ok(Json(app.call(move |service| service.program(&name)).await?))
 }
 
+/// One program as its approver reads it.
+#[utoipa::path(
+    get, path = "/v1/programs/{name}/text", tag = "programs", security(("token" = [])),
+    params(("name" = String, Path, description = "Its name or digest.")),
+    responses(
+        (status = 200, description = "Its text form, whichever it was registered in.", body = String, content_type = "text/plain"),
+        (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn program_text(
+    State(app): State<App>,
+    Named(name): Named<String>,
+) -> Result<String, Problem> {
+    app.call(move |service| service.program_text(&name)).await
+}
+
 /// Gives an approval, signed with the owner's key.
 #[utoipa::path(
     post, path = "/v1/approvals", tag = "approvals", security(("token" = [])),

@@ -24,6 +24,7 @@ use super::messages::{
 use super::rotation;
 use super::watched::{Seen, Watched};
 use crate::course::{Begun, Started, told};
+use crate::histogram::Histogram;
 use crate::inner::{Inner, lock};
 use crate::model::{JobCost, LaneView};
 use crate::registry::hex;
@@ -46,13 +47,25 @@ pub(crate) struct LaneState {
     reason: Option<String>,
     ready: u64,
     done: u64,
+    /// Bytes of the session that is open, or was last; and of those before.
     bytes: [u64; 2],
+    earlier: [u64; 2],
+    /// How long jobs took that ended well.
+    seconds: Histogram,
     /// The jobs that began last in this session.
     jobs: Vec<String>,
     /// Those of them that run.
     running: Vec<String>,
     /// The session was cut for a job that its owner took back.
     cut: bool,
+}
+
+impl LaneState {
+    /// Bytes sent and received in all sessions since the service started: a session counts its own from 0.
+    fn all_bytes(&self) -> [u64; 2] {
+        let [sent, received] = self.earlier;
+        [sent.saturating_add(self.bytes[0]), received.saturating_add(self.bytes[1])]
+    }
 }
 
 /// One of both lanes.
@@ -109,6 +122,8 @@ impl Lane {
     /// Another session opens.
     pub(crate) fn opens(&self) {
         self.set(|now| {
+            now.earlier = now.all_bytes();
+            now.bytes = [0; 2];
             now.jobs.clear();
             now.running.clear();
             now.cut = false;
@@ -124,9 +139,20 @@ impl Lane {
         change(&mut lock(&self.state));
     }
 
+    /// A job that was submitted so long ago ended well.
+    pub(crate) fn took(&self, seconds: f64) {
+        self.set(|now| now.seconds.put(seconds));
+    }
+
+    /// How long jobs took that ended well.
+    pub(crate) fn seconds(&self) -> Histogram {
+        lock(&self.state).seconds.clone()
+    }
+
     /// As its owner sees it.
     pub(crate) fn view(&self, level: usize) -> LaneView {
         let now = lock(&self.state).clone();
+        let bytes = now.all_bytes();
         LaneView {
             name: self.name().to_owned(),
             state: now.state.to_owned(),
@@ -134,7 +160,7 @@ impl Lane {
             ready: now.ready,
             level: level as u64,
             done: now.done,
-            bytes: now.bytes,
+            bytes,
             pools: self.seen.ledger().pools,
         }
     }
@@ -272,17 +298,28 @@ fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), F
     let breaks = inner.breaks.load(Ordering::SeqCst);
     let mut session = open(inner, lane)?;
     look(lane, &mut session);
-    fill(inner, lane, &mut session)?;
-    backoff.reset();
-    lane.set(|now| (now.state, now.reason) = ("ready", None));
-    inner.changed();
-    let ended = match session.role() {
-        Role::Garbler => lead(inner, lane, &mut session, breaks),
-        Role::Evaluator => follow(inner, lane, &mut session),
-    };
+    let ended = work(inner, lane, &mut session, backoff, breaks);
     look(lane, &mut session);
     ended?;
     session.put_away()
+}
+
+/// All that happens in a session, whatever it ends with.
+fn work(
+    inner: &Inner,
+    lane: &Lane,
+    session: &mut Session,
+    backoff: &mut Backoff,
+    breaks: u64,
+) -> Result<(), Fault> {
+    fill(inner, lane, session)?;
+    backoff.reset();
+    lane.set(|now| (now.state, now.reason) = ("ready", None));
+    inner.changed();
+    match session.role() {
+        Role::Garbler => lead(inner, lane, session, breaks),
+        Role::Evaluator => follow(inner, lane, session),
+    }
 }
 
 fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
@@ -594,4 +631,23 @@ fn id_bytes(id: &str) -> Result<[u8; 16], Fault> {
     u128::from_str_radix(id, 16)
         .map(u128::to_be_bytes)
         .map_err(|_| Fault::Internal("the id of a job".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_earlier_sessions_stay_counted() {
+        let lane = Lane::new(true);
+        let mut before = [0; 2];
+        for bytes in [[70, 30], [5, 9], [0, 0]] {
+            lane.opens();
+            assert_eq!(lane.view(0).bytes, before);
+            lane.set(|now| now.bytes = bytes);
+            before = [before[0] + bytes[0], before[1] + bytes[1]];
+            assert_eq!(lane.view(0).bytes, before);
+        }
+        assert_eq!(before, [75, 39]);
+    }
 }

@@ -1,11 +1,12 @@
 //! A store of items whose ledger can be looked at while a session uses it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_pool::{DiskStore, Ledger, Name, PoolError, Store, StoreFailure};
 use cenote_prim::Secret;
 
-/// What was last in the ledger of a lane's store.
+/// What was last in the ledger of a lane's store, and what has left it.
 #[derive(Clone, Default)]
 pub(crate) struct Seen(Arc<Mutex<Known>>);
 
@@ -14,6 +15,8 @@ struct Known {
     ledger: Ledger,
     /// The epoch that is open, or that was last.
     last: Option<Name>,
+    /// Items that have left each stock or pool since this process began.
+    used: BTreeMap<String, u64>,
 }
 
 impl Seen {
@@ -25,6 +28,18 @@ impl Seen {
     /// The epoch that is open, or the last one that was since this process began.
     pub(crate) fn last_epoch(&self) -> Option<Name> {
         self.lock().last
+    }
+
+    /// Items of a stock or pool leave it.
+    pub(crate) fn uses(&self, store: &str, items: u64) {
+        let mut known = self.lock();
+        let used = known.used.entry(store.to_owned()).or_default();
+        *used = used.saturating_add(items);
+    }
+
+    /// Items that have left each stock or pool since this process began.
+    pub(crate) fn used(&self) -> BTreeMap<String, u64> {
+        self.lock().used.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
