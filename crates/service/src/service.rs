@@ -383,7 +383,8 @@ impl Service {
                 connected: inner.links.load(Ordering::SeqCst) > 0,
                 held: inner.is_held(),
                 pools: [pools, MOST_POOLS],
-                epsilon_log2: (error > 0.0).then(|| shown_log2(error.log2(), 3)),
+                epsilon_log2: (error > 0.0 && inner.lanes.iter().all(|lane| lane.seen.is_known()))
+                    .then(|| shown_log2(error.log2(), 3)),
                 cheated: Some(
                     inner.has_labels || inner.lanes.iter().any(|lane| lane.found().is_some()),
                 ),

@@ -239,6 +239,9 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     });
     assert!(!service.lift().unwrap().peer.held);
     assert!(service.lift().unwrap_err().what.contains("nothing is held"));
+    // That stands, whoever is there: sessions that find nobody hold nothing.
+    std::thread::sleep(Duration::from_secs(6));
+    assert!(!service.status().unwrap().peer.held);
     // Let in again, it has nothing of what it had.
     let again = Arc::clone(&calls);
     drop(session(move |purpose| again.take(purpose), Role::Garbler, "small", &cheat));

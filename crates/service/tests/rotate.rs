@@ -195,6 +195,25 @@ fn the_bound_is_one_for_both_lanes() {
     begin(&pair, "small", 1);
     begin(&pair, "large", 0);
     assert!(jobs(&mut pair), "1,024 in both");
+    // Of a store that cannot be read nobody knows how many there were: the other lane begins none.
+    let key = pair.dir(0).join("stores/large.key");
+    let away = key.with_extension("away");
+    std::fs::rename(&key, &away).unwrap();
+    begin(&pair, "small", 0);
+    pair.start_one(0);
+    pair.start_one(1);
+    let reasons = |pair: &Pair| {
+        let lanes = pair.a().status().unwrap().lanes;
+        lanes.into_iter().map(|lane| lane.reason.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    until("neither lane opens", || {
+        let reasons = reasons(&pair);
+        reasons[0].contains("1024 pools") && reasons[1].starts_with("storage")
+    });
+    assert_eq!(pair.a().status().unwrap().peer.epsilon_log2, None);
+    pair.stop_one(0);
+    pair.stop_one(1);
+    std::fs::rename(away, key).unwrap();
     pair.start_one(0);
     let (pools, spent) = shown(&pair);
     assert_eq!(pools, [1024, 1024]);

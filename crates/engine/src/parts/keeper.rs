@@ -331,7 +331,7 @@ impl Keeper {
     /// # Errors
     /// `Storage`.
     pub(crate) fn begin_making(&mut self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
-        if std::mem::replace(&mut self.made, true) {
+        if self.made {
             return Ok(None);
         }
         let pool = self.snapshot.filter(|_| self.whole);
@@ -339,8 +339,11 @@ impl Keeper {
         let pool = pool.map_err(storage)?;
         self.store.burn(POOL_PART).map_err(storage)?;
         if pool.is_none() {
+            // The peer may have no use for the pool for which this session was let in.
+            has_bound_left(&Ledger::default(), self.store.ledger().pools)?;
             self.store.count_pool(self.more).map_err(storage)?;
         }
+        self.made = true;
         Ok(pool)
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use cenote_engine::{
-    Evidence, Fault, ModuleJob, ModuleJobs, Outcome, Role, Session, has_bound_left,
+    Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session, has_bound_left,
 };
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
@@ -187,52 +187,91 @@ pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
     Ok(store)
 }
 
-/// Whether the store of a lane, if there is one yet, says that a check has failed.
+/// The store of a lane if there is one yet, looked at.
+fn kept(inner: &Inner, lane: &Lane) -> Result<Option<Watched>, Fault> {
+    let (dir, _) = inner.config.store_files(lane.name());
+    let is_there = dir.try_exists();
+    if !is_there.map_err(|error| Fault::Storage(format!("{}: {error}", dir.display())))? {
+        return Ok(None);
+    }
+    store(inner, lane).map(|store| Some(Watched::new(store, lane.seen.clone())))
+}
+
+/// Whether the store of a lane, if there is one yet, says that a check has failed. One that cannot be read says nothing; it opens no session.
 pub(crate) fn is_held_on_disk(inner: &Inner, lane: &Lane) -> bool {
-    if !inner.config.dir.join("stores").join(lane.name()).exists() {
-        return false;
+    if let Err(fault) = kept(inner, lane) {
+        tracing::error!(lane = lane.name(), %fault, "its store cannot be opened");
     }
-    match store(inner, lane) {
-        Ok(store) => {
-            drop(Watched::new(store, lane.seen.clone()));
-            lane.seen.ledger().held
-        }
-        Err(fault) => {
-            tracing::error!(lane = lane.name(), %fault, "its store cannot be opened");
-            false
-        }
+    lane.seen.ledger().held
+}
+
+/// The pools that were begun in a lane, for the bound of both; all that there may be, if its store is there and could not be read.
+fn begun(inner: &Inner, lane: &Lane) -> u64 {
+    if !lane.seen.is_known()
+        && let Err(fault) = kept(inner, lane)
+        && !lane.seen.is_known()
+    {
+        tracing::error!(lane = lane.name(), %fault, "its pools are not known: the other lane begins none");
+        return MOST_POOLS;
     }
+    lane.seen.ledger().pools
 }
 
 /// Destroys what is ready in a lane, its keys first. How many pools were begun stays known.
 fn end(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
-    if !inner.config.dir.join("stores").join(lane.name()).exists() {
-        return Ok(());
-    }
-    let mut store = Watched::new(store(inner, lane)?, lane.seen.clone());
-    store.end(false).map_err(|failure| Fault::Storage(failure.to_string()))
+    let ended = kept(inner, lane)?.map_or(Ok(()), |mut store| store.end(false));
+    ended.map_err(|failure| Fault::Storage(failure.to_string()))
 }
 
 /// Lets sessions of a lane open again, in which everything is made anew.
 pub(crate) fn release(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
     end(inner, lane)?;
     let mut store = store(inner, lane)?;
-    store.release().map_err(|failure| Fault::Storage(failure.to_string()))
+    store.release().map_err(|failure| Fault::Storage(failure.to_string()))?;
+    drop(Watched::new(store, lane.seen.clone()));
+    Ok(())
+}
+
+/// A hold, as a lane goes through it.
+#[derive(Default)]
+struct Hold {
+    /// What was ready is destroyed.
+    ended: bool,
+    /// When that is tried again.
+    again: Option<Instant>,
+}
+
+impl Hold {
+    /// Destroys what is ready, once: whoever cheated in one lane knows what was sent in the other.
+    fn stands(&mut self, inner: &Inner, lane: &Lane) {
+        if !self.ended && self.again.is_none_or(|at| Instant::now() >= at) {
+            match end(inner, lane) {
+                Ok(()) => self.ended = true,
+                Err(fault) => {
+                    tracing::error!(lane = lane.name(), %fault, "what is ready cannot be destroyed");
+                    self.again = Some(Instant::now() + AGAIN);
+                }
+            }
+        }
+        lane.set(|now| {
+            (now.state, now.reason) = ("held", Some(HELD.into()));
+            if self.ended {
+                now.ready = 0;
+            }
+        });
+    }
 }
 
 /// Keeps a session open and runs jobs in it until the service stops.
 pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut hold) = (Backoff::new(), Hold::default());
     while !inner.way.is_over() {
         if inner.is_held() {
-            // Whoever cheated in one lane knows what was sent in the other.
-            if let Err(fault) = end(inner, lane) {
-                tracing::error!(lane = lane.name(), %fault, "what is ready cannot be destroyed");
-            }
-            lane.set(|now| (now.state, now.reason, now.ready) = ("held", Some(HELD.into()), 0));
+            hold.stands(inner, lane);
             inner.pause(Duration::from_secs(1));
             continue;
         }
+        hold = Hold::default();
         lane.opens();
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
@@ -292,6 +331,8 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
 }
 
 const ENDED: &str = "the session ended in order; the next one opens";
+/// Between two tries to destroy what is ready.
+const AGAIN: Duration = Duration::from_secs(30);
 const HELD: &str = "a check failed: the peer, or somebody in its place, cheated; after `cenote peer lift` sessions open again";
 
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
@@ -351,9 +392,12 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
         );
         end(inner, lane)
     })?;
-    let store = Watched::new(store(inner, lane)?, lane.seen.clone());
+    let others: Vec<&Lane> = inner.lanes.iter().filter(|one| one.name() != lane.name()).collect();
+    let seen = others.iter().map(|other| other.seen.clone()).collect();
+    let store = Watched::new(store(inner, lane)?, lane.seen.clone()).beside(seen);
     // The lanes have a pool each, of one relation.
-    has_bound_left(&lane.seen.ledger(), inner.pools().0)?;
+    let pools = others.into_iter().map(|other| begun(inner, other));
+    has_bound_left(store.ledger(), pools.fold(store.ledger().pools, u64::saturating_add))?;
     let mut session =
         Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;
     let live = Arc::new(AtomicBool::new(false));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_pool::{DiskStore, Ledger, Name, PoolError, Store, StoreFailure};
+use cenote_engine::MOST_POOLS;
+use cenote_pool::{DiskStore, FailureKind, Ledger, Name, PoolError, Store, StoreFailure};
 use cenote_prim::Secret;
 
 /// What was last in the ledger of a lane's store, and what has left it.
@@ -12,7 +13,8 @@ pub(crate) struct Seen(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
-    ledger: Ledger,
+    /// None before anybody has looked.
+    ledger: Option<Ledger>,
     /// The epoch that is open, or that was last.
     last: Option<Name>,
     /// Items that have left each stock or pool since this process began.
@@ -20,9 +22,14 @@ struct Known {
 }
 
 impl Seen {
-    /// The ledger as it is on disk.
+    /// The ledger as it is on disk; an empty one before anybody has looked.
     pub(crate) fn ledger(&self) -> Ledger {
-        self.lock().ledger.clone()
+        self.lock().ledger.clone().unwrap_or_default()
+    }
+
+    /// Whether somebody has looked.
+    pub(crate) fn is_known(&self) -> bool {
+        self.lock().ledger.is_some()
     }
 
     /// The epoch that is open, or the last one that was since this process began.
@@ -51,20 +58,27 @@ impl Seen {
 pub(crate) struct Watched {
     store: DiskStore,
     seen: Seen,
+    /// Other stores of the same relation, whose pools count with those of this one.
+    others: Vec<Seen>,
 }
 
 impl Watched {
     pub(crate) fn new(store: DiskStore, seen: Seen) -> Watched {
-        let watched = Watched { store, seen };
+        let watched = Watched { store, seen, others: Vec::new() };
         watched.look();
         watched
+    }
+
+    /// The same store, in which no pool is begun after as many as the bound allows in all of these.
+    pub(crate) fn beside(self, others: Vec<Seen>) -> Watched {
+        Watched { others, ..self }
     }
 
     fn look(&self) {
         let ledger = self.store.ledger().clone();
         let mut known = self.seen.lock();
         known.last = ledger.epoch.or(known.last);
-        known.ledger = ledger;
+        known.ledger = Some(ledger);
     }
 
     fn then<T>(
@@ -111,6 +125,18 @@ impl Store for Watched {
     }
 
     fn count_pool(&mut self, error: PoolError) -> Result<(), StoreFailure> {
+        let others = self.others.iter().map(|seen| seen.ledger().pools);
+        let begun = others.fold(self.store.ledger().pools, u64::saturating_add);
+        if begun >= MOST_POOLS {
+            let what = format!(
+                "{MOST_POOLS} pools were begun with this peer in both lanes, all that the bound allows"
+            );
+            return Err(StoreFailure::new(
+                FailureKind::Misuse,
+                what,
+                "agree with it on new stores",
+            ));
+        }
         self.then(|store| store.count_pool(error))
     }
 
@@ -128,5 +154,30 @@ impl Store for Watched {
 
     fn burn(&mut self, part: &str) -> Result<(), StoreFailure> {
         self.then(|store| store.burn(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_pool::StoreKey;
+
+    use super::*;
+
+    #[test]
+    fn no_pool_is_begun_beyond_the_bound_of_all_stores() {
+        let temp = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            let key = StoreKey::create(&temp.path().join(format!("{name}.key"))).unwrap();
+            DiskStore::open(&temp.path().join(name), &key).unwrap()
+        };
+        let (other, own) = (Seen::default(), Seen::default());
+        assert!(!other.is_known());
+        let mut first = Watched::new(open("first"), other.clone());
+        let mut second = Watched::new(open("second"), own.clone()).beside(vec![other.clone()]);
+        let one = PoolError { at_once: 0.0, adaptive: 1e-12 };
+        (0..MOST_POOLS - 1).for_each(|_| first.count_pool(one).unwrap());
+        second.count_pool(one).unwrap();
+        assert!(second.count_pool(one).unwrap_err().what.contains("1024 pools"));
+        assert_eq!((other.ledger().pools, own.ledger().pools), (MOST_POOLS - 1, 1));
     }
 }
