@@ -125,9 +125,36 @@ impl Side {
     }
 }
 
+/// The connection on which a side tells its news: one message at a time, which arrives when it does.
+#[derive(Default)]
+struct Connection {
+    under_way: Option<Message>,
+    /// News of a connection that broke, which the other side has got and not looked at yet; it does so before it looks at those of the next one.
+    late: Option<News>,
+}
+
+impl Message {
+    const fn is_news(&self) -> bool {
+        matches!(self, Message::News(_))
+    }
+
+    const fn is_answer(&self) -> bool {
+        matches!(self, Message::Answer(..))
+    }
+}
+
+/// As it was sent.
+enum Message {
+    News(Vec<u8>),
+    /// The answer, and the news to which it is one.
+    Answer(News, Vec<u8>),
+}
+
 struct World {
     temp: tempfile::TempDir,
     sides: [Side; 2],
+    /// By the side that tells.
+    links: [Connection; 2],
     random: Prg,
     crashes: u32,
     /// Jobs that were taken back while they ran.
@@ -177,7 +204,8 @@ impl World {
         });
         let random = Prg::new(Block::new(u128::from(seed)));
         let (computed, never) = (BTreeSet::new(), BTreeSet::new());
-        let world = World { temp, sides, random, crashes: 0, taken: 0, computed, never };
+        let links = <[Connection; 2]>::default();
+        let world = World { temp, sides, links, random, crashes: 0, taken: 0, computed, never };
         for (side, peers) in [(0, false), (0, true), (1, false), (1, true)] {
             for (name, _) in PROGRAMS {
                 world.approve(name, side, peers, None);
@@ -212,8 +240,10 @@ impl World {
             24..27 => self.cancel(),
             27..32 => self.look(),
             32..64 => {
-                let (side, way) = (self.side(), self.below(20));
-                self.tell(side, way);
+                let side = self.side();
+                for _ in 0..=self.below(3) {
+                    self.link(side);
+                }
             }
             64..94 => {
                 let lane = usize::from(self.below(3) == 0);
@@ -292,7 +322,7 @@ impl World {
     /// A job of the lane is taken back while it runs, by whoever asked for it; before or after its own side looked for the last time whether it was.
     /// What follows of that may take its time.
     fn take_back(&mut self, lane: usize, begun: bool) {
-        let (side, way) = (self.side(), self.below(8));
+        let (side, heard) = (self.side(), self.below(8));
         let running = |side: &Side| jobs::running_in(&side.inner().db, lane == 0).unwrap();
         let own = |id: &&String| self.sides[side].asked.contains_key(*id);
         let all = running(&self.sides[side]);
@@ -321,9 +351,9 @@ impl World {
         self.sides[side].cuts += cuts;
         assert!(cuts == 0 || lane == 1, "others run with a small one");
         assert!(self.sides[side].cuts <= CUTS);
-        if way < 5 {
-            self.tell(side, way);
-        } else if way < 7 {
+        if heard < 5 {
+            (0..=heard).for_each(|_| self.link(side));
+        } else if heard < 7 {
             self.sides[side].inner().cut_overdue(Duration::ZERO);
         }
     }
@@ -348,20 +378,71 @@ impl World {
         }
     }
 
-    /// News of a side, which the other answers, unless a message is lost on the way.
-    fn tell(&mut self, side: usize, way: u64) {
-        let [own, other] = [side, 1 - side].map(|side| self.sides[side].inner());
-        let news = link::news(own, self.sides[side].first).unwrap();
-        let news = News::decode(&encode(&news).unwrap()).unwrap();
-        self.told_head(side, &news.head);
-        let arrived = (way != 0).then(|| link::heard(other, &news).unwrap());
-        let answer = arrived.filter(|_| way != 1);
-        if let Some(answer) = &answer {
-            let answer = Answer::decode(&encode(answer).unwrap(), &news).unwrap();
-            self.told_head(1 - side, &answer.head);
-            link::answered(own, &news, &answer).unwrap();
+    /// What happens next on the connection on which a side tells its news.
+    fn link(&mut self, side: usize) {
+        match self.below(30) {
+            0 => self.breaks(side),
+            1..4 => self.looks_at_late(side),
+            _ => self.goes_on(side),
         }
-        self.sides[side].first = answer.is_none();
+    }
+
+    /// A message is sent where none is under way, or arrives.
+    fn goes_on(&mut self, side: usize) {
+        let [own, other] = [side, 1 - side].map(|side| self.sides[side].inner());
+        let sent = match self.links[side].under_way.take() {
+            None => {
+                let news = link::news(own, self.sides[side].first).unwrap();
+                self.told_head(side, &news.head);
+                Some(Message::News(encode(&news).unwrap()))
+            }
+            Some(Message::News(bytes)) => {
+                if let Some(late) = self.links[side].late.take() {
+                    drop(link::heard(other, &late).unwrap());
+                }
+                let news = News::decode(&bytes).unwrap();
+                let answer = link::heard(other, &news).unwrap();
+                self.told_head(1 - side, &answer.head);
+                Some(Message::Answer(news, encode(&answer).unwrap()))
+            }
+            Some(Message::Answer(news, bytes)) => {
+                link::answered(own, &news, &Answer::decode(&bytes, &news).unwrap()).unwrap();
+                None
+            }
+        };
+        self.sides[side].first &= sent.is_some();
+        self.links[side].under_way = sent;
+    }
+
+    fn looks_at_late(&mut self, side: usize) {
+        if let Some(late) = self.links[side].late.take() {
+            drop(link::heard(self.sides[1 - side].inner(), &late).unwrap());
+        }
+    }
+
+    /// A connection breaks, and another one is made. What was under way has come to the other end, or is lost.
+    fn breaks(&mut self, side: usize) {
+        let comes = self.below(2) == 0;
+        match self.links[side].under_way.take() {
+            Some(Message::News(bytes)) if comes => {
+                self.looks_at_late(side);
+                self.links[side].late = Some(News::decode(&bytes).unwrap());
+            }
+            answer @ Some(Message::Answer(..)) if comes => {
+                self.links[side].under_way = answer;
+                self.goes_on(side);
+            }
+            _ => {}
+        }
+        self.sides[side].first = true;
+    }
+
+    /// All that is under way arrives, then news of a side and their answer.
+    fn tell(&mut self, side: usize) {
+        while self.links[side].under_way.is_some() {
+            self.goes_on(side);
+        }
+        (0..3).for_each(|_| self.goes_on(side));
     }
 
     /// What a side says of its log is on its disk.
@@ -504,8 +585,8 @@ impl World {
                 let inner = Arc::clone(&self.sides[side].service().0);
                 inner.fail_left(&inner.lanes[lane], &Fault::Transport("the line broke".into()));
                 inner.lanes[lane].opens();
+                self.breaks(side);
             }
-            self.sides[side].first = true;
         }
         true
     }
@@ -526,6 +607,15 @@ impl World {
     /// A process is killed, or its machine loses its power; it is started again.
     fn crash(&mut self, side: usize) {
         self.crashes += 1;
+        // Its news may arrive all the same, and so may what it answered; it hears nothing any more.
+        for told in [side, 1 - side] {
+            let hears = [Message::is_news, Message::is_answer][usize::from(told == side)];
+            if self.links[told].under_way.as_ref().is_some_and(hears) {
+                self.links[told].under_way = None;
+            }
+            self.breaks(told);
+        }
+        self.links[1 - side].late = None;
         let durable = self.sides[side].durable();
         let mut kept = ["service.db-wal", "audit.log"]
             .map(|name| fs::metadata(self.sides[side].dir.join(name)).unwrap().len());
@@ -545,7 +635,6 @@ impl World {
         self.sides[side].service = None;
         self.sides[side].dir = next;
         self.sides[side].open();
-        self.sides[1 - side].first = true;
     }
 
     fn time_passes(&mut self) {
@@ -563,7 +652,7 @@ impl World {
             self.is_cut(lane);
         }
         for _ in 0..100 {
-            (0..2).for_each(|side| self.tell(side, 9));
+            (0..2).for_each(|side| self.tell(side));
             let ran = [0, 1].map(|lane| self.run(lane, false)).contains(&true);
             let open = |side: &Side| {
                 let all = side.service().jobs(&crate::model::JobFilter::default()).unwrap();
@@ -573,7 +662,7 @@ impl World {
                 break;
             }
         }
-        (0..2).for_each(|side| self.tell(side, 9));
+        (0..2).for_each(|side| self.tell(side));
         for side in 0..2 {
             let all = crate::model::JobFilter { limit: Some(1000), ..Default::default() };
             for job in self.sides[side].service().jobs(&all).unwrap() {
@@ -637,18 +726,25 @@ fn whatever_happens_uses_are_spent_results_are_right_and_jobs_end() {
 }
 
 impl World {
-    /// A job of side 0 that has come to both, on its lane.
-    fn agreed(&mut self, program: &str, lane: usize) -> String {
+    /// A job of a side's.
+    fn asks(&mut self, side: usize, program: &str, priority: i32) -> String {
         let job = NewJob {
             program: program.into(),
-            inputs: [("x".to_owned(), json!(3))].into(),
-            select: [("which".to_owned(), "five".to_owned())].into(),
+            inputs: [(INPUTS[side][0].to_owned(), json!(3))].into(),
+            select: [("which".to_owned(), RECORDS[1 - side][0].0.to_owned())].into(),
+            priority,
             ..NewJob::default()
         };
-        let id = self.sides[0].service().submit(&job).unwrap().0.id;
-        self.sides[0].asked.insert(id.clone(), Some(true));
+        let id = self.sides[side].service().submit(&job).unwrap().0.id;
+        self.sides[side].asked.insert(id.clone(), Some(side == 0));
+        id
+    }
+
+    /// A job of side 0 that has come to both, on its lane.
+    fn agreed(&mut self, program: &str, lane: usize) -> String {
+        let id = self.asks(0, program, 0);
         for _ in 0..2 {
-            (0..2).for_each(|side| self.tell(side, 9));
+            (0..2).for_each(|side| self.tell(side));
         }
         let inner = self.sides[0].inner();
         assert_eq!(inner.next_jobs(&inner.lanes[lane]), [&*id]);
@@ -685,7 +781,7 @@ fn only_who_asked_takes_back_a_job_that_runs() {
     world.sides[0].service().cancel(&id).unwrap();
     // It hears of it before anything is cut, and cuts nothing itself.
     assert!(!world.sides[0].inner().lanes[1].is_cut());
-    world.tell(0, 9);
+    world.tell(0);
     let cut = [0, 1].map(|side| world.sides[side].inner().lanes[1].is_cut());
     assert_eq!(cut, [true, false]);
     let states = [JobState::Cancelled, JobState::Running];
@@ -732,7 +828,7 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
     let cancelled = world.sides[0].service().cancel(&small).unwrap();
     assert!(cancelled.reason.unwrap().contains("the run goes on to its end"));
     assert_eq!(waits(&world), 0);
-    world.tell(0, 9);
+    world.tell(0);
     assert_eq!(world.state(1, &small), JobState::Running);
     for number in 0..=CUTS {
         let id = world.agreed("wide", 1);
@@ -741,13 +837,7 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
         assert_eq!(waits(&world), usize::from(number < CUTS), "{number}");
         // Its run had ended, and another job runs now.
         world.sides[0].inner().lanes[1].runs_nothing();
-        let next = NewJob {
-            program: "wide".into(),
-            inputs: [("x".to_owned(), json!(3))].into(),
-            select: [("which".to_owned(), "five".to_owned())].into(),
-            ..NewJob::default()
-        };
-        let next = world.sides[0].service().submit(&next).unwrap().0.id;
+        let next = world.asks(0, "wide", 0);
         let _begun = world.begins(0, &next, 1).unwrap();
         world.sides[0].inner().cut_overdue(Duration::ZERO);
         assert!(!world.sides[0].inner().lanes[1].is_cut(), "the session of another job");
@@ -756,5 +846,37 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
             side.inner().fail_left(&side.inner().lanes[1], &fault);
             side.inner().lanes[1].opens();
         }
+    }
+}
+
+#[test]
+fn the_highest_priority_goes_first_then_the_oldest_and_no_job_of_the_peers_before_an_own_one() {
+    for lane in 0..2 {
+        let mut world = World::new(1);
+        let program = PROGRAMS[lane].0;
+        // In the order in which they come to the leader.
+        let own = world.asks(0, program, 0);
+        let urgent = world.asks(1, program, 100);
+        (0..4).for_each(|_| (0..2).for_each(|side| world.tell(side)));
+        let late = world.asks(0, program, -1);
+        let later = world.asks(0, program, 0);
+        let first = world.asks(0, program, 5);
+        let meek = world.asks(1, program, -2);
+        (0..4).for_each(|_| (0..2).for_each(|side| world.tell(side)));
+        let inner = world.sides[0].inner();
+        let order = [first, own, urgent.clone(), later, late, meek];
+        let all = jobs::next(&inner.db, lane == 0, order.len() + 1).unwrap();
+        assert_eq!(all.into_iter().map(|[id, _]| id).collect::<Vec<_>>(), order);
+        // As many as go together; a large one alone.
+        let together = [3, 1][lane];
+        assert_eq!(inner.next_jobs(&inner.lanes[lane]), order[..together]);
+        // What each owner is shown: its own word, and what this side makes of the other's.
+        let shown = [1, 0].map(|side| world.sides[side].service().job(&urgent).unwrap().priority);
+        assert_eq!(shown, [100, 0]);
+        // Nor does what has begun come again.
+        drop(world.begins(0, &order[0], lane).unwrap());
+        let inner = world.sides[0].inner();
+        let next = inner.next_jobs(&inner.lanes[lane]);
+        assert_eq!(next, order[1..=together]);
     }
 }
