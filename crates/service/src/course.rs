@@ -257,10 +257,10 @@ impl Inner {
         Ok(())
     }
 
-    /// The peer will not run an own job that it had agreed to.
+    /// The peer will not run an own job that it had agreed to; its answer to the offer, on another connection, may still be under way.
     pub(crate) fn declined_by_peer(&self, id: &str, why: Refusal) -> Result<(), ServiceError> {
         if self.origin_of(id)? == Some(Origin::Own) {
-            self.refused(id, Stage::Agreed, why.reason());
+            self.refused(id, Stage::Waiting, why.reason());
         }
         Ok(())
     }

@@ -65,6 +65,8 @@ struct Side {
     first: bool,
     /// Own jobs that were taken, and what they ask for.
     asked: BTreeMap<String, Option<bool>>,
+    /// The same in the order in which they were asked for, which a seed repeats.
+    order: Vec<String>,
     /// Ends that the owner has seen.
     seen: HashMap<String, (JobState, Option<Value>)>,
     withdrawn: BTreeSet<i64>,
@@ -81,6 +83,12 @@ impl Side {
 
     fn inner(&self) -> &Inner {
         &self.service().0
+    }
+
+    /// A job was taken that asks for this.
+    fn takes(&mut self, id: String, result: Option<bool>) {
+        self.order.push(id.clone());
+        self.asked.insert(id, result);
     }
 
     fn open(&mut self) {
@@ -190,6 +198,7 @@ impl World {
                 service: None,
                 first: true,
                 asked: BTreeMap::new(),
+                order: Vec::new(),
                 seen: HashMap::new(),
                 withdrawn: BTreeSet::new(),
                 uses: BTreeMap::new(),
@@ -224,8 +233,8 @@ impl World {
     }
 
     fn one_of(&mut self, side: usize) -> Option<String> {
-        let place = self.below(1 + self.sides[side].asked.len() as u64) as usize;
-        self.sides[side].asked.keys().nth(place).cloned()
+        let place = self.below(1 + self.sides[side].order.len() as u64) as usize;
+        self.sides[side].order.get(place).cloned()
     }
 
     fn step(&mut self) {
@@ -273,7 +282,7 @@ impl World {
         let less = |other: u32| if side == 0 { value < other } else { other < value };
         if let Ok((job, new)) = self.sides[side].service().submit(&job) {
             assert!(new);
-            self.sides[side].asked.insert(job.id, other.map(less));
+            self.sides[side].takes(job.id, other.map(less));
         }
     }
 
@@ -736,7 +745,7 @@ impl World {
             ..NewJob::default()
         };
         let id = self.sides[side].service().submit(&job).unwrap().0.id;
-        self.sides[side].asked.insert(id.clone(), Some(side == 0));
+        self.sides[side].takes(id.clone(), Some(side == 0));
         id
     }
 
@@ -879,4 +888,35 @@ fn the_highest_priority_goes_first_then_the_oldest_and_no_job_of_the_peers_befor
         let next = inner.next_jobs(&inner.lanes[lane]);
         assert_eq!(next, order[1..=together]);
     }
+}
+
+#[test]
+fn a_decline_that_overtakes_the_answer_ends_the_job_on_both_sides() {
+    let mut world = World::new(1);
+    world.tell(0);
+    world.tell(1);
+    let id = world.asks(0, "wide", 0);
+    // The other side takes it, and its owner does not want it; that comes on another connection than the answer to the offer.
+    (0..2).for_each(|_| world.goes_on(0));
+    world.sides[1].service().cancel(&id).unwrap();
+    world.tell(1);
+    assert_eq!(world.state(0, &id), JobState::Refused);
+    world.goes_on(0);
+    assert!(world.links[0].under_way.is_none());
+    let states = [JobState::Refused, JobState::Cancelled];
+    assert_eq!([0, 1].map(|side| world.state(side, &id)), states);
+}
+
+#[test]
+fn a_decline_that_is_lost_with_its_connection_is_said_again() {
+    let mut world = World::new(1);
+    let id = world.agreed("wide", 1);
+    world.sides[1].service().cancel(&id).unwrap();
+    world.goes_on(1);
+    // The other connection stays: nobody names the job on it again.
+    world.links[1].under_way = None;
+    world.sides[1].first = true;
+    (0..2).for_each(|_| world.tell(1));
+    assert_eq!(world.state(0, &id), JobState::Refused);
+    assert!(lock(&world.sides[1].inner().declined).is_empty());
 }
