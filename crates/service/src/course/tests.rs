@@ -654,6 +654,25 @@ impl World {
         }
     }
 
+    /// An offer that was long under way has as many seconds left where it arrives, so that it expires there later.
+    fn deadlines_pass(&self) {
+        let open = |side: &Side| {
+            let mut all = side.service().jobs(&crate::model::JobFilter::default()).unwrap();
+            all.retain(|job| !job.state.is_end());
+            all
+        };
+        for side in 0..2 {
+            for job in open(&self.sides[side]) {
+                assert!(job.deadline_at.is_some(), "job {} of side {side} never ends", job.id);
+                assert_eq!(self.state(1 - side, &job.id), JobState::Expired);
+            }
+        }
+        crate::clock::set_ahead_by(60_000);
+        for side in &self.sides {
+            jobs::tidy(&side.inner().db).unwrap();
+        }
+    }
+
     /// Nothing happens any more, and everything arrives: each job ends, on both sides.
     fn rests(&mut self) {
         (0..2).for_each(|side| self.sides[side].inner().cut_overdue(Duration::ZERO));
@@ -672,6 +691,7 @@ impl World {
             }
         }
         (0..2).for_each(|side| self.tell(side));
+        self.deadlines_pass();
         for side in 0..2 {
             let all = crate::model::JobFilter { limit: Some(1000), ..Default::default() };
             for job in self.sides[side].service().jobs(&all).unwrap() {
@@ -919,4 +939,26 @@ fn a_decline_that_is_lost_with_its_connection_is_said_again() {
     (0..2).for_each(|_| world.tell(1));
     assert_eq!(world.state(0, &id), JobState::Refused);
     assert!(lock(&world.sides[1].inner().declined).is_empty());
+}
+
+/// The first job of all: the database has never said how far the log was on the disk, or has lost that.
+#[test]
+fn a_loss_of_power_while_the_first_job_begins_keeps_no_service_down() {
+    let mut world = World::new(1);
+    let id = world.agreed("wide", 1);
+    let side = &mut world.sides[0];
+    let durable = side.durable();
+    assert!(side.inner().start_job(&id, &side.inner().lanes[1]).is_ok());
+    let log = fs::read(side.dir.join("audit.log")).unwrap();
+    assert!(log.len() as u64 > durable[1], "a line that nobody has waited for");
+    let next = world.temp.path().join("next");
+    side.copy_to(&next, [durable[0], log.len() as u64]);
+    let log = fs::OpenOptions::new().write(true).open(next.join("audit.log")).unwrap();
+    log.write_all_at(&[0; 20], durable[1] + 100).unwrap();
+    side.service = None;
+    side.dir = next;
+    side.open();
+    assert_eq!(world.state(0, &id), JobState::Submitted);
+    let log = fs::read_to_string(world.sides[0].dir.join("audit.log")).unwrap();
+    assert!(log.contains("log.cut") && !log.contains("\"kind\":\"job.begun\""), "{log}");
 }
