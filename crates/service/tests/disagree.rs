@@ -327,16 +327,7 @@ fn every_disagreement_ends_on_both_sides_with_a_reason_and_no_use() {
 
 /// Jobs that both have agreed to wait while a setting differs; meanwhile one of the owners changes its mind.
 fn after_both_had_agreed(pair: &mut Pair) {
-    pair.stop_one(1);
-    pair.configure(1, "small = 2000", "small = 3000");
-    pair.configure(1, "[jobs]\n", "[jobs]\nmost_waiting = 8\n");
-    pair.start_one(1);
-    for side in [pair.a(), pair.b()] {
-        until("the lane fails", || side.status().unwrap().lanes[0].state == "failed");
-        let reason = side.status().unwrap().lanes[0].reason.clone().unwrap();
-        assert!(reason.contains("level: here \""), "{reason}");
-        assert!(reason.contains("give [pool] the same numbers on both sides"), "{reason}");
-    }
+    level_differs(pair);
     let before = spent(pair);
     let asked = |theirs: Terms, job: NewJob| {
         let approvals = [pair.a().approve(own("less")), pair.b().approve(theirs)];
@@ -354,57 +345,19 @@ fn after_both_had_agreed(pair: &mut Pair) {
     turned_away("more than may wait", pair, &compare("less"), words.0, words.1);
     pair.b().withdraw(withdraws[1]).unwrap();
     pair.a().withdraw(own_withdraws[0]).unwrap();
-    let (mine, theirs) = ("the own owner took it back", "the peer's owner took it back");
-    pair.a().cancel(&taken).unwrap();
-    pair.b().cancel(&declined).unwrap();
-    ended("taken back", pair.a(), &taken, JobState::Cancelled, mine);
-    ended("taken back", pair.b(), &taken, JobState::Cancelled, theirs);
-    let over = "the peer does not know it any more, or its time is over";
-    ended("declined", pair.a(), &declined, JobState::Refused, over);
-    ended("declined", pair.b(), &declined, JobState::Cancelled, mine);
+    are_taken_back(pair, &taken, &declined);
     pair.stop_one(1);
     pair.a().cancel(&unwanted).unwrap();
     let numbers = pair.dir(1).join("data/numbers.csv");
     let bound = std::fs::read(&numbers).unwrap();
     std::fs::write(&numbers, "name,y\nfive,5\nsix,7\n").unwrap();
     clock::set_ahead(2 * HOUR);
-    let passed = "its deadline passed before it began";
-    ended("late", pair.a(), &late, JobState::Expired, passed);
+    ended("late", pair.a(), &late, JobState::Expired, PASSED);
     pair.configure(1, "small = 3000", "small = 2000");
     pair.start_one(1);
-    for (what, id, own, other) in [
-        (
-            "withdrawn",
-            &withdrawn,
-            (JobState::Refused, NOT_APPROVED),
-            (JobState::Refused, "was withdrawn"),
-        ),
-        (
-            "withdrawn by who asked",
-            &own_withdrawn,
-            (JobState::Refused, "was withdrawn"),
-            (JobState::Cancelled, theirs),
-        ),
-        (
-            "expired",
-            &expired,
-            (JobState::Refused, NOT_APPROVED),
-            (JobState::Refused, "has expired"),
-        ),
-        ("late", &late, (JobState::Expired, passed), (JobState::Expired, passed)),
-        (
-            "taken back while the other was away",
-            &unwanted,
-            (JobState::Cancelled, mine),
-            (JobState::Cancelled, "the peer does not want it any more"),
-        ),
-        (
-            "another data set",
-            &no_data,
-            (JobState::Refused, NO_DATA),
-            (JobState::Failed, "is not the file that was bound"),
-        ),
-    ] {
+    for (id, (what, own, other)) in
+        [&withdrawn, &own_withdrawn, &expired, &late, &unwanted, &no_data].into_iter().zip(AGREED)
+    {
         for (side, (state, says)) in [(pair.a(), own), (pair.b(), other)] {
             ended(what, side, id, state, says);
         }
@@ -416,11 +369,60 @@ fn after_both_had_agreed(pair: &mut Pair) {
     for (id, says) in
         [(&withdrawn, "was withdrawn"), (&expired, "has expired"), (&no_data, NO_DATA)]
     {
-        let line = log.lines().filter(|line| line.contains(id)).next_back().unwrap();
+        let line = log.lines().rfind(|line| line.contains(id)).unwrap();
         assert!(line.contains(says), "{line}");
     }
     std::fs::write(&numbers, bound).unwrap();
 }
+
+/// Both lanes of small jobs fail, with the reason; the other side lets no more jobs wait than are to.
+fn level_differs(pair: &mut Pair) {
+    pair.stop_one(1);
+    pair.configure(1, "small = 2000", "small = 3000");
+    pair.configure(1, "[jobs]\n", "[jobs]\nmost_waiting = 8\n");
+    pair.start_one(1);
+    for side in [pair.a(), pair.b()] {
+        until("the lane fails", || side.status().unwrap().lanes[0].state == "failed");
+        let reason = side.status().unwrap().lanes[0].reason.clone().unwrap();
+        assert!(reason.contains("level: here \""), "{reason}");
+        assert!(reason.contains("give [pool] the same numbers on both sides"), "{reason}");
+    }
+}
+
+/// One job by who asked for it, another by who was asked, while they are connected.
+fn are_taken_back(pair: &Pair, taken: &str, declined: &str) {
+    pair.a().cancel(taken).unwrap();
+    pair.b().cancel(declined).unwrap();
+    let over = "the peer does not know it any more, or its time is over";
+    ended("taken back", pair.a(), taken, JobState::Cancelled, MINE);
+    ended("taken back", pair.b(), taken, JobState::Cancelled, THEIRS);
+    ended("declined", pair.a(), declined, JobState::Refused, over);
+    ended("declined", pair.b(), declined, JobState::Cancelled, MINE);
+}
+
+const MINE: &str = "the own owner took it back";
+const THEIRS: &str = "the peer's owner took it back";
+const PASSED: &str = "its deadline passed before it began";
+
+/// How a job ends for who asked, and for who was asked.
+type Agreed = (&'static str, (JobState, &'static str), (JobState, &'static str));
+
+const AGREED: [Agreed; 6] = [
+    ("withdrawn", (JobState::Refused, NOT_APPROVED), (JobState::Refused, "was withdrawn")),
+    ("withdrawn by who asked", (JobState::Refused, "was withdrawn"), (JobState::Cancelled, THEIRS)),
+    ("expired", (JobState::Refused, NOT_APPROVED), (JobState::Refused, "has expired")),
+    ("late", (JobState::Expired, PASSED), (JobState::Expired, PASSED)),
+    (
+        "taken back while the other was away",
+        (JobState::Cancelled, MINE),
+        (JobState::Cancelled, "the peer does not want it any more"),
+    ),
+    (
+        "another data set",
+        (JobState::Refused, NO_DATA),
+        (JobState::Failed, "is not the file that was bound"),
+    ),
+];
 
 #[test]
 fn two_of_one_role_or_with_other_numbers_are_told_which_and_run_nothing() {

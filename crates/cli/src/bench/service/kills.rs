@@ -134,6 +134,11 @@ fn round(
     if last["result"]["z"] != json!(expected) {
         return Err(pair.wrong(0, &format!("after all kills a job ends as {last}")));
     }
+    put_away(&mut pair, tally)
+}
+
+/// Ends both in order; what left their stores.
+fn put_away(pair: &mut Pair, tally: &mut Tally) -> Result<(), Failure> {
     for side in 0..2 {
         pair.stop(side)?;
         for (lane, items) in ["small", "large"].iter().zip(&mut tally.items) {
