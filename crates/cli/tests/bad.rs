@@ -2,7 +2,8 @@
 //! service, and with a peer that was told something else: an exit code, and what to do; or it goes on and says why no job runs.
 //!
 //! Full and read-only disks are file systems of the test's own, in a namespace (`unshare -Urm`). Where that is not permitted, these tests say so and pass,
-//! but not where `CI` is set. One that becomes read-only while it is written needs a real root and a loop device, and is left out without them.
+//! but not where `CI` is set. One that becomes read-only while it is written needs a real root and a loop device, and is left out without them:
+//! in a namespace the only way is to mount a file system again, which the kernel refuses (`EBUSY`) while files of it are open to be written.
 
 mod common;
 

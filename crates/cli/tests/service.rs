@@ -25,7 +25,10 @@ fn whoever_is_killed_uses_nothing_twice_and_comes_back() {
         assert!(all.iter().all(|kills| *kills > 0), "{figures}");
         // How many goes by how soon a busy machine starts services again.
         assert!(figures["done_on_both"].as_u64().unwrap() > least, "{figures}");
-        assert!(figures["items_used_once"].as_u64().unwrap() > 0, "{figures}");
+        assert!(figures["done_of_b"].as_u64().unwrap() > 0, "{figures}");
+        for what in ["items_used_once", "items_of_large_jobs"] {
+            assert!(figures[what].as_u64().unwrap() > 0, "{what}: {figures}");
+        }
     }
 }
 

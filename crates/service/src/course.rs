@@ -4,7 +4,7 @@
 //! **Nothing of the own data before a use is spent.** Whether a job is taken depends on approvals alone; its record is looked for once it has begun,
 //! a use is spent and its parameters are in the audit log. So a peer that asks for records learns of each at the price of a use, and leaves a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cenote_engine::Fault;
@@ -165,12 +165,12 @@ impl Inner {
 impl Inner {
     /// A job that the peer's owner wants: put down, if the own owner permits it.
     pub(crate) fn offered(&self, offer: &Offer) -> Result<(), Refusal> {
-        if self.is_stopping() || self.is_held() {
-            return Err(Refusal::Unavailable);
-        }
         // After a lost answer it is offered again.
         let known = self.db.with(|db| Ok(jobs::stored(db, &offer.id))).and_then(|found| found);
+        let none = |why: &str| Err((Refusal::Unavailable, why.to_owned()));
         let taken = match known {
+            _ if self.is_stopping() => none("the service stops"),
+            _ if self.is_held() => none("the peer is held"),
             Ok(None) => self.take(offer),
             Ok(Some(known)) => {
                 let same = known.origin == Origin::Peer
@@ -257,10 +257,10 @@ impl Inner {
         Ok(())
     }
 
-    /// The peer will not run an own job that it had agreed to.
+    /// The peer will not run an own job that it had agreed to; its answer to the offer, on another connection, may still be under way.
     pub(crate) fn declined_by_peer(&self, id: &str, why: Refusal) -> Result<(), ServiceError> {
         if self.origin_of(id)? == Some(Origin::Own) {
-            self.refused(id, Stage::Agreed, why.reason());
+            self.refused(id, Stage::Waiting, why.reason());
         }
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Inner {
             }
         });
         let (program, terms) = spent?;
-        if let Err(error) = self.note_begun(id, &stored) {
+        if let Err(error) = self.note_begun(id, &stored, &terms) {
             self.gave_up(id, stored.origin, &error, Refusal::Unavailable);
             return Err(Refusal::Unavailable);
         }
@@ -404,13 +404,18 @@ impl Inner {
     }
 
     /// What is to be known of a job even if the peer takes its outputs and goes.
-    fn note_begun(&self, id: &str, stored: &Stored) -> Result<(), ServiceError> {
+    fn note_begun(&self, id: &str, stored: &Stored, terms: &Terms) -> Result<(), ServiceError> {
+        let names: BTreeSet<&str> = terms.inputs.values().filter_map(sources::dataset).collect();
+        let digest = |name: &str| self.registry.data_digest(&self.db, name);
+        let data: Result<BTreeMap<&str, Option<String>>, _> =
+            names.into_iter().map(|name| Ok((name, digest(name)?))).collect();
         let heard = *lock(&self.peer_head);
         let own = facts(&[
             ("program", json!(stored.offer.program)),
             ("select", json!(stored.offer.select)),
             ("origin", json!(stored.origin)),
             ("approval", json!(stored.approval)),
+            ("data", json!(data?)),
             ("peer_head", json!(heard.map(|head| head.to_string()))),
         ]);
         self.log_soon("job.begun", Some(id), None, own)

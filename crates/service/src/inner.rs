@@ -153,6 +153,8 @@ impl Inner {
             None,
             facts(&[("version", json!(env!("CARGO_PKG_VERSION")))]),
         )?;
+        // Before anything is written down of which nobody waits for the disk: a job's own note may be lost with its line.
+        self.db.change(|db| jobs::note_logged(db, self.audit.head().sequence))?;
         for id in jobs::fail_running(&self.db)? {
             self.log(
                 "job.failed",

@@ -70,8 +70,6 @@ pub(crate) struct Ended {
 pub(crate) enum Stage {
     /// The peer has not answered.
     Unanswered,
-    /// The peer has agreed; it has not begun.
-    Agreed,
     /// It has not begun.
     Waiting,
     /// It runs.
@@ -82,7 +80,6 @@ impl Stage {
     const fn states(self) -> &'static str {
         match self {
             Stage::Unanswered => "'submitted'",
-            Stage::Agreed => "'queued'",
             Stage::Waiting => "'submitted', 'queued'",
             Stage::Running => "'running'",
         }

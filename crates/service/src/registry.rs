@@ -241,6 +241,14 @@ impl Registry {
         Ok(rows)
     }
 
+    /// The digest of the file that is bound to this name, if one is.
+    pub(crate) fn data_digest(&self, db: &Db, name: &str) -> Result<Option<String>, ServiceError> {
+        db.with(|db| {
+            let mut find = db.prepare_cached("SELECT digest FROM dataset WHERE name = ?1")?;
+            find.query_row([name], |row| row.get(0)).optional()
+        })
+    }
+
     /// The data set of this name, as it was when it was bound: another content of the file is refused.
     pub(crate) fn dataset(&self, db: &Db, name: &str) -> Result<Arc<DataSet>, ServiceError> {
         let find = "SELECT path, digest, schema FROM dataset WHERE name = ?1";

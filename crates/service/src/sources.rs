@@ -13,6 +13,14 @@ use crate::error::ServiceError;
 use crate::model::{NewJob, Source};
 use crate::permit::{given, number};
 
+/// The data set that a source takes from, if it does.
+pub(crate) fn dataset(source: &Source) -> Option<&str> {
+    match source {
+        Source::Table { dataset, .. } | Source::Record { dataset, .. } => Some(dataset),
+        Source::Submitter | Source::Public { .. } => None,
+    }
+}
+
 /// The JSON of an own input, from where the terms say.
 pub(crate) fn input(
     source: Option<&Source>,

@@ -167,7 +167,7 @@ fn a_line_that_goes_nowhere_ends_the_job_and_a_fresh_one_takes_over() {
     let pair = Pair::of(temp, dirs);
     approve(&pair, Submitters::Own, Submitters::Peer);
     is_computed(&pair, 3);
-    let wide = many(&pair);
+    let wide = many(&pair, 20);
     assert_eq!(
         pair.a().wait(&pair.a().submit(&wide).unwrap().0.id, LONG).unwrap().state,
         JobState::Done
@@ -195,11 +195,12 @@ fn a_line_that_goes_nowhere_ends_the_job_and_a_fresh_one_takes_over() {
     pair.stop();
 }
 
-/// A job of some 60 kB, which both approve.
-fn many(pair: &Pair) -> NewJob {
-    let text = LESS.replace("b32", "20xb32").replace("program less", "program many");
+/// A job of so many comparisons, of some 3 kB each, which both approve.
+fn many(pair: &Pair, numbers: u32) -> NewJob {
+    let text =
+        LESS.replace("b32", &format!("{numbers}xb32")).replace("program less", "program many");
     let table = pair.dir(1).join("data/many.csv");
-    let rows: String = (0..20).map(|y| format!("{y}\n")).collect();
+    let rows: String = (0..numbers).map(|y| format!("{y}\n")).collect();
     std::fs::write(&table, format!("y\n{rows}")).unwrap();
     pair.b().bind("many", &table, None).unwrap();
     let sources = [
@@ -216,7 +217,7 @@ fn many(pair: &Pair) -> NewJob {
         let terms = Terms { program: "many".into(), ..terms(submitters, None, source, input) };
         service.approve(terms).unwrap();
     }
-    let x = ("x".to_owned(), json!(vec![7; 20]));
+    let x = ("x".to_owned(), json!(vec![7; numbers as usize]));
     NewJob { program: "many".into(), inputs: [x].into(), ..NewJob::default() }
 }
 
@@ -424,6 +425,8 @@ fn a_snapshot_that_is_cut_costs_its_items_and_nothing_else() {
         .filter(|path| path.metadata().unwrap().len() > 10_000)
         .collect();
     assert!(!parts.is_empty());
+    let pools = |service: &Service| lane(service, "large").pools;
+    let kept = pools(pair.a());
     for part in &parts {
         let length = part.metadata().unwrap().len();
         std::fs::OpenOptions::new().write(true).open(part).unwrap().set_len(length / 2).unwrap();
@@ -431,6 +434,28 @@ fn a_snapshot_that_is_cut_costs_its_items_and_nothing_else() {
     pair.start_one(1);
     let reason = why_failed(pair.b(), "small");
     assert!(reason.starts_with("storage: ") && reason.contains("; "), "{reason}");
+    // The other lane goes on where it was, and what is asked for waits.
+    until("the other lane is ready", || {
+        [pair.a(), pair.b()].iter().all(|side| lane(side, "large").state == "ready")
+    });
+    assert_eq!(pools(pair.a()), kept);
+    let (job, _) = pair.a().submit(&compare(4)).unwrap();
+    until("it is queued", || pair.a().job(&job.id).unwrap().state == JobState::Queued);
+    let wide = pair.a().submit(&many(&pair, 40)).unwrap().0;
+    let wide = pair.a().wait(&wide.id, LONG).unwrap();
+    assert_eq!(wide.state, JobState::Done, "{:?}", wide.reason);
+    // What docs/errors.md says then. Nobody is taken for a cheat.
+    (0..2).for_each(|side| pair.stop_one(side));
+    (0..2).for_each(|side| std::fs::remove_dir_all(pair.dir(side).join("stores")).unwrap());
+    (0..2).for_each(|side| pair.start_one(side));
+    let done = pair.a().wait(&job.id, LONG).unwrap();
+    assert_eq!(done.state, JobState::Done, "{:?}", done.reason);
+    is_computed(&pair, 3);
+    let used = pair.journals();
+    assert!(used.iter().all(|items| *items > 0), "{used:?}");
+    for side in [pair.a(), pair.b()] {
+        assert!(!side.status().unwrap().peer.held);
+    }
     pair.stop();
 }
 

@@ -8,29 +8,10 @@ use std::time::{Duration, Instant};
 use cenote_service::Service;
 use cenote_service::audit::{PublicKey, diff};
 use cenote_service::model::{JobState, LaneView, NewJob, Source, Submitters, Terms};
-use common::{Pair, approve, prepared, terms};
+use common::{Pair, approve, long, prepared, terms};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(120);
-
-/// So many multiplications of what the garbler brings by what the evaluator does.
-fn long(name: &str, steps: u32) -> String {
-    format!(
-        "cenote 1
-program {name} \"a long way\"
-input x: garbler uint b32
-input y: evaluator uint b32
-{{
-  %2 = for {steps} (%0) {{
-    |%3|
-    %4 = mul %3, %1
-    yield %4
-  }}
-}}
-output z: both uint %2
-"
-    )
-}
 
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use cenote_service::ErrorKind;
 use cenote_service::audit::{PublicKey, diff, verify};
-use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Source, Submitters};
-use common::{LESS, Pair, approve};
+use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Source, Submitters, Terms};
+use common::{LESS, Pair, approve, long, terms};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -274,6 +274,92 @@ fn a_job_is_in_the_log_of_both_before_its_first_byte() {
             assert!(heard >= begun, "{heard}, not {begun}");
         }
     });
+}
+
+/// What was bound and what a job took is in the own log, by the digest of the file.
+#[test]
+fn the_log_has_the_digest_of_the_data_that_a_job_took() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    let file = pair.dir(1).join("data/numbers.csv");
+    let digest = |pair: &Pair| pair.b().datasets().unwrap()[0].digest.clone();
+    let before = digest(&pair);
+    let bytes = std::fs::read(&file).unwrap();
+    assert_eq!(before, blake3::hash(&bytes).to_hex().as_str());
+    let run = |pair: &Pair| {
+        let job = pair.a().submit(&compare(3)).unwrap().0.id;
+        assert_eq!(pair.a().wait(&job, LONG).unwrap().state, JobState::Done);
+        job
+    };
+    let first = run(&pair);
+    std::fs::write(&file, "name,y\nfive,5\nsix,60\n").unwrap();
+    pair.b().bind("numbers", &file, None).unwrap();
+    let after = digest(&pair);
+    assert_ne!(before, after);
+    let second = run(&pair);
+    let dirs = [0, 1].map(|side| pair.dir(side).to_owned());
+    pair.stop_and(|| {
+        let lines = |side: usize, kind: &str| -> Vec<serde_json::Value> {
+            let text = std::fs::read_to_string(dirs[side].join("audit.log")).unwrap();
+            let all = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            all.filter(|line: &serde_json::Value| line["kind"] == kind).collect()
+        };
+        let bound = lines(1, "dataset.bound");
+        let digests: Vec<_> = bound.iter().map(|line| &line["own"]["digest"]).collect();
+        assert_eq!(digests, [&before, &after]);
+        assert!(bound.iter().all(|line| line["own"]["name"] == "numbers"));
+        let begun = lines(1, "job.begun");
+        for (line, (job, digest)) in begun.iter().zip([(&first, &before), (&second, &after)]) {
+            assert_eq!(line["job"], **job);
+            assert_eq!(line["own"]["data"], json!({ "numbers": digest }));
+        }
+        assert_eq!(begun.len(), 2);
+        // The other side took none.
+        assert!(lines(0, "job.begun").iter().all(|line| line["own"]["data"] == json!({})));
+    });
+}
+
+/// Neither behind a large one of the same owner nor behind one of the other.
+#[test]
+fn a_small_job_is_done_while_a_large_one_runs() {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    // So many steps that it runs for minutes.
+    let program = long("long", 60_000);
+    for side in [pair.a(), pair.b()] {
+        side.register("long", program.as_bytes()).unwrap();
+    }
+    let record = Source::Record {
+        dataset: "numbers".into(),
+        key: "name".into(),
+        parameter: "which".into(),
+        columns: [].into(),
+    };
+    let of = |submitters, source, input| Terms {
+        program: "long".into(),
+        ..terms(submitters, None, source, input)
+    };
+    pair.a().approve(of(Submitters::Own, Source::Submitter, "x")).unwrap();
+    pair.b().approve(of(Submitters::Peer, record, "y")).unwrap();
+    let large = pair.a().submit(&NewJob { program: "long".into(), ..compare(3) }).unwrap().0.id;
+    let state = |side: &cenote_service::Service| side.job(&large).map(|job| job.state);
+    let end = Instant::now() + LONG;
+    while [pair.a(), pair.b()].map(state) != [Ok(JobState::Running), Ok(JobState::Running)] {
+        assert!(Instant::now() < end, "it does not begin: {:?}", pair.a().job(&large));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for x in [3, 7] {
+        let small = pair.a().submit(&compare(x)).unwrap().0.id;
+        for side in [pair.a(), pair.b()] {
+            let done = side.wait(&small, LONG).unwrap();
+            assert_eq!(done.state, JobState::Done, "{:?}", done.reason);
+            assert_eq!(done.result.unwrap()["z"], json!(x < 5));
+            assert_eq!(state(side), Ok(JobState::Running), "the small one waited for it");
+        }
+    }
+    assert_eq!(pair.a().cancel(&large).unwrap().state, JobState::Cancelled);
+    assert_eq!(pair.b().wait(&large, LONG).unwrap().state, JobState::Cancelled);
+    pair.stop();
 }
 
 #[test]

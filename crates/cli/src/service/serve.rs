@@ -61,9 +61,9 @@ pub(crate) fn serve(args: &ServeArgs, format: Format) -> Result<Reply, Failure> 
     let stop = on_signal()?;
     let service = Service::start(&args.dir)?;
     tracing::info!(name = config.name, api = %address, tls = tls.is_some(), peer = config.peer.name, "started");
-    // Nothing listens where it was not started by systemd.
-    let _ = sd_notify::notify(&[NotifyState::Ready]);
     let served = api::serve(service.clone(), tokens, listener, tls, async {
+        // Polled beside the API, once that accepts. Nobody hears it where it was not started by systemd.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
         // An error is the end of the thread that waits for signals, which is an end too.
         let _ = stop.await;
         let _ = sd_notify::notify(&[NotifyState::Stopping]);

@@ -65,6 +65,8 @@ struct Side {
     first: bool,
     /// Own jobs that were taken, and what they ask for.
     asked: BTreeMap<String, Option<bool>>,
+    /// The same in the order in which they were asked for, which a seed repeats.
+    order: Vec<String>,
     /// Ends that the owner has seen.
     seen: HashMap<String, (JobState, Option<Value>)>,
     withdrawn: BTreeSet<i64>,
@@ -81,6 +83,12 @@ impl Side {
 
     fn inner(&self) -> &Inner {
         &self.service().0
+    }
+
+    /// A job was taken that asks for this.
+    fn takes(&mut self, id: String, result: Option<bool>) {
+        self.order.push(id.clone());
+        self.asked.insert(id, result);
     }
 
     fn open(&mut self) {
@@ -125,9 +133,36 @@ impl Side {
     }
 }
 
+/// The connection on which a side tells its news: one message at a time, which arrives when it does.
+#[derive(Default)]
+struct Connection {
+    under_way: Option<Message>,
+    /// News of a connection that broke, which the other side has got and not looked at yet; it does so before it looks at those of the next one.
+    late: Option<News>,
+}
+
+impl Message {
+    const fn is_news(&self) -> bool {
+        matches!(self, Message::News(_))
+    }
+
+    const fn is_answer(&self) -> bool {
+        matches!(self, Message::Answer(..))
+    }
+}
+
+/// As it was sent.
+enum Message {
+    News(Vec<u8>),
+    /// The answer, and the news to which it is one.
+    Answer(News, Vec<u8>),
+}
+
 struct World {
     temp: tempfile::TempDir,
     sides: [Side; 2],
+    /// By the side that tells.
+    links: [Connection; 2],
     random: Prg,
     crashes: u32,
     /// Jobs that were taken back while they ran.
@@ -163,6 +198,7 @@ impl World {
                 service: None,
                 first: true,
                 asked: BTreeMap::new(),
+                order: Vec::new(),
                 seen: HashMap::new(),
                 withdrawn: BTreeSet::new(),
                 uses: BTreeMap::new(),
@@ -177,7 +213,8 @@ impl World {
         });
         let random = Prg::new(Block::new(u128::from(seed)));
         let (computed, never) = (BTreeSet::new(), BTreeSet::new());
-        let world = World { temp, sides, random, crashes: 0, taken: 0, computed, never };
+        let links = <[Connection; 2]>::default();
+        let world = World { temp, sides, links, random, crashes: 0, taken: 0, computed, never };
         for (side, peers) in [(0, false), (0, true), (1, false), (1, true)] {
             for (name, _) in PROGRAMS {
                 world.approve(name, side, peers, None);
@@ -196,8 +233,8 @@ impl World {
     }
 
     fn one_of(&mut self, side: usize) -> Option<String> {
-        let place = self.below(1 + self.sides[side].asked.len() as u64) as usize;
-        self.sides[side].asked.keys().nth(place).cloned()
+        let place = self.below(1 + self.sides[side].order.len() as u64) as usize;
+        self.sides[side].order.get(place).cloned()
     }
 
     fn step(&mut self) {
@@ -212,8 +249,10 @@ impl World {
             24..27 => self.cancel(),
             27..32 => self.look(),
             32..64 => {
-                let (side, way) = (self.side(), self.below(20));
-                self.tell(side, way);
+                let side = self.side();
+                for _ in 0..=self.below(3) {
+                    self.link(side);
+                }
             }
             64..94 => {
                 let lane = usize::from(self.below(3) == 0);
@@ -243,7 +282,7 @@ impl World {
         let less = |other: u32| if side == 0 { value < other } else { other < value };
         if let Ok((job, new)) = self.sides[side].service().submit(&job) {
             assert!(new);
-            self.sides[side].asked.insert(job.id, other.map(less));
+            self.sides[side].takes(job.id, other.map(less));
         }
     }
 
@@ -292,7 +331,7 @@ impl World {
     /// A job of the lane is taken back while it runs, by whoever asked for it; before or after its own side looked for the last time whether it was.
     /// What follows of that may take its time.
     fn take_back(&mut self, lane: usize, begun: bool) {
-        let (side, way) = (self.side(), self.below(8));
+        let (side, heard) = (self.side(), self.below(8));
         let running = |side: &Side| jobs::running_in(&side.inner().db, lane == 0).unwrap();
         let own = |id: &&String| self.sides[side].asked.contains_key(*id);
         let all = running(&self.sides[side]);
@@ -321,9 +360,9 @@ impl World {
         self.sides[side].cuts += cuts;
         assert!(cuts == 0 || lane == 1, "others run with a small one");
         assert!(self.sides[side].cuts <= CUTS);
-        if way < 5 {
-            self.tell(side, way);
-        } else if way < 7 {
+        if heard < 5 {
+            (0..=heard).for_each(|_| self.link(side));
+        } else if heard < 7 {
             self.sides[side].inner().cut_overdue(Duration::ZERO);
         }
     }
@@ -348,20 +387,71 @@ impl World {
         }
     }
 
-    /// News of a side, which the other answers, unless a message is lost on the way.
-    fn tell(&mut self, side: usize, way: u64) {
-        let [own, other] = [side, 1 - side].map(|side| self.sides[side].inner());
-        let news = link::news(own, self.sides[side].first).unwrap();
-        let news = News::decode(&encode(&news).unwrap()).unwrap();
-        self.told_head(side, &news.head);
-        let arrived = (way != 0).then(|| link::heard(other, &news).unwrap());
-        let answer = arrived.filter(|_| way != 1);
-        if let Some(answer) = &answer {
-            let answer = Answer::decode(&encode(answer).unwrap(), &news).unwrap();
-            self.told_head(1 - side, &answer.head);
-            link::answered(own, &news, &answer).unwrap();
+    /// What happens next on the connection on which a side tells its news.
+    fn link(&mut self, side: usize) {
+        match self.below(30) {
+            0 => self.breaks(side),
+            1..4 => self.looks_at_late(side),
+            _ => self.goes_on(side),
         }
-        self.sides[side].first = answer.is_none();
+    }
+
+    /// A message is sent where none is under way, or arrives.
+    fn goes_on(&mut self, side: usize) {
+        let [own, other] = [side, 1 - side].map(|side| self.sides[side].inner());
+        let sent = match self.links[side].under_way.take() {
+            None => {
+                let news = link::news(own, self.sides[side].first).unwrap();
+                self.told_head(side, &news.head);
+                Some(Message::News(encode(&news).unwrap()))
+            }
+            Some(Message::News(bytes)) => {
+                if let Some(late) = self.links[side].late.take() {
+                    drop(link::heard(other, &late).unwrap());
+                }
+                let news = News::decode(&bytes).unwrap();
+                let answer = link::heard(other, &news).unwrap();
+                self.told_head(1 - side, &answer.head);
+                Some(Message::Answer(news, encode(&answer).unwrap()))
+            }
+            Some(Message::Answer(news, bytes)) => {
+                link::answered(own, &news, &Answer::decode(&bytes, &news).unwrap()).unwrap();
+                None
+            }
+        };
+        self.sides[side].first &= sent.is_some();
+        self.links[side].under_way = sent;
+    }
+
+    fn looks_at_late(&mut self, side: usize) {
+        if let Some(late) = self.links[side].late.take() {
+            drop(link::heard(self.sides[1 - side].inner(), &late).unwrap());
+        }
+    }
+
+    /// A connection breaks, and another one is made. What was under way has come to the other end, or is lost.
+    fn breaks(&mut self, side: usize) {
+        let comes = self.below(2) == 0;
+        match self.links[side].under_way.take() {
+            Some(Message::News(bytes)) if comes => {
+                self.looks_at_late(side);
+                self.links[side].late = Some(News::decode(&bytes).unwrap());
+            }
+            answer @ Some(Message::Answer(..)) if comes => {
+                self.links[side].under_way = answer;
+                self.goes_on(side);
+            }
+            _ => {}
+        }
+        self.sides[side].first = true;
+    }
+
+    /// All that is under way arrives, then news of a side and their answer.
+    fn tell(&mut self, side: usize) {
+        while self.links[side].under_way.is_some() {
+            self.goes_on(side);
+        }
+        (0..3).for_each(|_| self.goes_on(side));
     }
 
     /// What a side says of its log is on its disk.
@@ -504,8 +594,8 @@ impl World {
                 let inner = Arc::clone(&self.sides[side].service().0);
                 inner.fail_left(&inner.lanes[lane], &Fault::Transport("the line broke".into()));
                 inner.lanes[lane].opens();
+                self.breaks(side);
             }
-            self.sides[side].first = true;
         }
         true
     }
@@ -526,6 +616,15 @@ impl World {
     /// A process is killed, or its machine loses its power; it is started again.
     fn crash(&mut self, side: usize) {
         self.crashes += 1;
+        // Its news may arrive all the same, and so may what it answered; it hears nothing any more.
+        for told in [side, 1 - side] {
+            let hears = [Message::is_news, Message::is_answer][usize::from(told == side)];
+            if self.links[told].under_way.as_ref().is_some_and(hears) {
+                self.links[told].under_way = None;
+            }
+            self.breaks(told);
+        }
+        self.links[1 - side].late = None;
         let durable = self.sides[side].durable();
         let mut kept = ["service.db-wal", "audit.log"]
             .map(|name| fs::metadata(self.sides[side].dir.join(name)).unwrap().len());
@@ -545,12 +644,32 @@ impl World {
         self.sides[side].service = None;
         self.sides[side].dir = next;
         self.sides[side].open();
-        self.sides[1 - side].first = true;
     }
 
     fn time_passes(&mut self) {
         let by = 1000 * self.below(60) as i64;
         crate::clock::set_ahead_by(by);
+        for side in &self.sides {
+            jobs::tidy(&side.inner().db).unwrap();
+        }
+    }
+
+    /// An offer that was long under way has as many seconds left where it arrives, so that it expires there later; and a job whose time was over when it
+    /// was to begin is refused on one side before the other has looked at its clock.
+    fn deadlines_pass(&self) {
+        let open = |side: &Side| {
+            let mut all = side.service().jobs(&crate::model::JobFilter::default()).unwrap();
+            all.retain(|job| !job.state.is_end());
+            all
+        };
+        for side in 0..2 {
+            for job in open(&self.sides[side]) {
+                assert!(job.deadline_at.is_some(), "job {} of side {side} never ends", job.id);
+                let other = self.sides[1 - side].service().job(&job.id);
+                assert!(other.is_err() || other.unwrap().state.is_end(), "job {}", job.id);
+            }
+        }
+        crate::clock::set_ahead_by(60_000);
         for side in &self.sides {
             jobs::tidy(&side.inner().db).unwrap();
         }
@@ -563,7 +682,7 @@ impl World {
             self.is_cut(lane);
         }
         for _ in 0..100 {
-            (0..2).for_each(|side| self.tell(side, 9));
+            (0..2).for_each(|side| self.tell(side));
             let ran = [0, 1].map(|lane| self.run(lane, false)).contains(&true);
             let open = |side: &Side| {
                 let all = side.service().jobs(&crate::model::JobFilter::default()).unwrap();
@@ -573,7 +692,8 @@ impl World {
                 break;
             }
         }
-        (0..2).for_each(|side| self.tell(side, 9));
+        (0..2).for_each(|side| self.tell(side));
+        self.deadlines_pass();
         for side in 0..2 {
             let all = crate::model::JobFilter { limit: Some(1000), ..Default::default() };
             for job in self.sides[side].service().jobs(&all).unwrap() {
@@ -637,18 +757,25 @@ fn whatever_happens_uses_are_spent_results_are_right_and_jobs_end() {
 }
 
 impl World {
-    /// A job of side 0 that has come to both, on its lane.
-    fn agreed(&mut self, program: &str, lane: usize) -> String {
+    /// A job of a side's.
+    fn asks(&mut self, side: usize, program: &str, priority: i32) -> String {
         let job = NewJob {
             program: program.into(),
-            inputs: [("x".to_owned(), json!(3))].into(),
-            select: [("which".to_owned(), "five".to_owned())].into(),
+            inputs: [(INPUTS[side][0].to_owned(), json!(3))].into(),
+            select: [("which".to_owned(), RECORDS[1 - side][0].0.to_owned())].into(),
+            priority,
             ..NewJob::default()
         };
-        let id = self.sides[0].service().submit(&job).unwrap().0.id;
-        self.sides[0].asked.insert(id.clone(), Some(true));
+        let id = self.sides[side].service().submit(&job).unwrap().0.id;
+        self.sides[side].takes(id.clone(), Some(side == 0));
+        id
+    }
+
+    /// A job of side 0 that has come to both, on its lane.
+    fn agreed(&mut self, program: &str, lane: usize) -> String {
+        let id = self.asks(0, program, 0);
         for _ in 0..2 {
-            (0..2).for_each(|side| self.tell(side, 9));
+            (0..2).for_each(|side| self.tell(side));
         }
         let inner = self.sides[0].inner();
         assert_eq!(inner.next_jobs(&inner.lanes[lane]), [&*id]);
@@ -685,7 +812,7 @@ fn only_who_asked_takes_back_a_job_that_runs() {
     world.sides[0].service().cancel(&id).unwrap();
     // It hears of it before anything is cut, and cuts nothing itself.
     assert!(!world.sides[0].inner().lanes[1].is_cut());
-    world.tell(0, 9);
+    world.tell(0);
     let cut = [0, 1].map(|side| world.sides[side].inner().lanes[1].is_cut());
     assert_eq!(cut, [true, false]);
     let states = [JobState::Cancelled, JobState::Running];
@@ -732,7 +859,7 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
     let cancelled = world.sides[0].service().cancel(&small).unwrap();
     assert!(cancelled.reason.unwrap().contains("the run goes on to its end"));
     assert_eq!(waits(&world), 0);
-    world.tell(0, 9);
+    world.tell(0);
     assert_eq!(world.state(1, &small), JobState::Running);
     for number in 0..=CUTS {
         let id = world.agreed("wide", 1);
@@ -741,13 +868,7 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
         assert_eq!(waits(&world), usize::from(number < CUTS), "{number}");
         // Its run had ended, and another job runs now.
         world.sides[0].inner().lanes[1].runs_nothing();
-        let next = NewJob {
-            program: "wide".into(),
-            inputs: [("x".to_owned(), json!(3))].into(),
-            select: [("which".to_owned(), "five".to_owned())].into(),
-            ..NewJob::default()
-        };
-        let next = world.sides[0].service().submit(&next).unwrap().0.id;
+        let next = world.asks(0, "wide", 0);
         let _begun = world.begins(0, &next, 1).unwrap();
         world.sides[0].inner().cut_overdue(Duration::ZERO);
         assert!(!world.sides[0].inner().lanes[1].is_cut(), "the session of another job");
@@ -757,4 +878,89 @@ fn no_session_is_cut_but_the_one_in_which_the_job_runs_alone_and_so_many_a_day()
             side.inner().lanes[1].opens();
         }
     }
+}
+
+#[test]
+fn the_highest_priority_goes_first_then_the_oldest_and_no_job_of_the_peers_before_an_own_one() {
+    for lane in 0..2 {
+        let mut world = World::new(1);
+        let program = PROGRAMS[lane].0;
+        // In the order in which they come to the leader.
+        let own = world.asks(0, program, 0);
+        let urgent = world.asks(1, program, 100);
+        (0..4).for_each(|_| (0..2).for_each(|side| world.tell(side)));
+        let late = world.asks(0, program, -1);
+        let later = world.asks(0, program, 0);
+        let first = world.asks(0, program, 5);
+        let meek = world.asks(1, program, -2);
+        (0..4).for_each(|_| (0..2).for_each(|side| world.tell(side)));
+        let inner = world.sides[0].inner();
+        let order = [first, own, urgent.clone(), later, late, meek];
+        let all = jobs::next(&inner.db, lane == 0, order.len() + 1).unwrap();
+        assert_eq!(all.into_iter().map(|[id, _]| id).collect::<Vec<_>>(), order);
+        // As many as go together; a large one alone.
+        let together = [3, 1][lane];
+        assert_eq!(inner.next_jobs(&inner.lanes[lane]), order[..together]);
+        // What each owner is shown: its own word, and what this side makes of the other's.
+        let shown = [1, 0].map(|side| world.sides[side].service().job(&urgent).unwrap().priority);
+        assert_eq!(shown, [100, 0]);
+        // Nor does what has begun come again.
+        drop(world.begins(0, &order[0], lane).unwrap());
+        let inner = world.sides[0].inner();
+        let next = inner.next_jobs(&inner.lanes[lane]);
+        assert_eq!(next, order[1..=together]);
+    }
+}
+
+#[test]
+fn a_decline_that_overtakes_the_answer_ends_the_job_on_both_sides() {
+    let mut world = World::new(1);
+    world.tell(0);
+    world.tell(1);
+    let id = world.asks(0, "wide", 0);
+    // The other side takes it, and its owner does not want it; that comes on another connection than the answer to the offer.
+    (0..2).for_each(|_| world.goes_on(0));
+    world.sides[1].service().cancel(&id).unwrap();
+    world.tell(1);
+    assert_eq!(world.state(0, &id), JobState::Refused);
+    world.goes_on(0);
+    assert!(world.links[0].under_way.is_none());
+    let states = [JobState::Refused, JobState::Cancelled];
+    assert_eq!([0, 1].map(|side| world.state(side, &id)), states);
+}
+
+#[test]
+fn a_decline_that_is_lost_with_its_connection_is_said_again() {
+    let mut world = World::new(1);
+    let id = world.agreed("wide", 1);
+    world.sides[1].service().cancel(&id).unwrap();
+    world.goes_on(1);
+    // The other connection stays: nobody names the job on it again.
+    world.links[1].under_way = None;
+    world.sides[1].first = true;
+    (0..2).for_each(|_| world.tell(1));
+    assert_eq!(world.state(0, &id), JobState::Refused);
+    assert!(lock(&world.sides[1].inner().declined).is_empty());
+}
+
+/// The first job of all: the database has never said how far the log was on the disk, or has lost that.
+#[test]
+fn a_loss_of_power_while_the_first_job_begins_keeps_no_service_down() {
+    let mut world = World::new(1);
+    let id = world.agreed("wide", 1);
+    let side = &mut world.sides[0];
+    let durable = side.durable();
+    assert!(side.inner().start_job(&id, &side.inner().lanes[1]).is_ok());
+    let log = fs::read(side.dir.join("audit.log")).unwrap();
+    assert!(log.len() as u64 > durable[1], "a line that nobody has waited for");
+    let next = world.temp.path().join("next");
+    side.copy_to(&next, [durable[0], log.len() as u64]);
+    let log = fs::OpenOptions::new().write(true).open(next.join("audit.log")).unwrap();
+    log.write_all_at(&[0; 20], durable[1] + 100).unwrap();
+    side.service = None;
+    side.dir = next;
+    side.open();
+    assert_eq!(world.state(0, &id), JobState::Submitted);
+    let log = fs::read_to_string(world.sides[0].dir.join("audit.log")).unwrap();
+    assert!(log.contains("log.cut") && !log.contains("\"kind\":\"job.begun\""), "{log}");
 }

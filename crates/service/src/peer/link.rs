@@ -4,8 +4,8 @@
 //! message, so that a line with a long way costs one round trip for many jobs. After each new connection a side names all its open jobs,
 //! and the other drops those that it does not name.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_net::{Channel, Fault};
@@ -105,6 +105,10 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
 pub(crate) fn answered(inner: &Inner, news: &News, answer: &Answer) -> Result<(), ServiceError> {
     inner.heard_head(answer.head);
     inner.told_cancelled(&news.cancelled);
+    let mut declined = lock(&inner.declined);
+    let told = news.declined.len().min(declined.len());
+    drop(declined.drain(..told));
+    drop(declined);
     for id in &answer.gone {
         inner.forgotten_by_peer(id)?;
     }
@@ -128,14 +132,13 @@ pub(crate) fn news(inner: &Inner, first: bool) -> Result<News, ServiceError> {
         bytes += offer.bytes();
         fits
     });
-    Ok(News { offers, cancelled: some(&inner.cancelled), declined: some(&inner.declined), ..own })
-}
-
-/// As many as go into a message. Those of a message that is lost are made good by the names of the next connection.
-fn some<T>(waiting: &Mutex<Vec<T>>) -> Vec<T> {
-    let mut waiting = lock(waiting);
-    let most = waiting.len().min(MOST_TOLD);
-    waiting.drain(..most).collect()
+    // As many as go into a message. The own jobs of one that is lost are made good by the names of the next connection. The peer's are said again until
+    // they were answered: it names them on its own connection, which may have stayed.
+    let mut cancelled = lock(&inner.cancelled);
+    let most = cancelled.len().min(MOST_TOLD);
+    let cancelled = cancelled.drain(..most).collect();
+    let declined = lock(&inner.declined).iter().take(MOST_TOLD).cloned().collect();
+    Ok(News { offers, cancelled, declined, ..own })
 }
 
 fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {

@@ -18,6 +18,25 @@ input y: evaluator uint b32
 output z: both bool %2
 ";
 
+/// So many multiplications of what the garbler brings by what the evaluator does.
+pub fn long(name: &str, steps: u32) -> String {
+    format!(
+        "cenote 1
+program {name} \"a long way\"
+input x: garbler uint b32
+input y: evaluator uint b32
+{{
+  %2 = for {steps} (%0) {{
+    |%3|
+    %4 = mul %3, %1
+    yield %4
+  }}
+}}
+output z: both uint %2
+"
+    )
+}
+
 pub struct Pair {
     services: [Option<Service>; 2],
     dirs: [PathBuf; 2],

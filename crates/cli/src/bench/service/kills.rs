@@ -1,5 +1,5 @@
-//! `cenote bench kills`: services that are killed at random instants while jobs run. No item leaves twice, no result is wrong, each job has a
-//! stated end, and they always start again.
+//! `cenote bench kills`: services that are killed at random instants while jobs run: small ones of both owners, and a large one of the first now and then.
+//! No item leaves twice, no result is wrong, each job has a stated end, and they always start again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use cenote_prim::{Block, Prg};
 use cenote_service::check_journal;
 use serde_json::{Value, json};
 
-use super::pair::{Pair, ROWS, Sizes, small_job};
+use super::pair::{Pair, ROWS, Sizes, large_job, small_job, small_job_back};
 use crate::bench::args::BenchKillsArgs;
 use crate::exit::Failure;
 use crate::output::Reply;
@@ -27,16 +27,32 @@ const MOST_MS: u64 = 2500;
 const LONG: Duration = Duration::from_secs(120);
 /// Jobs that wait at a time.
 const OPEN: usize = 8;
+/// Of so many jobs of the first side one is large.
+const LARGE_EVERY: u32 = 40;
+/// Numbers that it sorts: more ANDs than a small one may have.
+const SORTED: u32 = 64;
+const SORTED_OUTPUT: &str = "sorted";
 
-/// What was asked for: the expected result by id.
-type Asked = Mutex<HashMap<String, bool>>;
+/// What a side asked for.
+struct Ask {
+    side: usize,
+    /// The output that is named so.
+    output: &'static str,
+    expected: Value,
+}
+
+/// By id.
+type Asked = Mutex<HashMap<String, Ask>>;
 
 #[derive(Default)]
 struct Tally {
     kills: [u32; 3],
     jobs: HashMap<String, u64>,
-    items: u64,
+    items: [u64; 2],
     both: u64,
+    /// Large jobs that are done, and small ones of the second side.
+    large: u64,
+    of_b: u64,
 }
 
 pub(super) fn command(args: &BenchKillsArgs) -> Result<Reply, Failure> {
@@ -56,7 +72,10 @@ pub(super) fn command(args: &BenchKillsArgs) -> Result<Reply, Failure> {
         "kills": { "a": a, "b": b, "both": both },
         "jobs": tally.jobs,
         "done_on_both": tally.both,
-        "items_used_once": tally.items,
+        "large_done": tally.large,
+        "done_of_b": tally.of_b,
+        "items_used_once": tally.items.iter().sum::<u64>(),
+        "items_of_large_jobs": tally.items[1],
         "seconds": begun.elapsed().as_secs_f64(),
     })))
 }
@@ -69,17 +88,21 @@ fn round(
     tally: &mut Tally,
     step: impl Fn(),
 ) -> Result<(), Failure> {
-    let mut pair = Pair::prepare(Sizes { backend, small: 2000, large: 2000, sorted: 8 })?;
+    let sizes = Sizes { backend, small: 2000, large: 2000, sorted: SORTED };
+    let mut pair = Pair::prepare(sizes)?;
     for side in 0..2 {
         pair.start(side)?;
     }
     pair.ready()?;
     pair.agree()?;
+    pair.agree_back()?;
     let (asked, over) = (Asked::default(), AtomicBool::new(false));
-    let client = pair.client(0)?;
+    let (client, back) = (pair.client(0)?, pair.client(1)?);
     let mut number = || u64::from_le_bytes(random.bytes32()[..8].try_into().unwrap_or_default());
     thread::scope(|scope| {
-        let asks = scope.spawn(|| ask(&client, &asked, &over));
+        let (asked, over) = (&asked, &over);
+        let asks = [(&client, 0), (&back, 1)]
+            .map(|(client, side)| scope.spawn(move || ask(client, side, sizes, asked, over)));
         let mut killed = || -> Result<(), Failure> {
             for _ in 0..kills {
                 thread::sleep(Duration::from_millis(number() % MOST_MS));
@@ -96,8 +119,10 @@ fn round(
         };
         let killed = killed();
         over.store(true, Ordering::SeqCst);
-        let asks = asks.join().map_err(|_| Failure::internal("the client panicked"))?;
-        killed.and(asks)
+        for asks in asks {
+            asks.join().map_err(|_| Failure::internal("a client panicked"))??;
+        }
+        killed
     })?;
     pair.ready()?;
     ends(&pair, &asked, tally)?;
@@ -109,19 +134,30 @@ fn round(
     if last["result"]["z"] != json!(expected) {
         return Err(pair.wrong(0, &format!("after all kills a job ends as {last}")));
     }
+    put_away(&mut pair, tally)
+}
+
+/// Ends both in order; what left their stores.
+fn put_away(pair: &mut Pair, tally: &mut Tally) -> Result<(), Failure> {
     for side in 0..2 {
         pair.stop(side)?;
-        for lane in ["small", "large"] {
+        for (lane, items) in ["small", "large"].iter().zip(&mut tally.items) {
             let journal = pair.dir(side).join("journal").join(format!("{lane}.log"));
-            tally.items +=
+            *items +=
                 check_journal(&journal).map_err(|error| Failure::internal(error.to_string()))?;
         }
     }
     Ok(())
 }
 
-/// Keeps asking for jobs, whether the service is there or not; a lost answer is made good by the job's key.
-fn ask(client: &Client, asked: &Asked, over: &AtomicBool) -> Result<(), Failure> {
+/// Keeps asking for jobs of a side, whether the service is there or not; a lost answer is made good by the job's key.
+fn ask(
+    client: &Client,
+    side: usize,
+    sizes: Sizes,
+    asked: &Asked,
+    over: &AtomicBool,
+) -> Result<(), Failure> {
     let mut number = 0_u32;
     while !over.load(Ordering::SeqCst) {
         let open = client.get("/v1/jobs", &[("state", "queued".to_owned())]);
@@ -130,13 +166,14 @@ fn ask(client: &Client, asked: &Asked, over: &AtomicBool) -> Result<(), Failure>
             continue;
         }
         number += 1;
-        let (mut job, expected) = small_job(number % 13, number % ROWS);
+        let (mut job, output, expected) = job(number, side, sizes);
         job["idempotency_key"] = json!(format!("job {number}"));
         while !over.load(Ordering::SeqCst) {
             match client.post("/v1/jobs", &job) {
                 Ok(job) => {
                     let id = job["id"].as_str().unwrap_or_default().to_owned();
-                    asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id, expected);
+                    let one = Ask { side, output, expected };
+                    asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id, one);
                     break;
                 }
                 Err(_) => thread::sleep(Duration::from_millis(20)),
@@ -146,26 +183,45 @@ fn ask(client: &Client, asked: &Asked, over: &AtomicBool) -> Result<(), Failure>
     Ok(())
 }
 
+/// A job of this number, the name of its output and what that is.
+fn job(number: u32, side: usize, sizes: Sizes) -> (Value, &'static str, Value) {
+    let (own, which) = (number % 13, number % ROWS);
+    match side {
+        0 if number.is_multiple_of(LARGE_EVERY) => {
+            let (job, expected) = large_job(sizes);
+            (job, SORTED_OUTPUT, json!(expected))
+        }
+        0 => {
+            let (job, expected) = small_job(own, which);
+            (job, "z", json!(expected))
+        }
+        _ => {
+            let (job, expected) = small_job_back(own, which);
+            (job, "z", json!(expected))
+        }
+    }
+}
+
 /// Waits for all jobs to end and checks how each did.
 fn ends(pair: &Pair, asked: &Asked, tally: &mut Tally) -> Result<(), Failure> {
     let clients = [pair.client(0)?, pair.client(1)?];
     let end = Instant::now() + LONG;
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-    for (id, expected) in asked.iter() {
+    for (id, Ask { side: own, output, expected }) in asked.iter() {
         let mut states = Vec::new();
         for (side, client) in clients.iter().enumerate() {
             let job = ended(client, id, end);
             let job = match job {
                 Ok(job) => job,
                 // The other side may never have heard of it.
-                Err(_) if side == 1 => json!({ "state": "unknown" }),
+                Err(_) if side != *own => json!({ "state": "unknown" }),
                 Err(failure) => {
                     return Err(pair.wrong(side, &format!("job {id}: {}", failure.message)));
                 }
             };
             let state = job["state"].as_str().unwrap_or_default().to_owned();
             let right = match state.as_str() {
-                "done" => job["result"]["z"] == json!(expected),
+                "done" => job["result"][output] == *expected,
                 "submitted" | "queued" | "running" => false,
                 "unknown" => true,
                 _ => job["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
@@ -175,7 +231,10 @@ fn ends(pair: &Pair, asked: &Asked, tally: &mut Tally) -> Result<(), Failure> {
             }
             states.push(state);
         }
-        *tally.jobs.entry(states[0].clone()).or_default() += 1;
+        let is_done = u64::from(states[*own] == "done");
+        *tally.jobs.entry(states[*own].clone()).or_default() += 1;
+        tally.large += if *output == SORTED_OUTPUT { is_done } else { 0 };
+        tally.of_b += if *own == 1 { is_done } else { 0 };
         tally.both += u64::from(states.iter().all(|state| state == "done"));
     }
     Ok(())

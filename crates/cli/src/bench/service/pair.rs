@@ -207,6 +207,28 @@ impl Pair {
         Ok(())
     }
 
+    /// Has both agree on small jobs of the second as well, with data of the first.
+    pub(super) fn agree_back(&self) -> Result<(), Failure> {
+        let data = self.dir(0).join(DATA_DIRECTORY);
+        std::fs::create_dir_all(&data).map_err(|error| unwritten(&error))?;
+        let rows: String = (0..ROWS).map(|i| format!("{i},{i}\n")).collect();
+        std::fs::write(data.join("few.csv"), format!("name,x\n{rows}"))
+            .map_err(|error| unwritten(&error))?;
+        self.client(0)?.post("/v1/datasets", &json!({ "name": "few", "path": "data/few.csv" }))?;
+        let record = json!({
+            "from": "record", "dataset": "few", "key": "name", "parameter": "which", "columns": { "x": "x" }
+        });
+        let own = json!({ "from": "submitter" });
+        for (side, whose, inputs) in
+            [(0, "peer", json!({ "x": record })), (1, "own", json!({ "y": own }))]
+        {
+            let terms =
+                json!({ "program": "less", "peer": "", "submitters": whose, "inputs": inputs });
+            self.client(side)?.post("/v1/approvals", &terms)?;
+        }
+        Ok(())
+    }
+
     /// Bytes of memory that a side has in use.
     pub(super) fn resident(&self, side: usize) -> u64 {
         let Some(child) = &self.running[side] else { return 0 };
@@ -230,6 +252,14 @@ pub(super) fn small_job(x: u32, which: u32) -> (Value, bool) {
         "program": "less", "inputs": { "x": x }, "select": { "which": which.to_string() },
     });
     (job, x < which)
+}
+
+/// A small job of the second side's, and what its result is.
+pub(super) fn small_job_back(y: u32, which: u32) -> (Value, bool) {
+    let job = json!({
+        "program": "less", "inputs": { "y": y }, "select": { "which": which.to_string() },
+    });
+    (job, which < y)
 }
 
 /// A large job, and what its result is.
