@@ -15,7 +15,7 @@ use cenote_net::{
 use cenote_pool::{DiskStore, Store as _, StoreKey};
 use cenote_service::Service;
 use cenote_service::audit::{Head, PublicKey, verify};
-use cenote_service::model::{JobState, NewJob, Source, Submitters};
+use cenote_service::model::{JobState, LaneView, NewJob, Source, Submitters};
 use common::prepared;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -239,9 +239,6 @@ fn a_failed_check_in_one_lane_ends_both_until_the_owner_lifts_it() {
     });
     assert!(!service.lift().unwrap().peer.held);
     assert!(service.lift().unwrap_err().what.contains("nothing is held"));
-    // That stands, whoever is there: sessions that find nobody hold nothing.
-    std::thread::sleep(Duration::from_secs(6));
-    assert!(!service.status().unwrap().peer.held);
     // Let in again, it has nothing of what it had.
     let again = Arc::clone(&calls);
     drop(session(move |purpose| again.take(purpose), Role::Garbler, "small", &cheat));
@@ -363,4 +360,26 @@ fn an_order_to_make_what_is_there_is_a_cheat() {
         assert!(kept.len() == 1 && kept[0].contains("service.message"), "{kept:?}");
         service.stop();
     }
+}
+
+/// What the owner lifted stays lifted while the peer is away: sessions that find nobody hold nothing.
+#[test]
+fn a_lift_stands_while_the_peer_is_away() {
+    let (_temp, [_, honest], _) = prepared();
+    let path = honest.join("stores/small");
+    std::fs::create_dir_all(honest.join("stores")).unwrap();
+    let key = StoreKey::create(&honest.join("stores/small.key")).unwrap();
+    let mut store = DiskStore::open(&path, &key).unwrap();
+    store.begin([7; 32], b"secrets").unwrap();
+    store.end(true).unwrap();
+    drop(store);
+    let service = Service::start(&honest).unwrap();
+    until("both lanes are held", || {
+        service.status().unwrap().lanes.iter().all(|lane| lane.state == "held")
+    });
+    assert!(!service.lift().unwrap().peer.held);
+    let looks_for_it = |lane: &LaneView| ["waiting", "failed"].contains(&&*lane.state);
+    until("it looks for the peer", || service.status().unwrap().lanes.iter().all(looks_for_it));
+    assert!(!service.status().unwrap().peer.held);
+    service.stop();
 }

@@ -166,58 +166,53 @@ fn the_bound_is_one_for_both_lanes() {
     };
     let (pools, bound) = shown(&pair);
     assert_eq!(pools, [2, 1024]);
-    let begin = |pair: &Pair, lane: &str, pools: usize| {
-        let stores = pair.dir(0).join("stores");
-        let key = StoreKey::load(&stores.join(format!("{lane}.key"))).unwrap();
-        let mut store = DiskStore::open(&stores.join(lane), &key).unwrap();
-        let one = PoolError { at_once: 0.0, adaptive: bound.exp2() / 2.0 };
-        (0..pools).for_each(|_| store.count_pool(one).unwrap());
-        store.end(false).unwrap();
-    };
-    let jobs = |pair: &mut Pair| {
-        let ends = |pair: &Pair| {
-            let lanes = pair.a().status().unwrap().lanes;
-            lanes.into_iter().all(|lane| lane.reason.is_some_and(|why| why.contains("1024 pools")))
-        };
-        pair.start_one(0);
-        pair.start_one(1);
-        until("both lanes fill or are at the end", || ready_both(pair) || ends(pair));
-        let over = ends(pair);
-        pair.stop_one(0);
-        pair.stop_one(1);
-        over
-    };
-    pair.stop_one(0);
-    pair.stop_one(1);
-    begin(&pair, "small", 600);
-    begin(&pair, "large", 419);
-    assert!(!jobs(&mut pair), "1,021 pools, and one more each");
-    begin(&pair, "small", 1);
-    begin(&pair, "large", 0);
-    assert!(jobs(&mut pair), "1,024 in both");
+    let one = PoolError { at_once: 0.0, adaptive: bound.exp2() / 2.0 };
+    restart(&mut pair, |pair| {
+        begin(pair, "small", 600, one);
+        begin(pair, "large", 419, one);
+    });
+    until("1,021 pools, and one more each", || ready_both(&pair));
+    restart(&mut pair, |pair| {
+        begin(pair, "small", 1, one);
+        begin(pair, "large", 0, one);
+    });
+    let spent = |reason: &str| reason.contains("1024 pools");
+    until("1,024 in both", || reasons(&pair).iter().all(|reason| spent(reason)));
     // Of a store that cannot be read nobody knows how many there were: the other lane begins none.
     let key = pair.dir(0).join("stores/large.key");
     let away = key.with_extension("away");
-    std::fs::rename(&key, &away).unwrap();
-    begin(&pair, "small", 0);
-    pair.start_one(0);
-    pair.start_one(1);
-    let reasons = |pair: &Pair| {
-        let lanes = pair.a().status().unwrap().lanes;
-        lanes.into_iter().map(|lane| lane.reason.unwrap_or_default()).collect::<Vec<_>>()
-    };
+    restart(&mut pair, |_| std::fs::rename(&key, &away).unwrap());
     until("neither lane opens", || {
         let reasons = reasons(&pair);
-        reasons[0].contains("1024 pools") && reasons[1].starts_with("storage")
+        spent(&reasons[0]) && reasons[1].starts_with("storage")
     });
     assert_eq!(pair.a().status().unwrap().peer.epsilon_log2, None);
-    pair.stop_one(0);
-    pair.stop_one(1);
-    std::fs::rename(away, key).unwrap();
-    pair.start_one(0);
+    restart(&mut pair, |_| std::fs::rename(&away, &key).unwrap());
     let (pools, spent) = shown(&pair);
     assert_eq!(pools, [1024, 1024]);
     assert!((spent - bound - 9.0).abs() < 0.01, "512 times that of two: {spent}");
+}
+
+/// Starts both again after a change to what A keeps.
+fn restart(pair: &mut Pair, change: impl FnOnce(&Pair)) {
+    (0..2).for_each(|side| pair.stop_one(side));
+    change(pair);
+    (0..2).for_each(|side| pair.start_one(side));
+}
+
+/// Has a lane of A's begin so many pools, of which none goes on.
+fn begin(pair: &Pair, lane: &str, pools: usize, error: PoolError) {
+    let stores = pair.dir(0).join("stores");
+    let key = StoreKey::load(&stores.join(format!("{lane}.key"))).unwrap();
+    let mut store = DiskStore::open(&stores.join(lane), &key).unwrap();
+    (0..pools).for_each(|_| store.count_pool(error).unwrap());
+    store.end(false).unwrap();
+}
+
+/// Why the lanes of A are not ready.
+fn reasons(pair: &Pair) -> Vec<String> {
+    let lanes = pair.a().status().unwrap().lanes;
+    lanes.into_iter().map(|lane| lane.reason.unwrap_or_default()).collect()
 }
 
 fn ready_both(pair: &Pair) -> bool {
