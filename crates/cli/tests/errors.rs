@@ -214,12 +214,9 @@ fn every_check_of_doctor_has_a_row() {
             }
         }
         // Names that several findings of a check have in common.
-        for begins in ["let name = format!(\"", "format!(\"pools "] {
-            for name in between(&source, begins, "\"") {
-                let word = name.split_whitespace().next().unwrap_or_default();
-                let word = if begins.contains("pools") { "pools" } else { word };
-                names.extend(["small", "large"].map(|lane| format!("{word} {lane}")));
-            }
+        for name in between(&source, "let name = format!(\"", "\"") {
+            let word = name.split_whitespace().next().unwrap_or_default();
+            names.extend(["small", "large"].map(|lane| format!("{word} {lane}")));
         }
         for name in between(&source, "let (name, ", ";") {
             names.extend(strings(name).into_iter().next());

@@ -100,15 +100,14 @@ fn damaged(name: &str, failure: &StoreFailure, report: &mut Report) {
 
 /// Pools that were begun, each of which weakens the bound a little.
 pub(super) fn pools(begun: u64, most: u64, report: &mut Report) {
-    let name = "pools";
     let found = format!("{begun} of {most} pools begun with this peer");
     let remedy = "both owners remove stores/ while the services stand: a new relation, whose bound does not count the tries of the old one; find out first why so many sessions ended out of order";
     if begun >= most {
-        report.bad(name, format!("{found}: no further one begins"), remedy);
+        report.bad("pools", format!("{found}: no further one begins"), remedy);
     } else if begun >= most / 4 * 3 {
-        report.warning(name, found, remedy);
+        report.warning("pools", found, remedy);
     } else {
-        report.ok(name, found);
+        report.ok("pools", found);
     }
 }
 
