@@ -384,7 +384,7 @@ fn a_running_service_is_asked() {
         ("ready", "warning"),
         ("peer", "warning"),
         ("lane small", "warning"),
-        ("pools large", "ok"),
+        ("pools", "ok"),
         ("owner's key", "ok"),
         ("database", "ok"),
     ] {

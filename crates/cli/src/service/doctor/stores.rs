@@ -16,7 +16,8 @@ const CREDENTIALS: &str = "/run/credentials";
 
 pub(super) fn check(place: &Place<'_>, report: &mut Report) {
     let Some(config) = &place.config else { return };
-    let mut begun = None;
+    // None once the store of a lane is there and was not read.
+    let mut begun = Some(0u64);
     for lane in LANES {
         let name = format!("store {lane}");
         let (dir, key) = config.store_files(lane);
@@ -27,11 +28,13 @@ pub(super) fn check(place: &Place<'_>, report: &mut Report) {
         match config.store_key(lane) {
             Ok(_) if !dir.exists() => report.ok(&name, "is begun with the first session"),
             Ok(key) => {
-                if let Some(here) = open(place, &name, &dir, &key, report) {
-                    begun = Some(begun.unwrap_or(0u64).saturating_add(here));
-                }
+                let here = open(place, &name, &dir, &key, report);
+                begun = begun.zip(here).map(|(sum, here)| sum.saturating_add(here));
             }
-            Err(failure) => unopened(config, &key, &name, &failure, report),
+            Err(failure) => {
+                unopened(config, &key, &name, &failure, report);
+                begun = None;
+            }
         }
     }
     if let Some(begun) = begun {
@@ -88,6 +91,8 @@ fn open(
             "its files were copied, changed or put back, so what was ready is destroyed",
             remedy,
         );
+    } else {
+        report.ok(name, "opens");
     }
     Some(ledger.pools)
 }
