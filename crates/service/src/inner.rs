@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) public: PublicKey,
     pub(crate) registry: Registry,
     pub(crate) lanes: [Lane; 2],
+    /// Held while a store is opened, or looked at by the other lane.
+    pub(crate) opening: Mutex<()>,
     /// Counts changes, of which threads wait for the next.
     pub(crate) changes: Mutex<u64>,
     pub(crate) changed: Condvar,
@@ -115,6 +117,7 @@ impl Inner {
             key,
             registry: Registry::default(),
             lanes: [Lane::new(true), Lane::new(false)],
+            opening: Mutex::default(),
             changes: Mutex::new(0),
             changed: Condvar::new(),
             watch: Watch::default(),

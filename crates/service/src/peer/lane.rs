@@ -187,7 +187,7 @@ pub(crate) fn store(inner: &Inner, lane: &Lane) -> Result<DiskStore, Fault> {
     Ok(store)
 }
 
-/// The store of a lane if there is one yet, looked at.
+/// The store of a lane if there is one yet, looked at; while `Inner::opening` is held.
 fn kept(inner: &Inner, lane: &Lane) -> Result<Option<Watched>, Fault> {
     let (dir, _) = inner.config.store_files(lane.name());
     let is_there = dir.try_exists();
@@ -199,6 +199,7 @@ fn kept(inner: &Inner, lane: &Lane) -> Result<Option<Watched>, Fault> {
 
 /// Whether the store of a lane, if there is one yet, says that a check has failed. One that cannot be read says nothing; it opens no session.
 pub(crate) fn is_held_on_disk(inner: &Inner, lane: &Lane) -> bool {
+    let _opening = lock(&inner.opening);
     if let Err(fault) = kept(inner, lane) {
         tracing::error!(lane = lane.name(), %fault, "its store cannot be opened");
     }
@@ -217,7 +218,7 @@ fn begun(inner: &Inner, lane: &Lane) -> u64 {
     lane.seen.ledger().pools
 }
 
-/// Destroys what is ready in a lane, its keys first. How many pools were begun stays known.
+/// Destroys what is ready in a lane, its keys first, while `Inner::opening` is held. How many pools were begun stays known.
 fn end(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
     let ended = kept(inner, lane)?.map_or(Ok(()), |mut store| store.end(false));
     ended.map_err(|failure| Fault::Storage(failure.to_string()))
@@ -225,6 +226,7 @@ fn end(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
 
 /// Lets sessions of a lane open again, in which everything is made anew.
 pub(crate) fn release(inner: &Inner, lane: &Lane) -> Result<(), Fault> {
+    let _opening = lock(&inner.opening);
     end(inner, lane)?;
     let mut store = store(inner, lane)?;
     store.release().map_err(|failure| Fault::Storage(failure.to_string()))?;
@@ -245,7 +247,10 @@ impl Hold {
     /// Destroys what is ready, once: whoever cheated in one lane knows what was sent in the other.
     fn stands(&mut self, inner: &Inner, lane: &Lane) {
         if !self.ended && self.again.is_none_or(|at| Instant::now() >= at) {
-            match end(inner, lane) {
+            let opening = lock(&inner.opening);
+            let ended = end(inner, lane);
+            drop(opening);
+            match ended {
                 Ok(()) => self.ended = true,
                 Err(fault) => {
                     tracing::error!(lane = lane.name(), %fault, "what is ready cannot be destroyed");
@@ -385,6 +390,7 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
             .field("small_ands", inner.config.jobs.small_ands.to_string())
             .remedy("small_ands", "give [jobs] the same number on both sides")
     };
+    let opening = lock(&inner.opening);
     rotation::claim(&inner.config.dir.join("stores"), lane.name(), &inner.peer_name(), || {
         tracing::warn!(
             lane = lane.name(),
@@ -398,6 +404,7 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
     // The lanes have a pool each, of one relation.
     let pools = others.into_iter().map(|other| begun(inner, other));
     has_bound_left(store.ledger(), pools.fold(store.ledger().pools, u64::saturating_add))?;
+    drop(opening);
     let mut session =
         Session::open_kept(channels, inner.config.peer.role, &config, facts, Box::new(store))?;
     let live = Arc::new(AtomicBool::new(false));
