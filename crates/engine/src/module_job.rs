@@ -47,7 +47,7 @@ impl<'m> ModuleJob<'m> {
     /// program's own bound is 2^-40.
     #[must_use]
     pub fn at(mut self, rho: Rho) -> Self {
-        if rho != Rho::Bits40 && self.module.tables().iter().any(|table| table.plan.is_some()) {
+        if rho != Rho::Bits40 && self.module.keeps_trees() {
             self.module.to_mut().share_bound(rho.bits());
         }
         self

@@ -183,6 +183,16 @@ impl Module {
         all
     }
 
+    /// Whether it keeps a table in trees.
+    #[must_use]
+    pub fn keeps_trees(&self) -> bool {
+        let bodies = self.functions.iter().filter_map(|function| match &function.code {
+            Code::Body(body) => Some(body),
+            Code::Gates(_) => None,
+        });
+        bodies.chain([&self.main]).any(|body| !body.memories.is_empty())
+    }
+
     /// Has all memories of a run, which are kept in trees, fail with a probability of at most 2^-`epsilon` together: 40 of a module that was
     /// made or read. Neither its text nor its digest change; [`Module::stats`] follow.
     pub fn share_bound(&mut self, epsilon: u32) {

@@ -161,6 +161,11 @@ impl Memories {
         }
     }
 
+    /// Whether none is kept in trees.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
     /// How the memory is kept that begins with this value.
     pub(crate) fn start(&self, id: ValueId) -> Option<&Plan> {
         self.starts.get(&id)

@@ -16,10 +16,10 @@ use cenote_net::{
     Channel, Deviation, Identity, PeerCertificate, Role, Tag, recv_route, send_route, tcp_listen,
     tls_accept, tls_connect,
 };
-use cenote_pool::{DiskStore, Ledger, Store as _, StoreKey};
+use cenote_pool::{Ledger, Store as _};
 use cenote_service::Service;
 use cenote_service::model::{JobState, JobView, LaneView, NewJob, Source, Submitters, Terms};
-use common::{LESS, Pair, approve, prepared, terms};
+use common::{LESS, Pair, approve, open_store, prepared, terms};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(90);
@@ -43,12 +43,8 @@ fn is_computed(pair: &Pair, x: u32) -> JobView {
 }
 
 #[track_caller]
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is() {
-        assert!(Instant::now() < end, "{what}");
-        thread::sleep(Duration::from_millis(10));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 fn lane(service: &Service, name: &str) -> LaneView {
@@ -64,8 +60,7 @@ fn why_failed(service: &Service, name: &str) -> String {
 
 /// What a store of a service that does not run says.
 fn ledger(dir: &Path, lane: &str) -> Ledger {
-    let key = StoreKey::load(&dir.join(format!("stores/{lane}.key"))).unwrap();
-    DiskStore::open(&dir.join("stores").join(lane), &key).unwrap().ledger().clone()
+    open_store(dir, lane).ledger().clone()
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote_engine::{Role, Session, SessionConfig};
 use cenote_net::{
@@ -126,12 +126,8 @@ fn is_held(service: &Service, dir: &std::path::Path) -> Value {
     evidence
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 /// Takes all calls at the port, as the one who has this directory.

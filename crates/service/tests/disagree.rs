@@ -4,11 +4,11 @@
 mod common;
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
 use cenote_service::{Service, clock};
-use common::{LESS, Pair, approve, long, prepared, terms};
+use common::{LESS, Pair, approve, long, prepared, record, terms};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(90);
@@ -63,15 +63,6 @@ fn ask_less(_: &Pair) -> NewJob {
     compare("less")
 }
 
-fn record() -> Source {
-    Source::Record {
-        dataset: "numbers".into(),
-        key: "name".into(),
-        parameter: "which".into(),
-        columns: [].into(),
-    }
-}
-
 fn own(program: &str) -> Terms {
     Terms { program: program.into(), ..terms(Submitters::Own, None, Source::Submitter, "x") }
 }
@@ -90,12 +81,8 @@ fn spent(pair: &Pair) -> [u64; 2] {
     [pair.a(), pair.b()].map(|side| side.approvals().unwrap().iter().map(|one| one.spent).sum())
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 #[track_caller]

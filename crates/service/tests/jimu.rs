@@ -2,12 +2,12 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cenote_pool::{DiskStore, Store as _, StoreKey};
+use cenote_pool::Store as _;
 use cenote_service::Service;
 use cenote_service::model::{JobState, LaneView, NewJob, Submitters};
-use common::{Pair, approve, prepared};
+use common::{Pair, approve, open_store, prepared};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(120);
@@ -40,23 +40,12 @@ fn is_less(pair: &Pair, x: u32) -> bool {
     ended.result.unwrap()["z"] == json!(true)
 }
 
-/// The store of a lane of a side that does not run.
-fn open_store(pair: &Pair, side: usize, lane: &str) -> DiskStore {
-    let store = pair.dir(side).join("stores").join(lane);
-    let key = StoreKey::load(&store.with_extension("key")).unwrap();
-    DiskStore::open(&store, &key).unwrap()
-}
-
 fn small(service: &Service) -> LaneView {
     service.status().unwrap().lanes.swap_remove(0)
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 #[test]
@@ -101,7 +90,7 @@ fn both_have_the_same_protocol_and_take_another_one_when_stores_are_ended() {
     (0..2).for_each(|side| pair.stop_one(side));
     for side in 0..2 {
         for lane in ["small", "large"] {
-            open_store(&pair, side, lane).end(false).unwrap();
+            open_store(pair.dir(side), lane).end(false).unwrap();
         }
         pair.start_one(side);
     }
@@ -139,7 +128,7 @@ fn who_was_cheated_is_told_alone() {
     let mut pair = start();
     assert!(is_less(&pair, 3));
     (0..2).for_each(|side| pair.stop_one(side));
-    let mut store = open_store(&pair, 1, "small");
+    let mut store = open_store(pair.dir(1), "small");
     let mut secrets = store.secrets().unwrap().to_vec();
     let found = secrets.len() - (1 + 32 + 8 + 96);
     assert_eq!(secrets[found..], [0; 137], "nothing was found yet");

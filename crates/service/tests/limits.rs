@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
 use cenote_service::{ErrorKind, Service};
-use common::{LESS, Pair, approve, prepared, terms};
+use common::{LESS, Pair, approve, prepared, record, terms};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -124,13 +124,7 @@ fn grouped(x: u32, smallest: &str) -> NewJob {
 
 /// The owner of `y` lets the peer have groups from `least` on, or says nothing of it.
 fn give(pair: &Pair, least: Option<u64>) -> Result<i64, cenote_service::ServiceError> {
-    let record = Source::Record {
-        dataset: "numbers".into(),
-        key: "name".into(),
-        parameter: "which".into(),
-        columns: [].into(),
-    };
-    let mut given = terms(Submitters::Peer, None, record, "y");
+    let mut given = terms(Submitters::Peer, None, record(), "y");
     if let Some(least) = least {
         let public = Source::Public { parameter: "smallest".into(), least };
         given.inputs.insert("their_least".into(), public);

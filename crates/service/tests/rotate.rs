@@ -3,22 +3,18 @@
 mod common;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote_net::{Fingerprint, Identity, PeerCertificate, tls_connect};
-use cenote_pool::{DiskStore, PoolError, Store as _, StoreKey};
+use cenote_pool::{PoolError, Store as _};
 use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
 use cenote_service::{Service, next_peer_file, prepare_identity, want_identity};
-use common::{Pair, approve, terms};
+use common::{Pair, approve, open_store, terms};
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 fn ready(pair: &Pair) {
@@ -90,7 +86,9 @@ fn either_side_changes_its_certificate_and_jobs_go_on() {
         assert_eq!(logged(pair.dir(side), "identity.changed"), 1);
         assert_eq!(logged(pair.dir(1 - side), "peer.changed"), 1);
         // What was ready ended, and counts on: a peer with another key had its tries.
-        assert!(other.status().unwrap().peer.pools[0] >= pools + 2);
+        until("pools of both lanes count on", || {
+            other.status().unwrap().peer.pools[0] >= pools + 2
+        });
         // Approvals name a certificate: they are not carried over.
         if side == 0 {
             assert_eq!(job(pair.a()), JobState::Refused);
@@ -202,9 +200,7 @@ fn restart(pair: &mut Pair, change: impl FnOnce(&Pair)) {
 
 /// Has a lane of A's begin so many pools, of which none goes on.
 fn begin(pair: &Pair, lane: &str, pools: usize, error: PoolError) {
-    let stores = pair.dir(0).join("stores");
-    let key = StoreKey::load(&stores.join(format!("{lane}.key"))).unwrap();
-    let mut store = DiskStore::open(&stores.join(lane), &key).unwrap();
+    let mut store = open_store(pair.dir(0), lane);
     (0..pools).for_each(|_| store.count_pool(error).unwrap());
     store.end(false).unwrap();
 }

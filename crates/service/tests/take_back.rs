@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote_service::Service;
 use cenote_service::audit::{PublicKey, diff};
@@ -13,12 +13,8 @@ use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(120);
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !is() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    common::until(LONG, what, is);
 }
 
 /// Two services that cut one session a day, with programs that take long and very long.

@@ -329,18 +329,12 @@ fn a_small_job_is_done_while_a_large_one_runs() {
     for side in [pair.a(), pair.b()] {
         side.register("long", program.as_bytes()).unwrap();
     }
-    let record = Source::Record {
-        dataset: "numbers".into(),
-        key: "name".into(),
-        parameter: "which".into(),
-        columns: [].into(),
-    };
     let of = |submitters, source, input| Terms {
         program: "long".into(),
         ..terms(submitters, None, source, input)
     };
     pair.a().approve(of(Submitters::Own, Source::Submitter, "x")).unwrap();
-    pair.b().approve(of(Submitters::Peer, record, "y")).unwrap();
+    pair.b().approve(of(Submitters::Peer, common::record(), "y")).unwrap();
     let large = pair.a().submit(&NewJob { program: "long".into(), ..compare(3) }).unwrap().0.id;
     let state = |side: &cenote_service::Service| side.job(&large).map(|job| job.state);
     let end = Instant::now() + LONG;

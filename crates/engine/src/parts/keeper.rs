@@ -340,7 +340,9 @@ impl Keeper {
         self.store.burn(POOL_PART).map_err(storage)?;
         if pool.is_none() {
             // The peer may have no use for the pool for which this session was let in.
-            has_bound_left(&Ledger::default(), self.store.ledger().pools)?;
+            if self.store.ledger().pools >= MOST_POOLS {
+                return Err(spent());
+            }
             self.store.count_pool(self.more).map_err(storage)?;
         }
         self.made = true;
@@ -500,8 +502,12 @@ pub fn has_bound_left(ledger: &Ledger, pools: u64) -> Result<(), Fault> {
     if pools < MOST_POOLS || ledger.snapshots.last().is_some_and(whole) {
         return Ok(());
     }
+    Err(spent())
+}
+
+fn spent() -> Fault {
     let what = format!("{MOST_POOLS} pools were begun with this peer, all that the bound allows");
-    Err(Fault::Exhausted(format!("{what}; agree with it on a new store")))
+    Fault::Exhausted(format!("{what}; agree with it on a new store"))
 }
 
 /// The fault of a store that failed.

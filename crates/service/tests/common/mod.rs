@@ -2,8 +2,10 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use cenote_net::Identity;
+use cenote_pool::{DiskStore, StoreKey};
 use cenote_service::model::{Source, Submitters, Terms};
 use cenote_service::{Service, check_journal};
 
@@ -35,6 +37,32 @@ input y: evaluator uint b32
 output z: both uint %2
 "
     )
+}
+
+/// Waits until it is so, for so long at most.
+pub fn until(limit: Duration, what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
+    while !is() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The store of a lane of a service that does not run.
+pub fn open_store(dir: &Path, lane: &str) -> DiskStore {
+    let store = dir.join("stores").join(lane);
+    let key = StoreKey::load(&store.with_extension("key")).unwrap();
+    DiskStore::open(&store, &key).unwrap()
+}
+
+/// The number of the row that the job names.
+pub fn record() -> Source {
+    Source::Record {
+        dataset: "numbers".into(),
+        key: "name".into(),
+        parameter: "which".into(),
+        columns: [].into(),
+    }
 }
 
 pub struct Pair {
