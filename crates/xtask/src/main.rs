@@ -14,6 +14,7 @@ mod mutants;
 mod python;
 mod source;
 mod suite;
+mod test_programs;
 mod toy;
 mod tree;
 

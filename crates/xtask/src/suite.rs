@@ -1,8 +1,7 @@
 //! Every check of the repository, in one order, with one line of counts at the end.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 /// `cargo-deny`, pinned so that a new release cannot turn a check red.
@@ -27,7 +26,7 @@ const STEPS: &[Step] = &[
             )
         },
     },
-    Step { name: "tests", run: tests },
+    Step { name: "tests", run: super::test_programs::run },
     Step { name: "mutants", run: |root, _| super::mutants::run_one(root) },
     Step {
         name: "docs",
@@ -87,9 +86,13 @@ pub(crate) fn run(root: &Path, only: &[String]) -> bool {
 }
 
 pub(crate) fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> bool {
+    succeeds(cargo_command(root).args(arguments).envs(environment.iter().copied()))
+}
+
+pub(crate) fn cargo_command(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).envs(environment.iter().copied()).current_dir(root);
-    succeeds(&mut command)
+    command.current_dir(root);
+    command
 }
 
 /// Where cargo puts the command, built in this profile's folder.
@@ -102,31 +105,13 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// All tests, their results counted as they pass by.
-fn tests(root: &Path, counts: &mut Counts) -> bool {
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
-        // The suite tries the same cases each time; a plain `cargo test` tries new ones.
-        .env("PROPTEST_RNG_SEED", "2017")
-        .current_dir(root)
-        .stdout(Stdio::piped());
-    let Ok(mut child) = command.spawn() else { return false };
-    for line in child
-        .stdout
-        .take()
-        .into_iter()
-        .flat_map(|out| BufReader::new(out).lines())
-        .map_while(Result::ok)
-    {
-        println!("{line}");
-        counts.add(&line);
-    }
-    // No test at all would be a broken suite, not a passed one.
-    child.wait().is_ok_and(|status| status.success()) && counts.failed == 0 && counts.passed > 0
-}
-
 impl Counts {
+    /// Prints what tests printed, and adds their results.
+    pub(crate) fn show(&mut self, output: &str) {
+        print!("{output}");
+        output.lines().for_each(|line| self.add(line));
+    }
+
     /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
     pub(crate) fn add(&mut self, line: &str) {
         let Some((_, numbers)) =
