@@ -8,7 +8,7 @@ use cenote_circuit::{Circuit, Gate, Receivers, Role};
 use crate::builder::Builder;
 use crate::error::BuildError;
 use crate::limits::{MAX_FILE_BYTES, MAX_NESTING, MAX_STEPS, MAX_WIDTH};
-use crate::module::{Code, Input, Module, Output};
+use crate::module::{Code, Input, Module, NamedMemory, Output};
 use crate::op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 use crate::path::{PathStep, PortPath, Version};
 use crate::shape::{Kind, Shape};
@@ -52,7 +52,12 @@ impl Module {
         }
         w.number(self.inputs.len() as u64);
         self.inputs.iter().for_each(|port| w.input(self.version, port));
+        if self.version == Version::Three {
+            w.number(self.memories.len() as u64);
+            self.memories.iter().for_each(|memory| w.memory(memory));
+        }
         w.statements(&self.main.block.statements);
+        self.memories.iter().for_each(|memory| w.left(memory));
         w.number(self.outputs.len() as u64);
         self.outputs.iter().for_each(|port| w.output(self.version, port));
         w.0
@@ -145,8 +150,20 @@ impl Writer {
         self.kind(port.kind);
         match version {
             Version::One => self.shape(port.shape),
-            Version::Two => self.number(u64::from(port.shape.width)),
+            Version::Two | Version::Three => self.number(u64::from(port.shape.width)),
         }
+    }
+
+    fn memory(&mut self, memory: &NamedMemory) {
+        self.path(Version::Three, &memory.path);
+        self.0.push(u8::from(memory.is_new));
+        self.kind(memory.kind);
+        self.number(u64::from(memory.shape.width));
+    }
+
+    /// What is left in each memory: 0 for nothing, else one more than the number of the value.
+    fn left(&mut self, memory: &NamedMemory) {
+        self.number(memory.left.map_or(0, |value| u64::from(value.0) + 1));
     }
 
     fn output(&mut self, version: Version, port: &Output) {
@@ -401,7 +418,12 @@ impl Reader<'_> {
         let b = &mut builder;
         self.many(|r| r.function(b))?;
         self.many(|r| r.input(version, b))?;
+        let memories = match version {
+            Version::One | Version::Two => Vec::new(),
+            Version::Three => self.many(|r| r.memory(b))?,
+        };
         self.statements(b)?;
+        memories.iter().try_for_each(|name| self.left(b, name))?;
         self.many(|r| r.output(version, b))?;
         self.built(builder.finish())
     }
@@ -450,9 +472,32 @@ impl Reader<'_> {
         let kind = self.kind()?;
         let added = match version {
             Version::One => b.input(&path.name(), owner, kind, self.shape()?),
-            Version::Two => b.input_at(path, owner, kind, self.small()?),
+            Version::Two | Version::Three => b.input_at(path, owner, kind, self.small()?),
         };
         self.built(added).map(drop)
+    }
+
+    /// Gives the name of the memory.
+    fn memory(&mut self, b: &mut Builder) -> Read<String> {
+        let path = self.path(Version::Three)?;
+        let is_new = match self.byte()? {
+            0 => false,
+            1 => true,
+            other => return Err(self.error(format!("{other} is not 0 or 1"))),
+        };
+        let (kind, width, name) = (self.kind()?, self.small()?, path.name());
+        let added = b.memory_at(path, is_new, kind, width);
+        self.built(added).map(|_| name)
+    }
+
+    fn left(&mut self, b: &mut Builder, name: &str) -> Read<()> {
+        match self.small()?.checked_sub(1) {
+            None => Ok(()),
+            Some(value) => {
+                let left = b.leave(name, ValueId(value));
+                self.built(left)
+            }
+        }
     }
 
     fn output(&mut self, version: Version, b: &mut Builder) -> Read<()> {
@@ -466,7 +511,7 @@ impl Reader<'_> {
         let (kind, value) = (self.kind()?, ValueId(self.small()?));
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),
-            Version::Two => b.output_at(path, receiver, kind, value),
+            Version::Two | Version::Three => b.output_at(path, receiver, kind, value),
         };
         self.built(added)
     }

@@ -12,7 +12,7 @@ use crate::limits::{
     MAX_ABOUT, MAX_CONSTANT_BITS, MAX_DEPTH, MAX_FUNCTIONS, MAX_NESTING, MAX_STATEMENTS, MAX_TRIPS,
 };
 use crate::liveness;
-use crate::module::{Body, Code, Function, Input, Module, Output};
+use crate::module::{Body, Code, Function, Input, Module, NamedMemory, Output};
 use crate::op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 use crate::path::{Names, Version};
 use crate::shape::Shape;
@@ -28,6 +28,8 @@ pub struct Builder {
     reveals: Vec<bool>,
     inputs: Vec<Input>,
     input_names: Names,
+    memories: Vec<NamedMemory>,
+    memory_names: Names,
     outputs: Vec<Output>,
     output_names: Names,
     /// Blocks within blocks of each function, those of what it calls included.
@@ -146,6 +148,8 @@ impl Builder {
             reveals: Vec::new(),
             inputs: Vec::new(),
             input_names: Names::default(),
+            memories: Vec::new(),
+            memory_names: Names::default(),
             outputs: Vec::new(),
             output_names: Names::default(),
             depths: Vec::new(),
@@ -682,13 +686,17 @@ impl Builder {
         let Some(mut frame) = self.frames.pop() else {
             return Err(BuildError::new("there is no main block"));
         };
-        let results: Vec<ValueId> = self.outputs.iter().map(|port| port.value).collect();
+        self.check_left()?;
+        let left = self.memories.iter().filter_map(|memory| memory.left);
+        let results: Vec<ValueId> =
+            self.outputs.iter().map(|port| port.value).chain(left).collect();
         let Some((_, block)) = frame.end(&results) else {
             return Err(BuildError::new("there is no main block"));
         };
         let main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
-        let Builder { version, name, about, functions, inputs, outputs, .. } = self;
-        let mut module = Module { version, name, about, functions, inputs, outputs, main };
+        let Builder { version, name, about, functions, inputs, memories, outputs, .. } = self;
+        let mut module =
+            Module { version, name, about, functions, inputs, memories, outputs, main };
         module.share_bound(EPSILON);
         Ok(module)
     }

@@ -4,6 +4,7 @@ use cenote_circuit::{Circuit, InputPort, OutputPort, Receivers, Role, Signature}
 
 use crate::op::{Block, FunctionId, Op, ValueId};
 use crate::path::{PortPath, Version};
+use crate::run_value::Value;
 use crate::shape::{Kind, Shape};
 use crate::tables::{Memories, Table, tables};
 
@@ -18,6 +19,7 @@ pub struct Module {
     pub(crate) about: String,
     pub(crate) functions: Vec<Function>,
     pub(crate) inputs: Vec<Input>,
+    pub(crate) memories: Vec<NamedMemory>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) main: Body,
 }
@@ -52,6 +54,36 @@ pub struct Output {
     pub shape: Shape,
     /// The value of the main block.
     pub(crate) value: ValueId,
+}
+
+/// A secret value that outlives a run, or a part of one: what a run leaves in it is what the next run finds that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedMemory {
+    /// Its name: that of its path.
+    pub name: String,
+    /// Where it stands in the memory that it is a part of.
+    pub path: PortPath,
+    /// Whether this run begins it, with zeros, and does not find it.
+    pub is_new: bool,
+    /// How people read it.
+    pub kind: Kind,
+    /// Its shape.
+    pub shape: Shape,
+    /// What the run leaves in it; a memory that nothing is left in ends.
+    pub(crate) left: Option<ValueId>,
+}
+
+impl NamedMemory {
+    /// Whether it goes on after the run.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// What a run finds that begins it.
+    pub(crate) fn zeros<W: Clone>(&self) -> Value<W> {
+        Value::known(std::iter::repeat_n(false, self.shape.bits()))
+    }
 }
 
 /// Something that can be called.
@@ -105,6 +137,12 @@ impl Module {
         &self.inputs
     }
 
+    /// The memories that outlive a run, in order.
+    #[must_use]
+    pub fn memories(&self) -> &[NamedMemory] {
+        &self.memories
+    }
+
     /// The outputs in order.
     #[must_use]
     pub fn outputs(&self) -> &[Output] {
@@ -118,7 +156,7 @@ impl Module {
     }
 
     /// The version of the format that it is written in: that of the file it was read from, else the
-    /// newest.
+    /// newest that it needs.
     #[must_use]
     pub const fn version(&self) -> Version {
         self.version
@@ -130,6 +168,7 @@ impl Module {
         let context = match self.version {
             Version::One => "cenote 2026 structured program v1",
             Version::Two => "cenote 2026 program module v2",
+            Version::Three => "cenote 2026 program module v3",
         };
         blake3::derive_key(context, &self.to_bytes())
     }

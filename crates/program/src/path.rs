@@ -19,12 +19,14 @@ pub enum Version {
     One = 1,
     /// Names of ports are paths through records and arrays; owners are `a` and `b`.
     Two = 2,
+    /// As version 2, with memories that outlive a run.
+    Three = 3,
 }
 
 impl Version {
     /// All versions that are read.
-    pub(crate) const ALL: [Version; 2] = [Version::One, Version::Two];
-    /// The version of new modules.
+    pub(crate) const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
+    /// The version of new modules without memories that outlive a run.
     pub(crate) const NEW: Version = Version::Two;
 
     /// The version of this number, if it is read.
@@ -34,7 +36,8 @@ impl Version {
 
     /// The numbers of all that are read, for messages.
     pub(crate) fn known() -> String {
-        Version::ALL.map(|version| version.number().to_string()).join(" or ")
+        let [first @ .., last] = Version::ALL.map(|version| version.number().to_string());
+        format!("{} or {last}", first.join(", "))
     }
 
     /// Its number.
@@ -49,8 +52,8 @@ impl Version {
     pub const fn owner(self, owner: Role) -> &'static str {
         match (self, owner) {
             (Version::One, owner) => owner.name(),
-            (Version::Two, Role::Garbler) => "a",
-            (Version::Two, Role::Evaluator) => "b",
+            (_, Role::Garbler) => "a",
+            (_, Role::Evaluator) => "b",
         }
     }
 

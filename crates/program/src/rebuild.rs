@@ -170,7 +170,16 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
             let new = self.b.input_at(path, port.owner, port.kind, port.shape.width)?;
             scope.define([id].into_iter(), &[new]);
         }
+        let memories = module.main.block.params().skip(module.inputs.len());
+        for (memory, id) in module.memories.iter().zip(memories) {
+            let (path, width) = (memory.path.clone(), memory.shape.width);
+            let new = self.b.memory_at(path, memory.is_new, memory.kind, width)?;
+            scope.define([id].into_iter(), &[new]);
+        }
         self.statements(&mut scope, &module.main.block)?;
+        for (memory, left) in module.memories.iter().filter_map(|m| Some((m, m.left?))) {
+            self.b.leave(&memory.name, scope.get(left))?;
+        }
         for port in &module.outputs {
             let path = port.path.clone();
             self.b.output_at(path, port.receiver, port.kind, scope.get(port.value))?;

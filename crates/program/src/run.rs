@@ -13,6 +13,7 @@ use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Plan, Program, Ram, R
 use crate::apply::{apply, lookup, rows_of, store, work};
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
+use crate::host::Host;
 use crate::memory::{DynReactive, Shared, Step};
 use crate::module::{Body, Code, Module};
 use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
@@ -23,27 +24,6 @@ use crate::tables::Memories;
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
 pub const EXECUTION: u32 = 5;
-
-/// A machine that executes modules: gates, and opening to both parties.
-pub trait Host: Gates {
-    /// Opens wires to both parties.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
-
-    /// The machine that keeps tables in trees, if this is one: it tosses bits that nobody knows. Both parties
-    /// have one, or neither.
-    fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
-        None
-    }
-}
-
-impl Host for Clear {
-    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Self::Error> {
-        Ok(wires.to_vec())
-    }
-}
 
 /// Iterations of a map that run side by side, given the bits of one.
 ///
@@ -73,19 +53,23 @@ impl Module {
         if let Err(error) = self.signature().check_inputs(&inputs) {
             panic!("{error}");
         }
-        self.run_body(&self.main, host, inputs)
-    }
-
-    fn run_body<W: Clone, E>(
-        &self,
-        body: &Body,
-        host: &mut (dyn Host<Wire = W, Error = E> + '_),
-        inputs: Vec<Vec<W>>,
-    ) -> Result<Vec<Vec<W>>, E> {
+        let mut inputs: Vec<Value<W>> = inputs.into_iter().map(Value::Secret).collect();
+        for memory in &self.memories {
+            inputs.push(match memory.is_new {
+                true => memory.zeros(),
+                false => Value::Secret(host.found(memory)?),
+            });
+        }
         let mut base = Base(host);
-        let inputs = inputs.into_iter().map(Value::Secret).collect();
-        let values = call(self, &mut base, body, inputs)?;
-        values.into_iter().map(|value| wires(&mut base, value)).collect()
+        let values = call(self, &mut base, &self.main, inputs)?;
+        let values = values.into_iter().map(|value| wires(&mut base, value));
+        let mut outputs = values.collect::<Result<Vec<_>, E>>()?;
+        let mut left = outputs.split_off(self.outputs.len()).into_iter();
+        for memory in &self.memories {
+            let wires = if memory.is_kept() { left.next() } else { None };
+            host.leave(memory, &wires.unwrap_or_default())?;
+        }
+        Ok(outputs)
     }
 
     /// The outputs in the clear.

@@ -99,6 +99,11 @@ impl Accesses {
     }
 }
 
+/// A value of which nothing is known.
+fn unknown(shape: Shape) -> Value<u64> {
+    Value::Secret(vec![0; shape.bits()])
+}
+
 /// A module so large that even its loop bodies, each taken once, are too much to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bodies of the program have more than {0} gates to look at; write it with loops")]
@@ -131,8 +136,13 @@ impl Module {
     /// # Errors
     /// A module that takes more.
     pub fn stats_within(&self, limit: u64) -> Result<Stats, StatsError> {
-        let shapes: Vec<Shape> = self.inputs.iter().map(|port| port.shape).collect();
-        let mut stats = self.body_stats(&self.main, &shapes, limit)?;
+        let inputs = self.inputs.iter().map(|port| unknown(port.shape));
+        let memories = self.memories.iter().map(|memory| match memory.is_new {
+            true => memory.zeros(),
+            false => unknown(memory.shape),
+        });
+        let params = inputs.chain(memories).collect();
+        let mut stats = self.body_stats(&self.main, params, limit)?;
         stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
         for port in &self.inputs {
             *match port.owner {
@@ -154,19 +164,18 @@ impl Module {
 }
 
 impl Module {
-    /// Returns the cost of a body with parameters of these shapes; ports are not counted.
+    /// Returns the cost of a body with these parameters; ports are not counted.
     pub(crate) fn body_stats(
         &self,
         body: &Body,
-        params: &[Shape],
+        params: Vec<Value<u64>>,
         limit: u64,
     ) -> Result<Stats, StatsError> {
         let stats = Stats::default();
         let course = Course::default();
         let (weight, batch_weight, looked_at, in_map) = (1, 1, 0, false);
         let mut tally = Tally { stats, course, weight, batch_weight, in_map, looked_at, limit };
-        let inputs = params.iter().map(|shape| Value::Secret(vec![0; shape.bits()]));
-        let outputs = call(self, &mut tally, body, inputs.collect())?;
+        let outputs = call(self, &mut tally, body, params)?;
         opaque(&mut tally, outputs)?;
         let Tally { course, looked_at: counted, stats, .. } = tally;
         let (stretches, ends_in_stretch) = (course.stretches(), course.last);

@@ -2,14 +2,14 @@
 
 use cenote_circuit::{Gates, Program, Signature};
 
+use crate::host::Host;
 use crate::module::Module;
-use crate::run::Host;
 
 impl Module {
-    /// The module as a stream of gates, unless it opens values before its end.
+    /// The module as a stream of gates, unless it opens values before its end or has memories that outlive a run.
     #[must_use]
     pub fn stream(&self) -> Option<Stream<'_>> {
-        (!self.is_reactive()).then_some(Stream(self))
+        (!self.is_reactive() && self.memories().is_empty()).then_some(Stream(self))
     }
 }
 

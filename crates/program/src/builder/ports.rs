@@ -5,7 +5,7 @@ use cenote_circuit::{Receivers, Role};
 use super::{Builder, check_shape};
 use crate::error::{BuildError, ensure};
 use crate::limits::MAX_PORTS;
-use crate::module::{Input, Output};
+use crate::module::{Input, NamedMemory, Output};
 use crate::op::ValueId;
 use crate::path::{PortPath, Version};
 use crate::shape::{Kind, Shape};
@@ -15,7 +15,7 @@ impl Builder {
     fn flat(&self, name: &str, lanes: u32) -> PortPath {
         match self.version {
             Version::One => PortPath::plain(name, lanes),
-            Version::Two => PortPath::flat(name, lanes),
+            Version::Two | Version::Three => PortPath::flat(name, lanes),
         }
     }
 
@@ -55,12 +55,87 @@ impl Builder {
             format!("input `{name}`: all parts of an input have one owner")
         })?;
         check_port(&name, kind, shape)?;
-        let main = self.frames.len() == 1 && self.frame().open.len() == 1;
-        let fresh = self.frame().shapes.len() == self.inputs.len();
-        ensure(main && fresh, || format!("input `{name}` comes after a statement; move it up"))?;
+        let is_first = self.frame().shapes.len() == self.inputs.len();
+        ensure(is_first, || format!("input `{name}` comes after a statement; move it up"))?;
+        let value = self.param(&name, shape)?;
         self.inputs.push(Input { name, path, owner, kind, shape });
+        Ok(value)
+    }
+
+    /// A parameter of the main block, before all statements.
+    fn param(&mut self, name: &str, shape: Shape) -> Result<ValueId, BuildError> {
+        let ports = self.inputs.len() + self.memories.len();
+        let is_first = self.in_main() && self.frame().shapes.len() == ports;
+        ensure(is_first, || format!("`{name}` comes after a statement; move it up"))?;
         self.frame().top().block.params += 1;
         Ok(self.frame().define(shape, false))
+    }
+
+    /// Whether no block or function is open.
+    fn in_main(&mut self) -> bool {
+        self.frames.len() == 1 && self.frame().open.len() == 1
+    }
+
+    /// Declares a part of a memory that outlives a run: a value with one word of `width` bits in each place of the path, zeros if the run
+    /// begins it (`is_new`), else what an earlier run has left. After the inputs, before the first statement.
+    ///
+    /// # Errors
+    /// As [`Self::input_at`]; parts of a record some of which are new.
+    pub fn memory_at(
+        &mut self,
+        path: PortPath,
+        is_new: bool,
+        kind: Kind,
+        width: u32,
+    ) -> Result<ValueId, BuildError> {
+        ensure(self.version != Version::One, || "a memory in a program of version 1".to_owned())?;
+        self.version = Version::Three;
+        path.check(self.version)?;
+        ensure(self.memories.len() < MAX_PORTS, || format!("more than {MAX_PORTS} memories"))?;
+        let (name, shape) = (path.name(), path.shape(width)?);
+        let same = self.memory_names.continues(&path);
+        self.memory_names.add("memory", &path)?;
+        let other = self.memories.last().is_some_and(|last| last.is_new != is_new);
+        ensure(!(same && other), || {
+            format!("memory `{name}`: all parts of a memory begin, or none")
+        })?;
+        check_port(&name, kind, shape)?;
+        let value = self.param(&name, shape)?;
+        self.memories.push(NamedMemory { name, path, is_new, kind, shape, left: None });
+        Ok(value)
+    }
+
+    /// Leaves a value in a part of a memory, which goes on then: all parts of it, or none.
+    ///
+    /// # Errors
+    /// No such memory, or one that something is left in already; another shape; a value that is not in sight of the main block.
+    pub fn leave(&mut self, name: &str, value: ValueId) -> Result<(), BuildError> {
+        ensure(self.in_main(), || {
+            "memories are left in the main block; end the blocks first".into()
+        })?;
+        let shape = self.shape_of(value)?;
+        let memory = self.memories.iter_mut().find(|memory| memory.name == name);
+        let memory = memory.ok_or_else(|| BuildError::new(format!("no memory `{name}`")))?;
+        ensure(memory.left.is_none(), || {
+            format!("memory `{name}`: something is left in it already")
+        })?;
+        ensure(memory.shape == shape, || {
+            format!("memory `{name}` is {}, not {shape}", memory.shape)
+        })?;
+        memory.left = Some(value);
+        Ok(())
+    }
+
+    /// Whether each memory goes on with all of its parts, or ends with all.
+    pub(super) fn check_left(&self) -> Result<(), BuildError> {
+        for (part, next) in self.memories.iter().zip(self.memories.iter().skip(1)) {
+            let same = part.path.steps()[0].name == next.path.steps()[0].name;
+            ensure(!same || part.is_kept() == next.is_kept(), || {
+                format!("memory `{}`: nothing is left in a part of it", part.path.steps()[0].name)
+            })?;
+        }
+        let is_needed = self.version != Version::Three || !self.memories.is_empty();
+        ensure(is_needed, || "a program of version 3 has a memory; this one is of version 2".into())
     }
 
     /// Declares an output that is a word or a vector.
@@ -90,7 +165,7 @@ impl Builder {
         value: ValueId,
     ) -> Result<(), BuildError> {
         path.check(self.version)?;
-        let main = self.frames.len() == 1 && self.frame().open.len() == 1;
+        let main = self.in_main();
         ensure(main, || "outputs are values of the main block; end the blocks first".to_owned())?;
         ensure(self.outputs.len() < MAX_PORTS, || format!("more than {MAX_PORTS} outputs"))?;
         self.output_names.add("output", &path)?;

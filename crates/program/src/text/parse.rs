@@ -6,6 +6,7 @@ use cenote_circuit::{Gate, Receivers, Role};
 
 use super::TextError;
 use super::lex::{Lexer, Place, Token, TokenKind};
+use super::print::memory_word;
 use crate::builder::{Builder, plain_circuit};
 use crate::error::BuildError;
 use crate::limits::{MAX_STEPS, MAX_TEXT_BYTES};
@@ -191,14 +192,25 @@ impl<'t> Parser<'t> {
             scope.values.insert(inputs.to_string(), id);
             inputs += 1;
         }
+        while version == Version::Three && self.is_word("memory") {
+            let id = self.memory(&mut builder)?;
+            scope.values.insert(inputs.to_string(), id);
+            inputs += 1;
+        }
         if !self.is_sign('{') {
-            return Err(self.expected("`function`, `circuit`, `input`, or `{` and the statements"));
+            let memory = if version == Version::Three { "`memory`, " } else { "" };
+            return Err(self.expected(&format!(
+                "`function`, `circuit`, `input`, {memory}or `{{` and the statements"
+            )));
         }
         self.sign('{')?;
         while !self.is_sign('}') {
             self.statement(&mut builder, &mut scope)?;
         }
         self.sign('}')?;
+        while self.is_word("keep") {
+            self.keep(&mut builder, &scope)?;
+        }
         while self.is_word("output") {
             self.output(version, &mut builder, &scope)?;
         }
@@ -287,12 +299,36 @@ impl<'t> Parser<'t> {
         let (kind, shape) = (self.kind()?, self.shape()?);
         let added = match version {
             Version::One => b.input(&path.name(), owner, kind, shape),
-            Version::Two if shape.lanes == 1 => b.input_at(path, owner, kind, shape.width),
-            Version::Two => {
-                return Err(self.last_expected("a word like b32; sizes follow the name: x[100]"));
-            }
+            _ => b.input_at(path, owner, kind, self.width_of(shape)?),
         };
         self.built(start, added)
+    }
+
+    /// The width of a port, whose sizes follow its name.
+    fn width_of(&self, shape: Shape) -> Parsed<u32> {
+        let is_word = shape.lanes == 1;
+        let wrong = || self.last_expected("a word like b32; sizes follow the name: x[100]");
+        if is_word { Ok(shape.width) } else { Err(wrong()) }
+    }
+
+    fn memory(&mut self, b: &mut Builder) -> Parsed<ValueId> {
+        self.keyword("memory")?;
+        let start = self.token.place;
+        let path = self.path(Version::Three, "the name of the memory")?;
+        self.sign(':')?;
+        let is_new = self.one_of([true, false].map(|is_new| (memory_word(is_new), is_new)))?;
+        let (kind, shape) = (self.kind()?, self.shape()?);
+        let width = self.width_of(shape)?;
+        self.built(start, b.memory_at(path, is_new, kind, width))
+    }
+
+    fn keep(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<()> {
+        self.keyword("keep")?;
+        let start = self.token.place;
+        let name = self.word("the name of a memory")?;
+        self.sign(':')?;
+        let value = self.value(scope)?;
+        self.built(start, b.leave(name, value))
     }
 
     fn output(&mut self, version: Version, b: &mut Builder, scope: &Scope) -> Parsed<()> {
@@ -305,7 +341,7 @@ impl<'t> Parser<'t> {
         let (kind, value) = (self.kind()?, self.value(scope)?);
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),
-            Version::Two => b.output_at(path, receiver, kind, value),
+            Version::Two | Version::Three => b.output_at(path, receiver, kind, value),
         };
         self.built(start, added)
     }

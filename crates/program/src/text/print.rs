@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use cenote_circuit::{Circuit, Gate};
 
-use crate::module::{Code, Input, Module, Output};
+use crate::module::{Code, Input, Module, NamedMemory, Output};
 use crate::op::{Affine, Block, Constant, Op, Statement, ValueId};
 use crate::path::Version;
 use crate::shape::Shape;
@@ -18,6 +18,11 @@ impl Module {
         let _ = Printer { out: &mut out, module: self, indent: 0 }.module();
         out
     }
+}
+
+/// Whether a run begins a memory or finds it.
+pub(super) const fn memory_word(is_new: bool) -> &'static str {
+    if is_new { "new" } else { "found" }
 }
 
 struct Printer<'p> {
@@ -53,7 +58,7 @@ impl Printer<'_> {
             let owner = module.version.owner(*owner);
             match module.version {
                 Version::One => writeln!(self.out, "input {name}: {owner} {kind} {shape}")?,
-                Version::Two => {
+                Version::Two | Version::Three => {
                     writeln!(
                         self.out,
                         "input {path}: {owner} {kind} {}",
@@ -62,16 +67,27 @@ impl Printer<'_> {
                 }
             }
         }
+        for NamedMemory { path, is_new, kind, shape, .. } in &module.memories {
+            let (begins, word) = (memory_word(*is_new), Shape::word(shape.width));
+            writeln!(self.out, "memory {path}: {begins} {kind} {word}")?;
+        }
         writeln!(self.out, "{{")?;
         self.indent = 1;
         self.statements(&module.main.block.statements)?;
         self.indent = 0;
         writeln!(self.out, "}}")?;
+        for NamedMemory { name: memory, left, .. } in &module.memories {
+            if let Some(left) = left {
+                writeln!(self.out, "keep {memory}: {}", name(*left))?;
+            }
+        }
         for Output { name: plain, path, receiver, kind, value, .. } in &module.outputs {
             let (to, value) = (module.version.receiver(*receiver), name(*value));
             match module.version {
                 Version::One => writeln!(self.out, "output {plain}: {to} {kind} {value}")?,
-                Version::Two => writeln!(self.out, "output {path}: {to} {kind} {value}")?,
+                Version::Two | Version::Three => {
+                    writeln!(self.out, "output {path}: {to} {kind} {value}")?;
+                }
             }
         }
         Ok(())

@@ -1,0 +1,44 @@
+//! What a module is executed on.
+
+use cenote_circuit::{Clear, Gates};
+
+use crate::memory::DynReactive;
+use crate::module::NamedMemory;
+
+/// A machine that executes modules: gates, and opening to both parties.
+pub trait Host: Gates {
+    /// Opens wires to both parties.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn reveal(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error>;
+
+    /// What an earlier run has left in a memory, which this run does not begin: zeros on a machine where nothing outlives a run.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<Self::Wire>, Self::Error> {
+        Ok(vec![self.constant(false)?; memory.shape.bits()])
+    }
+
+    /// Leaves wires in a memory for the next run; none of them: the memory ends.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn leave(&mut self, memory: &NamedMemory, wires: &[Self::Wire]) -> Result<(), Self::Error> {
+        let _ = (memory, wires);
+        Ok(())
+    }
+
+    /// The machine that keeps tables in trees, if this is one: it tosses bits that nobody knows. Both parties
+    /// have one, or neither.
+    fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
+        None
+    }
+}
+
+impl Host for Clear {
+    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Self::Error> {
+        Ok(wires.to_vec())
+    }
+}
