@@ -54,6 +54,7 @@ pub mod cost;
 mod memory;
 mod metered;
 mod module_job;
+mod named_memory;
 pub mod options;
 pub mod paper;
 pub mod parts;
@@ -72,6 +73,7 @@ pub use claims::{
 pub use memory::Memory;
 pub use metered::Metered;
 pub use module_job::{ModuleJob, ModuleJobs};
+pub use named_memory::{HeldMemory, MemoryUse};
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::keeper::{CONNECTIONS, MOST_POOLS, has_bound_left, kept_items};
 pub use parts::wires::Wire;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_circuit::Gates;
 use cenote_net::{Fault, Role};
 
+use crate::named_memory::MemoryUse;
 use crate::party::Party;
 use crate::session::Job;
 
@@ -25,6 +26,10 @@ impl<J: Job> Job for Metered<'_, J> {
 
     fn ands(&self) -> u64 {
         self.job.ands()
+    }
+
+    fn memories(&self) -> Vec<MemoryUse> {
+        self.job.memories()
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {

@@ -6,9 +6,10 @@ use std::slice;
 use cenote_circuit::{Gates, Reactive, Signature};
 use cenote_net::{Fault, Role};
 use cenote_prim::Prg;
-use cenote_program::{EXECUTION, Host, Module};
+use cenote_program::{EXECUTION, Host, Module, NamedMemory};
 
 use crate::memory::{Coins, Machine};
+use crate::named_memory::MemoryUse;
 use crate::options::Rho;
 use crate::party::{Party, Receivers};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
@@ -80,6 +81,10 @@ impl Job for ModuleJob<'_> {
         self.ands
     }
 
+    fn memories(&self) -> Vec<MemoryUse> {
+        memories(&self.module)
+    }
+
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
         run_all(slice::from_ref(self), party)
     }
@@ -121,12 +126,45 @@ impl Job for ModuleJobs<'_> {
         self.0.iter().map(|job| job.ands).sum()
     }
 
+    fn memories(&self) -> Vec<MemoryUse> {
+        self.0.iter().flat_map(|job| memories(&job.module)).collect()
+    }
+
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
         let mut outputs = run_all(&self.0, party)?.into_iter();
         let each =
             |job: &ModuleJob<'_>| outputs.by_ref().take(job.signature.outputs.len()).collect();
         Ok(self.0.iter().map(each).collect())
     }
+}
+
+/// What a module does with memories that outlive it, one entry for each with all its parts.
+fn memories(module: &Module) -> Vec<MemoryUse> {
+    let mut uses: Vec<MemoryUse> = Vec::new();
+    for part in module.memories() {
+        let NamedMemory { name, path, kind, shape, .. } = part;
+        let part_layout = format!("{path} {kind} {}", shape.width);
+        let whole = name.split('.').next().unwrap_or_default();
+        match uses.last_mut().filter(|memory| memory.name == whole) {
+            Some(memory) => {
+                memory.layout = format!("{}, {part_layout}", memory.layout);
+                memory.bits = memory.bits.saturating_add(shape.bits());
+            }
+            None => uses.push(MemoryUse {
+                name: whole.to_owned(),
+                layout: part_layout,
+                bits: shape.bits(),
+                is_new: part.is_new,
+                is_kept: part.is_kept(),
+            }),
+        }
+    }
+    uses
+}
+
+/// The name under which the session keeps the wires of a part of a memory.
+fn kept_name(memory: &NamedMemory) -> String {
+    format!("memory {}", memory.name)
 }
 
 /// What several digests are hashed for.
@@ -163,6 +201,22 @@ impl<P: Party> Gates for OnParty<'_, P> {
 impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
         self.0.open(wires)
+    }
+
+    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<P::Wire>, Fault> {
+        let wires = self.0.party.kept(&kept_name(memory))?;
+        if wires.len() == memory.shape.bits() {
+            return Ok(wires);
+        }
+        Err(Fault::Internal("a memory has another size than its layout says".into()))
+    }
+
+    fn leave(&mut self, memory: &NamedMemory, wires: &[P::Wire]) -> Result<(), Fault> {
+        // One that begins and ends with the run was never kept.
+        if wires.is_empty() && memory.is_new {
+            return Ok(());
+        }
+        self.0.party.keep(&kept_name(memory), wires)
     }
 
     fn memories(&mut self) -> Option<&mut dyn Reactive<Wire = P::Wire, Error = Fault>> {

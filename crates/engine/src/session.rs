@@ -7,6 +7,7 @@ use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
 use crate::cost::OnTheLine;
+use crate::named_memory::{HeldMemory, MemoryUse, NamedMemories};
 use crate::options::SessionConfig;
 use crate::parts::keeper;
 use crate::party::Party;
@@ -26,6 +27,11 @@ pub trait Job: Sync {
     /// runs. More or fewer are no fault.
     fn ands(&self) -> u64 {
         0
+    }
+
+    /// The memories that it begins, goes on with or ends; each name once. The party keeps what it leaves in them.
+    fn memories(&self) -> Vec<MemoryUse> {
+        Vec::new()
     }
 
     /// Runs the computation. Every run of a job must call the party alike and return alike, given the
@@ -55,6 +61,7 @@ pub struct Session {
     prg: Box<Prg>,
     id: [u8; 32],
     peer: PeerIs,
+    memories: NamedMemories,
     failed: bool,
 }
 
@@ -205,7 +212,8 @@ impl Session {
         let backend = config.backend;
         let opened = backend.open(channels, SessionId(id), role, config, || prg.fork(), store)?;
         let prg = Box::new(prg);
-        let mut session = Session { backend, opened, role, prg, id, peer, failed: false };
+        let memories = NamedMemories::default();
+        let mut session = Session { backend, opened, role, prg, id, peer, memories, failed: false };
         session.guarded(|_| Ok(()))?;
         Ok(session)
     }
@@ -273,16 +281,39 @@ impl Session {
     ///
     /// # Errors
     /// `Policy`, on both sides, naming the terms that differ; faults of the job. The session is
-    /// over after any fault.
+    /// over after any fault but those of [`Session::fits`].
     pub fn run<J: Job>(&mut self, job: &J) -> Result<Outcome<J::Output>, Fault> {
+        self.fits(job)?;
         self.guarded(|session| {
             let before = session.counters();
             session.channel().set_phase(Phase::Online);
-            let agreed = session.agree_on_job(job)?;
+            let memories = job.memories();
+            let agreed = session.agree_on_job(job, &memories)?;
             let output = session.opened.run(job)?;
+            session.memories.left(memories, agreed.session_id);
             let cost = session.counters().since(&before);
             Ok(Outcome { output, cost, job_id: agreed.session_id })
         })
+    }
+
+    /// Whether the session holds the memories that a job goes on with, and none that it begins. The peer, which holds the same, finds the
+    /// same; nothing is sent.
+    ///
+    /// # Errors
+    /// `Policy`, with what to do about it; `Exhausted` when it had to hold more than [`MAX_KEPT_WIRES`](crate::MAX_KEPT_WIRES) bits. The
+    /// session goes on.
+    pub fn fits(&self, job: &impl Job) -> Result<(), Fault> {
+        let memories = job.memories();
+        if !memories.is_empty() && !self.backend.keeps_wires() {
+            let name = self.backend.name();
+            return Err(Fault::Misuse(format!("{name} has no memories that outlive a job")));
+        }
+        self.memories.fit(&memories)
+    }
+
+    /// The memories that it holds for later jobs, by name.
+    pub fn memories(&self) -> impl Iterator<Item = &HeldMemory> {
+        self.memories.list()
     }
 
     /// Traffic and time of the session so far.
@@ -386,10 +417,13 @@ impl Session {
         self.opened.live_mut().close();
     }
 
-    fn agree_on_job(&mut self, job: &impl Job) -> Result<Agreed, Fault> {
+    fn agree_on_job(&mut self, job: &impl Job, memories: &[MemoryUse]) -> Result<Agreed, Fault> {
         let mut handshake = Handshake::new("job").field("session", self.id);
         for (name, value) in job.terms() {
             handshake = handshake.field(name, value);
+        }
+        if let Some(held) = self.memories.term(memories) {
+            handshake = handshake.field("memories", held);
         }
         let (role, nonce) = (self.role, self.prg.bytes32());
         handshake.run(self.channel(), role, nonce)

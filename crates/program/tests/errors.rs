@@ -445,7 +445,10 @@ fn bytes_say_where_they_are_wrong() {
     let read = |bytes: &[u8]| Module::from_bytes(bytes).unwrap_err().to_string();
     assert_eq!(read(b""), "byte 0: this is no program of Cenote");
     let later = read(&[&bytes[..7], &[4], &bytes[8..]].concat());
-    assert_eq!(later, "byte 8: this is a program of version 4; this reader knows version 1, 2 or 3");
+    assert_eq!(
+        later,
+        "byte 8: this is a program of version 4; this reader knows version 1, 2 or 3"
+    );
     assert_eq!(read(&bytes[..7]), "byte 7: the file ends here");
     let changed = |at: usize, byte: u8| {
         let mut changed = bytes.clone();

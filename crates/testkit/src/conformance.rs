@@ -39,6 +39,7 @@ macro_rules! conformance {
             inputs_in_rows,
             no_reveal_at_all,
             wires_that_outlive_requests,
+            memories_that_outlive_jobs,
             faults_of_kept_wires,
             cancelled_in_each_phase,
             cancelled_while_blocked,
@@ -514,6 +515,48 @@ pub fn wires_that_outlive_requests(backend: Backend) {
         (0..3).map(run).collect::<Result<Vec<_>, Fault>>()
     });
     let expected = Ok(vec![None, None, Some(2 * 20_011 + 7_777)]);
+    assert_eq!((&garbler, &evaluator), (&expected, &expected));
+}
+
+/// A table of three words: begun, added to at a secret place, read and ended.
+const BEGINS: &str = "cenote 3\nprogram begins \"\"\nmemory sums[3]: new uint b8\n{\n %1 = const 3xb8 all 0x10\n}\nkeep sums: %1\n";
+const ADDS: &str = "cenote 3\nprogram adds \"\"\ninput place: a uint b2\ninput more: b uint b8\nmemory sums[3]: found uint b8\n{
+ %3 = lookup %2, %0\n %4 = add %3, %1\n %5 = const b1 0x1\n %6 = store %2, %0, %4, %5\n}\nkeep sums: %6\noutput before: b uint %3\n";
+const ENDS: &str = "cenote 3\nprogram ends \"\"\nmemory sums[3]: found uint b8\n{\n}\noutput sums[3]: both uint %0\n";
+
+/// A memory goes from job to job, if the backend keeps wires: what is not there, or is there already, is said before anything is sent,
+/// and the session goes on.
+pub fn memories_that_outlive_jobs(backend: Backend) {
+    if !backend.keeps_wires() {
+        return;
+    }
+    let parse = |text: &str| Module::parse_text(text).expect("a program");
+    let (begins, adds, ends) = (parse(BEGINS), parse(ADDS), parse(ENDS));
+    let (garbler, evaluator) = sessions(&roomy(backend), 12, |session, role| {
+        let mut run = |module: &Module, inputs: [u128; 2]| {
+            let own = inputs[usize::from(role == Role::Evaluator)];
+            let bits = module.inputs().iter().filter(|port| port.owner == role);
+            let own = bits.map(|port| bits_of(own, port.shape.bits())).collect();
+            let outcome = session.run(&ModuleJob::new(module, role, own)?)?;
+            let versions = session.memories().map(|memory| memory.version).collect::<Vec<_>>();
+            Ok::<_, Fault>((outcome.output, versions))
+        };
+        assert!(matches!(run(&adds, [0, 0]), Err(Fault::Policy(_))), "nothing is there yet");
+        assert_eq!(run(&begins, [0, 0])?.1, [1]);
+        assert!(matches!(run(&begins, [0, 0]), Err(Fault::Policy(_))), "it is there already");
+        for (version, (place, more, before)) in (2..).zip([(1, 5, 16), (1, 7, 21), (3, 9, 0)]) {
+            let (outputs, versions) = run(&adds, [place, more])?;
+            let shown = (role == Role::Evaluator).then(|| bits_of(before, 8));
+            assert_eq!((outputs, versions), (vec![shown], vec![version]));
+        }
+        let (outputs, versions) = run(&ends, [0, 0])?;
+        assert!(versions.is_empty());
+        assert!(matches!(run(&ends, [0, 0]), Err(Fault::Policy(_))), "it has ended");
+        assert_eq!(run(&begins, [0, 0])?.1, [1], "and may begin again");
+        Ok(outputs)
+    });
+    let words = [16, 28, 16].map(|word| bits_of(word, 8)).concat();
+    let expected = Ok(vec![Some(words)]);
     assert_eq!((&garbler, &evaluator), (&expected, &expected));
 }
 

@@ -14,7 +14,7 @@ use super::{Opened, Session, SessionConfig};
 use crate::backends::wrk;
 use crate::backends::wrk::WrkParams;
 use crate::parts;
-use crate::{Fault, Party, PoolChoice, Receivers, Rho};
+use crate::{Fault, Job, MemoryUse, Party, PoolChoice, Receivers, Rho};
 
 /// A secret under a mask, so that the note itself is no find.
 struct Needle {
@@ -193,5 +193,52 @@ fn nothing_of_a_batch_is_left_when_a_check_fails() {
     ] {
         pooled_until(tag, index);
         assert_gone(&needles);
+    }
+}
+
+/// Adds nothing to a memory of one bit.
+struct GoesOn;
+
+impl Job for GoesOn {
+    type Output = ();
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "goes on".into())]
+    }
+
+    fn memories(&self) -> Vec<MemoryUse> {
+        vec![one_bit(false)]
+    }
+
+    fn run<P: Party>(&self, _: &mut P) -> Result<(), Fault> {
+        unreachable!("refused before it runs")
+    }
+}
+
+fn one_bit(is_new: bool) -> MemoryUse {
+    MemoryUse { name: "m".into(), layout: "m bits 1".into(), bits: 1, is_new, is_kept: true }
+}
+
+/// A side that holds a memory as another job left it, or as one more job did, is refused at the agreement, on both sides.
+#[test]
+fn sides_that_hold_other_versions_of_a_memory_run_nothing() {
+    let config: SessionConfig = "plain".parse().expect("a backend");
+    for (own, other) in [([1, 2], [1, 3]), ([1, 1], [1, 0])] {
+        let party = |channel, role, jobs: [u8; 2]| {
+            let mut session = Session::open(channel, role, &config)?;
+            for job in jobs.into_iter().filter(|job| *job > 0) {
+                session.memories.left(vec![one_bit(false)], [job; 32]);
+            }
+            session.run(&GoesOn).map(|outcome| outcome.output)
+        };
+        let (garbler, evaluator) = mem_pair();
+        let ends = std::thread::scope(|scope| {
+            let other = scope.spawn(|| party(evaluator, Role::Evaluator, other));
+            (party(garbler, Role::Garbler, own), other.join().expect("no panic"))
+        });
+        for end in [ends.0, ends.1] {
+            let says = |why: &String| why.contains("memories");
+            assert!(matches!(&end, Err(Fault::Policy(why)) if says(why)), "{end:?}");
+        }
     }
 }

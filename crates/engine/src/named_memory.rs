@@ -1,0 +1,172 @@
+//! Memories that outlive a job: secret values that a session holds by name, for later jobs.
+//!
+//! What a job leaves in a memory are wires that the session keeps ([`Party::keep`](crate::Party::keep)), with all that authenticates them;
+//! here is what both sides know of it. It is part of the agreement on every job that names the memory: a side that holds another one, or none,
+//! is refused before the job begins. A fault of a job ends the session and all its memories with it, so that no memory is
+//! ever resumed at a version before one of which something was opened.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use cenote_net::Fault;
+
+use crate::party::MAX_KEPT_WIRES;
+
+/// What a job does with a memory that outlives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Its name in the session.
+    pub name: String,
+    /// Its parts with their places, kinds and widths: those of all jobs that share the memory are the same.
+    pub layout: String,
+    /// Bits of all parts.
+    pub bits: usize,
+    /// Whether the job begins it, with zeros.
+    pub is_new: bool,
+    /// Whether it leaves something in it; otherwise the memory ends.
+    pub is_kept: bool,
+}
+
+/// What both sides know of a memory that a session holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldMemory {
+    /// Its name.
+    pub name: String,
+    /// As [`MemoryUse::layout`].
+    pub layout: String,
+    /// Bits of all parts.
+    pub bits: usize,
+    /// Jobs that have left something in it, the one that began it included.
+    pub version: u64,
+    /// The last of these.
+    pub job_id: [u8; 32],
+}
+
+/// The memories of a session.
+#[derive(Default)]
+pub(crate) struct NamedMemories(BTreeMap<String, HeldMemory>);
+
+impl NamedMemories {
+    /// All of them, by name.
+    pub(crate) fn list(&self) -> impl Iterator<Item = &HeldMemory> {
+        self.0.values()
+    }
+
+    /// Whether a job finds what it names, and nothing where it begins something.
+    ///
+    /// # Errors
+    /// `Policy`, with what to do about it; `Exhausted` when the session had to hold too much.
+    pub(crate) fn fit(&self, uses: &[MemoryUse]) -> Result<(), Fault> {
+        for (place, one) in uses.iter().enumerate() {
+            let name = &one.name;
+            if uses[..place].iter().any(|other| other.name == *name) {
+                return Err(Fault::Policy(format!("jobs that run together share memory `{name}`")));
+            }
+            match self.0.get(name) {
+                Some(_) if one.is_new => {
+                    return Err(Fault::Policy(format!(
+                        "memory `{name}` is there already: go on with it, or end it by a program that leaves nothing in it"
+                    )));
+                }
+                Some(memory) if memory.layout != one.layout => {
+                    let (holds, wants) = (&memory.layout, &one.layout);
+                    return Err(Fault::Policy(format!("memory `{name}` is {holds}, not {wants}")));
+                }
+                None if !one.is_new => {
+                    return Err(Fault::Policy(format!(
+                        "there is no memory `{name}`: a memory ends with its session; run a program that begins it"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        let others = self.0.values().filter(|m| uses.iter().all(|one| one.name != m.name));
+        let kept = uses.iter().filter(|one| one.is_kept).map(|one| one.bits);
+        let bits = others.map(|m| m.bits).chain(kept).fold(0, usize::saturating_add);
+        if bits > MAX_KEPT_WIRES {
+            return Err(Fault::Exhausted(format!(
+                "memories of {bits} bits; a session holds {MAX_KEPT_WIRES}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The term that both sides must agree on: what each memory holds before the job.
+    pub(crate) fn term(&self, uses: &[MemoryUse]) -> Option<String> {
+        let mut term = String::new();
+        for MemoryUse { name, .. } in uses {
+            // Writing into a string does not fail.
+            let _ = match self.0.get(name) {
+                None => write!(term, "{name} new; "),
+                Some(memory) => {
+                    let id = blake3::Hash::from_bytes(memory.job_id).to_hex();
+                    write!(term, "{name} version {} of job {}; ", memory.version, &id[..16])
+                }
+            };
+        }
+        let is_long = term.len() > MAX_TERM;
+        let shown = if is_long { blake3::hash(term.as_bytes()).to_hex().to_string() } else { term };
+        (!uses.is_empty()).then_some(shown)
+    }
+
+    /// Takes note of a job that ended well.
+    pub(crate) fn left(&mut self, uses: Vec<MemoryUse>, job_id: [u8; 32]) {
+        for MemoryUse { name, layout, bits, is_kept, .. } in uses {
+            let version = self.0.get(&name).map_or(0, |memory| memory.version) + 1;
+            if is_kept {
+                let memory = HeldMemory { name: name.clone(), layout, bits, version, job_id };
+                self.0.insert(name, memory);
+            } else {
+                self.0.remove(&name);
+            }
+        }
+    }
+}
+
+/// A longer term is hashed: a field of a handshake is short.
+const MAX_TERM: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(name: &str, layout: &str, is_new: bool, is_kept: bool) -> MemoryUse {
+        let (name, layout) = (name.to_owned(), layout.to_owned());
+        MemoryUse { name, layout, bits: 8, is_new, is_kept }
+    }
+
+    #[test]
+    fn a_memory_begins_goes_on_and_ends() {
+        let mut memories = NamedMemories::default();
+        let (begin, go_on) = (uses("m", "b8", true, true), uses("m", "b8", false, true));
+        assert!(matches!(memories.fit(std::slice::from_ref(&go_on)), Err(Fault::Policy(_))));
+        assert_eq!(memories.fit(std::slice::from_ref(&begin)), Ok(()));
+        assert_eq!(memories.term(std::slice::from_ref(&begin)).as_deref(), Some("m new; "));
+        memories.left(vec![begin.clone()], [1; 32]);
+        assert!(matches!(memories.fit(&[begin]), Err(Fault::Policy(_))));
+        assert!(matches!(memories.fit(&[uses("m", "b9", false, true)]), Err(Fault::Policy(_))));
+        assert!(matches!(memories.fit(&[go_on.clone(), go_on.clone()]), Err(Fault::Policy(_))));
+        let before = memories.term(std::slice::from_ref(&go_on));
+        memories.left(vec![go_on.clone()], [2; 32]);
+        assert_ne!(memories.term(std::slice::from_ref(&go_on)), before);
+        let held: Vec<_> = memories.list().map(|m| (m.name.as_str(), m.version, m.bits)).collect();
+        assert_eq!(held, [("m", 2, 8)]);
+        memories.left(vec![uses("m", "b8", false, false)], [3; 32]);
+        assert_eq!(memories.list().count(), 0);
+        assert!(matches!(memories.fit(&[go_on]), Err(Fault::Policy(_))));
+        assert_eq!(memories.term(&[]), None, "jobs without memories have the terms they had");
+    }
+
+    #[test]
+    fn a_session_holds_so_many_bits() {
+        let mut memories = NamedMemories::default();
+        let large = MemoryUse { bits: MAX_KEPT_WIRES - 8, ..uses("large", "x", true, true) };
+        memories.left(vec![large.clone()], [1; 32]);
+        assert_eq!(memories.fit(&[uses("m", "b8", true, true)]), Ok(()));
+        let more = MemoryUse { bits: 9, ..uses("m", "b9", true, true) };
+        assert!(matches!(memories.fit(&[more]), Err(Fault::Exhausted(_))));
+        let ends = MemoryUse { is_new: false, is_kept: false, ..large };
+        let more = MemoryUse { bits: MAX_KEPT_WIRES, ..uses("m", "b9", true, true) };
+        assert_eq!(memories.fit(&[ends, more]), Ok(()), "what ends makes room");
+    }
+}
