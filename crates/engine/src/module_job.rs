@@ -82,7 +82,7 @@ impl Job for ModuleJob<'_> {
     }
 
     fn memories(&self) -> Vec<MemoryUse> {
-        memories(&self.module)
+        memory_uses(&self.module)
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
@@ -127,7 +127,7 @@ impl Job for ModuleJobs<'_> {
     }
 
     fn memories(&self) -> Vec<MemoryUse> {
-        self.0.iter().flat_map(|job| memories(&job.module)).collect()
+        self.0.iter().flat_map(|job| memory_uses(&job.module)).collect()
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
@@ -139,7 +139,8 @@ impl Job for ModuleJobs<'_> {
 }
 
 /// What a module does with memories that outlive it, one entry for each with all its parts.
-fn memories(module: &Module) -> Vec<MemoryUse> {
+#[must_use]
+pub fn memory_uses(module: &Module) -> Vec<MemoryUse> {
     let mut uses: Vec<MemoryUse> = Vec::new();
     for part in module.memories() {
         let NamedMemory { name, path, kind, shape, .. } = part;

@@ -43,12 +43,12 @@ pub struct HeldMemory {
 }
 
 /// The memories of a session.
-#[derive(Default)]
-pub(crate) struct NamedMemories(BTreeMap<String, HeldMemory>);
+#[derive(Clone, Debug, Default)]
+pub struct NamedMemories(BTreeMap<String, HeldMemory>);
 
 impl NamedMemories {
     /// All of them, by name.
-    pub(crate) fn list(&self) -> impl Iterator<Item = &HeldMemory> {
+    pub fn list(&self) -> impl Iterator<Item = &HeldMemory> {
         self.0.values()
     }
 
@@ -56,7 +56,7 @@ impl NamedMemories {
     ///
     /// # Errors
     /// `Policy`, with what to do about it; `Exhausted` when the session had to hold too much.
-    pub(crate) fn fit(&self, uses: &[MemoryUse]) -> Result<(), Fault> {
+    pub fn fit(&self, uses: &[MemoryUse]) -> Result<(), Fault> {
         for (place, one) in uses.iter().enumerate() {
             let name = &one.name;
             if uses[..place].iter().any(|other| other.name == *name) {

@@ -7,7 +7,7 @@ use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
 use crate::cost::OnTheLine;
-use crate::named_memory::{HeldMemory, MemoryUse, NamedMemories};
+use crate::named_memory::{MemoryUse, NamedMemories};
 use crate::options::SessionConfig;
 use crate::parts::keeper;
 use crate::party::Party;
@@ -311,9 +311,10 @@ impl Session {
         self.memories.fit(&memories)
     }
 
-    /// The memories that it holds for later jobs, by name.
-    pub fn memories(&self) -> impl Iterator<Item = &HeldMemory> {
-        self.memories.list()
+    /// The memories that it holds for later jobs.
+    #[must_use]
+    pub const fn memories(&self) -> &NamedMemories {
+        &self.memories
     }
 
     /// Traffic and time of the session so far.

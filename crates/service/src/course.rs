@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cenote_engine::Fault;
+use cenote_engine::{Fault, memory_uses};
 use cenote_job::json;
 use serde_json::{Value, json};
 
@@ -288,9 +288,10 @@ impl Inner {
         ids.len() == 1 || (lane.small && all <= self.config.jobs.small_ands)
     }
 
-    /// The next jobs of a lane, which go together: as many small ones as make one of the largest of them.
+    /// The next jobs of a lane, which go together: as many small ones as make one of the largest of them, or one large one.
     pub(crate) fn next_jobs(&self, lane: &Lane) -> Vec<String> {
-        let waiting = jobs::next(&self.db, lane.small, MOST_RUN).unwrap_or_else(|error| {
+        let most = if lane.small { MOST_RUN } else { 1 };
+        let waiting = jobs::next(&self.db, lane.small, most).unwrap_or_else(|error| {
             tracing::error!(%error, "the queue cannot be read");
             Vec::new()
         });
@@ -323,6 +324,12 @@ impl Inner {
         if !waits || stored.small != lane.small {
             return Err(Refusal::Over);
         }
+        if let Err(fault) = self.finds_memories(&stored, lane) {
+            let why = Refusal::NoMemory;
+            self.ended(id, Stage::Waiting, JobState::Refused, &fault.to_string(), why.reason());
+            self.tell_of(id, stored.origin, why);
+            return Err(why);
+        }
         let spent = self.spend(id, &stored).map_err(|error| match error.kind {
             ErrorKind::Conflict => Refusal::Over,
             kind => {
@@ -345,6 +352,13 @@ impl Inner {
             return Err(Refusal::Unavailable);
         }
         Ok(Started { id: id.to_owned(), program, terms, stored })
+    }
+
+    /// Whether the session holds what a job goes on with, and nothing that it begins. The peer's holds the same.
+    fn finds_memories(&self, stored: &Stored, lane: &Lane) -> Result<(), Fault> {
+        let program = self.registry.of_digest(&self.db, &stored.offer.program);
+        // A program that cannot be had is found missing when a use is to be spent.
+        program.map_or(Ok(()), |program| lane.memories().fit(&memory_uses(&program.module)))
     }
 
     /// Jobs begin: what was written down of them is on the disk, and only then the own data are looked at.

@@ -310,8 +310,9 @@ impl Inner {
         if lane.small { self.config.pool.small } else { self.config.pool.large }
     }
 
+    /// Whether its jobs run in the lane of small ones; those that share memories all run in one session.
     pub(crate) fn is_small(&self, program: &Registered) -> bool {
-        program.ands <= self.config.jobs.small_ands
+        program.ands <= self.config.jobs.small_ands && program.module.memories().is_empty()
     }
 
     pub(crate) fn permit(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cenote_engine::HeldMemory;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -207,6 +208,8 @@ pub struct ProgramView {
     pub inputs: Vec<PortView>,
     /// Output ports.
     pub outputs: Vec<PortView>,
+    /// Memories that outlive its jobs. Such jobs run in the lane of large ones.
+    pub memories: Vec<MemoryUseView>,
     /// The own input that is the smallest group which it shows; approvals say how small that may be.
     pub smallest_group: Option<String>,
     /// What a job of it takes of the line.
@@ -227,6 +230,39 @@ pub struct ProgramCost {
     pub rounds: u64,
     /// Bytes that both send to make ahead what it takes, the pool for that included, which a service fills once for many jobs; by the default oblivious transfer where the line decides on it.
     pub ahead_bytes: [u64; 2],
+}
+
+/// What a program does with a memory that outlives its jobs.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct MemoryUseView {
+    /// Its name, which programs share.
+    pub name: String,
+    /// Its parts with their sizes, kinds and widths.
+    pub layout: String,
+    /// Whether a job begins it, with zeros, and does not find it.
+    pub begins: bool,
+    /// Whether a job leaves something in it; otherwise the memory ends.
+    pub keeps: bool,
+}
+
+/// A memory that the session of a lane holds for later jobs.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
+pub struct MemoryView {
+    /// Its name.
+    pub name: String,
+    /// Its parts with their sizes, kinds and widths.
+    pub layout: String,
+    /// Bits of all parts.
+    pub bits: u64,
+    /// Jobs that have left something in it.
+    pub jobs: u64,
+}
+
+impl From<&HeldMemory> for MemoryView {
+    fn from(held: &HeldMemory) -> MemoryView {
+        let (name, layout) = (held.name.clone(), held.layout.clone());
+        MemoryView { name, layout, bits: held.bits as u64, jobs: held.version }
+    }
 }
 
 /// A port of a program.
@@ -458,6 +494,8 @@ pub struct LaneView {
     pub bytes: [u64; 2],
     /// Pools that were begun in it with this peer.
     pub pools: u64,
+    /// What its session holds for later jobs: lost when the session ends.
+    pub memories: Vec<MemoryView>,
 }
 
 /// The line to the peer, as it was measured.

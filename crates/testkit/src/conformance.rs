@@ -538,7 +538,8 @@ pub fn memories_that_outlive_jobs(backend: Backend) {
             let bits = module.inputs().iter().filter(|port| port.owner == role);
             let own = bits.map(|port| bits_of(own, port.shape.bits())).collect();
             let outcome = session.run(&ModuleJob::new(module, role, own)?)?;
-            let versions = session.memories().map(|memory| memory.version).collect::<Vec<_>>();
+            let versions =
+                session.memories().list().map(|memory| memory.version).collect::<Vec<_>>();
             Ok::<_, Fault>((outcome.output, versions))
         };
         assert!(matches!(run(&adds, [0, 0]), Err(Fault::Policy(_))), "nothing is there yet");

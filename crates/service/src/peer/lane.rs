@@ -11,7 +11,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use cenote_engine::{
-    Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, Outcome, Role, Session, has_bound_left,
+    Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, NamedMemories, Outcome, Role, Session,
+    has_bound_left,
 };
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
@@ -26,7 +27,7 @@ use super::watched::{Seen, Watched};
 use crate::course::{Begun, Started, told};
 use crate::histogram::Histogram;
 use crate::inner::{Inner, lock};
-use crate::model::{JobCost, LaneView};
+use crate::model::{JobCost, LaneView, MemoryView};
 use crate::registry::hex;
 
 /// Ready triples between two steps of filling.
@@ -58,6 +59,8 @@ pub(crate) struct LaneState {
     running: Vec<String>,
     /// The session was cut for a job that its owner took back.
     cut: bool,
+    /// What this session holds for later jobs.
+    memories: NamedMemories,
 }
 
 impl LaneState {
@@ -130,6 +133,20 @@ impl Lane {
         });
     }
 
+    /// What its session holds for later jobs.
+    pub(crate) fn memories(&self) -> NamedMemories {
+        lock(&self.state).memories.clone()
+    }
+
+    /// Its session is over, and what that held.
+    fn forgets(&self) {
+        let mut now = lock(&self.state);
+        for memory in std::mem::take(&mut now.memories).list() {
+            let (name, jobs) = (&memory.name, memory.version);
+            tracing::warn!(memory = name, jobs, "a memory ended with its session");
+        }
+    }
+
     /// No job runs in it any more.
     pub(crate) fn runs_nothing(&self) {
         self.set(|now| now.running.clear());
@@ -162,6 +179,7 @@ impl Lane {
             done: now.done,
             bytes,
             pools: self.seen.ledger().pools,
+            memories: now.memories.list().map(MemoryView::from).collect(),
         }
     }
 }
@@ -281,6 +299,7 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
+        lane.forgets();
         // Whatever the session ended with: what the store says was found first.
         if lane.seen.ledger().held || matches!(ended, Err(Fault::Misbehaved(_))) {
             inner.hold(lane, &ended.as_ref().err().map_or_else(|| HELD.into(), Fault::to_string));
@@ -440,6 +459,7 @@ fn look(lane: &Lane, session: &mut Session) {
     lane.set(|now| {
         now.ready = ready;
         now.bytes = [traffic.bytes_sent, traffic.bytes_received];
+        now.memories = session.memories().clone();
     });
 }
 

@@ -117,10 +117,12 @@ pub(crate) enum Refusal {
     Unavailable,
     /// It was taken back, or is over.
     Over,
+    /// The memory that it goes on with is not there, or the one that it begins is.
+    NoMemory,
 }
 
 impl Refusal {
-    const ALL: [Refusal; 7] = [
+    const ALL: [Refusal; 8] = [
         Refusal::UnknownProgram,
         Refusal::NotApproved,
         Refusal::Quota,
@@ -128,6 +130,7 @@ impl Refusal {
         Refusal::Busy,
         Refusal::Unavailable,
         Refusal::Over,
+        Refusal::NoMemory,
     ];
 
     /// For the owner of the job.
@@ -139,6 +142,9 @@ impl Refusal {
                 "the peer's approval has no uses left, or your jobs took what it allows in a period"
             }
             Refusal::NoData => "the peer does not have the data for it",
+            Refusal::NoMemory => {
+                "a memory that the program goes on with is not there, or one that it begins is there already"
+            }
             Refusal::Busy => "too many of your jobs wait at the peer; submit it later",
             Refusal::Unavailable => "the peer cannot take jobs now; submit it later",
             Refusal::Over => "the peer does not know it any more, or its time is over",

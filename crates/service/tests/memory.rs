@@ -1,0 +1,144 @@
+//! Memories that outlive a job, of two services over real sockets: jobs of several programs go on with one, and it ends with its session.
+
+mod common;
+
+use std::time::Duration;
+
+use cenote_service::Service;
+use cenote_service::model::{JobState, JobView, NewJob, Submitters, Terms};
+use common::{Pair, approve};
+use serde_json::json;
+
+const LONG: Duration = Duration::from_secs(120);
+
+/// Three sums, begun, added to at a secret place and shown at the end.
+const PROGRAMS: [(&str, &str); 3] = [
+    (
+        "begins",
+        "cenote 3\nprogram begins \"\"\nmemory sums[3]: new uint b8\n{\n %1 = const 3xb8 all 0x10\n}\nkeep sums: %1\n",
+    ),
+    (
+        "adds",
+        "cenote 3\nprogram adds \"\"\ninput place: a uint b2\ninput more: a uint b8\nmemory sums[3]: found uint b8\n{
+ %3 = lookup %2, %0\n %4 = add %3, %1\n %5 = const b1 0x1\n %6 = store %2, %0, %4, %5\n}\nkeep sums: %6\noutput before: b uint %3\n",
+    ),
+    (
+        "ends",
+        "cenote 3\nprogram ends \"\"\nmemory sums[3]: found uint b8\n{\n}\noutput sums[3]: both uint %0\n",
+    ),
+];
+
+fn pair() -> Pair {
+    let pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    for (name, text) in PROGRAMS {
+        for service in [pair.a(), pair.b()] {
+            service.register(name, text.as_bytes()).unwrap();
+            let terms = Terms { program: name.into(), inputs: [].into(), ..own_terms() };
+            // What `a` alone gives is asked for by `a`.
+            let is_own = std::ptr::eq(service, pair.a());
+            let submitters = match (name, is_own) {
+                ("adds", true) => Submitters::Own,
+                ("adds", false) => Submitters::Peer,
+                _ => Submitters::Both,
+            };
+            service.approve(Terms { submitters, ..terms }).unwrap();
+        }
+    }
+    ready(&pair);
+    pair
+}
+
+fn own_terms() -> Terms {
+    common::terms(Submitters::Own, None, common::record(), "x")
+}
+
+fn ready(pair: &Pair) {
+    for service in [pair.a(), pair.b()] {
+        common::until(LONG, "both lanes are ready", || service.is_ready());
+    }
+}
+
+/// A job of `a`'s, as both see its end.
+fn run(pair: &Pair, program: &str, inputs: &[(&str, u32)]) -> [JobView; 2] {
+    let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let select = (program == "less").then(|| ("which".to_owned(), "five".to_owned()));
+    let select = select.into_iter().collect();
+    let job = NewJob { program: program.into(), inputs, select, ..NewJob::default() };
+    let (job, _) = pair.a().submit(&job).unwrap();
+    [pair.a(), pair.b()].map(|service| service.wait(&job.id, LONG).unwrap())
+}
+
+fn done(pair: &Pair, program: &str, inputs: &[(&str, u32)]) -> [JobView; 2] {
+    let ends = run(pair, program, inputs);
+    for end in &ends {
+        assert_eq!(end.state, JobState::Done, "{program}: {:?}", end.reason);
+    }
+    ends
+}
+
+fn refused(pair: &Pair, program: &str, inputs: &[(&str, u32)], why: &str) {
+    let spent = || pair.a().approvals().unwrap().iter().map(|one| one.spent).sum::<u64>();
+    let before = spent();
+    let [own, theirs] = run(pair, program, inputs);
+    // The leader finds it first, and takes its own job back.
+    assert_eq!((own.state, theirs.state), (JobState::Refused, JobState::Cancelled));
+    assert!(own.reason.as_ref().is_some_and(|reason| reason.contains(why)), "{:?}", own.reason);
+    assert_eq!(spent(), before, "{program}: nothing was opened");
+}
+
+/// Name, bits and jobs of the memories in the lane of large jobs.
+fn held(service: &Service) -> Vec<(String, u64, u64)> {
+    let [small, large] = service.status().unwrap().lanes.try_into().unwrap();
+    assert!(small.memories.is_empty());
+    large.memories.into_iter().map(|memory| (memory.name, memory.bits, memory.jobs)).collect()
+}
+
+#[test]
+fn jobs_go_on_with_a_memory_until_it_ends() {
+    let mut pair = pair();
+    let program = pair.b().program("adds").unwrap();
+    let [memory] = &*program.memories else { panic!("{:?}", program.memories) };
+    assert_eq!((&*memory.layout, memory.begins, memory.keeps), ("sums[3] uint 8", false, true));
+
+    let add = |place, more| [("place", place), ("more", more)];
+    refused(&pair, "adds", &add(0, 1), "there is no memory `sums`");
+    done(&pair, "begins", &[]);
+    refused(&pair, "begins", &[], "memory `sums` is there already");
+    for (jobs, (place, more, before)) in (2..).zip([(1, 5, 16), (1, 7, 21), (3, 9, 0)]) {
+        let [_, theirs] = done(&pair, "adds", &add(place, more));
+        assert_eq!(theirs.result, Some(json!({ "before": before })));
+        // A job of the other lane in between.
+        done(&pair, "less", &[("x", 1)]);
+        for service in [pair.a(), pair.b()] {
+            common::until(LONG, "both say so", || held(service) == [("sums".into(), 24, jobs)]);
+        }
+    }
+    // Whoever asks hears why, from the own side or from the peer.
+    let (job, _) =
+        pair.b().submit(&NewJob { program: "begins".into(), ..NewJob::default() }).unwrap();
+    let [theirs, own] = [pair.a(), pair.b()].map(|service| service.wait(&job.id, LONG).unwrap());
+    assert_eq!((theirs.state, own.state), (JobState::Refused, JobState::Refused));
+    assert!(
+        own.reason.as_ref().is_some_and(|why| why.contains("is there already")),
+        "{:?}",
+        own.reason
+    );
+
+    let ends = done(&pair, "ends", &[]);
+    for end in ends {
+        assert_eq!(end.result, Some(json!({ "sums": [16, 28, 16] })));
+    }
+    refused(&pair, "ends", &[], "there is no memory `sums`");
+
+    // With the session it is lost on both sides, and begins again.
+    done(&pair, "begins", &[]);
+    pair.restart(1);
+    ready(&pair);
+    assert_eq!([held(pair.a()), held(pair.b())], [vec![], vec![]]);
+    refused(&pair, "adds", &add(0, 1), "a memory ends with its session");
+    done(&pair, "begins", &[]);
+    let [_, theirs] = done(&pair, "adds", &add(0, 1));
+    assert_eq!(theirs.result, Some(json!({ "before": 16 })), "nothing is left of the first");
+    pair.stop();
+}
