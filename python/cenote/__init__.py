@@ -71,7 +71,7 @@ from ._program import Program, ProgramFunction, checked, function, inline, load,
 from ._ram import Ram, ram
 from ._run import Run
 from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Public, Row, Submitter, Table
-from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Record, UInt
+from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Memory, NewMemory, Record, UInt
 from ._values import Secret
 
 _operators.install()
@@ -102,6 +102,8 @@ __all__ = [
     "JobUnfinished",
     "JobView",
     "LimitError",
+    "Memory",
+    "NewMemory",
     "OverflowWarning",
     "PeerAborted",
     "PeerMisbehaved",

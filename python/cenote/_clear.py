@@ -258,7 +258,7 @@ def _by_engine(op: str, attrs: Sequence[int], rows: W, count: int) -> Lanes:
     builder = _native.Builder(op, "")
     given = builder.input([("rows", [rows.lanes])], "garbler", "bits", 0, rows.width)
     builder.output([("sorted", [count])], "garbler", "bits", 0, builder.word(op, attrs, [given])[0])
-    return unpack(builder.finish().evaluate([pack(rows.ref, rows.width)])[0], rows.width)
+    return unpack(builder.finish().evaluate([pack(rows.ref, rows.width)], {})[0][0], rows.width)
 
 
 def _matmul(attrs: Sequence[int], args: Sequence[W], _: Sequence[tuple[int, int]]) -> list[Lanes]:

@@ -9,11 +9,11 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import _bind, _native, _outputs, _rewrite, _run
+from . import _bind, _memory, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._calls import call
 from ._clear import Clear, Overflow
@@ -35,7 +35,7 @@ from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
 from ._records import build, dotted, grouped, leaves, places, type_at
-from ._types import Both, Deferred, Ported, is_type, lanes_of, party_of, port_type, resolve, type_name
+from ._types import Both, Deferred, Lasting, Ported, is_type, lanes_of, party_of, port_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -82,10 +82,12 @@ class Program:
         native: _native.Program,
         inputs: dict[str, Ported],
         outputs: Outputs,
-        source: Callable[[Target, list[list[list[int]]]], Any] | None,
+        source: Callable[[Target, list[list[list[int]]], _memory.Found], tuple[Any, _memory.Found]] | None,
         again: Callable[[], None] | None = None,
+        memories: dict[str, Lasting] | None = None,
     ) -> None:
         self._native, self._inputs, self._outputs, self._source, self._again = native, inputs, outputs, source, again
+        self._memories = memories or {}
 
     @property
     def name(self) -> str:
@@ -101,6 +103,11 @@ class Program:
     def inputs(self) -> dict[str, Ported]:
         """Types and owners of the inputs."""
         return dict(self._inputs)
+
+    @property
+    def memories(self) -> dict[str, Lasting]:
+        """Types of the memories that outlive a run, and whether a run begins them."""
+        return dict(self._memories)
 
     @property
     def outputs(self) -> dict[str, tuple[str, str]]:
@@ -127,7 +134,8 @@ class Program:
 
         ``depth=True`` balances for fewer ANDs one after the other, where that takes no more of them.
         """
-        return Program(self._native.optimised(depth), self._inputs, self._outputs, self._source, self._again)
+        native = self._native.optimised(depth)
+        return Program(native, self._inputs, self._outputs, self._source, self._again, self._memories)
 
     def cost(self) -> dict[str, Any]:
         """What the program costs on any backend: gates, depth, bits in and out, how its tables are kept. Loops are counted, not run."""
@@ -190,11 +198,14 @@ class Program:
         inputs: Mapping[str, Any] | None = None,
         /,
         *,
+        memories: MutableMapping[str, Any] | None = None,
         overflow: bool = True,
         limits: Mapping[str, float] | None = None,
         **more: Any,
     ) -> _run.Run:
         """Runs the compiled program in the clear, in this process.
+
+        ``memories`` has what earlier runs left, plain values by names, and then what this one leaves; without it a run finds zeros.
 
         Where the Python source is at hand it runs beside it on Python integers: the results must agree, and
         :attr:`Run.overflow` lists the lines whose numbers did not fit their type, of which :class:`OverflowWarning` warns.
@@ -205,14 +216,18 @@ class Program:
         """
         encoded = self._encoded({**(inputs or {}), **more})
         self._check_limits("plain", limits)
-        found = self._outputs.unpacked(self._native.evaluate(self._packed(encoded)))
-        reference, overflows = self._in_the_clear(encoded) if overflow else (None, None)
-        if reference not in (None, found):
+        begins = _memory.found(self._memories, memories)
+        words, parts = self._native.evaluate(self._packed(encoded), _memory.packed_parts(self._memories, begins))
+        found, left = self._outputs.unpacked(words), _memory.unpacked_parts(self._memories, parts)
+        reference, overflows = self._in_the_clear(encoded, begins) if overflow else (None, None)
+        if reference not in (None, (found, left)):
             if self._again is not None:
                 self._again()
             raise InternalError(
-                f"{self.name}: the compiled program and its Python source differ, {found} and {reference}; please report the source"
+                f"{self.name}: the compiled program and its Python source differ, {found, left} and {reference}; please report the source"
             )
+        if memories is not None:
+            _memory.remember(self._memories, left, memories)
         return _run.Run(self._outputs, found, found, found, overflow=overflows)
 
     def _is_short(self) -> bool:
@@ -223,12 +238,12 @@ class Program:
             return False
         return True
 
-    def _in_the_clear(self, encoded: list[list[list[int]]]) -> tuple[Any, list[Overflow] | None]:
+    def _in_the_clear(self, encoded: list[list[list[int]]], found: _memory.Found) -> tuple[Any, list[Overflow] | None]:
         """What the Python source gives, if it is at hand, and where numbers did not fit their type; warns of that."""
         if self._source is None:
             return None, None
         target = Clear()
-        reference = self._source(target, encoded)
+        reference = self._source(target, encoded, found)
         overflows = list(target.overflows.values())
         if overflows:
             shown = "".join(f"\n  {overflow}" for overflow in overflows[:_FEW_OVERFLOWS])
@@ -277,7 +292,7 @@ class Program:
         self._check_limits(configuration, limits)
         total = int(self.cost()["ands"])
         wanted = self._is_short() if overflow is None else overflow
-        overflows = self._in_the_clear(encoded)[1] if wanted else None
+        overflows = self._in_the_clear(encoded, _memory.found(self._memories, None))[1] if wanted else None
         reports = _run.pair(self._native.handed_over(), packed, configuration, threads, total, progress, timeout)
         views = [self._outputs.unpacked(reports[role]["outputs"]) for role in ("garbler", "evaluator")]
         for one, two in zip(*views):
@@ -341,7 +356,12 @@ def _loaded(native: _native.Program) -> Program:
         parts.append((tuple((name, tuple(sizes)) for name, sizes in steps), port_type(kind, width, frac)))
         owners[steps[0][0]] = owner
     inputs = {name: Ported(owners[name], type_at(group)) for name, group in grouped(parts)}
-    return Program(native, inputs, Outputs.of_program(native), None)
+    held, new = [], {}
+    for path, is_new, _, kind, frac, width in native.memories():
+        held.append((tuple((name, tuple(sizes)) for name, sizes in path), port_type(kind, width, frac)))
+        new[path[0][0]] = is_new
+    memories = {name: Lasting(new[name], type_at(group)) for name, group in grouped(held)}
+    return Program(native, inputs, Outputs.of_program(native), None, memories=memories)
 
 
 class ProgramFunction:
@@ -375,8 +395,8 @@ class ProgramFunction:
         except Exception as error:
             raise CompileError(f"{self.__name__}: the annotation {annotation!r} cannot be read: {error}") from None
 
-    def _split(self, given: Mapping[str, Any]) -> tuple[dict[str, Ported], dict[str, Any]]:
-        """Secret parameters with their types, and the values of the others."""
+    def _split(self, given: Mapping[str, Any]) -> tuple[dict[str, Ported], dict[str, Lasting], dict[str, Any]]:
+        """Secret parameters with their types, memories with theirs, and the values of the others."""
         parameters = self._signature.parameters
         secret_names = [name for name, p in parameters.items() if _looks_secret(p.annotation)]
         statics = {}
@@ -395,15 +415,18 @@ class ProgramFunction:
                     f"{self.__name__}: `{name}` has no secret type, so its value is fixed when the program is compiled: "
                     f"{self.__name__}.compile({name}=..). For an input annotate it, as in {name}: cn.A[cn.UInt[32]]"
                 )
-        inputs = {}
+        inputs, memories = {}, {}
         for name in secret_names:
             ported = self._evaluated(parameters[name].annotation, statics)
+            if isinstance(ported, Lasting) and is_type(ported.type):
+                memories[name] = ported
+                continue
             if not isinstance(ported, Ported) or not is_type(ported.type):
                 raise CompileError(f"{self.__name__}: `{name}` has the type {ported!r}: write cn.A[..] or cn.B[..] around a secret type")
             if ported.party == "both":
                 raise CompileError(f"{self.__name__}: input `{name}` belongs to one party: write cn.A[..] or cn.B[..]")
             inputs[name] = ported
-        return inputs, statics
+        return inputs, memories, statics
 
     def compile(self, **statics: Any) -> Program:
         """The program for these values of the parameters that are not secret."""
@@ -417,7 +440,7 @@ class ProgramFunction:
                 f"{self.__name__}: `{secret}` is an input, given when the program runs, as in prog.run_local({secret}=..); compile(..) is "
                 "for parameters without an owner"
             )
-        inputs, values = self._split(statics)
+        inputs, memories, values = self._split(statics)
         try:
             key = tuple(sorted(values.items()))
             known = self._programs.get(key)
@@ -425,17 +448,18 @@ class ProgramFunction:
             key, known = None, None
         if known is not None:
             return known
-        made = self._compiled(inputs, values)
+        made = self._compiled(inputs, memories, values)
         if key is not None:
             self._programs[key] = made
         return made
 
-    def _compiled(self, inputs: dict[str, Ported], statics: dict[str, Any]) -> Program:
+    def _compiled(self, inputs: dict[str, Ported], memories: dict[str, Lasting], statics: dict[str, Any]) -> Program:
         def write() -> tuple[_native.Program, Outputs]:
-            return self._watching(lambda watches: self._written(inputs, statics, watches))
+            return self._watching(lambda watches: self._written(inputs, memories, statics, watches))
 
-        def source(target: Target, encoded: list[list[list[int]]]) -> Any:
-            return self._watching(lambda watches: self._cleared(target, inputs, statics, encoded, watches))[1]
+        def source(target: Target, encoded: list[list[list[int]]], found: _memory.Found) -> tuple[Any, _memory.Found]:
+            given = {name: (lasting.type, found[name]) for name, lasting in memories.items()}
+            return self._watching(lambda watches: self._cleared(target, inputs, given, statics, encoded, watches))[1:]
 
         def again() -> None:
             # A coin may fall alike twice.
@@ -446,7 +470,7 @@ class ProgramFunction:
                 )
 
         native, outputs = write()
-        return Program(native, inputs, outputs, source, again)
+        return Program(native, inputs, outputs, source, again, memories)
 
     def _watching(self, run: Callable[[bool], _T]) -> _T:
         """Runs the function, and once more if the program turns out to need an overflow bit."""
@@ -455,7 +479,9 @@ class ProgramFunction:
         except _Restart:
             return run(True)
 
-    def _written(self, inputs: dict[str, Ported], statics: dict[str, Any], watches: bool) -> tuple[_native.Program, Outputs]:
+    def _written(
+        self, inputs: dict[str, Ported], memories: dict[str, Lasting], statics: dict[str, Any], watches: bool
+    ) -> tuple[_native.Program, Outputs]:
         about = " ".join((inspect.getdoc(self._function) or "").strip().split("\n")[0].split())
         builder = _native.Builder(plain_name(self.__name__), about[:1000])
         target = Recorder(builder, f"program {self.__name__}")
@@ -472,7 +498,17 @@ class ProgramFunction:
                             raise self._refused_input(name, dotted(path), refusal) from None
                         secrets.append(Secret(elem, shape, W(ref, lanes_of(shape), elem.width, target.scope)))
                     args[name] = build(ported.type, iter(secrets))
-                outputs = self._finished(self._called(args), statics, target)
+                held = {}
+                for name, lasting in memories.items():
+                    refs = []
+                    for path, elem, shape in places(lasting.type, name):
+                        ref = builder.memory(path, lasting.is_new, elem.kind, elem.frac, elem.width)
+                        refs.append(W(ref, lanes_of(shape), elem.width, target.scope))
+                    args[name] = held[name] = _memory.begin(name, lasting.type, iter(refs))
+                outputs = self._finished(self._called(args), statics, target, held)
+                for memory in held.values():
+                    for part, _, w in memory.left():
+                        builder.leave(part, w.ref)
                 for path, elem, receiver, w in outputs.ports():
                     builder.output(path, receiver, elem.kind, elem.frac, w.ref)
                 native = builder.finish()
@@ -512,11 +548,12 @@ class ProgramFunction:
         except (RecursionError, NameError) as error:
             raise raised(error) from None
 
-    def _finished(self, result: Any, statics: Mapping[str, Any], target: Target) -> Outputs:
+    def _finished(self, result: Any, statics: Mapping[str, Any], target: Target, held: Mapping[str, Any]) -> Outputs:
         annotation = self._signature.return_annotation
         spec = None if annotation is inspect.Signature.empty else self._evaluated(annotation, statics)
         try:
-            outputs = _outputs.collect(result, spec, statics, self._to, self.__name__)
+            nothing = result is None and spec is None and held
+            outputs = Outputs({}, []) if nothing else _outputs.collect(result, spec, statics, self._to, self.__name__)
         except CompileError as error:
             raise self._here(str(error)) from None
         for path, _, _, w in outputs.ports():
@@ -528,8 +565,14 @@ class ProgramFunction:
         return outputs
 
     def _cleared(
-        self, target: Target, inputs: dict[str, Ported], statics: dict[str, Any], encoded: list[list[list[int]]], watches: bool
-    ) -> tuple[Outputs, Any]:
+        self,
+        target: Target,
+        inputs: dict[str, Ported],
+        memories: dict[str, tuple[Any, list[list[int]]]],
+        statics: dict[str, Any],
+        encoded: list[list[list[int]]],
+        watches: bool,
+    ) -> tuple[Outputs, Any, _memory.Found]:
         target.watches, target.checked = watches, int(self._checked)
         with words.tracing(target):
             args: dict[str, Any] = dict(statics)
@@ -537,24 +580,30 @@ class ProgramFunction:
                 given = zip(leaves(ported.type), parts)
                 constants = [Secret(elem, shape, words.constant(numbers, elem.width)) for (_, elem, shape), numbers in given]
                 args[name] = build(ported.type, iter(constants))
-            outputs = self._finished(self._called(args), statics, target)
-            values = outputs.clear_values()
+            held = {}
+            for name, (of, parts) in memories.items():
+                begins = (words.constant(numbers, elem.width) for (_, elem, _), numbers in zip(leaves(of), parts))
+                args[name] = held[name] = _memory.begin(name, of, begins)
+            outputs = self._finished(self._called(args), statics, target, held)
+            values, left = outputs.clear_values(), _memory.clear_values(held)
             words.close(target)
-        return outputs, values
+        return outputs, values, left
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if words.active() is not None:
             return self._body()(*args, **kwargs)
         try:
-            bound = self._signature.bind(*args, **kwargs)
+            bound = self._signature.bind_partial(*args, **kwargs)
         except TypeError as error:
             raise InputError(f"{self.__name__}: {error}") from None
-        inputs, statics = self._split(bound.arguments)
+        inputs, memories, statics = self._split(bound.arguments)
         missing = [name for name in inputs if name not in bound.arguments]
         if missing:
             raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")
         encoded = [_bind.encode(bound.arguments[name], ported.type, name) for name, ported in inputs.items()]
-        outputs, values = self._watching(lambda watches: self._cleared(Clear(), inputs, statics, encoded, watches))
+        found = _memory.found(memories, None)
+        given = {name: (lasting.type, found[name]) for name, lasting in memories.items()}
+        outputs, values, _ = self._watching(lambda watches: self._cleared(Clear(), inputs, given, statics, encoded, watches))
         return outputs.structured(values)
 
     def _with_inputs(self, given: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
@@ -565,10 +614,17 @@ class ProgramFunction:
         }
         return self.compile(**statics), {n: v for n, v in given.items() if n not in statics}
 
-    def simulate(self, *, overflow: bool = True, limits: Mapping[str, float] | None = None, **values: Any) -> _run.Run:
+    def simulate(
+        self,
+        *,
+        memories: MutableMapping[str, Any] | None = None,
+        overflow: bool = True,
+        limits: Mapping[str, float] | None = None,
+        **values: Any,
+    ) -> _run.Run:
         """Compiles for the plain parameters among ``values`` and simulates with the others."""
         made, inputs = self._with_inputs(values)
-        return made.simulate(inputs, overflow=overflow, limits=limits)
+        return made.simulate(inputs, memories=memories, overflow=overflow, limits=limits)
 
     def run_local(
         self,
@@ -606,8 +662,8 @@ class ProgramFunction:
 def _looks_secret(annotation: Any) -> bool:
     """Whether a parameter is an input; annotations may still be text."""
     if isinstance(annotation, str):
-        return re.search(r"\b(A|B|Both|Garbler|Evaluator)\[", annotation) is not None
-    return isinstance(annotation, (Ported, Deferred))
+        return re.search(r"\b(A|B|Both|Garbler|Evaluator|Memory|NewMemory)\[", annotation) is not None
+    return isinstance(annotation, (Ported, Lasting, Deferred))
 
 
 def program(function: Callable[..., Any] | None = None, *, to: Any = Both, checked: bool = False) -> Any:

@@ -70,7 +70,7 @@ class Ram:
         return _made(self.of, fresh, place.shape)
 
     def _write(self, place: Secret, value: Any) -> None:
-        row = words.concat([_whole(part) for part in _packed(self.of, value, "a row")])
+        row = words.concat([_whole(part) for part in packed(self.of, value, "a row of this memory")])
         self.rows.write(store(self.rows, place, Secret(self.rows.elem, (), row)).w)
 
     def _place(self, place: Any) -> Secret:
@@ -148,13 +148,13 @@ def _copied(value: Any) -> Any:
     return tuple(map(_copied, value)) if isinstance(value, tuple) else value.copy()
 
 
-def _packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
+def packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
     """The leaves of a value of a type."""
     if isinstance(of, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(of):
-            raise compile_error(f"{what} of this memory is a tuple of {len(of)}: {_shown(of)}")
+            raise compile_error(f"{what} is a tuple of {len(of)}: {_shown(of)}")
         for part, own in zip(of, value):
-            yield from _packed(part, own, what)
+            yield from packed(part, own, what)
     elif isinstance(of, Scalar):
         yield _fitting(of, (), value, what)
     elif isinstance(of, ArrayType) and isinstance(of.item, Scalar):
@@ -162,7 +162,7 @@ def _packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
     else:
         record, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
         if not isinstance(value, RecordValue) or value.type is not record:
-            raise compile_error(f"{what} of this memory is {_shown(of)}, such as {record.__name__}(..)")
+            raise compile_error(f"{what} is {_shown(of)}, such as {record.__name__}(..)")
         for (elem, own), leaf in zip(_leaves(record), value.leaves()):
             yield _fitting(elem, shape + own, leaf, what)
 
@@ -171,7 +171,7 @@ def _fitting(elem: Scalar, shape: Shape, value: Any, what: str) -> Secret:
     secret = as_secret(value, elem, what)
     w = full(secret, shape)
     if w.lanes != lanes_of(shape):
-        raise compile_error(f"{what} of this memory has the shape {shape}, this value {secret.shape}")
+        raise compile_error(f"{what} has the shape {shape}, this value {secret.shape}")
     return Secret(elem, shape, w)
 
 

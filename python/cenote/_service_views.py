@@ -101,6 +101,20 @@ class PeerView:
 
 
 @dataclass(frozen=True)
+class MemoryView:
+    """A memory that the session of a lane holds for later jobs."""
+
+    #: Its name.
+    name: str
+    #: Its parts with their sizes, kinds and widths.
+    layout: str
+    #: Bits of all parts.
+    bits: int
+    #: Jobs that have left something in it.
+    jobs: int
+
+
+@dataclass(frozen=True)
 class LaneView:
     """A session with the peer; small jobs and large ones have one each."""
 
@@ -120,6 +134,8 @@ class LaneView:
     bytes: tuple[int, int]
     #: Pools that were begun in it with this peer.
     pools: int
+    #: What its session holds for later jobs: lost when the session ends. Empty from a service that does not say.
+    memories: list[MemoryView] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -165,6 +181,20 @@ class PortView:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """What a program does with a memory that outlives its jobs."""
+
+    #: Its name, which programs share.
+    name: str
+    #: Its parts with their sizes, kinds and widths.
+    layout: str
+    #: Whether a job begins it, with zeros, and does not find it.
+    begins: bool
+    #: Whether a job leaves something in it; otherwise the memory ends.
+    keeps: bool
+
+
+@dataclass(frozen=True)
 class ProgramCost:
     """What a job of a program takes of the line on the service's backend, as the model of costs predicts it."""
 
@@ -199,6 +229,8 @@ class ProgramView:
     smallest_group: str | None = None
     #: What a job of it takes of the line; ``None`` from a service that does not say.
     cost: ProgramCost | None = None
+    #: Memories that outlive its jobs; empty from a service that does not say.
+    memories: list[MemoryUse] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

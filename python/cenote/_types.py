@@ -137,6 +137,8 @@ def resolve(value: Any, names: dict[str, Any]) -> Any:
         return value.resolve(names)
     if isinstance(value, Ported):
         return Ported(value.party, resolve(value.type, names))
+    if isinstance(value, Lasting):
+        return Lasting(value.is_new, resolve(value.type, names))
     if isinstance(value, str):
         try:
             return eval(value, {"__builtins__": {}, "len": len, "min": min, "max": max}, names)
@@ -286,6 +288,36 @@ class PartyMarker:
     def __repr__(self) -> str:
         return self._shown
 
+
+class Lasting:
+    """The type of a memory that outlives a run, and whether the run begins it."""
+
+    __slots__ = ("is_new", "type")
+
+    def __init__(self, is_new: bool, of: Any) -> None:
+        self.is_new, self.type = is_new, of
+
+    def __repr__(self) -> str:
+        return f"{'NewMemory' if self.is_new else 'Memory'}[{type_name(self.type)}]"
+
+
+class MemoryMarker:
+    """``Memory[T]``: a memory that an earlier run has left; ``NewMemory[T]``: one that the run begins, with zeros."""
+
+    def __init__(self, is_new: bool) -> None:
+        self._is_new = is_new
+
+    def __getitem__(self, of: Any) -> Lasting:
+        if not (is_type(of) or isinstance(of, (Deferred, str))):
+            raise compile_error(f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record")
+        return Lasting(self._is_new, of)
+
+    def __repr__(self) -> str:
+        return "NewMemory" if self._is_new else "Memory"
+
+
+Memory = MemoryMarker(False)
+NewMemory = MemoryMarker(True)
 
 A = PartyMarker("A", "garbler")
 B = PartyMarker("B", "evaluator")

@@ -400,9 +400,9 @@ def test_the_native_module_refuses_what_does_not_fit():
             call()
     builder.output([("z", [])], "both", "uint", 0, x)
     made = builder.finish()
-    assert made.evaluate([b"\x07"]) == [b"\x07"]
+    assert made.evaluate([b"\x07"], {}) == ([b"\x07"], {})
     with pytest.raises(ValueError, match="1 inputs, 0 were given"):
-        made.evaluate([])
+        made.evaluate([], {})
     with pytest.raises(_native.BuildError):
         builder.finish()
 

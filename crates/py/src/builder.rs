@@ -78,6 +78,25 @@ impl Builder {
         Ok(self.number(id))
     }
 
+    fn memory(
+        &mut self,
+        path: ports::Path,
+        is_new: bool,
+        kind: &str,
+        fraction: u32,
+        width: u32,
+    ) -> PyResult<usize> {
+        let kind = ports::kind(kind, fraction)?;
+        let added = self.inner()?.memory_at(ports::path(path), is_new, kind, width);
+        let id = added.map_err(refused)?;
+        Ok(self.number(id))
+    }
+
+    fn leave(&mut self, name: &str, value: usize) -> PyResult<()> {
+        let value = self.value(value)?;
+        self.inner()?.leave(name, value).map_err(refused)
+    }
+
     fn output(
         &mut self,
         path: ports::Path,

@@ -1,14 +1,16 @@
 //! A finished program: its forms, ports, counts and clear run.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use cenote_circuit::Program as _;
 use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
+use cenote_circuit::{Clear, Gates, Program as _};
 use cenote_engine::Fault;
 use cenote_job::Computation;
-use cenote_program::{Accesses, Module, plain_name};
+use cenote_program::{Accesses, Host, Module, NamedMemory, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -84,6 +86,37 @@ fn circuit(path: &Path) -> Result<Module, String> {
     let name = plain_name(&stem.to_string_lossy());
     let signature = circuit.signature();
     Module::from_circuit(&name, circuit, &signature).map_err(|error| format!("{shown}: {error}"))
+}
+
+/// The clear, with memories by the names of their parts.
+#[derive(Default)]
+struct Remembers {
+    found: BTreeMap<String, Vec<bool>>,
+    /// Widths and bits.
+    left: BTreeMap<String, (u32, Vec<bool>)>,
+}
+
+impl Gates for Remembers {
+    type Wire = bool;
+    type Error = Infallible;
+    cenote_circuit::delegate!(self => Clear);
+}
+
+impl Host for Remembers {
+    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Infallible> {
+        Ok(wires.to_vec())
+    }
+
+    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<bool>, Infallible> {
+        Ok(self.found.remove(&memory.name).unwrap_or_default())
+    }
+
+    fn leave(&mut self, memory: &NamedMemory, wires: &[bool]) -> Result<(), Infallible> {
+        if !wires.is_empty() {
+            self.left.insert(memory.name.clone(), (memory.shape.width, wires.to_vec()));
+        }
+        Ok(())
+    }
 }
 
 #[pymethods]
@@ -217,13 +250,15 @@ impl Program {
         Program::new(py.detach(|| self.module.optimised(&options).0))
     }
 
-    /// Outputs for inputs, each as the bytes of its words.
+    /// Outputs for inputs, and what is left in each part of a memory; each as the bytes of its words. `found` are the parts that a run
+    /// finds, by their names.
     #[allow(clippy::needless_pass_by_value)]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         inputs: Vec<PyBackedBytes>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        found: BTreeMap<String, PyBackedBytes>,
+    ) -> PyResult<(Vec<Bound<'py, PyBytes>>, BTreeMap<String, Bound<'py, PyBytes>>)> {
         let ports = self.module.inputs();
         if ports.len() != inputs.len() {
             let what = format!("{} inputs, {} were given", ports.len(), inputs.len());
@@ -234,10 +269,29 @@ impl Program {
         });
         let values: Vec<Vec<bool>> =
             values.collect::<Result<_, String>>().map_err(PyValueError::new_err)?;
-        let outputs = py.detach(|| self.module.evaluate(&values));
-        let words = outputs.iter().zip(self.module.outputs());
-        Ok(words
-            .map(|(bits, port)| PyBytes::new(py, &ports::bytes(port.shape.width, bits)))
-            .collect())
+        let mut host = Remembers::default();
+        for memory in self.module.memories().iter().filter(|memory| !memory.is_new) {
+            let name = &memory.name;
+            let words = found.get(name).ok_or_else(|| format!("there is no memory {name}"));
+            let bits = words.and_then(|words| ports::bits(memory.shape, words));
+            host.found.insert(name.clone(), bits.map_err(PyValueError::new_err)?);
+        }
+        let outputs = py.detach(|| self.module.run_on(&mut host, values));
+        let Ok(outputs) = outputs;
+        let words = |width, bits: &[bool]| PyBytes::new(py, &ports::bytes(width, bits));
+        let ports = outputs.iter().zip(self.module.outputs());
+        let outputs = ports.map(|(bits, port)| words(port.shape.width, bits)).collect();
+        let left = host.left.into_iter().map(|(name, (width, bits))| (name, words(width, &bits)));
+        Ok((outputs, left.collect()))
+    }
+
+    /// Path, whether a run begins it and leaves something in it, kind, fraction bits and width of each part of a memory.
+    fn memories(&self) -> Vec<(ports::Path, bool, bool, &'static str, u32, u32)> {
+        let part = |memory: &NamedMemory| {
+            let (kind, fraction) = ports::kind_name(memory.kind);
+            let (is_new, is_kept) = (memory.is_new, memory.is_kept());
+            (ports::steps(&memory.path), is_new, is_kept, kind, fraction, memory.shape.width)
+        };
+        self.module.memories().iter().map(part).collect()
     }
 }

@@ -400,7 +400,7 @@ mod tests {
         for other in [jobs - 1, jobs + 1] {
             assert!(Verdicts::decode(&bytes, other).is_err());
         }
-        let unknown = [&bytes[..HEAD_LEN], &[8]].concat();
+        let unknown = [&bytes[..HEAD_LEN], &[9]].concat();
         assert!(Verdicts::decode(&unknown, 1).is_err());
         assert!(Verdicts::decode(&bytes[..HEAD_LEN - 1], 0).is_err());
     }
