@@ -69,6 +69,8 @@ def found(memories: Mapping[str, Lasting], held: Mapping[str, Any] | None) -> Fo
     """What a run in the clear finds: plain values by the names of memories; zeros of all if nothing is said, and of new ones."""
     all_found = {}
     for name, lasting in memories.items():
+        if lasting.is_new and held is not None and name in held:
+            raise InputError(f"memory {name} is there already: a program that leaves nothing in it ends it")
         if lasting.is_new or held is None:
             all_found[name] = [[0] * lanes_of(shape) for _, _, shape in leaves(lasting.type)]
         elif name in held:

@@ -597,6 +597,9 @@ class ProgramFunction:
         except TypeError as error:
             raise InputError(f"{self.__name__}: {error}") from None
         inputs, memories, statics = self._split(bound.arguments)
+        given_memory = next((name for name in memories if name in bound.arguments), None)
+        if given_memory is not None:
+            raise InputError(f"{self.__name__}: memory {given_memory} is not given: a call finds zeros; simulate(.., memories=..) takes one")
         missing = [name for name in inputs if name not in bound.arguments]
         if missing:
             raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")

@@ -271,6 +271,8 @@ class ApprovalView:
     signature: str
     #: Who receives each output, by its name: ``garbler``, ``evaluator`` or ``both``.
     receivers: dict[str, str] = field(default_factory=dict)
+    #: The memories that its jobs share with those of other programs.
+    memories: list[MemoryUse] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

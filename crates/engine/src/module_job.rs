@@ -148,7 +148,8 @@ pub fn memory_uses(module: &Module) -> Vec<MemoryUse> {
         let whole = name.split('.').next().unwrap_or_default();
         match uses.last_mut().filter(|memory| memory.name == whole) {
             Some(memory) => {
-                memory.layout = format!("{}, {part_layout}", memory.layout);
+                memory.layout.push_str(", ");
+                memory.layout.push_str(&part_layout);
                 memory.bits = memory.bits.saturating_add(shape.bits());
             }
             None => uses.push(MemoryUse {
@@ -176,6 +177,9 @@ fn run_all<P: Party>(
     jobs: &[ModuleJob<'_>],
     party: &mut P,
 ) -> Result<Vec<Option<Vec<bool>>>, Fault> {
+    if jobs.len() > 1 && jobs.iter().any(|job| !job.module.memories().is_empty()) {
+        return Err(Fault::Misuse("a job with memories that outlive it runs alone".into()));
+    }
     let inputs = jobs.iter().map(|job| bring_in(party, &job.signature, &job.owners, &job.inputs));
     let inputs = inputs.collect::<Result<Vec<_>, Fault>>()?;
     // Other ones in every run: who has seen a leaf knows what this side tossed for it.

@@ -69,7 +69,7 @@ impl NamedMemories {
                     )));
                 }
                 Some(memory) if memory.layout != one.layout => {
-                    let (holds, wants) = (&memory.layout, &one.layout);
+                    let [holds, wants] = [&memory.layout, &one.layout].map(|layout| short(layout));
                     return Err(Fault::Policy(format!("memory `{name}` is {holds}, not {wants}")));
                 }
                 None if !one.is_new => {
@@ -100,12 +100,13 @@ impl NamedMemories {
                 None => write!(term, "{name} new; "),
                 Some(memory) => {
                     let id = blake3::Hash::from_bytes(memory.job_id).to_hex();
-                    write!(term, "{name} version {} of job {}; ", memory.version, &id[..16])
+                    write!(term, "{name} version {} of job {id}; ", memory.version)
                 }
             };
         }
         let is_long = term.len() > MAX_TERM;
-        let shown = if is_long { blake3::hash(term.as_bytes()).to_hex().to_string() } else { term };
+        let hash = || blake3::Hasher::new_derive_key(MANY).update(term.as_bytes()).finalize();
+        let shown = if is_long { hash().to_hex().to_string() } else { term.clone() };
         (!uses.is_empty()).then_some(shown)
     }
 
@@ -123,8 +124,17 @@ impl NamedMemories {
     }
 }
 
-/// A longer term is hashed: a field of a handshake is short.
+/// What a longer term is hashed for: a field of a handshake is short.
+const MANY: &str = "cenote 2026 engine memories of a job v1";
 const MAX_TERM: usize = 512;
+
+/// The beginning of a layout, for messages.
+fn short(layout: &str) -> String {
+    let shown: String = layout.chars().take(MAX_SHOWN).collect();
+    if shown.len() < layout.len() { shown + ".." } else { shown }
+}
+
+const MAX_SHOWN: usize = 200;
 
 #[cfg(test)]
 mod tests {

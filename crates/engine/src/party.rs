@@ -178,7 +178,7 @@ pub(crate) fn open_to_both<P: Party>(party: &mut P, wires: &[P::Wire]) -> Result
 }
 
 /// Most wires that a session keeps for later requests, under all names together.
-pub const MAX_KEPT_WIRES: usize = 1 << 22;
+pub const MAX_KEPT_WIRES: usize = 1 << 21;
 
 /// The answer of a backend whose wires end with their request.
 fn keeps_no_wires() -> Fault {

@@ -440,6 +440,9 @@ impl Session {
         self.failed = true;
         let result = step(self).and_then(|value| self.channel().flush().map(|()| value));
         self.failed = result.is_err();
+        if self.failed {
+            self.memories = NamedMemories::default();
+        }
         result.map_err(|fault| self.opened.live_mut().fail(fault))
     }
 }

@@ -60,14 +60,17 @@ impl Module {
                 false => Value::Secret(host.found(memory)?),
             });
         }
+        // What ends makes room for what is left.
+        for memory in self.memories.iter().filter(|memory| !memory.is_kept()) {
+            host.leave(memory, &[])?;
+        }
         let mut base = Base(host);
         let values = call(self, &mut base, &self.main, inputs)?;
         let values = values.into_iter().map(|value| wires(&mut base, value));
         let mut outputs = values.collect::<Result<Vec<_>, E>>()?;
         let mut left = outputs.split_off(self.outputs.len()).into_iter();
-        for memory in &self.memories {
-            let wires = if memory.is_kept() { left.next() } else { None };
-            host.leave(memory, &wires.unwrap_or_default())?;
+        for memory in self.memories.iter().filter(|memory| memory.is_kept()) {
+            host.leave(memory, &left.next().unwrap_or_default())?;
         }
         Ok(outputs)
     }

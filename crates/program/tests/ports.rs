@@ -1,4 +1,4 @@
-//! Names, structure and owners of ports, in both versions of the format.
+//! Names, structure and owners of ports, in all versions of the format.
 
 use cenote_circuit::{Receivers, Role};
 use cenote_program::limits::{MAX_SIZES, MAX_STEPS};
@@ -48,6 +48,26 @@ const SECOND_BYTES: &str = "8963656e6f74650206676f6c64656e1e61207461626c652c2061
     6c696d69740000040403";
 const SECOND_DIGEST: &str = "7ad27b715287931105cf9e05f3d940ab971ead1ca3f8309cb11fd6133d6e6ebf";
 
+const THIRD: &str = r#"cenote 3
+program golden "memories that are found, begun and ended"
+input x: a uint b8
+memory total: found uint b8
+memory seen[2].at: new uint b4
+memory seen[2].flag[3]: new bool b1
+memory gone: found fixed.2 b6
+{
+  %5 = add %1, %0
+}
+keep total: %5
+keep seen.at: %2
+keep seen.flag: %3
+output z: both uint %5
+"#;
+const THIRD_BYTES: &str = "8963656e6f74650306676f6c64656e286d656d6f7269657320746861742061726520666f756e642c20626567756e20616e64\
+    20656e646564000101017800000208040105746f74616c0000020802047365656e01020261740001020402047365656e0102\
+    04666c616701030101010104676f6e650000040206010112020100060304000101017a00020205";
+const THIRD_DIGEST: &str = "c67f4ed6a47114ad11d4af7f864e87fce424c2dbfa37fa5477a625284e56e142";
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -58,10 +78,11 @@ fn read(text: &str) -> Module {
 
 /// Neither form of either version changes, and what was read is written as it was.
 #[test]
-fn both_versions_stay() {
+fn all_versions_stay() {
     let cases = [
         (Version::One, FIRST, FIRST_BYTES, FIRST_DIGEST),
         (Version::Two, SECOND, SECOND_BYTES, SECOND_DIGEST),
+        (Version::Three, THIRD, THIRD_BYTES, THIRD_DIGEST),
     ];
     for (version, text, bytes, digest) in cases {
         let module = read(text);

@@ -487,13 +487,23 @@ impl Inner {
         self.changed();
     }
 
-    /// A job ended well.
-    pub(crate) fn done(&self, job: &Begun, result: Option<Value>, cost: &JobCost, head: Head) {
-        let shared = facts(&[
+    /// A job ended well, which found its memories as `held` says.
+    pub(crate) fn done(
+        &self,
+        job: &Begun,
+        result: Option<Value>,
+        cost: &JobCost,
+        head: Head,
+        held: &BTreeMap<String, String>,
+    ) {
+        let mut shared = facts(&[
             ("program", json!(job.program.digest)),
             ("select", json!(job.select)),
             ("outcome", json!("done")),
         ]);
+        if !held.is_empty() {
+            shared.insert("memories".to_owned(), json!(held));
+        }
         let mut own = facts(&[
             ("origin", json!(job.origin)),
             ("approval", json!(job.approval)),

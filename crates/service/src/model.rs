@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::HeldMemory;
+use cenote_engine::{HeldMemory, MemoryUse, memory_uses};
+use cenote_program::Module;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -245,6 +246,15 @@ pub struct MemoryUseView {
     pub keeps: bool,
 }
 
+/// What a program does with its memories.
+pub(crate) fn memory_views(module: &Module) -> Vec<MemoryUseView> {
+    let view = |memory: MemoryUse| {
+        let MemoryUse { name, layout, is_new: begins, is_kept: keeps, .. } = memory;
+        MemoryUseView { name, layout, begins, keeps }
+    };
+    memory_uses(module).into_iter().map(view).collect()
+}
+
 /// A memory that the session of a lane holds for later jobs.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Debug)]
 pub struct MemoryView {
@@ -417,6 +427,8 @@ pub struct ApprovalView {
     /// Who receives each output, by its name: `garbler`, `evaluator` or `both`, as the program says, whose digest the terms have. Empty where
     /// the program cannot be read; no job of it begins then.
     pub receivers: BTreeMap<String, String>,
+    /// The memories that its jobs share with those of other programs; empty as well where it cannot be read.
+    pub memories: Vec<MemoryUseView>,
 }
 
 /// A data set bound by name.

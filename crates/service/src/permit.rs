@@ -304,6 +304,7 @@ fn view(given: Given) -> Result<ApprovalView, ServiceError> {
         signature: crate::registry::hex(&given.signature),
         // Programs say that.
         receivers: BTreeMap::new(),
+        memories: Vec::new(),
     })
 }
 

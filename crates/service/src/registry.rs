@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_data::{DataSet, Schema};
 use cenote_engine::cost::{Demand, Plan};
-use cenote_engine::{Fault, MemoryUse, Role, SessionConfig, memory_uses};
+use cenote_engine::{Fault, Role, SessionConfig};
 use cenote_job::Computation;
 use cenote_program::{Kind, MAGIC, Module};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::jobs;
-use crate::model::{DataSetView, MemoryUseView, PortView, ProgramCost, ProgramView};
+use crate::model::{DataSetView, PortView, ProgramCost, ProgramView, memory_views};
 use crate::stamp::Stamp;
 
 /// Longest name of a program or data set.
@@ -393,17 +393,13 @@ pub(crate) fn view(
         kind: format!("{} {}", port.kind, port.shape),
         party: port.receiver.name().to_owned(),
     });
-    let memories = memory_uses(&program.module).into_iter().map(|memory| {
-        let MemoryUse { name, layout, is_new: begins, is_kept: keeps, .. } = memory;
-        MemoryUseView { name, layout, begins, keeps }
-    });
     Ok(ProgramView {
         name: program.name.clone(),
         digest: program.digest.clone(),
         ands: program.ands,
         inputs: inputs.collect(),
         outputs: outputs.collect(),
-        memories: memories.collect(),
+        memories: memory_views(&program.module),
         smallest_group: program.smallest_group.clone(),
         cost: cost(&program.demand, config)?,
         registered_at,

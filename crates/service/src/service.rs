@@ -21,7 +21,7 @@ use crate::inner::{Inner, facts, lock, new_id};
 use crate::jobs::{self, Arrival, Offer};
 use crate::model::{
     ApprovalView, DataSetView, JobFilter, JobState, JobView, LaneView, LineView, NewJob, Origin,
-    PeerView, ProgramView, Status, Terms,
+    PeerView, ProgramView, Status, Terms, memory_views,
 };
 use crate::peer::lane::Lane;
 use crate::peer::messages::are_parameters;
@@ -266,6 +266,7 @@ impl Service {
         // Whoever withdraws one does not need its program.
         if let Ok(program) = program {
             approval.receivers = receivers(&program.module);
+            approval.memories = memory_views(&program.module);
         }
         approval
     }

@@ -117,7 +117,7 @@ fn jobs_go_on_with_a_memory_until_it_ends() {
     // Whoever asks hears why, from the own side or from the peer.
     let (job, _) =
         pair.b().submit(&NewJob { program: "begins".into(), ..NewJob::default() }).unwrap();
-    let [theirs, own] = [pair.a(), pair.b()].map(|service| service.wait(&job.id, LONG).unwrap());
+    let [own, theirs] = [pair.b(), pair.a()].map(|service| service.wait(&job.id, LONG).unwrap());
     assert_eq!((theirs.state, own.state), (JobState::Refused, JobState::Refused));
     assert!(
         own.reason.as_ref().is_some_and(|why| why.contains("is there already")),
@@ -125,6 +125,13 @@ fn jobs_go_on_with_a_memory_until_it_ends() {
         own.reason
     );
 
+    let logs =
+        || [0, 1].map(|side| std::fs::read_to_string(pair.dir(side).join("audit.log")).unwrap());
+    let versions =
+        |log: &str| (1..=4).filter(|n| log.contains(&format!("version {n} of "))).count();
+    common::until(LONG, "both logs say what each job found", || {
+        logs().iter().all(|log| log.contains(r#"{"sums":"new"}"#) && versions(log) == 3)
+    });
     let ends = done(&pair, "ends", &[]);
     for end in ends {
         assert_eq!(end.result, Some(json!({ "sums": [16, 28, 16] })));

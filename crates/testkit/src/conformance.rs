@@ -23,7 +23,10 @@ use crate::run::{
 };
 use crate::run_pair;
 
-pub use lasting::{faults_of_kept_wires, memories_that_outlive_jobs, wires_that_outlive_requests};
+pub use lasting::{
+    a_memory_that_ends_makes_room, faults_of_kept_wires, memories_that_outlive_jobs,
+    wires_that_outlive_requests,
+};
 
 /// Instantiates the suite for one backend: one test for each function of the list.
 #[macro_export]
@@ -42,6 +45,7 @@ macro_rules! conformance {
             no_reveal_at_all,
             wires_that_outlive_requests,
             memories_that_outlive_jobs,
+            a_memory_that_ends_makes_room,
             faults_of_kept_wires,
             cancelled_in_each_phase,
             cancelled_while_blocked,

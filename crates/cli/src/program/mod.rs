@@ -77,6 +77,18 @@ fn info(file: &Path) -> Result<Reply, Failure> {
             })
         })
         .collect();
+    let memories: Vec<Value> = module
+        .memories()
+        .iter()
+        .map(|part| {
+            json!({
+                "name": part.name, "path": part.path.to_string(),
+                "begins": part.is_new, "keeps": part.is_kept(),
+                "kind": part.kind.to_string(), "shape": part.shape.to_string(),
+                "lanes": part.shape.lanes, "width": part.shape.width,
+            })
+        })
+        .collect();
     let functions: Vec<&str> = module.functions().iter().map(|f| f.name.as_str()).collect();
     let head = json!({
         "file": file.display().to_string(),
@@ -93,6 +105,7 @@ fn info(file: &Path) -> Result<Reply, Failure> {
     let mut json = head.clone();
     json["inputs"] = inputs.into();
     json["outputs"] = outputs.into();
+    json["memories"] = memories.into();
     json["functions"] = json!(functions);
     json["stats"] = counts(&stats);
     let mut words = head;
@@ -103,6 +116,15 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         let receiver = version.receiver(port.receiver);
         (&port.path, format!("{receiver} {} {}", port.kind, port.shape))
     })));
+    if !module.memories().is_empty() {
+        words["memories"] = Value::Object(ports(module.memories().iter().map(|part| {
+            let does = [
+                if part.is_new { "begins" } else { "found" },
+                if part.is_kept() { "kept" } else { "ends" },
+            ];
+            (&part.path, format!("{}, {}: {} {}", does[0], does[1], part.kind, part.shape))
+        })));
+    }
     words["counts"] = json["stats"].clone();
     if let Some(counts) = words["counts"].as_object_mut() {
         counts.retain(|_, count| count != &json!({}) && count != &json!([]));

@@ -184,8 +184,16 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
         "program": given["terms"]["program"],
         "peer": given["terms"]["peer"],
         "receivers": given["receivers"],
+        "memories": memories(&given["memories"]),
     });
     Ok(Reply::table(words).with_json(given))
+}
+
+/// What a program shares with others: the names of its memories.
+fn memories(all: &Value) -> String {
+    let name = |memory: &Value| word(&memory["name"]);
+    let names: Vec<String> = all.as_array().into_iter().flatten().map(name).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
 pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
@@ -203,11 +211,13 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
                     word(&terms["program"]).chars().take(16).collect(),
                     word(&terms["submitters"]),
                     receivers(&one["receivers"]),
+                    memories(&one["memories"]),
                     format!("{}/{limit}", word(&one["spent"])),
                     word(&when(&until)),
                 ]
             };
-            let head = ["id", "state", "program", "jobs of", "shown to", "uses", "until"];
+            let head =
+                ["id", "state", "program", "jobs of", "shown to", "memories", "uses", "until"];
             let text = lines(&head, all.as_array().into_iter().flatten().map(row));
             Ok(Reply::new(all, text))
         }

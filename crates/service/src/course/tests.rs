@@ -523,7 +523,7 @@ impl World {
         for (side, jobs) in [leads, follows].iter().enumerate() {
             for (job, z) in jobs.iter().zip(&results) {
                 let (result, head) = (Some(json!({ "z": z })), said[1 - side].head);
-                self.sides[side].inner().done(job, result, &COST, head);
+                self.sides[side].inner().done(job, result, &COST, head, &BTreeMap::new());
             }
             if stop(self, true) {
                 break;
@@ -821,7 +821,13 @@ fn only_who_asked_takes_back_a_job_that_runs() {
     let head = world.sides[0].inner().audit.head();
     let ends = [(JobState::Cancelled, None), (JobState::Done, Some(json!({ "z": true })))];
     for (side, (job, end)) in begun.iter().zip(ends).enumerate() {
-        world.sides[side].inner().done(job, Some(json!({ "z": true })), &COST, head);
+        world.sides[side].inner().done(
+            job,
+            Some(json!({ "z": true })),
+            &COST,
+            head,
+            &BTreeMap::new(),
+        );
         let job = world.sides[side].service().job(&id).unwrap();
         let discarded = end.1.is_none();
         assert_eq!((job.state, job.result), end);

@@ -5,6 +5,7 @@
 //! write down that the jobs run, and spend a use of their approvals for each, and wait for their disks at the same time; then each says
 //! which it goes on with, before the first byte of them. A session that ends with a fault fails the jobs that ran, and another one begins.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -12,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use cenote_engine::{
     Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, NamedMemories, Outcome, Role, Session,
-    has_bound_left,
+    has_bound_left, memory_uses,
 };
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
 use cenote_pool::{DiskStore, Store as _, StoreKey};
+use cenote_program::Module;
 
 use super::connect::Backoff;
 use super::messages::{
@@ -657,6 +659,7 @@ fn compute(
         Ok(run.at(inner.config.pool.backend.rho()).of_ands(job.program.ands))
     });
     let runs = runs.collect::<Result<Vec<_>, Fault>>()?;
+    let before = session.memories().clone();
     let outcome = session.run(&ModuleJobs::new(runs))?;
     lane.runs_nothing();
     let seconds = begins.elapsed().as_secs_f64();
@@ -664,11 +667,22 @@ fn compute(
         let named = json::outputs(&job.program.module, &outcome.output[place]);
         let received = outcome.output[place].iter().any(Option::is_some);
         let result = received.then_some(serde_json::Value::Object(named));
-        inner.done(job, result, &share(&outcome, &jobs, place, seconds), theirs.head);
+        let cost = share(&outcome, &jobs, place, seconds);
+        inner.done(job, result, &cost, theirs.head, &found(&before, &job.program.module));
     }
     lane.set(|now| now.done += jobs.len() as u64);
     inner.changed();
     Ok(())
+}
+
+/// What a job found in each of its memories: how many jobs had left something, and which was the last.
+fn found(before: &NamedMemories, module: &Module) -> BTreeMap<String, String> {
+    let found = |name: &str| match before.list().find(|memory| memory.name == name) {
+        Some(memory) => format!("version {} of {}", memory.version, hex(&memory.job_id)),
+        None => "new".to_owned(),
+    };
+    let uses = memory_uses(module).into_iter();
+    uses.map(|memory| (memory.name.clone(), found(&memory.name))).collect()
 }
 
 /// What one of the jobs of a run took: of what all took the share of its ANDs, and all of the time.

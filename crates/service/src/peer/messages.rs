@@ -143,7 +143,7 @@ impl Refusal {
             }
             Refusal::NoData => "the peer does not have the data for it",
             Refusal::NoMemory => {
-                "a memory that the program goes on with is not there, or one that it begins is there already"
+                "a memory that the program goes on with is not there, one that it begins is there already, or there is no room for it"
             }
             Refusal::Busy => "too many of your jobs wait at the peer; submit it later",
             Refusal::Unavailable => "the peer cannot take jobs now; submit it later",
