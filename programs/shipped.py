@@ -16,6 +16,7 @@ NAMES = [
     "credit_scoring",
     "survival",
     "follow_up",
+    "shortest_path",
     "similar_patients",
     "auction",
     "stable_matching",

@@ -1,9 +1,8 @@
 """A hospital looks patients up in another one's table and brings later visits into it, without showing whose they are.
 
 The table of a trial has a row for each patient: treatment, days in the study, and whether there was an event until then. The other
-hospital sees some of these patients later and knows their numbers in the study. It learns treatment and last known state of each, as it
-needs to treat them; the first learns events and days under observation in each arm with all visits included. The number of a patient is
-a secret place in the table.
+hospital sees some of these patients later and knows their numbers in the study, which are secret places in the table. It learns the
+treatment and last known state of each, as it needs them. Both learn events and days under observation in each arm, all visits included.
 """
 
 import cenote as cn

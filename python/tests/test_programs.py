@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import re
@@ -143,6 +144,7 @@ def test_loops_stay_loops():
         ("log_rank", {"days": 20}, {"days": 1232}),
         ("hot_cards", {"n": 16, "q": 2}, {"n": 4000, "q": 16}),
         ("follow_up", {"n": 16, "q": 2}, {"n": 1067, "q": 8}),
+        ("shortest_path", {"n": 5}, {"n": 14}),
     ):
         name = "survival" if program in ("kaplan_meier", "log_rank") else program
         one, two = (function(name, program).compile(**sizes) for sizes in (small, large))
@@ -240,6 +242,25 @@ def test_a_list_of_ten_thousand_cards_costs_what_its_map_does():
     _, _, hot, _, taken = example.expected
     cards = example.inputs[2]["card"]
     assert any(taken[k] and cards[k] in cards[k + 1 :] and not hot[k] for k in range(16))
+
+
+def test_shortest_ways_are_those_of_floyd_and_warshall():
+    from programs.shortest_path.data import streets
+    from programs.shortest_path.program import shortest_path
+    from programs.shortest_path.reference import shortest_path as reference
+
+    _, roads = streets()
+    n = len(roads)
+    lengths = [[0 if a == b else roads[a][b] or 10**6 for b in range(n)] for a in range(n)]
+    for k, a, b in itertools.product(range(n), repeat=3):
+        lengths[a][b] = min(lengths[a][b], lengths[a][k] + lengths[k][b])
+    for start, goal in itertools.product(range(n), repeat=2):
+        found, length, path = reference(roads, start, goal)
+        assert (found, length) == (True, lengths[start][goal])
+        assert (path[0], path[-1]) == (goal, start)
+        assert length == sum(roads[b][a] for a, b in itertools.pairwise(path))
+        if (start + goal) % 9 == 0:
+            assert close(shortest_path(roads, start, goal, n=n), [found, length, path], 0)
 
 
 def test_matchings_are_stable():
