@@ -1,5 +1,6 @@
-"""A list of 240 cards with room for 256, and 16 payments: all made up, with numbers from the ranges for tests. ``n=10_000`` is a list
-of that many."""
+"""A list of 240 cards with room for 256, and 16 payments, all made up: the numbers are from ranges for tests. `n=10_000` has room for
+that many cards.
+"""
 
 from ..common import Example
 from .data import TODAY, stream

@@ -253,7 +253,7 @@ WORDS = "cn.Bit, UInt[n], Int[n] or Fixed[i, f]"
         (lambda m, i: cn.map_of(*[cn.zeros(cn.UInt[3], 4)] * 2, expires=cn.UInt[3]), "expires is an array with one word for each"),
         (lambda m, i: cn.map_of(*[cn.zeros(cn.Bit, 4)] * 2, expires=cn.zeros(cn.Bit, 4)), "a map whose times are Bit"),
         (lambda m, i: m.get(cn.UInt[4](3)), "a key of this map: UInt[3] meets UInt[4]"),
-        (lambda m, i: m.get(8), "8"),
+        (lambda m, i: m.get(8), "8 does not fit UInt[3] (0 .. 7)"),
         (lambda m, i: m.contains([1, 2]), "a key of this map is one word, not an array of shape (2,): go through several with cn.range"),
         (lambda m, i: m.insert(i, cn.UInt[4](1)), "a value of this map: UInt[8] meets UInt[4]"),
         (lambda m, i: m.insert(i, 1, expires=3), "entries of this map do not expire"),
