@@ -196,6 +196,38 @@ def test_a_map_goes_into_functions_loops_and_maps_and_to_another_run():
     assert seen == [True, True, True, False, False, True]
 
 
+class Slot(cn.Record):
+    there: cn.Bit
+    key: cn.UInt[8]
+    limit: cn.UInt[4]
+
+
+def test_a_map_outlives_a_run_in_a_memory():
+    @cn.program
+    def begin(slots: cn.NewMemory[cn.Array[Slot, 3]]):
+        pass
+
+    @cn.program
+    def visit(key: cn.A[cn.UInt[8]], limit: cn.B[cn.UInt[4]], slots: cn.Memory[cn.Array[Slot, 3]]):
+        rows = slots.value
+        m = cn.map_of(rows.key, rows.limit, there=rows.there)
+        before = m.get(key)
+        done = m.insert(key, limit, enable=limit != 0)
+        rows.there, rows.key, rows.limit = m.there, m.keys, m.values
+        return before, done
+
+    held: dict[str, object] = {}
+    begin.compile().simulate(memories=held)
+    known: dict[int, int] = {}
+    for key, limit in ((0, 0), (0, 7), (9, 3), (0, 0), (9, 4), (5, 1), (6, 1), (6, 0), (9, 0)):
+        done = limit != 0 and (key in known or len(known) < 3)
+        run = visit.compile().simulate(key=key, limit=limit, memories=held)
+        assert run.value == ((key in known, known.get(key, 0)), done)
+        if done:
+            known[key] = limit
+    assert known == {0: 7, 9: 4, 5: 1}
+
+
 @pytest.mark.parametrize(("n", "k", "v", "e"), [(1, 1, 1, 1), (10, 8, 5, 4), (33, 54, 4, 16), (4100, 3, 2, 2)])
 def test_costs_are_those_of_the_formulas(n, k, v, e):
     @cn.program
