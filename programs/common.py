@@ -51,7 +51,9 @@ class Example:
 
 
 def close(result, expected, tolerance):
-    """Whether results are equal, numbers up to a tolerance, sequences item by item."""
+    """Whether results are equal, numbers up to a tolerance, sequences and columns item by item."""
+    if isinstance(expected, dict):
+        return result.keys() == expected.keys() and all(close(result[name], expected[name], tolerance) for name in expected)
     if isinstance(expected, (list, tuple)):
         return len(result) == len(expected) and all(close(x, y, tolerance) for x, y in zip(result, expected))
     return type(result) is type(expected) and abs(result - expected) <= tolerance

@@ -27,7 +27,7 @@ their examples, and tests keep both it and the results true. Each program is a f
 | `program.py` | the program |
 | `program.toml` | its manifest: who brings what, who receives what, what repeated runs give away |
 | `reference.py` | the same in ordinary Python |
-| `example.py`, `data.py` | real inputs; where the data come from says [data](../data) |
+| `example.py`, `data.py` | inputs of full size; where the real ones come from says [data](../data) |
 | `NAME.ipynb` | program and example as a notebook |
 | `vectors.json` | smallest, typical and boundary values with their results |
 

@@ -69,7 +69,7 @@ def cells(name):
     yield "markdown", "The program. Annotations say who brings what and who receives what; nothing else leaves."
     for piece in pieces(after_description(folder / "program.py")):
         yield "code", standing_alone(name, piece)
-    yield "markdown", f"Real inputs. {inspect.getdoc(module(name, 'example'))}"
+    yield "markdown", f"Inputs of full size. {inspect.getdoc(module(name, 'example'))}"
     yield "code", standing_alone(name, after_description(folder / "example.py"))
     yield (
         "markdown",

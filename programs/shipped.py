@@ -12,8 +12,11 @@ FETCHED = FOLDER.parent / "target/data"
 #: Every folder with a program, in the order of the gallery.
 NAMES = [
     "shared_customers",
+    "hot_cards",
     "credit_scoring",
     "survival",
+    "follow_up",
+    "shortest_path",
     "similar_patients",
     "auction",
     "stable_matching",

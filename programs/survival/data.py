@@ -9,8 +9,12 @@ FOLDER = pathlib.Path(__file__).parents[2] / "data/actg175"
 ARMS = (0, 1)
 
 
-def patients(hospital):
-    """(arm, day, event) of each patient in one of the two arms that are compared."""
+def everybody(hospital):
+    """(arm, day, event) of each patient."""
     with open(FOLDER / f"hospital_{hospital}.csv", newline="") as file:
-        rows = [tuple(map(int, row.values())) for row in csv.DictReader(file)]
-    return [(ARMS.index(arm), day, event) for arm, day, event in rows if arm in ARMS]
+        return [tuple(map(int, row.values())) for row in csv.DictReader(file)]
+
+
+def patients(hospital):
+    """The same of those in one of the two arms that are compared."""
+    return [(ARMS.index(arm), day, event) for arm, day, event in everybody(hospital) if arm in ARMS]

@@ -35,6 +35,7 @@ from ._errors import (
     PolicyError,
     ServiceError,
 )
+from ._map import Map, map_of
 from ._native import __version__
 from ._ops import (
     all,
@@ -102,6 +103,7 @@ __all__ = [
     "JobUnfinished",
     "JobView",
     "LimitError",
+    "Map",
     "Memory",
     "NewMemory",
     "OverflowWarning",
@@ -138,6 +140,7 @@ __all__ = [
     "load",
     "lookup",
     "map",
+    "map_of",
     "matmul",
     "max",
     "min",

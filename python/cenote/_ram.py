@@ -64,14 +64,19 @@ class Ram:
         self._write(place, change(_copied(old)))
         return old
 
+    def word_of(self, value: Any, what: str = "a row of this memory") -> Secret:
+        """A value of the type of a row, or what can become one, as a word."""
+        return Secret(self.rows.elem, (), words.concat([_whole(part) for part in packed(self.of, value, what)]))
+
+    def value_of(self, rows: Secret) -> Any:
+        """The value that a word is, or the array of those of an array."""
+        return _made(self.of, _sliced(rows.w, self.of, rows.shape), rows.shape)
+
     def _read(self, place: Secret) -> Any:
-        row = lookup(self.rows, place).w
-        fresh = _sliced(row, self.of, place.shape)
-        return _made(self.of, fresh, place.shape)
+        return self.value_of(lookup(self.rows, place))
 
     def _write(self, place: Secret, value: Any) -> None:
-        row = words.concat([_whole(part) for part in packed(self.of, value, "a row of this memory")])
-        self.rows.write(store(self.rows, place, Secret(self.rows.elem, (), row)).w)
+        self.rows.write(store(self.rows, place, self.word_of(value)).w)
 
     def _place(self, place: Any) -> Secret:
         """A place as a word; those of public numbers are checked now."""
@@ -97,7 +102,7 @@ class Ram:
         raise compile_error("a memory is not gone through: write a loop, as in `for i in cn.range(len(m)):`, and read m[i]")
 
     def __repr__(self) -> str:
-        return f"<memory of {len(self)} x {_shown(self.of)}>"
+        return f"<memory of {len(self)} x {shown(self.of)}>"
 
 
 # ---- rows as words ----------------------------------------------------------------------------------------------------------------
@@ -114,8 +119,8 @@ def _row_type(of: Any) -> Any:
     raise compile_error(f"a memory of {of!r}: rows are cn.Bit, UInt[n], Int[n], Fixed[i, f], Array[..], a Record, or a tuple of these")
 
 
-def _shown(of: Any) -> str:
-    return f"({', '.join(map(_shown, of))})" if isinstance(of, tuple) else type_name(of)
+def shown(of: Any) -> str:
+    return f"({', '.join(map(shown, of))})" if isinstance(of, tuple) else type_name(of)
 
 
 def _leaves(of: Any) -> list[tuple[Scalar, Shape]]:
@@ -152,7 +157,7 @@ def packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
     """The leaves of a value of a type."""
     if isinstance(of, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(of):
-            raise compile_error(f"{what} is a tuple of {len(of)}: {_shown(of)}")
+            raise compile_error(f"{what} is a tuple of {len(of)}: {shown(of)}")
         for part, own in zip(of, value):
             yield from packed(part, own, what)
     elif isinstance(of, Scalar):
@@ -162,7 +167,7 @@ def packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
     else:
         record, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
         if not isinstance(value, RecordValue) or value.type is not record:
-            raise compile_error(f"{what} is {_shown(of)}, such as {record.__name__}(..)")
+            raise compile_error(f"{what} is {shown(of)}, such as {record.__name__}(..)")
         for (elem, own), leaf in zip(_leaves(record), value.leaves()):
             yield _fitting(elem, shape + own, leaf, what)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import re
@@ -141,6 +142,9 @@ def test_loops_stay_loops():
         ("stable_matching", {"n": 3, "bits": 2}, {"n": 12, "bits": 4}),
         ("kaplan_meier", {"days": 20, "every": 2}, {"days": 1232, "every": 28}),
         ("log_rank", {"days": 20}, {"days": 1232}),
+        ("hot_cards", {"n": 16, "q": 2}, {"n": 4000, "q": 16}),
+        ("follow_up", {"n": 16, "q": 2}, {"n": 1067, "q": 8}),
+        ("shortest_path", {"n": 5}, {"n": 14}),
     ):
         name = "survival" if program in ("kaplan_meier", "log_rank") else program
         one, two = (function(name, program).compile(**sizes) for sizes in (small, large))
@@ -219,6 +223,46 @@ def area(risks, bad):
     return sum(pairs) / len(pairs)
 
 
+def test_a_list_of_ten_thousand_cards_costs_what_its_map_does():
+    from programs.hot_cards.data import RANGES, luhn, stream
+
+    for n, q in ((256, 16), (10_000, 16)):
+        # Keys of 54 bits, reasons of 4, days of 16: in order or not, today's expiries, and for each payment a look-up and a report.
+        parts = (n - 1) * (54 + 2) + n - 2, n * (16 + 1), q * n * (54 + 4), q * (n * (2 * 54 + 4 + 16 + 2) + 1)
+        # Whether a payment is a report, whether the list is good for it and for its answers; and the day on which reports end.
+        assert function("hot_cards", "hot_cards").compile(n=n, q=q).cost()["ands"] == sum(parts) + 9 * q + 13
+    assert [luhn(number) for number in (411111111111111, 555555555555444, 7992739871)] == [4111111111111111, 5555555555554444, 79927398713]
+    entries, payments = stream(10_000, 16)
+    numbers = [card for card, *_ in entries + payments]
+    assert len({card for card, *_ in entries}) == 10_000
+    assert {number // 10**10 for number in numbers} == set(RANGES)
+    assert [luhn(number // 10) for number in numbers] == numbers
+    # A card that is reported is found later in the same run.
+    (example,) = gallery.examples("hot_cards")
+    _, _, hot, _, taken = example.expected
+    cards = example.inputs[2]["card"]
+    assert any(taken[k] and cards[k] in cards[k + 1 :] and not hot[k] for k in range(16))
+
+
+def test_shortest_ways_are_those_of_floyd_and_warshall():
+    from programs.shortest_path.data import streets
+    from programs.shortest_path.program import shortest_path
+    from programs.shortest_path.reference import shortest_path as reference
+
+    _, roads = streets()
+    n = len(roads)
+    lengths = [[0 if a == b else roads[a][b] or 10**6 for b in range(n)] for a in range(n)]
+    for k, a, b in itertools.product(range(n), repeat=3):
+        lengths[a][b] = min(lengths[a][b], lengths[a][k] + lengths[k][b])
+    for start, goal in itertools.product(range(n), repeat=2):
+        found, length, path = reference(roads, start, goal)
+        assert (found, length) == (True, lengths[start][goal])
+        assert (path[0], path[-1]) == (goal, start)
+        assert length == sum(roads[b][a] for a, b in itertools.pairwise(path))
+        if (start + goal) % 9 == 0:
+            assert close(shortest_path(roads, start, goal, n=n), [found, length, path], 0)
+
+
 def test_matchings_are_stable():
     from programs.stable_matching.reference import stable_matching, unstable_pairs
 
@@ -253,6 +297,8 @@ def test_a_wrong_result_is_noticed():
 
 def changed(result):
     """A result that differs a little, in one place."""
+    if isinstance(result, dict):
+        return dict(zip(result, changed(list(result.values()))))
     if isinstance(result, (list, tuple)):
         return [*result[:-1], changed(result[-1])]
     return not result if isinstance(result, bool) else result + (1e-3 if isinstance(result, float) else 1)

@@ -125,7 +125,7 @@ def test_a_memory_goes_into_functions_loops_and_maps():
         (lambda m, i: m[-1], "the place is -1"),
         (lambda m, i: m[1:3], "go through several with cn.range"),
         (lambda m, i: m[cn.Int[4](3)], "a place of type Int[4]"),
-        (lambda m, i: m.update(i, lambda old: cn.UInt[4](old)), "a row: UInt[8] meets UInt[4]"),
+        (lambda m, i: m.update(i, lambda old: cn.UInt[4](old)), "a row of this memory: UInt[8] meets UInt[4]"),
         (lambda m, i: list(m), "for i in cn.range(len(m)):"),
         (lambda m, i: cn.map(lambda j: m.update(j, lambda old: old), cn.zeros(cn.UInt[3], 2)), "side by side"),
     ],

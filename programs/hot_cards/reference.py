@@ -1,0 +1,53 @@
+"""What the program computes, in ordinary Python, slot by slot."""
+
+
+def hot_cards(slots, today, payments, days):
+    rows = [list(row) for row in zip(*(slots[name] for name in ("there", "card", "reason", "until")))]
+    used = [card for there, card, _, _ in rows if there]
+    good = [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True) and used == sorted(set(used))
+    for row in rows:
+        row[0] = bool(row[0] and row[3] > today)
+    hot, reasons, taken = [], [], []
+    for card, report in zip(payments["card"], payments["report"]):
+        found = [row for row in rows if row[0] and row[1] == card] if good else []
+        hot.append(bool(found))
+        reasons.append(found[0][2] if found else 0)
+        room = found or [row for row in rows if not row[0]]
+        taken.append(bool(good and report and room))
+        if taken[-1]:
+            room[0][:] = [True, card, report, today + days]
+    there, cards, why, until = map(list, zip(*rows))
+    return [good, {"there": there, "card": cards, "reason": why, "until": until}, hot, reasons, taken]
+
+
+def filled(entries, n):
+    """A list of (card, reason, until), as the issuer brings it in: by card, free slots behind it."""
+    rows = [(True, *entry) for entry in sorted(entries)] + [(False, 0, 0, 0)] * (n - len(entries))
+    return dict(zip(("there", "card", "reason", "until"), map(list, zip(*rows))))
+
+
+def asked(payments):
+    """Payments (card, report), as the other issuer brings them in."""
+    return dict(zip(("card", "report"), map(list, zip(*payments))))
+
+
+def cases():
+    def case(kind, slots, today, payments, days=90):
+        inputs = [slots, today, asked(payments)]
+        parameters = {"n": len(slots["card"]), "q": len(payments), "days": days}
+        return "hot_cards", kind, parameters, inputs, hot_cards(*inputs, days)
+
+    visa, other, last = 4111111111111111, 5555555555554444, 2**54 - 1
+    yield case("smallest", filled([(visa, 1, 9)], 2), 8, [(visa, 0)])
+    # Found, expired today, unknown; reported, found, reported again for another reason, found.
+    payments = [(visa, 0), (other, 0), (7, 0), (7, 3), (7, 0), (7, 5), (7, 0), (8, 2)]
+    yield case("typical", filled([(visa, 1, 20_001), (other, 2, 20_000), (9, 4, 20_400)], 4), 20_000, payments)
+    # No room at first: reports are lost, but for cards that are there. Then it is full of cards that expired.
+    yield case("boundary", filled([(0, 15, 2), (last, 1, 65535)], 2), 1, [(5, 1), (0, 2), (last, 0), (0, 0), (5, 0)])
+    yield case("boundary", filled([(1, 1, 65535), (2, 1, 5)], 2), 65535, [(1, 0), (1, 1), (2, 2), (3, 3), (1, 0)], 0)
+    # Nothing on the list, and nothing reported.
+    yield case("boundary", filled([], 3), 0, [(0, 0), (last, 0)])
+    # A card twice, one before a smaller one, a free slot before one in use: nothing is found or taken.
+    for cards, there in (([3, 3, 4], [1, 1, 1]), ([3, 2, 4], [1, 1, 0]), ([1, 2, 3], [1, 0, 1])):
+        slots = {"there": list(map(bool, there)), "card": cards, "reason": [1, 2, 3], "until": [99, 99, 9]}
+        yield case("hostile", slots, 10, [(3, 0), (3, 7), (6, 7), (6, 0)])
