@@ -1,4 +1,4 @@
-"""Random access memories: rows of one type, read and written at secret places, which runs may keep in trees."""
+"""Random access memories: rows of one type, read and written at secret places, which runs may keep as an oblivious RAM."""
 
 from __future__ import annotations
 

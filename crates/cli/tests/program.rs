@@ -386,9 +386,9 @@ fn costs_say_how_tables_are_kept() {
     let [kept] = said["memories"].as_array().expect("a list").as_slice() else { panic!("{said}") };
     let names = ["rows", "bits", "trees", "reads", "writes", "updates", "start_ands"];
     assert_eq!(names.map(|name| kept[name].clone()), [256, 256, 1, 1, 1, 0, 0]);
-    assert_eq!(kept["trees_from"]["zeros"], 1, "{kept}");
+    assert_eq!(kept["memory_from"]["zeros"], 1, "{kept}");
     // To put rows in is not worth it for so few of them.
-    assert!(kept["trees_from"]["given"].is_null(), "{kept}");
+    assert!(kept["memory_from"]["given"].is_null(), "{kept}");
     let ands = said["counts"]["ands"].as_u64().expect("a number");
     assert_eq!(kept["ands_per_access"].as_u64().expect("a number"), ands / 2);
     assert!(off(&said["backends"][0], "bytes_sent", "garbler") < 0.1, "{said}");

@@ -1,30 +1,34 @@
-//! Random access memory of a party: Circuit ORAM or scans over any backend (docs/protocols/ram.md).
+//! Random access memory of a party: scans, square-root ORAM or Circuit ORAM over any backend (docs/protocols/ram.md).
 //!
 //! **Construction.** `cenote_circuit::Ram`, a circuit that now and then opens a leaf, on a [`Party`]: Circuit ORAM of Wang, Chan and Shi (CCS
-//! 2015), as in POOL, section 5 and figure 3. Functionality: an array that both parties share and nobody sees.
+//! 2015), as in POOL, section 5 and figure 3; or square-root ORAM of Zahur et al. (S&P 2016), which opens places, and at each shuffle a uniform order of the rows. Functionality: an array that both parties share and nobody sees.
 //!
 //! **Adversary, model.** Those of the backend: everything is a gate, an input or an opening to both of its reactive functionality, and
-//! what is wrong with one of these is found by its checks. Nothing here adds a check of its own but the flag of overflow.
+//! what is wrong with one of these is found by its checks. Nothing here adds a check of its own but the flag of overflow, and `ram.place`: that a place
+//! is opened once, which matters with backends that do not cover cheating.
 //!
 //! **Leaves.** Both parties enter random bits, and a leaf is their XOR. Inputs are independent: a backend
 //! lets nobody choose its input by the other's, so that the sum is uniform if one of the two is, and nobody knows it before it is opened. A party that enters
 //! zeros, or anything else, learns and biases nothing; one that aborts does so before it knows the leaf, or after an opening
 //! that shows a uniform leaf whatever is accessed.
 //!
-//! **Leakage.** The leaves: uniform, and independent of all accesses. The flag that is opened with them: whether a stash overflowed, which has a
+//! **Permutations.** Each party enters the control bits of a network for a permutation that it draws. Any bits give some permutation, so that one who cheats chooses its
+//! own alone; the composition is uniform if one of the two is.
+//!
+//! **Leakage.** Places of square-root ORAM: uniform among those not opened in the same period. The leaves: uniform, and independent of all accesses. The flag that is opened with them: whether a stash overflowed, which has a
 //! probability below 2^-epsilon in the life of the memory, so that all that is opened is within that distance of what anyone could
 //! toss alone. Number and kind of accesses, which are the program's.
 //!
 //! **Parameters.** `cenote_circuit::Plan`, from the needs alone: both sides must come to the same one.
 //!
-//! **Private values.** Leaves before they are opened: masked by either side's input, itself hidden by the backend.
+//! **Private values.** Leaves before they are opened: masked by either side's input, itself hidden by the backend. Control bits of permutations: inputs, hidden by the backend, wiped once entered.
 //!
-//! **Costs.** `Plan::access`, `Plan::start`: ANDs, openings, tossed bits, each an input bit of both. Bits are tossed [`TOSSED`] at a
+//! **Costs.** `Plan::access`, `Plan::upkeep`, `Plan::start`: ANDs, openings, and bits that each party enters. Bits are tossed [`TOSSED`] at a
 //! time, so that few accesses wait for inputs.
 //!
 //! **Differences from the paper.** In docs/protocols/ram.md.
 
-use cenote_circuit::{Access, Broken, Gates, Plan, Ram, Reactive, Rows};
+use cenote_circuit::{Access, Broken, Draw, Gates, Plan, Ram, Reactive, Rows};
 use cenote_net::{Fault, Role};
 use cenote_prim::Prg;
 use zeroize::Zeroizing;
@@ -189,8 +193,23 @@ impl<P: Party> Reactive for Machine<'_, P> {
         Ok(self.coins.spare.split_off(left))
     }
 
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<P::Wire>, Fault> {
+        if owner != self.party.role() {
+            return self.party.input(owner, bits, None);
+        }
+        let prg = &mut self.coins.prg;
+        let own = draw(&mut || prg.block().to_u128() as u64);
+        self.party.input(owner, bits, Some(&own))
+    }
+
     fn broken(&mut self, why: Broken) -> Fault {
         let what = match why {
+            Broken::Misplaced => return Fault::Misbehaved("ram.place"),
             Broken::Overflow => {
                 "the stash of a memory overflowed; what it held is lost, run the job again"
             }

@@ -48,7 +48,7 @@ impl<'m> ModuleJob<'m> {
     /// program's own bound is 2^-40.
     #[must_use]
     pub fn at(mut self, rho: Rho) -> Self {
-        if rho != Rho::Bits40 && self.module.keeps_trees() {
+        if rho != Rho::Bits40 && self.module.keeps_memories() {
             self.module.to_mut().share_bound(rho.bits());
         }
         self
@@ -194,7 +194,7 @@ fn run_all<P: Party>(
     open_outputs(party, &outputs, &receivers)
 }
 
-/// A party as the machine of a module: what it reveals goes to both, and its memories are kept in trees.
+/// A party as the machine of a module: what it reveals goes to both, and it keeps memories.
 struct OnParty<'p, P: Party>(Machine<'p, P>);
 
 impl<P: Party> Gates for OnParty<'_, P> {

@@ -30,7 +30,7 @@ pub trait Host: Gates {
         Ok(())
     }
 
-    /// The machine that keeps tables in trees, if this is one: it tosses bits that nobody knows. Both parties
+    /// The machine that keeps tables in memories, if this is one: it opens and tosses bits. Both parties
     /// have one, or neither.
     fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
         None

@@ -57,6 +57,6 @@ pub use run::EXECUTION;
 pub use shape::{Kind, Shape};
 pub use stats::{Accesses, Stats, StatsError};
 pub use stream::Stream;
-pub use tables::{ANDS_PER_OPENING, Life, Table, trees_from};
+pub use tables::{ANDS_PER_OPENING, Life, Table, memory_from};
 pub use text::TextError;
 pub use values::ValueError;

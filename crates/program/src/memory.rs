@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cenote_circuit::{Access, Plan, Ram, Reactive, TreeShape};
+use cenote_circuit::{Access, LevelShape, Plan, Ram, Reactive, TreeShape};
 
 use crate::infer::bits_for;
 
@@ -48,6 +48,12 @@ pub(crate) fn held(plan: &Plan) -> u64 {
         let nodes = paths.saturating_mul(shape.depth as u64 + 1).min(2 << shape.depth);
         (nodes * shape.bucket as u64 + shape.stash as u64).saturating_mul(slot as u64)
     };
+    // Blocks with their index, in their place or a stash, and twice the control bits of a network, of which there are two at once.
+    let level = |shape: &LevelShape| {
+        let all = shape.blocks as u64 * (shape.width + shape.index()) as u64;
+        all.saturating_add(4 * (shape.blocks * shape.index()) as u64)
+    };
     let positions = plan.trees.last().map_or(0, |last| last.blocks * (1 + last.depth));
-    plan.trees.iter().map(tree).fold(positions as u64, u64::saturating_add)
+    let trees = plan.trees.iter().map(tree).fold(positions as u64, u64::saturating_add);
+    plan.levels.iter().map(level).fold(trees, u64::saturating_add)
 }

@@ -114,7 +114,7 @@ pub(crate) struct Body {
     pub(crate) block: Block,
     /// Bits that are alive at once, at most.
     pub(crate) peak_bits: u64,
-    /// The tables in it that are kept in trees.
+    /// The tables in it that are kept in memories.
     pub(crate) memories: Memories,
 }
 
@@ -222,9 +222,9 @@ impl Module {
         all
     }
 
-    /// Whether it keeps a table in trees.
+    /// Whether it keeps a table in another way than as rows that every access looks at.
     #[must_use]
-    pub fn keeps_trees(&self) -> bool {
+    pub fn keeps_memories(&self) -> bool {
         let bodies = self.functions.iter().filter_map(|function| match &function.code {
             Code::Body(body) => Some(body),
             Code::Gates(_) => None,
@@ -232,7 +232,7 @@ impl Module {
         bodies.chain([&self.main]).any(|body| !body.memories.is_empty())
     }
 
-    /// Has all memories of a run, which are kept in trees, fail with a probability of at most 2^-`epsilon` together: 40 of a module that was
+    /// Has all memories of a run, as far as they can, fail with a probability of at most 2^-`epsilon` together: 40 of a module that was
     /// made or read. Neither its text nor its digest change; [`Module::stats`] follow.
     pub fn share_bound(&mut self, epsilon: u32) {
         let mut begun: Vec<u64> = Vec::with_capacity(self.functions.len());

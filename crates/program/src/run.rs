@@ -23,7 +23,7 @@ use crate::tables::Memories;
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
-pub const EXECUTION: u32 = 5;
+pub const EXECUTION: u32 = 6;
 
 /// Iterations of a map that run side by side, given the bits of one.
 ///
@@ -147,7 +147,7 @@ pub(crate) trait Machine: EachLane {
         store(self, table, place, word, enable)
     }
 
-    /// The machine that keeps tables in trees; no iteration of a map does.
+    /// The machine that keeps tables in memories; no iteration of a map does.
     fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
         None
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_circuit::{Broken, Gates, Plan, Ram, Reactive, Receivers, Role, Rows, runs};
+use cenote_circuit::{Broken, Draw, Gates, Plan, Ram, Reactive, Receivers, Role, Rows, runs};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{lookup, store, work};
@@ -53,7 +53,7 @@ pub struct Stats {
     pub reveals: u64,
     /// Bits that are opened before the end.
     pub revealed_bits: u64,
-    /// Bits that are tossed for memories in trees, each an input bit of both parties.
+    /// Bits that each party enters for memories: those that are tossed, and those of permutations.
     pub tossed_bits: u64,
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
@@ -77,25 +77,27 @@ pub struct Accesses {
     pub rows: u32,
     /// Bits of a row.
     pub bits: u32,
-    /// Trees of the memory that it lives in; 0 where every access looks at all rows.
+    /// Trees of the memory that it lives in (Circuit ORAM), else 0.
     pub trees: u32,
-    /// Rows that are read, those that are taken out of trees at the end among them.
+    /// Levels of the memory that it lives in (square-root ORAM), else 0; where both are 0, every access looks at all rows.
+    pub levels: u32,
+    /// Rows that are read, those that are taken out of a memory at the end among them.
     pub reads: u64,
     /// Rows that are written, perhaps.
     pub writes: u64,
-    /// Rows that are read and written in one access to trees.
+    /// Rows that are read and written in one access.
     pub updates: u64,
-    /// ANDs of all of these; they are in [`Stats::ands`] as well.
+    /// ANDs of all of these, and of shuffles; they are in [`Stats::ands`] as well.
     pub ands: u64,
-    /// ANDs that put given rows into trees, which are in [`Stats::ands`] too.
+    /// ANDs of the beginning, which are in [`Stats::ands`] too.
     pub start_ands: u64,
-    /// Leaves that are opened; they are in [`Stats::reveals`] as well.
+    /// Leaves, places and shuffles that are opened; they are in [`Stats::reveals`] as well.
     pub opens: u64,
 }
 
 impl Accesses {
-    fn key(&self) -> (u32, u32, u32) {
-        (self.rows, self.bits, self.trees)
+    fn key(&self) -> [u32; 4] {
+        [self.rows, self.bits, self.trees, self.levels]
     }
 }
 
@@ -198,8 +200,9 @@ impl Stats {
     }
 
     /// The accesses to tables of this shape that are kept so.
-    fn accesses(&mut self, rows: u32, bits: u32, trees: u32) -> &mut Accesses {
-        let new = Accesses { rows, bits, trees, ..Accesses::default() };
+    fn accesses(&mut self, key: [u32; 4]) -> &mut Accesses {
+        let [rows, bits, trees, levels] = key;
+        let new = Accesses { rows, bits, trees, levels, ..Accesses::default() };
         let place = match self.memories.binary_search_by_key(&new.key(), Accesses::key) {
             Ok(place) => place,
             Err(place) => {
@@ -224,7 +227,7 @@ impl Stats {
             raise(self.muxes.entry(*width).or_default(), *count);
         }
         for theirs in &other.memories {
-            let mine = self.accesses(theirs.rows, theirs.bits, theirs.trees);
+            let mine = self.accesses(theirs.key());
             raise(&mut mine.reads, theirs.reads);
             raise(&mut mine.writes, theirs.writes);
             raise(&mut mine.updates, theirs.updates);
@@ -340,8 +343,8 @@ impl Tally {
 
     /// The accesses to memories of this shape that are kept so.
     fn accesses_of(&mut self, plan: &Plan) -> &mut Accesses {
-        let [rows, bits, trees] = [plan.needs.blocks, plan.needs.width, plan.trees.len()];
-        self.stats.accesses(rows as u32, bits as u32, trees as u32)
+        let sizes = [plan.needs.blocks, plan.needs.width, plan.trees.len(), plan.levels.len()];
+        self.stats.accesses(sizes.map(|size| size as u32))
     }
 
     fn opened(&mut self, bits: usize) {
@@ -369,7 +372,7 @@ impl Tally {
         let result = scan(self, table)?;
         if !self.in_map {
             let ands = self.stats.ands - before;
-            let accesses = self.stats.accesses(rows as u32, width as u32, 0);
+            let accesses = self.stats.accesses([rows as u32, width as u32, 0, 0]);
             add(&mut accesses.reads, self.weight, reads);
             add(&mut accesses.writes, self.weight, writes);
             add(&mut accesses.ands, 1, ands);
@@ -491,6 +494,11 @@ impl Reactive for Tally {
         Ok(vec![0; bits])
     }
 
+    fn own_inputs(&mut self, _: Role, bits: usize, _: &Draw<'_>) -> Result<Vec<u64>, StatsError> {
+        // Those of a shuffle are in its price.
+        Ok(vec![0; bits])
+    }
+
     fn broken(&mut self, why: Broken) -> StatsError {
         unreachable!("each access is counted once, and the flag is not set: {why:?}")
     }
@@ -602,24 +610,36 @@ impl Machine for Tally {
         if self.in_map { None } else { Some(self) }
     }
 
-    /// Given rows are not put in one by one: what that takes follows from the plan.
+    /// Given rows are not put in one by one, nor are shuffles run: what these take follows from the plan, whose accesses are all counted here
+    /// as far as they are not alike.
     fn begin(&mut self, plan: &Plan, _: Option<Rows<u64>>) -> Result<Ram<u64>, StatsError> {
-        let (start, weight) = (plan.start(), self.weight);
-        add(&mut self.stats.ands, self.weight, start.ands);
-        add(&mut self.stats.xors, self.weight, start.ands.saturating_mul(2));
-        add(&mut self.stats.tossed_bits, self.weight, start.tossed);
+        let (start, upkeep) = (plan.start(), plan.upkeep(plan.needs.accesses));
+        let (all, weight) = (start.and(upkeep), self.weight);
+        add(&mut self.stats.ands, weight, all.ands);
+        add(&mut self.stats.xors, weight, all.ands.saturating_mul(2));
+        add(&mut self.stats.tossed_bits, weight, all.tossed);
         self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
         if start.ands > 0 {
             self.course.and_depth();
         }
+        if upkeep.opens > 0 {
+            // Each of them stands between two accesses.
+            self.course.reveal();
+            self.course.between = self.course.between.saturating_add(upkeep.opens);
+            let bits = plan.levels.first().map_or(0, |rows| rows.blocks * rows.index());
+            add(&mut self.stats.reveals, weight, upkeep.opens);
+            add(&mut self.stats.revealed_bits, weight, upkeep.opens.saturating_mul(bits as u64));
+        }
         // One row after the other, each in no more steps than it has ANDs.
-        self.stats.depth = self.stats.depth.saturating_add(start.ands);
+        self.stats.depth = self.stats.depth.saturating_add(all.ands);
         let accesses = self.accesses_of(plan);
         add(&mut accesses.start_ands, weight, start.ands);
-        Ram::empty(self, plan.clone())
+        add(&mut accesses.ands, weight, upkeep.ands);
+        add(&mut accesses.opens, weight, upkeep.opens);
+        Ram::sample(self, plan.clone())
     }
 
-    /// A leaf is opened behind all that came before.
+    /// A leaf or a place is opened behind all that came before.
     fn access(&mut self, ram: &mut Ram<u64>, step: Step<'_, u64>) -> Result<Vec<u64>, StatsError> {
         let (ands, opens) = (self.stats.ands, self.stats.reveals);
         let deep = |place: &[u64]| vec![self.stats.depth; place.len()];

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cenote_circuit::{Kind, Layout, MAX_EPSILON, Needs, Plan, Price};
+use cenote_circuit::{Kind, Layout, MAX_EPSILON, Needs, Plan};
 
 use crate::infer::bits_for;
 use crate::op::{Block, FunctionId, Op, Statement, ValueId, WordOp};
 use crate::shape::Shape;
 
-/// ANDs that are worth one opening to both, for the choice between scans and trees: about those whose tables a line takes in a round
+/// ANDs that are worth one opening to both, for the choice between ways to keep a table: about those whose tables a line takes in a round
 /// trip, 0.5 MB at 34 bytes for an AND (1 ms at 4 Gbit/s, 20 ms at 200 Mbit/s).
 pub const ANDS_PER_OPENING: u64 = 1 << 14;
 
@@ -28,7 +28,7 @@ pub struct Table {
     pub life: Life,
     /// Whether it begins with rows that are given, and not with a constant of zeros.
     pub is_given: bool,
-    /// How it is kept, if in trees.
+    /// How it is kept, if not as rows that every access looks at.
     pub plan: Option<Plan>,
 }
 
@@ -39,7 +39,7 @@ pub struct Life {
     pub reads: u64,
     /// Rows that are written, perhaps, at secret places.
     pub writes: u64,
-    /// Rows that are read and then, with no other access between, written, perhaps: one access to trees.
+    /// Rows that are read and then, with no other access between, written, perhaps: one access to a memory.
     pub updates: u64,
     /// Rows that are read or written at places that are public, which a scan does for nothing.
     pub public: u64,
@@ -56,13 +56,12 @@ impl Life {
         }
     }
 
-    /// Trees, where they take less than scans for rows of a shape; `rest` rows are taken out at the end.
+    /// Trees or square-root ORAM, where they take less than scans for rows of a shape; `rest` rows are taken out at the end.
     fn plan(self, shape: Shape, is_given: bool, rest: u64) -> Option<Plan> {
         let (blocks, width) = (shape.lanes as usize, shape.width as usize);
         let secret = self.reads.saturating_add(self.writes).saturating_add(self.updates);
-        // Without a closer look: each access to trees opens a leaf, and to put a row in takes more than twelve scans do for it.
-        let opening = 2 * ((width as u64 + 1) * blocks as u64) < ANDS_PER_OPENING;
-        if opening || (is_given && secret <= 12) {
+        // Without a closer look: each access to either opens something.
+        if 2 * ((width as u64 + 1) * blocks as u64) < ANDS_PER_OPENING {
             return None;
         }
         let public = self.public.saturating_add(rest);
@@ -80,27 +79,27 @@ impl Life {
 
     /// What it takes by a plan, in ANDs.
     fn worth(self, plan: &Plan, public: u64) -> u128 {
-        let worth = |price: Price| {
-            let [ands, opens, tossed] = [price.ands, price.opens, price.tossed].map(u128::from);
-            ands + 2 * tossed + opens * u128::from(ANDS_PER_OPENING)
-        };
         let index = bits_for(plan.needs.blocks as u32 - 1) as usize;
-        let each = |kind, count| worth(plan.access(index, kind)) * u128::from(count);
-        worth(plan.start())
+        let each = |kind, count| {
+            plan.access(index, kind).worth(ANDS_PER_OPENING).saturating_mul(u128::from(count))
+        };
+        let rest = plan.start().and(plan.upkeep(plan.needs.accesses));
+        rest.worth(ANDS_PER_OPENING)
             + each(Kind::Read, self.reads.saturating_add(public))
             + each(Kind::Write, self.writes)
             + each(Kind::Update, self.updates)
     }
 }
 
-/// The number of reads from which a memory of so many rows, zeros at first or given, is kept in trees; `None` if it takes more than 2^40.
+/// The number of reads from which a memory of so many rows, zeros at first or given, is kept in trees or as square-root ORAM; `None` if it takes more
+/// than 2^40.
 #[must_use]
-pub fn trees_from(rows: u32, bits: u32, is_given: bool) -> Option<u64> {
+pub fn memory_from(rows: u32, bits: u32, is_given: bool) -> Option<u64> {
     let wins = |reads: u64| {
         let life = Life { reads, ..Life::default() };
         life.plan(Shape::vector(rows, bits), is_given, 0).is_some()
     };
-    // A stash grows with the life of its tree: what wins for few accesses may lose again for very many.
+    // A stash grows with the life of its tree, and periods end: what wins for few accesses may lose again for very many.
     let mut from = (0..=40).map(|log| 1 << log).find(|reads| wins(*reads))?;
     let mut below = from / 2;
     while from - below > 1 {
@@ -110,7 +109,7 @@ pub fn trees_from(rows: u32, bits: u32, is_given: bool) -> Option<u64> {
     Some(from)
 }
 
-/// The memories of a body that are kept in trees: where each begins, and which values are versions of one.
+/// The memories of a body, scans aside: where each begins, and which values are versions of one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memories {
     starts: BTreeMap<ValueId, Plan>,
@@ -161,7 +160,7 @@ impl Memories {
         }
     }
 
-    /// Whether none is kept in trees.
+    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }

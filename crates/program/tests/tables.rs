@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Broken, Clear, Gates, Kind, Layout, Reactive, bits_of, value_of};
-use cenote_program::{Accesses, Host, Life, Module, Stats, trees_from};
+use cenote_circuit::{Broken, Clear, Draw, Gates, Kind, Layout, Reactive, Role, bits_of, value_of};
+use cenote_program::{Accesses, Host, Life, Module, Stats, memory_from};
 
 fn module(body: &str, output: &str) -> Module {
     let text = format!(
@@ -83,19 +83,22 @@ fn places_that_are_public_cost_scans_nothing() {
 }
 
 #[test]
-fn trees_are_taken_from_a_number_of_accesses_on() {
-    assert_eq!(trees_from(128, 32, false), None);
-    assert_eq!(trees_from(1 << 16, 32, false), Some(1));
+fn memories_are_kept_from_a_number_of_accesses_on() {
+    assert_eq!(memory_from(128, 32, false), None);
+    assert_eq!(memory_from(1 << 16, 32, false), Some(1));
     // For 2^40 accesses the stash would be too large.
-    assert_eq!(trees_from(256, 256, false), Some(1));
-    let given = trees_from(1 << 16, 32, true).unwrap();
-    assert!((200..2000).contains(&given), "{given}");
+    assert_eq!(memory_from(256, 256, false), Some(1));
+    let given = memory_from(1 << 16, 32, true).unwrap();
+    assert!((20..200).contains(&given), "{given}");
+    // As square-root ORAM, whose positions take something even of zeros.
+    let zeros = memory_from(1024, 64, false).unwrap();
+    assert!((2..100).contains(&zeros), "{zeros}");
 }
 
 /// Clear bits, tossed by a counter; counts ANDs and what is opened.
 #[derive(Default)]
 struct Counting {
-    keeps_trees: bool,
+    keeps_memories: bool,
     ands: u64,
     opens: u64,
     opened: u64,
@@ -143,6 +146,24 @@ impl Reactive for Counting {
         Ok(tossed)
     }
 
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<bool>, Infallible> {
+        if owner == Role::Garbler {
+            self.tossed += bits as u64;
+        }
+        let mut seed = self.tossed;
+        let drawn = draw(&mut || {
+            seed = (seed ^ seed >> 29).wrapping_add(7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            seed
+        });
+        assert_eq!(drawn.len(), bits);
+        Ok(drawn.to_vec())
+    }
+
     fn broken(&mut self, why: Broken) -> Infallible {
         panic!("{why:?}")
     }
@@ -154,20 +175,20 @@ impl Host for Counting {
     }
 
     fn memories(&mut self) -> Option<&mut (dyn Reactive<Wire = bool, Error = Infallible> + '_)> {
-        if self.keeps_trees { Some(self) } else { None }
+        if self.keeps_memories { Some(self) } else { None }
     }
 }
 
 /// Runs a module with memories and without, compares the results with `expected`, and what was counted with the statistics, which it returns.
 fn run(module: &Module, inputs: &[Vec<bool>], expected: &[u128]) -> Stats {
     let stats = module.stats().unwrap();
-    for keeps_trees in [true, false] {
-        let mut host = Counting { keeps_trees, ..Counting::default() };
+    for keeps_memories in [true, false] {
+        let mut host = Counting { keeps_memories, ..Counting::default() };
         let Ok(outputs) = module.run_on(&mut host, inputs.to_vec());
         let words: Vec<u128> =
             outputs.iter().flat_map(|bits| bits.chunks(16).map(value_of)).collect();
-        assert_eq!(words, expected, "{keeps_trees}");
-        if keeps_trees {
+        assert_eq!(words, expected, "{keeps_memories}");
+        if keeps_memories {
             assert_eq!(host.ands, stats.ands);
             assert_eq!((host.opens, host.tossed), (stats.reveals, stats.tossed_bits));
             // A flag comes with every leaf but the first.
@@ -239,9 +260,9 @@ fn an_optimised_program_keeps_its_memories() {
     assert_eq!((kept(&module), kept(&optimised)), (2, 2));
 }
 
-/// Rows are put in at first, and taken out where the last version is an output.
+/// Rows are permuted at first and now and then, and taken out where the last version is an output.
 #[test]
-fn given_rows_are_put_in_and_taken_out() {
+fn given_rows_are_shuffled_and_taken_out() {
     let text = "cenote 2\nprogram m \"\"\n\
         input t[256]: a uint b16\ninput at: b uint b9\n{\n\
         %wide = zext{width=1024} %0\n%on = const b1 0x1\n%step = const b9 0x3b\n\
@@ -261,9 +282,11 @@ fn given_rows_are_put_in_and_taken_out() {
         at = (at + 59) % 512;
     }
     let stats = run(&module, &inputs, &memory);
-    let kept: Vec<&Accesses> = stats.memories.iter().filter(|kept| kept.trees > 0).collect();
+    let kept: Vec<&Accesses> = stats.memories.iter().filter(|kept| kept.levels > 0).collect();
     let [accesses] = kept[..] else { panic!("{:?}", stats.memories) };
     assert_eq!((accesses.reads, accesses.updates), (256, 260));
+    // A place in each access, and some shuffles.
+    assert!((517..550).contains(&accesses.opens), "{}", accesses.opens);
     assert!(accesses.start_ands > 0 && stats.access_ands() == accesses.ands + accesses.start_ands);
 }
 

@@ -58,6 +58,7 @@ fn memory<'py>(py: Python<'py>, kept: &Accesses) -> PyResult<Bound<'py, PyDict>>
         ("rows", kept.rows.into()),
         ("bits", kept.bits.into()),
         ("trees", kept.trees.into()),
+        ("levels", kept.levels.into()),
         ("reads", kept.reads),
         ("writes", kept.writes),
         ("updates", kept.updates),

@@ -263,7 +263,10 @@ fn array_accesses(is_given: bool) -> Vec<u128> {
 /// A memory is read and written at secret places, however it is kept, and takes the ANDs of its price.
 pub fn memories(backend: Backend) {
     let trees = |trees| Layout::Trees { trees, factor: 1 };
-    for (layout, is_given) in [(Layout::Scan, true), (trees(1), true), (trees(2), false)] {
+    let root = |levels, factor, period| Layout::SquareRoot { levels, factor, period };
+    let trees = [(Layout::Scan, true), (trees(1), true), (trees(2), false)];
+    let roots = [(root(1, 1, 3), true), (root(2, 1, 3), false)];
+    for (layout, is_given) in trees.into_iter().chain(roots) {
         // A stash of a few blocks, which overflows now and then, though not with these seeds.
         let needs = Needs { is_given, epsilon: 8, ..Needs::new(ROWS.len(), 4, 13) };
         let plan = Plan::new(needs, layout).expect("six rows");
@@ -274,7 +277,10 @@ pub fn memories(backend: Backend) {
             let done = AtomicU64::new(0);
             let job = Accesses { role, plan: plan.clone() };
             let outcome = session.run(&Metered { job, done: &done })?;
-            assert_eq!(done.load(Ordering::Relaxed), plan.start().ands + accesses + row);
+            assert_eq!(
+                done.load(Ordering::Relaxed),
+                plan.start().ands + accesses + row + plan.upkeep(13).ands
+            );
             Ok(outcome.output)
         });
         let expected = array_accesses(is_given);

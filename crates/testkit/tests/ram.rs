@@ -168,7 +168,12 @@ fn accesses(role: Role, seed: u128) -> Talk {
     Talk::random(role, seed).remembering()
 }
 
-/// What `role` has to read.
+/// The same to a memory that is shuffled.
+fn shuffled(role: Role, seed: u128) -> Talk {
+    Talk::random(role, seed).shuffling()
+}
+
+/// What `role` has to read, however the memory is kept.
 fn right(role: Role, seed: u128) -> Outputs {
     expected(&[accesses(role, seed)], role).remove(0)
 }
@@ -183,12 +188,17 @@ enum Lie {
 }
 
 /// Whether the cheater `by` came to do so, and how the session ended for the other side.
-fn against_wrk(by: Role, lie: Lie, seed: u128) -> (bool, Result<Outputs, Fault>) {
+fn against_wrk(
+    talk: fn(Role, u128) -> Talk,
+    by: Role,
+    lie: Lie,
+    seed: u128,
+) -> (bool, Result<Outputs, Fault>) {
     let params = WrkParams::derive(PoolChoice::OneShot(1500), Rho::Bits40).expect("sound");
     let id = SessionId([seed as u8; 32]);
     let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
         let prg = prg_of(role, seed);
-        let talk = accesses(role, seed);
+        let talk = talk(role, seed);
         if role == by {
             let cheat =
                 if let Lie::Cheat(cheat, at) = lie { (cheat, at) } else { (Cheat::None, 0) };
@@ -249,9 +259,38 @@ fn a_cheater_of_wrk_gets_no_wrong_row() {
             rows.push((by, Lie::Wires(after, None, change), End::Caught(check)));
         }
     }
-    in_parallel(&rows, |i, &(by, lie, end)| {
+    ends_of_wrk(accesses, &rows);
+}
+
+/// The same with square-root ORAM: places, and what shuffles open; bits of permutations; its part of rows, their numbers and positions.
+#[test]
+fn a_cheater_of_wrk_gets_no_wrong_row_of_a_shuffled_memory() {
+    const MAC: End = End::Caught("opening.mac");
+    let mut rows: Vec<(Role, Lie, End)> = Vec::new();
+    for by in [Role::Garbler, Role::Evaluator] {
+        // A place for each access, shuffles, then what was read.
+        let opened = Talk::OPENED_WITH_SHUFFLES as usize + 1;
+        rows.extend((0..opened).map(|at| (by, Lie::Cheat(Cheat::FalseOutputMask, at), MAC)));
+        rows.extend((0..4).map(|at| (by, Lie::Cheat(Cheat::FalseInputMask, at), MAC)));
+        rows.extend((0..4).map(|at| (by, Lie::Cheat(Cheat::FalseBeaverBit, at), MAC)));
+    }
+    for at in 0..2 {
+        let end = End::CaughtOrRight("wrk.masked");
+        rows.push((Role::Garbler, Lie::Cheat(Cheat::InputLabel, at), end));
+    }
+    for (by, change, check) in CHANGES {
+        for after in 1..=Talk::OPENED_WITH_SHUFFLES {
+            rows.push((by, Lie::Wires(after, None, change), End::Caught(check)));
+        }
+    }
+    ends_of_wrk(shuffled, &rows);
+}
+
+/// Plays these cheats, and compares how they end.
+fn ends_of_wrk(talk: fn(Role, u128) -> Talk, rows: &[(Role, Lie, End)]) {
+    in_parallel(rows, |i, &(by, lie, end)| {
         let seed = 20 + i as u128;
-        let (happened, ended) = against_wrk(by, lie, seed);
+        let (happened, ended) = against_wrk(talk, by, lie, seed);
         let what = format!("{lie:?} of the {by}: {ended:?}");
         assert!(happened, "{what}: no cheat");
         match (end, &ended) {
@@ -282,7 +321,7 @@ fn a_cheater_of_wrk_that_changes_a_single_wire_gets_no_wrong_row() {
     in_parallel(&single, |i, &((by, change, check), only)| {
         let seed = 200 + i as u128;
         let lie = Lie::Wires(1 + only % (Talk::ACCESSES - 1), Some(only), change);
-        let (happened, ended) = against_wrk(by, lie, seed);
+        let (happened, ended) = against_wrk(accesses, by, lie, seed);
         assert!(happened, "{lie:?}");
         match ended {
             Ok(read) => assert_eq!(read, right(by.peer(), seed), "{lie:?} of the {by}"),
@@ -344,6 +383,24 @@ fn a_cheater_of_jimu_gets_no_wrong_row() {
     });
 }
 
+/// Opened places, and what shuffles open, of a memory that is shuffled.
+#[test]
+fn a_cheater_of_jimu_gets_no_wrong_row_of_a_shuffled_memory() {
+    let mut rows: Vec<(Role, JimuCheat, u64, &str)> = Vec::new();
+    for after in 0..=Talk::OPENED_WITH_SHUFFLES {
+        rows.push((Role::Garbler, JimuCheat::OutputPerm, after, "jimu.output.perm"));
+        rows.push((Role::Evaluator, JimuCheat::Forged, after, "jimu.output.result"));
+        rows.push((Role::Evaluator, JimuCheat::ForgedHash, after, "jimu.output.result"));
+    }
+    in_parallel(&rows, |i, &(by, cheat, after, check)| {
+        let (seed, role) = (20 + i as u128, by.peer());
+        let plan = JimuPlan { after, ..JimuPlan::of(cheat) };
+        let outcome = run_session(&few_batches(), &plan, &[shuffled(role, seed)], role, seed);
+        let what = format!("{cheat:?} after {after} reveals");
+        assert_eq!(outcome.honest, (vec![], Some(Fault::Misbehaved(check))), "{what}");
+    });
+}
+
 /// The messages of an access, of each backend.
 fn tags_of(backend: Backend) -> &'static [Tag] {
     match backend {
@@ -394,7 +451,11 @@ fn messages<'f>(row: &FrameRow, frames: &'f [RecordedFrame]) -> Vec<&'f Recorded
 /// a wrong row where cheating is covered; nowhere a panic, as leaves that differ between the sides might cause.
 #[test]
 fn a_flipped_bit_of_an_access_gives_no_wrong_row() {
-    for backend in [Backend::Wrk, Backend::Jimu, Backend::Yao] {
+    let talks: [fn(Role, u128) -> Talk; 2] = [accesses, shuffled];
+    let backends = [Backend::Wrk, Backend::Jimu, Backend::Yao];
+    for (backend, talk) in
+        backends.into_iter().flat_map(|backend| talks.map(|talk| (backend, talk)))
+    {
         let config = smallest(backend);
         let run = |deviates: Option<(&FrameRow, usize, usize)>, seed: u128| {
             let mut channels = pair_with_limit(Duration::from_secs(20));
@@ -405,7 +466,7 @@ fn a_flipped_bit_of_an_access_gives_no_wrong_row() {
                 from.deviate(row.tag, index, Deviation::Flip(bit))
             });
             let ends = sessions_over(channels, &config, seed, |session, role| {
-                session.run(&accesses(role, seed)).map(|outcome| outcome.output)
+                session.run(&talk(role, seed)).map(|outcome| outcome.output)
             });
             (ends, witness.is_some_and(|witness| witness.happened()), recording.frames())
         };

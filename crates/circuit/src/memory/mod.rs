@@ -1,24 +1,32 @@
 //! Random access memory: rows of one width, read and written at secret places.
 //!
-//! [`Ram`] is the one interface: a memory that the cheapest of [`Plan`]s keeps, as [`Rows`] that every access goes over or as
-//! Circuit ORAM, flat or recursive (docs/protocols/ram.md).
+//! [`Ram`] is the one interface: a memory that the cheapest of [`Plan`]s keeps, as [`Rows`] that every access goes over, as
+//! square-root ORAM or as Circuit ORAM, both flat or recursive (docs/protocols/ram.md).
 
 mod evict;
 mod nest;
 mod plan;
 mod ram;
+mod root;
 mod rows;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod waksman;
+
+use cenote_prim::Role;
+use zeroize::Zeroizing;
 
 use crate::count::{Counter, Depth};
 use crate::gates::Gates;
-pub use plan::{Kind, Layout, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, TreeShape};
+pub use plan::{Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, TreeShape};
 pub use ram::Ram;
 pub use rows::{Access, Rows};
 
-/// A machine that can also open bits to both parties, and toss bits that nobody knows.
+/// What a party draws, from uniform words of its own generator.
+pub type Draw<'d> = dyn Fn(&mut dyn FnMut() -> u64) -> Zeroizing<Vec<bool>> + 'd;
+
+/// A machine that can also open bits to both parties, toss bits that nobody knows, and take bits that one party draws.
 pub trait Reactive: Gates {
     /// Opens wires to both parties, after all checks.
     ///
@@ -31,6 +39,17 @@ pub trait Reactive: Gates {
     /// # Errors
     /// Those of the machine.
     fn toss(&mut self, bits: usize) -> Result<Vec<Self::Wire>, Self::Error>;
+
+    /// Wires of as many bits as `owner` draws, which it alone knows. A party that cheats enters what it likes.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<Self::Wire>, Self::Error>;
 
     /// The error of a memory that cannot go on.
     fn broken(&mut self, why: Broken) -> Self::Error;
@@ -45,6 +64,15 @@ impl<R: Reactive + ?Sized> Reactive for &mut R {
         (**self).toss(bits)
     }
 
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<Self::Wire>, Self::Error> {
+        (**self).own_inputs(owner, bits, draw)
+    }
+
     fn broken(&mut self, why: Broken) -> Self::Error {
         (**self).broken(why)
     }
@@ -57,6 +85,8 @@ pub enum Broken {
     Overflow,
     /// It had all the accesses that its stashes were made for.
     Spent,
+    /// A place was opened that is none, or was opened before: no peer that the backend holds to its part comes to this.
+    Misplaced,
 }
 
 /// Counts an access: leaves that are opened are those of the first path.
@@ -66,6 +96,15 @@ impl Reactive for Counter {
     }
 
     fn toss(&mut self, bits: usize) -> Result<Vec<Depth>, Self::Error> {
+        Ok(vec![Depth::default(); bits])
+    }
+
+    fn own_inputs(
+        &mut self,
+        _: Role,
+        bits: usize,
+        _: &Draw<'_>,
+    ) -> Result<Vec<Depth>, Self::Error> {
         Ok(vec![Depth::default(); bits])
     }
 

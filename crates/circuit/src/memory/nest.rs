@@ -47,7 +47,7 @@ impl<W: Clone> Nest<W> {
     pub(super) fn empty<G: Reactive<Wire = W>>(g: &mut G, plan: Plan) -> Result<Self, G::Error> {
         let factor = match plan.layout {
             Layout::Trees { factor, .. } => factor,
-            Layout::Scan => 0,
+            _ => 0,
         };
         let trees = plan.trees.iter().map(|shape| Tree::new(g, *shape));
         let trees = trees.collect::<Result<Vec<_>, _>>()?;

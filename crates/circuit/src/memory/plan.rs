@@ -3,6 +3,7 @@
 //! All figures are exact, and a test compares them with what runs take. docs/protocols/ram.md has the derivation of the stash.
 
 use super::rows::{inside_ands, lookup_ands, store_ands};
+use super::waksman::switches;
 
 /// Most blocks of a memory.
 pub const MAX_BLOCKS: usize = 1 << 24;
@@ -58,6 +59,16 @@ pub enum Layout {
         /// Positions in a block of a further tree, as a power of two.
         factor: usize,
     },
+    /// Square-root ORAM. With one level, the positions of its rows are scanned; each further level holds the positions of the one
+    /// before, 2^`factor` in a block.
+    SquareRoot {
+        /// Levels.
+        levels: usize,
+        /// Positions in a block of a further level, as a power of two.
+        factor: usize,
+        /// Accesses between two shuffles.
+        period: usize,
+    },
 }
 
 /// How a memory is kept that meets certain needs.
@@ -69,6 +80,8 @@ pub struct Plan {
     pub layout: Layout,
     /// The trees, that of the rows first.
     pub trees: Vec<TreeShape>,
+    /// The levels of square-root ORAM, that of the rows first.
+    pub levels: Vec<LevelShape>,
 }
 
 /// What a step takes.
@@ -78,8 +91,37 @@ pub struct Price {
     pub ands: u64,
     /// Openings to both, each of which waits for the peer.
     pub opens: u64,
-    /// Tossed bits, each an input bit of both.
+    /// Bits that each party enters: those that are tossed, and those of permutations.
     pub tossed: u64,
+}
+
+impl Price {
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Price) -> Price {
+        Price {
+            ands: self.ands.saturating_add(other.ands),
+            opens: self.opens.saturating_add(other.opens),
+            tossed: self.tossed.saturating_add(other.tossed),
+        }
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub const fn times(self, times: u64) -> Price {
+        Price {
+            ands: self.ands.saturating_mul(times),
+            opens: self.opens.saturating_mul(times),
+            tossed: self.tossed.saturating_mul(times),
+        }
+    }
+
+    /// In ANDs, a tossed bit being worth two.
+    #[must_use]
+    pub fn worth(self, ands_per_open: u64) -> u128 {
+        let opens = u128::from(self.opens) * u128::from(ands_per_open);
+        u128::from(self.ands) + 2 * u128::from(self.tossed) + opens
+    }
 }
 
 impl Plan {
@@ -89,10 +131,28 @@ impl Plan {
     pub fn cheapest(needs: Needs) -> Option<Plan> {
         let factors = || (1..=6).map(|factor| (2..=8, factor));
         let nested = factors().flat_map(|(trees, factor)| trees.map(move |trees| (trees, factor)));
-        let trees = std::iter::once((1, 1)).chain(nested);
-        let all = trees.map(|(trees, factor)| Layout::Trees { trees, factor });
-        let all = std::iter::once(Layout::Scan).chain(all);
-        all.filter_map(|layout| Plan::new(needs, layout)).min_by_key(Plan::worth)
+        let nested: Vec<_> = std::iter::once((1, 1)).chain(nested).collect();
+        let trees = nested.iter().map(|&(trees, factor)| Layout::Trees { trees, factor });
+        let trees = std::iter::once(Layout::Scan).chain(trees);
+        let trees = trees.filter_map(|layout| Plan::new(needs, layout));
+        let roots = nested.iter().filter_map(|&(levels, factor)| Plan::root(needs, levels, factor));
+        trees.chain(roots).min_by_key(Plan::worth)
+    }
+
+    /// The plan of square-root ORAM with so many levels whose period takes least; `None` as of [`Plan::new`].
+    #[must_use]
+    pub fn root(needs: Needs, levels: usize, factor: usize) -> Option<Plan> {
+        let of = |period: usize| Plan::new(needs, Layout::SquareRoot { levels, factor, period });
+        let any = of(1)?;
+        // T^2 = 2 S / c for a shuffle that takes S and c for each entry of a stash; then periods of one length.
+        let shuffle = any.shuffle().worth(needs.ands_per_open);
+        let best = (2 * shuffle / u128::from(any.stash_ands())).isqrt() as u64;
+        let most = any.levels[levels - 1].blocks as u64;
+        let accesses = needs.accesses.max(1);
+        let periods = accesses.div_ceil(best.clamp(1, most));
+        let periods = [periods, periods.saturating_sub(1).max(1)];
+        let plans = periods.into_iter().filter_map(|count| of(accesses.div_ceil(count) as usize));
+        plans.min_by_key(Plan::worth)
     }
 
     /// The plan of a layout; `None` if the memory is too small for it, and for needs that have no [`Plan::cheapest`].
@@ -103,8 +163,12 @@ impl Plan {
         if !has_blocks || is_wide || needs.epsilon > MAX_EPSILON {
             return None;
         }
-        let Layout::Trees { trees: count, factor } = layout else {
-            return Some(Plan { needs, layout, trees: Vec::new() });
+        let (count, factor) = match layout {
+            Layout::Scan => {
+                return Some(Plan { needs, layout, trees: Vec::new(), levels: Vec::new() });
+            }
+            Layout::Trees { trees, factor } => (trees, factor),
+            Layout::SquareRoot { levels, factor, .. } => (levels, factor),
         };
         if !(1..=MAX_TREES).contains(&count) || !(1..=MAX_FACTOR).contains(&factor) {
             return None;
@@ -116,6 +180,15 @@ impl Plan {
         if up(count - 1) < 2 || needs.width == 0 {
             return None;
         }
+        if let Layout::SquareRoot { period, .. } = layout {
+            let mut levels: Vec<LevelShape> = Vec::with_capacity(count);
+            for level in 0..count {
+                let width = levels.last().map_or(needs.width, |below| below.index() << factor);
+                levels.push(LevelShape { blocks: up(level), width });
+            }
+            let has_period = (1..=levels[count - 1].blocks).contains(&period);
+            return has_period.then_some(Plan { needs, layout, trees: Vec::new(), levels });
+        }
         let filled = if needs.is_given { (0..count).map(|tree| up(tree) as u128).sum() } else { 0 };
         let operations = u128::from(needs.accesses) * count as u128 + filled;
         let stash = stash(needs.epsilon, operations);
@@ -124,7 +197,7 @@ impl Plan {
             let width = trees.last().map_or(needs.width, |below| below.position() << factor);
             trees.push(TreeShape::new(up(tree), width, BUCKET, stash));
         }
-        Some(Plan { needs, layout, trees })
+        Some(Plan { needs, layout, trees, levels: Vec::new() })
     }
 
     /// The same layout with another bound; `None` for an epsilon above 128.
@@ -133,11 +206,17 @@ impl Plan {
         Plan::new(Needs { epsilon, ..self.needs }, self.layout)
     }
 
-    /// What an access takes with an index of so many bits: a read, a write, or an update without what its function takes.
+    /// What an access takes with an index of so many bits: a read, a write, or an update without what its function takes. With square-root ORAM
+    /// that is the first access of a period: see [`Plan::upkeep`].
     #[must_use]
     pub fn access(&self, index: usize, kind: Kind) -> Price {
         let Needs { blocks, width, .. } = self.needs;
-        let Layout::Trees { factor, .. } = self.layout else {
+        let factor = match self.layout {
+            Layout::Trees { factor, .. } => factor,
+            Layout::SquareRoot { factor, .. } => return self.root_access(index, kind, factor),
+            Layout::Scan => 0,
+        };
+        if self.trees.is_empty() {
             let (read, write) =
                 (lookup_ands(blocks, width, index), store_ands(blocks, width, index));
             let ands = match kind {
@@ -166,9 +245,80 @@ impl Plan {
         Price { ands, opens: self.trees.len() as u64, tossed }
     }
 
+    /// An access to square-root ORAM with empty stashes.
+    fn root_access(&self, index: usize, kind: Kind, factor: usize) -> Price {
+        let Needs { blocks, width, .. } = self.needs;
+        let mut ands = if kind == Kind::Write { width as u64 } else { 0 };
+        if let Some(inside) = inside_ands(blocks, index) {
+            ands += inside + (self.levels[0].index() + 2 * width) as u64;
+        }
+        for pair in self.levels.windows(2) {
+            // The new block, if it is the one; the position in it, or the first one, and whose that is.
+            let digits = pair[0].index();
+            ands += pair[1].width as u64 + lookup_ands(1 << factor, digits, factor);
+            ands += 2 * digits as u64;
+        }
+        let last = self.levels[self.levels.len() - 1];
+        // The row that is asked for, the first that was not used, and the position.
+        ands += store_ands(last.blocks, last.index(), last.index()) + last.blocks as u64 - 1;
+        Price { ands, opens: self.levels.len() as u64, tossed: 0 }
+    }
+
+    /// What so many accesses take together besides [`Plan::access`] of each: the stashes of square-root ORAM, which grow, and its shuffles.
+    #[must_use]
+    pub fn upkeep(&self, accesses: u64) -> Price {
+        let (full, rest) = self.periods(accesses);
+        let Layout::SquareRoot { period, .. } = self.layout else {
+            return Price::default();
+        };
+        let each = self.stashes(period as u64).and(self.shuffle());
+        each.times(full).and(self.stashes(rest))
+    }
+
+    /// Periods that end with a shuffle, and accesses after the last one.
+    fn periods(&self, accesses: u64) -> (u64, u64) {
+        let Layout::SquareRoot { period, .. } = self.layout else {
+            return (0, accesses);
+        };
+        let full = accesses.saturating_sub(1) / period as u64;
+        (full, accesses - full * period as u64)
+    }
+
+    /// The stashes in so many accesses of a period.
+    fn stashes(&self, accesses: u64) -> Price {
+        let entries = accesses * accesses.saturating_sub(1) / 2;
+        Price { ands: entries * self.stash_ands(), ..Price::default() }
+    }
+
+    /// ANDs for what one access before in the period left in the stashes.
+    fn stash_ands(&self) -> u64 {
+        let matches = self.levels.iter().map(|level| level.index() - 1).sum::<usize>();
+        let row = self.levels.first().map_or(0, LevelShape::index);
+        let blocks = self.levels.iter().map(|level| level.width).sum::<usize>();
+        (matches + row + blocks) as u64
+    }
+
+    /// What a shuffle of square-root ORAM takes; nothing of any other.
+    #[must_use]
+    pub fn shuffle(&self) -> Price {
+        let Some((level, further)) = self.levels.split_first() else {
+            return Price::default();
+        };
+        let digits = level.index() as u64;
+        // Rows with their numbers; then numbers and places.
+        let own = level.joint(level.width as u64 + digits).and(level.joint(2 * digits));
+        Price { opens: 1, ..own.and(LevelShape::map(further)) }
+    }
+
     /// What its beginning takes.
     #[must_use]
     pub fn start(&self) -> Price {
+        if let Some((level, further)) = self.levels.split_first() {
+            // The numbers of the rows, their places, and the rows.
+            let rows = if self.needs.is_given { level.width } else { 0 };
+            let own = level.joint((rows + 2 * level.index()) as u64);
+            return own.and(LevelShape::map(further));
+        }
         if !self.needs.is_given || self.trees.is_empty() {
             return Price::default();
         }
@@ -184,12 +334,17 @@ impl Plan {
 
     /// All that it takes in its life, in ANDs.
     fn worth(&self) -> u128 {
-        let worth = |price: Price| {
-            let opens = u128::from(price.opens) * u128::from(self.needs.ands_per_open);
-            u128::from(price.ands) + 2 * u128::from(price.tossed) + opens
-        };
+        let worth = |price: Price| price.worth(self.needs.ands_per_open);
+        let accesses = self.needs.accesses;
         let each = worth(self.access(bits(self.needs.blocks - 1), Kind::Update));
-        each.saturating_mul(u128::from(self.needs.accesses)).saturating_add(worth(self.start()))
+        let all = each.saturating_mul(u128::from(accesses)).saturating_add(worth(self.start()));
+        let Layout::SquareRoot { period, .. } = self.layout else {
+            return all;
+        };
+        let (full, rest) = self.periods(accesses);
+        let each = worth(self.stashes(period as u64).and(self.shuffle()));
+        let full = each.saturating_mul(u128::from(full));
+        all.saturating_add(full).saturating_add(worth(self.stashes(rest)))
     }
 }
 
@@ -282,6 +437,35 @@ impl TreeShape {
         let buckets: usize = (1..=depth + 1).map(|level| bucket * self.length(level)).sum();
         let exchange = stash * self.length(0) + buckets;
         (reaches + tournament + room + sources + moves + chosen + exchange) as u64
+    }
+}
+
+/// Sizes of one level of square-root ORAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelShape {
+    /// Blocks of it.
+    pub blocks: usize,
+    /// Bits of a block.
+    pub width: usize,
+}
+
+impl LevelShape {
+    /// Bits of an index, and of a place.
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        bits(self.blocks - 1)
+    }
+
+    /// A joint permutation of rows of so many bits.
+    fn joint(&self, width: u64) -> Price {
+        let switches = switches(self.blocks);
+        Price { ands: 2 * switches * width, opens: 0, tossed: switches }
+    }
+
+    /// Further levels anew: their blocks, and the places of these.
+    fn map(further: &[LevelShape]) -> Price {
+        let all = further.iter().map(|level| level.joint((level.width + level.index()) as u64));
+        all.fold(Price::default(), Price::and)
     }
 }
 

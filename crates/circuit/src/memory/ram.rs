@@ -3,6 +3,7 @@
 use super::Reactive;
 use super::nest::Nest;
 use super::plan::{Layout, Needs, Plan, bits};
+use super::root::Root;
 use super::rows::{Access, Rows};
 use crate::bits::bits_of;
 use crate::gadgets::constant_bits;
@@ -16,6 +17,7 @@ pub struct Ram<W> {
 enum Form<W> {
     Scan(Rows<W>),
     Nest(Box<Nest<W>>),
+    Root(Box<Root<W>>),
 }
 
 impl<W: Clone> Ram<W> {
@@ -24,13 +26,29 @@ impl<W: Clone> Ram<W> {
     /// # Errors
     /// Those of the machine.
     pub fn empty<G: Reactive<Wire = W>>(g: &mut G, plan: Plan) -> Result<Ram<W>, G::Error> {
-        let form = if plan.layout == Layout::Scan {
-            let zero = g.constant(false)?;
-            Form::Scan(Rows::of(vec![vec![zero; plan.needs.width]; plan.needs.blocks]))
-        } else {
-            Form::Nest(Box::new(Nest::empty(g, plan.clone())?))
+        let form = match plan.layout {
+            Layout::Scan => {
+                let zero = g.constant(false)?;
+                Form::Scan(Rows::of(vec![vec![zero; plan.needs.width]; plan.needs.blocks]))
+            }
+            Layout::Trees { .. } => Form::Nest(Box::new(Nest::empty(g, plan.clone())?)),
+            Layout::SquareRoot { .. } => Form::Root(Box::new(Root::new(g, plan.clone(), None)?)),
         };
         Ok(Ram { plan, form })
+    }
+
+    /// A memory for a machine that counts and does not compute: it begins for nothing, and each access takes what [`Plan::access`] says.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub fn sample<G: Reactive<Wire = W>>(g: &mut G, plan: Plan) -> Result<Ram<W>, G::Error> {
+        match plan.layout {
+            Layout::SquareRoot { .. } => {
+                let form = Form::Root(Box::new(Root::sample(g, plan.clone())?));
+                Ok(Ram { plan, form })
+            }
+            _ => Ram::empty(g, plan),
+        }
     }
 
     /// A memory of given rows, which the plan must know of.
@@ -47,10 +65,14 @@ impl<W: Clone> Ram<W> {
     ) -> Result<Ram<W>, G::Error> {
         assert!(plan.needs.is_given, "a memory that was to begin with zeros");
         assert_eq!(rows.shape(), (plan.needs.blocks, plan.needs.width), "rows of another memory");
-        let form = if plan.layout == Layout::Scan {
-            Form::Scan(rows)
-        } else {
-            Form::Nest(Box::new(Nest::of(g, plan.clone(), rows.into_inner())?))
+        let form = match plan.layout {
+            Layout::Scan => Form::Scan(rows),
+            Layout::Trees { .. } => {
+                Form::Nest(Box::new(Nest::of(g, plan.clone(), rows.into_inner())?))
+            }
+            Layout::SquareRoot { .. } => {
+                Form::Root(Box::new(Root::new(g, plan.clone(), Some(rows.into_inner()))?))
+            }
         };
         Ok(Ram { plan, form })
     }
@@ -78,9 +100,10 @@ impl<W: Clone> Ram<W> {
         match (&mut self.form, access) {
             (Form::Scan(rows), access) => rows.access(g, index, access),
             (Form::Nest(nest), Access::Read) => nest.access(g, index, |_, row| Ok(row.to_vec())),
-            (Form::Nest(nest), Access::Write { word, enable }) => {
-                nest.take(g, index)?;
-                nest.put(g, |g, row| g.mux_many(enable, word, row))?;
+            (Form::Root(root), Access::Read) => root.access(g, index, |_, row| Ok(row.to_vec())),
+            (_, Access::Write { word, enable }) => {
+                self.take(g, index)?;
+                self.put(g, word, enable)?;
                 Ok(Vec::new())
             }
         }
@@ -99,6 +122,7 @@ impl<W: Clone> Ram<W> {
     ) -> Result<Vec<W>, G::Error> {
         let rows = match &mut self.form {
             Form::Nest(nest) => return nest.access(g, index, change),
+            Form::Root(root) => return root.access(g, index, change),
             Form::Scan(rows) => rows,
         };
         let old = rows.access(g, index, Access::Read)?;
@@ -107,7 +131,7 @@ impl<W: Clone> Ram<W> {
         Ok(old)
     }
 
-    /// The first half of an update of a memory in trees: the row at the unsigned secret `index`, zeros beyond the end. Nothing but
+    /// The first half of an update of a memory that is not scanned: the row at the unsigned secret `index`, zeros beyond the end. Nothing but
     /// [`Self::put`] may come next: any other access panics.
     ///
     /// # Errors
@@ -120,7 +144,11 @@ impl<W: Clone> Ram<W> {
         g: &mut G,
         index: &[W],
     ) -> Result<Vec<W>, G::Error> {
-        self.nest().take(g, index)
+        match &mut self.form {
+            Form::Nest(nest) => nest.take(g, index),
+            Form::Root(root) => root.take(g, index),
+            Form::Scan(_) => scanned(),
+        }
     }
 
     /// The second half: the row that was taken is replaced where a secret bit is set, and not beyond the end. Both take what a write does.
@@ -136,19 +164,21 @@ impl<W: Clone> Ram<W> {
         word: &[W],
         enable: &W,
     ) -> Result<(), G::Error> {
-        self.nest().put(g, |g, row| g.mux_many(enable, word, row))
+        let change = |g: &mut G, row: &[W]| g.mux_many(enable, word, row);
+        match &mut self.form {
+            Form::Nest(nest) => nest.put(g, change),
+            Form::Root(root) => root.put(g, change),
+            Form::Scan(_) => scanned(),
+        }
     }
 
     /// Whether a row was taken and is not put back.
     #[must_use]
     pub fn is_in_hand(&self) -> bool {
-        matches!(&self.form, Form::Nest(nest) if nest.is_in_hand())
-    }
-
-    fn nest(&mut self) -> &mut Nest<W> {
-        match &mut self.form {
-            Form::Nest(nest) => nest,
-            Form::Scan(_) => panic!("rows that are scanned are read and written whole"),
+        match &self.form {
+            Form::Nest(nest) => nest.is_in_hand(),
+            Form::Root(root) => root.is_in_hand(),
+            Form::Scan(_) => false,
         }
     }
 
@@ -167,11 +197,15 @@ impl<W: Clone> Ram<W> {
         }
         match &mut self.form {
             Form::Scan(rows) => Ok(rows.row(index)),
-            Form::Nest(_) => {
+            Form::Nest(_) | Form::Root(_) => {
                 let width = bits(blocks - 1);
                 let index = constant_bits(g, &bits_of(index as u128, width))?;
                 self.access(g, &index, Access::Read)
             }
         }
     }
+}
+
+fn scanned() -> ! {
+    panic!("rows that are scanned are read and written whole")
 }

@@ -1,18 +1,30 @@
 //! Memories against arrays, their prices against what runs take, and what is opened and kept against what it should look like.
 
+use cenote_prim::{Block, Prg};
+
 use super::*;
 use crate::{bits_of, value_of};
+
+mod root;
 
 /// A machine in the clear that tosses bits of its own.
 struct Machine {
     seed: u64,
     /// What was opened, a list each time.
     opened: Vec<Vec<bool>>,
+    /// What the parties draw from.
+    prgs: [Prg; 2],
+    /// A party that enters zeros instead.
+    zeros: Option<Role>,
+    /// What was counted.
+    taken: Price,
 }
 
 impl Machine {
     fn new(seed: u64) -> Machine {
-        Machine { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, opened: Vec::new() }
+        let prgs = [0, 1].map(|role| Prg::new(Block::new(u128::from(seed) << 1 | role)));
+        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Machine { seed, opened: Vec::new(), prgs, zeros: None, taken: Price::default() }
     }
 
     /// xorshift64*.
@@ -42,22 +54,40 @@ impl Gates for Machine {
         Ok(!a)
     }
     fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Broken> {
+        self.taken.ands += 1;
         Ok(a & b)
     }
     fn xor_many(&mut self, a: &[bool], b: &[bool]) -> Result<Vec<bool>, Broken> {
         Ok(a.iter().zip(b).map(|(a, b)| a ^ b).collect())
     }
     fn and_many(&mut self, a: &[bool], b: &[bool]) -> Result<Vec<bool>, Broken> {
+        self.taken.ands += a.len().min(b.len()) as u64;
         Ok(a.iter().zip(b).map(|(a, b)| a & b).collect())
     }
 }
 
 impl Reactive for Machine {
     fn open(&mut self, wires: &[bool]) -> Result<Vec<bool>, Broken> {
+        self.taken.opens += 1;
         self.opened.push(wires.to_vec());
         Ok(wires.to_vec())
     }
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<bool>, Broken> {
+        if owner == Role::Garbler {
+            self.taken.tossed += bits as u64;
+        }
+        let prg = &mut self.prgs[owner as usize];
+        let drawn = draw(&mut || prg.block().to_u128() as u64);
+        assert_eq!(drawn.len(), bits);
+        Ok(if self.zeros == Some(owner) { vec![false; bits] } else { drawn.to_vec() })
+    }
     fn toss(&mut self, bits: usize) -> Result<Vec<bool>, Broken> {
+        self.taken.tossed += bits as u64;
         Ok((0..bits).map(|_| self.next() & 1 == 1).collect())
     }
     fn broken(&mut self, why: Broken) -> Broken {
@@ -71,6 +101,10 @@ fn needs(blocks: usize, width: usize, is_given: bool) -> Needs {
 }
 
 const FLAT: Layout = Layout::Trees { trees: 1, factor: 1 };
+
+const fn root(levels: usize, factor: usize, period: usize) -> Layout {
+    Layout::SquareRoot { levels, factor, period }
+}
 
 const fn nested(trees: usize, factor: usize) -> Layout {
     Layout::Trees { trees, factor }
@@ -135,7 +169,9 @@ fn memories_are_arrays() {
         for is_given in [false, true] {
             let needs = needs(blocks, 7, is_given);
             let all = [Layout::Scan, FLAT, nested(2, 1), nested(2, 2), nested(3, 1), nested(2, 3)];
-            for layout in all.into_iter().filter(|layout| Plan::new(needs, *layout).is_some()) {
+            let roots = [root(1, 1, 1), root(1, 1, 2), root(1, 2, 5), root(2, 1, 2), root(2, 2, 5)];
+            let all = all.into_iter().chain(roots).chain([root(3, 1, 3), root(2, 3, 7)]);
+            for layout in all.filter(|layout| Plan::new(needs, *layout).is_some()) {
                 against_an_array(needs, layout, 60);
             }
         }
@@ -217,6 +253,14 @@ impl Gates for Tally {
 }
 
 impl Reactive for Tally {
+    fn own_inputs(
+        &mut self,
+        owner: Role,
+        bits: usize,
+        draw: &Draw<'_>,
+    ) -> Result<Vec<Depth>, Self::Error> {
+        self.counter.own_inputs(owner, bits, draw)
+    }
     fn open(&mut self, wires: &[Depth]) -> Result<Vec<bool>, Self::Error> {
         self.opens += 1;
         self.counter.open(wires)
@@ -459,7 +503,7 @@ fn nothing_comes_between_the_halves_of_an_update() {
         |ram, g, place| ram.access(g, place, Access::Read),
         |ram, g, _| ram.row(g, 3),
     ];
-    for layout in [FLAT, nested(2, 1)] {
+    for layout in [FLAT, nested(2, 1), root(1, 1, 3), root(2, 1, 4)] {
         for step in steps {
             let mut g = Machine::new(3);
             let mut ram =
@@ -476,7 +520,7 @@ fn nothing_comes_between_the_halves_of_an_update() {
 
 #[test]
 fn a_public_index_beyond_the_end_is_read_as_zeros() {
-    for layout in [Layout::Scan, FLAT, nested(2, 1)] {
+    for layout in [Layout::Scan, FLAT, nested(2, 1), root(1, 1, 3), root(2, 1, 4)] {
         let mut g = Machine::new(3);
         let plan = Plan::new(needs(8, 2, true), layout).unwrap();
         let rows = Rows::new(vec![vec![true; 2]; 8]).unwrap();

@@ -26,7 +26,7 @@ pub(crate) enum BenchCommand {
     PoolFill(BenchPoolFillArgs),
     /// Multiplexers, from pools of their own and without, in turns.
     Mux(BenchMuxArgs),
-    /// Accesses to a memory at secret places: scanned, or in trees (Circuit ORAM).
+    /// Accesses to a memory at secret places: scanned, in trees (Circuit ORAM), or permuted (square-root ORAM).
     Oram(BenchOramArgs),
     /// Optimising a circuit file, streaming, in one process.
     Optimise(BenchOptimiseArgs),
@@ -288,12 +288,15 @@ pub(crate) struct BenchOramArgs {
     /// Accesses, each of which reads and writes a row.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
     pub(crate) accesses: u64,
-    /// One tree, whose positions are scanned; without either, what takes least.
-    #[arg(long, conflicts_with = "recursive")]
+    /// One tree, whose positions are scanned; without any of these three, what takes least.
+    #[arg(long, conflicts_with_all = ["recursive", "sqrt"])]
     pub(crate) flat: bool,
     /// Trees that hold the positions of one another, so many as take least.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sqrt")]
     pub(crate) recursive: bool,
+    /// Square-root ORAM, with levels and a period that take least.
+    #[arg(long)]
+    pub(crate) sqrt: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]

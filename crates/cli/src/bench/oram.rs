@@ -1,6 +1,6 @@
-//! `cenote bench oram`: accesses to a memory, kept in the cheapest way or in trees as told.
+//! `cenote bench oram`: accesses to a memory, kept in the cheapest way, in trees or permuted, as told.
 
-use cenote_circuit::{Kind, Layout, Needs, Plan, bits_of, hex_from_bits};
+use cenote_circuit::{Kind, Layout, Needs, Plan, Price, bits_of, hex_from_bits};
 use cenote_engine::{Fault, Job, Party, Receivers, Role, SessionConfig};
 use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
@@ -25,15 +25,19 @@ pub(crate) struct Work {
     blocks: usize,
     width: usize,
     accesses: usize,
-    /// Trees, and how many positions a block of a further one has, as a power of two; no trees for scans.
+    /// Trees of Circuit ORAM, or levels of square-root ORAM; neither for scans.
     trees: usize,
+    levels: usize,
+    /// How many positions a block of a further one has, as a power of two.
     factor: usize,
+    /// Accesses between two shuffles.
+    period: usize,
 }
 
 pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Failure> {
     let work = Work::of(args)?;
-    let access = work.plan()?.access(work.index(), Kind::Update);
-    let sessions = sessions(&args.security, access.ands * args.accesses)?;
+    let (access, all) = (work.plan()?.access(work.index(), Kind::Update), work.price()?);
+    let sessions = sessions(&args.security, all.ands)?;
     let setting = Setting::new(&args.line)?;
     let task = |config: &SessionConfig| Task::Oram { work, config: *config };
     let tasks: Vec<Task> = sessions.iter().map(task).collect();
@@ -49,13 +53,17 @@ pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Fai
             ("width", work.width),
             ("accesses", work.accesses),
             ("trees", work.trees),
+            ("levels", work.levels),
             ("factor", work.factor),
+            ("period", work.period),
         ] {
             result.insert(name.into(), json!(value));
         }
-        result.insert("ands_per_access".into(), json!(access.ands));
+        let after_start = all.ands - work.plan()?.start().ands;
+        result.insert("ands_per_access".into(), json!(after_start / args.accesses));
+        result.insert("start_ands".into(), json!(all.ands - after_start));
         result.insert("opens_per_access".into(), json!(access.opens));
-        let figures = runs.iter().map(|both| figures(both, work.accesses, access.ands)).collect();
+        let figures = runs.iter().map(|both| figures(both, work.accesses, all.ands)).collect();
         Ok(summary::result(result, figures, &setting, &args.line))
     });
     Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
@@ -63,7 +71,7 @@ pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Fai
 
 /// Those of `bench and`, and the job alone for each access: refills are in it, the first filling is not.
 fn figures(both: &Both, accesses: usize, ands: u64) -> Value {
-    let mut figures = and::figures(both, ands * accesses as u64);
+    let mut figures = and::figures(both, ands);
     let (job, accesses) = (summary::last_job(both), accesses as f64);
     let rounds = both.garbler.jobs.last().map_or(0, |job| job.rounds);
     figures["job_s"] = json!(job.seconds);
@@ -80,8 +88,7 @@ pub(crate) fn party(
     work: Work,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let plan = work.plan()?;
-    let ands = plan.access(work.index(), Kind::Update).ands * work.accesses as u64;
+    let (plan, ands) = (work.plan()?, work.price()?.ands);
     let config = config.for_ands(ands);
     one_job(channels, role, &config, &Updates { work, plan, ands, role })
 }
@@ -132,31 +139,45 @@ impl Work {
         let (blocks, width) = (args.blocks as usize, usize::from(args.width));
         let needs = needs(blocks, width);
         let trees = |trees, factor| Plan::new(needs, Layout::Trees { trees, factor });
+        let nested = (2..=8).flat_map(|count| (1..=6).map(move |factor| (count, factor)));
         let plan = if args.flat {
             trees(1, 1)
         } else if args.recursive {
-            let nested = (2..=8).flat_map(|count| (1..=6).map(move |factor| (count, factor)));
             nested.filter_map(|(count, factor)| trees(count, factor)).min_by_key(worth)
+        } else if args.sqrt {
+            let all = std::iter::once((1, 1)).chain(nested);
+            all.filter_map(|(levels, factor)| Plan::root(needs, levels, factor)).min_by_key(worth)
         } else {
             Plan::cheapest(needs)
         };
         let plan = plan.ok_or_else(|| {
-            Failure::bad_input(format!("--blocks {blocks}: too few for trees of this kind"))
+            Failure::bad_input(format!("--blocks {blocks}: too few for a memory of this kind"))
         })?;
-        let (trees, factor) = match plan.layout {
-            Layout::Scan => (0, 0),
-            Layout::Trees { trees, factor } => (trees, factor),
+        let (trees, levels, factor, period) = match plan.layout {
+            Layout::Scan => (0, 0, 0, 0),
+            Layout::Trees { trees, factor } => (trees, 0, factor, 0),
+            Layout::SquareRoot { levels, factor, period } => (0, levels, factor, period),
         };
-        Ok(Work { blocks, width, accesses: args.accesses as usize, trees, factor })
+        let accesses = args.accesses as usize;
+        Ok(Work { blocks, width, accesses, trees, levels, factor, period })
     }
 
     fn plan(self) -> Result<Plan, Failure> {
-        let layout = match self.trees {
-            0 => Layout::Scan,
-            trees => Layout::Trees { trees, factor: self.factor },
+        let Work { trees, levels, factor, period, .. } = self;
+        let layout = match (trees, levels) {
+            (0, 0) => Layout::Scan,
+            (0, levels) => Layout::SquareRoot { levels, factor, period },
+            _ => Layout::Trees { trees, factor },
         };
         let plan = Plan::new(needs(self.blocks, self.width), layout);
         plan.ok_or_else(|| Failure::internal("a memory that has no plan"))
+    }
+
+    /// What the whole of it takes.
+    fn price(self) -> Result<Price, Failure> {
+        let (plan, accesses) = (self.plan()?, self.accesses as u64);
+        let each = plan.access(self.index(), Kind::Update).times(accesses);
+        Ok(plan.start().and(each).and(plan.upkeep(accesses)))
     }
 
     /// Bits of a place.
@@ -198,9 +219,9 @@ fn needs(blocks: usize, width: usize) -> Needs {
     Needs { ands_per_open: ANDS_PER_OPENING, ..Needs::new(blocks, width, LIFE) }
 }
 
-fn worth(plan: &Plan) -> u64 {
-    let access = plan.access(plan.needs.blocks.ilog2() as usize + 1, Kind::Update);
-    access.ands + 2 * access.tossed + ANDS_PER_OPENING * access.opens
+fn worth(plan: &Plan) -> u128 {
+    let each = plan.access(plan.needs.blocks.ilog2() as usize + 1, Kind::Update).times(LIFE);
+    plan.start().and(each).and(plan.upkeep(LIFE)).worth(ANDS_PER_OPENING)
 }
 
 /// Numbers that everybody knows.
@@ -231,5 +252,9 @@ mod tests {
         assert!(nested.expected().contains(&true));
         assert_eq!(work("--blocks 100").unwrap().trees, 0);
         assert!(work("--blocks 2 --recursive").is_err());
+        let root = work("--blocks 500 --sqrt").unwrap();
+        assert!(root.trees == 0 && root.plan().unwrap().levels.len() == root.levels);
+        assert!(root.levels > 0 && (50..500).contains(&root.period), "{}", root.period);
+        assert_eq!(work("--blocks 500").unwrap().period, root.period);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cenote_engine::cost::{Demand, Link, Machine, Plan};
 use cenote_engine::{Backend, Receivers, Role, SessionConfig};
 use cenote_job::facts;
-use cenote_program::{Accesses, trees_from};
+use cenote_program::{Accesses, memory_from};
 use serde_json::{Map, Value, json};
 
 use super::args::CostArgs;
@@ -114,36 +114,44 @@ fn measured(trial: &Trial) -> Value {
 
 /// How tables of one shape are kept, and what an access takes on average.
 fn memory(kept: &Accesses) -> Value {
-    let from = |is_given| trees_from(kept.rows, kept.bits, is_given);
+    let from = |is_given| memory_from(kept.rows, kept.bits, is_given);
     json!({
         "rows": kept.rows,
         "bits": kept.bits,
-        "kept": if kept.trees == 0 { "scanned" } else { "trees" },
+        "kept": match (kept.trees, kept.levels) {
+            (0, 0) => "scanned",
+            (0, _) => "square root",
+            _ => "trees",
+        },
         "trees": kept.trees,
+        "levels": kept.levels,
         "reads": kept.reads,
         "writes": kept.writes,
         "updates": kept.updates,
         "ands_per_access": kept.ands / (kept.reads + kept.writes + kept.updates).max(1),
-        "opens_per_access": kept.trees,
+        "opens_per_access": kept.trees + kept.levels,
         "start_ands": kept.start_ands,
-        "trees_from": { "zeros": from(false), "given": from(true) },
+        "memory_from": { "zeros": from(false), "given": from(true) },
     })
 }
 
 /// The same in a line.
 fn memory_line(text: &mut String, memory: &Value) {
-    let kept = match memory["trees"].as_u64() {
-        Some(0) => "scanned".to_owned(),
-        Some(1) => "in one tree, one opening each".to_owned(),
-        trees => format!("in {0} trees, {0} openings each", trees.unwrap_or_default()),
+    let count = |what: &str| memory[what].as_u64().unwrap_or_default();
+    let kept = match (count("trees"), count("levels")) {
+        (0, 0) => "scanned".to_owned(),
+        (0, 1) => "as square-root ORAM of one level, one opening each".to_owned(),
+        (0, levels) => format!("as square-root ORAM of {levels} levels, {levels} openings each"),
+        (1, _) => "in one tree, one opening each".to_owned(),
+        (trees, _) => format!("in {trees} trees, {trees} openings each"),
     };
-    let from = |begins: &str| match &memory["trees_from"][begins] {
+    let from = |begins: &str| match &memory["memory_from"][begins] {
         Value::Null => "never".to_owned(),
         from => format!("from {from} on"),
     };
     let _ = writeln!(
         text,
-        "{} rows of {} bits: {} reads, {} writes, {} updates of {} ANDs, {kept}; {} ANDs to begin (trees for zeros {}, for given rows {})",
+        "{} rows of {} bits: {} reads, {} writes, {} updates of {} ANDs, {kept}; {} ANDs to begin (not scanned: zeros {}, given rows {})",
         memory["rows"],
         memory["bits"],
         memory["reads"],

@@ -20,8 +20,8 @@ pub struct Talk {
     muxes: bool,
     /// Whether only the evaluator has inputs and outputs.
     alone: bool,
-    /// Whether it reads and writes a memory.
-    remembers: bool,
+    /// The memory that it reads and writes.
+    remembers: Option<Layout>,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -35,7 +35,7 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs, times: 1, muxes: false, alone: false, remembers: false }
+        Talk { role, inputs, times: 1, muxes: false, alone: false, remembers: None }
     }
 
     /// With random inputs.
@@ -69,8 +69,17 @@ impl Talk {
     /// opens a leaf in each of [`ACCESSES`](Talk::ACCESSES), then to both what was read. The garbler's first inputs are bits that are tossed.
     #[must_use]
     pub fn remembering(self) -> Talk {
-        Talk { remembers: true, ..self }
+        Talk { remembers: Some(Layout::Trees { trees: 1, factor: 1 }), ..self }
     }
+
+    /// The same with square-root ORAM, which opens a place in each access and shuffles before every other one. Both sides enter permutations first.
+    #[must_use]
+    pub fn shuffling(self) -> Talk {
+        Talk { remembers: Some(Layout::SquareRoot { levels: 1, factor: 1, period: 2 }), ..self }
+    }
+
+    /// Values that such a job opens before its last.
+    pub const OPENED_WITH_SHUFFLES: u64 = Talk::ACCESSES + 2;
 
     /// Accesses of such a job.
     pub const ACCESSES: u64 = 5;
@@ -111,10 +120,10 @@ impl Talk {
         Ok(vec![party.reveal(Receivers::Evaluator, &products)?])
     }
 
-    fn accesses<P: Party>(&self, party: &mut P) -> Result<Outputs, Fault> {
+    fn accesses<P: Party>(&self, party: &mut P, layout: Layout) -> Result<Outputs, Fault> {
         // A stash for all rows.
         let needs = Needs { epsilon: 8, ..Needs::new(3, 2, Talk::ACCESSES) };
-        let plan = Plan::new(needs, Layout::Trees { trees: 1, factor: 1 });
+        let plan = Plan::new(needs, layout);
         let input = |party: &mut P, owner: Role| {
             let bits = &self.inputs[owner as usize];
             party.input(owner, bits.len(), (owner == self.role).then_some(bits))
@@ -154,8 +163,8 @@ impl Job for Talk {
         if self.alone {
             return self.products(party);
         }
-        if self.remembers {
-            return self.accesses(party);
+        if let Some(layout) = self.remembers {
+            return self.accesses(party, layout);
         }
         let small = TestProgram(Kind::Small);
         let first = self.enter(party, 0)?;
