@@ -51,9 +51,9 @@ pub(crate) fn command(command: ProgramCommand, format: Format) -> Result<Reply, 
     }
 }
 
-fn info(file: &Path) -> Result<Reply, Failure> {
-    let (module, form) = computation::read_module(file)?;
-    let (stats, version) = (computation::stats(file, &module)?, module.version());
+/// All that is known of inputs, outputs and parts of memories.
+fn add_ports(json: &mut Value, module: &cenote_program::Module) {
+    let version = module.version();
     let inputs: Vec<Value> = module
         .inputs()
         .iter()
@@ -89,6 +89,14 @@ fn info(file: &Path) -> Result<Reply, Failure> {
             })
         })
         .collect();
+    json["inputs"] = inputs.into();
+    json["outputs"] = outputs.into();
+    json["memories"] = memories.into();
+}
+
+fn info(file: &Path) -> Result<Reply, Failure> {
+    let (module, form) = computation::read_module(file)?;
+    let (stats, version) = (computation::stats(file, &module)?, module.version());
     let functions: Vec<&str> = module.functions().iter().map(|f| f.name.as_str()).collect();
     let head = json!({
         "file": file.display().to_string(),
@@ -103,9 +111,7 @@ fn info(file: &Path) -> Result<Reply, Failure> {
         "reactive": module.is_reactive(),
     });
     let mut json = head.clone();
-    json["inputs"] = inputs.into();
-    json["outputs"] = outputs.into();
-    json["memories"] = memories.into();
+    add_ports(&mut json, &module);
     json["functions"] = json!(functions);
     json["stats"] = counts(&stats);
     let mut words = head;
