@@ -34,6 +34,21 @@ def sound(slots):
     return cn.all(~slots.there[1:] | ascend)
 
 
+@cn.inline
+def served(slots, today, payments, q, days, good=True):
+    """The list after these payments, and for each whether its card was on it, why, and whether its report was taken."""
+    cards = cn.map_of(slots.card, slots.reason, there=slots.there, expires=slots.until)
+    cards.expire(today)
+    until = today + days
+    hot, reasons, taken = cn.zeros(Bit, q), cn.zeros(Reason, q), cn.zeros(Bit, q)
+    for k in cn.range(q):
+        payment = payments[k]
+        hot[k], reasons[k] = cards.get(payment.card)
+        taken[k] = cards.insert(payment.card, payment.report, expires=until, enable=good & (payment.report != 0))
+    slots.there, slots.card, slots.reason, slots.until = cards.there, cards.keys, cards.values, cards.until
+    return slots, hot, reasons, taken
+
+
 @cn.program
 def hot_cards(
     slots: Garbler[Array[Slot, "n"]],
@@ -55,13 +70,5 @@ def hot_cards(
     Nothing is found or taken if the list is out of order.
     """
     good = sound(slots)
-    cards = cn.map_of(slots.card, slots.reason, there=slots.there, expires=slots.until)
-    cards.expire(today)
-    until = today + days
-    hot, reasons, taken = cn.zeros(Bit, q), cn.zeros(Reason, q), cn.zeros(Bit, q)
-    for k in cn.range(q):
-        payment = payments[k]
-        hot[k], reasons[k] = cards.get(payment.card)
-        taken[k] = cards.insert(payment.card, payment.report, expires=until, enable=good & (payment.report != 0))
-    slots.there, slots.card, slots.reason, slots.until = cards.there, cards.keys, cards.values, cards.until
+    slots, hot, reasons, taken = served(slots, today, payments, q, days, good)
     return good, slots, hot & good, cn.where(good, reasons, 0), taken

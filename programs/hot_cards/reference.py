@@ -2,9 +2,15 @@
 
 
 def hot_cards(slots, today, payments, days):
+    there = slots["there"]
+    used = [card for card, is_there in zip(slots["card"], there) if is_there]
+    good = list(there) == sorted(there, reverse=True) and used == sorted(set(used))
+    return [good, *served(slots, today, payments, days, good)]
+
+
+def served(slots, today, payments, days, good=True):
+    """The list after these payments, whether each card was on it, why, and whether its report was taken."""
     rows = [list(row) for row in zip(*(slots[name] for name in ("there", "card", "reason", "until")))]
-    used = [card for there, card, _, _ in rows if there]
-    good = [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True) and used == sorted(set(used))
     for row in rows:
         row[0] = bool(row[0] and row[3] > today)
     hot, reasons, taken = [], [], []
@@ -17,7 +23,7 @@ def hot_cards(slots, today, payments, days):
         if taken[-1]:
             room[0][:] = [True, card, report, today + days]
     there, cards, why, until = map(list, zip(*rows))
-    return [good, {"there": there, "card": cards, "reason": why, "until": until}, hot, reasons, taken]
+    return [{"there": there, "card": cards, "reason": why, "until": until}, hot, reasons, taken]
 
 
 def filled(entries, n):

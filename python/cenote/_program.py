@@ -599,7 +599,7 @@ class ProgramFunction:
         inputs, memories, statics = self._split(bound.arguments)
         given_memory = next((name for name in memories if name in bound.arguments), None)
         if given_memory is not None:
-            raise InputError(f"{self.__name__}: memory {given_memory} is not given: a call finds zeros; simulate(.., memories=..) takes one")
+            raise InputError(f"{self.__name__}: memory {given_memory} is not given: a call finds zeros; simulate takes memories=..")
         missing = [name for name in inputs if name not in bound.arguments]
         if missing:
             raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")
