@@ -89,6 +89,9 @@ fn circuit(path: &Path) -> Result<Module, String> {
     Module::from_circuit(&name, circuit, &signature).map_err(|error| format!("{shown}: {error}"))
 }
 
+/// Outputs, and what is left in each part of a memory.
+type Evaluated<'py> = (Vec<Bound<'py, PyBytes>>, BTreeMap<String, Bound<'py, PyBytes>>);
+
 /// The clear, with memories by the names of their parts.
 #[derive(Default)]
 struct Remembers {
@@ -259,7 +262,7 @@ impl Program {
         py: Python<'py>,
         inputs: Vec<PyBackedBytes>,
         found: BTreeMap<String, PyBackedBytes>,
-    ) -> PyResult<(Vec<Bound<'py, PyBytes>>, BTreeMap<String, Bound<'py, PyBytes>>)> {
+    ) -> PyResult<Evaluated<'py>> {
         let ports = self.module.inputs();
         if ports.len() != inputs.len() {
             let what = format!("{} inputs, {} were given", ports.len(), inputs.len());
