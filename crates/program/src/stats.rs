@@ -55,6 +55,8 @@ pub struct Stats {
     pub revealed_bits: u64,
     /// Bits that each party enters for memories: those that are tossed, and those of permutations.
     pub tossed_bits: u64,
+    /// Joint permutations of memories, and those of [`Stats::tossed_bits`] that are for them.
+    pub permutations: [u64; 2],
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
     pub stretches: u64,
@@ -239,6 +241,9 @@ impl Stats {
         raise(&mut self.reveals, other.reveals);
         raise(&mut self.revealed_bits, other.revealed_bits);
         raise(&mut self.tossed_bits, other.tossed_bits);
+        for (mine, theirs) in self.permutations.iter_mut().zip(other.permutations) {
+            raise(mine, theirs);
+        }
         raise(&mut self.statements, other.statements);
         raise(&mut self.moved_bits, other.moved_bits);
         raise(&mut self.wide_bits, other.wide_bits);
@@ -618,6 +623,12 @@ impl Machine for Tally {
         add(&mut self.stats.ands, weight, all.ands);
         add(&mut self.stats.xors, weight, all.ands.saturating_mul(2));
         add(&mut self.stats.tossed_bits, weight, all.tossed);
+        if let levels @ 1.. = plan.levels.len() as u64 {
+            // One for each level at first, and with each shuffle, which inverts one more.
+            let permutations = upkeep.opens.saturating_mul(levels + 1).saturating_add(levels);
+            add(&mut self.stats.permutations[0], weight, permutations);
+            add(&mut self.stats.permutations[1], weight, all.tossed);
+        }
         self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
         if start.ands > 0 {
             self.course.and_depth();

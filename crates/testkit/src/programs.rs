@@ -328,10 +328,10 @@ fn mux_edges<G: Gates>(
     Ok(found)
 }
 
-/// Keeps 256 rows of 256 bits in a tree: four are read and written, two of them the same one, one beyond the end; another is read.
-pub const IN_A_TREE: &str = r#"
+/// Keeps 256 rows of 256 bits behind a permutation: four are read and written, two of them the same one, one beyond the end; another is read.
+pub const PERMUTED: &str = r#"
 cenote 2
-program in_a_tree "reads and writes a memory that is kept in a tree"
+program permuted "reads and writes a memory that is kept behind a permutation"
 input at[4]: a uint b9
 input put[4]: b uint b64
 {

@@ -15,7 +15,7 @@ use cenote_ot::Choice;
 use cenote_prim::SessionId;
 use cenote_program::{Module, library};
 use cenote_testkit::adversary::entries;
-use cenote_testkit::programs::IN_A_TREE;
+use cenote_testkit::programs::PERMUTED;
 use cenote_testkit::run::{config, patient_pair, prg_of, with_pool};
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
@@ -251,10 +251,10 @@ fn traffic_is_predicted() {
     });
 }
 
-/// Leaves are opened and bits tossed on the way, so rounds are those but for the chunks of wrk and the checks of jimu.
+/// Places are opened and control bits entered on the way, so rounds are those but for the chunks of wrk and the checks of jimu.
 #[test]
-fn memories_in_trees_are_priced() {
-    let module = Module::parse_text(IN_A_TREE).expect("well-formed");
+fn memories_behind_permutations_are_priced() {
+    let module = Module::parse_text(PERMUTED).expect("well-formed");
     let cases: Vec<SessionConfig> =
         entries().flat_map(|entry| entry.plans).map(|text| config(text)).collect();
     in_parallel(&cases, |_, config| {
@@ -264,6 +264,12 @@ fn memories_in_trees_are_priced() {
         let (counted, ands) = session(&config, &module);
         let what = format!("{config}: {predicted:?}, {counted:?}");
         assert_eq!(demand.stats.ands, ands, "ANDs: {what}");
+        // Exchanges of rows are priced as single ANDs, of which wide cores do several at once.
+        if config.backend == Backend::Jimu {
+            let [least, most] = [1.0, 1.3].map(|times| times * counted.bytes_sent as f64);
+            assert!((least..most).contains(&(predicted.bytes[0] as f64)), "{what}");
+            return;
+        }
         assert!(off(predicted.bytes[0], counted.bytes_sent) < 0.1, "{what}");
         assert!(off(predicted.bytes[1], counted.bytes_received) < 0.1, "{what}");
         assert!(predicted.rounds.abs_diff(counted.rounds) * 10 <= counted.rounds, "{what}");

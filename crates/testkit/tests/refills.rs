@@ -158,8 +158,9 @@ fn refills_run_ahead_of_a_request_by_a_few() {
         Ok(session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").made as usize)
     });
     let (made, other) = (garbler.expect("honest"), evaluator.expect("honest"));
-    // Two, four of one slice each that a turn of lag holds, and one that begins just below that.
-    assert!(made >= triples && made <= 7 * triples + 100, "{made} made, {triples} a refill");
+    // Two, four of one slice each that a turn of lag holds, and one that begins just below that; more where a busy machine lets the request
+    // begin before all of them are made, and far fewer than the hundred that it says it takes.
+    assert!(made >= triples && made <= 20 * triples, "{made} made, {triples} a refill");
     assert!(other <= made, "the leader has the last word");
 }
 

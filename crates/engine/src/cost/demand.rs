@@ -48,8 +48,14 @@ impl Demand {
         let job_hello = hello.field("digest", [0; 64]).encoded_len();
         let mut inputs: Vec<(Role, u64)> = owners.zip(bits).collect();
         let tossed = TOSSED as u64;
-        for _ in 0..stats.tossed_bits.div_ceil(tossed).min(MOST_TOSSED) {
-            inputs.extend([(Role::Garbler, tossed), (Role::Evaluator, tossed)]);
+        let [permutations, permuted] = stats.permutations;
+        let mut both = |bits| inputs.extend([(Role::Garbler, bits), (Role::Evaluator, bits)]);
+        for _ in 0..stats.tossed_bits.saturating_sub(permuted).div_ceil(tossed).min(MOST_TOSSED) {
+            both(tossed);
+        }
+        // Each enters the bits of a permutation at once.
+        for place in 0..permutations.min(MOST_TOSSED) {
+            both(permuted / permutations + u64::from(place < permuted % permutations));
         }
         Demand { stats, inputs, outputs, job_hello, facts: 0 }
     }

@@ -119,6 +119,14 @@ fn keep_notes(
 ) -> Result<Vec<Needle>, Fault> {
     let mut session = Session::open(channel, role, config)?;
     session.set_threads(threads)?;
+    let needles = noted(&mut session)?;
+    session.close();
+    Ok(needles)
+}
+
+/// Out of line: what the compiler spills here lies where the end of the session wipes.
+#[inline(never)]
+fn noted(session: &mut Session) -> Result<Vec<Needle>, Fault> {
     let mut needles = Vec::new();
     let mut note = |what, secret: &Block| needles.push(Needle::new(what, secret));
     match &mut session.opened {
@@ -139,7 +147,6 @@ fn keep_notes(
         }
         _ => {}
     }
-    session.close();
     Ok(needles)
 }
 
