@@ -55,5 +55,8 @@ pub(crate) fn held(plan: &Plan) -> u64 {
     };
     let positions = plan.trees.last().map_or(0, |last| last.blocks * (1 + last.depth));
     let trees = plan.trees.iter().map(tree).fold(positions as u64, u64::saturating_add);
-    plan.levels.iter().map(level).fold(trees, u64::saturating_add)
+    // While a network exchanges rows: differences and changes of half of them each, old and new ones.
+    let row = |shape: &LevelShape| shape.blocks as u64 * (shape.width + shape.index()) as u64;
+    let exchanged = plan.levels.iter().map(row).max().unwrap_or(0).saturating_mul(2);
+    plan.levels.iter().map(level).fold(trees.saturating_add(exchanged), u64::saturating_add)
 }

@@ -621,7 +621,8 @@ impl Machine for Tally {
         let (start, upkeep) = (plan.start(), plan.upkeep(plan.needs.accesses));
         let (all, weight) = (start.and(upkeep), self.weight);
         add(&mut self.stats.ands, weight, all.ands);
-        add(&mut self.stats.xors, weight, all.ands.saturating_mul(2));
+        // An exchange takes three for each AND, other steps fewer.
+        add(&mut self.stats.xors, weight, all.ands.saturating_mul(3));
         add(&mut self.stats.tossed_bits, weight, all.tossed);
         if let levels @ 1.. = plan.levels.len() as u64 {
             // One for each level at first, and with each shuffle, which inverts one more.

@@ -8,7 +8,7 @@ use crate::memory::TOSSED;
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
 
-/// Times that bits are tossed, at most, that are priced one by one: ANDs are far beyond any limit then.
+/// Times that bits are tossed, and that permutations are entered, at most, that are priced one by one; what is beyond is priced together.
 const MOST_TOSSED: u64 = 1 << 16;
 
 /// Counts of a computation, its inputs and its outputs.
@@ -50,12 +50,17 @@ impl Demand {
         let tossed = TOSSED as u64;
         let [permutations, permuted] = stats.permutations;
         let mut both = |bits| inputs.extend([(Role::Garbler, bits), (Role::Evaluator, bits)]);
-        for _ in 0..stats.tossed_bits.saturating_sub(permuted).div_ceil(tossed).min(MOST_TOSSED) {
+        let times = stats.tossed_bits.saturating_sub(permuted).div_ceil(tossed);
+        for _ in 0..times.min(MOST_TOSSED) {
             both(tossed);
         }
+        if let beyond @ 1.. = times.saturating_sub(MOST_TOSSED) {
+            both(beyond.saturating_mul(tossed));
+        }
         // Each enters the bits of a permutation at once.
-        for place in 0..permutations.min(MOST_TOSSED) {
-            both(permuted / permutations + u64::from(place < permuted % permutations));
+        let times = permutations.min(MOST_TOSSED);
+        for place in 0..times {
+            both(permuted / times + u64::from(place < permuted % times));
         }
         Demand { stats, inputs, outputs, job_hello, facts: 0 }
     }

@@ -35,6 +35,9 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
         let values = demand.stats.live_bits.saturating_mul(live);
         *memory = values.saturating_add(fixed + gate * inside);
     }
+    // What the evaluator notes of each input until the request ends, to be able to run it again: of few bits but where memories are permuted.
+    let each = 1 + costs::ready_bytes(Item::Gadget, params) as u64;
+    plan.memory[1] = plan.memory[1].saturating_add(demand.input_bits(Garbler).saturating_mul(each));
     let mut solders = 0u64;
     for (shape, cores) in cores(params, demand) {
         let Some(pool) = Item::Core(shape).pool(params) else { continue };
