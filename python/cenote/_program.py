@@ -593,7 +593,9 @@ class ProgramFunction:
         if words.active() is not None:
             return self._body()(*args, **kwargs)
         try:
-            bound = self._signature.bind_partial(*args, **kwargs)
+            remembers = any(_looks_lasting(p.annotation) for p in self._signature.parameters.values())
+            bind = self._signature.bind_partial if remembers else self._signature.bind
+            bound = bind(*args, **kwargs)
         except TypeError as error:
             raise InputError(f"{self.__name__}: {error}") from None
         inputs, memories, statics = self._split(bound.arguments)
@@ -660,6 +662,13 @@ class ProgramFunction:
 
     def __repr__(self) -> str:
         return f"<program function {self.__name__}>"
+
+
+def _looks_lasting(annotation: Any) -> bool:
+    """Whether a parameter is a memory, which no call gives."""
+    if isinstance(annotation, str):
+        return re.search(r"\b(Memory|NewMemory)\[", annotation) is not None
+    return isinstance(annotation, Lasting)
 
 
 def _looks_secret(annotation: Any) -> bool:
