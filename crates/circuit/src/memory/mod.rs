@@ -4,6 +4,7 @@
 //! square-root ORAM or as Circuit ORAM, both flat or recursive (docs/protocols/ram.md).
 
 mod evict;
+mod in_hand;
 mod nest;
 mod plan;
 mod ram;

@@ -3,6 +3,7 @@
 //! A position is a bit, whether there is one, and a leaf. A memory of zeros begins with no block and no position anywhere, for nothing: the
 //! leaf that is opened for a block without one is tossed in its place, so that it is as uniform as any.
 
+use super::in_hand::{InHand, Wanted};
 use super::plan::{Layout, Plan};
 use super::rows::{Access, Rows};
 use super::tree::Tree;
@@ -20,20 +21,8 @@ pub(super) struct Nest<W> {
     lost: Option<W>,
     /// Accesses that there may be.
     left: u64,
-    /// The row that was taken, until it is put back.
-    in_hand: Option<InHand<W>>,
-}
-
-/// A row that is in no tree.
-struct InHand<W> {
-    /// Whether the index is one of a row, where it has bits to reach further.
-    inside: Option<W>,
-    index: Vec<W>,
-    /// What there is, and what is shown of it.
-    row: Vec<W>,
-    shown: Vec<W>,
-    /// The leaf that it gets.
-    leaf: Vec<W>,
+    /// The row that was taken, until it is put back, and the leaf that it gets.
+    in_hand: Option<(InHand<W>, Vec<W>)>,
 }
 
 /// A leaf for each tree, and another one for a block that has none.
@@ -115,12 +104,8 @@ impl<W: Clone> Nest<W> {
         change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
     ) -> Result<(), G::Error> {
         let taken = self.in_hand.take();
-        let InHand { inside, index, row, shown, leaf } = taken.expect("a row that was taken");
-        let new = change(g, &shown)?;
-        let new = match &inside {
-            Some(inside) => g.mux_many(inside, &new, &row)?,
-            None => new,
-        };
+        let (taken, leaf) = taken.expect("a row that was taken");
+        let (index, new) = taken.changed(g, change)?;
         let lost = self.trees[0].put(g, &index, &new, &leaf)?;
         self.note(g, lost)
     }
@@ -141,13 +126,8 @@ impl<W: Clone> Nest<W> {
         assert!(!self.is_in_hand(), "a row that was taken is put back before the next access");
         self.left = self.left.checked_sub(1).ok_or_else(|| g.broken(Broken::Spent))?;
         let bits = self.trees[0].shape.index();
-        let inside = gadgets::inside(g, index, self.plan.needs.blocks)?;
-        let mut index = index[..bits.min(index.len())].to_vec();
-        index.resize(bits, g.constant(false)?);
-        // Beyond the end: block 0, which stays as it is.
-        if let Some(inside) = &inside {
-            index = g.and_groups(std::slice::from_ref(inside), &index)?;
-        }
+        let wanted = Wanted::of(g, index, self.plan.needs.blocks, bits)?;
+        let index = &wanted.index;
         let mut tossed = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
             let depth = tree.shape.depth;
@@ -155,18 +135,14 @@ impl<W: Clone> Nest<W> {
             let first = next.split_off(depth);
             tossed.push(Tossed { next, first });
         }
-        let mut leaf = self.last_leaf(g, &index, &tossed[tossed.len() - 1])?;
+        let mut leaf = self.last_leaf(g, index, &tossed[tossed.len() - 1])?;
         for tree in (1..self.trees.len()).rev() {
-            leaf = self.next_leaf(g, tree, leaf, &index, &tossed)?;
+            leaf = self.next_leaf(g, tree, leaf, index, &tossed)?;
         }
-        let row = self.trees[0].take(g, leaf, &index)?;
-        let shown = match &inside {
-            Some(inside) => g.and_groups(std::slice::from_ref(inside), &row)?,
-            None => row.clone(),
-        };
+        let row = self.trees[0].take(g, leaf, index)?;
+        let taken = wanted.found(g, row)?;
         let leaf = tossed.swap_remove(0).next;
-        self.in_hand = Some(InHand { inside, index, row, shown: shown.clone(), leaf });
-        Ok(shown)
+        Ok(self.in_hand.insert((taken, leaf)).0.shown.clone())
     }
 
     /// The leaf of a block of the last tree, from the scanned positions.

@@ -4,6 +4,7 @@
 //! joint secret permutation. An access takes one block of each level into a stash: the one that it needs, or, if the stash has that already, one that no
 //! access came to yet. After a period of accesses all is permuted anew (docs/protocols/ram.md).
 
+use super::in_hand::{InHand, Wanted};
 use super::plan::{Layout, LevelShape, Plan};
 use super::tree::sum;
 use super::waksman::Joint;
@@ -21,6 +22,7 @@ pub(super) struct Root<W> {
     /// Which row lies at each place of level 0.
     indices: Vec<Vec<W>>,
     map: Map<W>,
+    /// A row that is in no stash.
     in_hand: Option<InHand<W>>,
     /// Whether each access is counted as the first of a period, with any rows.
     is_sample: bool,
@@ -43,16 +45,6 @@ struct Level<W> {
 struct Map<W> {
     places: Vec<Vec<W>>,
     is_used: Vec<W>,
-}
-
-/// A row that is in no stash.
-struct InHand<W> {
-    /// Whether the index is one of a row, where it has bits to reach further.
-    inside: Option<W>,
-    index: Vec<W>,
-    /// What there is, and what is shown of it.
-    row: Vec<W>,
-    shown: Vec<W>,
 }
 
 /// What a stash has of a block.
@@ -199,13 +191,8 @@ impl<W: Clone> Root<W> {
         change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
     ) -> Result<(), G::Error> {
         let taken = self.in_hand.take();
-        let InHand { inside, index, row, shown } = taken.expect("a row that was taken");
-        let new = change(g, &shown)?;
-        let new = match &inside {
-            Some(inside) => g.mux_many(inside, &new, &row)?,
-            None => new,
-        };
-        self.levels[0].stash.push((index, new));
+        let entry = taken.expect("a row that was taken").changed(g, change)?;
+        self.levels[0].stash.push(entry);
         Ok(())
     }
 
@@ -229,13 +216,8 @@ impl<W: Clone> Root<W> {
             self.shuffle(g)?;
         }
         let digits = self.levels[0].shape.index();
-        let inside = gadgets::inside(g, index, self.plan.needs.blocks)?;
-        let mut index = index[..digits.min(index.len())].to_vec();
-        index.resize(digits, g.constant(false)?);
-        // Beyond the end: row 0, which stays as it is.
-        if let Some(inside) = &inside {
-            index = g.and_groups(std::slice::from_ref(inside), &index)?;
-        }
+        let wanted = Wanted::of(g, index, self.plan.needs.blocks, digits)?;
+        let index = &wanted.index;
         let matches = self.levels.iter().enumerate();
         let matches = matches.map(|(k, level)| level.matches(g, &index[k * self.factor..]));
         let matches = matches.collect::<Result<Vec<_>, _>>()?;
@@ -244,16 +226,12 @@ impl<W: Clone> Root<W> {
         let (mut fetched, mut place) = self.map.next(g, own, &matches[last].found)?;
         for k in (1..self.levels.len()).rev() {
             let block = self.levels[k].fetch(g, &place)?;
-            (fetched, place) = self.next(g, k, (fetched, block), &index, &matches)?;
+            (fetched, place) = self.next(g, k, (fetched, block), index, &matches)?;
         }
         let row = self.levels[0].fetch(g, &place)?;
         let row = self.levels[0].exchange(g, &matches[0].each, &fetched, &row)?;
-        let shown = match &inside {
-            Some(inside) => g.and_groups(std::slice::from_ref(inside), &row)?,
-            None => row.clone(),
-        };
-        self.in_hand = Some(InHand { inside, index, row, shown: shown.clone() });
-        Ok(shown)
+        let taken = wanted.found(g, row)?;
+        Ok(self.in_hand.insert(taken).shown.clone())
     }
 
     /// Which block of the level before `k` comes next, and its place, from the stash of level `k` and the block that it gets. If the
