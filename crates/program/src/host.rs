@@ -1,5 +1,8 @@
 //! What a module is executed on.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
 use cenote_circuit::{Clear, Gates};
 
 use crate::memory::DynReactive;
@@ -40,5 +43,35 @@ pub trait Host: Gates {
 impl Host for Clear {
     fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Self::Error> {
         Ok(wires.to_vec())
+    }
+}
+
+/// The clear, where memories outlive a run: what is in each part, by its name.
+#[derive(Default)]
+pub struct Remembering(pub BTreeMap<String, Vec<bool>>);
+
+impl Gates for Remembering {
+    type Wire = bool;
+    type Error = Infallible;
+    cenote_circuit::delegate!(self => Clear);
+}
+
+impl Host for Remembering {
+    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Infallible> {
+        Ok(wires.to_vec())
+    }
+
+    /// Zeros where nothing is.
+    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<bool>, Infallible> {
+        let found = self.0.get(&memory.name).cloned();
+        Ok(found.unwrap_or_else(|| vec![false; memory.shape.bits()]))
+    }
+
+    fn leave(&mut self, memory: &NamedMemory, wires: &[bool]) -> Result<(), Infallible> {
+        match wires {
+            [] => self.0.remove(&memory.name),
+            _ => self.0.insert(memory.name.clone(), wires.to_vec()),
+        };
+        Ok(())
     }
 }

@@ -1,10 +1,7 @@
 //! Memories that outlive a run: both forms, what is refused, and what a machine is asked for.
 
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-
-use cenote_circuit::{Clear, Gates, bits_of, value_of};
-use cenote_program::{Builder, Host, Kind, Module, NamedMemory, PortPath, Shape, Version};
+use cenote_circuit::{bits_of, value_of};
+use cenote_program::{Builder, Kind, Module, PortPath, Remembering, Shape, Version};
 
 /// A total that each run adds to.
 const ADDS: &str = r#"cenote 3
@@ -28,34 +25,6 @@ fn read(text: &str) -> Module {
 
 fn refusal(text: &str) -> String {
     Module::parse_text(text).unwrap_err().to_string()
-}
-
-/// The clear, with memories.
-#[derive(Default)]
-struct Remembers(BTreeMap<String, Vec<bool>>);
-
-impl Gates for Remembers {
-    type Wire = bool;
-    type Error = Infallible;
-    cenote_circuit::delegate!(self => Clear);
-}
-
-impl Host for Remembers {
-    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Infallible> {
-        Ok(wires.to_vec())
-    }
-
-    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<bool>, Infallible> {
-        Ok(self.0[&memory.name].clone())
-    }
-
-    fn leave(&mut self, memory: &NamedMemory, wires: &[bool]) -> Result<(), Infallible> {
-        match wires {
-            [] => self.0.remove(&memory.name),
-            _ => self.0.insert(memory.name.clone(), wires.to_vec()),
-        };
-        Ok(())
-    }
 }
 
 #[test]
@@ -94,7 +63,7 @@ fn a_run_finds_what_the_last_one_left() {
     let ends = read(
         "cenote 3\nprogram r \"\"\nmemory total: found uint b8\n{\n}\noutput z: both uint %0\n",
     );
-    let mut host = Remembers::default();
+    let mut host = Remembering::default();
     let mut run = |module: &Module, inputs: &[u128]| {
         let inputs = inputs.iter().map(|x| bits_of(*x, 8)).collect();
         let Ok(outputs) = module.run_on(&mut host, inputs);

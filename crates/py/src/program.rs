@@ -1,16 +1,15 @@
 //! A finished program: its forms, ports, counts and clear run.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use cenote_circuit::Program as _;
 use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
-use cenote_circuit::{Clear, Gates, Program as _};
 use cenote_engine::Fault;
 use cenote_job::Computation;
-use cenote_program::{Accesses, Host, Module, NamedMemory, plain_name};
+use cenote_program::{Accesses, Module, NamedMemory, Remembering, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -91,37 +90,6 @@ fn circuit(path: &Path) -> Result<Module, String> {
 
 /// Outputs, and what is left in each part of a memory.
 type Evaluated<'py> = (Vec<Bound<'py, PyBytes>>, BTreeMap<String, Bound<'py, PyBytes>>);
-
-/// The clear, with memories by the names of their parts.
-#[derive(Default)]
-struct Remembers {
-    found: BTreeMap<String, Vec<bool>>,
-    /// Widths and bits.
-    left: BTreeMap<String, (u32, Vec<bool>)>,
-}
-
-impl Gates for Remembers {
-    type Wire = bool;
-    type Error = Infallible;
-    cenote_circuit::delegate!(self => Clear);
-}
-
-impl Host for Remembers {
-    fn reveal(&mut self, wires: &[bool]) -> Result<Vec<bool>, Infallible> {
-        Ok(wires.to_vec())
-    }
-
-    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<bool>, Infallible> {
-        Ok(self.found.remove(&memory.name).unwrap_or_default())
-    }
-
-    fn leave(&mut self, memory: &NamedMemory, wires: &[bool]) -> Result<(), Infallible> {
-        if !wires.is_empty() {
-            self.left.insert(memory.name.clone(), (memory.shape.width, wires.to_vec()));
-        }
-        Ok(())
-    }
-}
 
 #[pymethods]
 impl Program {
@@ -273,19 +241,23 @@ impl Program {
         });
         let values: Vec<Vec<bool>> =
             values.collect::<Result<_, String>>().map_err(PyValueError::new_err)?;
-        let mut host = Remembers::default();
+        let mut host = Remembering::default();
         for memory in self.module.memories().iter().filter(|memory| !memory.is_new) {
             let name = &memory.name;
             let words = found.get(name).ok_or_else(|| format!("there is no memory {name}"));
             let bits = words.and_then(|words| ports::bits(memory.shape, words));
-            host.found.insert(name.clone(), bits.map_err(PyValueError::new_err)?);
+            host.0.insert(name.clone(), bits.map_err(PyValueError::new_err)?);
         }
         let outputs = py.detach(|| self.module.run_on(&mut host, values));
         let Ok(outputs) = outputs;
         let words = |width, bits: &[bool]| PyBytes::new(py, &ports::bytes(width, bits));
         let ports = outputs.iter().zip(self.module.outputs());
         let outputs = ports.map(|(bits, port)| words(port.shape.width, bits)).collect();
-        let left = host.left.into_iter().map(|(name, (width, bits))| (name, words(width, &bits)));
+        let left = self.module.memories().iter().filter(|memory| memory.is_kept());
+        let left = left.filter_map(|memory| {
+            let bits = host.0.get(&memory.name)?;
+            Some((memory.name.clone(), words(memory.shape.width, bits)))
+        });
         Ok((outputs, left.collect()))
     }
 
