@@ -177,7 +177,10 @@ fn stores_that_cannot_be_used_say_why() {
     waiting.address();
     // It opens its store once it listens.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    let mut tries = std::iter::repeat_with(|| owners.pool("show", "a"));
+    let mut tries = std::iter::repeat_with(|| {
+        thread::sleep(Duration::from_millis(50));
+        owners.pool("show", "a")
+    });
     let busy = tries.find(|said| said.code != 0 || std::time::Instant::now() > end);
     let busy = busy.filter(|said| said.code != 0);
     let busy = busy.expect("it has the store by now");

@@ -121,7 +121,7 @@ impl<P: Party> Party for Counting<'_, P> {
         self.party.keep(name, wires)
     }
 
-    fn kept(&mut self, name: &str) -> Result<Vec<P::Wire>, Fault> {
-        self.party.kept(name)
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<P::Wire>>, Fault> {
+        self.party.kept_all(names)
     }
 }

@@ -1,6 +1,7 @@
 //! Structured programs with inputs from their owners and outputs to their receivers.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::slice;
 
 use cenote_circuit::{Gates, Reactive, Signature};
@@ -9,7 +10,7 @@ use cenote_prim::Prg;
 use cenote_program::{EXECUTION, Host, Module, NamedMemory};
 
 use crate::memory::{Coins, Machine};
-use crate::named_memory::MemoryUse;
+use crate::named_memory::{MemoryUse, kept_name};
 use crate::options::Rho;
 use crate::party::{Party, Receivers};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
@@ -164,11 +165,6 @@ pub fn memory_uses(module: &Module) -> Vec<MemoryUse> {
     uses
 }
 
-/// The name under which the session keeps the wires of a part of a memory.
-fn kept_name(memory: &NamedMemory) -> String {
-    format!("memory {}", memory.name)
-}
-
 /// What several digests are hashed for.
 const SEVERAL: &str = "cenote 2026 engine digest of several modules v1";
 
@@ -186,30 +182,49 @@ fn run_all<P: Party>(
     let mut coins = Coins::new(Prg::from_os());
     let (mut outputs, mut receivers) = (Vec::new(), Vec::new());
     for (job, wires) in jobs.iter().zip(inputs) {
+        let found = take_up(party, &job.module)?;
         let machine = Machine { party, coins: &mut coins };
-        outputs.extend(job.module.run_on(&mut OnParty(machine), wires)?);
+        outputs.extend(job.module.run_on(&mut OnParty { machine, found }, wires)?);
         let ports = &job.signature.outputs;
         receivers.extend(ports.iter().map(|port| port.receiver.unwrap_or(Receivers::Both)));
     }
     open_outputs(party, &outputs, &receivers)
 }
 
+/// The memories that a module goes on with, all of them together, by name.
+fn take_up<P: Party>(party: &mut P, module: &Module) -> Result<Found<P::Wire>, Fault> {
+    let memories: Vec<_> = module.memories().iter().filter(|memory| !memory.is_new).collect();
+    if memories.is_empty() {
+        return Ok(Found::new());
+    }
+    let names: Vec<String> = memories.iter().map(|memory| kept_name(&memory.name)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let wires = party.kept_all(&names)?;
+    Ok(memories.into_iter().map(|memory| memory.name.clone()).zip(wires).collect())
+}
+
+type Found<W> = BTreeMap<String, Vec<W>>;
+
 /// A party as the machine of a module: what it reveals goes to both, and it keeps memories.
-struct OnParty<'p, P: Party>(Machine<'p, P>);
+struct OnParty<'p, P: Party> {
+    machine: Machine<'p, P>,
+    /// What no statement has taken yet.
+    found: Found<P::Wire>,
+}
 
 impl<P: Party> Gates for OnParty<'_, P> {
     type Wire = P::Wire;
     type Error = Fault;
-    cenote_circuit::delegate!(self => self.0);
+    cenote_circuit::delegate!(self => self.machine);
 }
 
 impl<P: Party> Host for OnParty<'_, P> {
     fn reveal(&mut self, wires: &[P::Wire]) -> Result<Vec<bool>, Fault> {
-        self.0.open(wires)
+        self.machine.open(wires)
     }
 
     fn found(&mut self, memory: &NamedMemory) -> Result<Vec<P::Wire>, Fault> {
-        let wires = self.0.party.kept(&kept_name(memory))?;
+        let wires = self.found.remove(&memory.name).unwrap_or_default();
         if wires.len() == memory.shape.bits() {
             return Ok(wires);
         }
@@ -221,10 +236,10 @@ impl<P: Party> Host for OnParty<'_, P> {
         if wires.is_empty() && memory.is_new {
             return Ok(());
         }
-        self.0.party.keep(&kept_name(memory), wires)
+        self.machine.party.keep(&kept_name(&memory.name), wires)
     }
 
     fn memories(&mut self) -> Option<&mut dyn Reactive<Wire = P::Wire, Error = Fault>> {
-        Some(&mut self.0)
+        Some(&mut self.machine)
     }
 }

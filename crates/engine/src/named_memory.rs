@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cenote_net::Fault;
+use serde::{Deserialize, Serialize};
 
 use crate::party::MAX_KEPT_WIRES;
 
@@ -28,7 +29,7 @@ pub struct MemoryUse {
 }
 
 /// What both sides know of a memory that a session holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldMemory {
     /// Its name.
     pub name: String,
@@ -43,13 +44,20 @@ pub struct HeldMemory {
 }
 
 /// The memories of a session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedMemories(BTreeMap<String, HeldMemory>);
 
 impl NamedMemories {
     /// All of them, by name.
     pub fn list(&self) -> impl Iterator<Item = &HeldMemory> {
         self.0.values()
+    }
+
+    /// Whether the wires that are kept under this name are a part of one of them.
+    pub(crate) fn have(&self, kept: &str) -> bool {
+        let part = kept.strip_prefix(KEPT);
+        let whole = part.map(|part| part.split('.').next().unwrap_or_default());
+        whole.is_some_and(|whole| self.0.contains_key(whole))
     }
 
     /// Whether a job finds what it names, and nothing where it begins something.
@@ -122,6 +130,14 @@ impl NamedMemories {
             }
         }
     }
+}
+
+/// How names begin under which the wires of memories are kept.
+const KEPT: &str = "memory ";
+
+/// The name under which a session keeps the wires of a part of a memory.
+pub(crate) fn kept_name(part: &str) -> String {
+    format!("{KEPT}{part}")
 }
 
 /// What a longer term is hashed for: a field of a handshake is short.

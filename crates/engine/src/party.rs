@@ -98,7 +98,15 @@ pub trait Party: Gates<Error = Fault> + Sized {
     ///
     /// # Errors
     /// `Misuse` if there are none, and with a backend that keeps no wires; those of [`Party::check`].
-    fn kept(&mut self, _name: &str) -> Result<Vec<Self::Wire>, Fault> {
+    fn kept(&mut self, name: &str) -> Result<Vec<Self::Wire>, Fault> {
+        Ok(self.kept_all(&[name])?.pop().unwrap_or_default())
+    }
+
+    /// [`Self::kept`] of several names, in their order: a backend for which they take messages sends those of all together.
+    ///
+    /// # Errors
+    /// As [`Self::kept`].
+    fn kept_all(&mut self, _names: &[&str]) -> Result<Vec<Vec<Self::Wire>>, Fault> {
         Err(keeps_no_wires())
     }
 

@@ -214,7 +214,10 @@ impl Session {
         let prg = Box::new(prg);
         let memories = NamedMemories::default();
         let mut session = Session { backend, opened, role, prg, id, peer, memories, failed: false };
-        session.guarded(|_| Ok(()))?;
+        session.guarded(|session| {
+            session.memories = session.opened.live_mut().saved_memories()?;
+            Ok(())
+        })?;
         Ok(session)
     }
 
@@ -245,12 +248,13 @@ impl Session {
     }
 
     /// Keeps what is ready for later sessions, if this one was opened with a store: on disk at both sides when this returns. Both sides call
-    /// it, between the same jobs. What a session makes after that is lost if it breaks off, and so is its pool.
+    /// it, between the same jobs. With them go its memories, as far as the backend puts wires away, which `wrk` does: a later
+    /// session goes on with them unless a job that names any has begun since. What a session makes after that is lost if it breaks off, and so is its pool.
     ///
     /// # Errors
     /// `Misuse` without a store; `Storage`; faults of the channel. The session is over then.
     pub fn save(&mut self) -> Result<(), Fault> {
-        self.guarded(|session| session.opened.live_mut().save(false))
+        self.guarded(|session| session.opened.live_mut().save(false, &session.memories))
     }
 
     /// Keeps what is ready, and the pool with it, and ends the session in order. Both sides call it after the same job.
@@ -258,7 +262,7 @@ impl Session {
     /// # Errors
     /// As [`Session::save`].
     pub fn put_away(mut self) -> Result<(), Fault> {
-        self.guarded(|session| session.opened.live_mut().save(true))?;
+        self.guarded(|session| session.opened.live_mut().save(true, &session.memories))?;
         self.close();
         Ok(())
     }
@@ -289,6 +293,9 @@ impl Session {
             session.channel().set_phase(Phase::Online);
             let memories = job.memories();
             let agreed = session.agree_on_job(job, &memories)?;
+            if !memories.is_empty() {
+                session.opened.live_mut().change_memories()?;
+            }
             let output = session.opened.run(job)?;
             session.memories.left(memories, agreed.session_id);
             let cost = session.counters().since(&before);

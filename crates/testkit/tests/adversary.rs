@@ -307,10 +307,10 @@ fn no_request_follows_one_whose_checks_are_open() {
 fn a_cheater_that_changes_a_kept_wire_is_caught() {
     for (by, change, check) in [
         (Role::Evaluator, Change::Masked, "wrk.labels"),
-        (Role::Evaluator, Change::Share, "opening.mac"),
+        (Role::Evaluator, Change::Share, "wrk.kept"),
         (Role::Garbler, Change::Masked, "wrk.masked"),
         (Role::Garbler, Change::Label, "wrk.masked"),
-        (Role::Garbler, Change::Share, "opening.mac"),
+        (Role::Garbler, Change::Share, "wrk.kept"),
     ] {
         let (cheat, again) = ((Cheat::None, 0), |cheater: &mut Cheater| {
             cheater.change("products", change);
@@ -323,6 +323,43 @@ fn a_cheater_that_changes_a_kept_wire_is_caught() {
     // Nothing is kept of a request that fails a check.
     let spoilt = honest_end(Role::Garbler, (Cheat::ColourBit, 0), use_products);
     assert_eq!(spoilt, Err(Fault::Misbehaved("wrk.masked")));
+}
+
+/// What is said of kept wires that come back is bound on both sides, to its place and to the other's.
+#[test]
+fn a_changed_return_of_kept_wires_is_caught() {
+    const KEPT: End = End::Caught("wrk.kept");
+    const LENGTH: End = End::Caught("frame: wrong length");
+    let deviations = [
+        (Deviation::Flip(0), KEPT),
+        (Deviation::Flip(31), KEPT),
+        (Deviation::Cut(1), LENGTH),
+        (Deviation::Replay, KEPT),
+    ];
+    for tag in [wrk::tags::KEPT_BITS, wrk::tags::KEPT_PROOF] {
+        let rows = deviations
+            .iter()
+            .flat_map(|row| [Role::Garbler, Role::Evaluator].map(|by| (by, &row.0, &row.1)));
+        for (by, deviation, end) in rows {
+            let id = SessionId([9; 32]);
+            let (garbler, evaluator) = run_pair_over(patient_pair(), |mut channel, role| {
+                if role == by {
+                    channel.deviate(tag, 0, deviation.clone());
+                }
+                let params = WrkParams::derive(PoolChoice::OneShot(800), Rho::Bits40)?;
+                let prg = prg_of(role, 9);
+                let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
+                keep_products(&mut session.party())?;
+                use_products(&mut session.party())?;
+                use_products(&mut session.party())
+            });
+            let ends = [garbler, evaluator].map(|end| end.expect_err("a changed message"));
+            let End::Caught(check) = end else { unreachable!("each is caught") };
+            let what = format!("{deviation:?} of {} by the {by}: {ends:?}", tag.name);
+            assert!(ends.contains(&Fault::Misbehaved(check)), "{what}");
+            assert!(ends.contains(&Fault::PeerAborted), "{what}");
+        }
+    }
 }
 
 /// How two requests over wires that the first keeps end for the side that does not cheat.
@@ -407,7 +444,8 @@ fn every_message_has_a_row() {
         "(backend, data channel, tag, from the garbler): rows, and what is sent"
     );
     // Sessions that keep items have tables of their own: `epoch.rs`.
-    let kept = [EPOCH_STATE, EPOCH_SAVED];
+    // Nor do requests that keep wires: `a_changed_return_of_kept_wires_is_caught`.
+    let kept = [EPOCH_STATE, EPOCH_SAVED, wrk::tags::KEPT_BITS, wrk::tags::KEPT_PROOF];
     for tag in tags::all().chain(cenote_ot::tags::ALL).filter(|tag| !kept.contains(tag)) {
         assert!(adversary::frames().any(|row| row.tag == *tag), "{} has no row", tag.name);
     }

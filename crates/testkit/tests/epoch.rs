@@ -292,9 +292,9 @@ fn no_claim_of_a_peer_brings_anything_back() {
         ("far more", |state| state[38] = 1),
         ("another epoch", |state| state[1] ^= 1),
         ("no epoch", |state| state.fill(0)),
-        ("another snapshot", |state| state[50] ^= 1),
-        ("no pool", |state| state[49] = 1),
-        ("no snapshot", |state| state[49..].fill(0)),
+        ("another snapshot", |state| state[58] ^= 1),
+        ("no pool", |state| state[57] = 1),
+        ("no snapshot", |state| state[57..].fill(0)),
     ];
     for (claim, change) in claims {
         let mut copy = relation.copy();
@@ -315,7 +315,7 @@ fn no_claim_of_a_peer_brings_anything_back() {
 #[test]
 fn malformed_states_and_other_snapshots_are_refused() {
     let config = smallest(Backend::Wrk);
-    let malformed: [(usize, u8); 4] = [(0, 2), (0, 255), (49, 3), (82, 7)];
+    let malformed: [(usize, u8); 4] = [(0, 2), (0, 255), (57, 3), (90, 7)];
     for (at, byte) in malformed {
         let mut relation = Relation::default();
         let (a, mut b) = patient_pair();

@@ -17,6 +17,7 @@ use cenote_pool::{Journal, Level, Occupancy, Store};
 use cenote_prim::{Prg, SessionId};
 use serde_json::{Map, Value};
 
+use crate::NamedMemories;
 use crate::claims::{Evidence, Promise};
 use crate::cost::{Demand, OnTheLine, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
@@ -157,12 +158,28 @@ pub trait Live {
         Ok(())
     }
 
-    /// Keeps what is ready for a later session; for the `last` time, the pools as well.
+    /// Keeps what is ready for a later session, and `memories` if the backend can; for the `last` time, the pools as well.
     ///
     /// # Errors
     /// `Misuse` when the session keeps nothing; `Storage`; faults of the channel.
-    fn save(&mut self, _last: bool) -> Result<(), Fault> {
+    fn save(&mut self, _last: bool, _memories: &NamedMemories) -> Result<(), Fault> {
         Err(Fault::Misuse("this backend keeps no items".into()))
+    }
+
+    /// A job may change memories, or show what hangs on them: those that were saved go no further, from before this returns.
+    ///
+    /// # Errors
+    /// `Storage`.
+    fn change_memories(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// The memories that an earlier session saved, whose wires this one keeps.
+    ///
+    /// # Errors
+    /// `Storage` when what was saved is none.
+    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
+        Ok(NamedMemories::default())
     }
 
     /// What the session took by its line as it opened, if anything.

@@ -194,8 +194,9 @@ impl Party for PlainParty<'_> {
         self.session.kept.keep(name, wires.len(), Secret::new(wires.to_vec()))
     }
 
-    fn kept(&mut self, name: &str) -> Result<Vec<bool>, Fault> {
-        self.session.kept.of(name).map(|(_, wires)| wires.to_vec())
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<bool>>, Fault> {
+        let kept = |name: &&str| self.session.kept.of(name).map(|(_, wires)| wires.to_vec());
+        names.iter().map(kept).collect()
     }
 }
 

@@ -15,6 +15,9 @@
 //! **Pool.** It is taken off the disk, durably, before anything is made in a connection, and comes back in an orderly end alone, when nothing is under
 //! way on either side. So no step of it is ever undone. Each pool that was not saved is one more try for a cheater: they are counted, and the
 //! bound is the sum over them, [`Keeper::error`], each by the parameters that it was made with.
+//! **Memories.** A job that names any is counted, durably, before its first message but those of the agreement; a snapshot has the count with the
+//! memories. A connection goes on with them where no more jobs were counted on either side: so no memory is ever resumed at a
+//! version before one of which something may have been opened, whoever goes away when, or claims what.
 //! **Leakage and abort.** A failed check ends the epoch on disk before the peer hears of it ([`Keeper::fail`]): guesses at Delta do not add up over
 //! connections. A guess that only the cheater sees the outcome of (`equality.rs`, garbler) costs it the connection, and so a pool.
 //! **Checks.** `epoch.state`: a well-formed state \[deciding\]. Names in `epoch.saved` that differ end the session, no more: callers are out of step,
@@ -37,6 +40,9 @@ const STOCK: &str = "stock.";
 /// The part of a snapshot that says which items it has: a line for each stock, name, first number, first number after them; and one for each
 /// pool, name, capacity, items.
 const INDEX_PART: &str = "index";
+/// Memories of programs: the part of a snapshot that has them, and the name under which jobs that may change them are counted. What a snapshot
+/// has is current as long as no job was counted since.
+pub(crate) const MEMORIES: &str = "memories";
 /// Under this name the connections of an epoch are counted, in [`cenote_pool::Ledger::spent`].
 pub const CONNECTIONS: &str = "epoch.connections";
 /// Connections of an epoch: each has hidden seeds of its own, which a search for any one of them meets all at once.
@@ -95,6 +101,8 @@ pub struct Keeper {
     whole: bool,
     /// Something was made in this connection.
     made: bool,
+    /// Memories may be others than those in the snapshot.
+    changed: bool,
     saved: u64,
     /// The epoch has ended, or was put away: nothing leaves any more.
     over: bool,
@@ -201,8 +209,8 @@ impl Keeper {
             adaptive: all.adaptive - less.adaptive,
         };
         let (snapshot, id) = (None, SessionId([0; 32]));
-        let (whole, made, over) = (false, false, false);
-        Keeper { store, stocks, terms, lead, more, id, snapshot, whole, made, saved: 0, over }
+        let (whole, made, changed, over, saved) = (false, false, false, false, 0);
+        Keeper { store, stocks, terms, lead, more, id, snapshot, whole, made, changed, saved, over }
     }
 
     /// The id of this connection, and what `read` makes of the secrets of the epoch that goes on. Where there is nothing, the caller
@@ -358,6 +366,33 @@ impl Keeper {
         Ok(bytes.map_err(storage)?.unwrap_or_default())
     }
 
+    /// The memories that go on: none where a job may have changed them after they were saved, on either side.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn memories(&self) -> Result<Secret<Vec<u8>>, Fault> {
+        let Some(snapshot) = self.snapshot.filter(|name| self.has_part(name, MEMORIES)) else {
+            return Ok(Secret::default());
+        };
+        let index = index(&*self.store, &snapshot).map_err(storage)?;
+        let jobs = index.iter().find(|(name, ..)| name == MEMORIES).map(|(_, jobs, _)| *jobs);
+        if jobs == Some(self.noted(MEMORIES)) { self.part(MEMORIES) } else { Ok(Secret::default()) }
+    }
+
+    /// A job is about to change memories, or to show what hangs on them: what was saved of them is out of date, on disk when this returns.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(crate) fn change_memories(&mut self) -> Result<(), Fault> {
+        self.changed = true;
+        self.store.spend(MEMORIES, self.noted(MEMORIES) + 1).map_err(storage)
+    }
+
+    fn has_part(&self, snapshot: &Name, part: &str) -> bool {
+        let all = &self.store.ledger().snapshots;
+        all.iter().any(|(name, parts)| name == snapshot && parts.iter().any(|own| own == part))
+    }
+
     /// Items of `stock` below `end` are about to leave: that is on disk when this returns.
     ///
     /// # Errors
@@ -396,14 +431,18 @@ impl Keeper {
         let mut index: String = (self.stocks.iter().zip(numbers))
             .map(|(stock, items)| format!("{stock} {} {}\n", items.start, items.end))
             .collect();
-        let pools = pools.unwrap_or_default().iter();
+        let resting = self.resting_pool()?;
+        let of_resting = resting.iter().map(|(pools, _)| pools.as_slice());
+        let pools = of_resting.chain(pools.filter(|_| resting.is_none())).flatten();
         index.extend(pools.map(|pool| {
             let KeptPool { name, capacity, items } = pool;
             format!("{name} {capacity} {items}\n")
         }));
         let name = self.name("snapshot", &format!("{} {}\n{index}", self.saved, self.made));
-        if self.made {
-            let parts = [parts, &[(INDEX_PART, index.as_bytes())]].concat();
+        if self.must_write() {
+            let mut parts = parts.to_vec();
+            parts.extend(resting.as_ref().map(|(_, bytes)| (POOL_PART, &bytes[..])));
+            parts.push((INDEX_PART, index.as_bytes()));
             self.store.save(name, &parts).map_err(storage)?;
         }
         channel.send(EPOCH_SAVED, &name)?;
@@ -413,10 +452,11 @@ impl Keeper {
             let what = "the two sides save different items, or one of them for the last time";
             return Err(Fault::Policy(what.into()));
         }
-        if self.made {
+        if self.must_write() {
             self.snapshot = Some(name);
             self.store.settle(self.snapshot).map_err(storage)?;
         }
+        self.changed = false;
         let left = self.stocks.iter().zip(numbers);
         let left = left.map(|(stock, items)| (stock.as_str(), items.start));
         self.store.leave(&left.collect::<Vec<_>>()).map_err(storage)
@@ -425,6 +465,21 @@ impl Keeper {
     /// Whether anything was made that is in no snapshot.
     pub(crate) fn has_made(&self) -> bool {
         self.made
+    }
+
+    /// Whether anything was made, or changed, that is in no snapshot.
+    pub(crate) fn must_write(&self) -> bool {
+        self.made || self.changed
+    }
+
+    /// The pools on the disk that nothing was taken from yet, where memories alone have changed: they go into the next snapshot as they are.
+    fn resting_pool(&self) -> Result<Option<(Vec<KeptPool>, Secret<Vec<u8>>)>, Fault> {
+        let rests = self.changed && !self.made && self.whole;
+        let Some(snapshot) = self.snapshot.filter(|_| rests) else { return Ok(None) };
+        let index = index(&*self.store, &snapshot).map_err(storage)?;
+        let pools = index.into_iter().filter(|(name, ..)| name.starts_with(POOL_PART));
+        let pools = pools.map(|(name, capacity, items)| KeptPool { name, capacity, items });
+        Ok(Some((pools.collect(), self.store.load(&snapshot, POOL_PART).map_err(storage)?)))
     }
 
     fn name(&self, of: &str, text: &str) -> Name {

@@ -49,6 +49,11 @@ impl<T> Kept<T> {
         Ok(())
     }
 
+    /// All of them, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.by_name.iter().map(|(name, (_, data))| (name.as_str(), data))
+    }
+
     /// The wires of this name: how many, and their data.
     ///
     /// # Errors

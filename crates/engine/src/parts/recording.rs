@@ -47,8 +47,8 @@ pub trait Executor {
     /// How many wires are kept under `name`.
     fn kept(&self, name: &str) -> Result<usize, Fault>;
 
-    /// Puts what it keeps under `name` into `slots`, one for each wire kept; nothing is in flight.
-    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault>;
+    /// Puts what it keeps under each name into the slots beside it, one for each wire kept; nothing is in flight.
+    fn restore(&mut self, kept: &[(&str, Vec<usize>)]) -> Result<(), Fault>;
 }
 
 /// One party of one request.
@@ -214,11 +214,16 @@ impl<E: Executor> Party for Recording<E> {
         })
     }
 
-    fn kept(&mut self, name: &str) -> Result<Vec<Wire>, Fault> {
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<Wire>>, Fault> {
         // A slot may be free and still be written by a gate in flight.
         self.check()?.0.guarded(|party| {
-            let (wires, slots) = party.fresh(party.executor.kept(name)?);
-            party.executor.restore(name, &slots).map(|()| wires)
+            let (mut all, mut kept) = (Vec::new(), Vec::new());
+            for name in names {
+                let (wires, slots) = party.fresh(party.executor.kept(name)?);
+                all.push(wires);
+                kept.push((*name, slots));
+            }
+            party.executor.restore(&kept).map(|()| all)
         })
     }
 }

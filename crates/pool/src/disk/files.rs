@@ -8,7 +8,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// One directory, used by nobody else while this lives. Errors are the file system's.
 pub trait Files: Send {
@@ -72,7 +73,7 @@ impl Directory {
     /// Opens and locks a directory, which is made if there is none.
     ///
     /// # Errors
-    /// `WouldBlock` if another process has it, `PermissionDenied` if others may write to it; of the file system.
+    /// `WouldBlock` if another process has it for more than a moment, `PermissionDenied` if others may write to it; of the file system.
     pub fn open(path: &Path) -> io::Result<Directory> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -86,13 +87,28 @@ impl Directory {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let lock = options.open(path.join(LOCK))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
-            TryLockError::Error(error) => error,
-        })?;
+        lock_soon(&lock)?;
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
 }
+
+/// Locks a file, which another process may hold for a moment, to look at what is kept.
+fn lock_soon(file: &File) -> io::Result<()> {
+    let end = Instant::now() + A_MOMENT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() > end => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(A_MOMENT / 100),
+        }
+    }
+}
+
+/// Longer than it takes to open what is kept, to look at it and to close it.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Makes the name of `path` durable.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {

@@ -258,6 +258,16 @@ const fn in_hello(check: &'static str) -> Elsewhere {
 
 /// Checks of the source that have their cheats elsewhere than in this table, or there as well.
 pub const ELSEWHERE: &[Elsewhere] = &[
+    elsewhere(
+        "wrk.kept",
+        "crates/testkit/tests/adversary.rs",
+        "a_cheater_that_changes_a_kept_wire_is_caught",
+    ),
+    elsewhere(
+        "wrk.kept.format",
+        "crates/engine/src/backends/wrk/resting.rs",
+        "stray_bits_are_refused",
+    ),
     elsewhere("ot.pprf", "crates/ot/src/pprf.rs", "tags_digest_lengths_and_sessions_are_checked"),
     // No length of it passes the frame check.
     elsewhere("ot.choices", "crates/ot/src/rot.rs", "stray_choice_bits_are_refused"),

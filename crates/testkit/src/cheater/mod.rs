@@ -162,6 +162,10 @@ pub struct Cheater {
     /// Those since the last chunk.
     inputs: Vec<Input>,
     kept: BTreeMap<String, Vec<usize>>,
+    /// How often kept wires came back.
+    woken: u64,
+    /// Labels of kept wires come back moved by Delta.
+    relabelled: bool,
     /// Reveals so far, and what changes after one of them: see [`Cheater::change_after`].
     reveals: u64,
     changes: Option<(u64, Option<u64>, Change)>,
@@ -236,6 +240,8 @@ impl Cheater {
             wires: Vec::new(),
             inputs: Vec::new(),
             kept: BTreeMap::new(),
+            woken: 0,
+            relabelled: false,
             reveals: 0,
             changes: None,
             due: None,

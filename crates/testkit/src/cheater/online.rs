@@ -258,6 +258,11 @@ impl Cheater {
 
     /// Changes the wires kept as `name`.
     pub fn change(&mut self, name: &str, change: Change) {
+        // Labels are made when wires come back.
+        if matches!(change, Change::Label) {
+            self.relabelled = true;
+            return;
+        }
         for wire in self.kept[name].clone() {
             self.change_wire(wire, change);
         }
@@ -314,6 +319,75 @@ impl Cheater {
         self.due = None;
         self.cheated_in = Some(self.jobs);
         self.change_wire(wire, change);
+    }
+
+    /// Kept wires come back: the protocol of `resting.rs`, by what the wires had.
+    fn wake(&mut self, lists: &[Vec<usize>]) -> Result<(), Fault> {
+        let (mut fresh, mut own) = (Vec::new(), Vec::new());
+        for wires in lists {
+            let shares = self.take_shares(wires.len())?;
+            own.extend(wires.iter().zip(&shares).map(|(&w, f)| self.wires[w].mask.bit() ^ f.bit()));
+            fresh.push(shares);
+        }
+        let own = bits::pack(own);
+        let count: usize = lists.iter().map(Vec::len).sum();
+        let say = |cheater: &mut Cheater| {
+            cheater.channel.send(wrk::tags::KEPT_BITS, &own)?;
+            cheater.channel.flush()
+        };
+        if self.role == Role::Garbler {
+            say(self)?;
+        }
+        let peer = self.channel.recv(wrk::tags::KEPT_BITS, bits::packed_len(count))?;
+        if self.role == Role::Evaluator {
+            say(self)?;
+        }
+        let said = if self.role == Role::Garbler { [&own, &peer] } else { [&peer, &own] };
+        let oracle = RandomOracle::new("cenote 2026 engine wrk kept v1", &self.session);
+        let oracle = oracle.number(self.woken).bytes(said[0]).bytes(said[1]);
+        self.woken += 1;
+        let mut seeds = [0; 32];
+        oracle.fill(&mut seeds);
+        let seed = |at: usize| Block::from_bytes(std::array::from_fn(|i| seeds[at + i]));
+        let (mut hash, mut labels) = (LinearHash::new(seed(0)), Prg::new(seed(16)));
+        let mut first = 0;
+        for (wires, fresh) in lists.iter().zip(&fresh) {
+            let mut active = vec![Block::ZERO; wires.len()];
+            labels.fill(&mut active);
+            let mut differences = Vec::new();
+            for (i, (&w, fresh)) in wires.iter().zip(fresh).enumerate() {
+                let Wire { masked, mask: old, .. } = self.wires[w];
+                let [own, peer] = [&own, &peer].map(|said| bits::get(said, first + i));
+                let mac = fresh.mac ^ Block::ONE.times(own);
+                let key = fresh.key ^ (self.delta ^ Block::ONE).times(peer);
+                differences.push(self.cut_mac(mac ^ old.mac));
+                let zero = active[i] ^ self.delta.times(masked && self.role == Role::Garbler);
+                let label = zero ^ self.delta.times(self.relabelled);
+                self.wires[w] = Wire { label, masked, mask: Share { mac, key } };
+            }
+            first += wires.len();
+            for group in differences.chunks(128) {
+                let power = |(i, difference): (usize, &Block)| {
+                    cenote_prim::gf128::mul(Block::new(1 << i), *difference)
+                };
+                let sum = group.iter().enumerate().map(power);
+                hash.absorb(&[sum.fold(Block::ZERO, |a, b| a ^ b)]);
+            }
+        }
+        self.exchange_proofs(hash.finish())
+    }
+
+    /// Sends the proof for wires that came back; looks at none.
+    fn exchange_proofs(&mut self, own: Block) -> Result<(), Fault> {
+        if self.role == Role::Garbler {
+            self.channel.recv(wrk::tags::KEPT_PROOF, 16)?;
+        }
+        self.channel.send(wrk::tags::KEPT_PROOF, &own.to_bytes())?;
+        self.channel.flush()?;
+        if self.role == Role::Evaluator {
+            self.channel.recv(wrk::tags::KEPT_PROOF, 16)?;
+        }
+        Ok(())
     }
 
     /// Garbler: gives up a request at which the honest side gave up, once it has the report on the
@@ -573,10 +647,12 @@ impl Party for Cheater {
         Ok(())
     }
 
-    /// They are the same wires: a cheater knows of no requests.
-    fn kept(&mut self, name: &str) -> Result<Vec<usize>, Fault> {
+    /// They are the same wires, with other masks and labels.
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<usize>>, Fault> {
         self.drain()?;
-        Ok(self.kept[name].clone())
+        let all: Vec<Vec<usize>> = names.iter().map(|name| self.kept[*name].clone()).collect();
+        self.wake(&all)?;
+        Ok(all)
     }
 }
 

@@ -92,6 +92,7 @@ pub use party::JimuParty;
 use serde_json::Value;
 
 use super::{Live, MeasuredCores, ProbeSize, Protocol, Terms};
+use crate::NamedMemories;
 use crate::claims::{Adversary, Assumption, Covers, Evidence, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, OptValue, SessionConfig, Values};
@@ -358,7 +359,7 @@ impl Live for JimuSession {
         })
     }
 
-    fn save(&mut self, last: bool) -> Result<(), Fault> {
+    fn save(&mut self, last: bool, _memories: &NamedMemories) -> Result<(), Fault> {
         self.core.between_requests(|side, channel| match side {
             Side::Garbler(side) => side.supply.save(channel, last),
             Side::Evaluator(side) => side.supply.save(channel, last),

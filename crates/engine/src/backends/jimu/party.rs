@@ -153,10 +153,12 @@ impl Executor for Request<'_> {
         }
     }
 
-    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        match &mut self.core.side {
-            Side::Garbler(side) => side.request.restore(slots, &side.kept.of(name)?.1),
-            Side::Evaluator(side) => side.request.restore(slots, &side.kept.of(name)?.1),
+    fn restore(&mut self, kept: &[(&str, Vec<usize>)]) -> Result<(), Fault> {
+        for (name, slots) in kept {
+            match &mut self.core.side {
+                Side::Garbler(side) => side.request.restore(slots, &side.kept.of(name)?.1),
+                Side::Evaluator(side) => side.request.restore(slots, &side.kept.of(name)?.1),
+            }
         }
         // They may be those of a bucket with the wrong label, and be revealed before any chunk.
         self.recover()

@@ -28,7 +28,7 @@ use super::share::Share;
 use super::shelves::{Shelves, Store, is_of_the_line};
 use super::supply::{MAX_STOCK, MAX_TAKE, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
-use crate::parts::notes::unkept;
+use crate::parts::notes::{locked, unkept};
 use crate::parts::pace::Pace;
 use crate::session::store_fault;
 
@@ -313,6 +313,20 @@ impl Depot {
                 self.shelves.wait(channel, |wanted| wanted.save = Some(last), enough)
             }
         }
+    }
+
+    /// Memories of programs, encoded: what an earlier session saved of them, or what is saved next.
+    pub(super) fn memories(&self, change: impl FnOnce(&mut Secret<Vec<u8>>)) {
+        change(&mut self.shelves.lock().memories);
+    }
+
+    /// Notes that a job may change memories, if anything is kept.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub(super) fn change_memories(&self) -> Result<(), Fault> {
+        let keeper = self.shelves.lock().notes.keeper.clone();
+        keeper.map_or(Ok(()), |keeper| locked(&keeper).change_memories())
     }
 
     /// Whether items are kept for later sessions.

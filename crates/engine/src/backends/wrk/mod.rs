@@ -26,15 +26,16 @@
 //! - `wrk.labels`: the reported Lambda are those of the labels \[`wrk.masked`'s answer\].
 //! - `wrk.masked`: every Lambda is right \[any reveal\].
 //! - `supply.order`, `supply.room`: what the garbler orders of the supply \[carrying it out\].
-//! - `wrk.tables.format`, `wrk.report.format`, `wrk.input.format`: canonical packing \[decoding\].
+//! - `wrk.kept`: masks that come back are those that were kept \[any use of the wires\].
+//! - `wrk.kept.format`, `wrk.tables.format`, `wrk.report.format`, `wrk.input.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Input x: masked by lambda, of which the peer knows one share at most. Wire
 //! values: masked alike. Delta_A: difference of labels, one of each pair is shown; Delta_B: keys are never sent.
 //! Output of one receiver: masked by its own share of lambda, which it never opens.
-//! **Kept wires.** Share, label and Lambda, once every check of the request ran: as of then Lambda is right on both sides and the
-//! evaluator has L_{w,Lambda}. Shares and labels are under Deltas that last, and openings, chunks and keys of gates are counted through
-//! the session, so that later gates, and later openings of the mask, are checked as those of the same request are: a Lambda that is
-//! changed in between fails `wrk.labels` or `wrk.masked`, a share `opening.mac`. Nothing is sent, so nothing is shown.
+//! **Kept wires** rest (`resting.rs`) once every check of the request ran: as of then Lambda is right on both sides, so that it needs no proof of
+//! its own. They come back with masks that are proven to be those that were kept, on shares and labels under Deltas that last; openings, chunks and keys of
+//! gates are counted through the session, so that later gates and openings are checked as those of the same request are: a Lambda that
+//! is changed in between fails `wrk.labels` or `wrk.masked`, a mask `wrk.kept`.
 //! **Costs.** docs/protocols/wrk.md; asserted in the tests.
 //! **Differences from the papers.** The label hash D_L is ours and mandatory (docs/protocols/wrk.md, "A request");
 //! universal hashes replace lists of MACs; f and g are opened a chunk at a time.
@@ -54,10 +55,12 @@ mod params;
 mod party;
 mod plan;
 mod refiller;
+mod resting;
 pub mod share;
 mod shelves;
 mod slices;
 mod steps;
+mod stored;
 pub mod supply;
 pub mod tags;
 
@@ -74,16 +77,17 @@ use serde_json::Value;
 use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, OnTheLine, Plan, Speed};
+use crate::named_memory::NamedMemories;
 use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::gate_hash::GateHash;
-use crate::parts::keeper::{self, CONNECTIONS_LOG2, Keeper};
+use crate::parts::keeper::{self, CONNECTIONS_LOG2, Keeper, MEMORIES};
 use crate::parts::kept::Kept;
 use crate::parts::pace::MOST_AHEAD;
 use crate::session::{Job, run_and_check};
 use depot::Depot;
 use masks::{Beaver, Ready};
-use party::KeptWire;
+use resting::Resting;
 use supply::{MAX_TAKE, SHARES, TRIPLES};
 
 /// One party's end of a session: serves many requests from one depot, one after the other.
@@ -106,7 +110,9 @@ struct Core {
     ahead: usize,
     /// A request has inputs without labels, or chunks whose checks are outstanding.
     in_flight: bool,
-    kept: Kept<Secret<Vec<KeptWire>>>,
+    kept: Kept<Resting>,
+    /// How often kept wires came back.
+    woken: u64,
 }
 
 impl WrkSession {
@@ -229,7 +235,7 @@ impl Protocol for WrkSession {
         let mut prg = prg();
         let keeper = store.map(|store| {
             let terms = epoch_terms(&params, role, channels.control().peer());
-            let stocks = [TRIPLES, SHARES].map(Into::into).to_vec();
+            let stocks = [TRIPLES, SHARES, MEMORIES].map(Into::into).to_vec();
             Keeper::new(store, stocks, terms, MOST_APART, |pools| params.error(pools))
         });
         let depot = Depot::open(&mut channels, session, role, params, &mut prg, keeper)
@@ -250,6 +256,7 @@ impl Protocol for WrkSession {
                 ahead,
                 in_flight: false,
                 kept: Kept::default(),
+                woken: 0,
             },
         })
     }
@@ -287,8 +294,21 @@ impl Live for WrkSession {
         self.core.depot.keep(ands)
     }
 
-    fn save(&mut self, last: bool) -> Result<(), Fault> {
+    fn save(&mut self, last: bool, memories: &NamedMemories) -> Result<(), Fault> {
+        let saved = stored::encode(memories, &self.core.kept);
+        self.core.depot.memories(|place| *place = saved);
         self.core.between_requests(|depot, channel| depot.save(channel, last))
+    }
+
+    fn change_memories(&mut self) -> Result<(), Fault> {
+        self.core.depot.change_memories()
+    }
+
+    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
+        let mut saved = Secret::default();
+        self.core.depot.memories(|place| saved = std::mem::take(place));
+        let damaged = || Fault::Storage("the memories that were kept are none".into());
+        stored::decode(&saved, &mut self.core.kept).ok_or_else(damaged)
     }
 
     fn counters(&mut self) -> Counters {

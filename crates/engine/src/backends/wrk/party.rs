@@ -1,14 +1,14 @@
 //! The Party API of one request over a `wrk` session.
 
-use cenote_net::{Fault, Phase, Role};
+use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_prim::{Block, Secret, bits};
-use zeroize::Zeroize;
 
 use super::Core;
 use super::evaluator::Evaluator;
 use super::garbler::Garbler;
 use super::masks::Masks;
 use crate::backends::wrk::authenticated_half_gates::Active;
+use crate::backends::wrk::resting::{Corrections, Resting, moved};
 use crate::backends::wrk::share::Share;
 use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
@@ -39,14 +39,6 @@ struct Input {
     bits: Secret<Vec<bool>>,
 }
 
-/// A wire between two requests: what a side has of it after all checks.
-#[derive(Zeroize)]
-pub(super) struct KeptWire {
-    share: Share,
-    /// L_{w,0} at the garbler, L_{w,Lambda} at the evaluator; and Lambda.
-    active: Active,
-}
-
 enum Side {
     Garbler(Garbler),
     Evaluator(Evaluator),
@@ -64,6 +56,47 @@ impl Core {
         let request =
             Request { core: self, masks: Masks::default(), side, inputs: Vec::new(), begun: 0 };
         Recording::new(request, faulted)
+    }
+}
+
+impl Core {
+    /// The corrections of both sides to wires that come back; the garbler's go first, so that neither side waits for room on the line.
+    fn exchange_corrections(&mut self, own: Vec<u8>, wires: usize) -> Result<Corrections, Fault> {
+        let len = bits::packed_len(wires);
+        let heard = |channel: &mut Channel| {
+            Corrections::checked(channel.recv(tags::KEPT_BITS, len)?, wires)
+        };
+        match self.role {
+            Role::Garbler => {
+                self.channel.send(tags::KEPT_BITS, &own)?;
+                self.channel.flush()?;
+                let evaluator = heard(&mut self.channel)?;
+                Ok(Corrections { garbler: own, evaluator })
+            }
+            Role::Evaluator => {
+                let garbler = heard(&mut self.channel)?;
+                self.channel.send(tags::KEPT_BITS, &own)?;
+                Ok(Corrections { garbler, evaluator: own })
+            }
+        }
+    }
+
+    /// Sends the own proof, the evaluator first, and checks the peer's.
+    fn prove(&mut self, [own, expected]: [Block; 2]) -> Result<(), Fault> {
+        if self.role == Role::Evaluator {
+            self.channel.send(tags::KEPT_PROOF, &own.to_bytes())?;
+            self.channel.flush()?;
+        }
+        let mut proof = [0; 16];
+        self.channel.recv_into(tags::KEPT_PROOF, &mut proof)?;
+        if !expected.ct_eq(Block::from_bytes(proof)) {
+            return Err(Fault::Misbehaved("wrk.kept"));
+        }
+        if self.role == Role::Garbler {
+            self.channel.send(tags::KEPT_PROOF, &own.to_bytes())?;
+            self.channel.flush()?;
+        }
+        Ok(())
     }
 }
 
@@ -161,21 +194,24 @@ impl Executor for Request<'_> {
     }
 
     fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        let (shares, side) = (&self.masks.shares, &self.side);
-        let wire = |&slot: &usize| KeptWire { share: shares[slot], active: side.wire(slot) };
-        self.core.kept.keep(name, slots.len(), slots.iter().map(wire).collect())
+        let shares: Secret<Vec<Share>> =
+            slots.iter().map(|&slot| self.masks.shares[slot]).collect();
+        let masked = slots.iter().map(|&slot| self.side.wire(slot).masked);
+        let resting = Resting::of(&shares, masked);
+        self.core.kept.keep(name, slots.len(), resting)
     }
 
     fn kept(&self, name: &str) -> Result<usize, Fault> {
         self.core.kept.of(name).map(|(wires, _)| *wires)
     }
 
-    fn restore(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        let (_, wires) = self.core.kept.of(name)?;
-        for (&slot, wire) in slots.iter().zip(wires.iter()) {
-            self.masks.shares[slot] = wire.share;
-            self.side.set(slot, wire.active);
-        }
+    fn restore(&mut self, kept: &[(&str, Vec<usize>)]) -> Result<(), Fault> {
+        let all = std::mem::take(&mut self.core.kept);
+        let cells = kept.iter().map(|(name, slots)| Ok((&all.of(name)?.1, slots.as_slice())));
+        let cells = cells.collect::<Result<Vec<_>, Fault>>()?;
+        self.wake(&cells)?;
+        drop(cells);
+        self.core.kept = all;
         Ok(())
     }
 }
@@ -191,10 +227,11 @@ impl Side {
         }
     }
 
-    fn set(&mut self, slot: usize, wire: Active) {
+    /// Puts a wire whose active label both sides know into a slot.
+    fn put(&mut self, slot: usize, wire: Active, delta: Block) {
         match self {
             Side::Garbler(garbler) => {
-                garbler.labels[slot] = wire.label;
+                garbler.labels[slot] = wire.label ^ delta.times(wire.masked);
                 garbler.masked[slot] = wire.masked;
             }
             Side::Evaluator(evaluator) => evaluator.active[slot] = wire,
@@ -230,6 +267,55 @@ impl Request<'_> {
             .collect();
         self.core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
         Ok(masked)
+    }
+
+    /// Wires at rest come back into their slots, on fresh shares (`resting.rs`).
+    fn wake(&mut self, cells: &[(&Resting, &[usize])]) -> Result<(), Fault> {
+        let wires = cells.iter().map(|(resting, _)| resting.wires()).sum();
+        if wires == 0 {
+            return Ok(());
+        }
+        self.core.in_flight = true;
+        let said = self.say_corrections(cells)?;
+        let said = self.core.exchange_corrections(said, wires)?;
+        let mut coins = said.coins(&self.core.session, self.core.woken);
+        self.core.woken += 1;
+        let (delta, [own, peer]) = (self.core.depot.delta(), said.by(self.core.role));
+        let mut first = 0;
+        for (resting, slots) in cells {
+            let mut labels = Secret::new(vec![Block::ZERO; slots.len()]);
+            coins.labels.fill(&mut labels);
+            let mut back = Secret::with_capacity(slots.len());
+            for ((i, &slot), &label) in slots.iter().enumerate().zip(labels.iter()) {
+                let [own, peer] = [own, peer].map(|said| bits::get(said, first + i));
+                let share = moved(self.masks.shares[slot], own, peer, delta);
+                self.masks.shares[slot] = share;
+                back.push(share);
+                self.side.put(slot, Active { label, masked: resting.masked(i) }, delta);
+            }
+            coins.absorb(resting, &back);
+            first += slots.len();
+        }
+        self.core.prove(coins.proofs())?;
+        self.core.in_flight = false;
+        Ok(())
+    }
+
+    /// Puts fresh shares into the slots; what the masks at rest differ by from the own bits of these, packed.
+    fn say_corrections(&mut self, cells: &[(&Resting, &[usize])]) -> Result<Vec<u8>, Fault> {
+        let Core { depot, channel, .. } = &mut *self.core;
+        let mut own = Vec::new();
+        for (resting, slots) in cells {
+            for (piece, slots) in slots.chunks(MAX_TAKE).enumerate() {
+                let fresh = depot.take_shares(channel, slots.len())?;
+                for (i, (&slot, share)) in slots.iter().zip(fresh.iter()).enumerate() {
+                    self.masks.shares[slot] = *share;
+                    own.push(resting.correction(piece * MAX_TAKE + i, *share));
+                }
+            }
+        }
+        channel.set_phase(Phase::Online);
+        Ok(bits::pack(own))
     }
 
     /// One direction of a reveal: `to` learns the peer's shares of the masks.

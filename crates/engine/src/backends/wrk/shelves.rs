@@ -18,7 +18,7 @@ use super::packed::packed_bytes;
 use super::refiller::{Begun, Start};
 use super::share::Share;
 use super::supply::{POOL, SHARES, Supply, TRIPLES};
-use crate::parts::keeper::{Keeper, KeptPool, POOL_PART};
+use crate::parts::keeper::{Keeper, KeptPool, MEMORIES, POOL_PART};
 use crate::parts::notes::{Notes, kept, locked, unkept};
 
 /// How often a side that waits for items looks at the channel of requests.
@@ -41,6 +41,8 @@ pub(super) struct Store {
     pub(super) shares: Stock,
     pub(super) notes: Notes,
     pub(super) pool: Option<Level>,
+    /// Memories of programs, as they are saved with the items.
+    pub(super) memories: Secret<Vec<u8>>,
     /// Begun and not ready yet.
     coming: Begun,
     pub(super) wanted: Wanted,
@@ -90,6 +92,7 @@ impl Shelves {
             shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
             notes: Notes::default(),
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
+            memories: Secret::default(),
             coming: Begun::default(),
             wanted: Wanted::default(),
             traffic: Counters::default(),
@@ -246,7 +249,8 @@ impl Shelves {
         for stock in [triples, shares] {
             notes.put_back(&keeper, stock)?;
         }
-        notes.keeper = Some(Arc::new(Mutex::new(keeper)));
+        store.memories = keeper.memories()?;
+        store.notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(ordered)
     }
 
@@ -261,17 +265,21 @@ impl Shelves {
         let Store { triples, shares, notes, .. } = &*store;
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
-        let numbers = [triples.numbers(), shares.numbers()];
+        let jobs = keeper.noted(MEMORIES);
+        let numbers = [triples.numbers(), shares.numbers(), jobs..jobs];
         let (capacity, items) =
             store.pool.as_ref().map_or((0, 0), |pool| (pool.capacity.unwrap_or(0), pool.level));
         let pool = [KeptPool { name: POOL_PART.into(), capacity, items }];
         let pool = last.then_some(&pool[..]);
-        if keeper.has_made() {
+        if keeper.must_write() {
             let [triples, shares] = [kept(&store.triples), kept(&store.shares)];
+            let memories = Secret::new(store.memories.to_vec());
             // The peer may take its time.
             drop(store);
-            let items = last.then(|| supply.pool());
+            // Nothing is in the supply before anything is made.
+            let items = (last && keeper.has_made()).then(|| supply.pool());
             let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
+            parts.extend((!memories.is_empty()).then_some((MEMORIES, &memories[..])));
             parts.extend(items.as_ref().map(|items| (POOL_PART, &items[..])));
             keeper.save(channel, &numbers, pool, &parts)?;
         } else {

@@ -1,4 +1,4 @@
-//! The message tags of `wrk`: 32 to 33, 37 to 38, 40 to 47.
+//! The message tags of `wrk`: 32 to 33, 37 to 38, 40 to 49.
 
 use cenote_net::Tag;
 
@@ -26,6 +26,10 @@ pub const INPUT_BITS: Tag = Tag::new(45, "wrk.input.bits");
 pub const INPUT_LABELS: Tag = Tag::new(46, "wrk.input.labels");
 /// Opening of output masks.
 pub const OUTPUT_MASK: Tag = Tag::new(47, "wrk.output.mask");
+/// Kept wires that come back: own bits of the masks xor those of fresh shares.
+pub const KEPT_BITS: Tag = Tag::new(48, "wrk.kept.bits");
+/// The sum that proves them.
+pub const KEPT_PROOF: Tag = Tag::new(49, "wrk.kept.proof");
 
 /// All of them.
 pub const ALL: &[Tag] = &[
@@ -41,4 +45,6 @@ pub const ALL: &[Tag] = &[
     INPUT_BITS,
     INPUT_LABELS,
     OUTPUT_MASK,
+    KEPT_BITS,
+    KEPT_PROOF,
 ];

@@ -429,9 +429,10 @@ impl<'s> Party for YaoParty<'s> {
         self.session.kept.keep(name, wires.len(), Secret::new(wires.to_vec()))
     }
 
-    fn kept(&mut self, name: &str) -> Result<Vec<Block>, Fault> {
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<Block>>, Fault> {
         self.session.sync()?;
-        self.session.kept.of(name).map(|(_, wires)| wires.to_vec())
+        let kept = |name: &&str| self.session.kept.of(name).map(|(_, wires)| wires.to_vec());
+        names.iter().map(kept).collect()
     }
 }
 

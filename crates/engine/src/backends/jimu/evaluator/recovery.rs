@@ -276,7 +276,14 @@ impl Party for Replay {
         self.answer(wires)
     }
 
-    fn kept(&mut self, _name: &str) -> Result<Vec<bool>, Fault> {
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<bool>>, Fault> {
+        names.iter().map(|_| self.kept_values()).collect()
+    }
+}
+
+impl Replay {
+    /// The values of the wires that the request took up next.
+    fn kept_values(&mut self) -> Result<Vec<bool>, Fault> {
         let Event::Kept(kept) = self.next()? else { return Err(not_alike()) };
         let mut values = Vec::new();
         match &kept.clear {

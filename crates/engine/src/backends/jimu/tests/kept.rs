@@ -101,7 +101,7 @@ impl Epoch {
                 delta.send(side.supply.delta()).expect("the other side waits");
                 run(&mut session, Role::Garbler);
                 if end == End::PutAway {
-                    session.save(true).expect("both put away");
+                    session.save(true, &crate::NamedMemories::default()).expect("both put away");
                     session.close();
                 }
             });
@@ -112,12 +112,14 @@ impl Epoch {
             run(&mut session, Role::Evaluator);
             match end {
                 End::PutAway => {
-                    session.save(true).expect("both put away");
+                    session.save(true, &crate::NamedMemories::default()).expect("both put away");
                     session.close();
                 }
                 End::Dropped => {}
                 End::HangUp => {
-                    let gone = session.save(true).expect_err("the garbler is gone");
+                    let gone = session
+                        .save(true, &crate::NamedMemories::default())
+                        .expect_err("the garbler is gone");
                     assert!(matches!(gone, Fault::Transport(_) | Fault::PeerAborted), "{gone:?}");
                 }
             }
