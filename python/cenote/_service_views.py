@@ -134,7 +134,7 @@ class LaneView:
     bytes: tuple[int, int]
     #: Pools that were begun in it with this peer.
     pools: int
-    #: What its session holds for later jobs: lost when the session ends. Empty from a service that does not say.
+    #: What its session holds for later jobs. Empty from a service that does not say.
     memories: list[MemoryView] = field(default_factory=list)
 
 

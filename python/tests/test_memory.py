@@ -108,5 +108,5 @@ def test_a_run_alone_begins_memories_and_finds_none(backend):
 
     assert counts.run_local(x=5, backend=backend).value == 5
     if backend == "plain":
-        with pytest.raises(cn.PolicyError, match="there is no memory `sums`: a memory ends with its session"):
+        with pytest.raises(cn.PolicyError, match="there is no memory `sums`: it has ended, or was never begun"):
             adds.run_local(place=1, more=2, backend=backend)

@@ -3,7 +3,8 @@
 //! What a job leaves in a memory are wires that the session keeps ([`Party::keep`](crate::Party::keep)), with all that authenticates them;
 //! here is what both sides know of it. It is part of the agreement on every job that names the memory: a side that holds another one, or none,
 //! is refused before the job begins. A fault of a job ends the session and all its memories with it, so that no memory is
-//! ever resumed at a version before one of which something was opened.
+//! ever resumed at a version before one of which something was opened. A backend that can puts them into the store of the session, and the next
+//! one goes on with them (docs/protocols/epoch.md).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -82,7 +83,7 @@ impl NamedMemories {
                 }
                 None if !one.is_new => {
                     return Err(Fault::Policy(format!(
-                        "there is no memory `{name}`: a memory ends with its session; run a program that begins it"
+                        "there is no memory `{name}`: it has ended, or was never begun; run a program that begins it"
                     )));
                 }
                 _ => {}

@@ -506,7 +506,7 @@ pub struct LaneView {
     pub bytes: [u64; 2],
     /// Pools that were begun in it with this peer.
     pub pools: u64,
-    /// What its session holds for later jobs: lost when the session ends.
+    /// What its session holds for later jobs.
     pub memories: Vec<MemoryView>,
 }
 

@@ -1,4 +1,4 @@
-//! Memories that outlive a job, of two services over real sockets: jobs of several programs go on with one, and it ends with its session.
+//! Memories that outlive a job, of two services over real sockets: jobs of several programs go on with one, in later sessions too, and a job that breaks off ends it.
 
 mod common;
 
@@ -11,8 +11,8 @@ use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(120);
 
-/// Three sums, begun, added to at a secret place and shown at the end.
-const PROGRAMS: [(&str, &str); 3] = [
+/// Three sums, begun, added to at a secret place and shown at the end; and squared for a long time.
+const PROGRAMS: [(&str, &str); 4] = [
     (
         "begins",
         "cenote 3\nprogram begins \"\"\nmemory sums[3]: new uint b8\n{\n %1 = const 3xb8 all 0x10\n}\nkeep sums: %1\n",
@@ -25,6 +25,10 @@ const PROGRAMS: [(&str, &str); 3] = [
     (
         "ends",
         "cenote 3\nprogram ends \"\"\nmemory sums[3]: found uint b8\n{\n}\noutput sums[3]: both uint %0\n",
+    ),
+    (
+        "slow",
+        "cenote 3\nprogram slow \"\"\nmemory sums[3]: found uint b8\n{\n %1 = for 200000 (%0) {\n  |%2|\n  %3 = mul %2, %2\n  yield %3\n }\n}\nkeep sums: %1\n",
     ),
 ];
 
@@ -138,14 +142,41 @@ fn jobs_go_on_with_a_memory_until_it_ends() {
     }
     refused(&pair, "ends", &[], "there is no memory `sums`");
 
-    // With the session it is lost on both sides, and begins again.
+    // It goes on when a service starts again.
     done(&pair, "begins", &[]);
-    pair.restart(1);
+    for side in [1, 0] {
+        let [_, theirs] = done(&pair, "adds", &add(0, 1));
+        assert_eq!(theirs.result, Some(json!({ "before": 17 - side })));
+        pair.restart(side as usize);
+        ready(&pair);
+        let jobs = 3 - side;
+        for service in [pair.a(), pair.b()] {
+            assert_eq!(held(service), [("sums".to_owned(), 24, jobs)]);
+        }
+    }
+    pair.stop();
+}
+
+/// A job that its owner takes back while it runs ends the session, and the memory with it, on both sides.
+#[test]
+fn a_memory_ends_with_a_job_that_is_cut() {
+    let pair = pair();
+    done(&pair, "begins", &[]);
+    let (job, _) =
+        pair.a().submit(&NewJob { program: "slow".into(), ..NewJob::default() }).unwrap();
+    common::until(LONG, "it runs", || pair.a().job(&job.id).unwrap().state == JobState::Running);
+    pair.a().cancel(&job.id).unwrap();
+    for service in [pair.a(), pair.b()] {
+        let end = service.wait(&job.id, LONG).unwrap();
+        assert!(matches!(end.state, JobState::Cancelled | JobState::Failed), "{end:?}");
+    }
     ready(&pair);
-    assert_eq!([held(pair.a()), held(pair.b())], [vec![], vec![]]);
-    refused(&pair, "adds", &add(0, 1), "a memory ends with its session");
+    common::until(LONG, "it ends on both sides", || {
+        [pair.a(), pair.b()].iter().all(|service| service.is_ready() && held(service).is_empty())
+    });
+    refused(&pair, "adds", &[("place", 0), ("more", 1)], "there is no memory `sums`");
     done(&pair, "begins", &[]);
-    let [_, theirs] = done(&pair, "adds", &add(0, 1));
+    let [_, theirs] = done(&pair, "adds", &[("place", 0), ("more", 1)]);
     assert_eq!(theirs.result, Some(json!({ "before": 16 })), "nothing is left of the first");
     pair.stop();
 }

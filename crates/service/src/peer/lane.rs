@@ -63,6 +63,8 @@ pub(crate) struct LaneState {
     cut: bool,
     /// What this session holds for later jobs.
     memories: NamedMemories,
+    /// What the session before held at its end.
+    left: NamedMemories,
 }
 
 impl LaneState {
@@ -140,10 +142,19 @@ impl Lane {
         lock(&self.state).memories.clone()
     }
 
-    /// Its session is over, and what that held.
-    fn forgets(&self) {
+    /// Its session is over: what that held may go on in the next one.
+    fn closes(&self) {
         let mut now = lock(&self.state);
-        for memory in std::mem::take(&mut now.memories).list() {
+        let held = std::mem::take(&mut now.memories);
+        if held != NamedMemories::default() {
+            now.left = held;
+        }
+    }
+
+    /// Another session goes on with these; the others ended with the one before.
+    fn goes_on(&self, found: &NamedMemories) {
+        let left = std::mem::take(&mut lock(&self.state).left);
+        for memory in left.list().filter(|left| found.list().all(|found| found != *left)) {
             let (name, jobs) = (&memory.name, memory.version);
             tracing::warn!(memory = name, jobs, "a memory ended with its session");
         }
@@ -301,7 +312,7 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
-        lane.forgets();
+        lane.closes();
         // Whatever the session ended with: what the store says was found first.
         if lane.seen.ledger().held || matches!(ended, Err(Fault::Misbehaved(_))) {
             inner.hold(lane, &ended.as_ref().err().map_or_else(|| HELD.into(), Fault::to_string));
@@ -364,6 +375,7 @@ const HELD: &str = "a check failed: the peer, or somebody in its place, cheated;
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
     let breaks = inner.breaks.load(Ordering::SeqCst);
     let mut session = open(inner, lane)?;
+    lane.goes_on(session.memories());
     look(lane, &mut session);
     let ended = work(inner, lane, &mut session, backoff, breaks);
     look(lane, &mut session);
@@ -489,6 +501,7 @@ fn made(session: &Session) -> u64 {
 /// peer may be away, or another process: a job that begins in its session would fail, so the session ends first.
 fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Result<(), Fault> {
     let mut saved = made(session);
+    let mut memories = session.memories().clone();
     let mut seen = 0;
     let mut rests = Instant::now();
     loop {
@@ -513,10 +526,14 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
                 send(session, &Order::Fill)?;
                 fill_one(session)?;
             }
-            _ if rests.elapsed() >= REST && made(session) != saved => {
+            // Another job would make what was saved of memories out of date at once.
+            _ if *session.memories() != memories
+                || (rests.elapsed() >= REST && made(session) != saved) =>
+            {
                 send(session, &Order::Save)?;
                 session.save()?;
                 saved = made(session);
+                memories.clone_from(session.memories());
             }
             _ => seen = inner.wait_change(seen, REST),
         }
