@@ -70,7 +70,7 @@ JOBS = {
 }
 ACCESSES = {"access, one tree": "--flat", "access, recursive": "--recursive"}
 #: ANDs above which a part is run, by line.
-LONG = {"LAN": 5_000_000, "WAN": 1_000_000}
+LONG = {"LAN": 10_000_000, "WAN": 1_000_000}
 
 
 def command():
