@@ -69,6 +69,8 @@ JOBS = {
     ),
 }
 ACCESSES = {"access, one tree": "--flat", "access, recursive": "--recursive"}
+#: As many gates as the largest circuit of Kreuter, shelat and Shen (USENIX Security 2012).
+LARGE_EDIT = ["edit", "--n", "22200", "--bits", "2"]
 #: ANDs above which a part is run, by line.
 LONG = {"LAN": 10_000_000, "WAN": 1_000_000}
 
@@ -186,6 +188,34 @@ def applications(quick):
     return table(["function", "line", "here", "M ANDs", "s", "GB", "run", "paper, n = 35K", "n = 35M"], rows)
 
 
+def sizes_of_memories(quick):
+    """An access to memories that begin with zeros, by their size: ANDs, seconds, and memory of the larger side."""
+    rows = []
+    for blocks in (10_000, 1 << 16, *(() if quick else (1 << 20,))):
+        run = bench(["oram", "--blocks", str(blocks), "--width", "32", "--backend", "wrk"])
+        rows.append([f"{blocks:,}", f"{run['ands_per_access'] / 1e3:.0f}", number(run["wall_per_access_s"]), f"{peak(run):.0f}"])
+    return table(["blocks of 32 bits", "K ANDs", "s", "MB"], rows)
+
+
+def large(wanted):
+    """The largest runs: nothing of a program stays in memory."""
+    if not wanted:
+        return "With `TABLES=--large`: 5.9 G gates on `yao`, 1 G ANDs on `wrk`.\n"
+    rows = []
+    for name, said, backend, arguments in (
+        ("edit distance of 22,200 symbols", "5.9 G gates are the largest circuit of KSS12, 8.2 h on 512 cores", "yao", LARGE_EDIT),
+        ("1 G ANDs", "-", "wrk", ["and", "--ands", "1000000000"]),
+    ):
+        run = bench([*arguments, "--backend", backend])
+        rows.append([name, f"`{backend}`", f"{run['ands'] / 1e9:.2f}", f"{run['wall_s']:,.0f}", f"{peak(run):.0f}", said])
+    return table(["run", "backend", "G ANDs", "s", "MB", "beside"], rows)
+
+
+def peak(run):
+    """Memory of the side that takes more, in MB."""
+    return max(side["peak_rss_bytes"] for side in run["parties"].values()) / 1e6
+
+
 def quoted(name, line):
     """What the paper has: seconds and GB."""
     return [f"{number(seconds)} s" + (f", {gigabytes:g} GB" if gigabytes else "") for seconds, gigabytes in APPLICATIONS[name][line]]
@@ -264,9 +294,8 @@ def week(hour):
     )
     if hour:
         real = bench(["and", "--backend", "wrk", "--ands", str(int(rate * 3600))])
-        peak = max(side["peak_rss_bytes"] for side in real["parties"].values())
         text += (
-            f"\nAn hour of it, run: {real['ands'] / 1e9:.2f} G ANDs in {real['wall_s']:,.0f} s, {peak / 1e6:.0f} MB at most at a side.\n"
+            f"\nAn hour of it, run: {real['ands'] / 1e9:.2f} G ANDs in {real['wall_s']:,.0f} s, {peak(real):.0f} MB at most at a side.\n"
         )
     return text
 
@@ -320,6 +349,7 @@ def main(arguments=None):
     """Measures all and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small pools and parts of jobs, to see that all runs")
+    parser.add_argument("--large", action="store_true", help="the largest runs as well: half an hour more")
     parser.add_argument("--hour", action="store_true", help="one hour of the seven days for real")
     chosen = parser.parse_args(arguments)
     sizes = (10_000, 100_000) if chosen.quick else tuple(FILL["and"])
@@ -354,6 +384,14 @@ Bytes. The garbler of `jimu` makes all but a number and a seal again from its se
 Seconds and GB both ways; an access reads or writes one of 10,000 blocks of 32 bits.
 
 {applications(chosen.quick)}
+## Memories by their size
+
+On loopback, twenty accesses to a memory that begins with zeros; buckets that no access came to take no memory.
+
+{sizes_of_memories(chosen.quick)}
+## Large runs
+
+{large(chosen.large)}
 ## Least pools of `wrk` (table 6)
 
 {smallest()}
