@@ -9,6 +9,7 @@
 //!
 //! The block of the access is not put into the stash before: it is in hand at level 0, and counts as one of the stash there.
 
+use super::Reactive;
 use super::tree::{Block, Path, Tree, sum};
 use crate::bits::bits_of;
 use crate::gadgets::{all_set, constant_bits, lt, lt_many, mux, mux_each, not_bits};
@@ -34,7 +35,7 @@ struct Room<W> {
 
 impl<W: Clone> Tree<W> {
     /// Evicts a path with a new block. Gives whether the stash had no room for it: then the tree is of no use any more.
-    pub(super) fn evict_with<G: Gates<Wire = W>>(
+    pub(super) fn evict_with<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         block: Block<W>,
@@ -55,7 +56,7 @@ impl<W: Clone> Tree<W> {
     }
 
     /// Evicts a path.
-    pub(super) fn evict<G: Gates<Wire = W>>(&mut self, g: &mut G) -> Result<(), G::Error> {
+    pub(super) fn evict<G: Reactive<Wire = W>>(&mut self, g: &mut G) -> Result<(), G::Error> {
         let turns = self.next_turns();
         let mut path = self.load(g, turns)?;
         let scanned = self.scan(g, &path)?;

@@ -8,8 +8,10 @@ mod in_hand;
 mod nest;
 mod plan;
 mod ram;
+mod resting;
 mod root;
 mod rows;
+mod state;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,7 +23,8 @@ use zeroize::Zeroizing;
 use crate::count::{Counter, Depth};
 use crate::gates::Gates;
 pub use plan::{Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, TreeShape};
-pub use ram::Ram;
+pub use ram::{PutAway, Ram};
+pub use resting::Resting;
 pub use rows::{Access, Rows};
 
 /// What a party draws, from uniform words of its own generator.
@@ -52,6 +55,27 @@ pub trait Reactive: Gates {
         draw: &Draw<'_>,
     ) -> Result<Vec<Self::Wire>, Self::Error>;
 
+    /// Lets wires rest that no gate reads for a while. It comes right after an opening, or after other wires that were laid to rest, with no gate,
+    /// toss or input in between; so a machine may rely on it that these wires were there when all checks ran.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn rest(&mut self, wires: Vec<Self::Wire>) -> Result<Resting<Self::Wire>, Self::Error> {
+        Ok(Resting::Wires(wires))
+    }
+
+    /// The wires of cells that rest, in their order: all that are needed at a time, in one call, because a machine may have to wait for its peer.
+    ///
+    /// # Errors
+    /// Those of the machine; [`Broken::Unlike`] for cells that another one packed.
+    fn wake(
+        &mut self,
+        cells: Vec<Resting<Self::Wire>>,
+    ) -> Result<Vec<Vec<Self::Wire>>, Self::Error> {
+        let wires: Option<Vec<_>> = cells.into_iter().map(Resting::into_wires).collect();
+        wires.ok_or_else(|| self.broken(Broken::Unlike))
+    }
+
     /// The error of a memory that cannot go on.
     fn broken(&mut self, why: Broken) -> Self::Error;
 }
@@ -74,6 +98,17 @@ impl<R: Reactive + ?Sized> Reactive for &mut R {
         (**self).own_inputs(owner, bits, draw)
     }
 
+    fn rest(&mut self, wires: Vec<Self::Wire>) -> Result<Resting<Self::Wire>, Self::Error> {
+        (**self).rest(wires)
+    }
+
+    fn wake(
+        &mut self,
+        cells: Vec<Resting<Self::Wire>>,
+    ) -> Result<Vec<Vec<Self::Wire>>, Self::Error> {
+        (**self).wake(cells)
+    }
+
     fn broken(&mut self, why: Broken) -> Self::Error {
         (**self).broken(why)
     }
@@ -88,6 +123,8 @@ pub enum Broken {
     Spent,
     /// A place was opened that is none, or was opened before: no peer that the backend holds to its part comes to this.
     Misplaced,
+    /// What was put away is none of this plan, or of this machine.
+    Unlike,
 }
 
 /// Counts an access: leaves that are opened are those of the first path.

@@ -5,7 +5,9 @@
 
 use super::in_hand::{InHand, Wanted};
 use super::plan::{Layout, Plan};
+use super::resting::{Resting, wake};
 use super::rows::{Access, Rows};
+use super::state::{State, Trees};
 use super::tree::Tree;
 use super::{Broken, Reactive};
 use crate::bits::bits_of;
@@ -78,6 +80,62 @@ impl<W: Clone> Nest<W> {
             };
             blocks = positions.chunks(1 << nest.factor).map(pack).collect();
         }
+        Ok(nest)
+    }
+
+    /// What both sides know of it, and all that it holds, in the order of [`State::cells`].
+    ///
+    /// # Panics
+    /// When a row is in hand.
+    pub(super) fn put_away<G: Reactive<Wire = W>>(
+        self,
+        g: &mut G,
+    ) -> Result<(State, Vec<Resting<W>>), G::Error> {
+        assert!(!self.is_in_hand(), "a row that was taken is put back before all is put away");
+        let is_filled = self.trees[0].evictions != 2 * (self.plan.needs.accesses - self.left);
+        let (mut cells, mut buckets) = (Vec::new(), Vec::with_capacity(self.trees.len()));
+        for tree in self.trees {
+            let (stash, own) = tree.put_away();
+            cells.push(Resting::Wires(stash));
+            buckets.push(own.keys().copied().collect());
+            cells.extend(own.into_values());
+        }
+        // The flag goes on with the rest: nothing wrong is read before the next leaf, which is opened with it.
+        let lost = match self.lost {
+            Some(lost) => lost,
+            None => g.constant(false)?,
+        };
+        let mut positions = self.positions.into_inner().concat();
+        positions.push(lost);
+        cells.push(Resting::Wires(positions));
+        Ok((State::Trees(Trees { left: self.left, is_filled, buckets }), cells))
+    }
+
+    /// The opposite, for a state of the plan and its cells.
+    pub(super) fn found<G: Reactive<Wire = W>>(
+        g: &mut G,
+        plan: Plan,
+        state: Trees,
+        cells: Vec<Resting<W>>,
+    ) -> Result<Self, G::Error> {
+        let mut nest = Nest::empty(g, plan)?;
+        let (mut cells, mut awake) = (cells.into_iter(), Vec::new());
+        let mut resting = Vec::with_capacity(nest.trees.len());
+        for own in &state.buckets {
+            awake.extend(cells.next());
+            resting.push(own.iter().copied().zip(cells.by_ref()).collect());
+        }
+        awake.extend(cells.next());
+        let mut awake = wake(g, awake)?;
+        let mut positions = awake.pop().unwrap_or_default();
+        nest.lost = positions.pop();
+        let width = nest.trees[nest.trees.len() - 1].shape.position();
+        nest.positions = Rows::of(positions.chunks(width).map(<[_]>::to_vec).collect());
+        for ((tree, stash), resting) in nest.trees.iter_mut().zip(&awake).zip(resting) {
+            let evictions = state.evictions(&nest.plan, tree.shape).unwrap_or_default();
+            *tree = Tree::found(tree.shape, stash, resting, evictions);
+        }
+        nest.left = state.left;
         Ok(nest)
     }
 
@@ -154,7 +212,7 @@ impl<W: Clone> Nest<W> {
     ) -> Result<Vec<bool>, G::Error> {
         let index = &index[(self.trees.len() - 1) * self.factor..];
         let old = replace(g, &mut self.positions, index, &tossed.next)?;
-        self.open(g, &old, tossed)
+        self.open(g, self.trees.len() - 1, &old, tossed)
     }
 
     /// The leaf of a block of the tree before `tree`, from the block of `tree` on the path to `leaf` that has its position.
@@ -177,13 +235,14 @@ impl<W: Clone> Nest<W> {
             Ok(rows.into_inner().concat())
         })?;
         self.note(g, lost)?;
-        self.open(g, &old, below)
+        self.open(g, tree - 1, &old, below)
     }
 
-    /// Opens the leaf of a position, together with the flag of what was evicted before.
+    /// Opens the leaf of a position of a tree, which turns to it, together with the flag of what was evicted before.
     fn open<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
+        tree: usize,
         position: &[W],
         tossed: &Tossed<W>,
     ) -> Result<Vec<bool>, G::Error> {
@@ -196,6 +255,7 @@ impl<W: Clone> Nest<W> {
         if has_flag && bits.pop() == Some(true) {
             return Err(g.broken(Broken::Overflow));
         }
+        self.trees[tree].turn_to(g, &bits)?;
         Ok(bits)
     }
 

@@ -275,6 +275,21 @@ impl Plan {
         each.times(full).and(self.stashes(rest))
     }
 
+    /// [`Plan::upkeep`] of so many accesses that do not begin the memory: at most, wherever in its life they come.
+    #[must_use]
+    pub fn upkeep_later(&self, accesses: u64) -> Price {
+        let Layout::SquareRoot { period, .. } = self.layout else {
+            return Price::default();
+        };
+        let period = period as u64;
+        let (full, rest) = (accesses / period, accesses % period);
+        // Any period long stretch finds each size of the stashes once; what is beside it, the last ones.
+        let late = self.stashes(period).ands - self.stashes(period - rest).ands;
+        let stashes =
+            self.stashes(period).times(full).and(Price { ands: late, ..Price::default() });
+        stashes.and(self.shuffle().times(accesses.div_ceil(period)))
+    }
+
     /// Periods that end with a shuffle, and accesses after the last one.
     fn periods(&self, accesses: u64) -> (u64, u64) {
         let Layout::SquareRoot { period, .. } = self.layout else {
@@ -330,6 +345,39 @@ impl Plan {
         }
         price.ands += puts - 1;
         price
+    }
+
+    /// Wires of a memory that is put away, at most.
+    #[must_use]
+    pub fn resting_wires(&self) -> u64 {
+        let Needs { blocks, width, accesses, is_given, .. } = self.needs;
+        if let Layout::SquareRoot { period, .. } = self.layout {
+            // Blocks of further levels get an index when they come into the stash; rows have one.
+            let period = period as u64;
+            let level = |(k, level): (usize, &LevelShape)| {
+                let indices = if k == 0 { level.blocks as u64 } else { period };
+                (level.blocks * level.width) as u64 + indices * level.index() as u64
+            };
+            let map = self.levels.last().map_or(0, |last| last.blocks * (last.index() + 1));
+            return self.levels.iter().enumerate().map(level).sum::<u64>() + map as u64;
+        }
+        let Some(last) = self.trees.last() else {
+            return (blocks * width) as u64;
+        };
+        let tree = |tree: &TreeShape| {
+            // Each access goes through one path to read and two to evict, each block that is put in through two.
+            let filled = if is_given { 2 * tree.blocks as u64 } else { 0 };
+            tree.held(accesses.saturating_mul(3).saturating_add(filled))
+        };
+        let positions = last.positions() as u64 + 1;
+        self.trees.iter().map(tree).fold(positions, u64::saturating_add)
+    }
+
+    /// What it takes to begin with zeros, also for a memory that may begin with given rows.
+    #[must_use]
+    pub fn empty_start(&self) -> Price {
+        let needs = Needs { is_given: false, ..self.needs };
+        Plan { needs, ..self.clone() }.start()
     }
 
     /// All that it takes in its life, in ANDs.
@@ -397,6 +445,21 @@ impl TreeShape {
     /// Bits of a position: whether there is one, and a leaf.
     pub(super) const fn position(&self) -> usize {
         1 + self.depth
+    }
+
+    /// Bits of the positions of all blocks.
+    pub(super) const fn positions(&self) -> usize {
+        self.blocks * self.position()
+    }
+
+    /// Bits of all slots after so many paths that were gone through, at most.
+    fn held(&self, paths: u64) -> u64 {
+        let level = |level: usize| {
+            let nodes = paths.min(1 << (level - 1));
+            nodes.saturating_mul((self.bucket * self.length(level)) as u64)
+        };
+        let stash = (self.stash * self.length(0)) as u64;
+        (1..=self.depth + 1).map(level).fold(stash, u64::saturating_add)
     }
 
     /// Bits of a slot at a level, of which 0 is the stash.

@@ -1,10 +1,12 @@
 //! The one interface of memories.
 
-use super::Reactive;
 use super::nest::Nest;
 use super::plan::{Layout, Needs, Plan, bits};
+use super::resting::{Resting, wake};
 use super::root::Root;
 use super::rows::{Access, Rows};
+use super::state::State;
+use super::{Broken, Reactive};
 use crate::bits::bits_of;
 use crate::gadgets::constant_bits;
 
@@ -18,6 +20,22 @@ enum Form<W> {
     Scan(Rows<W>),
     Nest(Box<Nest<W>>),
     Root(Box<Root<W>>),
+}
+
+/// A memory between two machines: all that [`Ram::found`] needs beside its plan.
+pub struct PutAway<W> {
+    /// What both sides know: docs/formats/memory.md.
+    pub state: Vec<u8>,
+    /// What it holds, in an order that the state gives.
+    pub cells: Vec<Resting<W>>,
+}
+
+impl Plan {
+    /// Wires of each cell of a memory of this plan that was put away in a state; `None` if it is no state of it.
+    #[must_use]
+    pub fn cells(&self, state: &[u8]) -> Option<Vec<usize>> {
+        State::read(self, state).map(|state| state.cells(self))
+    }
 }
 
 impl<W: Clone> Ram<W> {
@@ -73,6 +91,49 @@ impl<W: Clone> Ram<W> {
             Layout::SquareRoot { .. } => {
                 Form::Root(Box::new(Root::new(g, plan.clone(), Some(rows.into_inner()))?))
             }
+        };
+        Ok(Ram { plan, form })
+    }
+
+    /// Puts it away. Nothing is opened: whether a stash overflowed is told by the next access that opens anything.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When a row was taken and is not put back.
+    pub fn put_away<G: Reactive<Wire = W>>(self, g: &mut G) -> Result<PutAway<W>, G::Error> {
+        let (state, cells) = match self.form {
+            Form::Scan(rows) => (State::Scan, vec![Resting::Wires(rows.into_inner().concat())]),
+            Form::Nest(nest) => nest.put_away(g)?,
+            Form::Root(root) => root.put_away(),
+        };
+        Ok(PutAway { state: state.to_bytes(), cells })
+    }
+
+    /// A memory that was put away, as it was. Buckets of trees rest until an access comes to them; all else wakes.
+    ///
+    /// # Errors
+    /// [`Broken::Unlike`] if it is none of the plan; those of the machine.
+    pub fn found<G: Reactive<Wire = W>>(
+        g: &mut G,
+        plan: Plan,
+        away: PutAway<W>,
+    ) -> Result<Ram<W>, G::Error> {
+        let PutAway { state, cells } = away;
+        let state = State::read(&plan, &state);
+        let state =
+            state.filter(|s| s.cells(&plan).into_iter().eq(cells.iter().map(Resting::wires)));
+        let form = match state.ok_or_else(|| g.broken(Broken::Unlike))? {
+            State::Scan => {
+                let wires = wake(g, cells)?.concat();
+                let row = |row: usize| &wires[row * plan.needs.width..][..plan.needs.width];
+                Form::Scan(Rows::of((0..plan.needs.blocks).map(|at| row(at).to_vec()).collect()))
+            }
+            State::Trees(state) => {
+                Form::Nest(Box::new(Nest::found(g, plan.clone(), state, cells)?))
+            }
+            State::Root(state) => Form::Root(Box::new(Root::found(g, plan.clone(), state, cells)?)),
         };
         Ok(Ram { plan, form })
     }

@@ -6,6 +6,8 @@
 
 use super::in_hand::{InHand, Wanted};
 use super::plan::{Layout, LevelShape, Plan};
+use super::resting::{Resting, wake};
+use super::state::{Periods, State};
 use super::tree::sum;
 use super::waksman::Joint;
 use super::{Broken, Reactive};
@@ -166,6 +168,73 @@ impl<W: Clone> Root<W> {
             }
         }
         Ok(positions.into_iter().flatten().collect())
+    }
+
+    /// What both sides know of it, and all that it holds, in the order of [`State::cells`]: but for blocks whose place was opened, which nothing reads
+    /// there any more.
+    ///
+    /// # Panics
+    /// When a row is in hand.
+    pub(super) fn put_away(self) -> (State, Vec<Resting<W>>) {
+        assert!(!self.is_in_hand(), "a row that was taken is put back before all is put away");
+        let (mut cells, mut opened) = (Vec::new(), Vec::with_capacity(self.levels.len()));
+        for (k, level) in self.levels.into_iter().enumerate() {
+            let blocks = level.blocks.into_iter().enumerate();
+            let indices = if k == 0 { self.indices.as_slice() } else { &[] };
+            let there = blocks.filter(|(place, _)| !level.is_used[*place]);
+            let there = there.flat_map(|(place, block)| {
+                let index = indices.get(place).into_iter().flatten().cloned();
+                block.into_iter().chain(index).collect::<Vec<W>>()
+            });
+            cells.push(Resting::Wires(there.collect()));
+            let stash = level.stash.into_iter().flat_map(|(index, block)| [index, block].concat());
+            cells.push(Resting::Wires(stash.collect()));
+            opened.push(level.places);
+        }
+        let mut map = self.map.places.concat();
+        map.extend(self.map.is_used);
+        cells.push(Resting::Wires(map));
+        (State::Root(Periods { opened }), cells)
+    }
+
+    /// The opposite, for a state of the plan and its cells.
+    pub(super) fn found<G: Reactive<Wire = W>>(
+        g: &mut G,
+        plan: Plan,
+        state: Periods,
+        cells: Vec<Resting<W>>,
+    ) -> Result<Self, G::Error> {
+        let mut root = Root::sample(g, plan)?;
+        root.is_sample = false;
+        let zero = g.constant(false)?;
+        let mut awake = wake(g, cells)?.into_iter();
+        for (k, (level, opened)) in root.levels.iter_mut().zip(state.opened).enumerate() {
+            let LevelShape { blocks: count, width } = level.shape;
+            let digits = level.shape.index();
+            let row = width + if k == 0 { digits } else { 0 };
+            let (blocks, stash) = (awake.next().unwrap_or_default(), awake.next());
+            level.is_used = vec![false; count];
+            opened.iter().for_each(|place| level.is_used[*place] = true);
+            let mut there = blocks.chunks(row);
+            let all = level.is_used.iter().map(|is_used| match is_used {
+                true => vec![zero.clone(); row],
+                false => there.next().map(<[_]>::to_vec).unwrap_or_default(),
+            });
+            let (blocks, indices) = split(all.collect(), width);
+            level.blocks = blocks;
+            if k == 0 {
+                root.indices = indices;
+            }
+            let entries = stash.unwrap_or_default();
+            let entries = entries.chunks(digits + width).map(|entry| entry.split_at(digits));
+            level.stash = entries.map(|(index, block)| (index.to_vec(), block.to_vec())).collect();
+            level.places = opened;
+        }
+        let last = root.levels[root.levels.len() - 1].shape;
+        let mut places = awake.next().unwrap_or_default();
+        root.map.is_used = places.split_off(last.blocks * last.index());
+        root.map.places = places.chunks(last.index()).map(<[_]>::to_vec).collect();
+        Ok(root)
     }
 
     /// The row at the unsigned secret `index`, zeros beyond the end, and `change` of it in its place, nothing beyond the end.

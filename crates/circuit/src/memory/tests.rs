@@ -5,6 +5,7 @@ use cenote_prim::{Block, Prg};
 use super::*;
 use crate::{bits_of, value_of};
 
+mod away;
 mod root;
 
 /// A machine in the clear that tosses bits of its own.

@@ -5,9 +5,11 @@
 //! of each block in it: they are left out, and a block of a deeper level is the beginning of one that lies higher.
 //! A slot whose block is not there may hold anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::Reactive;
 use super::plan::TreeShape;
+use super::resting::{Resting, wake};
 use crate::gates::Gates;
 
 /// A block or an empty slot.
@@ -18,8 +20,10 @@ pub(super) struct Tree<W> {
     pub(super) shape: TreeShape,
     /// Level 0.
     pub(super) stash: Vec<Block<W>>,
-    /// By the number of the node, the root's being 1, children's twice that and one more; those that no access came to are empty.
-    buckets: BTreeMap<u64, Vec<Block<W>>>,
+    /// Buckets that the last access came to, by the number of the node: the root's is 1, children's are twice that and one more.
+    warm: BTreeMap<u64, Vec<Block<W>>>,
+    /// All others but those that no access came to, which are empty.
+    resting: BTreeMap<u64, Resting<W>>,
     /// Paths that were evicted.
     pub(super) evictions: u64,
 }
@@ -36,18 +40,72 @@ impl<W: Clone> Tree<W> {
     pub(super) fn new<G: Gates<Wire = W>>(g: &mut G, shape: TreeShape) -> Result<Self, G::Error> {
         let empty = vec![g.constant(false)?; shape.length(0)];
         let stash = vec![empty; shape.stash];
-        Ok(Tree { shape, stash, buckets: BTreeMap::new(), evictions: 0 })
+        Ok(Tree { shape, stash, warm: BTreeMap::new(), resting: BTreeMap::new(), evictions: 0 })
+    }
+
+    /// A tree as [`Self::put_away`] has left it: the wires of its stash, and buckets by their nodes.
+    pub(super) fn found(
+        shape: TreeShape,
+        stash: &[W],
+        resting: BTreeMap<u64, Resting<W>>,
+        evictions: u64,
+    ) -> Self {
+        let stash = stash.chunks(shape.length(0)).map(<[_]>::to_vec).collect();
+        Tree { shape, stash, warm: BTreeMap::new(), resting, evictions }
+    }
+
+    /// The wires of the stash, and those of all buckets that there are, by their nodes.
+    pub(super) fn put_away(self) -> (Vec<W>, BTreeMap<u64, Resting<W>>) {
+        let warm = self.warm.into_iter().map(|(node, slots)| (node, slots.concat()));
+        let mut buckets = self.resting;
+        buckets.extend(warm.map(|(node, wires)| (node, Resting::Wires(wires))));
+        (self.stash.concat(), buckets)
+    }
+
+    /// Comes right after the leaf of the next access was opened. Of the buckets that the last one came to, those rest that the next one does
+    /// not come to; what else is on its three paths wakes, all at once.
+    pub(super) fn turn_to<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        leaf: &[bool],
+    ) -> Result<(), G::Error> {
+        let evicted = [0, 1].map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
+        let paths = [leaf, &evicted[0], &evicted[1]];
+        let ahead: BTreeSet<u64> = paths.into_iter().flat_map(nodes).collect();
+        let idle: Vec<u64> = self.warm.keys().filter(|n| !ahead.contains(n)).copied().collect();
+        for node in idle {
+            let slots = self.warm.remove(&node).unwrap_or_default();
+            self.resting.insert(node, g.rest(slots.concat())?);
+        }
+        self.wake(g, ahead)
+    }
+
+    /// Wakes those of some buckets that rest.
+    fn wake<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        nodes: impl IntoIterator<Item = u64>,
+    ) -> Result<(), G::Error> {
+        let cells = nodes.into_iter().filter_map(|node| Some((node, self.resting.remove(&node)?)));
+        let (nodes, cells): (Vec<u64>, Vec<_>) = cells.unzip();
+        for (node, wires) in nodes.into_iter().zip(wake(g, cells)?) {
+            let slots = wires.chunks(self.shape.length(level_of(node)));
+            self.warm.insert(node, slots.map(<[_]>::to_vec).collect());
+        }
+        Ok(())
     }
 
     /// Takes a path out.
-    pub(super) fn load<G: Gates<Wire = W>>(
+    pub(super) fn load<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         turns: Vec<bool>,
     ) -> Result<Path<W>, G::Error> {
+        // Nothing, within an access that turned to its paths.
+        self.wake(g, nodes(&turns))?;
         let mut levels = vec![std::mem::take(&mut self.stash)];
         for (level, node) in nodes(&turns).enumerate() {
-            levels.push(match self.buckets.remove(&node) {
+            levels.push(match self.warm.remove(&node) {
                 Some(bucket) => bucket,
                 None => {
                     vec![vec![g.constant(false)?; self.shape.length(level + 1)]; self.shape.bucket]
@@ -61,12 +119,12 @@ impl<W: Clone> Tree<W> {
     pub(super) fn save(&mut self, path: Path<W>) {
         let mut levels = path.levels.into_iter();
         self.stash = levels.next().unwrap_or_default();
-        self.buckets.extend(nodes(&path.turns).zip(levels));
+        self.warm.extend(nodes(&path.turns).zip(levels));
     }
 
     /// ReadAndRemove: the data of the block with this index on the path to `leaf`, zeros if there is none. (S + Z (D + 1)) (l + w)
     /// ANDs for an index of l bits and data of w.
-    pub(super) fn take<G: Gates<Wire = W>>(
+    pub(super) fn take<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         leaf: Vec<bool>,
@@ -94,7 +152,7 @@ impl<W: Clone> Tree<W> {
 
     /// ReadAndRemove, a function of the data, and the block back with another leaf: then two evictions. Gives whether the stash had
     /// no room for it.
-    pub(super) fn access<G: Gates<Wire = W>>(
+    pub(super) fn access<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         leaf: Vec<bool>,
@@ -108,7 +166,7 @@ impl<W: Clone> Tree<W> {
     }
 
     /// A block that is not in the tree, and two evictions. Gives whether the stash had no room for it.
-    pub(super) fn put<G: Gates<Wire = W>>(
+    pub(super) fn put<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         index: &[W],
@@ -124,10 +182,20 @@ impl<W: Clone> Tree<W> {
 
     /// The next path in reverse lexicographic order.
     pub(super) fn next_turns(&mut self) -> Vec<bool> {
-        let number = self.evictions;
+        let turns = self.turns_of(self.evictions);
         self.evictions += 1;
+        turns
+    }
+
+    /// The path of an eviction by its number.
+    fn turns_of(&self, number: u64) -> Vec<bool> {
         (0..self.shape.depth).map(|turn| number >> turn & 1 == 1).collect()
     }
+}
+
+/// The level at which a node is.
+pub(super) const fn level_of(node: u64) -> usize {
+    (u64::BITS - node.leading_zeros()) as usize
 }
 
 /// The nodes of a path, the root first.
