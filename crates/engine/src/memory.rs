@@ -28,12 +28,12 @@
 //!
 //! **Differences from the paper.** In docs/protocols/ram.md.
 
-use cenote_circuit::{Access, Broken, Draw, Gates, Plan, Ram, Reactive, Rows};
+use cenote_circuit::{Access, Broken, Draw, Gates, Plan, Ram, Reactive, Resting, Rows};
 use cenote_net::{Fault, Role};
 use cenote_prim::Prg;
 use zeroize::Zeroizing;
 
-use crate::party::{Party, open_to_both};
+use crate::party::{Party, open_to_both, unlike};
 
 /// A random access memory: [`Party::init_ram`].
 pub struct Memory<W> {
@@ -207,8 +207,17 @@ impl<P: Party> Reactive for Machine<'_, P> {
         self.party.input(owner, bits, Some(&own))
     }
 
+    fn rest(&mut self, wires: Vec<P::Wire>) -> Result<Resting<P::Wire>, Fault> {
+        self.party.rest(wires)
+    }
+
+    fn wake(&mut self, cells: Vec<Resting<P::Wire>>) -> Result<Vec<Vec<P::Wire>>, Fault> {
+        self.party.wake(cells)
+    }
+
     fn broken(&mut self, why: Broken) -> Fault {
         let what = match why {
+            Broken::Unlike => return unlike(),
             Broken::Misplaced => return Fault::Misbehaved("ram.place"),
             Broken::Overflow => {
                 "the stash of a memory overflowed; what it held is lost, run the job again"

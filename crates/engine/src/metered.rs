@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Resting};
 use cenote_net::{Fault, Role};
 
 use crate::named_memory::MemoryUse;
@@ -119,6 +119,26 @@ impl<P: Party> Party for Counting<'_, P> {
 
     fn keep(&mut self, name: &str, wires: &[P::Wire]) -> Result<(), Fault> {
         self.party.keep(name, wires)
+    }
+
+    fn rest(&mut self, wires: Vec<P::Wire>) -> Result<Resting<P::Wire>, Fault> {
+        self.party.rest(wires)
+    }
+
+    fn wake(&mut self, cells: Vec<Resting<P::Wire>>) -> Result<Vec<Vec<P::Wire>>, Fault> {
+        self.party.wake(cells)
+    }
+
+    fn keep_cells(&mut self, name: &str, cells: Vec<Resting<P::Wire>>) -> Result<(), Fault> {
+        self.party.keep_cells(name, cells)
+    }
+
+    fn kept_cells(
+        &mut self,
+        name: &str,
+        lengths: &[usize],
+    ) -> Result<Vec<Resting<P::Wire>>, Fault> {
+        self.party.kept_cells(name, lengths)
     }
 
     fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<P::Wire>>, Fault> {

@@ -1,6 +1,6 @@
 //! The Party API: what an application or a backend author sees (POOL, figure 3).
 
-use cenote_circuit::{Access, Gates, Plan, Program};
+use cenote_circuit::{Access, Gates, Plan, Program, Resting};
 use cenote_net::Fault;
 pub use cenote_prim::Receivers;
 use cenote_prim::{Prg, Role};
@@ -110,6 +110,45 @@ pub trait Party: Gates<Error = Fault> + Sized {
         Err(keeps_no_wires())
     }
 
+    /// Lets wires rest that nothing reads for a while: packed, if the backend packs any. It comes right after an opening or after other wires
+    /// that were laid to rest, so that these wires were there when the checks ran.
+    ///
+    /// # Errors
+    /// Faults of the protocol.
+    fn rest(&mut self, wires: Vec<Self::Wire>) -> Result<Resting<Self::Wire>, Fault> {
+        Ok(Resting::Wires(wires))
+    }
+
+    /// The wires of cells that rest, in their order. Both sides wake the same cells, and all that they need at a time in one call.
+    ///
+    /// # Errors
+    /// `Internal` for cells that another backend packed; faults of the protocol.
+    fn wake(&mut self, cells: Vec<Resting<Self::Wire>>) -> Result<Vec<Vec<Self::Wire>>, Fault> {
+        let wires: Option<Vec<_>> = cells.into_iter().map(Resting::into_wires).collect();
+        wires.ok_or_else(|| Fault::Internal("wires of another backend".into()))
+    }
+
+    /// Runs the deferred checks, then keeps cells under `name` as [`Party::keep`] keeps wires. A backend that packs keeps them packed.
+    ///
+    /// # Errors
+    /// As [`Party::keep`].
+    fn keep_cells(&mut self, name: &str, cells: Vec<Resting<Self::Wire>>) -> Result<(), Fault> {
+        let cells = self.wake(cells)?;
+        self.keep(name, &cells.concat())
+    }
+
+    /// The cells kept under `name`, of so many wires each. They stay kept until something else is kept there.
+    ///
+    /// # Errors
+    /// As [`Party::kept`]; `Internal` if there are other ones.
+    fn kept_cells(
+        &mut self,
+        name: &str,
+        lengths: &[usize],
+    ) -> Result<Vec<Resting<Self::Wire>>, Fault> {
+        cut(&self.kept(name)?, lengths)
+    }
+
     /// A memory as both sides have planned it, of zeros or of `rows`. `prg` is this side's part of the leaves that are tossed.
     ///
     /// # Errors
@@ -187,6 +226,21 @@ pub(crate) fn open_to_both<P: Party>(party: &mut P, wires: &[P::Wire]) -> Result
 
 /// Most wires that a session keeps for later requests, under all names together.
 pub const MAX_KEPT_WIRES: usize = 1 << 21;
+
+/// A memory that is not what its state says.
+pub(crate) fn unlike() -> Fault {
+    Fault::Internal("a memory is not as it was put away".into())
+}
+
+/// All of `wires` as cells of these lengths.
+pub(crate) fn cut<W: Clone>(mut wires: &[W], lengths: &[usize]) -> Result<Vec<Resting<W>>, Fault> {
+    let mut cells = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let cell = wires.split_off(..*length).ok_or_else(unlike)?;
+        cells.push(Resting::Wires(cell.to_vec()));
+    }
+    if wires.is_empty() { Ok(cells) } else { Err(unlike()) }
+}
 
 /// The answer of a backend whose wires end with their request.
 fn keeps_no_wires() -> Fault {

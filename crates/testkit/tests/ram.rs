@@ -294,11 +294,8 @@ fn ends_of_wrk(talk: fn(Role, u128) -> Talk, rows: &[(Role, Lie, End)]) {
         let what = format!("{lie:?} of the {by}: {ended:?}");
         assert!(happened, "{what}: no cheat");
         match (end, &ended) {
-            (End::Caught(check), Err(fault)) => {
-                assert_eq!(*fault, Fault::Misbehaved(check), "{what}");
-            }
-            (End::CaughtOrRight(check), Err(fault)) => {
-                assert_eq!(*fault, Fault::Misbehaved(check), "{what}");
+            (End::Caught(check) | End::CaughtOrRight(check), Err(fault)) => {
+                assert!(is_of(fault, check), "{what}");
             }
             (End::CaughtOrRight(_), Ok(read)) => {
                 assert_eq!(*read, right(by.peer(), seed), "{what}")
@@ -306,6 +303,12 @@ fn ends_of_wrk(talk: fn(Role, u128) -> Talk, rows: &[(Role, Lie, End)]) {
             _ => panic!("{what}: expected {end:?}"),
         }
     });
+}
+
+/// Whether a cheat met its check: a share that was changed meets another one if its wire rests before it is opened.
+fn is_of(fault: &Fault, check: &'static str) -> bool {
+    let rests = check == "opening.mac" && *fault == Fault::Misbehaved("wrk.kept");
+    rests || *fault == Fault::Misbehaved(check)
 }
 
 /// One wire of a row, a position or a leaf, or a tossed bit; the gate that takes it up may be one that nothing hangs on.
@@ -326,7 +329,7 @@ fn a_cheater_of_wrk_that_changes_a_single_wire_gets_no_wrong_row() {
         match ended {
             Ok(read) => assert_eq!(read, right(by.peer(), seed), "{lie:?} of the {by}"),
             Err(fault) => {
-                assert_eq!(fault, Fault::Misbehaved(check), "{lie:?} of the {by}");
+                assert!(is_of(&fault, check), "{lie:?} of the {by}: {fault:?}");
                 caught.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -1,12 +1,13 @@
 //! A party that records gates and has them done a chunk at a time: all that such backends have in common.
 //! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
 
-use cenote_circuit::{Gates, runs};
+use cenote_circuit::{Gates, Resting, runs};
 use cenote_net::{Fault, Role};
+use cenote_prim::Secret;
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Checked, Party, Receivers, expect_input};
+use crate::party::{Checked, Party, Receivers, cut, expect_input, unlike};
 
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
@@ -46,6 +47,37 @@ pub trait Executor {
 
     /// How many wires are kept under `name`.
     fn kept(&self, name: &str) -> Result<usize, Fault>;
+
+    /// Whether wires at rest are packed: otherwise none of what follows is called.
+    const PACKS: bool = false;
+
+    /// What it has of `slots`, all settled, in fewer bytes.
+    ///
+    /// # Panics
+    /// If it does not pack.
+    fn pack(&self, _slots: &[usize]) -> Secret<Vec<u8>> {
+        unreachable!("it packs nothing")
+    }
+
+    /// Puts what was packed into the slots beside it; nothing is in flight.
+    fn unpack(&mut self, _cells: &[(Secret<Vec<u8>>, Vec<usize>)]) -> Result<(), Fault> {
+        Err(unlike())
+    }
+
+    /// Keeps so many packed wires under `name`, as [`Self::keep`] does.
+    fn keep_packed(
+        &mut self,
+        _name: &str,
+        _wires: usize,
+        _cells: Vec<Secret<Vec<u8>>>,
+    ) -> Result<(), Fault> {
+        Err(unlike())
+    }
+
+    /// What is kept under `name`, packed, cell by cell with its wires.
+    fn kept_packed(&self, _name: &str) -> Result<Vec<(usize, Secret<Vec<u8>>)>, Fault> {
+        Err(unlike())
+    }
 
     /// Puts what it keeps under each name into the slots beside it, one for each wire kept; nothing is in flight.
     fn restore(&mut self, kept: &[(&str, Vec<usize>)]) -> Result<(), Fault>;
@@ -108,6 +140,12 @@ impl<E: Executor> Recording<E> {
     fn drain(&mut self) -> Result<(), Fault> {
         self.flush()?;
         self.executor.settle()
+    }
+
+    /// These wires, packed; all is settled.
+    fn packed(&self, wires: &[Wire]) -> Result<Resting<Wire>, Fault> {
+        let slots = self.recorder.slots(wires).ok_or_else(foreign_wire)?;
+        Ok(Resting::Packed { wires: wires.len(), bytes: self.executor.pack(&slots) })
     }
 
     /// Wires whose data the executor is to put into their slots.
@@ -211,6 +249,71 @@ impl<E: Executor> Party for Recording<E> {
         self.check()?.0.guarded(|party| {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             party.executor.keep(name, &slots)
+        })
+    }
+
+    fn rest(&mut self, wires: Vec<Wire>) -> Result<Resting<Wire>, Fault> {
+        if !E::PACKS {
+            return Ok(Resting::Wires(wires));
+        }
+        // Sends nothing where nothing was recorded since the last checks.
+        self.check()?.0.guarded(|party| party.packed(&wires))
+    }
+
+    fn wake(&mut self, cells: Vec<Resting<Wire>>) -> Result<Vec<Vec<Wire>>, Fault> {
+        if cells.iter().all(|cell| matches!(cell, Resting::Wires(_))) {
+            return Ok(cells.into_iter().filter_map(Resting::into_wires).collect());
+        }
+        // A slot may be free and still be written by a gate in flight.
+        self.check()?.0.guarded(|party| {
+            let (mut awake, mut packed) = (Vec::with_capacity(cells.len()), Vec::new());
+            for cell in cells {
+                awake.push(match cell {
+                    Resting::Wires(wires) => wires,
+                    Resting::Packed { wires, bytes } => {
+                        let (wires, slots) = party.fresh(wires);
+                        packed.push((bytes, slots));
+                        wires
+                    }
+                });
+            }
+            party.executor.unpack(&packed).map(|()| awake)
+        })
+    }
+
+    fn keep_cells(&mut self, name: &str, cells: Vec<Resting<Wire>>) -> Result<(), Fault> {
+        if !E::PACKS {
+            let wires: Vec<Vec<Wire>> = self.wake(cells)?;
+            return self.keep(name, &wires.concat());
+        }
+        self.check()?.0.guarded(|party| {
+            let wires = cells.iter().map(Resting::wires).sum();
+            let mut packed = Vec::with_capacity(cells.len());
+            for cell in cells {
+                let cell = match cell {
+                    Resting::Wires(wires) => party.packed(&wires)?,
+                    cell @ Resting::Packed { .. } => cell,
+                };
+                packed.extend(match cell {
+                    Resting::Packed { bytes, .. } => Some(bytes),
+                    Resting::Wires(_) => None,
+                });
+            }
+            party.executor.keep_packed(name, wires, packed)
+        })
+    }
+
+    fn kept_cells(&mut self, name: &str, lengths: &[usize]) -> Result<Vec<Resting<Wire>>, Fault> {
+        if !E::PACKS {
+            return cut(&self.kept(name)?, lengths);
+        }
+        self.guarded(|party| {
+            let cells = party.executor.kept_packed(name)?;
+            if !cells.iter().map(|(wires, _)| wires).eq(lengths) {
+                return Err(unlike());
+            }
+            let cells = cells.into_iter();
+            Ok(cells.map(|(wires, bytes)| Resting::Packed { wires, bytes }).collect())
         })
     }
 

@@ -1,6 +1,6 @@
 //! Requests of the cheater: inputs, gates in chunks of which some are in flight, reveals.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Gates, Resting};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
 use cenote_engine::{Checked, Fault, Party, Receivers, Role};
@@ -322,7 +322,10 @@ impl Cheater {
     }
 
     /// Kept wires come back: the protocol of `resting.rs`, by what the wires had.
-    fn wake(&mut self, lists: &[Vec<usize>]) -> Result<(), Fault> {
+    fn come_back(&mut self, lists: &[Vec<usize>]) -> Result<(), Fault> {
+        if lists.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
         let (mut fresh, mut own) = (Vec::new(), Vec::new());
         for wires in lists {
             let shares = self.take_shares(wires.len())?;
@@ -647,11 +650,36 @@ impl Party for Cheater {
         Ok(())
     }
 
+    /// The numbers of the wires.
+    fn rest(&mut self, wires: Vec<usize>) -> Result<Resting<usize>, Fault> {
+        let bytes = wires.iter().flat_map(|wire| wire.to_le_bytes()).collect();
+        Ok(Resting::Packed { wires: wires.len(), bytes })
+    }
+
+    fn wake(&mut self, cells: Vec<Resting<usize>>) -> Result<Vec<Vec<usize>>, Fault> {
+        self.drain()?;
+        let numbers = |bytes: &[u8]| -> Vec<usize> {
+            bytes.as_chunks().0.iter().map(|wire| usize::from_le_bytes(*wire)).collect()
+        };
+        let (mut all, mut resting) = (Vec::new(), Vec::new());
+        for cell in cells {
+            match cell {
+                Resting::Wires(wires) => all.push(wires),
+                Resting::Packed { bytes, .. } => {
+                    resting.push(numbers(&bytes));
+                    all.push(numbers(&bytes));
+                }
+            }
+        }
+        self.come_back(&resting)?;
+        Ok(all)
+    }
+
     /// They are the same wires, with other masks and labels.
     fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<usize>>, Fault> {
         self.drain()?;
         let all: Vec<Vec<usize>> = names.iter().map(|name| self.kept[*name].clone()).collect();
-        self.wake(&all)?;
+        self.come_back(&all)?;
         Ok(all)
     }
 }

@@ -110,7 +110,7 @@ struct Core {
     ahead: usize,
     /// A request has inputs without labels, or chunks whose checks are outstanding.
     in_flight: bool,
-    kept: Kept<Resting>,
+    kept: Kept<Vec<Resting>>,
     /// How often kept wires came back.
     woken: u64,
 }

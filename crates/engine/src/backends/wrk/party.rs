@@ -14,7 +14,7 @@ use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
 use crate::parts::chunk::Chunk;
 use crate::parts::recording::{Executor, Recording};
-use crate::party::Receivers;
+use crate::party::{Receivers, unlike};
 
 /// One party of one request.
 pub type WrkParty<'s> = Recording<Request<'s>>;
@@ -194,11 +194,8 @@ impl Executor for Request<'_> {
     }
 
     fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        let shares: Secret<Vec<Share>> =
-            slots.iter().map(|&slot| self.masks.shares[slot]).collect();
-        let masked = slots.iter().map(|&slot| self.side.wire(slot).masked);
-        let resting = Resting::of(&shares, masked);
-        self.core.kept.keep(name, slots.len(), resting)
+        let resting = self.resting(slots);
+        self.core.kept.keep(name, slots.len(), vec![resting])
     }
 
     fn kept(&self, name: &str) -> Result<usize, Fault> {
@@ -207,12 +204,49 @@ impl Executor for Request<'_> {
 
     fn restore(&mut self, kept: &[(&str, Vec<usize>)]) -> Result<(), Fault> {
         let all = std::mem::take(&mut self.core.kept);
-        let cells = kept.iter().map(|(name, slots)| Ok((&all.of(name)?.1, slots.as_slice())));
-        let cells = cells.collect::<Result<Vec<_>, Fault>>()?;
+        let mut cells = Vec::new();
+        for (name, slots) in kept {
+            let mut slots = slots.as_slice();
+            for resting in &all.of(name)?.1 {
+                let own = slots.split_off(..resting.wires()).ok_or_else(unlike)?;
+                cells.push((resting, own));
+            }
+        }
         self.wake(&cells)?;
         drop(cells);
         self.core.kept = all;
         Ok(())
+    }
+
+    const PACKS: bool = true;
+
+    fn pack(&self, slots: &[usize]) -> Secret<Vec<u8>> {
+        self.resting(slots).to_bytes()
+    }
+
+    fn unpack(&mut self, cells: &[(Secret<Vec<u8>>, Vec<usize>)]) -> Result<(), Fault> {
+        let whole = |(bytes, slots): &(Secret<Vec<u8>>, Vec<usize>)| {
+            Resting::of_bytes(bytes).filter(|resting| resting.wires() == slots.len())
+        };
+        let resting = cells.iter().map(whole).collect::<Option<Vec<_>>>().ok_or_else(unlike)?;
+        let cells = resting.iter().zip(cells).map(|(resting, (_, slots))| (resting, &slots[..]));
+        self.wake(&cells.collect::<Vec<_>>())
+    }
+
+    fn keep_packed(
+        &mut self,
+        name: &str,
+        wires: usize,
+        cells: Vec<Secret<Vec<u8>>>,
+    ) -> Result<(), Fault> {
+        let cells = cells.iter().map(|bytes| Resting::of_bytes(bytes));
+        let cells = cells.collect::<Option<Vec<_>>>().ok_or_else(unlike)?;
+        self.core.kept.keep(name, wires, cells)
+    }
+
+    fn kept_packed(&self, name: &str) -> Result<Vec<(usize, Secret<Vec<u8>>)>, Fault> {
+        let (_, cells) = self.core.kept.of(name)?;
+        Ok(cells.iter().map(|resting| (resting.wires(), resting.to_bytes())).collect())
     }
 }
 
@@ -267,6 +301,13 @@ impl Request<'_> {
             .collect();
         self.core.channel.send(tags::INPUT_BITS, &bits::pack(masked.iter().copied()))?;
         Ok(masked)
+    }
+
+    /// What rests of `slots`, after all checks.
+    fn resting(&self, slots: &[usize]) -> Resting {
+        let shares: Secret<Vec<Share>> =
+            slots.iter().map(|&slot| self.masks.shares[slot]).collect();
+        Resting::of(&shares, slots.iter().map(|&slot| self.side.wire(slot).masked))
     }
 
     /// Wires at rest come back into their slots, on fresh shares (`resting.rs`).

@@ -77,6 +77,18 @@ impl Resting {
         out.extend_from_slice(Block::as_bytes(&self.keys));
     }
 
+    /// As [`Self::encode`] has it.
+    pub(super) fn to_bytes(&self) -> Secret<Vec<u8>> {
+        let mut bytes = Secret::with_capacity(Resting::encoded_len(self.wires));
+        self.encode(&mut bytes);
+        bytes
+    }
+
+    /// The wires that all of `bytes` are.
+    pub(super) fn of_bytes(mut bytes: &[u8]) -> Option<Resting> {
+        Resting::decode(&mut bytes).filter(|_| bytes.is_empty())
+    }
+
     /// Bytes that [`Self::encode`] adds for so many wires.
     pub(super) const fn encoded_len(wires: usize) -> usize {
         8 + 2 * bits::packed_len(wires) + 32 * wires.div_ceil(GROUP)

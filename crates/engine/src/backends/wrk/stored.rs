@@ -7,36 +7,40 @@ use crate::named_memory::NamedMemories;
 use crate::parts::kept::Kept;
 
 /// The memories with their wires; nothing if there are none.
-pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Resting>) -> Secret<Vec<u8>> {
+pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Secret<Vec<u8>> {
     if memories.list().next().is_none() {
         return Secret::default();
     }
     // Strings and numbers, which always have a form.
     let known = serde_json::to_vec(memories).unwrap_or_default();
     let parts: Vec<_> = kept.iter().filter(|(name, _)| memories.have(name)).collect();
-    let of_part = |(name, wires): &(&str, &Resting)| {
-        size_of::<u32>() + name.len() + Resting::encoded_len(wires.wires())
+    let of_part = |(name, cells): &(&str, &Vec<Resting>)| {
+        let cells = cells.iter().map(|cell| Resting::encoded_len(cell.wires()));
+        2 * size_of::<u32>() + name.len() + cells.sum::<usize>()
     };
     let len = size_of::<u32>() + known.len() + parts.iter().map(of_part).sum::<usize>();
     let mut out = Secret::with_capacity(len);
     put(&mut out, &known);
-    for (name, wires) in parts {
+    for (name, cells) in parts {
         put(&mut out, name.as_bytes());
-        wires.encode(&mut out);
+        out.extend_from_slice(&(cells.len() as u32).to_le_bytes());
+        cells.iter().for_each(|cell| cell.encode(&mut out));
     }
     out
 }
 
 /// Puts the wires of memories into `kept`; none if these are no memories.
-pub(super) fn decode(mut bytes: &[u8], kept: &mut Kept<Resting>) -> Option<NamedMemories> {
+pub(super) fn decode(mut bytes: &[u8], kept: &mut Kept<Vec<Resting>>) -> Option<NamedMemories> {
     if bytes.is_empty() {
         return Some(NamedMemories::default());
     }
     let memories: NamedMemories = serde_json::from_slice(take(&mut bytes)?).ok()?;
     while !bytes.is_empty() {
         let name = std::str::from_utf8(take(&mut bytes)?).ok()?;
-        let wires = Resting::decode(&mut bytes)?;
-        kept.keep(name, wires.wires(), wires).ok().filter(|()| memories.have(name))?;
+        let cells = (0..number(&mut bytes)?).map(|_| Resting::decode(&mut bytes));
+        let cells = cells.collect::<Option<Vec<_>>>()?;
+        let wires = cells.iter().map(Resting::wires).fold(0, usize::saturating_add);
+        kept.keep(name, wires, cells).ok().filter(|()| memories.have(name))?;
     }
     Some(memories)
 }
@@ -48,6 +52,10 @@ fn put(out: &mut Secret<Vec<u8>>, text: &[u8]) {
 }
 
 fn take<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let len = u32::from_le_bytes(*bytes.split_off(..4)?.as_array()?);
-    bytes.split_off(..usize::try_from(len).ok()?)
+    let len = number(bytes)?;
+    bytes.split_off(..len)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<usize> {
+    usize::try_from(u32::from_le_bytes(*bytes.split_off(..4)?.as_array()?)).ok()
 }
