@@ -121,6 +121,10 @@ impl<P: Party> Party for Counting<'_, P> {
         self.party.keep(name, wires)
     }
 
+    fn most_awake(&self) -> usize {
+        self.party.most_awake()
+    }
+
     fn rest(&mut self, wires: Vec<P::Wire>) -> Result<Resting<P::Wire>, Fault> {
         self.party.rest(wires)
     }

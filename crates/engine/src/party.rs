@@ -110,6 +110,11 @@ pub trait Party: Gates<Error = Fault> + Sized {
         Err(keeps_no_wires())
     }
 
+    /// Wires of a tree of a memory that stay as they are between two accesses, at most: all of them, if the backend packs none.
+    fn most_awake(&self) -> usize {
+        usize::MAX
+    }
+
     /// Lets wires rest that nothing reads for a while: packed, if the backend packs any. It comes right after an opening or after other wires
     /// that were laid to rest, so that these wires were there when the checks ran.
     ///
@@ -241,6 +246,9 @@ pub(crate) fn cut<W: Clone>(mut wires: &[W], lengths: &[usize]) -> Result<Vec<Re
     }
     if wires.is_empty() { Ok(cells) } else { Err(unlike()) }
 }
+
+/// As [`Party::most_awake`], for a backend that packs wires at rest: about 70 MB.
+pub const MOST_AWAKE: usize = 1 << 20;
 
 /// The answer of a backend whose wires end with their request.
 fn keeps_no_wires() -> Fault {

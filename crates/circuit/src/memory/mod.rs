@@ -55,6 +55,12 @@ pub trait Reactive: Gates {
         draw: &Draw<'_>,
     ) -> Result<Vec<Self::Wire>, Self::Error>;
 
+    /// Wires of a tree that may stay awake between two accesses. A machine that packs those that rest, and waits for its peer when they wake,
+    /// lets as many stay as it has room for; one that does not, all.
+    fn most_awake(&self) -> usize {
+        usize::MAX
+    }
+
     /// Lets wires rest that no gate reads for a while. It comes right after an opening, or after other wires that were laid to rest, with no gate,
     /// toss or input in between; so a machine may rely on it that these wires were there when all checks ran.
     ///
@@ -96,6 +102,10 @@ impl<R: Reactive + ?Sized> Reactive for &mut R {
         draw: &Draw<'_>,
     ) -> Result<Vec<Self::Wire>, Self::Error> {
         (**self).own_inputs(owner, bits, draw)
+    }
+
+    fn most_awake(&self) -> usize {
+        (**self).most_awake()
     }
 
     fn rest(&mut self, wires: Vec<Self::Wire>) -> Result<Resting<Self::Wire>, Self::Error> {

@@ -20,7 +20,7 @@ pub(super) struct Tree<W> {
     pub(super) shape: TreeShape,
     /// Level 0.
     pub(super) stash: Vec<Block<W>>,
-    /// Buckets that the last access came to, by the number of the node: the root's is 1, children's are twice that and one more.
+    /// Buckets that accesses came to and that are awake, by the number of the node: the root's is 1, children's are twice that and one more.
     warm: BTreeMap<u64, Vec<Block<W>>>,
     /// All others but those that no access came to, which are empty.
     resting: BTreeMap<u64, Resting<W>>,
@@ -62,8 +62,8 @@ impl<W: Clone> Tree<W> {
         (self.stash.concat(), buckets)
     }
 
-    /// Comes right after the leaf of the next access was opened. Of the buckets that the last one came to, those rest that the next one does
-    /// not come to; what else is on its three paths wakes, all at once.
+    /// Comes right after the leaf of the next access was opened. If more buckets are awake than may be, those rest that the next one
+    /// does not come to; what else is on its three paths wakes, all at once.
     pub(super) fn turn_to<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
@@ -72,7 +72,9 @@ impl<W: Clone> Tree<W> {
         let evicted = [0, 1].map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
         let paths = [leaf, &evicted[0], &evicted[1]];
         let ahead: BTreeSet<u64> = paths.into_iter().flat_map(nodes).collect();
-        let idle: Vec<u64> = self.warm.keys().filter(|n| !ahead.contains(n)).copied().collect();
+        let awake = self.warm.values().flatten().map(Vec::len).sum::<usize>();
+        let idle = self.warm.keys().filter(|node| !ahead.contains(node)).copied();
+        let idle: Vec<u64> = idle.filter(|_| awake > g.most_awake()).collect();
         for node in idle {
             let slots = self.warm.remove(&node).unwrap_or_default();
             self.resting.insert(node, g.rest(slots.concat())?);

@@ -7,7 +7,7 @@ use cenote_prim::Secret;
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Checked, Party, Receivers, cut, expect_input, unlike};
+use crate::party::{Checked, MOST_AWAKE, Party, Receivers, cut, expect_input, unlike};
 
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
@@ -250,6 +250,10 @@ impl<E: Executor> Party for Recording<E> {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             party.executor.keep(name, &slots)
         })
+    }
+
+    fn most_awake(&self) -> usize {
+        if E::PACKS { MOST_AWAKE } else { usize::MAX }
     }
 
     fn rest(&mut self, wires: Vec<Wire>) -> Result<Resting<Wire>, Fault> {

@@ -3,7 +3,7 @@
 use cenote_circuit::{Gates, Resting};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
-use cenote_engine::{Checked, Fault, Party, Receivers, Role};
+use cenote_engine::{Checked, Fault, MOST_AWAKE, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
@@ -648,6 +648,10 @@ impl Party for Cheater {
         self.drain()?;
         self.kept.insert(name.into(), wires.to_vec());
         Ok(())
+    }
+
+    fn most_awake(&self) -> usize {
+        MOST_AWAKE
     }
 
     /// The numbers of the wires.

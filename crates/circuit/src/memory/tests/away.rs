@@ -72,6 +72,9 @@ impl Reactive for Packing {
     fn toss(&mut self, bits: usize) -> Result<Vec<bool>, Broken> {
         self.gate(10, bits).toss(bits)
     }
+    fn most_awake(&self) -> usize {
+        0
+    }
     fn rest(&mut self, wires: Vec<bool>) -> Result<Resting<bool>, Broken> {
         assert!(self.is_settled, "what rests is what was checked");
         self.serial += 1;
