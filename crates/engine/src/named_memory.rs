@@ -136,8 +136,9 @@ impl NamedMemories {
 /// How names begin under which the wires of memories are kept.
 const KEPT: &str = "memory ";
 
-/// The name under which a session keeps the wires of a part of a memory.
-pub(crate) fn kept_name(part: &str) -> String {
+/// The name under which a session keeps the wires of a part of a memory: its own name, with those of records a dot and the part behind it.
+#[must_use]
+pub fn kept_name(part: &str) -> String {
     format!("{KEPT}{part}")
 }
 

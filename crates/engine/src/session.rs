@@ -29,7 +29,8 @@ pub trait Job: Sync {
         0
     }
 
-    /// The memories that it begins, goes on with or ends; each name once. The party keeps what it leaves in them.
+    /// The memories that it begins, goes on with or ends; each name once. The party keeps what it leaves in them, under
+    /// [`kept_name`](crate::kept_name)s.
     fn memories(&self) -> Vec<MemoryUse> {
         Vec::new()
     }
@@ -215,7 +216,7 @@ impl Session {
         let memories = NamedMemories::default();
         let mut session = Session { backend, opened, role, prg, id, peer, memories, failed: false };
         session.guarded(|session| {
-            session.memories = session.opened.live_mut().saved_memories()?;
+            session.memories = session.opened.live_mut().saved_memories();
             Ok(())
         })?;
         Ok(session)
@@ -293,7 +294,8 @@ impl Session {
             session.channel().set_phase(Phase::Online);
             let memories = job.memories();
             let agreed = session.agree_on_job(job, &memories)?;
-            if !memories.is_empty() {
+            // What begins and ends with the job hangs on nothing that was saved.
+            if memories.iter().any(|memory| !memory.is_new || memory.is_kept) {
                 session.opened.live_mut().change_memories()?;
             }
             let output = session.opened.run(job)?;
@@ -316,6 +318,12 @@ impl Session {
             return Err(Fault::Misuse(format!("{name} has no memories that outlive a job")));
         }
         self.memories.fit(&memories)
+    }
+
+    /// Whether the store has older memories than this session, or would have none: [`Session::save`] mends that.
+    #[must_use]
+    pub fn has_unsaved_memories(&self) -> bool {
+        self.opened.live().has_unsaved_memories()
     }
 
     /// The memories that it holds for later jobs.

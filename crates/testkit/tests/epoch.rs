@@ -351,10 +351,10 @@ fn every_change_of_a_message_is_survived() {
         Deviation::Replay,
         payload(0),
         payload(32),
-        payload(115),
+        payload(123),
         payload(5000),
     ];
-    changes.extend((0..920).step_by(67).map(Deviation::Flip));
+    changes.extend((0..984).step_by(67).map(Deviation::Flip));
     for (tag, index) in [(EPOCH_STATE, 0), (EPOCH_SAVED, 0), (EPOCH_SAVED, 1)] {
         for change in &changes {
             let mut copy = relation.copy();

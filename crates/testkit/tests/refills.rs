@@ -445,3 +445,57 @@ fn a_long_line_is_cancelled_at_any_time() {
         assert!(matches!(ends.0, Err(Fault::Transport(_) | Fault::PeerAborted)), "{:?}", ends.0);
     }
 }
+
+/// Keeps many wires, or opens them again, late at the evaluator.
+struct Many {
+    role: Role,
+    keeps: bool,
+}
+
+impl Many {
+    /// Three pieces of shares, and a part of one.
+    const WIRES: usize = 200_001;
+
+    fn bits() -> Vec<bool> {
+        (0..Many::WIRES).map(|i| i % 7 < 3).collect()
+    }
+}
+
+impl Job for Many {
+    type Output = Option<Vec<bool>>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "many wires".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Option<Vec<bool>>, Fault> {
+        if self.keeps {
+            let own = (self.role == Role::Garbler).then(Many::bits);
+            let wires = party.input(Role::Garbler, Many::WIRES, own.as_deref())?;
+            return party.keep("many", &wires).map(|()| None);
+        }
+        if self.role == Role::Evaluator {
+            thread::sleep(Duration::from_secs(1));
+        }
+        let wires = party.kept("many")?;
+        party.reveal(Receivers::Both, &wires)
+    }
+}
+
+/// Shares for wires that come back are made piece by piece, as both sides take them: none is ordered for which the slower side has no room.
+#[test]
+fn whoever_is_late_has_room_for_the_shares_of_many_kept_wires() {
+    for channels in [None, Some(extendable_pair(LIMIT, |_, _| ()))] {
+        let config = smallest(Backend::Wrk);
+        let run = |session: &mut Session, role| {
+            session.run(&Many { role, keeps: true })?;
+            Ok(session.run(&Many { role, keeps: false })?.output)
+        };
+        let ends = match channels {
+            None => sessions_over(patient_pair(), &config, 4, run),
+            Some(channels) => sessions_over(channels, &config, 4, run),
+        };
+        let expected = Ok(Some(Many::bits()));
+        assert!(ends.0 == expected && ends.1 == expected);
+    }
+}

@@ -175,11 +175,13 @@ pub trait Live {
     }
 
     /// The memories that an earlier session saved, whose wires this one keeps.
-    ///
-    /// # Errors
-    /// `Storage` when what was saved is none.
-    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
-        Ok(NamedMemories::default())
+    fn saved_memories(&mut self) -> NamedMemories {
+        NamedMemories::default()
+    }
+
+    /// Whether a job may have changed memories since they were saved, with a store that has them.
+    fn has_unsaved_memories(&self) -> bool {
+        false
     }
 
     /// What the session took by its line as it opened, if anything.

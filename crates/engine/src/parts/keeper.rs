@@ -289,7 +289,7 @@ impl Keeper {
     /// # Errors
     /// `Storage`.
     pub(crate) fn begin(&mut self, own: &[u8]) -> Result<(), Fault> {
-        let name = self.name("epoch", "");
+        let name = self.name("epoch", b"");
         let mut secrets = Secret::with_capacity(64 + own.len());
         secrets.extend_from_slice(&self.terms.relation);
         secrets.extend_from_slice(&self.terms.items);
@@ -388,6 +388,11 @@ impl Keeper {
         self.store.spend(MEMORIES, self.noted(MEMORIES) + 1).map_err(storage)
     }
 
+    /// Whether a job was noted since memories were saved.
+    pub(crate) fn has_changed_memories(&self) -> bool {
+        self.changed
+    }
+
     fn has_part(&self, snapshot: &Name, part: &str) -> bool {
         let all = &self.store.ledger().snapshots;
         all.iter().any(|(name, parts)| name == snapshot && parts.iter().any(|own| own == part))
@@ -415,7 +420,7 @@ impl Keeper {
     }
 
     /// Keeps what `parts` gives in place of what was kept before, once the peer has kept its own; or what was kept before, if nothing was made since. The items
-    /// of each stock that are ready have `numbers`, equal on both sides. With `pools` nothing leaves from now on.
+    /// of each stock that are ready have `numbers`, equal on both sides, as is what is `known` of the parts otherwise. With `pools` nothing leaves from now on.
     ///
     /// # Errors
     /// `Policy` when the peer kept others; `Storage`; faults of the channel.
@@ -424,6 +429,7 @@ impl Keeper {
         channel: &mut Channel,
         numbers: &[Range<u64>],
         pools: Option<&[KeptPool]>,
+        known: &[u8],
         parts: &[(&str, &[u8])],
     ) -> Result<(), Fault> {
         self.over |= pools.is_some();
@@ -438,7 +444,8 @@ impl Keeper {
             let KeptPool { name, capacity, items } = pool;
             format!("{name} {capacity} {items}\n")
         }));
-        let name = self.name("snapshot", &format!("{} {}\n{index}", self.saved, self.made));
+        let text = format!("{} {}\n{index}", self.saved, self.made);
+        let name = self.name("snapshot", &[text.as_bytes(), known].concat());
         if self.must_write() {
             let mut parts = parts.to_vec();
             parts.extend(resting.as_ref().map(|(_, bytes)| (POOL_PART, &bytes[..])));
@@ -482,9 +489,9 @@ impl Keeper {
         Ok(Some((pools.collect(), self.store.load(&snapshot, POOL_PART).map_err(storage)?)))
     }
 
-    fn name(&self, of: &str, text: &str) -> Name {
+    fn name(&self, of: &str, text: &[u8]) -> Name {
         let oracle = RandomOracle::new("cenote 2026 engine epoch name v1", &self.id);
-        oracle.bytes(of.as_bytes()).bytes(text.as_bytes()).digest()
+        oracle.bytes(of.as_bytes()).bytes(text).digest()
     }
 
     /// How likely it is that a cheater gets anything by the pools that were begun with this peer, or are as soon as anything is made.
@@ -690,7 +697,7 @@ mod tests {
             std::thread::scope(|scope| {
                 let save = |channel: &mut Channel| {
                     let mut keeper = keeper();
-                    keeper.save(channel, &[0..4, 0..4], last, &[]).expect("both save");
+                    keeper.save(channel, &[0..4, 0..4], last, &[], &[]).expect("both save");
                     assert_eq!(keeper.note("a", 1).is_err(), over);
                 };
                 scope.spawn(move || save(&mut b));

@@ -326,14 +326,11 @@ impl Cheater {
         if lists.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        let (mut fresh, mut own) = (Vec::new(), Vec::new());
-        for wires in lists {
-            let shares = self.take_shares(wires.len())?;
-            own.extend(wires.iter().zip(&shares).map(|(&w, f)| self.wires[w].mask.bit() ^ f.bit()));
-            fresh.push(shares);
-        }
+        let all = lists.concat();
+        assert!(all.len() <= 1 << 16, "one piece");
+        let fresh = self.take_shares(all.len())?;
+        let own = all.iter().zip(&fresh).map(|(&w, f)| self.wires[w].mask.bit() ^ f.bit());
         let own = bits::pack(own);
-        let count: usize = lists.iter().map(Vec::len).sum();
         let say = |cheater: &mut Cheater| {
             cheater.channel.send(wrk::tags::KEPT_BITS, &own)?;
             cheater.channel.flush()
@@ -341,7 +338,7 @@ impl Cheater {
         if self.role == Role::Garbler {
             say(self)?;
         }
-        let peer = self.channel.recv(wrk::tags::KEPT_BITS, bits::packed_len(count))?;
+        let peer = self.channel.recv(wrk::tags::KEPT_BITS, bits::packed_len(all.len()))?;
         if self.role == Role::Evaluator {
             say(self)?;
         }
@@ -354,7 +351,8 @@ impl Cheater {
         let seed = |at: usize| Block::from_bytes(std::array::from_fn(|i| seeds[at + i]));
         let (mut hash, mut labels) = (LinearHash::new(seed(0)), Prg::new(seed(16)));
         let mut first = 0;
-        for (wires, fresh) in lists.iter().zip(&fresh) {
+        for wires in lists {
+            let fresh = &fresh[first..first + wires.len()];
             let mut active = vec![Block::ZERO; wires.len()];
             labels.fill(&mut active);
             let mut differences = Vec::new();

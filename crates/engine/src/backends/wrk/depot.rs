@@ -26,6 +26,7 @@ use super::opening::Openings;
 use super::refiller::Refiller;
 use super::share::Share;
 use super::shelves::{Shelves, Store, is_of_the_line};
+use super::stored::Stored;
 use super::supply::{MAX_STOCK, MAX_TAKE, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
 use crate::parts::notes::{locked, unkept};
@@ -316,7 +317,7 @@ impl Depot {
     }
 
     /// Memories of programs, encoded: what an earlier session saved of them, or what is saved next.
-    pub(super) fn memories(&self, change: impl FnOnce(&mut Secret<Vec<u8>>)) {
+    pub(super) fn memories(&self, change: impl FnOnce(&mut Stored)) {
         change(&mut self.shelves.lock().memories);
     }
 
@@ -327,6 +328,12 @@ impl Depot {
     pub(super) fn change_memories(&self) -> Result<(), Fault> {
         let keeper = self.shelves.lock().notes.keeper.clone();
         keeper.map_or(Ok(()), |keeper| locked(&keeper).change_memories())
+    }
+
+    /// Whether a job was noted since memories were saved.
+    pub(super) fn has_changed_memories(&self) -> bool {
+        let keeper = self.shelves.lock().notes.keeper.clone();
+        keeper.is_some_and(|keeper| locked(&keeper).has_changed_memories())
     }
 
     /// Whether items are kept for later sessions.

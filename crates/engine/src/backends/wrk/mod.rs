@@ -66,7 +66,7 @@ pub mod tags;
 
 use cenote_net::{Channel, Channels, Counters, Fault, Fingerprint, Role, Tag};
 use cenote_pool::{Journal, Level, MOST_STRIDE, Occupancy, Store};
-use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
+use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
 pub use leaky_and::Width;
 pub use params::WrkParams;
@@ -88,6 +88,7 @@ use crate::session::{Job, run_and_check};
 use depot::Depot;
 use masks::{Beaver, Ready};
 use resting::Resting;
+use stored::Stored;
 use supply::{MAX_TAKE, SHARES, TRIPLES};
 
 /// One party's end of a session: serves many requests from one depot, one after the other.
@@ -304,11 +305,19 @@ impl Live for WrkSession {
         self.core.depot.change_memories()
     }
 
-    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
-        let mut saved = Secret::default();
+    fn saved_memories(&mut self) -> NamedMemories {
+        let mut saved = Stored::default();
         self.core.depot.memories(|place| saved = std::mem::take(place));
-        let damaged = || Fault::Storage("the memories that were kept are none".into());
-        stored::decode(&saved, &mut self.core.kept).ok_or_else(damaged)
+        let memories = stored::decode(&saved.bytes, &mut self.core.kept);
+        if memories.is_none() {
+            // Of another version: they have ended, which the agreement on the next job that names one tells the peer.
+            self.core.kept = Kept::default();
+        }
+        memories.unwrap_or_default()
+    }
+
+    fn has_unsaved_memories(&self) -> bool {
+        self.core.depot.has_changed_memories()
     }
 
     fn counters(&mut self) -> Counters {
@@ -369,6 +378,7 @@ impl Core {
         self.channel.abort();
         self.depot.end();
         self.kept = Kept::default();
+        self.depot.memories(|place| *place = Stored::default());
         fault
     }
 

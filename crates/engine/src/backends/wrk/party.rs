@@ -1,6 +1,6 @@
 //! The Party API of one request over a `wrk` session.
 
-use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_net::{Fault, Phase, Role};
 use cenote_prim::{Block, Secret, bits};
 
 use super::Core;
@@ -60,25 +60,30 @@ impl Core {
 }
 
 impl Core {
-    /// The corrections of both sides to wires that come back; the garbler's go first, so that neither side waits for room on the line.
-    fn exchange_corrections(&mut self, own: Vec<u8>, wires: usize) -> Result<Corrections, Fault> {
-        let len = bits::packed_len(wires);
-        let heard = |channel: &mut Channel| {
-            Corrections::checked(channel.recv(tags::KEPT_BITS, len)?, wires)
-        };
-        match self.role {
-            Role::Garbler => {
-                self.channel.send(tags::KEPT_BITS, &own)?;
-                self.channel.flush()?;
-                let evaluator = heard(&mut self.channel)?;
-                Ok(Corrections { garbler: own, evaluator })
-            }
-            Role::Evaluator => {
-                let garbler = heard(&mut self.channel)?;
-                self.channel.send(tags::KEPT_BITS, &own)?;
-                Ok(Corrections { garbler, evaluator: own })
-            }
+    /// Adds the corrections of both sides to so many wires that come back; the garbler's go first, so that neither side waits for room on the line.
+    fn exchange_corrections(
+        &mut self,
+        own: Vec<u8>,
+        wires: usize,
+        said: &mut Corrections,
+    ) -> Result<(), Fault> {
+        let (channel, len) = (&mut self.channel, bits::packed_len(wires));
+        if self.role == Role::Garbler {
+            channel.send(tags::KEPT_BITS, &own)?;
+            channel.flush()?;
         }
+        let peer = Corrections::checked(channel.recv(tags::KEPT_BITS, len)?, wires)?;
+        if self.role == Role::Evaluator {
+            channel.send(tags::KEPT_BITS, &own)?;
+            channel.flush()?;
+        }
+        let (garbler, evaluator) = match self.role {
+            Role::Garbler => (own, peer),
+            Role::Evaluator => (peer, own),
+        };
+        said.garbler.extend(garbler);
+        said.evaluator.extend(evaluator);
+        Ok(())
     }
 
     /// Sends the own proof, the evaluator first, and checks the peer's.
@@ -312,13 +317,11 @@ impl Request<'_> {
 
     /// Wires at rest come back into their slots, on fresh shares (`resting.rs`).
     fn wake(&mut self, cells: &[(&Resting, &[usize])]) -> Result<(), Fault> {
-        let wires = cells.iter().map(|(resting, _)| resting.wires()).sum();
-        if wires == 0 {
+        if cells.iter().all(|(resting, _)| resting.wires() == 0) {
             return Ok(());
         }
         self.core.in_flight = true;
         let said = self.say_corrections(cells)?;
-        let said = self.core.exchange_corrections(said, wires)?;
         let mut coins = said.coins(&self.core.session, self.core.woken);
         self.core.woken += 1;
         let (delta, [own, peer]) = (self.core.depot.delta(), said.by(self.core.role));
@@ -342,21 +345,26 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Puts fresh shares into the slots; what the masks at rest differ by from the own bits of these, packed.
-    fn say_corrections(&mut self, cells: &[(&Resting, &[usize])]) -> Result<Vec<u8>, Fault> {
-        let Core { depot, channel, .. } = &mut *self.core;
-        let mut own = Vec::new();
-        for (resting, slots) in cells {
-            for (piece, slots) in slots.chunks(MAX_TAKE).enumerate() {
-                let fresh = depot.take_shares(channel, slots.len())?;
-                for (i, (&slot, share)) in slots.iter().zip(fresh.iter()).enumerate() {
-                    self.masks.shares[slot] = *share;
-                    own.push(resting.correction(piece * MAX_TAKE + i, *share));
-                }
-            }
+    /// Puts fresh shares into the slots, and says what the masks at rest differ by from them. The next shares are taken when the peer has taken as many:
+    /// what is made for one piece waits there.
+    fn say_corrections(&mut self, cells: &[(&Resting, &[usize])]) -> Result<Corrections, Fault> {
+        let masks = cells.iter().flat_map(|(resting, slots)| {
+            slots.iter().enumerate().map(|(i, &slot)| (slot, resting.own(i)))
+        });
+        let masks: Secret<Vec<(usize, bool)>> = masks.collect();
+        let mut said = Corrections::default();
+        for piece in masks.chunks(MAX_TAKE) {
+            let Core { depot, channel, .. } = &mut *self.core;
+            let fresh = depot.take_shares(channel, piece.len())?;
+            channel.set_phase(Phase::Online);
+            let own = piece.iter().zip(fresh.iter()).map(|(&(slot, own), &share)| {
+                self.masks.shares[slot] = share;
+                own ^ share.bit()
+            });
+            let own = bits::pack(own);
+            self.core.exchange_corrections(own, piece.len(), &mut said)?;
         }
-        channel.set_phase(Phase::Online);
-        Ok(bits::pack(own))
+        Ok(said)
     }
 
     /// One direction of a reveal: `to` learns the peer's shares of the masks.

@@ -4,7 +4,7 @@
 //! the sums of X^i M_i and of X^i K_i in GF(2^128): the sum of MACs is one on the sum of X^i s_i, which is as good as the bits. A wire comes
 //! back on a fresh authenticated share, moved by a correction to the mask that it had, with a label of its own.
 //! **Messages.** `wrk.kept.bits`, the garbler's first: the own bit of the mask xor that of the fresh share, of all wires that come back
-//! together. `wrk.kept.proof`, the evaluator's first: the sum, with coefficients from the random oracle on both sides' corrections, of what fresh MACs
+//! together, 65,536 at a time. `wrk.kept.proof`, the evaluator's first: the sum, with coefficients from the random oracle on both sides' corrections, of what fresh MACs
 //! and those at rest differ by.
 //! **Roles.** Symmetric but for the order. Both know every Lambda by the time a wire is kept, after all checks (`mod.rs`), so that both can tell
 //! the labels: that of Lambda is from the oracle as well, and only the garbler knows the other.
@@ -16,7 +16,7 @@
 //! `wrk.kept.format`: canonical packing \[decoding\].
 //! **Private values.** Own bits of masks: masked by the bits of fresh shares, which are used once. MACs: their sum is a function of
 //! corrections and of keys that the verifier knows. Deltas: keys are never sent. Labels: that of Lambda alone is shown; Lambda both know.
-//! **Costs.** n / 8 + 16 bytes each way and a fresh share for each of n wires, three messages in a row whatever n is.
+//! **Costs.** n / 8 + 16 bytes each way and a fresh share for each of n wires, three messages in a row, two more for each further 65,536 wires.
 
 use cenote_net::{Fault, Role};
 use cenote_prim::gf128::{LinearHash, inner_product};
@@ -112,9 +112,9 @@ impl Resting {
         bits::get(&self.masked, i)
     }
 
-    /// What the mask of wire `i` differs by from a fresh share.
-    pub(super) fn correction(&self, i: usize, fresh: Share) -> bool {
-        bits::get(&self.own, i) ^ fresh.bit()
+    /// The own bit of the mask of wire `i`.
+    pub(super) fn own(&self, i: usize) -> bool {
+        bits::get(&self.own, i)
     }
 }
 
@@ -140,7 +140,8 @@ pub(super) fn moved(fresh: Share, own: bool, peer: bool, delta: Block) -> Share 
     }
 }
 
-/// What both sides say of wires that come back together.
+/// What both sides say of wires that come back together, packed.
+#[derive(Default)]
 pub(super) struct Corrections {
     pub(super) garbler: Vec<u8>,
     pub(super) evaluator: Vec<u8>,
@@ -225,7 +226,7 @@ mod tests {
         let (fresh_a, fresh_b) = d.shares(wires);
         let fresh = [fresh_a, fresh_b];
         let said =
-            |side: usize| bits::pack((0..wires).map(|i| rest[side].correction(i, fresh[side][i])));
+            |side: usize| bits::pack((0..wires).map(|i| rest[side].own(i) ^ fresh[side][i].bit()));
         let mut said = Corrections { garbler: said(0), evaluator: said(1) };
         let lies = bits::pack((0..wires).map(|i| lie(&said, i)));
         let lying = match liar {

@@ -17,6 +17,7 @@ use super::bucket::Triple;
 use super::packed::packed_bytes;
 use super::refiller::{Begun, Start};
 use super::share::Share;
+use super::stored::Stored;
 use super::supply::{POOL, SHARES, Supply, TRIPLES};
 use crate::parts::keeper::{Keeper, KeptPool, MEMORIES, POOL_PART};
 use crate::parts::notes::{Notes, kept, locked, unkept};
@@ -42,7 +43,7 @@ pub(super) struct Store {
     pub(super) notes: Notes,
     pub(super) pool: Option<Level>,
     /// Memories of programs, as they are saved with the items.
-    pub(super) memories: Secret<Vec<u8>>,
+    pub(super) memories: Stored,
     /// Begun and not ready yet.
     coming: Begun,
     pub(super) wanted: Wanted,
@@ -92,7 +93,7 @@ impl Shelves {
             shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
             notes: Notes::default(),
             pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
-            memories: Secret::default(),
+            memories: Stored::default(),
             coming: Begun::default(),
             wanted: Wanted::default(),
             traffic: Counters::default(),
@@ -249,7 +250,7 @@ impl Shelves {
         for stock in [triples, shares] {
             notes.put_back(&keeper, stock)?;
         }
-        store.memories = keeper.memories()?;
+        store.memories.bytes = keeper.memories()?;
         store.notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(ordered)
     }
@@ -261,7 +262,8 @@ impl Shelves {
         supply: &dyn Supply,
         last: bool,
     ) -> Result<(), Fault> {
-        let store = self.lock();
+        let mut store = self.lock();
+        let memories = std::mem::take(&mut store.memories);
         let Store { triples, shares, notes, .. } = &*store;
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
@@ -273,18 +275,17 @@ impl Shelves {
         let pool = last.then_some(&pool[..]);
         if keeper.must_write() {
             let [triples, shares] = [kept(&store.triples), kept(&store.shares)];
-            let memories = Secret::new(store.memories.to_vec());
             // The peer may take its time.
             drop(store);
             // Nothing is in the supply before anything is made.
             let items = (last && keeper.has_made()).then(|| supply.pool());
             let mut parts = vec![(TRIPLES, &triples[..]), (SHARES, &shares[..])];
-            parts.extend((!memories.is_empty()).then_some((MEMORIES, &memories[..])));
+            parts.extend((!memories.bytes.is_empty()).then_some((MEMORIES, &memories.bytes[..])));
             parts.extend(items.as_ref().map(|items| (POOL_PART, &items[..])));
-            keeper.save(channel, &numbers, pool, &parts)?;
+            keeper.save(channel, &numbers, pool, &memories.known, &parts)?;
         } else {
             drop(store);
-            keeper.save(channel, &numbers, pool, &[])?;
+            keeper.save(channel, &numbers, pool, &memories.known, &[])?;
         }
         let mut store = self.lock();
         store.saves += 1;

@@ -1,15 +1,27 @@
 //! Memories of programs as they lie in a snapshot (docs/formats/pool.md): what both sides know of them, then their wires at rest.
 
-use cenote_prim::Secret;
+use cenote_prim::{RandomOracle, Secret, SessionId};
 
 use super::resting::Resting;
 use crate::named_memory::NamedMemories;
 use crate::parts::kept::Kept;
 
-/// The memories with their wires; nothing if there are none.
-pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Secret<Vec<u8>> {
+/// The first byte.
+const VERSION: u8 = 1;
+
+/// Memories on their way to the store or from it.
+#[derive(Default)]
+pub(super) struct Stored {
+    /// A hash of what both sides know of them.
+    pub(super) known: [u8; 32],
+    /// All that this side has; nothing if there are none.
+    pub(super) bytes: Secret<Vec<u8>>,
+}
+
+/// The memories with their wires.
+pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Stored {
     if memories.list().next().is_none() {
-        return Secret::default();
+        return Stored::default();
     }
     // Strings and numbers, which always have a form.
     let known = serde_json::to_vec(memories).unwrap_or_default();
@@ -18,15 +30,17 @@ pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Sec
         let cells = cells.iter().map(|cell| Resting::encoded_len(cell.wires()));
         2 * size_of::<u32>() + name.len() + cells.sum::<usize>()
     };
-    let len = size_of::<u32>() + known.len() + parts.iter().map(of_part).sum::<usize>();
+    let len = 1 + size_of::<u32>() + known.len() + parts.iter().map(of_part).sum::<usize>();
     let mut out = Secret::with_capacity(len);
+    out.push(VERSION);
     put(&mut out, &known);
     for (name, cells) in parts {
         put(&mut out, name.as_bytes());
         out.extend_from_slice(&(cells.len() as u32).to_le_bytes());
         cells.iter().for_each(|cell| cell.encode(&mut out));
     }
-    out
+    let oracle = RandomOracle::new("cenote 2026 engine wrk memories v1", &SessionId([0; 32]));
+    Stored { known: oracle.bytes(&known).digest(), bytes: out }
 }
 
 /// Puts the wires of memories into `kept`; none if these are no memories.
@@ -34,6 +48,7 @@ pub(super) fn decode(mut bytes: &[u8], kept: &mut Kept<Vec<Resting>>) -> Option<
     if bytes.is_empty() {
         return Some(NamedMemories::default());
     }
+    bytes.split_off_first().filter(|version| **version == VERSION)?;
     let memories: NamedMemories = serde_json::from_slice(take(&mut bytes)?).ok()?;
     while !bytes.is_empty() {
         let name = std::str::from_utf8(take(&mut bytes)?).ok()?;

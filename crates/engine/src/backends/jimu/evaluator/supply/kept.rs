@@ -179,9 +179,9 @@ impl Supply {
             let items = last.then(|| self.pool_bytes()).transpose()?;
             let parts = stocks.iter().map(|(name, bytes)| (*name, &bytes[..]));
             let parts = parts.chain(items.as_ref().map(|items| (POOL_PART, &items[..])));
-            keeper.save(channel, &numbers, pools.as_deref(), &parts.collect::<Vec<_>>())?;
+            keeper.save(channel, &numbers, pools.as_deref(), &[], &parts.collect::<Vec<_>>())?;
         } else {
-            keeper.save(channel, &numbers, pools.as_deref(), &[])?;
+            keeper.save(channel, &numbers, pools.as_deref(), &[], &[])?;
         }
         channel.flush()
     }
