@@ -28,7 +28,7 @@
 //!
 //! **Differences from the paper.** In docs/protocols/ram.md.
 
-use cenote_circuit::{Access, Broken, Draw, Gates, Plan, Ram, Reactive, Resting, Rows};
+use cenote_circuit::{Access, Broken, Draw, Gates, Plan, PutAway, Ram, Reactive, Resting, Rows};
 use cenote_net::{Fault, Role};
 use cenote_prim::Prg;
 use zeroize::Zeroizing;
@@ -81,6 +81,30 @@ impl<W: Clone> Memory<W> {
             }
         };
         Ok(Memory { ram, coins, is_closed: false })
+    }
+
+    pub(crate) fn kept<P: Party<Wire = W>>(
+        party: &mut P,
+        name: &str,
+        plan: Plan,
+        state: Vec<u8>,
+        prg: Prg,
+    ) -> Result<Memory<W>, Fault> {
+        let mut coins = Coins::new(prg);
+        let ram = Machine { party, coins: &mut coins }.kept(name, plan, state)?;
+        Ok(Memory { ram, coins, is_closed: false })
+    }
+
+    pub(crate) fn keep<P: Party<Wire = W>>(
+        self,
+        party: &mut P,
+        name: &str,
+    ) -> Result<Vec<u8>, Fault> {
+        let Memory { ram, mut coins, is_closed } = self;
+        if is_closed {
+            return Err(closed());
+        }
+        Machine { party, coins: &mut coins }.keep(name, ram)
     }
 
     /// How it is kept.
@@ -140,13 +164,17 @@ impl<W: Clone> Memory<W> {
         step: impl FnOnce(&mut Ram<W>, &mut Machine<'_, P>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.is_closed {
-            return Err(Fault::Misuse("the memory met a fault and is closed".into()));
+            return Err(closed());
         }
         self.is_closed = true;
         let result = step(&mut self.ram, &mut Machine { party, coins: &mut self.coins });
         self.is_closed = result.is_err();
         result
     }
+}
+
+fn closed() -> Fault {
+    Fault::Misuse("the memory met a fault and is closed".into())
 }
 
 fn expect_width<W>(word: &[W], width: usize) -> Result<(), Fault> {
@@ -161,6 +189,27 @@ fn expect_width<W>(word: &[W], width: usize) -> Result<(), Fault> {
 pub(crate) struct Machine<'m, P: Party> {
     pub(crate) party: &'m mut P,
     pub(crate) coins: &'m mut Coins<P::Wire>,
+}
+
+impl<P: Party> Machine<'_, P> {
+    /// Keeps a memory under this name; gives its state.
+    pub(crate) fn keep(&mut self, name: &str, ram: Ram<P::Wire>) -> Result<Vec<u8>, Fault> {
+        let PutAway { state, cells } = ram.put_away(self)?;
+        self.party.keep_cells(name, cells)?;
+        Ok(state)
+    }
+
+    /// The memory that is kept under this name.
+    pub(crate) fn kept(
+        &mut self,
+        name: &str,
+        plan: Plan,
+        state: Vec<u8>,
+    ) -> Result<Ram<P::Wire>, Fault> {
+        let lengths = plan.cells(&state).ok_or_else(unlike)?;
+        let cells = self.party.kept_cells(name, &lengths)?;
+        Ram::found(self, plan, PutAway { state, cells })
+    }
 }
 
 impl<P: Party> Gates for Machine<'_, P> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_circuit::{Gates, Resting};
 use cenote_net::{Fault, Role};
 
-use crate::named_memory::MemoryUse;
+use crate::named_memory::{MemoryUse, RamStates};
 use crate::party::Party;
 use crate::session::Job;
 
@@ -30,6 +30,14 @@ impl<J: Job> Job for Metered<'_, J> {
 
     fn memories(&self) -> Vec<MemoryUse> {
         self.job.memories()
+    }
+
+    fn recall(&self, states: &RamStates) {
+        self.job.recall(states);
+    }
+
+    fn states(&self) -> RamStates {
+        self.job.states()
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {

@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::slice;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cenote_circuit::{Gates, Reactive, Signature};
+use cenote_circuit::{Gates, Layout, Plan, Ram, Reactive, Signature};
 use cenote_net::{Fault, Role};
 use cenote_prim::Prg;
 use cenote_program::{EXECUTION, Host, Module, NamedMemory};
 
 use crate::memory::{Coins, Machine};
-use crate::named_memory::{MemoryUse, kept_name};
+use crate::named_memory::{MemoryUse, RamLife, RamStates, kept_name};
 use crate::options::Rho;
-use crate::party::{Party, Receivers};
+use crate::party::{Party, Receivers, unlike};
 use crate::program_job::{assign_inputs, bring_in, open_outputs};
 use crate::session::Job;
 
@@ -24,6 +25,21 @@ pub struct ModuleJob<'m> {
     owners: Vec<Role>,
     inputs: Vec<Option<Vec<bool>>>,
     ands: u64,
+    states: States,
+}
+
+/// States of random access memories: what a run finds, and what it leaves. A run that is made again, in the clear, finds and leaves the same.
+#[derive(Default)]
+struct States {
+    found: Mutex<RamStates>,
+    left: Mutex<RamStates>,
+}
+
+impl States {
+    /// A panic elsewhere leaves these maps whole.
+    fn of(states: &Mutex<RamStates>) -> MutexGuard<'_, RamStates> {
+        states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<'m> ModuleJob<'m> {
@@ -42,7 +58,8 @@ impl<'m> ModuleJob<'m> {
         let inputs = assign_inputs(&signature, &owners, role, own)?;
         let digest = module.digest();
         let module = Cow::Borrowed(module);
-        Ok(ModuleJob { module, digest, signature, owners, inputs, ands: 0 })
+        let states = States::default();
+        Ok(ModuleJob { module, digest, signature, owners, inputs, ands: 0, states })
     }
 
     /// The same run in a session of this statistical security, which both sides have agreed on: its memories fail as rarely, where the
@@ -84,6 +101,19 @@ impl Job for ModuleJob<'_> {
 
     fn memories(&self) -> Vec<MemoryUse> {
         memory_uses(&self.module)
+    }
+
+    fn recall(&self, states: &RamStates) {
+        let own = self.module.memories().iter().filter_map(|memory| {
+            let state = states.get(&memory.name)?;
+            Some((memory.name.clone(), state.clone()))
+        });
+        *States::of(&self.states.found) = own.collect();
+        States::of(&self.states.left).clear();
+    }
+
+    fn states(&self) -> RamStates {
+        States::of(&self.states.left).clone()
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
@@ -131,6 +161,14 @@ impl Job for ModuleJobs<'_> {
         self.0.iter().flat_map(|job| memory_uses(&job.module)).collect()
     }
 
+    fn recall(&self, states: &RamStates) {
+        self.0.iter().for_each(|job| job.recall(states));
+    }
+
+    fn states(&self) -> RamStates {
+        self.0.iter().flat_map(Job::states).collect()
+    }
+
     fn run<P: Party>(&self, party: &mut P) -> Result<Self::Output, Fault> {
         let mut outputs = run_all(&self.0, party)?.into_iter();
         let each =
@@ -144,25 +182,46 @@ impl Job for ModuleJobs<'_> {
 pub fn memory_uses(module: &Module) -> Vec<MemoryUse> {
     let mut uses: Vec<MemoryUse> = Vec::new();
     for part in module.memories() {
-        let NamedMemory { name, path, kind, shape, .. } = part;
-        let part_layout = format!("{path} {kind} {}", shape.width);
+        let NamedMemory { name, path, kind, shape, ram, .. } = part;
+        let mut part_layout = format!("{path} {kind} {}", shape.width);
+        if let Some(ram) = ram {
+            // Its stashes follow from the session's bound, which both sides have agreed on.
+            let (form, accesses) = (form(&ram.plan.layout), ram.accesses());
+            part_layout.push_str(&format!(" for {accesses} accesses, {form}"));
+        }
+        let bits = part.plan().map_or(shape.bits(), |plan| plan.resting_wires() as usize);
+        let life = ram.as_ref();
+        let life = life.map(|ram| RamLife { accesses: ram.accesses(), spends: ram.spends });
         let whole = name.split('.').next().unwrap_or_default();
         match uses.last_mut().filter(|memory| memory.name == whole) {
             Some(memory) => {
                 memory.layout.push_str(", ");
                 memory.layout.push_str(&part_layout);
-                memory.bits = memory.bits.saturating_add(shape.bits());
+                memory.bits = memory.bits.saturating_add(bits);
+                memory.lives.extend(life);
             }
             None => uses.push(MemoryUse {
                 name: whole.to_owned(),
                 layout: part_layout,
-                bits: shape.bits(),
+                bits,
                 is_new: part.is_new,
                 is_kept: part.is_kept(),
+                lives: life.into_iter().collect(),
             }),
         }
     }
     uses
+}
+
+/// A way to keep a random access memory, in a few words.
+fn form(layout: &Layout) -> String {
+    match layout {
+        Layout::Scan => "scanned".into(),
+        Layout::Trees { trees, factor } => format!("{trees} trees of 2^{factor}"),
+        Layout::SquareRoot { levels, factor, period } => {
+            format!("square root of {levels} levels of 2^{factor}, shuffled every {period}")
+        }
+    }
 }
 
 /// What several digests are hashed for.
@@ -184,7 +243,8 @@ fn run_all<P: Party>(
     for (job, wires) in jobs.iter().zip(inputs) {
         let found = take_up(party, &job.module)?;
         let machine = Machine { party, coins: &mut coins };
-        outputs.extend(job.module.run_on(&mut OnParty { machine, found }, wires)?);
+        let mut host = OnParty { machine, found, states: &job.states };
+        outputs.extend(job.module.run_on(&mut host, wires)?);
         let ports = &job.signature.outputs;
         receivers.extend(ports.iter().map(|port| port.receiver.unwrap_or(Receivers::Both)));
     }
@@ -193,7 +253,8 @@ fn run_all<P: Party>(
 
 /// The memories that a module goes on with, all of them together, by name.
 fn take_up<P: Party>(party: &mut P, module: &Module) -> Result<Found<P::Wire>, Fault> {
-    let memories: Vec<_> = module.memories().iter().filter(|memory| !memory.is_new).collect();
+    let found = |memory: &&NamedMemory| !memory.is_new && memory.ram.is_none();
+    let memories: Vec<_> = module.memories().iter().filter(found).collect();
     if memories.is_empty() {
         return Ok(Found::new());
     }
@@ -210,6 +271,7 @@ struct OnParty<'p, P: Party> {
     machine: Machine<'p, P>,
     /// What no statement has taken yet.
     found: Found<P::Wire>,
+    states: &'p States,
 }
 
 impl<P: Party> Gates for OnParty<'_, P> {
@@ -237,6 +299,18 @@ impl<P: Party> Host for OnParty<'_, P> {
             return Ok(());
         }
         self.machine.party.keep(&kept_name(&memory.name), wires)
+    }
+
+    fn found_ram(&mut self, memory: &NamedMemory, plan: &Plan) -> Result<Ram<P::Wire>, Fault> {
+        let state = States::of(&self.states.found).get(&memory.name).cloned();
+        let state = state.ok_or_else(unlike)?;
+        self.machine.kept(&kept_name(&memory.name), plan.clone(), state)
+    }
+
+    fn leave_ram(&mut self, memory: &NamedMemory, ram: Ram<P::Wire>) -> Result<(), Fault> {
+        let state = self.machine.keep(&kept_name(&memory.name), ram)?;
+        States::of(&self.states.left).insert(memory.name.clone(), state);
+        Ok(())
     }
 
     fn memories(&mut self) -> Option<&mut dyn Reactive<Wire = P::Wire, Error = Fault>> {

@@ -27,7 +27,21 @@ pub struct MemoryUse {
     pub is_new: bool,
     /// Whether it leaves something in it; otherwise the memory ends.
     pub is_kept: bool,
+    /// Of each part that is a random access memory, what it takes of its life.
+    pub lives: Vec<RamLife>,
 }
+
+/// The life of a random access memory that outlives a job, and what the job takes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RamLife {
+    /// Accesses that it was planned for.
+    pub accesses: u64,
+    /// Accesses of the job, at most: so many are gone when it ends, whether there were as many or not, so that both sides know without it.
+    pub spends: u64,
+}
+
+/// What both sides know of each random access memory that was put away, by the name of the part: public, and the same on both.
+pub type RamStates = BTreeMap<String, Vec<u8>>;
 
 /// What both sides know of a memory that a session holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,12 +50,32 @@ pub struct HeldMemory {
     pub name: String,
     /// As [`MemoryUse::layout`].
     pub layout: String,
-    /// Bits of all parts.
+    /// Bits of all parts; of a random access memory, at most.
     pub bits: usize,
+    /// Accesses that there may still be, of each part that is a random access memory.
+    pub left: Vec<u64>,
+    /// How each of these was put away.
+    pub states: RamStates,
     /// Jobs that have left something in it, the one that began it included.
     pub version: u64,
     /// The last of these.
     pub job_id: [u8; 32],
+}
+
+impl HeldMemory {
+    /// Whether a job takes no more accesses than there are. Its stashes were made for those of its life: with more they overflow more often,
+    /// and the flag that is opened tells of it.
+    fn has_accesses_for(&self, one: &MemoryUse) -> Result<(), Fault> {
+        let name = &self.name;
+        for (left, RamLife { spends, .. }) in self.left.iter().zip(&one.lives) {
+            if spends > left {
+                return Err(Fault::Policy(format!(
+                    "memory `{name}` has {left} accesses left in its life, the program takes up to {spends}: end it, and begin one with more"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The memories of a session.
@@ -54,11 +88,14 @@ impl NamedMemories {
         self.0.values()
     }
 
+    /// How all their parts that are random access memories were put away.
+    pub(crate) fn states(&self) -> RamStates {
+        self.0.values().flat_map(|memory| memory.states.clone()).collect()
+    }
+
     /// Whether the wires that are kept under this name are a part of one of them.
     pub(crate) fn have(&self, kept: &str) -> bool {
-        let part = kept.strip_prefix(KEPT);
-        let whole = part.map(|part| part.split('.').next().unwrap_or_default());
-        whole.is_some_and(|whole| self.0.contains_key(whole))
+        kept.strip_prefix(KEPT).is_some_and(|part| self.0.contains_key(whole_of(part)))
     }
 
     /// Whether a job finds what it names, and nothing where it begins something.
@@ -86,7 +123,8 @@ impl NamedMemories {
                         "there is no memory `{name}`: it has ended, or was never begun; run a program that begins it"
                     )));
                 }
-                _ => {}
+                Some(memory) => memory.has_accesses_for(one)?,
+                None => {}
             }
         }
         let others = self.0.values().filter(|m| uses.iter().all(|one| one.name != m.name));
@@ -120,17 +158,31 @@ impl NamedMemories {
     }
 
     /// Takes note of a job that ended well.
-    pub(crate) fn left(&mut self, uses: Vec<MemoryUse>, job_id: [u8; 32]) {
-        for MemoryUse { name, layout, bits, is_kept, .. } in uses {
-            let version = self.0.get(&name).map_or(0, |memory| memory.version) + 1;
+    pub(crate) fn left(&mut self, uses: Vec<MemoryUse>, mut states: RamStates, job_id: [u8; 32]) {
+        for MemoryUse { name, layout, bits, is_kept, lives, .. } in uses {
+            let before = self.0.get(&name);
+            let version = before.map_or(0, |memory| memory.version) + 1;
             if is_kept {
-                let memory = HeldMemory { name: name.clone(), layout, bits, version, job_id };
-                self.0.insert(name, memory);
+                let had = |(part, life): (usize, &RamLife)| match before {
+                    Some(memory) => memory.left.get(part).copied().unwrap_or(0),
+                    None => life.accesses,
+                };
+                let parts = lives.iter().enumerate();
+                let left = parts.map(|part| had(part).saturating_sub(part.1.spends)).collect();
+                let states = states.extract_if(.., |part, _| whole_of(part) == name).collect();
+                let held =
+                    HeldMemory { name: name.clone(), layout, bits, left, states, version, job_id };
+                self.0.insert(name, held);
             } else {
                 self.0.remove(&name);
             }
         }
     }
+}
+
+/// The name of the memory that has a part of this name.
+fn whole_of(part: &str) -> &str {
+    part.split('.').next().unwrap_or_default()
 }
 
 /// How names begin under which the wires of memories are kept.
@@ -160,7 +212,7 @@ mod tests {
 
     fn uses(name: &str, layout: &str, is_new: bool, is_kept: bool) -> MemoryUse {
         let (name, layout) = (name.to_owned(), layout.to_owned());
-        MemoryUse { name, layout, bits: 8, is_new, is_kept }
+        MemoryUse { name, layout, bits: 8, is_new, is_kept, lives: Vec::new() }
     }
 
     #[test]
@@ -170,26 +222,47 @@ mod tests {
         assert!(matches!(memories.fit(std::slice::from_ref(&go_on)), Err(Fault::Policy(_))));
         assert_eq!(memories.fit(std::slice::from_ref(&begin)), Ok(()));
         assert_eq!(memories.term(std::slice::from_ref(&begin)).as_deref(), Some("m new; "));
-        memories.left(vec![begin.clone()], [1; 32]);
+        memories.left(vec![begin.clone()], RamStates::new(), [1; 32]);
         assert!(matches!(memories.fit(&[begin]), Err(Fault::Policy(_))));
         assert!(matches!(memories.fit(&[uses("m", "b9", false, true)]), Err(Fault::Policy(_))));
         assert!(matches!(memories.fit(&[go_on.clone(), go_on.clone()]), Err(Fault::Policy(_))));
         let before = memories.term(std::slice::from_ref(&go_on));
-        memories.left(vec![go_on.clone()], [2; 32]);
+        memories.left(vec![go_on.clone()], RamStates::new(), [2; 32]);
         assert_ne!(memories.term(std::slice::from_ref(&go_on)), before);
         let held: Vec<_> = memories.list().map(|m| (m.name.as_str(), m.version, m.bits)).collect();
         assert_eq!(held, [("m", 2, 8)]);
-        memories.left(vec![uses("m", "b8", false, false)], [3; 32]);
+        memories.left(vec![uses("m", "b8", false, false)], RamStates::new(), [3; 32]);
         assert_eq!(memories.list().count(), 0);
         assert!(matches!(memories.fit(&[go_on]), Err(Fault::Policy(_))));
         assert_eq!(memories.term(&[]), None, "jobs without memories have the terms they had");
+    }
+
+    /// Each job takes what it may take, whatever it did; a new memory of the name has a new life.
+    #[test]
+    fn a_memory_has_the_accesses_of_its_life() {
+        let mut memories = NamedMemories::default();
+        let with = |spends, is_new, is_kept| {
+            let lives = vec![RamLife { accesses: 10, spends }, RamLife { accesses: 5, spends: 0 }];
+            MemoryUse { lives, ..uses("m", "ram", is_new, is_kept) }
+        };
+        memories.left(vec![with(3, true, true)], RamStates::new(), [1; 32]);
+        assert_eq!(memories.list().next().map(|m| m.left.clone()), Some(vec![7, 5]));
+        assert_eq!(memories.fit(&[with(7, false, true)]), Ok(()));
+        let refused = memories.fit(&[with(8, false, true)]);
+        assert!(matches!(&refused, Err(Fault::Policy(why)) if why.contains("7 accesses left")));
+        memories.left(vec![with(7, false, true)], RamStates::new(), [2; 32]);
+        assert!(memories.fit(&[with(1, false, false)]).is_err());
+        assert_eq!(memories.fit(&[with(0, false, false)]), Ok(()), "it can always end");
+        memories.left(vec![with(0, false, false)], RamStates::new(), [3; 32]);
+        memories.left(vec![with(10, true, true)], RamStates::new(), [4; 32]);
+        assert_eq!(memories.list().next().map(|m| m.left.clone()), Some(vec![0, 5]));
     }
 
     #[test]
     fn a_session_holds_so_many_bits() {
         let mut memories = NamedMemories::default();
         let large = MemoryUse { bits: MAX_KEPT_WIRES - 8, ..uses("large", "x", true, true) };
-        memories.left(vec![large.clone()], [1; 32]);
+        memories.left(vec![large.clone()], RamStates::new(), [1; 32]);
         assert_eq!(memories.fit(&[uses("m", "b8", true, true)]), Ok(()));
         let more = MemoryUse { bits: 9, ..uses("m", "b9", true, true) };
         assert!(matches!(memories.fit(&[more]), Err(Fault::Exhausted(_))));

@@ -154,6 +154,29 @@ pub trait Party: Gates<Error = Fault> + Sized {
         cut(&self.kept(name)?, lengths)
     }
 
+    /// Keeps a memory under `name` for later requests, as it is: its rows, trees, or permuted blocks. Gives what [`Party::kept_ram`] takes: a state, which is public and equal on both sides.
+    ///
+    /// # Errors
+    /// As [`Party::keep`]; `Misuse` for a memory that met a fault.
+    fn keep_ram(&mut self, name: &str, memory: Memory<Self::Wire>) -> Result<Vec<u8>, Fault> {
+        memory.keep(self, name)
+    }
+
+    /// The memory kept under `name` with this plan, in this state. It goes on as it would have; what stays kept may not be found again once the memory was
+    /// accessed: what is opened twice would show whether the same row is accessed.
+    ///
+    /// # Errors
+    /// As [`Party::kept`]; `Internal` if it has another plan or state.
+    fn kept_ram(
+        &mut self,
+        name: &str,
+        plan: Plan,
+        state: Vec<u8>,
+        prg: Prg,
+    ) -> Result<Memory<Self::Wire>, Fault> {
+        Memory::kept(self, name, plan, state, prg)
+    }
+
     /// A memory as both sides have planned it, of zeros or of `rows`. `prg` is this side's part of the leaves that are tossed.
     ///
     /// # Errors

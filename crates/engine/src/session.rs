@@ -7,7 +7,7 @@ use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
 use crate::cost::OnTheLine;
-use crate::named_memory::{MemoryUse, NamedMemories};
+use crate::named_memory::{MemoryUse, NamedMemories, RamStates};
 use crate::options::SessionConfig;
 use crate::parts::keeper;
 use crate::party::Party;
@@ -33,6 +33,16 @@ pub trait Job: Sync {
     /// [`kept_name`](crate::kept_name)s.
     fn memories(&self) -> Vec<MemoryUse> {
         Vec::new()
+    }
+
+    /// Takes note of the states of the random access memories that the session holds, before it runs.
+    fn recall(&self, states: &RamStates) {
+        let _ = states;
+    }
+
+    /// The states of those that it has left, once it has run.
+    fn states(&self) -> RamStates {
+        RamStates::new()
     }
 
     /// Runs the computation. Every run of a job must call the party alike and return alike, given the
@@ -298,8 +308,9 @@ impl Session {
             if memories.iter().any(|memory| !memory.is_new || memory.is_kept) {
                 session.opened.live_mut().change_memories()?;
             }
+            job.recall(&session.memories.states());
             let output = session.opened.run(job)?;
-            session.memories.left(memories, agreed.session_id);
+            session.memories.left(memories, job.states(), agreed.session_id);
             let cost = session.counters().since(&before);
             Ok(Outcome { output, cost, job_id: agreed.session_id })
         })

@@ -52,7 +52,7 @@ impl Module {
         }
         w.number(self.inputs.len() as u64);
         self.inputs.iter().for_each(|port| w.input(self.version, port));
-        if self.version == Version::Three {
+        if self.version.has_memories() {
             w.number(self.memories.len() as u64);
             self.memories.iter().for_each(|memory| w.memory(memory));
         }
@@ -150,15 +150,19 @@ impl Writer {
         self.kind(port.kind);
         match version {
             Version::One => self.shape(port.shape),
-            Version::Two | Version::Three => self.number(u64::from(port.shape.width)),
+            Version::Two | Version::Three | Version::Four => {
+                self.number(u64::from(port.shape.width))
+            }
         }
     }
 
     fn memory(&mut self, memory: &NamedMemory) {
         self.path(Version::Three, &memory.path);
-        self.0.push(u8::from(memory.is_new));
+        let is_ram = u8::from(memory.ram.is_some());
+        self.0.push(u8::from(memory.is_new) | is_ram << 1);
         self.kind(memory.kind);
         self.number(u64::from(memory.shape.width));
+        memory.ram.iter().for_each(|ram| self.number(ram.accesses()));
     }
 
     /// What is left in each memory: 0 for nothing, else one more than the number of the value.
@@ -420,7 +424,7 @@ impl Reader<'_> {
         self.many(|r| r.input(version, b))?;
         let memories = match version {
             Version::One | Version::Two => Vec::new(),
-            Version::Three => self.many(|r| r.memory(b))?,
+            Version::Three | Version::Four => self.many(|r| r.memory(version, b))?,
         };
         self.statements(b)?;
         memories.iter().try_for_each(|name| self.left(b, name))?;
@@ -472,21 +476,27 @@ impl Reader<'_> {
         let kind = self.kind()?;
         let added = match version {
             Version::One => b.input(&path.name(), owner, kind, self.shape()?),
-            Version::Two | Version::Three => b.input_at(path, owner, kind, self.small()?),
+            Version::Two | Version::Three | Version::Four => {
+                b.input_at(path, owner, kind, self.small()?)
+            }
         };
         self.built(added).map(drop)
     }
 
     /// Gives the name of the memory.
-    fn memory(&mut self, b: &mut Builder) -> Read<String> {
+    fn memory(&mut self, version: Version, b: &mut Builder) -> Read<String> {
         let path = self.path(Version::Three)?;
-        let is_new = match self.byte()? {
-            0 => false,
-            1 => true,
-            other => return Err(self.error(format!("{other} is not 0 or 1"))),
-        };
+        let most = if version >= Version::Four { 3 } else { 1 };
+        let begins = self.byte()?;
+        if begins > most {
+            return Err(self.error(format!("{begins} is not 0 to {most}")));
+        }
+        let (is_new, is_ram) = (begins & 1 == 1, begins > 1);
         let (kind, width, name) = (self.kind()?, self.small()?, path.name());
-        let added = b.memory_at(path, is_new, kind, width);
+        let added = match is_ram {
+            true => b.ram_at(path, is_new, kind, width, self.small()?),
+            false => b.memory_at(path, is_new, kind, width),
+        };
         self.built(added).map(|_| name)
     }
 
@@ -511,7 +521,9 @@ impl Reader<'_> {
         let (kind, value) = (self.kind()?, ValueId(self.small()?));
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),
-            Version::Two | Version::Three => b.output_at(path, receiver, kind, value),
+            Version::Two | Version::Three | Version::Four => {
+                b.output_at(path, receiver, kind, value)
+            }
         };
         self.built(added)
     }

@@ -693,7 +693,8 @@ impl Builder {
         let Some((_, block)) = frame.end(&results) else {
             return Err(BuildError::new("there is no main block"));
         };
-        let main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
+        let mut main: Body = liveness::finish(frame.shapes, block, &self.functions)?;
+        self.follow_rams(&mut main)?;
         let Builder { version, name, about, functions, inputs, memories, outputs, .. } = self;
         let mut module =
             Module { version, name, about, functions, inputs, memories, outputs, main };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use cenote_circuit::{Clear, Gates};
+use cenote_circuit::{Clear, Gates, Plan, Ram};
 
 use crate::memory::DynReactive;
 use crate::module::NamedMemory;
@@ -33,11 +33,41 @@ pub trait Host: Gates {
         Ok(())
     }
 
+    /// A random access memory that an earlier run has left, of a machine that has [`Self::memories`], with this plan: one of zeros where nothing
+    /// outlives a run.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn found_ram(
+        &mut self,
+        memory: &NamedMemory,
+        plan: &Plan,
+    ) -> Result<Ram<Self::Wire>, Self::Error> {
+        let _ = memory;
+        Ram::empty(&mut keeper(self.memories()), plan.clone())
+    }
+
+    /// Leaves a random access memory for the next run; [`Self::leave`] with no wires ends one.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn leave_ram(&mut self, memory: &NamedMemory, ram: Ram<Self::Wire>) -> Result<(), Self::Error> {
+        let _ = (memory, ram);
+        Ok(())
+    }
+
     /// The machine that keeps tables in memories, if this is one: it opens and tosses bits. Both parties
     /// have one, or neither.
     fn memories(&mut self) -> Option<&mut DynReactive<'_, Self::Wire, Self::Error>> {
         None
     }
+}
+
+/// The machine of a memory that there is.
+pub(crate) fn keeper<'g, 'd, W, E>(
+    machine: Option<&'g mut DynReactive<'d, W, E>>,
+) -> &'g mut DynReactive<'d, W, E> {
+    machine.unwrap_or_else(|| unreachable!("a machine that has a memory keeps it"))
 }
 
 impl Host for Clear {

@@ -49,7 +49,7 @@ pub use circuits::plain_name;
 pub use csv_file::{Column, CsvError, CsvFile};
 pub use error::BuildError;
 pub use host::{Host, Remembering};
-pub use module::{Function, Input, Module, NamedMemory, Output};
+pub use module::{Function, Input, LastingRam, Module, NamedMemory, Output};
 pub use op::{Affine, Block, Constant, FunctionId, LoopVar, Op, Statement, ValueId, WordOp};
 pub use optimise::{FunctionReport, OptimiseReport};
 pub use path::{PathStep, PortPath, Version};

@@ -1,12 +1,14 @@
 //! A module: a typed signature, functions, and the block that computes the outputs.
 
-use cenote_circuit::{Circuit, InputPort, OutputPort, Receivers, Role, Signature};
+use cenote_circuit::{
+    Circuit, InputPort, Layout, MAX_EPSILON, Needs, OutputPort, Plan, Receivers, Role, Signature,
+};
 
 use crate::op::{Block, FunctionId, Op, ValueId};
 use crate::path::{PortPath, Version};
 use crate::run_value::Value;
 use crate::shape::{Kind, Shape};
-use crate::tables::{Memories, Table, tables};
+use crate::tables::{ANDS_PER_OPENING, EPSILON, Memories, Table, tables};
 
 /// A computation as both owners read, hash, approve and price it.
 ///
@@ -71,6 +73,38 @@ pub struct NamedMemory {
     pub shape: Shape,
     /// What the run leaves in it; a memory that nothing is left in ends.
     pub(crate) left: Option<ValueId>,
+    /// How it is kept if it is a random access memory: a row in each place of its path. Else it is a value.
+    pub ram: Option<LastingRam>,
+}
+
+/// A random access memory that outlives a run. It goes from run to run as it is, so that none of them puts its rows in again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastingRam {
+    /// How it is kept, for all accesses of its life: all programs that share it come to the same plan.
+    pub plan: Plan,
+    /// Accesses of this run, at most.
+    pub spends: u64,
+    /// Whether the run goes on with what it finds or begins. One that is new may also get a value as its rows when the run ends.
+    pub(crate) is_carried: bool,
+}
+
+impl LastingRam {
+    /// Rows of a shape, for so many accesses. It may begin with rows, so it is planned for that.
+    pub(crate) fn new(shape: Shape, accesses: u32) -> Option<LastingRam> {
+        let needs = Needs {
+            is_given: true,
+            ands_per_open: ANDS_PER_OPENING,
+            epsilon: EPSILON,
+            ..Needs::new(shape.lanes as usize, shape.width as usize, u64::from(accesses))
+        };
+        Some(LastingRam { plan: Plan::cheapest(needs)?, spends: 0, is_carried: false })
+    }
+
+    /// Accesses of its life.
+    #[must_use]
+    pub const fn accesses(&self) -> u64 {
+        self.plan.needs.accesses
+    }
 }
 
 impl NamedMemory {
@@ -78,6 +112,23 @@ impl NamedMemory {
     #[must_use]
     pub const fn is_kept(&self) -> bool {
         self.left.is_some()
+    }
+
+    /// How it is kept from run to run, unless as rows, like any value.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Plan> {
+        self.ram.as_ref().map(|ram| &ram.plan).filter(|plan| plan.layout != Layout::Scan)
+    }
+
+    /// The random access memory that the run goes on with where it is.
+    pub(crate) fn carried(&self) -> Option<&LastingRam> {
+        self.ram.as_ref().filter(|ram| ram.is_carried && self.plan().is_some())
+    }
+
+    /// The plan of a memory that gets its rows when the run ends.
+    pub(crate) fn gets_rows(&self) -> Option<&Plan> {
+        let is_carried = self.ram.as_ref().is_some_and(|ram| ram.is_carried);
+        self.plan().filter(|_| self.is_kept() && !is_carried)
     }
 
     /// What a run finds that begins it.
@@ -169,6 +220,7 @@ impl Module {
             Version::One => "cenote 2026 structured program v1",
             Version::Two => "cenote 2026 program module v2",
             Version::Three => "cenote 2026 program module v3",
+            Version::Four => "cenote 2026 program module v4",
         };
         blake3::derive_key(context, &self.to_bytes())
     }
@@ -218,7 +270,14 @@ impl Module {
             }
         }
         let Body { shapes, block, memories, .. } = &self.main;
-        all.extend(tables(None, shapes, block, memories));
+        let mut own = tables(None, shapes, block, memories);
+        for (memory, id) in self.memories.iter().zip(block.params().skip(self.inputs.len())) {
+            let table = own.iter_mut().find(|table| table.versions[0] == id);
+            if let (Some(ram), Some(table)) = (memory.carried(), table) {
+                table.plan = Some(ram.plan.clone());
+            }
+        }
+        all.extend(own);
         all
     }
 
@@ -229,11 +288,12 @@ impl Module {
             Code::Body(body) => Some(body),
             Code::Gates(_) => None,
         });
-        bodies.chain([&self.main]).any(|body| !body.memories.is_empty())
+        let lasting = self.memories.iter().any(|memory| memory.ram.is_some());
+        lasting || bodies.chain([&self.main]).any(|body| !body.memories.is_empty())
     }
 
-    /// Has all memories of a run, as far as they can, fail with a probability of at most 2^-`epsilon` together: 40 of a module that was
-    /// made or read. Neither its text nor its digest change; [`Module::stats`] follow.
+    /// Has all memories of a run, as far as they can, fail with a probability of at most 2^-`epsilon` together, and each that outlives a run in its own
+    /// life: 40 of a module that was made or read. Neither its text nor its digest change; [`Module::stats`] follow.
     pub fn share_bound(&mut self, epsilon: u32) {
         let mut begun: Vec<u64> = Vec::with_capacity(self.functions.len());
         for function in &self.functions {
@@ -249,5 +309,9 @@ impl Module {
             Code::Gates(_) => None,
         });
         bodies.chain([&mut self.main]).for_each(|body| body.memories.share_bound(epsilon, all));
+        for ram in self.memories.iter_mut().filter_map(|memory| memory.ram.as_mut()) {
+            let plan = ram.plan.with_epsilon(epsilon.min(MAX_EPSILON));
+            ram.plan = plan.unwrap_or_else(|| unreachable!("in range"));
+        }
     }
 }

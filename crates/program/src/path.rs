@@ -21,11 +21,14 @@ pub enum Version {
     Two = 2,
     /// As version 2, with memories that outlive a run.
     Three = 3,
+    /// As version 3, with memories that outlive a run as random access memories.
+    Four = 4,
 }
 
 impl Version {
     /// All versions that are read.
-    pub(crate) const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
+    pub(crate) const ALL: [Version; 4] =
+        [Version::One, Version::Two, Version::Three, Version::Four];
     /// The version of new modules without memories that outlive a run.
     pub(crate) const NEW: Version = Version::Two;
 
@@ -38,6 +41,11 @@ impl Version {
     pub(crate) fn known() -> String {
         let [first @ .., last] = Version::ALL.map(|version| version.number().to_string());
         format!("{} or {last}", first.join(", "))
+    }
+
+    /// Whether it has memories that outlive a run.
+    pub(crate) const fn has_memories(self) -> bool {
+        matches!(self, Version::Three | Version::Four)
     }
 
     /// Its number.

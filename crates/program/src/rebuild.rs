@@ -173,7 +173,11 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
         let memories = module.main.block.params().skip(module.inputs.len());
         for (memory, id) in module.memories.iter().zip(memories) {
             let (path, width) = (memory.path.clone(), memory.shape.width);
-            let new = self.b.memory_at(path, memory.is_new, memory.kind, width)?;
+            let (is_new, kind) = (memory.is_new, memory.kind);
+            let new = match &memory.ram {
+                Some(ram) => self.b.ram_at(path, is_new, kind, width, ram.accesses() as u32)?,
+                None => self.b.memory_at(path, is_new, kind, width)?,
+            };
             scope.define([id].into_iter(), &[new]);
         }
         self.statements(&mut scope, &module.main.block)?;

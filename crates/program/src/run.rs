@@ -13,9 +13,9 @@ use cenote_circuit::{Bundle, Circuit, Clear, Gates, Lanes, Plan, Program, Ram, R
 use crate::apply::{apply, lookup, rows_of, store, work};
 use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
-use crate::host::Host;
+use crate::host::{Host, keeper};
 use crate::memory::{DynReactive, Shared, Step};
-use crate::module::{Body, Code, Module};
+use crate::module::{Body, Code, Module, NamedMemory};
 use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
@@ -55,10 +55,7 @@ impl Module {
         }
         let mut inputs: Vec<Value<W>> = inputs.into_iter().map(Value::Secret).collect();
         for memory in &self.memories {
-            inputs.push(match memory.is_new {
-                true => memory.zeros(),
-                false => Value::Secret(host.found(memory)?),
-            });
+            inputs.push(found(host, memory)?);
         }
         // What ends makes room for what is left.
         for memory in self.memories.iter().filter(|memory| !memory.is_kept()) {
@@ -66,11 +63,11 @@ impl Module {
         }
         let mut base = Base(host);
         let values = call(self, &mut base, &self.main, inputs)?;
-        let values = values.into_iter().map(|value| wires(&mut base, value));
-        let mut outputs = values.collect::<Result<Vec<_>, E>>()?;
-        let mut left = outputs.split_off(self.outputs.len()).into_iter();
-        for memory in self.memories.iter().filter(|memory| memory.is_kept()) {
-            host.leave(memory, &left.next().unwrap_or_default())?;
+        let mut values = opaque(&mut base, values)?.into_iter();
+        let outputs = values.by_ref().take(self.outputs.len());
+        let outputs = outputs.map(|value| wires(&mut base, value)).collect::<Result<_, E>>()?;
+        for (memory, value) in self.memories.iter().filter(|memory| memory.is_kept()).zip(values) {
+            leave(host, memory, value)?;
         }
         Ok(outputs)
     }
@@ -85,6 +82,48 @@ impl Module {
             Ok(outputs) => outputs,
             Err(never) => match never {},
         }
+    }
+}
+
+/// What a run finds in a memory.
+fn found<W: Clone, E>(
+    host: &mut (dyn Host<Wire = W, Error = E> + '_),
+    memory: &NamedMemory,
+) -> Result<Value<W>, E> {
+    if let Some(ram) = memory.carried().filter(|_| host.memories().is_some()) {
+        let ram = match memory.is_new {
+            true => Ram::empty(&mut keeper(host.memories()), ram.plan.clone())?,
+            false => host.found_ram(memory, &ram.plan)?,
+        };
+        return Ok(Value::Memory(Rc::new(RefCell::new(ram))));
+    }
+    Ok(match memory.is_new {
+        true => memory.zeros(),
+        false => Value::Secret(host.found(memory)?),
+    })
+}
+
+/// Leaves a value in a memory, without anything public in it.
+fn leave<W: Clone, E>(
+    host: &mut (dyn Host<Wire = W, Error = E> + '_),
+    memory: &NamedMemory,
+    value: Value<W>,
+) -> Result<(), E> {
+    let wires = match value {
+        Value::Memory(ram) => {
+            let ram = Rc::into_inner(ram).unwrap_or_else(|| unreachable!("its last version"));
+            return host.leave_ram(memory, ram.into_inner());
+        }
+        Value::Secret(wires) => wires,
+        Value::Mixed(_) => unreachable!("public bits became wires"),
+    };
+    match memory.gets_rows() {
+        Some(plan) if host.memories().is_some() => {
+            let rows = rows_of(&wires, memory.shape);
+            let ram = Ram::of(&mut keeper(host.memories()), plan.clone(), rows)?;
+            host.leave_ram(memory, ram)
+        }
+        _ => host.leave(memory, &wires),
     }
 }
 
@@ -158,7 +197,7 @@ pub(crate) trait Machine: EachLane {
         plan: &Plan,
         rows: Option<Rows<Self::Wire>>,
     ) -> Result<Ram<Self::Wire>, Self::Error> {
-        let mut machine = keeper(self);
+        let mut machine = keeper(self.memories());
         match rows {
             Some(rows) => Ram::of(&mut machine, plan.clone(), rows),
             None => Ram::empty(&mut machine, plan.clone()),
@@ -167,7 +206,7 @@ pub(crate) trait Machine: EachLane {
 
     /// The rows of a memory, which ends.
     fn rows(&mut self, ram: &mut Ram<Self::Wire>) -> Result<Vec<Self::Wire>, Self::Error> {
-        let mut machine = keeper(self);
+        let mut machine = keeper(self.memories());
         let mut rows = Vec::new();
         for index in 0..ram.plan().needs.blocks {
             rows.extend(ram.row(&mut machine, index)?);
@@ -181,7 +220,7 @@ pub(crate) trait Machine: EachLane {
         ram: &mut Ram<Self::Wire>,
         step: Step<'_, Self::Wire>,
     ) -> Result<Vec<Self::Wire>, Self::Error> {
-        step.run(&mut keeper(self), ram)
+        step.run(&mut keeper(self.memories()), ram)
     }
 
     fn run_for(
@@ -603,11 +642,6 @@ fn run_table<M: Machine>(
         machine.store(rows, &others[0], &others[1], &others[2][0])
     })?;
     Ok(vec![Value::Secret(bits)])
-}
-
-/// The machine of a memory that there is.
-fn keeper<M: Machine>(machine: &mut M) -> &mut DynReactive<'_, M::Wire, M::Error> {
-    machine.memories().unwrap_or_else(|| unreachable!("a machine that began a memory keeps it"))
 }
 
 /// Gives a value its number: in a memory if one begins or goes on with it.

@@ -1,8 +1,12 @@
 //! The cost of a module, counted on its structure: each loop body once, whatever the trips.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use cenote_circuit::{Broken, Draw, Gates, Plan, Ram, Reactive, Receivers, Role, Rows, runs};
+use cenote_circuit::{
+    Broken, Draw, Gates, Plan, Price, Ram, Reactive, Receivers, Role, Rows, runs,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{lookup, store, work};
@@ -10,7 +14,7 @@ use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
 use crate::infer::bits_for;
 use crate::memory::{DynReactive, Step, held};
-use crate::module::{Body, Module};
+use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
@@ -141,12 +145,22 @@ impl Module {
     /// A module that takes more.
     pub fn stats_within(&self, limit: u64) -> Result<Stats, StatsError> {
         let inputs = self.inputs.iter().map(|port| unknown(port.shape));
-        let memories = self.memories.iter().map(|memory| match memory.is_new {
-            true => memory.zeros(),
-            false => unknown(memory.shape),
-        });
-        let params = inputs.chain(memories).collect();
-        let mut stats = self.body_stats(&self.main, params, limit)?;
+        let mut tally = Tally::new(limit);
+        let mut params: Vec<_> = inputs.collect();
+        for memory in &self.memories {
+            params.push(match (memory.carried(), memory.is_new) {
+                (Some(ram), _) => {
+                    let ram = tally.go_on_with(memory, ram)?;
+                    Value::Memory(Rc::new(RefCell::new(ram)))
+                }
+                (None, true) => memory.zeros(),
+                (None, false) => unknown(memory.shape),
+            });
+            if let Some(plan) = memory.gets_rows() {
+                tally.keeps(plan, plan.start(), Price::default())?;
+            }
+        }
+        let mut stats = self.stats_on(tally, &self.main, params)?;
         stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
         for port in &self.inputs {
             *match port.owner {
@@ -168,17 +182,13 @@ impl Module {
 }
 
 impl Module {
-    /// Returns the cost of a body with these parameters; ports are not counted.
-    pub(crate) fn body_stats(
+    /// The cost of a body with these parameters, on top of what was counted; ports are not.
+    fn stats_on(
         &self,
+        mut tally: Tally,
         body: &Body,
         params: Vec<Value<u64>>,
-        limit: u64,
     ) -> Result<Stats, StatsError> {
-        let stats = Stats::default();
-        let course = Course::default();
-        let (weight, batch_weight, looked_at, in_map) = (1, 1, 0, false);
-        let mut tally = Tally { stats, course, weight, batch_weight, in_map, looked_at, limit };
         let outputs = call(self, &mut tally, body, params)?;
         opaque(&mut tally, outputs)?;
         let Tally { course, looked_at: counted, stats, .. } = tally;
@@ -562,6 +572,64 @@ fn typical((shape, value): (Shape, &Value<u64>)) -> Option<(Shape, Value<u64>)> 
     Some((Shape::word(shape.width), word))
 }
 
+impl Tally {
+    fn new(limit: u64) -> Tally {
+        let (stats, course) = (Stats::default(), Course::default());
+        let (weight, batch_weight, looked_at, in_map) = (1, 1, 0, false);
+        Tally { stats, course, weight, batch_weight, in_map, looked_at, limit }
+    }
+
+    /// A memory that outlives the run: what it takes besides the accesses, at most.
+    fn go_on_with(
+        &mut self,
+        memory: &NamedMemory,
+        ram: &LastingRam,
+    ) -> Result<Ram<u64>, StatsError> {
+        let LastingRam { plan, spends, .. } = ram;
+        let (start, upkeep) = match memory.is_new {
+            // Of zeros.
+            true => (plan.empty_start(), plan.upkeep(*spends)),
+            false => (Price::default(), plan.upkeep_later(*spends)),
+        };
+        self.keeps(plan, start, upkeep)?;
+        Ram::sample(self, plan.clone())
+    }
+
+    /// Counts what a memory takes besides its accesses.
+    fn keeps(&mut self, plan: &Plan, start: Price, upkeep: Price) -> Result<(), StatsError> {
+        let (all, weight) = (start.and(upkeep), self.weight);
+        add(&mut self.stats.ands, weight, all.ands);
+        // An exchange takes three for each AND, other steps fewer.
+        add(&mut self.stats.xors, weight, all.ands.saturating_mul(3));
+        add(&mut self.stats.tossed_bits, weight, all.tossed);
+        if let levels @ 1.. = plan.levels.len() as u64 {
+            // One for each level at first, and with each shuffle, which inverts one more.
+            let permutations = upkeep.opens.saturating_mul(levels + 1).saturating_add(levels);
+            add(&mut self.stats.permutations[0], weight, permutations);
+            add(&mut self.stats.permutations[1], weight, all.tossed);
+        }
+        self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
+        if start.ands > 0 {
+            self.course.and_depth();
+        }
+        if upkeep.opens > 0 {
+            // Each of them stands between two accesses.
+            self.course.reveal();
+            self.course.between = self.course.between.saturating_add(upkeep.opens);
+            let bits = plan.levels.first().map_or(0, |rows| rows.blocks * rows.index());
+            add(&mut self.stats.reveals, weight, upkeep.opens);
+            add(&mut self.stats.revealed_bits, weight, upkeep.opens.saturating_mul(bits as u64));
+        }
+        // One row after the other, each in no more steps than it has ANDs.
+        self.stats.depth = self.stats.depth.saturating_add(all.ands);
+        let accesses = self.accesses_of(plan);
+        add(&mut accesses.start_ands, weight, start.ands);
+        add(&mut accesses.ands, weight, upkeep.ands);
+        add(&mut accesses.opens, weight, upkeep.opens);
+        Ok(())
+    }
+}
+
 impl Machine for Tally {
     fn step(&mut self, bits: usize) -> Result<(), StatsError> {
         add(&mut self.stats.statements, self.weight, 1);
@@ -618,36 +686,7 @@ impl Machine for Tally {
     /// Given rows are not put in one by one, nor are shuffles run: what these take follows from the plan, whose accesses are all counted here
     /// as far as they are not alike.
     fn begin(&mut self, plan: &Plan, _: Option<Rows<u64>>) -> Result<Ram<u64>, StatsError> {
-        let (start, upkeep) = (plan.start(), plan.upkeep(plan.needs.accesses));
-        let (all, weight) = (start.and(upkeep), self.weight);
-        add(&mut self.stats.ands, weight, all.ands);
-        // An exchange takes three for each AND, other steps fewer.
-        add(&mut self.stats.xors, weight, all.ands.saturating_mul(3));
-        add(&mut self.stats.tossed_bits, weight, all.tossed);
-        if let levels @ 1.. = plan.levels.len() as u64 {
-            // One for each level at first, and with each shuffle, which inverts one more.
-            let permutations = upkeep.opens.saturating_mul(levels + 1).saturating_add(levels);
-            add(&mut self.stats.permutations[0], weight, permutations);
-            add(&mut self.stats.permutations[1], weight, all.tossed);
-        }
-        self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
-        if start.ands > 0 {
-            self.course.and_depth();
-        }
-        if upkeep.opens > 0 {
-            // Each of them stands between two accesses.
-            self.course.reveal();
-            self.course.between = self.course.between.saturating_add(upkeep.opens);
-            let bits = plan.levels.first().map_or(0, |rows| rows.blocks * rows.index());
-            add(&mut self.stats.reveals, weight, upkeep.opens);
-            add(&mut self.stats.revealed_bits, weight, upkeep.opens.saturating_mul(bits as u64));
-        }
-        // One row after the other, each in no more steps than it has ANDs.
-        self.stats.depth = self.stats.depth.saturating_add(all.ands);
-        let accesses = self.accesses_of(plan);
-        add(&mut accesses.start_ands, weight, start.ands);
-        add(&mut accesses.ands, weight, upkeep.ands);
-        add(&mut accesses.opens, weight, upkeep.opens);
+        self.keeps(plan, plan.start(), plan.upkeep(plan.needs.accesses))?;
         Ram::sample(self, plan.clone())
     }
 

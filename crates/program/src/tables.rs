@@ -109,6 +109,15 @@ pub fn memory_from(rows: u32, bits: u32, is_given: bool) -> Option<u64> {
     Some(from)
 }
 
+/// A table that outlives the run.
+pub(crate) struct Lasting {
+    pub(crate) id: ValueId,
+    /// The result that it is left in.
+    pub(crate) left: Option<usize>,
+    /// Whether it comes and goes in a memory, and not as rows.
+    pub(crate) stays: bool,
+}
+
 /// The memories of a body, scans aside: where each begins, and which values are versions of one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memories {
@@ -129,6 +138,36 @@ impl Memories {
             }
         }
         memories
+    }
+
+    /// Tables that come from outside and go there: from these values on, to these results of the block, if to any. Gives the accesses of those that can, which
+    /// stay in their memories if `stays` says so.
+    pub(crate) fn carry(
+        &mut self,
+        shapes: &[Shape],
+        block: &Block,
+        all: &[Lasting],
+    ) -> BTreeMap<ValueId, u64> {
+        let mut carried = BTreeMap::new();
+        if all.is_empty() {
+            return carried;
+        }
+        let pass = Pass::new(shapes, block);
+        for &Lasting { id, left, stays } in all {
+            let course = pass.follow(id, left);
+            let end = if left.is_some() { End::Carried } else { End::Gone };
+            if course.end == end {
+                let Life { reads, writes, updates, public } = course.life;
+                let accesses = [reads, writes, updates, public];
+                carried.insert(id, accesses.into_iter().fold(0, u64::saturating_add));
+                if stays {
+                    self.starts.remove(&id);
+                    self.versions.extend(course.versions);
+                    self.updates.extend(course.updates);
+                }
+            }
+        }
+        carried
     }
 
     /// How often memories begin in one run of a block of this body, at most, given that of each function before. In a map none does.
@@ -198,11 +237,7 @@ pub(crate) fn tables(
 
 /// The tables of a block, each from its first version on.
 fn courses(shapes: &[Shape], block: &Block) -> Vec<Course> {
-    let blocks = vec![Around { block: 0, trips: Some(1) }];
-    let (home, uses) = (vec![0; shapes.len()], vec![Vec::new(); shapes.len()]);
-    let (public, zeros) = (vec![false; shapes.len()], vec![false; shapes.len()]);
-    let mut pass = Pass { shapes, blocks, home, uses, public, zeros };
-    pass.visit(block, 0);
+    let pass = Pass::new(shapes, block);
     let mut seen: BTreeSet<ValueId> = BTreeSet::new();
     let mut all = Vec::new();
     for id in (0..shapes.len() as u32).map(ValueId) {
@@ -288,6 +323,15 @@ enum Next {
 }
 
 impl<'b> Pass<'b> {
+    fn new(shapes: &'b [Shape], block: &'b Block) -> Pass<'b> {
+        let blocks = vec![Around { block: 0, trips: Some(1) }];
+        let (home, uses) = (vec![0; shapes.len()], vec![Vec::new(); shapes.len()]);
+        let (public, zeros) = (vec![false; shapes.len()], vec![false; shapes.len()]);
+        let mut pass = Pass { shapes, blocks, home, uses, public, zeros };
+        pass.visit(block, 0);
+        pass
+    }
+
     fn visit(&mut self, block: &'b Block, number: usize) {
         for id in block.params() {
             self.home[id.index()] = number;

@@ -355,7 +355,7 @@ fn broken(from: &str, to: &str) -> String {
 #[test]
 fn texts_say_where_they_are_wrong() {
     let cases = [
-        ("cenote 1", "cenote 4", "1:8: expected version 1, 2 or 3, found `4`"),
+        ("cenote 1", "cenote 5", "1:8: expected version 1, 2, 3 or 4, found `5`"),
         ("cenote 1", "", "2:1: expected `cenote`, found `program`"),
         (
             "program demo",
@@ -431,7 +431,7 @@ fn texts_say_where_they_are_wrong() {
     }
     // What comes first counts: a text is read no further than to its error.
     let at = |text: &str| Module::parse_text(text).unwrap_err().to_string();
-    assert_eq!(at("cenote 4\nprogram ;"), "1:8: expected version 1, 2 or 3, found `4`");
+    assert_eq!(at("cenote 5\nprogram ;"), "1:8: expected version 1, 2, 3 or 4, found `5`");
     assert_eq!(at("cenote 1\nprogram 7 ;"), "2:11: `;` means nothing here");
     let missing = broken("%1 = add %0, %0", "%1 = add %0, ;");
     assert_eq!(missing, "4:16: `;` means nothing here");
@@ -444,10 +444,10 @@ fn bytes_say_where_they_are_wrong() {
     let bytes = Module::parse_text(TEXT).unwrap().to_bytes();
     let read = |bytes: &[u8]| Module::from_bytes(bytes).unwrap_err().to_string();
     assert_eq!(read(b""), "byte 0: this is no program of Cenote");
-    let later = read(&[&bytes[..7], &[4], &bytes[8..]].concat());
+    let later = read(&[&bytes[..7], &[5], &bytes[8..]].concat());
     assert_eq!(
         later,
-        "byte 8: this is a program of version 4; this reader knows version 1, 2 or 3"
+        "byte 8: this is a program of version 5; this reader knows version 1, 2, 3 or 4"
     );
     assert_eq!(read(&bytes[..7]), "byte 7: the file ends here");
     let changed = |at: usize, byte: u8| {

@@ -1,7 +1,12 @@
 //! Memories that outlive a run: both forms, what is refused, and what a machine is asked for.
 
-use cenote_circuit::{bits_of, value_of};
-use cenote_program::{Builder, Kind, Module, PortPath, Remembering, Shape, Version};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use cenote_circuit::{Broken, Draw, Gates, Plan, PutAway, Ram, Reactive, Role, bits_of, value_of};
+use cenote_program::{
+    Builder, Host, Kind, Module, NamedMemory, PortPath, Remembering, Shape, Version,
+};
 
 /// A total that each run adds to.
 const ADDS: &str = r#"cenote 3
@@ -107,4 +112,221 @@ fn memories_come_between_inputs_and_statements() {
     b.word(cenote_program::WordOp::Not, &[], &[x]).unwrap();
     let late = memory(&mut b, "n").unwrap_err().to_string();
     assert!(late.contains("comes after a statement"), "{late}");
+}
+
+/// Updates sixteen rows of a memory, and shows what they were.
+fn updates(rows: u32, accesses: u32, begins: &str) -> Module {
+    read(&format!(
+        "cenote 4\nprogram u \"\"\ninput at[16]: a uint b14\ninput put[16]: b uint b16\nmemory m[{rows}]: {begins} ram {accesses} uint b16\n{{\n\
+        %none = const 16xb16 all 0x0\n%on = const b1 0x1\n\
+        %end, %read = for 16 (%2, %none) {{ |%t, %r|\n\
+        %i = lanes{{at=0+1*i0, count=1, stride=1}} %0\n%x = lanes{{at=0+1*i0, count=1, stride=1}} %1\n\
+        %old = lookup %t, %i\n%new = add %old, %x\n%s = store %t, %i, %new, %on\n\
+        %q = put{{at=0+1*i0}} %r, %old\nyield %s, %q }}\n}}\nkeep m: %end\noutput read[16]: both uint %read\n"
+    ))
+}
+
+/// The clear, where random access memories outlive a run as they are.
+#[derive(Default)]
+struct Keeping {
+    kept: BTreeMap<String, PutAway<bool>>,
+    rows: Remembering,
+    ands: u64,
+    opens: u64,
+    coins: u64,
+}
+
+impl Gates for Keeping {
+    type Wire = bool;
+    type Error = Infallible;
+
+    fn constant(&mut self, bit: bool) -> Result<bool, Infallible> {
+        Ok(bit)
+    }
+    fn xor(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+        Ok(a ^ b)
+    }
+    fn not(&mut self, a: &bool) -> Result<bool, Infallible> {
+        Ok(!a)
+    }
+    fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+        self.ands += 1;
+        Ok(a & b)
+    }
+}
+
+impl Reactive for Keeping {
+    fn open(&mut self, bits: &[bool]) -> Result<Vec<bool>, Infallible> {
+        self.opens += 1;
+        Ok(bits.to_vec())
+    }
+    fn toss(&mut self, bits: usize) -> Result<Vec<bool>, Infallible> {
+        Ok((0..bits).map(|_| self.coin() >> 63 == 1).collect())
+    }
+    fn own_inputs(&mut self, _: Role, _: usize, draw: &Draw<'_>) -> Result<Vec<bool>, Infallible> {
+        Ok(draw(&mut || self.coin()).to_vec())
+    }
+    fn broken(&mut self, why: Broken) -> Infallible {
+        panic!("{why:?}")
+    }
+}
+
+impl Keeping {
+    fn coin(&mut self) -> u64 {
+        self.coins = self.coins.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.coins ^ self.coins >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+impl Host for Keeping {
+    fn reveal(&mut self, bits: &[bool]) -> Result<Vec<bool>, Infallible> {
+        self.open(bits)
+    }
+    fn found(&mut self, memory: &NamedMemory) -> Result<Vec<bool>, Infallible> {
+        self.rows.found(memory)
+    }
+    fn leave(&mut self, memory: &NamedMemory, wires: &[bool]) -> Result<(), Infallible> {
+        self.kept.remove(&memory.name);
+        self.rows.leave(memory, wires)
+    }
+    fn found_ram(&mut self, memory: &NamedMemory, plan: &Plan) -> Result<Ram<bool>, Infallible> {
+        let away = self.kept.remove(&memory.name).expect("it was left");
+        Ram::found(self, plan.clone(), away)
+    }
+    fn leave_ram(&mut self, memory: &NamedMemory, ram: Ram<bool>) -> Result<(), Infallible> {
+        let away = ram.put_away(self)?;
+        self.kept.insert(memory.name.clone(), away);
+        Ok(())
+    }
+    fn memories(&mut self) -> Option<&mut (dyn Reactive<Wire = bool, Error = Infallible> + '_)> {
+        Some(self)
+    }
+}
+
+/// A thousand updates of the rows of a memory over many runs, of zeros and of given rows, against an array; the price of each run is not below what it takes.
+#[test]
+fn a_random_access_memory_goes_from_run_to_run() {
+    for (rows, accesses, in_trees) in
+        [(3000, 2000, false), (4096, 1 << 20, true), (20, 2000, false)]
+    {
+        let begins = updates(rows, accesses, "new");
+        let goes_on = updates(rows, accesses, "found");
+        let plan = goes_on.memories()[0].plan();
+        assert_eq!(plan.is_some(), rows > 20, "few rows are scanned");
+        assert_eq!(plan.is_some_and(|plan| !plan.trees.is_empty()), in_trees);
+        assert_eq!(plan, begins.memories()[0].plan());
+        let mut array = vec![0u128; rows as usize];
+        let mut host = Keeping::default();
+        let runs = if in_trees { 12 } else { 64 };
+        let mut totals = [0, 0];
+        for run in 0..runs {
+            let module = if run == 0 { &begins } else { &goes_on };
+            // Some places come again, some are beyond the end.
+            let places = (0..16).map(|i: u64| {
+                u128::from(host.coin() % [5, 50, u64::from(rows) + 3][i as usize % 3])
+            });
+            let places: Vec<u128> = places.collect();
+            let words: Vec<u128> = (0..16).map(|_| u128::from(host.coin() % (1 << 16))).collect();
+            let mut expected = Vec::new();
+            for (place, word) in places.iter().zip(&words) {
+                let here = array.get_mut(*place as usize);
+                expected.push(here.as_ref().map_or(0, |row| **row));
+                here.into_iter().for_each(|row| *row = (*row + word) % (1 << 16));
+            }
+            let bits = |words: &[u128], width: usize| {
+                words.iter().flat_map(|w| bits_of(*w, width)).collect()
+            };
+            let before = (host.ands, host.opens);
+            let Ok(outputs) = module.run_on(&mut host, vec![bits(&places, 14), bits(&words, 16)]);
+            let read: Vec<u128> = outputs[0].chunks(16).map(value_of).collect();
+            assert_eq!(read, expected, "run {run} of {rows} rows");
+            let stats = module.stats().unwrap();
+            let (ands, opens) = (host.ands - before.0, host.opens - before.1);
+            assert!(ands <= stats.ands && opens <= stats.reveals, "{ands} {opens} {stats:?}");
+            totals[0] += ands;
+            totals[1] += stats.ands;
+        }
+        // A run is priced for the shuffles that may come in it, of which most have fewer.
+        let most = if in_trees { totals[0] } else { 4 * totals[0] };
+        assert!(totals[1] <= most, "{rows} rows: {totals:?}");
+    }
+}
+
+/// A memory may begin with rows that the run makes; then a program reads them, and ends it.
+#[test]
+fn a_random_access_memory_begins_with_rows() {
+    let begins = read(
+        "cenote 4\nprogram b \"\"\ninput t[3000]: a uint b16\nmemory m[3000]: new ram 900 uint b16\n{\n}\nkeep m: %0\n",
+    );
+    let ends = read(
+        "cenote 4\nprogram e \"\"\ninput i: b uint b12\nmemory m[3000]: found ram 900 uint b16\n{\n %x = lookup %1, %0\n}\noutput x: both uint %x\n",
+    );
+    assert!(ends.memories()[0].plan().is_some());
+    let spends = |module: &Module| module.memories()[0].ram.as_ref().map(|ram| ram.spends);
+    assert_eq!((spends(&begins), spends(&ends)), (Some(0), Some(1)));
+    let mut host = Keeping::default();
+    let rows = (0..3000).flat_map(|row: u128| bits_of(row * 21, 16)).collect();
+    let Ok(_) = begins.run_on(&mut host, vec![rows]);
+    assert_eq!(host.ands, begins.stats().unwrap().ands);
+    assert_eq!(host.kept.len(), 1);
+    let Ok(outputs) = ends.run_on(&mut host, vec![bits_of(2999, 12)]);
+    assert_eq!(value_of(&outputs[0]), 2999 * 21);
+    assert!(host.kept.is_empty(), "nothing was left in it");
+    // Where nothing is kept so, it is rows.
+    let mut clear = Remembering::default();
+    let Ok(_) =
+        updates(3000, 900, "new").run_on(&mut clear, vec![vec![false; 16 * 14], vec![true; 256]]);
+    assert_eq!(clear.0["m"].len(), 3000 * 16);
+}
+
+#[test]
+fn both_forms_have_random_access_memories() {
+    let module = updates(1000, 2000, "found");
+    let text = module.to_text();
+    assert!(
+        text.starts_with("cenote 4\n") && text.contains("memory m[1000]: found ram 2000 uint b16")
+    );
+    assert_eq!(read(&text), module);
+    assert_eq!(Module::from_bytes(&module.to_bytes()).as_ref(), Ok(&module));
+    assert_ne!(module.digest(), updates(1000, 2001, "found").digest());
+    let smaller = module.optimised(&cenote_circuit::optimise::Options::default()).0;
+    assert_eq!(smaller.memories()[0].ram, module.memories()[0].ram);
+    // Another bound, another stash, and nothing else.
+    let plan = |module: &Module| module.memories()[0].plan().cloned().expect("trees");
+    let (module, mut rarer) = (updates(4096, 1 << 20, "found"), updates(4096, 1 << 20, "found"));
+    rarer.share_bound(80);
+    assert_eq!(plan(&rarer).needs.epsilon, 80);
+    assert!(plan(&rarer).trees[0].stash > plan(&module).trees[0].stash);
+    assert_eq!((rarer.digest(), plan(&rarer).layout), (module.digest(), plan(&module).layout));
+}
+
+#[test]
+fn what_is_no_random_access_memory_is_refused() {
+    let good = updates(1000, 2000, "found").to_text();
+    let cases = [
+        (good.replace("cenote 4", "cenote 3"), "bits, bool, uint"),
+        (good.replace("ram 2000", "ram 0"), "no accesses in its life"),
+        (good.replace("ram 2000", "ram 15"), "has 15 accesses in its life, this program takes 16"),
+        (good.replace("ram 2000", "ram"), "the accesses of its life"),
+        (good.replace("ram 2000 ", ""), "a program of version 4 has a memory `ram`"),
+        (good.replace("keep m: %", "output m[1000]: both uint %"), "lookup and store alone"),
+        (
+            "cenote 4\nprogram p \"\"\nmemory m[9]: found ram 9 uint b8\n{\n %1 = not %0\n}\nkeep m: %1\n".into(),
+            "lookup and store alone",
+        ),
+        (
+            "cenote 4\nprogram p \"\"\nmemory m[9]: found ram 9 uint b8\nmemory n[9]: new uint b8\n{\n}\nkeep m: %0\nkeep n: %0\n".into(),
+            "lookup and store alone",
+        ),
+        (
+            "cenote 4\nprogram p \"\"\nmemory m[33554432]: new ram 9 bool b1\n{\n}\n".into(),
+            "too many rows",
+        ),
+    ];
+    for (text, expected) in cases {
+        let refused = refusal(&text);
+        assert!(refused.contains(expected), "{refused}\n{text}");
+    }
 }

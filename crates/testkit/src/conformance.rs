@@ -24,7 +24,8 @@ use crate::run::{
 use crate::run_pair;
 
 pub use lasting::{
-    a_memory_that_ends_makes_room, faults_of_kept_wires, memories_that_outlive_jobs,
+    a_fault_ends_random_access_memories, a_memory_that_ends_makes_room, faults_of_kept_wires,
+    forms_that_outlive_jobs, memories_that_outlive_jobs, random_access_memories_that_outlive_jobs,
     wires_that_outlive_requests,
 };
 
@@ -45,6 +46,9 @@ macro_rules! conformance {
             no_reveal_at_all,
             wires_that_outlive_requests,
             memories_that_outlive_jobs,
+            forms_that_outlive_jobs,
+            random_access_memories_that_outlive_jobs,
+            a_fault_ends_random_access_memories,
             a_memory_that_ends_makes_room,
             faults_of_kept_wires,
             cancelled_in_each_phase,

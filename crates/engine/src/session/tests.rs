@@ -223,7 +223,8 @@ impl Job for GoesOn {
 }
 
 fn one_bit(is_new: bool) -> MemoryUse {
-    MemoryUse { name: "m".into(), layout: "m bits 1".into(), bits: 1, is_new, is_kept: true }
+    let (name, layout) = ("m".into(), "m bits 1".into());
+    MemoryUse { name, layout, bits: 1, is_new, is_kept: true, lives: Vec::new() }
 }
 
 /// A side that holds a memory as another job left it, or as one more job did, is refused at the agreement, on both sides.
@@ -234,7 +235,7 @@ fn sides_that_hold_other_versions_of_a_memory_run_nothing() {
         let party = |channel, role, jobs: [u8; 2]| {
             let mut session = Session::open(channel, role, &config)?;
             for job in jobs.into_iter().filter(|job| *job > 0) {
-                session.memories.left(vec![one_bit(false)], [job; 32]);
+                session.memories.left(vec![one_bit(false)], crate::RamStates::new(), [job; 32]);
             }
             session.run(&GoesOn).map(|outcome| outcome.output)
         };

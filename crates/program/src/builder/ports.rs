@@ -5,17 +5,18 @@ use cenote_circuit::{Receivers, Role};
 use super::{Builder, check_shape};
 use crate::error::{BuildError, ensure};
 use crate::limits::MAX_PORTS;
-use crate::module::{Input, NamedMemory, Output};
+use crate::module::{Body, Input, LastingRam, NamedMemory, Output};
 use crate::op::ValueId;
 use crate::path::{PortPath, Version};
 use crate::shape::{Kind, Shape};
+use crate::tables::Lasting;
 
 impl Builder {
     /// The path of a word or a vector; dots in the name are those between steps.
     fn flat(&self, name: &str, lanes: u32) -> PortPath {
         match self.version {
             Version::One => PortPath::plain(name, lanes),
-            Version::Two | Version::Three => PortPath::flat(name, lanes),
+            Version::Two | Version::Three | Version::Four => PortPath::flat(name, lanes),
         }
     }
 
@@ -88,8 +89,37 @@ impl Builder {
         kind: Kind,
         width: u32,
     ) -> Result<ValueId, BuildError> {
+        self.lasting(path, is_new, kind, width, None)
+    }
+
+    /// Declares a part of a memory that outlives a run as a random access memory: a row of `width` bits in each place of the path, for
+    /// `accesses` in its whole life. Programs that share it declare it alike. It is read and written by `lookup` and `store` alone, and what is left in it is its
+    /// last version; if the run begins it, any value may be, which become its rows.
+    ///
+    /// # Errors
+    /// As [`Self::memory_at`]; no accesses, or more rows than any such memory has.
+    pub fn ram_at(
+        &mut self,
+        path: PortPath,
+        is_new: bool,
+        kind: Kind,
+        width: u32,
+        accesses: u32,
+    ) -> Result<ValueId, BuildError> {
+        self.lasting(path, is_new, kind, width, Some(accesses))
+    }
+
+    fn lasting(
+        &mut self,
+        path: PortPath,
+        is_new: bool,
+        kind: Kind,
+        width: u32,
+        accesses: Option<u32>,
+    ) -> Result<ValueId, BuildError> {
         ensure(self.version != Version::One, || "a memory in a program of version 1".to_owned())?;
-        self.version = Version::Three;
+        let needed = if accesses.is_some() { Version::Four } else { Version::Three };
+        self.version = self.version.max(needed);
         path.check(self.version)?;
         ensure(self.memories.len() < MAX_PORTS, || format!("more than {MAX_PORTS} memories"))?;
         let (name, shape) = (path.name(), path.shape(width)?);
@@ -100,8 +130,14 @@ impl Builder {
             format!("memory `{name}`: all parts of a memory begin, or none")
         })?;
         check_port(&name, kind, shape)?;
+        let ram = accesses.map(|accesses| {
+            ensure(accesses > 0, || format!("memory `{name}`: no accesses in its life"))?;
+            let ram = LastingRam::new(shape, accesses);
+            ram.ok_or_else(|| BuildError::new(format!("memory `{name}`: too many rows")))
+        });
+        let ram = ram.transpose()?;
         let value = self.param(&name, shape)?;
-        self.memories.push(NamedMemory { name, path, is_new, kind, shape, left: None });
+        self.memories.push(NamedMemory { name, path, is_new, kind, shape, left: None, ram });
         Ok(value)
     }
 
@@ -135,7 +171,50 @@ impl Builder {
             })?;
         }
         let is_needed = self.version != Version::Three || !self.memories.is_empty();
-        ensure(is_needed, || "a program of version 3 has a memory; this one is of version 2".into())
+        ensure(is_needed, || {
+            "a program of version 3 has a memory; this one is of version 2".to_owned()
+        })?;
+        let has_ram = self.memories.iter().any(|memory| memory.ram.is_some());
+        ensure(self.version != Version::Four || has_ram, || {
+            "a program of version 4 has a memory `ram`; this one is of an earlier version".into()
+        })
+    }
+
+    /// Notes of each random access memory that outlives the run what the run does with it.
+    pub(super) fn follow_rams(&mut self, main: &mut Body) -> Result<(), BuildError> {
+        let mut result = self.outputs.len();
+        let mut starts = Vec::new();
+        for (memory, param) in self.memories.iter().zip(main.block.params().skip(self.inputs.len()))
+        {
+            let left = memory.is_kept().then_some(result);
+            result += usize::from(memory.is_kept());
+            // What nothing is left in that the run begins is a table like any.
+            if memory.ram.is_some() && !(memory.is_new && left.is_none()) {
+                let stays = memory.plan().is_some();
+                starts.push(Lasting { id: param, left, stays });
+            }
+        }
+        let spends = main.memories.carry(&main.shapes, &main.block, &starts);
+        for (memory, param) in
+            self.memories.iter_mut().zip(main.block.params().skip(self.inputs.len()))
+        {
+            let Some(ram) = &mut memory.ram else { continue };
+            let spent = spends.get(&param).copied();
+            ensure(memory.is_new || spent.is_some(), || {
+                format!(
+                    "memory `{}` is read and written by lookup and store alone, each on what the one before gives, and what is left in it is the last of these",
+                    memory.name
+                )
+            })?;
+            (ram.is_carried, ram.spends) = (spent.is_some(), spent.unwrap_or(0));
+            ensure(ram.spends <= ram.accesses(), || {
+                format!(
+                    "memory `{}` has {} accesses in its life, this program takes {}",
+                    memory.name, ram.plan.needs.accesses, ram.spends
+                )
+            })?;
+        }
+        Ok(())
     }
 
     /// Declares an output that is a word or a vector.

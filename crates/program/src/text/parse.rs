@@ -192,13 +192,13 @@ impl<'t> Parser<'t> {
             scope.values.insert(inputs.to_string(), id);
             inputs += 1;
         }
-        while version == Version::Three && self.is_word("memory") {
-            let id = self.memory(&mut builder)?;
+        while version.has_memories() && self.is_word("memory") {
+            let id = self.memory(version, &mut builder)?;
             scope.values.insert(inputs.to_string(), id);
             inputs += 1;
         }
         if !self.is_sign('{') {
-            let memory = if version == Version::Three { "`memory`, " } else { "" };
+            let memory = if version.has_memories() { "`memory`, " } else { "" };
             return Err(self.expected(&format!(
                 "`function`, `circuit`, `input`, {memory}or `{{` and the statements"
             )));
@@ -311,15 +311,26 @@ impl<'t> Parser<'t> {
         if is_word { Ok(shape.width) } else { Err(wrong()) }
     }
 
-    fn memory(&mut self, b: &mut Builder) -> Parsed<ValueId> {
+    fn memory(&mut self, version: Version, b: &mut Builder) -> Parsed<ValueId> {
         self.keyword("memory")?;
         let start = self.token.place;
         let path = self.path(Version::Three, "the name of the memory")?;
         self.sign(':')?;
         let is_new = self.one_of([true, false].map(|is_new| (memory_word(is_new), is_new)))?;
+        let is_ram = version >= Version::Four && self.is_word("ram");
+        let accesses = if is_ram {
+            self.keyword("ram")?;
+            Some(self.number("the accesses of its life")?)
+        } else {
+            None
+        };
         let (kind, shape) = (self.kind()?, self.shape()?);
         let width = self.width_of(shape)?;
-        self.built(start, b.memory_at(path, is_new, kind, width))
+        let added = match accesses {
+            Some(accesses) => b.ram_at(path, is_new, kind, width, accesses),
+            None => b.memory_at(path, is_new, kind, width),
+        };
+        self.built(start, added)
     }
 
     fn keep(&mut self, b: &mut Builder, scope: &Scope) -> Parsed<()> {
@@ -341,7 +352,9 @@ impl<'t> Parser<'t> {
         let (kind, value) = (self.kind()?, self.value(scope)?);
         let added = match version {
             Version::One => b.output(&path.name(), receiver, kind, value),
-            Version::Two | Version::Three => b.output_at(path, receiver, kind, value),
+            Version::Two | Version::Three | Version::Four => {
+                b.output_at(path, receiver, kind, value)
+            }
         };
         self.built(start, added)
     }

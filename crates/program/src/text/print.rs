@@ -58,7 +58,7 @@ impl Printer<'_> {
             let owner = module.version.owner(*owner);
             match module.version {
                 Version::One => writeln!(self.out, "input {name}: {owner} {kind} {shape}")?,
-                Version::Two | Version::Three => {
+                Version::Two | Version::Three | Version::Four => {
                     writeln!(
                         self.out,
                         "input {path}: {owner} {kind} {}",
@@ -67,9 +67,11 @@ impl Printer<'_> {
                 }
             }
         }
-        for NamedMemory { path, is_new, kind, shape, .. } in &module.memories {
+        for NamedMemory { path, is_new, kind, shape, ram, .. } in &module.memories {
             let (begins, word) = (memory_word(*is_new), Shape::word(shape.width));
-            writeln!(self.out, "memory {path}: {begins} {kind} {word}")?;
+            let ram = ram.as_ref().map(|ram| format!("ram {} ", ram.accesses()));
+            let ram = ram.unwrap_or_default();
+            writeln!(self.out, "memory {path}: {begins} {ram}{kind} {word}")?;
         }
         writeln!(self.out, "{{")?;
         self.indent = 1;
@@ -85,7 +87,7 @@ impl Printer<'_> {
             let (to, value) = (module.version.receiver(*receiver), name(*value));
             match module.version {
                 Version::One => writeln!(self.out, "output {plain}: {to} {kind} {value}")?,
-                Version::Two | Version::Three => {
+                Version::Two | Version::Three | Version::Four => {
                     writeln!(self.out, "output {path}: {to} {kind} {value}")?;
                 }
             }
