@@ -10,9 +10,9 @@ from ._clear import numbers
 from ._errors import InputError, compile_error
 from ._outputs import Outputs, Slot
 from ._packing import pack, unpack
-from ._ram import packed
+from ._ram import Ram, packed, ram
 from ._records import build, dotted, leaves, places
-from ._types import Lasting, Scalar, lanes_of
+from ._types import ArrayType, Lasting, RamType, Scalar, lanes_of
 from ._values import Secret
 from ._words import W
 
@@ -30,12 +30,18 @@ class Memory:
 
     @property
     def value(self) -> Any:
-        """What is in it now: an array or a record, whose items may be assigned, or a word."""
+        """What is in it now: an array, a record or a random access memory, whose items may be assigned, or a word."""
         value = self._value
         return value.copy() if isinstance(value, Secret) and not value.shape else value
 
     @value.setter
     def value(self, value: Any) -> None:
+        if isinstance(self._of, RamType):
+            rows = value if isinstance(value, Ram) else ram(value)
+            if (rows.of, len(rows)) != (self._of.item, self._of.rows):
+                raise compile_error(f"the value of memory {self._name} is a memory of {self._of.rows} rows: {self._of!r}, not {rows!r}")
+            self._value.rows.write(rows.rows.w)
+            return
         for mine, other in zip(self._leaves(), packed(self._of, value, f"the value of memory {self._name}")):
             mine.write(other.w)
 
@@ -44,13 +50,15 @@ class Memory:
         self._ended = True
 
     def _leaves(self) -> list[Secret]:
+        if isinstance(self._value, Ram):
+            return [self._value.rows]
         return [self._value] if isinstance(self._value, Secret) else list(self._value.leaves())
 
     def left(self) -> Iterator[tuple[str, Scalar, W]]:
         """The names of its parts, if it goes on, and the words that are left in them."""
         if self._ended:
             return
-        for (path, elem, _), leaf in zip(places(self._of, self._name), self._leaves()):
+        for (path, elem, _), leaf in zip(places(as_held(self._of), self._name), self._leaves()):
             if leaf.w.scope.why_not:
                 raise compile_error(f"memory {dotted(path)} cannot be left so: {leaf.w.scope.why_not}")
             yield dotted(path), elem, leaf.w
@@ -61,7 +69,9 @@ class Memory:
 
 def begin(name: str, of: Any, words: Iterator[W]) -> Memory:
     """A memory with these words, one for each leaf."""
-    secrets = [Secret(elem, shape, w) for (_, elem, shape), w in zip(leaves(of), words)]
+    secrets = [Secret(elem, shape, w) for (_, elem, shape), w in zip(leaves(as_held(of)), words)]
+    if isinstance(of, RamType):
+        return Memory(name, of, Ram(of.item, secrets[0]))
     return Memory(name, of, build(of, iter(secrets)))
 
 
@@ -72,7 +82,10 @@ def found(memories: Mapping[str, Lasting], held: Mapping[str, Any] | None) -> Fo
         if lasting.is_new and held is not None and name in held:
             raise InputError(f"memory {name} is there already: a program that leaves nothing in it ends it")
         if lasting.is_new or held is None:
-            all_found[name] = [[0] * lanes_of(shape) for _, _, shape in leaves(lasting.type)]
+            all_found[name] = [[0] * lanes_of(shape) for _, _, shape in leaves(as_held(lasting.type))]
+        elif name in held and isinstance(lasting.type, RamType):
+            table = _bind.encode(held[name], lasting.type.table, f"memory {name}")
+            all_found[name] = [_rows_of(table, lasting.type)]
         elif name in held:
             all_found[name] = _bind.encode(held[name], lasting.type, f"memory {name}")
         else:
@@ -84,7 +97,7 @@ def packed_parts(memories: Mapping[str, Lasting], values: Found) -> dict[str, by
     """What a run finds, by the names of parts, as the native module takes it."""
     parts = {}
     for name, lasting in memories.items():
-        for (path, elem, _), own in zip(places(lasting.type, name), values[name]):
+        for (path, elem, _), own in zip(places(as_held(lasting.type), name), values[name]):
             parts[dotted(path)] = pack(own, elem.width)
     return parts
 
@@ -93,7 +106,7 @@ def unpacked_parts(memories: Mapping[str, Lasting], parts: Mapping[str, bytes]) 
     """The opposite, for the memories that go on."""
     values: Found = {}
     for name, lasting in memories.items():
-        for path, elem, _ in places(lasting.type, name):
+        for path, elem, _ in places(as_held(lasting.type), name):
             if dotted(path) in parts:
                 values.setdefault(name, []).append(unpack(parts[dotted(path)], elem.width, elem.signed))
     return values
@@ -110,5 +123,41 @@ def remember(memories: Mapping[str, Lasting], left: Found, held: MutableMapping[
     for name, lasting in memories.items():
         held.pop(name, None)
         if name in left:
-            slots = [Slot(dotted(path), "both", elem, shape, None) for path, elem, shape in places(lasting.type, name)]
-            held[name] = Outputs(build(lasting.type, iter(slots)), slots).structured(left[name])
+            is_ram = isinstance(lasting.type, RamType)
+            of, numbers = (lasting.type.table, _table_of(left[name][0], lasting.type)) if is_ram else (lasting.type, left[name])
+            slots = [Slot(dotted(path), "both", elem, shape, None) for path, elem, shape in places(of, name)]
+            held[name] = Outputs(build(of, iter(slots)), slots).structured(numbers)
+
+
+def as_held(of: Any) -> Any:
+    """The type of the words that a memory is held as: of rows, one word for each."""
+    if not isinstance(of, RamType):
+        return of
+    return ArrayType(Scalar("uint", sum(width for width, _ in _fields(of))), (of.rows,))
+
+
+def _fields(of: RamType) -> list[tuple[int, Scalar]]:
+    """The bits that each leaf of a row has in its word, in order."""
+    return [(elem.width * lanes_of(shape), elem) for _, elem, shape in leaves(of.item)]
+
+
+def _rows_of(table: list[list[int]], of: RamType) -> list[int]:
+    """The words of rows whose leaves have these numbers."""
+    rows, at = [0] * of.rows, 0
+    for (width, elem), numbers in zip(_fields(of), table):
+        each = len(numbers) // of.rows
+        for place, number in enumerate(numbers):
+            rows[place // each] |= (number & ((1 << elem.width) - 1)) << at + place % each * elem.width
+        at += width
+    return rows
+
+
+def _table_of(rows: list[int], of: RamType) -> list[list[int]]:
+    """The opposite."""
+    table, at = [], 0
+    for width, elem in _fields(of):
+        numbers = [row >> at + k & ((1 << elem.width) - 1) for row in rows for k in range(0, width, elem.width)]
+        sign = 1 << elem.width - 1 if elem.signed else 0
+        table.append([(number ^ sign) - sign for number in numbers])
+        at += width
+    return table

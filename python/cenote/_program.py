@@ -35,7 +35,7 @@ from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
 from ._records import build, dotted, grouped, leaves, places, type_at
-from ._types import Both, Deferred, Lasting, Ported, is_type, lanes_of, party_of, port_type, resolve, type_name
+from ._types import Both, Deferred, Lasting, Ported, RamType, is_type, lanes_of, party_of, port_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -357,10 +357,14 @@ def _loaded(native: _native.Program) -> Program:
         owners[steps[0][0]] = owner
     inputs = {name: Ported(owners[name], type_at(group)) for name, group in grouped(parts)}
     held, new = [], {}
-    for path, is_new, _, kind, frac, width in native.memories():
-        held.append((tuple((name, tuple(sizes)) for name, sizes in path), port_type(kind, width, frac)))
+    rams = {}
+    for path, is_new, _, kind, frac, width, accesses in native.memories():
+        elem = port_type(kind, width, frac)
+        held.append((tuple((name, tuple(sizes)) for name, sizes in path), elem))
         new[path[0][0]] = is_new
-    memories = {name: Lasting(new[name], type_at(group)) for name, group in grouped(held)}
+        if accesses is not None and len(path) == 1:
+            rams[path[0][0]] = RamType(elem, lanes_of(tuple(path[0][1])), accesses)
+    memories = {name: Lasting(new[name], rams.get(name) or type_at(group)) for name, group in grouped(held)}
     return Program(native, inputs, Outputs.of_program(native), None, memories=memories)
 
 
@@ -418,7 +422,7 @@ class ProgramFunction:
         inputs, memories = {}, {}
         for name in secret_names:
             ported = self._evaluated(parameters[name].annotation, statics)
-            if isinstance(ported, Lasting) and is_type(ported.type):
+            if isinstance(ported, Lasting) and (is_type(ported.type) or isinstance(ported.type, RamType)):
                 memories[name] = ported
                 continue
             if not isinstance(ported, Ported) or not is_type(ported.type):
@@ -501,8 +505,9 @@ class ProgramFunction:
                 held = {}
                 for name, lasting in memories.items():
                     refs = []
-                    for path, elem, shape in places(lasting.type, name):
-                        ref = builder.memory(path, lasting.is_new, elem.kind, elem.frac, elem.width)
+                    accesses = lasting.type.accesses if isinstance(lasting.type, RamType) else None
+                    for path, elem, shape in places(_memory.as_held(lasting.type), name):
+                        ref = builder.memory(path, lasting.is_new, elem.kind, elem.frac, elem.width, accesses)
                         refs.append(W(ref, lanes_of(shape), elem.width, target.scope))
                     args[name] = held[name] = _memory.begin(name, lasting.type, iter(refs))
                 outputs = self._finished(self._called(args), statics, target, held)
@@ -582,7 +587,8 @@ class ProgramFunction:
                 args[name] = build(ported.type, iter(constants))
             held = {}
             for name, (of, parts) in memories.items():
-                begins = (words.constant(numbers, elem.width) for (_, elem, _), numbers in zip(leaves(of), parts))
+                numbered = zip(leaves(_memory.as_held(of)), parts)
+                begins = (words.constant(numbers, elem.width) for (_, elem, _), numbers in numbered)
                 args[name] = held[name] = _memory.begin(name, of, begins)
             outputs = self._finished(self._called(args), statics, target, held)
             values, left = outputs.clear_values(), _memory.clear_values(held)

@@ -13,7 +13,7 @@ from ._convert import as_secret, constant, full
 from ._errors import compile_error
 from ._places import refuse_mask
 from ._records import RecordValue, build, leaves
-from ._types import ArrayType, Scalar, Shape, is_type, lanes_of, resolve, type_name
+from ._types import RAM_MAKER, ArrayType, Scalar, Shape, is_type, lanes_of, resolve, type_name
 from ._values import Index, Secret, count_type
 from ._words import W
 
@@ -37,6 +37,10 @@ def ram(of: Any, n: int | None = None) -> Ram:
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Ram:
     """A memory: see :func:`ram`. It goes through loops, and into functions, as arrays do."""
+
+    def __class_getitem__(cls, arguments: Any) -> Any:
+        """``Ram[T, n, accesses]``: the type of one that outlives a run, within ``Memory[..]`` or ``NewMemory[..]``."""
+        return RAM_MAKER[arguments]
 
     #: The type of a row.
     of: Any

@@ -112,6 +112,8 @@ class MemoryView:
     bits: int
     #: Jobs that have left something in it.
     jobs: int
+    #: Accesses left in the life of a random access memory: of its parts, the least.
+    accesses_left: int | None = None
 
 
 @dataclass(frozen=True)

@@ -289,6 +289,51 @@ class PartyMarker:
         return self._shown
 
 
+class RamType:
+    """``Ram[T, n, accesses]``: a random access memory of ``n`` rows that outlives a run, for so many accesses in its whole life."""
+
+    __slots__ = ("accesses", "item", "rows")
+
+    def __init__(self, item: Any, rows: Any, accesses: Any) -> None:
+        self.item = item
+        self.rows = _size(rows, "the number of rows", 1, 1 << 24)
+        self.accesses = _size(accesses, "the number of accesses", 1, (1 << 32) - 1)
+
+    @property
+    def table(self) -> Any:
+        """The array of its rows, as plain values have it."""
+        return Array[self.item, self.rows]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RamType) and (self.item, self.rows, self.accesses) == (other.item, other.rows, other.accesses)
+
+    def __hash__(self) -> int:
+        return hash((self.item, self.rows, self.accesses))
+
+    def __repr__(self) -> str:
+        return f"Ram[{type_name(self.item)}, {self.rows}, {self.accesses}]"
+
+
+class RamMaker:
+    """What ``Ram[..]`` is made by, where sizes may be expressions of parameters."""
+
+    def __getitem__(self, arguments: Any) -> Any:
+        if not isinstance(arguments, tuple) or len(arguments) != 3:
+            raise compile_error("a memory of rows is Ram[T, n, accesses]: the type of a row, their number, and the accesses of its whole life")
+        item, rows, accesses = arguments
+        if _waits(arguments):
+            return Deferred(self, arguments)
+        if not is_type(item):
+            raise compile_error(f"{item!r} is no type of secrets: rows are Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record")
+        return RamType(item, rows, accesses)
+
+    def __repr__(self) -> str:
+        return "Ram"
+
+
+RAM_MAKER = RamMaker()
+
+
 class Lasting:
     """The type of a memory that outlives a run, and whether the run begins it."""
 
@@ -298,7 +343,8 @@ class Lasting:
         self.is_new, self.type = is_new, of
 
     def __repr__(self) -> str:
-        return f"{'NewMemory' if self.is_new else 'Memory'}[{type_name(self.type)}]"
+        of = repr(self.type) if isinstance(self.type, RamType) else type_name(self.type)
+        return f"{'NewMemory' if self.is_new else 'Memory'}[{of}]"
 
 
 class MemoryMarker:
@@ -308,8 +354,10 @@ class MemoryMarker:
         self._is_new = is_new
 
     def __getitem__(self, of: Any) -> Lasting:
-        if not (is_type(of) or isinstance(of, (Deferred, str))):
-            raise compile_error(f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record")
+        if not (is_type(of) or isinstance(of, (Deferred, RamType, str))):
+            raise compile_error(
+                f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..], a Record, or Ram[T, n, accesses]"
+            )
         return Lasting(self._is_new, of)
 
     def __repr__(self) -> str:

@@ -248,8 +248,8 @@ def test_programs_of_version_1_run_as_before(tmp_path):
     assert made.simulate({"rows.age": [1, 2, 3], "x": 1.5}).value == [254, 253, 252]
     assert made.show() == FIRST
     assert loaded(made, tmp_path).digest == made.digest == "33e6aa8fdc4b870539aeb2bf65da9db00d1a4fb4a82e747059e1454268ab8739"
-    (tmp_path / "third.txt").write_text(FIRST.replace("cenote 1", "cenote 4"))
-    with pytest.raises(cn.CompileError, match=r"third\.txt:1:8: expected version 1, 2 or 3, found `4`"):
+    (tmp_path / "third.txt").write_text(FIRST.replace("cenote 1", "cenote 5"))
+    with pytest.raises(cn.CompileError, match=r"third\.txt:1:8: expected version 1, 2, 3 or 4, found `5`"):
         cn.load(tmp_path / "third.txt")
 
 

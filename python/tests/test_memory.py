@@ -110,3 +110,82 @@ def test_a_run_alone_begins_memories_and_finds_none(backend):
     if backend == "plain":
         with pytest.raises(cn.PolicyError, match="there is no memory `sums`: it has ended, or was never begun"):
             adds.run_local(place=1, more=2, backend=backend)
+
+
+class Seen(cn.Record):
+    count: cn.Int[8]
+    flags: cn.Array[cn.Bit, 2]
+
+
+@cn.program
+def first_seen(seen: cn.NewMemory[cn.Ram[Seen, 20, 500]]):
+    """Begins a memory of rows."""
+
+
+@cn.program
+def note(at: cn.A[cn.UInt[5]], by: cn.B[cn.Int[8]], seen: cn.Memory[cn.Ram[Seen, 20, 500]]) -> cn.Both[cn.Int[8]]:
+    """Adds to a row at a secret place, and gives what it was."""
+    old = seen.value.update(at, lambda row: Seen(count=row.count + by, flags=cn.stack([row.flags[1], by > 0])))
+    return old.count
+
+
+@cn.program
+def last_seen(at: cn.A[cn.UInt[5]], seen: cn.Memory[cn.Ram[Seen, 20, 500]]) -> cn.Both[cn.Int[8]]:
+    """Reads a row, and ends the memory."""
+    seen.end()
+    return seen.value[at].count
+
+
+def test_random_access_memories_go_from_run_to_run():
+    held: dict[str, object] = {}
+    first_seen.simulate(memories=held)
+    assert held == {"seen": {"count": [0] * 20, "flags": [[False, False]] * 20}}
+    counts, flags, rng = [0] * 20, [[False, False] for _ in range(20)], random.Random(3)
+    for _ in range(30):
+        at, by = rng.randrange(20), rng.randrange(-5, 5)
+        assert note.simulate(at=at, by=by, memories=held).value == counts[at]
+        counts[at] += by
+        flags[at] = [flags[at][1], by > 0]
+        assert held == {"seen": {"count": counts, "flags": flags}}
+    assert note.simulate(at=25, by=1, memories=held).value == 0, "beyond the end"
+    assert last_seen.simulate(at=7, memories=held).value == counts[7]
+    assert held == {}
+
+
+def test_random_access_memories_are_declared_with_their_life(tmp_path):
+    made = note.compile()
+    assert "memory seen[20]: found ram 500 uint b10" in made.show()
+    assert repr(made.memories) == "{'seen': Memory[Ram[Seen, 20, 500]]}"
+    made.save(tmp_path / "note.cenote")
+    read = cn.load(tmp_path / "note.cenote")
+    assert repr(read.memories) == "{'seen': Memory[Ram[UInt[10], 20, 500]]}"
+    held: dict[str, object] = {"seen": [3] * 20}
+    assert read.simulate(at=2, by=4, memories=held).value == 3
+    assert held["seen"][2] == 7 | 0b10 << 8
+
+    @cn.program
+    def whole(seen: cn.Memory[cn.Ram[Seen, 20, 500]]) -> cn.Both[cn.UInt[10]]:
+        return cn.sum(seen.value.rows)
+
+    with pytest.raises(cn.CompileError, match="lookup and store alone"):
+        whole.compile()
+
+    @cn.program
+    def long(at: cn.A[cn.UInt[5]], seen: cn.Memory[cn.Ram[Seen, 20, 500]]):
+        for _ in cn.range(501):
+            seen.value.update(at, lambda row: row)
+
+    with pytest.raises(cn.CompileError, match="has 500 accesses in its life, this program takes 501"):
+        long.compile()
+    with pytest.raises(cn.CompileError, match=r"Ram\[T, n, accesses\]"):
+        cn.Ram[cn.UInt[8], 4]
+
+
+def test_a_random_access_memory_begins_with_given_rows():
+    @cn.program
+    def load(rows: cn.A[cn.Array[cn.UInt[8], "n"]], m: cn.NewMemory[cn.Ram[cn.UInt[8], "n", 100]], *, n: int = 6):
+        m.value = cn.ram(rows)
+
+    held: dict[str, object] = {}
+    load.compile().simulate(rows=[1, 2, 3, 4, 5, 6], memories=held)
+    assert held == {"m": [1, 2, 3, 4, 5, 6]}

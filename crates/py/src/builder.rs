@@ -78,6 +78,8 @@ impl Builder {
         Ok(self.number(id))
     }
 
+    /// With `accesses`, those of its life, a random access memory.
+    #[pyo3(signature = (path, is_new, kind, fraction, width, accesses=None))]
     fn memory(
         &mut self,
         path: ports::Path,
@@ -85,9 +87,14 @@ impl Builder {
         kind: &str,
         fraction: u32,
         width: u32,
+        accesses: Option<u32>,
     ) -> PyResult<usize> {
-        let kind = ports::kind(kind, fraction)?;
-        let added = self.inner()?.memory_at(ports::path(path), is_new, kind, width);
+        let (path, kind) = (ports::path(path), ports::kind(kind, fraction)?);
+        let inner = self.inner()?;
+        let added = match accesses {
+            Some(accesses) => inner.ram_at(path, is_new, kind, width, accesses),
+            None => inner.memory_at(path, is_new, kind, width),
+        };
         let id = added.map_err(refused)?;
         Ok(self.number(id))
     }

@@ -9,7 +9,7 @@ use cenote_circuit::formats::{Format, detect, parse_beside, read_bytes};
 use cenote_circuit::optimise::Options;
 use cenote_engine::Fault;
 use cenote_job::Computation;
-use cenote_program::{Accesses, Module, NamedMemory, Remembering, plain_name};
+use cenote_program::{Accesses, LastingRam, Module, NamedMemory, Remembering, plain_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -261,12 +261,16 @@ impl Program {
         Ok((outputs, left.collect()))
     }
 
-    /// Path, whether a run begins it and leaves something in it, kind, fraction bits and width of each part of a memory.
-    fn memories(&self) -> Vec<(ports::Path, bool, bool, &'static str, u32, u32)> {
+    /// Path, whether a run begins it and leaves something in it, kind, fraction bits and width of each part of a memory, and the accesses of its life
+    /// if it is a random access memory.
+    #[expect(clippy::type_complexity, reason = "a tuple as Python reads it")]
+    fn memories(&self) -> Vec<(ports::Path, bool, bool, &'static str, u32, u32, Option<u64>)> {
         let part = |memory: &NamedMemory| {
             let (kind, fraction) = ports::kind_name(memory.kind);
             let (is_new, is_kept) = (memory.is_new, memory.is_kept());
-            (ports::steps(&memory.path), is_new, is_kept, kind, fraction, memory.shape.width)
+            let accesses = memory.ram.as_ref().map(LastingRam::accesses);
+            let (path, width) = (ports::steps(&memory.path), memory.shape.width);
+            (path, is_new, is_kept, kind, fraction, width, accesses)
         };
         self.module.memories().iter().map(part).collect()
     }

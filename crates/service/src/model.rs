@@ -266,12 +266,16 @@ pub struct MemoryView {
     pub bits: u64,
     /// Jobs that have left something in it.
     pub jobs: u64,
+    /// Accesses left in the life of a random access memory: of its parts, the least.
+    #[serde(default)]
+    pub accesses_left: Option<u64>,
 }
 
 impl From<&HeldMemory> for MemoryView {
     fn from(held: &HeldMemory) -> MemoryView {
         let (name, layout) = (held.name.clone(), held.layout.clone());
-        MemoryView { name, layout, bits: held.bits as u64, jobs: held.version }
+        let (bits, accesses_left) = (held.bits as u64, held.left.iter().min().copied());
+        MemoryView { name, layout, bits, jobs: held.version, accesses_left }
     }
 }
 

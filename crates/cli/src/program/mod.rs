@@ -14,7 +14,7 @@ use cenote_circuit::Clear;
 use cenote_circuit::optimise::Options;
 use cenote_engine::{Backend, Role, SessionConfig};
 use cenote_job as job;
-use cenote_program::{PortPath, Stats};
+use cenote_program::{LastingRam, PortPath, Stats};
 use serde_json::{Map, Value, json};
 
 use crate::computation::{self, Computation, hex_outputs};
@@ -86,6 +86,8 @@ fn add_ports(json: &mut Value, module: &cenote_program::Module) {
                 "begins": part.is_new, "keeps": part.is_kept(),
                 "kind": part.kind.to_string(), "shape": part.shape.to_string(),
                 "lanes": part.shape.lanes, "width": part.shape.width,
+                "accesses": part.ram.as_ref().map(LastingRam::accesses),
+                "spends": part.ram.as_ref().map(|ram| ram.spends),
             })
         })
         .collect();
@@ -128,7 +130,10 @@ fn info(file: &Path) -> Result<Reply, Failure> {
                 if part.is_new { "begins" } else { "found" },
                 if part.is_kept() { "kept" } else { "ends" },
             ];
-            (&part.path, format!("{}, {}: {} {}", does[0], does[1], part.kind, part.shape))
+            let life = part.ram.as_ref();
+            let life = life.map(|ram| format!(", {} of {} accesses", ram.spends, ram.accesses()));
+            let life = life.unwrap_or_default();
+            (&part.path, format!("{}, {}: {} {}{life}", does[0], does[1], part.kind, part.shape))
         })));
     }
     words["counts"] = json["stats"].clone();
