@@ -35,7 +35,7 @@ from ._errors import (
     PolicyError,
     ServiceError,
 )
-from ._map import Map, map_of
+from ._map import map_of
 from ._native import __version__
 from ._ops import (
     all,
@@ -72,6 +72,7 @@ from ._program import Program, ProgramFunction, checked, function, inline, load,
 from ._ram import Ram, ram
 from ._run import Run
 from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Public, Row, Submitter, Table
+from ._slots import Map
 from ._types import A, Array, B, Bit, Both, Evaluator, Fixed, Garbler, Int, Memory, NewMemory, Record, UInt
 from ._values import Secret
 

@@ -90,6 +90,10 @@ class Clear(Target):
             if number >= size:
                 self._note("an index", "is beyond the end", f"with {number} of {size} items in lane {lane}")
 
+    def note_lost(self) -> None:
+        """Notes that a map had no room for an entry that it should have room for."""
+        self._note("a hashed map", "is full", "in its stash")
+
     def _note(self, operation: str, problem: str, first: str) -> None:
         where = place()
         note = self.overflows.setdefault((operation, problem, where), Overflow(operation, problem, where, first))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ways import three_ways
 
 import cenote as cn
-from cenote import _map
+from cenote import _slots
 
 GET, INSERT, DELETE, EXPIRE = range(4)
 
@@ -115,12 +115,12 @@ def test_slots_beyond_the_widest_number_are_used(monkeypatch):
             keys[at] = 9000 + number
         return [number < len(free) for number in range(3)], [used or k in free[:3] for k, used in enumerate(there)], keys
 
-    n = 2 * _map._ADDED + 7
-    for free in ([], [n - 1], [_map._ADDED - 1, _map._ADDED, n - 1, n - 2]):
+    n = 2 * _slots._ADDED + 7
+    for free in ([], [n - 1], [_slots._ADDED - 1, _slots._ADDED, n - 1, n - 2]):
         there = [k not in free for k in range(n)]
         assert fill(there=there, n=n) == filled(there)
     assert fill.simulate(there=there, n=n).value == filled(there)
-    monkeypatch.setattr(_map, "_ADDED", 3)
+    monkeypatch.setattr(_slots, "_ADDED", 3)
     for free in ([], [2], [6], [0, 3, 5, 6], range(7)):
         there = [k not in free for k in range(7)]
         assert three_ways(fill, there=there, n=7)[0] == filled(there)

@@ -31,7 +31,8 @@ def three_ways(function, /, backend="plain", **values):
         assert run.value == clear
         assert same_types(run.value, clear)
     assert secure.overflowed is simulated.overflowed
-    assert repr(secure.overflow) == repr(simulated.overflow)
+    # A long program runs without looking for lines.
+    assert secure.overflow is None or repr(secure.overflow) == repr(simulated.overflow)
     return clear, simulated
 
 
