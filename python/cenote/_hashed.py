@@ -31,6 +31,8 @@ _SLOTS, _TIMES = (1, 2, 3, 4, 5, 6, 8), (1, 2, 4, 8)
 _MOST_BITS, _ACCESSES = 1 << 26, 1 << 16
 #: ANDs that are worth an opening, and those of a block of the hash: see crates/program/src/tables.rs and ``_aes``.
 _OPENING, _BLOCK = 1 << 14, 160 * 36
+#: What ``get`` and ``insert`` take at least.
+LEAST = 2 * _BLOCK
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from . import _control as control
 from . import _words as words
 from ._convert import as_secret, constant
 from ._errors import compile_error
-from ._hashed import Hashed, cheapest, keyed, slots_price
+from ._hashed import LEAST, Hashed, cheapest, keyed, slots_price
 from ._ram import ram
 from ._slots import Map, Slots
 from ._types import Bit, Scalar, UInt
@@ -54,15 +54,15 @@ def map_of(
         )
     if isinstance(n, (Secret, Index, bool)) or not isinstance(n, int) or n < 1:
         raise compile_error(f"a map of {n!r} slots: their number is a public whole number, 1 or more")
-    slots = _empty(keys, values, n, expires)
     if seeds is None or hashed is False:
-        return slots
-    seed, widths = _seed(seeds), (keys.width, slots.memory.rows.elem.width, 0 if expires is None else expires.width)
-    plan = cheapest(n, *widths)
+        return _empty(keys, values, n, expires)
+    seed, widths = _seed(seeds), (keys.width, ram(values, 1).rows.elem.width, 0 if expires is None else expires.width)
+    scans = slots_price(n, *widths)
+    plan = cheapest(n, *widths) if hashed or scans > LEAST else None
     if hashed and plan is None:
         raise compile_error(f"a hashed map of {n} entries: its buckets have more than the 2^26 bits of a memory")
-    if plan is None or (hashed is None and slots_price(n, *widths) <= plan.price):
-        return slots
+    if plan is None or (hashed is None and scans <= plan.price):
+        return _empty(keys, values, n, expires)
     return Hashed.empty(keyed(seed), plan, n, _empty(keys, values, plan.stash, expires))
 
 

@@ -1,7 +1,7 @@
 """How many entries of a hashed map lie in its stash: a bound, and the size of the stash that follows from it.
 
-A map of n entries has B buckets of c slots, and an entry goes into the stash if it finds c others in its bucket. docs/protocols/map.md has the
-proof of
+A map of n entries has B buckets of c slots, and an entry goes into the stash if it finds c others in its bucket. docs/protocols/map.md has
+the proof of
 
     P(more than S in the stash) <= M^B x^-(S + 1),    M = sum over k of P(k) (1 + (x^k - 1) t(k))
 
