@@ -17,6 +17,7 @@ NAMES = [
     "survival",
     "follow_up",
     "shortest_path",
+    "binary_search",
     "similar_patients",
     "auction",
     "stable_matching",

@@ -278,6 +278,33 @@ def test_matchings_are_stable():
     assert unstable_pairs(wishes, ranks, stable_matching(wishes, ranks)[::-1])
 
 
+def test_a_search_costs_one_look_at_all_rows_and_many_cost_less():
+    def cost(q, depth=16):
+        return function("binary_search", "binary_search").compile(depth=depth, q=q).cost()
+
+    # At a secret place one AND for each bit of a row and one for the row; and a comparison, two choices, a bit for each look.
+    rows = 2**16
+    assert rows * 40 <= cost(4)["ands"] / 4 <= rows * 40 + 200
+    assert cost(1024)["ands"] / 1024 < 0.25 * rows * 40
+    assert any(memory["levels"] for memory in cost(1024)["memories"])
+    assert {memory["reads"] for memory in cost(3)["memories"]} == {3}
+    # A text that grows with the looks, not with the rows.
+    lines = [len(function("binary_search", "binary_search").compile(depth=depth, q=2).show().splitlines()) for depth in (8, 12, 16)]
+    assert lines[2] - lines[1] == lines[1] - lines[0] < 60
+
+
+def test_searches_find_what_looking_at_all_ranges_does():
+    from programs.binary_search.data import ranges
+    from programs.binary_search.reference import binary_search, columns
+
+    own = ranges(2**16)
+    assert own == ranges(2**16)
+    assert (len(own), own[0][0]) == (2**16, 0)
+    addresses = [own[5][0], own[77][0] - 1, own[-1][0], 2**32 - 1, 0, 2**31]
+    last = [max(k for k, (start, _) in enumerate(own) if start <= address) for address in addresses]
+    assert binary_search(columns(own), addresses) == [[True] * 6, [own[k][1] for k in last]]
+
+
 @pytest.mark.parametrize("name", shipped.NAMES)
 def test_examples_of_full_size(name):
     """On the backend ``plain``, and on ``wrk`` where that takes a moment."""

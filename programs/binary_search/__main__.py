@@ -1,0 +1,4 @@
+from ..common import main
+from .example import examples
+
+main(examples())
