@@ -37,22 +37,26 @@ def ranks_of(lists):
 
 
 def cases():
-    def case(kind, wishes, lists):
+    def case(kind, wishes, lists, block=None):
         ranks = ranks_of(lists)
-        parameters = {"n": len(wishes), "bits": len(wishes).bit_length()}
-        return "stable_matching", kind, parameters, [wishes, ranks], stable_matching(wishes, ranks)
+        parameters = {"n": len(wishes), "bits": len(wishes).bit_length()} | ({} if block is None else {"block": block})
+        program = "stable_matching" if block is None else "stable_matching_ram"
+        return program, kind, parameters, [wishes, ranks], stable_matching(wishes, ranks)
 
-    yield case("smallest", [[0, 1], [0, 1]], [[1, 0], [0, 1]])
-    yield case(
-        "typical",
-        [[1, 0, 2, 3], [3, 1, 0, 2], [1, 3, 2, 0], [1, 2, 0, 3]],
-        [[0, 1, 2, 3], [2, 3, 1, 0], [0, 2, 1, 3], [3, 1, 0, 2]],
-    )
+    smallest = [[0, 1], [0, 1]], [[1, 0], [0, 1]]
+    typical = [[1, 0, 2, 3], [3, 1, 0, 2], [1, 3, 2, 0], [1, 2, 0, 3]], [[0, 1, 2, 3], [2, 3, 1, 0], [0, 2, 1, 3], [3, 1, 0, 2]]
     # All applicants want the same lenders, and those want the last applicant most.
-    yield case("boundary", [[0, 1, 2, 3]] * 4, [[3, 2, 1, 0]] * 4)
+    alike = [[0, 1, 2, 3]] * 4, [[3, 2, 1, 0]] * 4
     # As many proposals as there can be.
-    yield case(
-        "boundary",
-        [[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [0, 1, 2, 3]],
-        [[1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2], [0, 1, 2, 3]],
-    )
+    most = [[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [0, 1, 2, 3]], [[1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2], [0, 1, 2, 3]]
+    yield case("smallest", *smallest)
+    yield case("typical", *typical)
+    yield case("boundary", *alike)
+    yield case("boundary", *most)
+    yield case("smallest", *smallest, block=2)
+    yield case("typical", *typical, block=2)
+    yield case("boundary", *alike, block=4)
+    yield case("boundary", *most, block=1)
+    # Blocks that are no power of two, and the same wishes turned from one to the next.
+    turned = [[(one + k) % 6 for k in range(6)] for one in range(6)]
+    yield case("boundary", turned, turned[::-1], block=3)
