@@ -56,10 +56,11 @@ def cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
         row = slots * (1 + key + value + time)
         if buckets * row > _MOST_BITS:
             continue
-        aside = stash(n, buckets, slots)
-        looked_at = slots_price(aside + slots, key, value, time)
-        if best is None or looked_at < best.price:
-            plan = Plan(buckets, slots, aside, looked_at + 2 * (_BLOCK * -(-key // 128) + _access(buckets, row)))
+        aside, hashes = stash(n, buckets, slots), 2 * _BLOCK * -(-key // 128)
+        price = hashes + slots_price(aside + slots, key, value, time)
+        # What an access takes is found out only where it can matter: for large memories that is work.
+        if best is None or price < best.price:
+            plan = Plan(buckets, slots, aside, price + 2 * _access(buckets, row))
             best = plan if best is None or plan.price < best.price else best
     return best
 
