@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from typing import Any
 
 from . import _native
@@ -26,7 +25,7 @@ from ._types import ArrayType, Bit, Scalar, UInt
 from ._values import Secret, count_type
 
 #: Slots of a bucket that are tried, and how many times n slots all buckets have.
-_SLOTS, _TIMES = (1, 2, 3, 4, 5, 6, 8), (1, 2, 4, 8)
+_SLOTS, _TIMES = (2, 3, 4, 5, 6, 8), (2, 4, 8)
 #: Bits that a value of a program has at most, and the accesses of the life of a memory that it is priced for.
 _MOST_BITS, _ACCESSES = 1 << 26, 1 << 16
 #: ANDs that are worth an opening, and those of a block of the hash: see crates/program/src/tables.rs and ``_aes``.
@@ -52,7 +51,7 @@ def cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
     """The plan that takes least for ``n`` entries of so many bits; none if their buckets are too large for one memory."""
     best: Plan | None = None
     for slots, times in itertools.product(_SLOTS, _TIMES):
-        buckets = max(2, times << math.ceil(n / slots - 1).bit_length())
+        buckets = times << (-(-n // slots) - 1).bit_length()
         row = slots * (1 + key + value + time)
         if buckets * row > _MOST_BITS:
             continue
