@@ -158,6 +158,31 @@ def test_operations_give_the_same_in_both_forms(backend, timed, monkeypatch):
     assert run.overflowed is False
 
 
+def test_a_large_map_is_kept_in_trees():
+    @cn.program
+    def some(
+        ours: cn.A[cn.UInt[128]],
+        yours: cn.B[cn.UInt[128]],
+        keys: cn.B[cn.Array[cn.UInt[54], 6]],
+        gone: cn.B[cn.Array[cn.Bit, 6]],
+    ):
+        m = cn.map_of(cn.UInt[54], cn.UInt[8], 3000, seeds=(ours, yours))
+        before, after = cn.zeros(cn.UInt[8], 6), cn.zeros(cn.UInt[8], 6)
+        for k in cn.range(6):
+            before[k] = m.get(keys[k])[1]
+            m.insert(keys[k], cn.UInt[8](k + 1))
+        for k in cn.range(6):
+            m.delete(keys[k], enable=gone[k])
+            after[k] = m.get(keys[k])[1]
+        return before, after
+
+    (memory,) = some.compile().cost()["memories"]
+    assert (memory["trees"] > 1, memory["rows"]) == (True, 4096)
+    keys, gone = [7, 2**54 - 1, 7, 0, 123456789, 0], [False, False, False, True, True, False]
+    result, _ = three_ways(some, backend="yao", ours=11, yours=2**127 + 5, keys=keys, gone=gone)
+    assert result == ([0, 0, 1, 0, 0, 4], [3, 2, 3, 0, 0, 0])
+
+
 def test_a_full_stash_is_said_and_nothing_wrong_is_found(monkeypatch):
     crowded(monkeypatch, 1, buckets=2, slots=1)
     steps = [(INSERT, key, key, 1) for key in range(-8, 0)] + [(GET, key, 0, 1) for key in range(-8, 0)]
