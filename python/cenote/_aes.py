@@ -139,8 +139,7 @@ def _linear(columns: list[int], x: Bits) -> Bits:
     return made
 
 
-@functools.cache
-def _bases() -> tuple[list[int], list[int]]:
+def _found_bases() -> tuple[list[int], list[int]]:
     """The columns of the map from the field of AES to nimbers, and of the map back with the linear part of the S-box behind it."""
 
     def product(x: int, y: int) -> int:
@@ -160,6 +159,10 @@ def _bases() -> tuple[list[int], list[int]]:
     back = {image(there, x): x for x in range(256)}
     affine = [functools.reduce(lambda a, b: a ^ b, (1 << (k + turn) % 8 for turn in range(5))) for k in range(8)]
     return there, [image(affine, back[1 << k]) for k in range(8)]
+
+
+#: They are found once.
+_bases = functools.cache(_found_bases)
 
 
 def _number(x: Bits) -> int:

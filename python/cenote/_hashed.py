@@ -46,8 +46,7 @@ class Plan:
     price: int
 
 
-@functools.cache
-def cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
+def _cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
     """The plan that takes least for ``n`` entries of so many bits; none if their buckets are too large for one memory."""
     best: Plan | None = None
     for slots, times in itertools.product(_SLOTS, _TIMES):
@@ -64,12 +63,15 @@ def cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
     return best
 
 
+#: A plan is looked for once.
+cheapest = functools.cache(_cheapest)
+
+
 def slots_price(n: int, key: int, value: int, time: int) -> int:
     """ANDs of ``get`` and ``insert`` together in ``n`` slots that are looked at."""
     return n * (3 * key + 2 * value + time + 1)
 
 
-@functools.cache
 def _access(rows: int, width: int) -> int:
     """What an access to a memory of zeros takes, by the plan that a program would have for it."""
     builder, bits = _native.Builder("access", ""), (rows - 1).bit_length()

@@ -11,7 +11,6 @@ for each x > 1, P(k) the probability that k of n belong to a bucket, and t(k) th
 from __future__ import annotations
 
 import decimal
-import functools
 import itertools
 import math
 from decimal import Decimal
@@ -31,7 +30,6 @@ _FEW = 16
 _BASES = (17, 18, 19, 20, 21, 22, 24, 26, 28, 32, 36, 40, 48, 64, 96)
 
 
-@functools.cache
 def stash(n: int, buckets: int, slots: int, bits: int = EPSILON + LIFE) -> int:
     """The slots of a stash that is full for an entry of a map of ``n`` with a probability of at most 2^-``bits``."""
     with decimal.localcontext(_EXACT):
