@@ -350,20 +350,34 @@ def test_what_an_entry_finds_is_bounded_for_every_course():
     n, buckets, slots = 30, 16, 3
     found = _occupancy._found(n, buckets, slots, n)
     for k in (1, 2, 3, 4, 9):
-        # Of the k - 1 others in the bucket those that were there, and of those that have gone.
-        exact = [
-            sum(
-                math.comb(a, j) * math.comb(n - 1 - a, k - 1 - j) / math.comb(n - 1, k - 1) * at_least(n - 1 - a, buckets, slots - j)
-                for j in range(k)
-            )
-            for a in range(n)
-        ]
-        assert max(exact) <= float(found[k - 1]) <= min(1, 1.2 * max(exact))
+        assert finds(n, buckets, slots, k) <= float(found[k - 1]) <= min(1, 1.2 * finds(n, buckets, slots, k))
+
+
+def test_a_stash_is_as_large_as_the_bound_asks():
+    n, buckets, slots, bits = 200, 256, 4, 20
+    there = [at_least(n, buckets, k) - at_least(n, buckets, k + 1) for k in range(20)]
+    found = [0.0, *(finds(n, buckets, slots, k) for k in range(1, 20))]
+    sizes = []
+    for base in (1 + step / 50 for step in range(1, 250)):
+        mean = sum(p * (1 + (base**k - 1) * t) for k, (p, t) in enumerate(zip(there, found)))
+        sizes.append((buckets * math.log(mean) + bits * math.log(2)) / math.log(base) - 1)
+    assert min(sizes) <= _occupancy.stash(n, buckets, slots, bits=bits) <= 1.2 * min(sizes) + 1 < n / 2
+
+
+def finds(n, buckets, slots, k):
+    """The largest probability over all a: of the k - 1 others in the bucket those that were there, and of those that have gone."""
+    return max(
+        sum(
+            math.comb(a, j) * math.comb(n - 1 - a, k - 1 - j) / math.comb(n - 1, k - 1) * at_least(n - 1 - a, buckets, slots - j)
+            for j in range(k)
+        )
+        for a in range(n)
+    )
 
 
 def at_least(n, buckets, least):
     """The probability that so many of n belong to a bucket."""
-    return sum(math.comb(n, k) * (1 / buckets) ** k * (1 - 1 / buckets) ** (n - k) for k in range(max(0, least), n + 1))
+    return 1 - sum(math.comb(n, k) * (1 / buckets) ** k * (1 - 1 / buckets) ** (n - k) for k in range(min(least, n + 1)))
 
 
 def filled(chosen, n, buckets, slots):
