@@ -77,6 +77,6 @@ pub use named_memory::{HeldMemory, MemoryUse, NamedMemories, RamLife, RamStates,
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::keeper::{CONNECTIONS, MOST_POOLS, has_bound_left, kept_items};
 pub use parts::wires::Wire;
-pub use party::{Checked, MAX_KEPT_WIRES, MOST_AWAKE, Party, Receivers};
+pub use party::{Checked, MAX_KEPT_WIRES, MAX_RESTING_WIRES, MOST_AWAKE, Party, Receivers};
 pub use program_job::ProgramJob;
 pub use session::{Job, Outcome, Session};

@@ -253,7 +253,7 @@ fn run_all<P: Party>(
 
 /// The memories that a module goes on with, all of them together, by name.
 fn take_up<P: Party>(party: &mut P, module: &Module) -> Result<Found<P::Wire>, Fault> {
-    let found = |memory: &&NamedMemory| !memory.is_new && memory.ram.is_none();
+    let found = |memory: &&NamedMemory| !memory.is_new && memory.plan().is_none();
     let memories: Vec<_> = module.memories().iter().filter(found).collect();
     if memories.is_empty() {
         return Ok(Found::new());

@@ -12,8 +12,6 @@ use std::fmt::Write as _;
 use cenote_net::Fault;
 use serde::{Deserialize, Serialize};
 
-use crate::party::MAX_KEPT_WIRES;
-
 /// What a job does with a memory that outlives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
@@ -98,11 +96,12 @@ impl NamedMemories {
         kept.strip_prefix(KEPT).is_some_and(|part| self.0.contains_key(whole_of(part)))
     }
 
-    /// Whether a job finds what it names, and nothing where it begins something.
+    /// Whether a job finds what it names, and nothing where it begins something, in a session that holds at `most` so many bits
+    /// ([`Backend::most_kept_wires`](crate::Backend::most_kept_wires)).
     ///
     /// # Errors
     /// `Policy`, with what to do about it; `Exhausted` when the session had to hold too much.
-    pub fn fit(&self, uses: &[MemoryUse]) -> Result<(), Fault> {
+    pub fn fit(&self, uses: &[MemoryUse], most: usize) -> Result<(), Fault> {
         for (place, one) in uses.iter().enumerate() {
             let name = &one.name;
             if uses[..place].iter().any(|other| other.name == *name) {
@@ -130,9 +129,9 @@ impl NamedMemories {
         let others = self.0.values().filter(|m| uses.iter().all(|one| one.name != m.name));
         let kept = uses.iter().filter(|one| one.is_kept).map(|one| one.bits);
         let bits = others.map(|m| m.bits).chain(kept).fold(0, usize::saturating_add);
-        if bits > MAX_KEPT_WIRES {
+        if bits > most {
             return Err(Fault::Exhausted(format!(
-                "memories of {bits} bits; a session holds {MAX_KEPT_WIRES}"
+                "memories of {bits} bits; a session holds {most}"
             )));
         }
         Ok(())
@@ -209,6 +208,11 @@ const MAX_SHOWN: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::party::MAX_KEPT_WIRES;
+
+    fn fits(memories: &NamedMemories, uses: &[MemoryUse]) -> Result<(), Fault> {
+        memories.fit(uses, MAX_KEPT_WIRES)
+    }
 
     fn uses(name: &str, layout: &str, is_new: bool, is_kept: bool) -> MemoryUse {
         let (name, layout) = (name.to_owned(), layout.to_owned());
@@ -219,13 +223,13 @@ mod tests {
     fn a_memory_begins_goes_on_and_ends() {
         let mut memories = NamedMemories::default();
         let (begin, go_on) = (uses("m", "b8", true, true), uses("m", "b8", false, true));
-        assert!(matches!(memories.fit(std::slice::from_ref(&go_on)), Err(Fault::Policy(_))));
-        assert_eq!(memories.fit(std::slice::from_ref(&begin)), Ok(()));
+        assert!(matches!(fits(&memories, std::slice::from_ref(&go_on)), Err(Fault::Policy(_))));
+        assert_eq!(fits(&memories, std::slice::from_ref(&begin)), Ok(()));
         assert_eq!(memories.term(std::slice::from_ref(&begin)).as_deref(), Some("m new; "));
         memories.left(vec![begin.clone()], RamStates::new(), [1; 32]);
-        assert!(matches!(memories.fit(&[begin]), Err(Fault::Policy(_))));
-        assert!(matches!(memories.fit(&[uses("m", "b9", false, true)]), Err(Fault::Policy(_))));
-        assert!(matches!(memories.fit(&[go_on.clone(), go_on.clone()]), Err(Fault::Policy(_))));
+        assert!(matches!(fits(&memories, &[begin]), Err(Fault::Policy(_))));
+        assert!(matches!(fits(&memories, &[uses("m", "b9", false, true)]), Err(Fault::Policy(_))));
+        assert!(matches!(fits(&memories, &[go_on.clone(), go_on.clone()]), Err(Fault::Policy(_))));
         let before = memories.term(std::slice::from_ref(&go_on));
         memories.left(vec![go_on.clone()], RamStates::new(), [2; 32]);
         assert_ne!(memories.term(std::slice::from_ref(&go_on)), before);
@@ -233,7 +237,7 @@ mod tests {
         assert_eq!(held, [("m", 2, 8)]);
         memories.left(vec![uses("m", "b8", false, false)], RamStates::new(), [3; 32]);
         assert_eq!(memories.list().count(), 0);
-        assert!(matches!(memories.fit(&[go_on]), Err(Fault::Policy(_))));
+        assert!(matches!(fits(&memories, &[go_on]), Err(Fault::Policy(_))));
         assert_eq!(memories.term(&[]), None, "jobs without memories have the terms they had");
     }
 
@@ -247,12 +251,12 @@ mod tests {
         };
         memories.left(vec![with(3, true, true)], RamStates::new(), [1; 32]);
         assert_eq!(memories.list().next().map(|m| m.left.clone()), Some(vec![7, 5]));
-        assert_eq!(memories.fit(&[with(7, false, true)]), Ok(()));
-        let refused = memories.fit(&[with(8, false, true)]);
+        assert_eq!(fits(&memories, &[with(7, false, true)]), Ok(()));
+        let refused = fits(&memories, &[with(8, false, true)]);
         assert!(matches!(&refused, Err(Fault::Policy(why)) if why.contains("7 accesses left")));
         memories.left(vec![with(7, false, true)], RamStates::new(), [2; 32]);
-        assert!(memories.fit(&[with(1, false, false)]).is_err());
-        assert_eq!(memories.fit(&[with(0, false, false)]), Ok(()), "it can always end");
+        assert!(fits(&memories, &[with(1, false, false)]).is_err());
+        assert_eq!(fits(&memories, &[with(0, false, false)]), Ok(()), "it can always end");
         memories.left(vec![with(0, false, false)], RamStates::new(), [3; 32]);
         memories.left(vec![with(10, true, true)], RamStates::new(), [4; 32]);
         assert_eq!(memories.list().next().map(|m| m.left.clone()), Some(vec![0, 5]));
@@ -263,11 +267,11 @@ mod tests {
         let mut memories = NamedMemories::default();
         let large = MemoryUse { bits: MAX_KEPT_WIRES - 8, ..uses("large", "x", true, true) };
         memories.left(vec![large.clone()], RamStates::new(), [1; 32]);
-        assert_eq!(memories.fit(&[uses("m", "b8", true, true)]), Ok(()));
+        assert_eq!(fits(&memories, &[uses("m", "b8", true, true)]), Ok(()));
         let more = MemoryUse { bits: 9, ..uses("m", "b9", true, true) };
-        assert!(matches!(memories.fit(&[more]), Err(Fault::Exhausted(_))));
+        assert!(matches!(fits(&memories, &[more]), Err(Fault::Exhausted(_))));
         let ends = MemoryUse { is_new: false, is_kept: false, ..large };
         let more = MemoryUse { bits: MAX_KEPT_WIRES, ..uses("m", "b9", true, true) };
-        assert_eq!(memories.fit(&[ends, more]), Ok(()), "what ends makes room");
+        assert_eq!(fits(&memories, &[ends, more]), Ok(()), "what ends makes room");
     }
 }

@@ -89,7 +89,7 @@ pub trait Party: Gates<Error = Fault> + Sized {
     /// # Errors
     /// `Misuse`, before anything is sent, with a backend that keeps no wires
     /// ([`Backend::keeps_wires`](crate::Backend::keeps_wires)); `Exhausted` if the session had to keep more than
-    /// [`MAX_KEPT_WIRES`]; those of [`Party::check`].
+    /// [`Backend::most_kept_wires`](crate::Backend::most_kept_wires); those of [`Party::check`].
     fn keep(&mut self, _name: &str, _wires: &[Self::Wire]) -> Result<(), Fault> {
         Err(keeps_no_wires())
     }
@@ -252,8 +252,11 @@ pub(crate) fn open_to_both<P: Party>(party: &mut P, wires: &[P::Wire]) -> Result
     bits.ok_or_else(|| Fault::Internal("what is opened to both reached one only".into()))
 }
 
-/// Most wires that a session keeps for later requests, under all names together.
+/// Most wires that a session keeps for later requests, under all names together, for a backend that keeps them as they are.
 pub const MAX_KEPT_WIRES: usize = 1 << 21;
+
+/// As [`MAX_KEPT_WIRES`], for a backend that packs wires at rest: 32 MiB of them at each side.
+pub const MAX_RESTING_WIRES: usize = 1 << 26;
 
 /// A memory that is not what its state says.
 pub(crate) fn unlike() -> Fault {

@@ -320,7 +320,7 @@ impl Session {
     /// same; nothing is sent.
     ///
     /// # Errors
-    /// `Policy`, with what to do about it; `Exhausted` when it had to hold more than [`MAX_KEPT_WIRES`](crate::MAX_KEPT_WIRES) bits. The
+    /// `Policy`, with what to do about it; `Exhausted` when it had to hold more than [`Backend::most_kept_wires`] bits. The
     /// session goes on.
     pub fn fits(&self, job: &impl Job) -> Result<(), Fault> {
         let memories = job.memories();
@@ -328,7 +328,7 @@ impl Session {
             let name = self.backend.name();
             return Err(Fault::Misuse(format!("{name} has no memories that outlive a job")));
         }
-        self.memories.fit(&memories)
+        self.memories.fit(&memories, self.backend.most_kept_wires())
     }
 
     /// Whether the store has older memories than this session, or would have none: [`Session::save`] mends that.

@@ -61,6 +61,10 @@ pub struct Stats {
     pub tossed_bits: u64,
     /// Joint permutations of memories, and those of [`Stats::tossed_bits`] that are for them.
     pub permutations: [u64; 2],
+    /// Bits of memories that outlive the run, as it finds them; without those of random access memories.
+    pub found_bits: u64,
+    /// The same, as it leaves them.
+    pub left_bits: u64,
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
     pub stretches: u64,
@@ -161,6 +165,11 @@ impl Module {
             }
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
+        for memory in self.memories.iter().filter(|memory| memory.carried().is_none()) {
+            let bits = memory.shape.bits() as u64;
+            stats.found_bits += if memory.is_new { 0 } else { bits };
+            stats.left_bits += if memory.is_kept() { bits } else { 0 };
+        }
         stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
         for port in &self.inputs {
             *match port.owner {

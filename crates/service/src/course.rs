@@ -358,7 +358,8 @@ impl Inner {
     fn finds_memories(&self, stored: &Stored, lane: &Lane) -> Result<(), Fault> {
         let program = self.registry.of_digest(&self.db, &stored.offer.program);
         // A program that cannot be had is found missing when a use is to be spent.
-        program.map_or(Ok(()), |program| lane.memories().fit(&memory_uses(&program.module)))
+        let most = self.config.pool.backend.backend.most_kept_wires();
+        program.map_or(Ok(()), |program| lane.memories().fit(&memory_uses(&program.module), most))
     }
 
     /// Jobs begin: what was written down of them is on the disk, and only then the own data are looked at.

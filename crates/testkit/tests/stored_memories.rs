@@ -83,6 +83,36 @@ fn memories_go_on_in_later_sessions() {
     }
 }
 
+/// Words at secret places, too many to be scanned.
+fn places(begins: bool) -> String {
+    let how = if begins { "new" } else { "found" };
+    format!(
+        "cenote 4\nprogram places \"\"\ninput place: a uint b12\ninput more: b uint b8\nmemory words[3000]: {how} ram 2000 uint b8\n{{
+ %3 = lookup %2, %0\n %4 = add %3, %1\n %5 = const b1 0x1\n %6 = store %2, %0, %4, %5\n}}\nkeep words: %6\noutput before: both uint %3\n"
+    )
+}
+
+/// So do random access memories, with what is opened of them.
+#[test]
+fn random_access_memories_go_on_in_later_sessions() {
+    let config = smallest(Backend::Wrk);
+    let mut relation = Relation::default();
+    for session in 0..3u128 {
+        let states = ok(relation.session(&config, false, |mut session_of, _| {
+            for job in 0..3 {
+                let done = 3 * session + job;
+                let before = run(&mut session_of, &places(done == 0), 5)?;
+                assert_eq!(before, Some(bits_of(5 * done, 8)), "{session} {job}");
+            }
+            let states = held(&session_of).remove(0).states;
+            session_of.put_away()?;
+            Ok(states)
+        }));
+        assert!(states[0] == states[1] && states[0].contains_key("words"), "{states:?}");
+    }
+    relation.check();
+}
+
 /// The pool stays where it is when nothing is made, though memories change.
 #[test]
 fn saving_memories_costs_no_pool() {

@@ -21,6 +21,7 @@ use crate::NamedMemories;
 use crate::claims::{Evidence, Promise};
 use crate::cost::{Demand, OnTheLine, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
+use crate::party::MAX_KEPT_WIRES;
 use crate::session::Job;
 
 /// The size of a program that takes a moment on a backend, for measuring machines.
@@ -49,6 +50,8 @@ pub trait Protocol: Live + Sized + Send {
     const GIVES_EVIDENCE: bool = false;
     /// Whether wires can be kept for later requests of a session: [`Party::keep`](crate::Party::keep).
     const KEEPS_WIRES: bool = false;
+    /// How many, under all names together.
+    const MOST_KEPT_WIRES: usize = MAX_KEPT_WIRES;
     /// The speed of a machine that was not measured.
     const TYPICAL: Speed;
     /// The size of a program that runs for a moment.
@@ -322,6 +325,14 @@ macro_rules! backends {
             pub const fn keeps_wires(self) -> bool {
                 match self {
                     $(Backend::$name => <$folder::$session as Protocol>::KEEPS_WIRES,)*
+                }
+            }
+
+            /// Most wires that a session keeps for later requests.
+            #[must_use]
+            pub const fn most_kept_wires(self) -> usize {
+                match self {
+                    $(Backend::$name => <$folder::$session as Protocol>::MOST_KEPT_WIRES,)*
                 }
             }
 

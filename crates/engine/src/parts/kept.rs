@@ -8,24 +8,31 @@ use std::collections::BTreeMap;
 
 use cenote_net::Fault;
 
-use crate::party::MAX_KEPT_WIRES;
+use crate::party::{MAX_KEPT_WIRES, MAX_RESTING_WIRES};
 
 /// The wires that a session keeps: by name their number and their data, which wipe themselves when dropped.
 pub(crate) struct Kept<T> {
     by_name: BTreeMap<String, (usize, T)>,
+    /// Wires that there may be.
+    most: usize,
 }
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
-        Kept { by_name: BTreeMap::new() }
+        Kept { by_name: BTreeMap::new(), most: MAX_KEPT_WIRES }
     }
 }
 
 impl<T> Kept<T> {
+    /// For wires that are packed.
+    pub(crate) fn resting() -> Kept<T> {
+        Kept { most: MAX_RESTING_WIRES, ..Kept::default() }
+    }
+
     /// Keeps so many `wires` in place of those that had this name; none of them: forgets those.
     ///
     /// # Errors
-    /// `Exhausted` if there were more than [`MAX_KEPT_WIRES`] then.
+    /// `Exhausted` if there were more than there may be then.
     pub(crate) fn keep(&mut self, name: &str, wires: usize, data: T) -> Result<(), Fault> {
         self.room(name, wires)?;
         if wires == 0 {
@@ -43,8 +50,8 @@ impl<T> Kept<T> {
     pub(crate) fn room(&self, name: &str, wires: usize) -> Result<(), Fault> {
         let others = self.by_name.iter().filter(|(other, _)| *other != name);
         let all = others.map(|(_, (wires, _))| wires).sum::<usize>() + wires;
-        if all > MAX_KEPT_WIRES {
-            return Err(Fault::Exhausted(format!("a session keeps {MAX_KEPT_WIRES} wires")));
+        if all > self.most {
+            return Err(Fault::Exhausted(format!("a session keeps {} wires", self.most)));
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
         plan.evaluated += cores as f64 * (shape.ands() * pool.bucket) as f64;
         supply(params, Item::Core(shape), pool, cores, plan);
     }
-    let alone: u64 = demand.bits_to(Receivers::Garbler);
+    let alone = demand.bits_to(Receivers::Garbler).saturating_add(demand.stats.left_bits);
     let escrowed = demand.input_bits(Garbler).saturating_add(alone);
     if escrowed > 0 || demand.stats.ands > 0 {
         let wires = escrowed.saturating_add(costs::RESERVE as u64);
@@ -218,7 +218,10 @@ fn input_batch(params: &JimuParams, wires: usize) -> Flow {
 }
 
 fn outputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
-    for (to, times, bits) in demand.openings() {
+    // What is kept is bound to the evaluator's values as an output to the garbler is.
+    let left = demand.stats.left_bits;
+    let left = (left > 0).then_some((Receivers::Garbler, 1, left));
+    for (to, times, bits) in demand.openings().chain(left) {
         let pieces = bits.div_ceil(MAX_PIECE as u64).max(times);
         let perms = bits.saturating_mul(costs::perm(params) as u64);
         let mut one = Flow::default().sends(Garbler, 0, 1);

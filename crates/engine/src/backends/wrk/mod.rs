@@ -84,6 +84,7 @@ use crate::parts::gate_hash::GateHash;
 use crate::parts::keeper::{self, CONNECTIONS_LOG2, Keeper, MEMORIES};
 use crate::parts::kept::Kept;
 use crate::parts::pace::MOST_AHEAD;
+use crate::party::MAX_RESTING_WIRES;
 use crate::session::{Job, run_and_check};
 use depot::Depot;
 use masks::{Beaver, Ready};
@@ -167,6 +168,7 @@ impl Protocol for WrkSession {
         input_s: [1.1e-7; 2],
     };
     const KEEPS_WIRES: bool = true;
+    const MOST_KEPT_WIRES: usize = MAX_RESTING_WIRES;
     const KEEPS_ITEMS: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 2, inputs: 1 << 17 };
     const DATA_CHANNELS: u32 = 1;
@@ -256,7 +258,7 @@ impl Protocol for WrkSession {
                 chunks: 0,
                 ahead,
                 in_flight: false,
-                kept: Kept::default(),
+                kept: Kept::resting(),
                 woken: 0,
             },
         })
@@ -311,7 +313,7 @@ impl Live for WrkSession {
         let memories = stored::decode(&saved.bytes, &mut self.core.kept);
         if memories.is_none() {
             // Of another version: they have ended, which the agreement on the next job that names one tells the peer.
-            self.core.kept = Kept::default();
+            self.core.kept = Kept::resting();
         }
         memories.unwrap_or_default()
     }
@@ -377,7 +379,7 @@ impl Core {
         self.depot.burn(&fault);
         self.channel.abort();
         self.depot.end();
-        self.kept = Kept::default();
+        self.kept = Kept::resting();
         self.depot.memories(|place| *place = Stored::default());
         fault
     }

@@ -37,6 +37,7 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
         plan.then(Phase::Preprocess, one.times(extensions(params, demand)));
     }
     inputs(params, demand, plan);
+    returns(params, demand.stats.found_bits, plan);
     let refills = ands.div_ceil(params.triples() as u64);
     let pool = params.pool.filter(|_| refills > 0).unwrap_or(0) as u64;
     let made = refills.saturating_mul(params.batch as u64).saturating_add(pool);
@@ -212,6 +213,17 @@ fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
         bits += piece;
     }
     plan.then(Phase::Online, input_row(&row));
+}
+
+/// Kept wires that come back: a share each, and corrections and proofs of both sides.
+fn returns(params: &WrkParams, bits: u64, plan: &mut Plan) {
+    if bits == 0 {
+        return;
+    }
+    let pieces = bits.div_ceil(MAX_TAKE as u64);
+    plan.then(Phase::Preprocess, shares(params, bits));
+    let corrections = Flow::default().crosses(packed(bits), pieces).crosses(16, 1);
+    plan.then(Phase::Online, corrections.waits(2 * pieces + 1));
 }
 
 /// Inputs that go together, as the garbler sends and receives.

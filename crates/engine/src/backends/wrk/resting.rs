@@ -23,7 +23,7 @@ use cenote_prim::gf128::{LinearHash, inner_product};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 
 use super::share::Share;
-use crate::party::MAX_KEPT_WIRES;
+use crate::party::MAX_RESTING_WIRES;
 
 /// Wires whose MACs are summed up together.
 pub(super) const GROUP: usize = 128;
@@ -97,7 +97,7 @@ impl Resting {
     /// Takes wires off the beginning of `bytes`; none if they are no such wires.
     pub(super) fn decode(bytes: &mut &[u8]) -> Option<Resting> {
         let wires = u64::from_le_bytes(*bytes.split_off(..8)?.as_array()?);
-        let wires = usize::try_from(wires).ok().filter(|wires| *wires <= MAX_KEPT_WIRES)?;
+        let wires = usize::try_from(wires).ok().filter(|wires| *wires <= MAX_RESTING_WIRES)?;
         let packed = bits::packed_len(wires);
         let own = Secret::new(bytes.split_off(..packed)?.to_vec());
         let masked = bytes.split_off(..packed)?.to_vec();
