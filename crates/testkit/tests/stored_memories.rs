@@ -87,7 +87,7 @@ fn memories_go_on_in_later_sessions() {
 fn places(begins: bool) -> String {
     let how = if begins { "new" } else { "found" };
     format!(
-        "cenote 4\nprogram places \"\"\ninput place: a uint b12\ninput more: b uint b8\nmemory words[3000]: {how} ram 2000 uint b8\n{{
+        "cenote 4\nprogram places \"\"\ninput place: a uint b12\ninput more: b uint b16\nmemory words[4096]: {how} ram 1048576 uint b16\n{{
  %3 = lookup %2, %0\n %4 = add %3, %1\n %5 = const b1 0x1\n %6 = store %2, %0, %4, %5\n}}\nkeep words: %6\noutput before: both uint %3\n"
     )
 }
@@ -102,7 +102,7 @@ fn random_access_memories_go_on_in_later_sessions() {
             for job in 0..3 {
                 let done = 3 * session + job;
                 let before = run(&mut session_of, &places(done == 0), 5)?;
-                assert_eq!(before, Some(bits_of(5 * done, 8)), "{session} {job}");
+                assert_eq!(before, Some(bits_of(5 * done, 16)), "{session} {job}");
             }
             let states = held(&session_of).remove(0).states;
             session_of.put_away()?;
