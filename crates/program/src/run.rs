@@ -3,6 +3,8 @@
 //! Memory follows the values that are alive, never the number of gates: loops run one iteration after
 //! the other, and a value goes after its last use.
 
+mod lasting;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,11 +17,12 @@ use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::host::{Host, keeper};
 use crate::memory::{DynReactive, Shared, Step};
-use crate::module::{Body, Code, Module, NamedMemory};
+use crate::module::{Body, Code, Module};
 use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 use crate::tables::Memories;
+use lasting::{found, leave};
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
@@ -82,48 +85,6 @@ impl Module {
             Ok(outputs) => outputs,
             Err(never) => match never {},
         }
-    }
-}
-
-/// What a run finds in a memory.
-fn found<W: Clone, E>(
-    host: &mut (dyn Host<Wire = W, Error = E> + '_),
-    memory: &NamedMemory,
-) -> Result<Value<W>, E> {
-    if let Some(ram) = memory.carried().filter(|_| host.memories().is_some()) {
-        let ram = match memory.is_new {
-            true => Ram::empty(&mut keeper(host.memories()), ram.plan.clone())?,
-            false => host.found_ram(memory, &ram.plan)?,
-        };
-        return Ok(Value::Memory(Rc::new(RefCell::new(ram))));
-    }
-    Ok(match memory.is_new {
-        true => memory.zeros(),
-        false => Value::Secret(host.found(memory)?),
-    })
-}
-
-/// Leaves a value in a memory, without anything public in it.
-fn leave<W: Clone, E>(
-    host: &mut (dyn Host<Wire = W, Error = E> + '_),
-    memory: &NamedMemory,
-    value: Value<W>,
-) -> Result<(), E> {
-    let wires = match value {
-        Value::Memory(ram) => {
-            let ram = Rc::into_inner(ram).unwrap_or_else(|| unreachable!("its last version"));
-            return host.leave_ram(memory, ram.into_inner());
-        }
-        Value::Secret(wires) => wires,
-        Value::Mixed(_) => unreachable!("public bits became wires"),
-    };
-    match memory.gets_rows() {
-        Some(plan) if host.memories().is_some() => {
-            let rows = rows_of(&wires, memory.shape);
-            let ram = Ram::of(&mut keeper(host.memories()), plan.clone(), rows)?;
-            host.leave_ram(memory, ram)
-        }
-        _ => host.leave(memory, &wires),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The cost of a module, counted on its structure: each loop body once, whatever the trips.
 
+mod course;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,6 +21,7 @@ use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
+use course::Course;
 
 /// The cost of a module on any backend. Gates are exact for a module without `if` and `reveal`, and
 /// else a bound: of each figure the larger of the branches counts, and opened bits count as
@@ -266,60 +269,6 @@ impl Stats {
         raise(&mut self.statements, other.statements);
         raise(&mut self.moved_bits, other.moved_bits);
         raise(&mut self.wide_bits, other.wide_bits);
-    }
-}
-
-/// Where a part of a program opens values, and where it has ANDs: before the first value that is
-/// opened, between two, after the last.
-#[derive(Clone, Copy, Default)]
-struct Course {
-    opens: bool,
-    first: bool,
-    between: u64,
-    last: bool,
-}
-
-impl Course {
-    fn and_depth(&mut self) {
-        *if self.opens { &mut self.last } else { &mut self.first } = true;
-    }
-
-    fn reveal(&mut self) {
-        *self = self.then(Course { opens: true, ..Course::default() });
-    }
-
-    fn then(self, next: Course) -> Course {
-        let joined = |one: bool| one | next.first;
-        match (self.opens, next.opens) {
-            (false, false) => Course { first: joined(self.first), ..self },
-            (true, false) => Course { last: joined(self.last), ..self },
-            (false, true) => Course { first: joined(self.first), ..next },
-            (true, true) => {
-                let met = u64::from(joined(self.last));
-                let between = self.between.saturating_add(next.between).saturating_add(met);
-                Course { between, last: next.last, ..self }
-            }
-        }
-    }
-
-    fn times(self, count: u64) -> Course {
-        let met = u64::from(self.opens & (self.last | self.first));
-        let again = self.between.saturating_add(met).saturating_mul(count.saturating_sub(1));
-        Course { between: self.between.saturating_add(again), ..self }
-    }
-
-    /// At least either of two ways.
-    fn or(self, other: Course) -> Course {
-        Course {
-            opens: self.opens | other.opens,
-            first: self.first | other.first,
-            between: self.between.max(other.between),
-            last: self.last | other.last,
-        }
-    }
-
-    fn stretches(self) -> u64 {
-        self.between.saturating_add(u64::from(self.first) + u64::from(self.last))
     }
 }
 

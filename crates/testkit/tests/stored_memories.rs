@@ -166,12 +166,10 @@ fn a_loss_of_power_at_any_time_resumes_no_old_version() {
     let changes = whole.disks[0].changes();
     assert!((10..80).contains(&changes), "{changes}");
     let mut went_on = 0;
-    for at in 0..changes {
+    let cuts = (0..changes).flat_map(|at| [[at, changes], [changes, at], [at, at]]);
+    for (at, cut) in cuts.enumerate() {
         let mut relation = Relation::default();
-        relation.disks[at % 2].cut_after(at);
-        if let Some(other) = [None, Some(at), at.checked_sub(1)][at % 3] {
-            relation.disks[1 - at % 2].cut_after(other);
-        }
+        relation.disks.iter().zip(cut).for_each(|(disk, at)| disk.cut_after(at));
         let mut all = BTreeSet::new();
         let mut note = |seen: [Seen; 2]| {
             let given = seen.map(|seen| seen.into_inner().expect("no panic"));
@@ -205,7 +203,7 @@ fn a_loss_of_power_at_any_time_resumes_no_old_version() {
         assert_eq!(*sum, Some(bits_of(u128::from(15 + version), 8)), "at {at}");
         relation.check();
     }
-    assert!(went_on > changes / 8, "{went_on} of {changes}: memories survive some losses");
+    assert!(went_on > changes / 2, "{went_on} of {changes}: memories survive some losses");
 }
 
 /// Agrees to what the other side runs, and gives up.

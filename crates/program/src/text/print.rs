@@ -36,24 +36,7 @@ impl Printer<'_> {
         let module = self.module;
         writeln!(self.out, "cenote {}", module.version.number())?;
         writeln!(self.out, "program {} {}", module.name, quoted(&module.about))?;
-        for function in &module.functions {
-            match &function.code {
-                Code::Body(body) => {
-                    let params = body.block.params().zip(&function.params);
-                    let params: Vec<String> =
-                        params.map(|(id, shape)| format!("{}: {shape}", name(id))).collect();
-                    writeln!(self.out, "function {} ({}) {{", function.name, params.join(", "))?;
-                    self.body(&body.block)?;
-                    writeln!(self.out, "}}")?;
-                }
-                Code::Gates(circuit) => {
-                    let (params, results) = (shapes(&function.params), shapes(&function.results));
-                    writeln!(self.out, "circuit {} ({params}) -> ({results}) {{", function.name)?;
-                    self.gates(circuit)?;
-                    writeln!(self.out, "}}")?;
-                }
-            }
-        }
+        self.functions()?;
         for Input { name, path, owner, kind, shape } in &module.inputs {
             let owner = module.version.owner(*owner);
             match module.version {
@@ -89,6 +72,28 @@ impl Printer<'_> {
                 Version::One => writeln!(self.out, "output {plain}: {to} {kind} {value}")?,
                 Version::Two | Version::Three | Version::Four => {
                     writeln!(self.out, "output {path}: {to} {kind} {value}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn functions(&mut self) -> fmt::Result {
+        for function in &self.module.functions {
+            match &function.code {
+                Code::Body(body) => {
+                    let params = body.block.params().zip(&function.params);
+                    let params: Vec<String> =
+                        params.map(|(id, shape)| format!("{}: {shape}", name(id))).collect();
+                    writeln!(self.out, "function {} ({}) {{", function.name, params.join(", "))?;
+                    self.body(&body.block)?;
+                    writeln!(self.out, "}}")?;
+                }
+                Code::Gates(circuit) => {
+                    let (params, results) = (shapes(&function.params), shapes(&function.results));
+                    writeln!(self.out, "circuit {} ({params}) -> ({results}) {{", function.name)?;
+                    self.gates(circuit)?;
+                    writeln!(self.out, "}}")?;
                 }
             }
         }
