@@ -168,9 +168,17 @@ impl NamedMemories {
                 };
                 let parts = lives.iter().enumerate();
                 let left = parts.map(|part| had(part).saturating_sub(part.1.spends)).collect();
-                let states = states.extract_if(.., |part, _| whole_of(part) == name).collect();
-                let held =
-                    HeldMemory { name: name.clone(), layout, bits, left, states, version, job_id };
+                let own;
+                (own, states) = states.into_iter().partition(|(part, _)| whole_of(part) == name);
+                let held = HeldMemory {
+                    name: name.clone(),
+                    layout,
+                    bits,
+                    left,
+                    states: own,
+                    version,
+                    job_id,
+                };
                 self.0.insert(name, held);
             } else {
                 self.0.remove(&name);

@@ -85,6 +85,9 @@ pub(crate) struct KeptPool {
     pub(crate) items: u64,
 }
 
+/// Pools on the disk, and all that is in them.
+type RestingPool = (Vec<KeptPool>, Secret<Vec<u8>>);
+
 /// One party's side of what two parties keep.
 pub struct Keeper {
     store: Box<dyn Store>,
@@ -480,7 +483,7 @@ impl Keeper {
     }
 
     /// The pools on the disk that nothing was taken from yet, where memories alone have changed: they go into the next snapshot as they are.
-    fn resting_pool(&self) -> Result<Option<(Vec<KeptPool>, Secret<Vec<u8>>)>, Fault> {
+    fn resting_pool(&self) -> Result<Option<RestingPool>, Fault> {
         let rests = self.changed && !self.made && self.whole;
         let Some(snapshot) = self.snapshot.filter(|_| rests) else { return Ok(None) };
         let index = index(&*self.store, &snapshot).map_err(storage)?;

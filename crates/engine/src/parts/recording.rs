@@ -9,6 +9,9 @@ use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
 use crate::party::{Checked, MOST_AWAKE, Party, Receivers, cut, expect_input, unlike};
 
+/// How many wires there are, and what an executor has of them.
+pub(crate) type PackedWires = (usize, Secret<Vec<u8>>);
+
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
     /// Most bits of one input.
@@ -74,8 +77,8 @@ pub trait Executor {
         Err(unlike())
     }
 
-    /// What is kept under `name`, packed, cell by cell with its wires.
-    fn kept_packed(&self, _name: &str) -> Result<Vec<(usize, Secret<Vec<u8>>)>, Fault> {
+    /// What is kept under `name`, packed, cell by cell.
+    fn kept_packed(&self, _name: &str) -> Result<Vec<PackedWires>, Fault> {
         Err(unlike())
     }
 

@@ -13,7 +13,7 @@ use crate::backends::wrk::share::Share;
 use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
 use crate::parts::chunk::Chunk;
-use crate::parts::recording::{Executor, Recording};
+use crate::parts::recording::{Executor, PackedWires, Recording};
 use crate::party::{Receivers, unlike};
 
 /// One party of one request.
@@ -249,7 +249,7 @@ impl Executor for Request<'_> {
         self.core.kept.keep(name, wires, cells)
     }
 
-    fn kept_packed(&self, name: &str) -> Result<Vec<(usize, Secret<Vec<u8>>)>, Fault> {
+    fn kept_packed(&self, name: &str) -> Result<Vec<PackedWires>, Fault> {
         let (_, cells) = self.core.kept.of(name)?;
         Ok(cells.iter().map(|resting| (resting.wires(), resting.to_bytes())).collect())
     }

@@ -96,7 +96,7 @@ impl Resting {
 
     /// Takes wires off the beginning of `bytes`; none if they are no such wires.
     pub(super) fn decode(bytes: &mut &[u8]) -> Option<Resting> {
-        let wires = u64::from_le_bytes(*bytes.split_off(..8)?.as_array()?);
+        let wires = u64::from_le_bytes(bytes.split_off(..8)?.try_into().ok()?);
         let wires = usize::try_from(wires).ok().filter(|wires| *wires <= MAX_RESTING_WIRES)?;
         let packed = bits::packed_len(wires);
         let own = Secret::new(bytes.split_off(..packed)?.to_vec());

@@ -72,5 +72,5 @@ fn take<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
 }
 
 fn number(bytes: &mut &[u8]) -> Option<usize> {
-    usize::try_from(u32::from_le_bytes(*bytes.split_off(..4)?.as_array()?)).ok()
+    usize::try_from(u32::from_le_bytes(bytes.split_off(..4)?.try_into().ok()?)).ok()
 }
