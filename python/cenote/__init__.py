@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from . import _operators, paper
 from ._calls import map, vmap
+from ._checked import checked
 from ._client import Client, Job
 from ._client_async import AsyncClient, AsyncJob
 from ._control import fold, range
@@ -68,7 +69,7 @@ from ._ops import (
     where,
     zeros,
 )
-from ._program import Program, ProgramFunction, checked, function, inline, load, program
+from ._program import Program, ProgramFunction, function, inline, load, program
 from ._ram import Ram, ram
 from ._run import Run
 from ._service_views import JobCancelled, JobExpired, JobFailed, JobRefused, JobUnfinished, JobView, Public, Row, Submitter, Table

@@ -15,19 +15,23 @@ from . import _native
 from . import _words as words
 from ._aes import mac, round_keys
 from ._calls import call
+from ._checked import checked
 from ._clear import Clear
-from ._occupancy import stash
+from ._occupancy import EPSILON, LIFE, stash
 from ._ops import parity, where
-from ._program import checked
 from ._ram import Ram, ram
 from ._slots import Map, Slots, change
-from ._types import ArrayType, Bit, Scalar, UInt
+from ._types import MAX_WIDTH, ArrayType, Bit, Scalar, UInt
 from ._values import Secret, count_type
 
 #: Slots of a bucket that are tried, and how many times n slots all buckets have.
 _SLOTS, _TIMES = (2, 3, 4, 5, 6, 8), (2, 4, 8)
 #: Bits that a value of a program has at most, and the accesses of the life of a memory that it is priced for.
 _MOST_BITS, _ACCESSES = 1 << 26, 1 << 16
+#: The same for a map that outlives a run; the bits that a session holds, all memories together (``MAX_KEPT_WIRES`` in crates/engine), and
+#: those of the keys of the hash.
+_LASTING_SLOTS, _LASTING_TIMES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24), (1, 2, 4, 8)
+_MOST_HELD, _KEYS = 1 << 21, 11 * 128
 #: ANDs that are worth an opening, and those of a block of the hash: see crates/program/src/tables.rs and ``_aes``.
 _OPENING, _BLOCK = 1 << 14, 160 * 36
 #: What ``get`` and ``insert`` take at least.
@@ -67,6 +71,27 @@ def _cheapest(n: int, key: int, value: int, time: int) -> Plan | None:
 cheapest = functools.cache(_cheapest)
 
 
+def _cheapest_lasting(n: int, key: int, value: int, time: int, accesses: int) -> Plan | None:
+    """The same for a map that stays in a session, which holds it between jobs, and whose whole life has so many accesses."""
+    best: Plan | None = None
+    for slots, times in itertools.product(_LASTING_SLOTS, _LASTING_TIMES):
+        buckets, entry = times << (-(-n // slots) - 1).bit_length(), 1 + key + value + time
+        row = slots * entry
+        if buckets < 2 or row > MAX_WIDTH or buckets * row > _MOST_HELD:
+            continue
+        aside, hashes = stash(n, buckets, slots, EPSILON + max(LIFE, accesses.bit_length())), 2 * _BLOCK * -(-key // 128)
+        price = hashes + slots_price(aside + slots, key, value, time)
+        if best is None or price < best.price:
+            each, bits = _lasting_access(buckets, row, accesses)
+            plan = Plan(buckets, slots, aside, price + 2 * each)
+            fits = bits + aside * entry + _KEYS + n.bit_length() + time <= _MOST_HELD
+            best = plan if fits and (best is None or plan.price < best.price) else best
+    return best
+
+
+lasting = functools.cache(_cheapest_lasting)
+
+
 def slots_price(n: int, key: int, value: int, time: int) -> int:
     """ANDs of ``get`` and ``insert`` together in ``n`` slots that are looked at."""
     return n * (3 * key + 2 * value + time + 1)
@@ -74,26 +99,67 @@ def slots_price(n: int, key: int, value: int, time: int) -> int:
 
 def _access(rows: int, width: int) -> int:
     """What an access to a memory of zeros takes, by the plan that a program would have for it."""
+    return _taken(_accessed(rows, width, _ACCESSES, None), _ACCESSES)
+
+
+def _lasting_access(rows: int, width: int, accesses: int) -> tuple[int, int]:
+    """What an access to a memory that outlives a run takes, and the bits that a session holds for it, at most."""
+    count, bits = min(accesses, _ACCESSES), (rows - 1).bit_length()
+    stats = _accessed(rows, width, count, accesses)
+    memory = stats["memories"][0]
+    held = rows * width
+    if memory["trees"]:
+        # Those that a run holds are more than those that rest.
+        held = stats["live_bits"]
+    elif memory["levels"]:
+        # Beside the rows their numbers, and positions in all levels: see ``Plan::resting_wires`` in crates/circuit.
+        held += rows * (5 * bits + 1)
+    return _taken(stats, count), held
+
+
+def _taken(stats: dict[str, Any], count: int) -> int:
+    taken: int = stats["ands"] + _OPENING * sum(memory["opens"] for memory in stats["memories"])
+    return -(-taken // count)
+
+
+def _accessed(rows: int, width: int, count: int, life: int | None) -> dict[str, Any]:
+    """The figures of a program of so many accesses to a memory of zeros, or to one that it finds and that has such a life."""
     builder, bits = _native.Builder("access", ""), (rows - 1).bit_length()
     place = builder.input([("place", [])], "garbler", "uint", 0, bits)
     row = builder.input([("row", [])], "evaluator", "uint", 0, width)
+    if life is None:
+        table = builder.constant(rows, width, bytes(rows * ((width + 7) // 8)))
+    else:
+        table = builder.memory([("table", [rows])], False, "uint", 0, width, life)
     on = builder.constant(1, 1, b"\1")
-    table = builder.constant(rows, width, bytes(rows * ((width + 7) // 8)))
-    _, (table, seen) = builder.begin_for(_ACCESSES, [table, row])
+    _, (table, seen) = builder.begin_for(count, [table, row])
     (old,) = builder.word("lookup", [], [table, place])
     (changed,) = builder.word("xor", [], [old, row])
     (table,) = builder.word("store", [], [table, place, changed, on])
-    _, seen = builder.end_for([table, old])
+    table, seen = builder.end_for([table, old])
     builder.output([("seen", [])], "both", "uint", 0, seen)
-    stats = builder.finish().stats()
-    taken: int = stats["ands"] + _OPENING * sum(memory["opens"] for memory in stats["memories"])
-    return -(-taken // _ACCESSES)
+    if life is not None:
+        builder.leave("table", table)
+    stats: dict[str, Any] = builder.finish().stats()
+    return stats
 
 
 def keyed(seed: Secret) -> Secret:
     """The keys of the hash, of all rounds."""
     keys: Secret = call(round_keys, "round_keys", (seed,), {})
     return keys
+
+
+def bucket_type(plan: Plan, aside: Slots) -> Any:
+    """The type of a bucket, whose entries are those of the stash."""
+    key, _, time = aside.types
+    parts = [Bit, key, aside.memory.rows.elem, *([] if time is None else [time])]
+    return tuple(ArrayType(part, (plan.slots,)) for part in parts)
+
+
+def state_type(n: int, time: Scalar | None) -> Scalar:
+    """The type of the number of entries, or of the latest time."""
+    return count_type(n) if time is None else time
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -117,10 +183,9 @@ class Hashed(Map):
         with checked():
             # The program has the output before it goes further.
             pass
-        key, _, time = aside.types
-        parts = [Bit, key, aside.memory.rows.elem, *([] if time is None else [time])]
-        memory = ram(tuple(ArrayType(part, (plan.slots,)) for part in parts), plan.buckets)
-        of = count_type(n) if time is None else time
+        time = aside.types[2]
+        of = state_type(n, time)
+        memory = ram(bucket_type(plan, aside), plan.buckets)
         return Hashed(n, hash_keys, memory, aside, Secret(of, (1,), words.constant([0 if time is None else of.low], of.width)))
 
     @property

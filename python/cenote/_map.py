@@ -56,7 +56,7 @@ def map_of(
         raise compile_error(f"a map of {n!r} slots: their number is a public whole number, 1 or more")
     if seeds is None or hashed is False:
         return _empty(keys, values, n, expires)
-    seed, widths = _seed(seeds), (keys.width, ram(values, 1).rows.elem.width, 0 if expires is None else expires.width)
+    seed, widths = seed_of(seeds), (keys.width, ram(values, 1).rows.elem.width, 0 if expires is None else expires.width)
     scans = slots_price(n, *widths)
     plan = cheapest(n, *widths) if hashed or scans > LEAST else None
     if hashed and plan is None:
@@ -75,7 +75,7 @@ def _zeros(of: Scalar, n: int) -> Secret:
     return Secret(of, (n,), words.zeros(n, of.width))
 
 
-def _seed(seeds: Any) -> Secret:
+def seed_of(seeds: Any) -> Secret:
     """128 bits that neither owner knows, whatever one of them brings."""
     if not isinstance(seeds, (tuple, list)) or len(seeds) != 2 or not all(isinstance(seed, Secret) for seed in seeds):
         raise compile_error(f"seeds={seeds!r}: two words of 128 random bits, an input of each owner, as in seeds=(a, b)")
@@ -105,6 +105,12 @@ def _hashed_entries(entries: Slots, seeds: Any) -> Map:
     """A hashed map of given entries, which are put in one after the other."""
     of, kind, times = entries.types
     made = map_of(of, kind, len(entries), expires=times, seeds=seeds, hashed=True)
+    put_in(made, entries)
+    return made
+
+
+def put_in(made: Map, entries: Slots) -> None:
+    """Puts entries into a map, one after the other."""
     rows = entries.memory.value_of(entries.memory.rows)
 
     def body(i: Any) -> None:
@@ -112,7 +118,6 @@ def _hashed_entries(entries: Slots, seeds: Any) -> Map:
         made.insert(entries.keys[i], _item(rows, i), expires=until, enable=entries.there[i])
 
     control.loop(control.range(len(entries)), body)
-    return made
 
 
 def _item(rows: Any, i: Any) -> Any:

@@ -8,11 +8,17 @@ from typing import Any
 from . import _bind
 from ._clear import numbers
 from ._errors import InputError, compile_error
+from ._hashed import Hashed
+from ._map_memory import BUCKETS, fill, held_type
+from ._map_memory import begin as begin_map
+from ._map_memory import found as found_map
+from ._map_memory import parts as parts_of_map
 from ._outputs import Outputs, Slot
 from ._packing import pack, unpack
 from ._ram import Ram, packed, ram
-from ._records import build, dotted, leaves, places
-from ._types import ArrayType, Lasting, RamType, Scalar, lanes_of
+from ._records import Path, build, dotted, leaves, places
+from ._slots import Map
+from ._types import ArrayType, Lasting, MapType, RamType, Scalar, Shape, lanes_of
 from ._values import Secret
 from ._words import W
 
@@ -23,14 +29,26 @@ Found = dict[str, list[list[int]]]
 class Memory:
     """A secret that outlives the run: ``m.value`` is what the last run left there, and what is there at the end goes to the next one."""
 
-    __slots__ = ("_ended", "_name", "_of", "_value")
+    __slots__ = ("_begins", "_ended", "_is_new", "_name", "_of", "_value")
 
-    def __init__(self, name: str, of: Any, value: Any) -> None:
-        self._name, self._of, self._value, self._ended = name, of, value, False
+    def __init__(self, name: str, lasting: Lasting, value: Any) -> None:
+        self._name, self._of, self._is_new, self._value, self._ended = name, lasting.type, lasting.is_new, value, False
+        # A hash with keys that everybody knows would let an owner choose entries that collide.
+        self._begins = lasting.is_new and isinstance(value, Hashed)
+
+    def begin(self, seeds: Any) -> None:
+        """Begins a map, with two words of 128 random bits, an input of each owner; one whose slots are all looked at needs none."""
+        if not isinstance(self._value, Map) or not self._is_new:
+            raise compile_error(f"memory {self._name} is not to be begun with seeds: a map is, of type cn.NewMemory[cn.Map[..]]")
+        if self._ended:
+            raise compile_error(f"memory {self._name} was ended")
+        begin_map(self._value, seeds)
+        self._begins = False
 
     @property
     def value(self) -> Any:
-        """What is in it now: an array, a record or a random access memory, whose items may be assigned, or a word."""
+        """What is in it now: an array, a record or a random access memory, whose items may be assigned, a map, or a word."""
+        self._check_begun()
         value = self._value
         return value.copy() if isinstance(value, Secret) and not value.shape else value
 
@@ -42,6 +60,10 @@ class Memory:
                 raise compile_error(f"the value of memory {self._name} is a memory of {self._of.rows} rows: {self._of!r}, not {rows!r}")
             self._value.rows.write(rows.rows.w)
             return
+        if isinstance(self._of, MapType):
+            self._check_begun()
+            fill(self._name, self._of, self._value, value)
+            return
         for mine, other in zip(self._leaves(), packed(self._of, value, f"the value of memory {self._name}")):
             mine.write(other.w)
 
@@ -49,7 +71,16 @@ class Memory:
         """Leaves nothing in it: the memory is no more after this run."""
         self._ended = True
 
+    def _check_begun(self) -> None:
+        if self._begins:
+            raise compile_error(
+                f"memory {self._name} is a hashed map, which begins with {self._name}.begin(seeds=(a, b)): two words of 128 random bits, an "
+                "input of each owner"
+            )
+
     def _leaves(self) -> list[Secret]:
+        if isinstance(self._value, Map):
+            return parts_of_map(self._value)
         if isinstance(self._value, Ram):
             return [self._value.rows]
         return [self._value] if isinstance(self._value, Secret) else list(self._value.leaves())
@@ -58,6 +89,7 @@ class Memory:
         """The names of its parts, if it goes on, and the words that are left in them."""
         if self._ended:
             return
+        self._check_begun()
         for (path, elem, _), leaf in zip(places(as_held(self._of), self._name), self._leaves()):
             if leaf.w.scope.why_not:
                 raise compile_error(f"memory {dotted(path)} cannot be left so: {leaf.w.scope.why_not}")
@@ -67,12 +99,21 @@ class Memory:
         return f"<memory {self._name}>"
 
 
-def begin(name: str, of: Any, words: Iterator[W]) -> Memory:
+def begin(name: str, lasting: Lasting, words: Iterator[W]) -> Memory:
     """A memory with these words, one for each leaf."""
-    secrets = [Secret(elem, shape, w) for (_, elem, shape), w in zip(leaves(as_held(of)), words)]
+    of, held = lasting.type, as_held(lasting.type)
+    secrets = [Secret(elem, shape, w) for (_, elem, shape), w in zip(leaves(held), words)]
     if isinstance(of, RamType):
-        return Memory(name, of, Ram(of.item, secrets[0]))
-    return Memory(name, of, build(of, iter(secrets)))
+        return Memory(name, lasting, Ram(of.item, secrets[0]))
+    value = build(held, iter(secrets))
+    return Memory(name, lasting, found_map(of, value) if isinstance(of, MapType) else value)
+
+
+def parts(of: Any, name: str) -> Iterator[tuple[Path, Scalar, Shape, int | None]]:
+    """Path, type and shape of each part, and the accesses of its life if it is a random access memory."""
+    for path, elem, shape in places(as_held(of), name):
+        is_ram = isinstance(of, RamType) or (isinstance(of, MapType) and path[1][0] == BUCKETS)
+        yield path, elem, shape, of.accesses if is_ram else None
 
 
 def found(memories: Mapping[str, Lasting], held: Mapping[str, Any] | None) -> Found:
@@ -87,7 +128,7 @@ def found(memories: Mapping[str, Lasting], held: Mapping[str, Any] | None) -> Fo
             table = _bind.encode(held[name], lasting.type.table, f"memory {name}")
             all_found[name] = [_rows_of(table, lasting.type)]
         elif name in held:
-            all_found[name] = _bind.encode(held[name], lasting.type, f"memory {name}")
+            all_found[name] = _bind.encode(held[name], as_held(lasting.type), f"memory {name}")
         else:
             raise InputError(f"there is no memory {name}: run a program that begins it, with the same memories=..")
     return all_found
@@ -124,13 +165,15 @@ def remember(memories: Mapping[str, Lasting], left: Found, held: MutableMapping[
         held.pop(name, None)
         if name in left:
             is_ram = isinstance(lasting.type, RamType)
-            of, numbers = (lasting.type.table, _table_of(left[name][0], lasting.type)) if is_ram else (lasting.type, left[name])
+            of, numbers = (lasting.type.table, _table_of(left[name][0], lasting.type)) if is_ram else (as_held(lasting.type), left[name])
             slots = [Slot(dotted(path), "both", elem, shape, None) for path, elem, shape in places(of, name)]
             held[name] = Outputs(build(of, iter(slots)), slots).structured(numbers)
 
 
 def as_held(of: Any) -> Any:
-    """The type of the words that a memory is held as: of rows, one word for each."""
+    """The type of the words that a memory is held as: of rows, one word for each; of a map, a record of its parts."""
+    if isinstance(of, MapType):
+        return held_type(of)
     if not isinstance(of, RamType):
         return of
     return ArrayType(Scalar("uint", sum(width for width, _ in _fields(of))), (of.rows,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from . import _bind, _memory, _native, _outputs, _rewrite, _run
 from . import _words as words
 from ._calls import call
+from ._checked import Restart
 from ._clear import Clear, Overflow
 from ._errors import (
     CompileError,
@@ -35,7 +35,7 @@ from ._outputs import Outputs
 from ._packing import pack
 from ._recorder import Recorder
 from ._records import build, dotted, grouped, leaves, places, type_at
-from ._types import Both, Deferred, Lasting, Ported, RamType, is_type, lanes_of, party_of, port_type, resolve, type_name
+from ._types import Both, Deferred, Lasting, MapType, Ported, RamType, is_type, lanes_of, party_of, port_type, resolve, type_name
 from ._values import Secret
 from ._words import Target, W
 
@@ -51,27 +51,6 @@ _FEW_OVERFLOWS = 5
 
 #: How often a function is written again to find out whether it gives another program each time.
 _AGAIN = 16
-
-
-class _Restart(Exception):
-    """The program needs an overflow bit, which was not known when writing it began."""
-
-
-class checked(contextlib.ContextDecorator):
-    """``with cn.checked():`` or ``@cn.checked()``: what is inside reports overflow.
-
-    The program then has an output bit ``overflow``, which is set if any number inside did not fit its type, any was divided by
-    zero, or any secret index was beyond the end. Both parties learn it, or the party that ``to`` of the program names.
-    """
-
-    def __enter__(self) -> None:
-        target = words.current()
-        if not target.watches:
-            raise _Restart
-        target.checked += 1
-
-    def __exit__(self, *_: object) -> None:
-        words.current().checked -= 1
 
 
 class Program:
@@ -422,7 +401,7 @@ class ProgramFunction:
         inputs, memories = {}, {}
         for name in secret_names:
             ported = self._evaluated(parameters[name].annotation, statics)
-            if isinstance(ported, Lasting) and (is_type(ported.type) or isinstance(ported.type, RamType)):
+            if isinstance(ported, Lasting) and (is_type(ported.type) or isinstance(ported.type, (MapType, RamType))):
                 memories[name] = ported
                 continue
             if not isinstance(ported, Ported) or not is_type(ported.type):
@@ -462,7 +441,7 @@ class ProgramFunction:
             return self._watching(lambda watches: self._written(inputs, memories, statics, watches))
 
         def source(target: Target, encoded: list[list[list[int]]], found: _memory.Found) -> tuple[Any, _memory.Found]:
-            given = {name: (lasting.type, found[name]) for name, lasting in memories.items()}
+            given = {name: (lasting, found[name]) for name, lasting in memories.items()}
             return self._watching(lambda watches: self._cleared(target, inputs, given, statics, encoded, watches))[1:]
 
         def again() -> None:
@@ -480,7 +459,7 @@ class ProgramFunction:
         """Runs the function, and once more if the program turns out to need an overflow bit."""
         try:
             return run(self._checked)
-        except _Restart:
+        except Restart:
             return run(True)
 
     def _written(
@@ -505,11 +484,10 @@ class ProgramFunction:
                 held = {}
                 for name, lasting in memories.items():
                     refs = []
-                    accesses = lasting.type.accesses if isinstance(lasting.type, RamType) else None
-                    for path, elem, shape in places(_memory.as_held(lasting.type), name):
+                    for path, elem, shape, accesses in _memory.parts(lasting.type, name):
                         ref = builder.memory(path, lasting.is_new, elem.kind, elem.frac, elem.width, accesses)
                         refs.append(W(ref, lanes_of(shape), elem.width, target.scope))
-                    args[name] = held[name] = _memory.begin(name, lasting.type, iter(refs))
+                    args[name] = held[name] = _memory.begin(name, lasting, iter(refs))
                 outputs = self._finished(self._called(args), statics, target, held)
                 for memory in held.values():
                     for part, _, w in memory.left():
@@ -573,7 +551,7 @@ class ProgramFunction:
         self,
         target: Target,
         inputs: dict[str, Ported],
-        memories: dict[str, tuple[Any, list[list[int]]]],
+        memories: dict[str, tuple[Lasting, list[list[int]]]],
         statics: dict[str, Any],
         encoded: list[list[list[int]]],
         watches: bool,
@@ -586,10 +564,10 @@ class ProgramFunction:
                 constants = [Secret(elem, shape, words.constant(numbers, elem.width)) for (_, elem, shape), numbers in given]
                 args[name] = build(ported.type, iter(constants))
             held = {}
-            for name, (of, parts) in memories.items():
-                numbered = zip(leaves(_memory.as_held(of)), parts)
+            for name, (lasting, parts) in memories.items():
+                numbered = zip(leaves(_memory.as_held(lasting.type)), parts)
                 begins = (words.constant(numbers, elem.width) for (_, elem, _), numbers in numbered)
-                args[name] = held[name] = _memory.begin(name, of, begins)
+                args[name] = held[name] = _memory.begin(name, lasting, begins)
             outputs = self._finished(self._called(args), statics, target, held)
             values, left = outputs.clear_values(), _memory.clear_values(held)
             words.close(target)
@@ -613,7 +591,7 @@ class ProgramFunction:
             raise InputError(f"{self.__name__} lacks input {', '.join(missing)}")
         encoded = [_bind.encode(bound.arguments[name], ported.type, name) for name, ported in inputs.items()]
         found = _memory.found(memories, None)
-        given = {name: (lasting.type, found[name]) for name, lasting in memories.items()}
+        given = {name: (lasting, found[name]) for name, lasting in memories.items()}
         outputs, values, _ = self._watching(lambda watches: self._cleared(Clear(), inputs, given, statics, encoded, watches))
         return outputs.structured(values)
 

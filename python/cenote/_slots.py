@@ -10,7 +10,7 @@ from ._convert import as_secret
 from ._errors import compile_error
 from ._ops import parity, where
 from ._ram import Ram, shown
-from ._types import Bit, Scalar
+from ._types import MAP_MAKER, Bit, Scalar
 from ._values import Secret
 from ._words import W
 
@@ -23,6 +23,10 @@ class Map:
 
     ``there``, ``keys``, ``values`` and ``until`` are what it holds, slot by slot: as outputs, they make it again in another run.
     """
+
+    def __class_getitem__(cls, arguments: Any) -> Any:
+        """``Map[K, V, n, accesses]``, or ``Map[K, V, n, accesses, T]``: the type of one that outlives a run."""
+        return MAP_MAKER[arguments]
 
     #: Whether each slot is in use.
     there: Any

@@ -314,12 +314,38 @@ class RamType:
         return f"Ram[{type_name(self.item)}, {self.rows}, {self.accesses}]"
 
 
+class MapType:
+    """``Map[K, V, n, accesses, T]``: a map that outlives a run, with keys, values and perhaps times of these types, and room for ``n`` entries."""
+
+    __slots__ = ("accesses", "key", "n", "time", "value")
+
+    def __init__(self, key: Scalar, value: Any, n: Any, accesses: Any, time: Scalar | None) -> None:
+        self.key, self.value, self.time = key, value, time
+        self.n = _size(n, "the number of entries", 1, 1 << 24)
+        self.accesses = _size(accesses, "the number of accesses", 1, (1 << 32) - 1)
+
+    def _all(self) -> tuple[Any, ...]:
+        return self.key, self.value, self.n, self.accesses, self.time
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MapType) and self._all() == other._all()
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        until = "" if self.time is None else f", {self.time}"
+        return f"Map[{self.key}, {type_name(self.value)}, {self.n}, {self.accesses}{until}]"
+
+
 class RamMaker:
     """What ``Ram[..]`` is made by, where sizes may be expressions of parameters."""
 
     def __getitem__(self, arguments: Any) -> Any:
         if not isinstance(arguments, tuple) or len(arguments) != 3:
-            raise compile_error("a memory of rows is Ram[T, n, accesses]: the type of a row, their number, and the accesses of its whole life")
+            raise compile_error(
+                "a memory of rows is Ram[T, n, accesses]: the type of a row, their number, and the accesses of its whole life"
+            )
         item, rows, accesses = arguments
         if _waits(arguments):
             return Deferred(self, arguments)
@@ -334,6 +360,33 @@ class RamMaker:
 RAM_MAKER = RamMaker()
 
 
+class MapMaker:
+    """What ``Map[..]`` is made by, where sizes may be expressions of parameters."""
+
+    def __getitem__(self, arguments: Any) -> Any:
+        if not isinstance(arguments, tuple) or len(arguments) not in (4, 5):
+            raise compile_error(
+                "a map that outlives a run is Map[K, V, n, accesses], or Map[K, V, n, accesses, T] with times: the types of keys, values and "
+                "times, the number of entries, and the accesses of its whole life"
+            )
+        if _waits(arguments):
+            return Deferred(self, arguments)
+        key, value, n, accesses, time = (*arguments, None)[:5]
+        if not isinstance(key, Scalar):
+            raise compile_error(f"a map whose keys are {key!r}: they are cn.Bit, UInt[n], Int[n] or Fixed[i, f]")
+        if not is_type(value):
+            raise compile_error(f"{value!r} is no type of secrets: values are Bit, UInt[n], Int[n], Fixed[i, f], Array[..] or a Record")
+        if time is not None and (not isinstance(time, Scalar) or time == Bit):
+            raise compile_error(f"a map whose times are {time!r}: they are UInt[n], Int[n] or Fixed[i, f]")
+        return MapType(key, value, n, accesses, time)
+
+    def __repr__(self) -> str:
+        return "Map"
+
+
+MAP_MAKER = MapMaker()
+
+
 class Lasting:
     """The type of a memory that outlives a run, and whether the run begins it."""
 
@@ -343,7 +396,7 @@ class Lasting:
         self.is_new, self.type = is_new, of
 
     def __repr__(self) -> str:
-        of = repr(self.type) if isinstance(self.type, RamType) else type_name(self.type)
+        of = repr(self.type) if isinstance(self.type, (MapType, RamType)) else type_name(self.type)
         return f"{'NewMemory' if self.is_new else 'Memory'}[{of}]"
 
 
@@ -354,9 +407,10 @@ class MemoryMarker:
         self._is_new = is_new
 
     def __getitem__(self, of: Any) -> Lasting:
-        if not (is_type(of) or isinstance(of, (Deferred, RamType, str))):
+        if not (is_type(of) or isinstance(of, (Deferred, MapType, RamType, str))):
             raise compile_error(
-                f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..], a Record, or Ram[T, n, accesses]"
+                f"{of!r} is no type of secrets: take Bit, UInt[n], Int[n], Fixed[i, f], Array[..], a Record, Ram[T, n, accesses], or "
+                "Map[K, V, n, accesses]"
             )
         return Lasting(self._is_new, of)
 

@@ -17,6 +17,7 @@ from services import ROOT, Services
 from ways import same_types
 
 import cenote as cn
+from cenote._hashed import Plan
 
 #: Seconds that a small job may take on a machine that is busy.
 LONG = 120
@@ -208,6 +209,44 @@ def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
     assert alice.run(back, timeout=LONG) == held["deny"]
     with pytest.raises(cn.JobRefused, match="no memory `deny`"):
         alice.run(back, timeout=LONG)
+    for client, approval in given:
+        client.withdraw(approval)
+
+
+def test_a_hashed_map_is_kept_between_requests(alice, bob, agreed, monkeypatch):
+    """Its buckets, its stash and the keys of its hash are one memory of the session, as both services count it."""
+    # Small, so that buckets fill.
+    monkeypatch.setattr("cenote._map_memory.plan_of", lambda of: Plan(buckets=2, slots=2, stash=4, price=0))
+
+    @cn.program
+    def begin_map(ours: cn.A[cn.UInt[128]], yours: cn.B[cn.UInt[128]], scores: cn.NewMemory[cn.Map[cn.UInt[40], cn.UInt[8], 4, 20]]):
+        scores.begin(seeds=(ours, yours))
+
+    @cn.program
+    def note_score(
+        key: cn.A[cn.UInt[40]], score: cn.B[cn.UInt[8]], scores: cn.Memory[cn.Map[cn.UInt[40], cn.UInt[8], 4, 20]]
+    ) -> tuple[cn.A[cn.UInt[8]], cn.A[cn.Bit]]:
+        before = scores.value.get(key)[1]
+        return before, scores.value.insert(key, score, enable=score != 0)
+
+    begun, noted = begin_map.compile(), note_score.compile()
+    for client in (alice, bob):
+        for program in (begun, noted):
+            client.register(program)
+    given = [(alice, alice.approve(begun)), (bob, bob.approve(begun, {"yours": cn.Public("yours")}, "peer"))]
+    given += [(alice, alice.approve(noted)), (bob, bob.approve(noted, {"score": cn.Public("score")}, "peer"))]
+    alice.run(begun, ours=2**127 + 5, select={"yours": str(2**100 + 77)}, timeout=LONG)
+    known, held = {}, {}
+    begun.simulate(ours=2**127 + 5, yours=2**100 + 77, memories=held)
+    for key, score in ((7, 1), (2**40 - 1, 2), (7, 0), (7, 3), (9, 4), (0, 5), (8, 6), (9, 0)):
+        found = alice.run(noted, key=key, select={"score": str(score)}, timeout=LONG)
+        put = score != 0 and (key in known or len(known) < 4)
+        assert found[:2] == (known.get(key, 0), put) == noted.simulate(key=key, score=score, memories=held).value
+        if put:
+            known[key] = score
+    (lane,) = [lane for lane in alice.status().lanes if lane.memories]
+    # Two accesses a job: to look it up, and to put it in.
+    assert [(memory.name, memory.accesses_left, memory.jobs) for memory in lane.memories] == [("scores", 20 - 16, 9)]
     for client, approval in given:
         client.withdraw(approval)
 
