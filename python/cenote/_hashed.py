@@ -28,10 +28,10 @@ from ._values import Secret, count_type
 _SLOTS, _TIMES = (2, 3, 4, 5, 6, 8), (2, 4, 8)
 #: Bits that a value of a program has at most, and the accesses of the life of a memory that it is priced for.
 _MOST_BITS, _ACCESSES = 1 << 26, 1 << 16
-#: The same for a map that outlives a run; the bits that a session holds, all memories together (``MAX_KEPT_WIRES`` in crates/engine), and
-#: those of the keys of the hash.
+#: The same for a map that outlives a run; half the bits that a session holds with wrk, all memories together (``MAX_RESTING_WIRES`` in
+#: crates/engine), and those of the keys of the hash.
 _LASTING_SLOTS, _LASTING_TIMES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24), (1, 2, 4, 8)
-_MOST_HELD, _KEYS = 1 << 21, 11 * 128
+_MOST_HELD, _KEYS = 1 << 25, 11 * 128
 #: ANDs that are worth an opening, and those of a block of the hash: see crates/program/src/tables.rs and ``_aes``.
 _OPENING, _BLOCK = 1 << 14, 160 * 36
 #: What ``get`` and ``insert`` take at least.

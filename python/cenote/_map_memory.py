@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from ._errors import compile_error
@@ -14,7 +13,7 @@ from ._slots import Map, Slots, change
 from ._types import Array, Bit, MapType, UInt, lanes_of
 from ._values import Secret
 
-#: The part that is kept as a random access memory, by its path within the memory.
+#: The name of the part that is kept as a random access memory.
 BUCKETS = "buckets"
 
 
@@ -85,17 +84,15 @@ def begin(m: Map, seeds: Any) -> None:
 
 def fill(name: str, of: MapType, m: Map, value: Any) -> None:
     """Puts the entries of another map in."""
-    like = isinstance(value, Slots) and len(value) == of.n and value.types == (of.key, of.value, of.time)
-    if not like:
-        raise compile_error(
-            f"the value of memory {name} is a map of {of.n} given entries, {of!r}: cn.map_of(keys, values, ..), not {value!r}"
-        )
+    if not (isinstance(value, Slots) and len(value) == of.n and value.types == (of.key, of.value, of.time)):
+        raise compile_error(f"the value of memory {name} is a map of {of.n} given entries for {of!r}, as cn.map_of(keys, values) makes")
     if isinstance(m, Hashed):
         put_in(m, value)
         return
     assert isinstance(m, Slots)
-    for mine, other in itertools.zip_longest(
-        [m.there, m.keys, m.memory.rows, m.until], [value.there, value.keys, value.memory.rows, value.until]
-    ):
-        if mine is not None:
-            change(mine, other)
+    for mine, other in zip(_arrays(m), _arrays(value)):
+        change(mine, other)
+
+
+def _arrays(m: Slots) -> list[Secret]:
+    return [m.there, m.keys, m.memory.rows, *([] if m.until is None else [m.until])]

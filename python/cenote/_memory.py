@@ -74,8 +74,8 @@ class Memory:
     def _check_begun(self) -> None:
         if self._begins:
             raise compile_error(
-                f"memory {self._name} is a hashed map, which begins with {self._name}.begin(seeds=(a, b)): two words of 128 random bits, an "
-                "input of each owner"
+                f"memory {self._name} is a hashed map, which begins with {self._name}.begin(seeds=(a, b)): two words of 128 random bits, "
+                "an input of each owner"
             )
 
     def _leaves(self) -> list[Secret]:
@@ -187,9 +187,9 @@ def _fields(of: RamType) -> list[tuple[int, Scalar]]:
 def _rows_of(table: list[list[int]], of: RamType) -> list[int]:
     """The words of rows whose leaves have these numbers."""
     rows, at = [0] * of.rows, 0
-    for (width, elem), numbers in zip(_fields(of), table):
-        each = len(numbers) // of.rows
-        for place, number in enumerate(numbers):
+    for (width, elem), column in zip(_fields(of), table):
+        each = len(column) // of.rows
+        for place, number in enumerate(column):
             rows[place // each] |= (number & ((1 << elem.width) - 1)) << at + place % each * elem.width
         at += width
     return rows

@@ -315,7 +315,7 @@ class RamType:
 
 
 class MapType:
-    """``Map[K, V, n, accesses, T]``: a map that outlives a run, with keys, values and perhaps times of these types, and room for ``n`` entries."""
+    """``Map[K, V, n, accesses, T]``: a map that outlives a run, with room for ``n`` entries, for so many accesses in its whole life."""
 
     __slots__ = ("accesses", "key", "n", "time", "value")
 
@@ -366,8 +366,8 @@ class MapMaker:
     def __getitem__(self, arguments: Any) -> Any:
         if not isinstance(arguments, tuple) or len(arguments) not in (4, 5):
             raise compile_error(
-                "a map that outlives a run is Map[K, V, n, accesses], or Map[K, V, n, accesses, T] with times: the types of keys, values and "
-                "times, the number of entries, and the accesses of its whole life"
+                "a map that outlives a run is Map[K, V, n, accesses], or Map[K, V, n, accesses, T] with times: the types of keys, values "
+                "and times, the number of entries, and the accesses of its whole life"
             )
         if _waits(arguments):
             return Deferred(self, arguments)

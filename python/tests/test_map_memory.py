@@ -5,6 +5,7 @@ import re
 import warnings
 
 import pytest
+from ways import three_ways
 
 import cenote as cn
 from cenote import _hashed, _map_memory
@@ -204,7 +205,7 @@ def test_small_maps_are_slots_and_large_ones_fit_a_session():
     for n in (2500, 10_000):
         plan = _map_memory.plan_of(cn.Map[cn.UInt[54], cn.UInt[8], n, 10**6])
         assert plan.price < _hashed.slots_price(n, 54, 8, 0)
-        assert (plan.buckets * plan.slots + plan.stash) * 63 < 1 << 21
+        assert (plan.buckets * plan.slots + plan.stash) * 63 < 1 << 25
     # An entry is lost in the whole life with 2^-40, however long that is.
     short, long = (_map_memory.plan_of(cn.Map[cn.UInt[54], cn.UInt[8], 10_000, accesses]) for accesses in (1 << 20, 1 << 30))
     assert long.stash > short.stash
@@ -217,7 +218,7 @@ def test_an_access_to_a_large_map_is_one_of_its_buckets():
     for program, kind, slots in ((ask, "reads", 62), (change, "updates", 117)):
         many, few = (program.compile(n=2500, q=q).cost() for q in (4000, 1000))
         (memory,) = many["memories"]
-        assert (memory["rows"], memory["levels"], memory[kind]) == (1024, 1, 4000)
+        assert (memory["rows"], memory["trees"], memory[kind]) == (4096, 2, 4000)
         assert many["ands"] - few["ands"] < 3000 * 2500 * slots
 
 
@@ -226,7 +227,7 @@ def test_the_parts_of_a_map_are_those_of_one_memory():
     assert repr(made.memories) == "{'m': Memory[Map[UInt[54], UInt[8], 2500, 5000]]}"
     names = re.findall(r"memory (m.*): found (ram 5000)?", made.show())
     stash = _map_memory.plan_of(cn.Map[cn.UInt[54], cn.UInt[8], 2500, 5000]).stash
-    assert names[0] == ("m.buckets[1024]", "ram 5000")
+    assert names[0] == ("m.buckets[4096]", "ram 5000")
     parts = [f"m.stash.{part}[{stash}]" for part in ("there", "keys", "values")]
     assert names[1:] == [(part, "") for part in (*parts, "m.hash_keys[11, 4, 4]", "m.state[1]")]
     assert [name for name, _ in re.findall(r"memory (m.*): found (ram)?", ask.compile(n=100).show())] == [
@@ -311,3 +312,19 @@ def test_types_of_maps_are_equal_where_all_is():
     assert hash(one) == hash(same)
     assert one != cn.Map[cn.UInt[8], Entry, 4, 9, cn.UInt[8]]
     assert repr(cn.Map[cn.UInt[8], Entry, 4, 9, cn.UInt[8]]) == "Map[UInt[8], Entry, 4, 9, UInt[8]]"
+
+
+def test_a_run_of_two_parties_begins_a_large_map():
+    @cn.program
+    def some(
+        ours: cn.A[cn.UInt[128]],
+        yours: cn.B[cn.UInt[128]],
+        keys: cn.A[cn.Array[cn.UInt[54], 3]],
+        m: cn.NewMemory[cn.Map[cn.UInt[54], cn.UInt[8], 2500, 100]],
+    ):
+        m.begin(seeds=(ours, yours))
+        for k in cn.range(3):
+            m.value.insert(keys[k], cn.UInt[8](k + 1))
+        return [m.value.get(keys[k])[1] for k in range(3)]
+
+    assert three_ways(some, backend="yao", **SEEDS, keys=[7, 2**54 - 1, 7])[0] == [3, 2, 3]

@@ -183,7 +183,7 @@ def test_random_access_memories_are_declared_with_their_life(tmp_path):
 
 def test_a_random_access_memory_begins_with_given_rows():
     @cn.program
-    def load(rows: cn.A[cn.Array[cn.UInt[8], "n"]], m: cn.NewMemory[cn.Ram[cn.UInt[8], "n", 100]], *, n: int = 6):
+    def load(rows: cn.A[cn.Array[cn.UInt[8], n]], m: cn.NewMemory[cn.Ram[cn.UInt[8], n, 100]], *, n: int = 6):
         m.value = cn.ram(rows)
 
     held: dict[str, object] = {}
