@@ -233,11 +233,11 @@ def test_a_hashed_map_is_kept_between_requests(alice, bob, agreed, monkeypatch):
     for client in (alice, bob):
         for program in (begun, noted):
             client.register(program)
-    given = [(alice, alice.approve(begun)), (bob, bob.approve(begun, {"yours": cn.Public("yours")}, "peer"))]
-    given += [(alice, alice.approve(noted)), (bob, bob.approve(noted, {"score": cn.Public("score")}, "peer"))]
-    alice.run(begun, ours=2**127 + 5, select={"yours": str(2**100 + 77)}, timeout=LONG)
+    given = [(alice, alice.approve(begun)), (bob, bob.approve(begun, {"yours": cn.Public("yours", least=1)}, "peer"))]
+    given += [(alice, alice.approve(noted)), (bob, bob.approve(noted, {"score": cn.Public("score", least=0)}, "peer"))]
+    alice.run(begun, ours=2**127 + 5, select={"yours": str(2**60 + 77)}, timeout=LONG)
     known, held = {}, {}
-    begun.simulate(ours=2**127 + 5, yours=2**100 + 77, memories=held)
+    begun.simulate(ours=2**127 + 5, yours=2**60 + 77, memories=held)
     for key, score in ((7, 1), (2**40 - 1, 2), (7, 0), (7, 3), (9, 4), (0, 5), (8, 6), (9, 0)):
         found = alice.run(noted, key=key, select={"score": str(score)}, timeout=LONG)
         put = score != 0 and (key in known or len(known) < 4)
