@@ -35,9 +35,8 @@ def sound(slots):
 
 
 @cn.inline
-def served(slots, today, payments, q, days, good=True):
-    """The list after these payments, and for each whether its card was on it, why, and whether its report was taken."""
-    cards = cn.map_of(slots.card, slots.reason, there=slots.there, expires=slots.until)
+def served(cards, today, payments, q, days, good=True):
+    """For each of these payments whether its card was on the list, why, and whether its report was taken."""
     cards.expire(today)
     until = today + days
     hot, reasons, taken = cn.zeros(Bit, q), cn.zeros(Reason, q), cn.zeros(Bit, q)
@@ -45,8 +44,7 @@ def served(slots, today, payments, q, days, good=True):
         payment = payments[k]
         hot[k], reasons[k] = cards.get(payment.card)
         taken[k] = cards.insert(payment.card, payment.report, expires=until, enable=good & (payment.report != 0))
-    slots.there, slots.card, slots.reason, slots.until = cards.there, cards.keys, cards.values, cards.until
-    return slots, hot, reasons, taken
+    return hot, reasons, taken
 
 
 @cn.program
@@ -70,5 +68,7 @@ def hot_cards(
     Nothing is found or taken if the list is out of order.
     """
     good = sound(slots)
-    slots, hot, reasons, taken = served(slots, today, payments, q, days, good)
+    cards = cn.map_of(slots.card, slots.reason, there=slots.there, expires=slots.until)
+    hot, reasons, taken = served(cards, today, payments, q, days, good)
+    slots.there, slots.card, slots.reason, slots.until = cards.there, cards.keys, cards.values, cards.until
     return good, slots, hot & good, cn.where(good, reasons, 0), taken

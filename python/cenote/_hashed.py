@@ -11,6 +11,7 @@ import functools
 import itertools
 from typing import Any
 
+from . import _control as control
 from . import _native
 from . import _words as words
 from ._aes import mac, round_keys
@@ -176,6 +177,8 @@ class Hashed(Map):
     stash: Slots
     #: How many entries there are, in an array of one word, if they do not expire; else the latest time that was told.
     state: Secret
+    #: Whether it outlives the run.
+    lasting: bool = False
 
     @staticmethod
     def empty(hash_keys: Secret, plan: Plan, n: int, aside: Slots) -> Hashed:
@@ -249,30 +252,52 @@ class Hashed(Map):
         change(self.state, where(self.state < now, now, self.state))
         self.stash.expire(self.state[0])
 
+    def entries(self) -> Slots:
+        """As :meth:`Map.entries`."""
+        slots = self._slots()
+        if slots.until is not None:
+            slots.expire(self.state[0])
+        return slots
+
+    def _slots(self) -> Slots:
+        """All slots, also those whose time has come."""
+        rows = self.memory.rows
+        if self.lasting:
+            # Such a memory is looked up and written alone.
+            rows = Secret(rows.elem, rows.shape, words.zeros(len(self.memory), rows.elem.width))
+
+            def body(i: Any) -> None:
+                rows[i] = self.memory.row(i)
+
+            control.loop(control.range(len(self.memory)), body)
+        there, keys, values, *until = self.memory.value_of(rows)
+        aside = self.stash
+        return Slots(
+            _joined(there, aside.there),
+            _joined(keys, aside.keys),
+            Ram(aside.memory.of, _joined(values, aside.memory.rows)),
+            _joined(until[0], aside.until) if aside.until is not None else None,
+        )
+
     @property
     def values(self) -> Any:
         """The value of each slot, those of buckets and then those of the stash."""
-        return self.stash.memory.value_of(self._slots(2, self.stash.memory.rows))
+        return self._slots().values
 
     @property
     def there(self) -> Secret:
         """Whether each slot is in use."""
-        there = self._slots(0, self.stash.there)
-        return there if self.until is None else there & (self.until > self.state[0])
+        return self.entries().there
 
     @property
     def keys(self) -> Secret:
         """The key of each slot; anything in slots that are not in use."""
-        return self._slots(1, self.stash.keys)
+        return self._slots().keys
 
     @property
     def until(self) -> Secret | None:
         """When each slot expires, if slots do."""
-        return None if self.stash.until is None else self._slots(3, self.stash.until)
-
-    def _slots(self, part: int, aside: Secret) -> Secret:
-        rows = self.memory.value_of(self.memory.rows)[part]
-        return Secret(rows.elem, (rows.size + len(aside),), words.join([rows.w, aside.w]))
+        return self._slots().until
 
     def _on(self, enable: Any) -> Secret:
         return self._word(enable, Bit, "enable")
@@ -299,6 +324,11 @@ class Hashed(Map):
     def _back(self, place: Secret, bucket: Slots) -> None:
         until = [] if bucket.until is None else [bucket.until]
         self.memory[place] = (bucket.there, bucket.keys, bucket.memory.rows, *until)
+
+
+def _joined(rows: Secret, aside: Secret) -> Secret:
+    """The slots of buckets and those of the stash."""
+    return Secret(rows.elem, (rows.size + len(aside),), words.join([rows.w, aside.w]))
 
 
 def _flag(lost: Secret) -> None:

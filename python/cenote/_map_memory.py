@@ -56,7 +56,7 @@ def found(of: MapType, held: RecordValue) -> Map:
     if plan is None:
         return _slots(held)
     aside = _slots(held.stash)
-    return Hashed(of.n, held.hash_keys, Ram(bucket_type(plan, aside), held.buckets), aside, held.state)
+    return Hashed(of.n, held.hash_keys, Ram(bucket_type(plan, aside), held.buckets), aside, held.state, lasting=True)
 
 
 def _slots(held: RecordValue) -> Slots:

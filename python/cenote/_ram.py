@@ -68,6 +68,10 @@ class Ram:
         self._write(place, change(_copied(old)))
         return old
 
+    def row(self, place: Any) -> Secret:
+        """The word of the row at a place."""
+        return lookup(self.rows, self._place(place))
+
     def word_of(self, value: Any, what: str = "a row of this memory") -> Secret:
         """A value of the type of a row, or what can become one, as a word."""
         return Secret(self.rows.elem, (), words.concat([_whole(part) for part in packed(self.of, value, what)]))

@@ -69,6 +69,10 @@ class Map:
         """Frees the slots of all entries whose time is ``now`` or before."""
         raise NotImplementedError
 
+    def entries(self) -> Slots:
+        """All slots as they are now, as a map of its own: of a hashed one that outlives a run, an access for each bucket."""
+        raise NotImplementedError
+
     def _key(self, key: Any) -> Secret:
         return self._word(key, self.types[0], "a key of this map")
 
@@ -166,6 +170,11 @@ class Slots(Map):
         now = self._now(now)
         assert self.until is not None
         change(self.there, self.there & (self.until > now))
+
+    def entries(self) -> Slots:
+        """As :meth:`Map.entries`."""
+        until = None if self.until is None else self.until.copy()
+        return Slots(self.there.copy(), self.keys.copy(), Ram(self.memory.of, self.memory.rows.copy()), until)
 
     # ---- a slot at a time, with words of the right types --------------------------------------------------------------------------
 

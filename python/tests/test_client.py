@@ -184,20 +184,21 @@ def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
 
     n, days = 8, 90
     own = {"today": cn.Public("today", least=1)}
+    seed = {"yours": cn.Public("seed", least=1)}
     brought, back = standing.bring_in.compile(n=n), standing.take_back.compile(n=n)
     asked = standing.pay.compile(n=n, q=2, days=days)
     for client in (alice, bob):
         for program in (brought, asked, back):
             client.register(program)
-    given = [(alice, alice.approve(brought)), (bob, bob.approve(brought, {}, "peer"))]
+    given = [(alice, alice.approve(brought)), (bob, bob.approve(brought, seed, "peer"))]
     given += [(alice, alice.approve(asked, own, "peer")), (bob, bob.approve(asked))]
     given += [(alice, alice.approve(back)), (bob, bob.approve(back, {}, "peer"))]
     (use,) = [one.memories for one in alice.approvals() if one.terms.program == asked.digest]
     assert [(memory.name, memory.begins, memory.keeps) for memory in use] == [("deny", False, True)]
 
     slots, held = reference.filled([(41, 1, 9), (9, 2, 300)], n), {}
-    assert alice.run(brought, slots=slots, timeout=LONG) is True
-    brought.simulate(slots=slots, memories=held)
+    assert alice.run(brought, slots=slots, ours=2**127 + 5, select={"seed": "77"}, timeout=LONG) is True
+    brought.simulate(slots=slots, ours=2**127 + 5, yours=77, memories=held)
     for today, payments in ((8, [(41, 0), (7, 3)]), (9, [(41, 0), (7, 0)]), (200, [(7, 0), (9, 1)])):
         request = reference.asked(payments)
         found = bob.run(asked, payments=request, select={"today": str(today)}, timeout=LONG)
@@ -206,7 +207,7 @@ def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
         assert list(found) == answers
     (lane,) = [lane for lane in alice.status().lanes if lane.memories]
     assert [(memory.name, memory.bits, memory.jobs) for memory in lane.memories] == [("deny", n * 75, 4)]
-    assert alice.run(back, timeout=LONG) == held["deny"]
+    assert alice.run(back, timeout=LONG) == back.simulate(memories=held).value
     with pytest.raises(cn.JobRefused, match="no memory `deny`"):
         alice.run(back, timeout=LONG)
     for client, approval in given:

@@ -1,7 +1,9 @@
 """Maps in memories that outlive a run, beside a dictionary: what they give job by job, how they are kept, and what is refused."""
 
+import pathlib
 import random
 import re
+import sys
 import warnings
 
 import pytest
@@ -10,6 +12,10 @@ from ways import three_ways
 import cenote as cn
 from cenote import _hashed, _map_memory
 from cenote._types import MapType
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+
+from programs.hot_cards import reference, standing
 
 GET, INSERT, DELETE = range(3)
 SEEDS = {"ours": 2**127 + 12345, "yours": 2**128 - 99}
@@ -175,6 +181,30 @@ def test_a_program_that_was_saved_goes_on_with_the_same_map(tmp_path, monkeypatc
     read = cn.load(tmp_path / "work.cenote")
     assert read.simulate(what=DELETE, key=3, score=0, memories=held).value[0] is True
     assert work.simulate(what=GET, key=3, score=0, memories=held).value[0] is False
+
+
+@pytest.mark.parametrize(("form", "n"), [("slots", 5), ("hashed", 6)])
+def test_a_deny_list_goes_from_request_to_request(form, n, monkeypatch):
+    kept_as(monkeypatch, form)
+    # Programs are compiled once for each size.
+    brought, back = standing.bring_in.compile(n=n), standing.take_back.compile(n=n)
+    asked = standing.pay.compile(n=n, q=2)
+    slots, held = reference.filled([(41, 1, 9), (9, 2, 300)], n), {}
+    assert brought.simulate(slots=slots, **SEEDS, memories=held).value is True
+    for today, payments in ((8, [(41, 0), (7, 3)]), (9, [(41, 0), (7, 0)]), (200, [(7, 0), (9, 1)]), (201, [(9, 0), (2**54 - 1, 4)])):
+        request = reference.asked(payments)
+        slots, *answers = reference.served(slots, today, request, 90)
+        assert list(asked.simulate(today=today, payments=request, memories=held).value) == answers
+    left = back.simulate(memories=held).value
+    assert sorted(rows(left)) == sorted(rows(slots)) != []
+    assert held == {}
+    # Out of order.
+    assert brought.simulate(slots={**slots, "there": [0, 1] + [0] * (n - 2)}, **SEEDS, memories=held).value is False
+    assert rows(back.simulate(memories=held).value) == []
+
+
+def rows(slots):
+    return [row for there, *row in zip(*(slots[name] for name in ("there", "card", "reason", "until"))) if there]
 
 
 # ---- how they are kept ----------------------------------------------------------------------------------------------------------------
