@@ -29,12 +29,14 @@ Found = dict[str, list[list[int]]]
 class Memory:
     """A secret that outlives the run: ``m.value`` is what the last run left there, and what is there at the end goes to the next one."""
 
-    __slots__ = ("_begins", "_ended", "_is_new", "_name", "_of", "_value")
+    __slots__ = ("_begins", "_empty", "_ended", "_is_new", "_name", "_of", "_value")
 
     def __init__(self, name: str, lasting: Lasting, value: Any) -> None:
         self._name, self._of, self._is_new, self._value, self._ended = name, lasting.type, lasting.is_new, value, False
         # A hash with keys that everybody knows would let an owner choose entries that collide.
         self._begins = lasting.is_new and isinstance(value, Hashed)
+        #: The buckets of a new map.
+        self._empty = value.memory.rows.w.ref if isinstance(value, Hashed) and lasting.is_new else None
 
     def begin(self, seeds: Any) -> None:
         """Begins a map, with two words of 128 random bits, an input of each owner; one whose slots are all looked at needs none."""
@@ -42,6 +44,8 @@ class Memory:
             raise compile_error(f"memory {self._name} is not to be begun with seeds: a map is, of type cn.NewMemory[cn.Map[..]]")
         if self._ended:
             raise compile_error(f"memory {self._name} was ended")
+        if isinstance(self._value, Hashed) and not self._begins:
+            raise compile_error(f"memory {self._name} was begun already: with other keys entries would not be found any more")
         begin_map(self._value, seeds)
         self._begins = False
 
@@ -62,6 +66,10 @@ class Memory:
             return
         if isinstance(self._of, MapType):
             self._check_begun()
+            if isinstance(self._value, Hashed) and self._value.memory.rows.w.ref != self._empty:
+                raise compile_error(
+                    f"memory {self._name} is a hashed map that may have entries: give it others by m.value.insert, one by one"
+                )
             fill(self._name, self._of, self._value, value)
             return
         for mine, other in zip(self._leaves(), packed(self._of, value, f"the value of memory {self._name}")):

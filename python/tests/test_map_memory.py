@@ -299,6 +299,27 @@ def test_a_hashed_map_without_keys_of_its_own_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("of", "use", "message"),
     [
+        (cn.NewMemory, lambda m, a, b, entries: (m.begin((a, b)), m.begin((b, a))), "memory m was begun already"),
+        (cn.NewMemory, lambda m, a, b, entries: (m.begin((a, b)), setattr(m, "value", entries), setattr(m, "value", entries)), "may have"),
+        (cn.Memory, lambda m, a, b, entries: setattr(m, "value", entries), "m is a hashed map that may have entries"),
+    ],
+)
+def test_entries_of_a_hashed_map_stay_where_they_are(of, use, message, monkeypatch):
+    kept_as(monkeypatch, "hashed")
+
+    @cn.program
+    def wrong(
+        a: cn.A[cn.UInt[128]], b: cn.B[cn.UInt[128]], keys: cn.A[cn.Array[cn.UInt[8], 4]], m: of[cn.Map[cn.UInt[8], cn.UInt[8], 4, 9]]
+    ):
+        use(m, a, b, cn.map_of(keys, keys))
+
+    with pytest.raises(cn.CompileError, match=message):
+        wrong.compile()
+
+
+@pytest.mark.parametrize(
+    ("of", "use", "message"),
+    [
         (cn.Memory[cn.Map[cn.UInt[8], cn.UInt[8], 4, 9]], lambda m, a, b: m.begin((a, b)), "memory m is not to be begun with seeds"),
         (cn.NewMemory[cn.UInt[8]], lambda m, a, b: m.begin((a, b)), "memory m is not to be begun with seeds"),
         (cn.NewMemory[cn.Map[cn.UInt[8], cn.UInt[8], 4, 9]], lambda m, a, b: m.begin((a, 3)), "two words of 128 random bits"),
