@@ -268,9 +268,10 @@ def test_the_parts_of_a_map_are_those_of_one_memory():
 
 
 def test_more_accesses_than_those_of_its_life_are_refused():
-    assert ask.compile(n=2500, q=5000)
-    with pytest.raises(cn.CompileError, match="has 5000 accesses in its life, this program takes 5001"):
-        ask.compile(n=2500, q=5001)
+    for program in (ask, change):
+        assert program.compile(n=2500, q=5000)
+        with pytest.raises(cn.CompileError, match="has 5000 accesses in its life, this program takes 5001"):
+            program.compile(n=2500, q=5001)
     # Slots that are all looked at have no end.
     assert ask.compile(n=100, q=5001)
 
