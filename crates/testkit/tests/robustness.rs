@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_circuit::Clear;
-use cenote_engine::{Backend, Fault, Receivers, Role, Session, SessionConfig};
+use cenote_engine::{Backend, Fault, Job, Party, Receivers, Role, Session, SessionConfig};
 use cenote_net::{
     Channel, Channels, Direction, Fate, HEADER_LEN, MAX_FRAME, RecordedFrame, Recording, Tag,
 };
@@ -182,6 +182,25 @@ fn covering() -> impl Iterator<Item = &'static Entry> {
     entries().filter(|entry| entry.covers_cheating())
 }
 
+/// Keeps a wire, takes it up again and shows it.
+struct KeepsOne(Role);
+
+impl Job for KeepsOne {
+    type Output = ();
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "keeps one".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<(), Fault> {
+        let own = (self.0 == Role::Garbler).then_some(&[true][..]);
+        let wires = party.input(Role::Garbler, 1, own)?;
+        party.keep("one", &wires)?;
+        let wires = party.kept("one")?;
+        party.reveal(Receivers::Both, &wires).map(drop)
+    }
+}
+
 /// A message of a scenario: the frames that the peer of `to` sends before it, and itself.
 struct Message {
     scenario: usize,
@@ -210,6 +229,9 @@ impl Scenario {
         let inputs = program.inputs(SEED);
         let mut session = Session::open_seeded(channels, role, &self.config, prg_of(role, SEED))?;
         let output = run_program(&mut session, &program, &inputs, self.to)?;
+        if self.to == Receivers::Both && !self.beside {
+            session.run(&KeepsOne(role))?;
+        }
         session.close();
         Ok(output == expected(&Clear::eval(&program, &inputs), self.to, role))
     }
