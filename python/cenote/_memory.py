@@ -207,8 +207,8 @@ def _table_of(rows: list[int], of: RamType) -> list[list[int]]:
     """The opposite."""
     table, at = [], 0
     for width, elem in _fields(of):
-        numbers = [row >> at + k & ((1 << elem.width) - 1) for row in rows for k in range(0, width, elem.width)]
+        column = [row >> at + k & ((1 << elem.width) - 1) for row in rows for k in range(0, width, elem.width)]
         sign = 1 << elem.width - 1 if elem.signed else 0
-        table.append([(number ^ sign) - sign for number in numbers])
+        table.append([(number ^ sign) - sign for number in column])
         at += width
     return table
