@@ -36,7 +36,7 @@ fn compare(x: u32) -> NewJob {
 #[track_caller]
 fn is_computed(pair: &Pair, x: u32) -> JobView {
     let (job, _) = pair.a().submit(&compare(x)).unwrap();
-    let done = pair.a().wait(&job.id, LONG).unwrap();
+    let done = pair.a().wait(&job.id, 2 * LONG).unwrap();
     assert_eq!(done.state, JobState::Done, "{:?}", done.reason);
     assert_eq!(done.result.as_ref().unwrap()["z"], json!(x < 5));
     done
@@ -184,7 +184,7 @@ fn a_line_that_goes_nowhere_ends_the_job_and_a_fresh_one_takes_over() {
     line.die();
     let died = Instant::now();
     is_computed(&pair, 6);
-    assert!(died.elapsed() < Duration::from_secs(60), "after {:?}", died.elapsed());
+    assert!(died.elapsed() < Duration::from_secs(110), "after {:?}", died.elapsed());
     let used = pair.journals();
     assert!(used.iter().all(|items| *items > 0), "{used:?}");
     pair.stop();
