@@ -57,9 +57,7 @@ impl Core {
             Request { core: self, masks: Masks::default(), side, inputs: Vec::new(), begun: 0 };
         Recording::new(request, faulted)
     }
-}
 
-impl Core {
     /// Adds the corrections of both sides to so many wires that come back; the garbler's go first, so that neither side waits for room on the line.
     fn exchange_corrections(
         &mut self,

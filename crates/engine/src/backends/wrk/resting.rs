@@ -101,7 +101,8 @@ impl Resting {
         let packed = bits::packed_len(wires);
         let own = Secret::new(bytes.split_off(..packed)?.to_vec());
         let masked = bytes.split_off(..packed)?.to_vec();
-        let blocks = |bytes: &[u8]| bytes.chunks_exact(16).map(block_of).collect();
+        let blocks =
+            |bytes: &[u8]| bytes.as_chunks().0.iter().map(|b| Block::from_bytes(*b)).collect();
         let sums = 16 * wires.div_ceil(GROUP);
         let (macs, keys) = (blocks(bytes.split_off(..sums)?), blocks(bytes.split_off(..sums)?));
         Some(Resting { wires, own, masked, macs, keys })
@@ -116,10 +117,6 @@ impl Resting {
     pub(super) fn own(&self, i: usize) -> bool {
         bits::get(&self.own, i)
     }
-}
-
-fn block_of(bytes: &[u8]) -> Block {
-    Block::from_bytes(bytes.try_into().unwrap_or_default())
 }
 
 /// The sums of X^i times MACs, and keys, of as many as 128 shares.
