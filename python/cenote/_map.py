@@ -80,6 +80,11 @@ def seed_of(seeds: Any) -> Secret:
     if not isinstance(seeds, (tuple, list)) or len(seeds) != 2 or not all(isinstance(seed, Secret) for seed in seeds):
         raise compile_error(f"seeds={seeds!r}: two words of 128 random bits, an input of each owner, as in seeds=(a, b)")
     one, other = (Map._word(seed, UInt[128], "a seed of a map") for seed in seeds)
+    whose = [words.current().owners.get(id(seed.w), (None, None))[1] for seed in (one, other)]
+    if None in whose or whose[0] == whose[1]:
+        raise compile_error(
+            "the seeds of a map are an input of each owner, as they came: who knows both, or chooses one by the other, chooses the hash"
+        )
     return one ^ other
 
 

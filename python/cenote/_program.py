@@ -479,7 +479,8 @@ class ProgramFunction:
                             ref = builder.input(path, ported.party, elem.kind, elem.frac, elem.width)
                         except _native.BuildError as refusal:
                             raise self._refused_input(name, dotted(path), refusal) from None
-                        secrets.append(Secret(elem, shape, W(ref, lanes_of(shape), elem.width, target.scope)))
+                        w = target.input(W(ref, lanes_of(shape), elem.width, target.scope), ported.party)
+                        secrets.append(Secret(elem, shape, w))
                     args[name] = build(ported.type, iter(secrets))
                 held = {}
                 for name, lasting in memories.items():
@@ -561,7 +562,8 @@ class ProgramFunction:
             args: dict[str, Any] = dict(statics)
             for (name, ported), parts in zip(inputs.items(), encoded):
                 given = zip(leaves(ported.type), parts)
-                constants = [Secret(elem, shape, words.constant(numbers, elem.width)) for (_, elem, shape), numbers in given]
+                made = ((elem, shape, words.constant(numbers, elem.width)) for (_, elem, shape), numbers in given)
+                constants = [Secret(elem, shape, target.input(w, ported.party)) for elem, shape, w in made]
                 args[name] = build(ported.type, iter(constants))
             held = {}
             for name, (lasting, parts) in memories.items():

@@ -70,6 +70,13 @@ class Target:
         self.overflow: W | None = None
         #: Arrays of the blocks around that the present block has changed, and what they were, see :meth:`Secret.remember`.
         self.changed: dict[int, Any] = {}
+        #: Whose inputs the words of whole inputs are, by the identities of the words, which are kept so that no others get them.
+        self.owners: dict[int, tuple[W, str]] = {}
+
+    def input(self, x: W, owner: str) -> W:
+        """Words that are a whole input of this owner."""
+        self.owners[id(x)] = (x, owner)
+        return x
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
         """The references of the results, whose lanes and widths are ``shapes``."""
@@ -147,7 +154,7 @@ class Rehearsal(Target):
         #: Whether values are known when the block runs.
         self.of_clear: bool = around.clear or (isinstance(around, Rehearsal) and around.of_clear)
         self.checked, self.overflow = around.checked, around.overflow
-        self.watches = around.watches
+        self.watches, self.owners = around.watches, around.owners
 
     def emit(self, op: str, attrs: Sequence[int], args: Sequence[W], shapes: Sequence[tuple[int, int]]) -> Sequence[Any]:
         return [None] * len(shapes)

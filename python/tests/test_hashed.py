@@ -425,6 +425,9 @@ def test_stashes_grow_with_what_is_asked_of_them():
         (lambda a, b: a, None, "two words of 128 random bits, an input of each owner, as in seeds=(a, b)"),
         (lambda a, b: (a, 7), None, "two words of 128 random bits, an input of each owner, as in seeds=(a, b)"),
         (lambda a, b: (a, cn.UInt[64](b)), True, "a seed of a map: UInt[128] meets UInt[64]"),
+        (lambda a, b: (a, a), None, "the seeds of a map are an input of each owner, as they came"),
+        (lambda a, b: (a, a ^ b), None, "the seeds of a map are an input of each owner, as they came"),
+        (lambda a, b: (cn.UInt[128](7), b), None, "the seeds of a map are an input of each owner, as they came"),
     ],
 )
 def test_misuse_is_refused_with_what_to_write(seeds, hashed, message):

@@ -1,10 +1,12 @@
 //! What opens a store on the command line: a key file, or a passphrase that is asked for or read from a file, never an argument.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cenote_pool::StoreKey;
 use clap::Args;
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use zeroize::Zeroizing;
 
 use crate::exit::{Failure, Kind};
@@ -51,15 +53,41 @@ impl KeyArgs {
     }
 }
 
+/// A terminal that shows nothing of what is typed, nor acts on it, until this is dropped. `rpassword` sees to that too, but asks first: who
+/// types at once, or pastes, would read it on the screen.
+struct Unseen {
+    terminal: File,
+    before: Termios,
+}
+
+impl Unseen {
+    fn begin() -> std::io::Result<Unseen> {
+        let terminal = File::open("/dev/tty")?;
+        let before = termios::tcgetattr(&terminal)?;
+        let mut unseen = before.clone();
+        unseen.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
+        termios::tcsetattr(&terminal, OptionalActions::Now, &unseen)?;
+        Ok(Unseen { terminal, before })
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // A terminal that has gone shows nothing either.
+        let _ = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
 /// What somebody types at the terminal, where nobody sees it; `twice` if nothing else would show a slip.
 fn typed(twice: bool) -> Result<Zeroizing<String>, Failure> {
-    let ask = |what: &str| match rpassword::prompt_password(what) {
-        Ok(text) => Ok(Zeroizing::new(text)),
-        Err(error) if error.kind() == ErrorKind::Interrupted => Err(Failure::interrupted()),
-        Err(error) => Err(Failure::bad_input(format!(
+    let refused = |error: std::io::Error| match error.kind() {
+        ErrorKind::Interrupted => Failure::interrupted(),
+        _ => Failure::bad_input(format!(
             "no terminal to ask for the passphrase at ({error}); give --store-passphrase-file"
-        ))),
+        )),
     };
+    let _unseen = Unseen::begin().map_err(refused)?;
+    let ask = |what: &str| rpassword::prompt_password(what).map(Zeroizing::new).map_err(refused);
     let text = ask("passphrase of the store: ")?;
     if twice && *text != *ask("the same again: ")? {
         return Err(Failure::bad_input("the two passphrases differ; nothing was made"));

@@ -72,7 +72,7 @@ pub use claims::{
 };
 pub use memory::Memory;
 pub use metered::Metered;
-pub use module_job::{ModuleJob, ModuleJobs, memory_uses};
+pub use module_job::{ModuleJob, ModuleJobs, memory_uses, memory_uses_at};
 pub use named_memory::{HeldMemory, MemoryUse, NamedMemories, RamLife, RamStates, kept_name};
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::keeper::{CONNECTIONS, MOST_POOLS, has_bound_left, kept_items};

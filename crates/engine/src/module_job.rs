@@ -66,9 +66,7 @@ impl<'m> ModuleJob<'m> {
     /// program's own bound is 2^-40.
     #[must_use]
     pub fn at(mut self, rho: Rho) -> Self {
-        if rho != Rho::Bits40 && self.module.keeps_memories() {
-            self.module.to_mut().share_bound(rho.bits());
-        }
+        at(&mut self.module, rho);
         self
     }
 
@@ -175,6 +173,20 @@ impl Job for ModuleJobs<'_> {
             |job: &ModuleJob<'_>| outputs.by_ref().take(job.signature.outputs.len()).collect();
         Ok(self.0.iter().map(each).collect())
     }
+}
+
+fn at(module: &mut Cow<'_, Module>, rho: Rho) {
+    if rho != Rho::Bits40 && module.keeps_memories() {
+        module.to_mut().share_bound(rho.bits());
+    }
+}
+
+/// As [`memory_uses`], in a session of this statistical security: its memories may be larger.
+#[must_use]
+pub fn memory_uses_at(module: &Module, rho: Rho) -> Vec<MemoryUse> {
+    let mut module = Cow::Borrowed(module);
+    at(&mut module, rho);
+    memory_uses(&module)
 }
 
 /// What a module does with memories that outlive it, one entry for each with all its parts.

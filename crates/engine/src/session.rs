@@ -226,7 +226,7 @@ impl Session {
         let memories = NamedMemories::default();
         let mut session = Session { backend, opened, role, prg, id, peer, memories, failed: false };
         session.guarded(|session| {
-            session.memories = session.opened.live_mut().saved_memories();
+            session.memories = session.opened.live_mut().saved_memories()?;
             Ok(())
         })?;
         Ok(session)

@@ -64,9 +64,9 @@ pub struct Stats {
     pub tossed_bits: u64,
     /// Joint permutations of memories, and those of [`Stats::tossed_bits`] that are for them.
     pub permutations: [u64; 2],
-    /// Bits of memories that outlive the run, as it finds them; without those of random access memories.
+    /// Bits of memories that outlive the run, as it finds them; of random access memories what its accesses come to, at most.
     pub found_bits: u64,
-    /// The same, as it leaves them.
+    /// Bits of such memories as it leaves them, at most.
     pub left_bits: u64,
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
     /// last ends with the program.
@@ -168,10 +168,13 @@ impl Module {
             }
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
-        for memory in self.memories.iter().filter(|memory| memory.carried().is_none()) {
+        for memory in &self.memories {
             let bits = memory.shape.bits() as u64;
-            stats.found_bits += if memory.is_new { 0 } else { bits };
-            stats.left_bits += if memory.is_kept() { bits } else { 0 };
+            let [found, left] = memory.carried().map_or([bits; 2], |ram| {
+                [ram.plan.woken_wires(ram.spends), ram.plan.resting_wires()]
+            });
+            add(&mut stats.found_bits, u64::from(!memory.is_new), found);
+            add(&mut stats.left_bits, u64::from(memory.is_kept()), left);
         }
         stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
         for port in &self.inputs {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cenote_engine::{Fault, memory_uses};
+use cenote_engine::{Fault, memory_uses_at};
 use cenote_job::json;
 use serde_json::{Value, json};
 
@@ -358,8 +358,10 @@ impl Inner {
     fn finds_memories(&self, stored: &Stored, lane: &Lane) -> Result<(), Fault> {
         let program = self.registry.of_digest(&self.db, &stored.offer.program);
         // A program that cannot be had is found missing when a use is to be spent.
-        let most = self.config.pool.backend.backend.most_kept_wires();
-        program.map_or(Ok(()), |program| lane.memories().fit(&memory_uses(&program.module), most))
+        let config = &self.config.pool.backend;
+        let (most, rho) = (config.backend.most_kept_wires(), config.rho());
+        let fits = |uses: &[_]| lane.memories().fit(uses, most);
+        program.map_or(Ok(()), |program| fits(&memory_uses_at(&program.module, rho)))
     }
 
     /// Jobs begin: what was written down of them is on the disk, and only then the own data are looked at.

@@ -508,6 +508,16 @@ impl Inner {
             std::thread::sleep(limit.min(Duration::from_millis(50)));
         }
     }
+
+    /// Waits so long before something is tried again with the peer; not much longer than until the peer has called for it,
+    /// or until `soon`. Two sides that wait at random would keep missing each other: a call that nobody takes ends.
+    pub(crate) fn rest(&self, purpose: &str, limit: Duration, mut soon: impl FnMut() -> bool) {
+        self.pause(limit.min(Duration::from_millis(500)));
+        let end = Instant::now() + limit.saturating_sub(Duration::from_millis(500));
+        while Instant::now() < end && !self.way.is_over() && !self.way.is_called(purpose) && !soon() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// What an approval is to be used for.

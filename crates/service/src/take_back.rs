@@ -149,7 +149,7 @@ impl Inner {
         drop(all);
         for (id, _) in now {
             for lane in &self.lanes {
-                lane.cut(&id, || self.way.cut(&format!("lane.{}", lane.name())));
+                lane.cut(&id, || self.way.cut(&lane.purpose()));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_service::Service;
 use cenote_service::model::{JobState, JobView, NewJob, Submitters, Terms};
@@ -162,18 +162,32 @@ fn jobs_go_on_with_a_memory_until_it_ends() {
 fn a_memory_ends_with_a_job_that_is_cut() {
     let pair = pair();
     done(&pair, "begins", &[]);
-    let (job, _) =
-        pair.a().submit(&NewJob { program: "slow".into(), ..NewJob::default() }).unwrap();
-    common::until(LONG, "it runs", || pair.a().job(&job.id).unwrap().state == JobState::Running);
-    pair.a().cancel(&job.id).unwrap();
-    for service in [pair.a(), pair.b()] {
-        let end = service.wait(&job.id, LONG).unwrap();
-        assert!(matches!(end.state, JobState::Cancelled | JobState::Failed), "{end:?}");
+    // One that is taken back while it begins changes nothing, and the memory goes on: a busy machine may be slow to begin.
+    let mut ended = false;
+    for _ in 0..10 {
+        let slow = NewJob { program: "slow".into(), ..NewJob::default() };
+        let (job, _) = pair.a().submit(&slow).unwrap();
+        let running = || pair.a().job(&job.id).unwrap().state == JobState::Running;
+        common::until(LONG, "it runs", running);
+        std::thread::sleep(Duration::from_secs(1));
+        pair.a().cancel(&job.id).unwrap();
+        for service in [pair.a(), pair.b()] {
+            let end = service.wait(&job.id, LONG).unwrap();
+            assert!(matches!(end.state, JobState::Cancelled | JobState::Failed), "{end:?}");
+        }
+        let all = [pair.a(), pair.b()];
+        let both = |is: fn(&Service) -> bool| all.iter().all(|service| service.is_ready() && is(service));
+        let (end, gone) = (Instant::now() + LONG / 6, |service: &Service| held(service).is_empty());
+        while !both(gone) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        ended = both(gone);
+        if ended {
+            break;
+        }
+        assert!(both(|service| held(service).len() == 1), "it goes on, or ends on both sides");
     }
-    ready(&pair);
-    common::until(LONG, "it ends on both sides", || {
-        [pair.a(), pair.b()].iter().all(|service| service.is_ready() && held(service).is_empty())
-    });
+    assert!(ended, "a job that was cut ends it");
     refused(&pair, "adds", &[("place", 0), ("more", 1)], "there is no memory `sums`");
     done(&pair, "begins", &[]);
     let [_, theirs] = done(&pair, "adds", &[("place", 0), ("more", 1)]);

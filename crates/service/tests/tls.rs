@@ -170,9 +170,9 @@ fn a_request_without_tls_is_told_so_and_gets_nothing() {
     for noise in [&b"\x00\x01\x02"[..], &[22; 600], b"\x16\x03\x01\xff\xff"] {
         let mut stream = api.tcp();
         stream.write_all(noise).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // It is closed, with an alert at most, and may be by now.
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
-        // It is closed, with an alert at most.
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.len() < 16, "{answer:?}");
     }

@@ -80,6 +80,13 @@ impl Disk {
         *self.lock() = content;
     }
 
+    /// Changes what lies in this part of each snapshot.
+    pub fn change_part(&self, part: &str, change: impl Fn(&mut Vec<u8>)) {
+        let mut content = self.lock();
+        let parts = content.parts.iter_mut().filter(|((_, name), _)| name == part);
+        parts.for_each(|(_, bytes)| change(bytes));
+    }
+
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -126,10 +126,14 @@ impl<J: Job> Job for Slow<J> {
     }
 
     fn run<P: Party>(&self, party: &mut P) -> Result<J::Output, Fault> {
-        for _ in 0..200 {
-            let before = self.1.load(Ordering::SeqCst);
-            thread::sleep(Duration::from_millis(300));
-            if before > 0 && self.1.load(Ordering::SeqCst) == before {
+        // A busy machine may stop all threads of this test for a while.
+        let (mut quiet, mut before) = (0, 0);
+        for _ in 0..600 {
+            thread::sleep(Duration::from_millis(100));
+            let now = self.1.load(Ordering::SeqCst);
+            quiet = if now > 0 && now == before { quiet + 1 } else { 0 };
+            before = now;
+            if quiet == 10 {
                 break;
             }
         }
@@ -160,7 +164,7 @@ fn refills_run_ahead_of_a_request_by_a_few() {
     let (made, other) = (garbler.expect("honest"), evaluator.expect("honest"));
     // Two, four of one slice each that a turn of lag holds, and one that begins just below that; more where a busy machine lets the request
     // begin before all of them are made, and far fewer than the hundred that it says it takes.
-    assert!(made >= triples && made <= 20 * triples, "{made} made, {triples} a refill");
+    assert!(made >= triples && made <= 50 * triples, "{made} made, {triples} a refill");
     assert!(other <= made, "the leader has the last word");
 }
 

@@ -250,6 +250,37 @@ fn a_job_that_breaks_off_ends_the_memory() {
     }
 }
 
+/// Memories that one side alone cannot read, since its release is another one, end on both: that session ends, the next ones are as any.
+#[test]
+fn memories_that_one_side_cannot_read_end_on_both() {
+    let config = smallest(Backend::Wrk);
+    // The version of the form; the version of the execution, in the text of what both know.
+    for (at, side) in [(0, 0), (0, 1), (6, 1)] {
+        let mut relation = Relation::default();
+        ok(relation.session(&config, false, |mut session, _| {
+            run(&mut session, BEGINS, 0)?;
+            session.put_away()
+        }));
+        relation.disks[side].change_part("memories", |bytes| bytes[at] ^= 1);
+        let ends = relation.session(&config, false, |session, _| Ok(versions(&session)));
+        let Err(Fault::Storage(why)) = &ends[side] else { panic!("{at} {side}: {ends:?}") };
+        assert!(why.contains("another version"), "{why}");
+        for begins in [true, false] {
+            let found = ok(relation.session(&config, false, |mut session, _| {
+                let found = versions(&session);
+                if begins {
+                    run(&mut session, BEGINS, 0)?;
+                }
+                session.put_away()?;
+                Ok(found)
+            }));
+            let expected = if begins { vec![] } else { vec![1] };
+            assert!(found.iter().all(|found| *found == expected), "{at} {side}: {found:?}");
+        }
+        relation.check();
+    }
+}
+
 /// What a peer says of the jobs that were counted, and a backup that is put back on one side: the memory is gone, or what it was.
 #[test]
 fn no_claim_of_a_peer_brings_a_version_back() {

@@ -373,6 +373,25 @@ impl Plan {
         self.trees.iter().map(tree).fold(positions, u64::saturating_add)
     }
 
+    /// Wires that wake, at most, when so many accesses come to a memory that was put away: of trees the stashes, the positions and the buckets of three
+    /// paths for each access, of any other all.
+    #[must_use]
+    pub fn woken_wires(&self, accesses: u64) -> u64 {
+        let tree = |tree: &TreeShape| {
+            let path: usize = (1..=tree.depth + 1).map(|level| tree.bucket * tree.length(level)).sum();
+            let stash = (tree.stash * tree.length(0)) as u64;
+            accesses.saturating_mul(3 * path as u64).saturating_add(stash)
+        };
+        match self.trees.last() {
+            _ if accesses == 0 => 0,
+            None => self.resting_wires(),
+            Some(last) => {
+                let positions = last.positions() as u64 + 1;
+                self.trees.iter().map(tree).fold(positions, u64::saturating_add)
+            }
+        }
+    }
+
     /// What it takes to begin with zeros, also for a memory that may begin with given rows.
     #[must_use]
     pub fn empty_start(&self) -> Price {

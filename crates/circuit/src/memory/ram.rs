@@ -17,6 +17,8 @@ pub struct Ram<W> {
 }
 
 enum Form<W> {
+    /// As it was found: no access came to it.
+    Found(PutAway<W>),
     Scan(Rows<W>),
     Nest(Box<Nest<W>>),
     Root(Box<Root<W>>),
@@ -104,6 +106,7 @@ impl<W: Clone> Ram<W> {
     /// When a row was taken and is not put back.
     pub fn put_away<G: Reactive<Wire = W>>(self, g: &mut G) -> Result<PutAway<W>, G::Error> {
         let (state, cells) = match self.form {
+            Form::Found(away) => return Ok(away),
             Form::Scan(rows) => (State::Scan, vec![Resting::Wires(rows.into_inner().concat())]),
             Form::Nest(nest) => nest.put_away(g)?,
             Form::Root(root) => root.put_away(),
@@ -111,31 +114,44 @@ impl<W: Clone> Ram<W> {
         Ok(PutAway { state: state.to_bytes(), cells })
     }
 
-    /// A memory that was put away, as it was. Buckets of trees rest until an access comes to them; all else wakes.
+    /// A memory that was put away, as it was. It rests until the first access; then buckets of trees rest on until one comes to them, all else wakes.
     ///
     /// # Errors
-    /// [`Broken::Unlike`] if it is none of the plan; those of the machine.
+    /// [`Broken::Unlike`] if it is none of the plan.
     pub fn found<G: Reactive<Wire = W>>(
         g: &mut G,
         plan: Plan,
         away: PutAway<W>,
     ) -> Result<Ram<W>, G::Error> {
-        let PutAway { state, cells } = away;
-        let state = State::read(&plan, &state);
-        let state =
-            state.filter(|s| s.cells(&plan).into_iter().eq(cells.iter().map(Resting::wires)));
-        let form = match state.ok_or_else(|| g.broken(Broken::Unlike))? {
-            State::Scan => {
-                let wires = wake(g, cells)?.concat();
-                let row = |row: usize| &wires[row * plan.needs.width..][..plan.needs.width];
-                Form::Scan(Rows::of((0..plan.needs.blocks).map(|at| row(at).to_vec()).collect()))
-            }
-            State::Trees(state) => {
-                Form::Nest(Box::new(Nest::found(g, plan.clone(), state, cells)?))
-            }
-            State::Root(state) => Form::Root(Box::new(Root::found(g, plan.clone(), state, cells)?)),
-        };
-        Ok(Ram { plan, form })
+        let state = State::read(&plan, &away.state);
+        let lengths = away.cells.iter().map(Resting::wires);
+        match state.filter(|state| state.cells(&plan).into_iter().eq(lengths)) {
+            Some(_) => Ok(Ram { plan, form: Form::Found(away) }),
+            None => Err(g.broken(Broken::Unlike)),
+        }
+    }
+
+    /// What is accessed now.
+    fn awake<G: Reactive<Wire = W>>(&mut self, g: &mut G) -> Result<&mut Form<W>, G::Error> {
+        if let Form::Found(away) = &mut self.form {
+            let (plan, cells) = (&self.plan, std::mem::take(&mut away.cells));
+            let state = State::read(plan, &away.state);
+            self.form = match state.ok_or_else(|| g.broken(Broken::Unlike))? {
+                State::Scan => {
+                    let wires = wake(g, cells)?.concat();
+                    let row = |row: usize| &wires[row * plan.needs.width..][..plan.needs.width];
+                    let rows = (0..plan.needs.blocks).map(|at| row(at).to_vec());
+                    Form::Scan(Rows::of(rows.collect()))
+                }
+                State::Trees(state) => {
+                    Form::Nest(Box::new(Nest::found(g, plan.clone(), state, cells)?))
+                }
+                State::Root(state) => {
+                    Form::Root(Box::new(Root::found(g, plan.clone(), state, cells)?))
+                }
+            };
+        }
+        Ok(&mut self.form)
     }
 
     /// How it is kept.
@@ -158,10 +174,11 @@ impl<W: Clone> Ram<W> {
         index: &[W],
         access: Access<'_, W>,
     ) -> Result<Vec<W>, G::Error> {
-        match (&mut self.form, access) {
+        match (self.awake(g)?, access) {
             (Form::Scan(rows), access) => rows.access(g, index, access),
             (Form::Nest(nest), Access::Read) => nest.access(g, index, |_, row| Ok(row.to_vec())),
             (Form::Root(root), Access::Read) => root.access(g, index, |_, row| Ok(row.to_vec())),
+            (_, Access::Read) => asleep(),
             (_, Access::Write { word, enable }) => {
                 self.take(g, index)?;
                 self.put(g, word, enable)?;
@@ -181,10 +198,11 @@ impl<W: Clone> Ram<W> {
         index: &[W],
         change: impl FnOnce(&mut G, &[W]) -> Result<Vec<W>, G::Error>,
     ) -> Result<Vec<W>, G::Error> {
-        let rows = match &mut self.form {
+        let rows = match self.awake(g)? {
             Form::Nest(nest) => return nest.access(g, index, change),
             Form::Root(root) => return root.access(g, index, change),
             Form::Scan(rows) => rows,
+            Form::Found(_) => asleep(),
         };
         let old = rows.access(g, index, Access::Read)?;
         let (word, enable) = (change(g, &old)?, g.constant(true)?);
@@ -205,10 +223,11 @@ impl<W: Clone> Ram<W> {
         g: &mut G,
         index: &[W],
     ) -> Result<Vec<W>, G::Error> {
-        match &mut self.form {
+        match self.awake(g)? {
             Form::Nest(nest) => nest.take(g, index),
             Form::Root(root) => root.take(g, index),
             Form::Scan(_) => scanned(),
+            Form::Found(_) => asleep(),
         }
     }
 
@@ -230,6 +249,7 @@ impl<W: Clone> Ram<W> {
             Form::Nest(nest) => nest.put(g, change),
             Form::Root(root) => root.put(g, change),
             Form::Scan(_) => scanned(),
+            Form::Found(_) => panic!("no row was taken"),
         }
     }
 
@@ -239,7 +259,7 @@ impl<W: Clone> Ram<W> {
         match &self.form {
             Form::Nest(nest) => nest.is_in_hand(),
             Form::Root(root) => root.is_in_hand(),
-            Form::Scan(_) => false,
+            Form::Scan(_) | Form::Found(_) => false,
         }
     }
 
@@ -256,15 +276,19 @@ impl<W: Clone> Ram<W> {
         if index >= blocks {
             return Ok(vec![g.constant(false)?; width]);
         }
-        match &mut self.form {
+        match self.awake(g)? {
             Form::Scan(rows) => Ok(rows.row(index)),
-            Form::Nest(_) | Form::Root(_) => {
+            _ => {
                 let width = bits(blocks - 1);
                 let index = constant_bits(g, &bits_of(index as u128, width))?;
                 self.access(g, &index, Access::Read)
             }
         }
     }
+}
+
+fn asleep() -> ! {
+    unreachable!("a memory wakes before it is accessed")
 }
 
 fn scanned() -> ! {

@@ -178,8 +178,11 @@ pub trait Live {
     }
 
     /// The memories that an earlier session saved, whose wires this one keeps.
-    fn saved_memories(&mut self) -> NamedMemories {
-        NamedMemories::default()
+    ///
+    /// # Errors
+    /// `Storage`, also for memories of another version, which have ended by then.
+    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
+        Ok(NamedMemories::default())
     }
 
     /// Whether a job may have changed memories since they were saved, with a store that has them.

@@ -229,6 +229,11 @@ impl Way {
         Ok(channel)
     }
 
+    /// Whether the peer has called for this, and waits.
+    pub(crate) fn is_called(&self, purpose: &str) -> bool {
+        lock(&self.calls).contains_key(purpose)
+    }
+
     fn called(&self, purpose: &str, wait: Duration) -> Result<Channel, Fault> {
         let started = Instant::now();
         let end = started + wait;

@@ -95,6 +95,11 @@ impl Lane {
         if self.small { "small" } else { "large" }
     }
 
+    /// What its connections are for.
+    pub(crate) fn purpose(&self) -> String {
+        format!("lane.{}", self.name())
+    }
+
     /// Proof that the peer has cheated, once there is any.
     pub(crate) fn found(&self) -> MutexGuard<'_, Option<Evidence>> {
         lock(&self.found)
@@ -322,7 +327,7 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             Ok(()) => {
                 lane.set(|now| (now.state, now.reason) = ("waiting", Some(ENDED.into())));
                 inner.changed();
-                inner.pause(backoff.next());
+                inner.rest(&lane.purpose(), backoff.next(), || false);
             }
             Err(fault) => {
                 inner.fail_left(lane, &fault);
@@ -357,13 +362,11 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
         return;
     }
     // A peer that has started again may have been told something else.
-    let (met, end) = (inner.meetings.load(Ordering::SeqCst), Instant::now() + backoff.next());
-    while Instant::now() < end && !inner.way.is_over() {
-        if inner.meetings.load(Ordering::SeqCst) != met {
-            backoff.soon();
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    let met = inner.meetings.load(Ordering::SeqCst);
+    let is_new = || inner.meetings.load(Ordering::SeqCst) != met;
+    inner.rest(&lane.purpose(), backoff.next(), is_new);
+    if is_new() {
+        backoff.soon();
     }
 }
 
@@ -402,7 +405,7 @@ fn work(
 }
 
 fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
-    let purpose = format!("lane.{}", lane.name());
+    let purpose = lane.purpose();
     let mut control = inner.way.channel(&purpose, WAIT)?;
     if inner.is_held() {
         // It may have been too late to be cut with the others.

@@ -62,7 +62,7 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
             } else {
                 tracing::debug!(%fault, purpose, "the link is down");
             }
-            inner.pause(backoff.next());
+            inner.rest(purpose, backoff.next(), || false);
         }
     }
 }

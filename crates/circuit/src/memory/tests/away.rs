@@ -13,7 +13,7 @@ struct Packing {
     serial: u64,
     /// Whether nothing happened since the last opening.
     is_settled: bool,
-    /// Cells that each call woke.
+    /// Wires that each call woke.
     woken: Vec<usize>,
     /// A hash of all gates, one after the other.
     gates: u64,
@@ -84,7 +84,7 @@ impl Reactive for Packing {
     }
     fn wake(&mut self, cells: Vec<Resting<bool>>) -> Result<Vec<Vec<bool>>, Broken> {
         self.is_settled = false;
-        self.woken.push(cells.len());
+        self.woken.push(cells.iter().map(Resting::wires).sum());
         let wires = cells.into_iter().map(|cell| match cell {
             Resting::Wires(wires) => wires,
             Resting::Packed { bytes, .. } => {
@@ -147,8 +147,12 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             assert_eq!(value_of(&read), before, "step {step}");
             here.into_iter().for_each(|row| *row = word);
         }
-        // All cells of a tree at once.
-        assert!(g.woken.len() - first <= plan.trees.len(), "{:?}", plan.layout);
+        // All cells of a tree at once; before that what is no bucket, if it was found.
+        let woken = &g.woken[first..];
+        let found = usize::from(is_put_away(step));
+        assert!(woken.len() <= plan.trees.len() + found, "{:?}", plan.layout);
+        let most = if found == 1 || !plan.trees.is_empty() { plan.woken_wires(1) } else { 0 };
+        assert!(woken.iter().sum::<usize>() as u64 <= most, "{:?}", plan.layout);
     }
     for (i, expected) in array.iter().enumerate() {
         assert_eq!(value_of(&ram.row(&mut g, i).unwrap()), *expected);
@@ -173,6 +177,26 @@ fn memories_are_arrays_wherever_they_are_put_away() {
     }
     let plan = Plan::new(needs(300, 16, false), nested(2, 3)).unwrap();
     against_an_array(&plan, 3_000, |step| step % 100 == 0);
+}
+
+/// Without an access nothing wakes, and what is put away is what was found.
+#[test]
+fn memories_rest_until_an_access_comes() {
+    for layout in LAYOUTS {
+        let plan = Plan::new(needs(37, 11, false), layout).unwrap();
+        let mut g = Packing::new(3);
+        let mut ram = Ram::empty(&mut g, plan.clone()).unwrap();
+        ram.access(&mut g, &bits_of(5, 8), Access::Read).unwrap();
+        let away = ram.put_away(&mut g).unwrap();
+        let (state, gates, woken) = (away.state.clone(), g.gates, g.woken.len());
+        let lengths: Vec<usize> = away.cells.iter().map(Resting::wires).collect();
+        let ram = Ram::found(&mut g, plan.clone(), away).unwrap();
+        assert!(!ram.is_in_hand());
+        let again = ram.put_away(&mut g).unwrap();
+        assert_eq!((&again.state, g.gates, g.woken.len()), (&state, gates, woken), "{layout:?}");
+        assert!(again.cells.iter().map(Resting::wires).eq(lengths));
+        assert_eq!(plan.woken_wires(0), 0);
+    }
 }
 
 /// The gates of accesses on a machine that packs are those that they were before anything rested.
@@ -295,7 +319,9 @@ fn a_memory_is_found_with_its_own_plan_and_cells() {
         let [fewer, mut longer, other, mut foreign] = [0; 4].map(|_| away());
         let refused = |plan: &Plan, away: PutAway<bool>| {
             let mut g = Machine::new(1);
-            Ram::found(&mut g, plan.clone(), away).err() == Some(Broken::Unlike)
+            let found = Ram::found(&mut g, plan.clone(), away);
+            let read = |mut ram: Ram<bool>| ram.access(&mut g, &bits_of(3, 6), Access::Read);
+            found.and_then(read).err() == Some(Broken::Unlike)
         };
         let PutAway { state, mut cells } = fewer;
         cells.pop();

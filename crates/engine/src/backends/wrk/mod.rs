@@ -307,15 +307,15 @@ impl Live for WrkSession {
         self.core.depot.change_memories()
     }
 
-    fn saved_memories(&mut self) -> NamedMemories {
+    fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
         let mut saved = Stored::default();
         self.core.depot.memories(|place| saved = std::mem::take(place));
-        let memories = stored::decode(&saved.bytes, &mut self.core.kept);
-        if memories.is_none() {
-            // Of another version: they have ended, which the agreement on the next job that names one tells the peer.
-            self.core.kept = Kept::resting();
+        if let Some(memories) = stored::decode(&saved.bytes, &mut self.core.kept) {
+            return Ok(memories);
         }
-        memories.unwrap_or_default()
+        // The peer may be able to read its own, and both save the same ones or none: they end as if a job had changed them, on both sides.
+        self.change_memories()?;
+        Err(Fault::Storage("its memories are of another version: they end; open another session".into()))
     }
 
     fn has_unsaved_memories(&self) -> bool {

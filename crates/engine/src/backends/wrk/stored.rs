@@ -1,13 +1,14 @@
 //! Memories of programs as they lie in a snapshot (docs/formats/pool.md): what both sides know of them, then their wires at rest.
 
 use cenote_prim::{RandomOracle, Secret, SessionId};
+use cenote_program::EXECUTION;
 
 use super::resting::Resting;
 use crate::named_memory::NamedMemories;
 use crate::parts::kept::Kept;
 
 /// The first byte.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Memories on their way to the store or from it.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Sto
         return Stored::default();
     }
     // Strings and numbers, which always have a form.
-    let known = serde_json::to_vec(memories).unwrap_or_default();
+    let known = serde_json::to_vec(&(EXECUTION, memories)).unwrap_or_default();
     let parts: Vec<_> = kept.iter().filter(|(name, _)| memories.have(name)).collect();
     let of_part = |(name, cells): &(&str, &Vec<Resting>)| {
         let cells = cells.iter().map(|cell| Resting::encoded_len(cell.wires()));
@@ -39,17 +40,20 @@ pub(super) fn encode(memories: &NamedMemories, kept: &Kept<Vec<Resting>>) -> Sto
         out.extend_from_slice(&(cells.len() as u32).to_le_bytes());
         cells.iter().for_each(|cell| cell.encode(&mut out));
     }
-    let oracle = RandomOracle::new("cenote 2026 engine wrk memories v1", &SessionId([0; 32]));
+    let oracle = RandomOracle::new("cenote 2026 engine wrk memories v2", &SessionId([0; 32]));
     Stored { known: oracle.bytes(&known).digest(), bytes: out }
 }
 
-/// Puts the wires of memories into `kept`; none if these are no memories.
+/// Puts the wires of memories into `kept`; none if these are no memories, or those of programs that ran by other rules: what is kept of a random access memory
+/// is as its plan has it.
 pub(super) fn decode(mut bytes: &[u8], kept: &mut Kept<Vec<Resting>>) -> Option<NamedMemories> {
     if bytes.is_empty() {
         return Some(NamedMemories::default());
     }
     bytes.split_off_first().filter(|version| **version == VERSION)?;
-    let memories: NamedMemories = serde_json::from_slice(take(&mut bytes)?).ok()?;
+    let known = serde_json::from_slice(take(&mut bytes)?).ok();
+    let (_, memories) = known.filter(|(execution, _): &(u32, _)| *execution == EXECUTION)?;
+    let memories: NamedMemories = memories;
     while !bytes.is_empty() {
         let name = std::str::from_utf8(take(&mut bytes)?).ok()?;
         let cells = (0..number(&mut bytes)?).map(|_| Resting::decode(&mut bytes));
