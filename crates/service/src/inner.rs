@@ -514,7 +514,8 @@ impl Inner {
     pub(crate) fn rest(&self, purpose: &str, limit: Duration, mut soon: impl FnMut() -> bool) {
         self.pause(limit.min(Duration::from_millis(500)));
         let end = Instant::now() + limit.saturating_sub(Duration::from_millis(500));
-        while Instant::now() < end && !self.way.is_over() && !self.way.is_called(purpose) && !soon() {
+        while Instant::now() < end && !self.way.is_over() && !self.way.is_called(purpose) && !soon()
+        {
             std::thread::sleep(Duration::from_millis(50));
         }
     }

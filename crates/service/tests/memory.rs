@@ -176,7 +176,8 @@ fn a_memory_ends_with_a_job_that_is_cut() {
             assert!(matches!(end.state, JobState::Cancelled | JobState::Failed), "{end:?}");
         }
         let all = [pair.a(), pair.b()];
-        let both = |is: fn(&Service) -> bool| all.iter().all(|service| service.is_ready() && is(service));
+        let both =
+            |is: fn(&Service) -> bool| all.iter().all(|service| service.is_ready() && is(service));
         let (end, gone) = (Instant::now() + LONG / 6, |service: &Service| held(service).is_empty());
         while !both(gone) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));

@@ -1,5 +1,6 @@
 //! The Python package: built into a virtual environment, linted, typed and tested.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,10 +16,14 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
     let Some(environment) = Environment::prepare(root, &root.join("target/venv"), |_| true) else {
         return false;
     };
-    if !environment.run("maturin", &["develop", "--quiet", "--locked"]) {
+    // The library and the command (services of the tests are processes of it) as the tests of the workspace built them: alone, both have other features,
+    // for which half of the dependencies would be built again.
+    let built = cargo(root, &["test", "--workspace", "--no-run", "--quiet", "--locked"], &[]);
+    if !built || !environment.takes_built() {
         return false;
     }
-    let checks: [(&str, &[&str]); 4] = [
+    let checks: [(&str, &[&str]); 5] = [
+        ("maturin", &["sdist", "--quiet", "--out", "../target/sdist"]),
         ("ruff", &["check", ".", "../programs", "../demo"]),
         ("ruff", &["format", "--check", ".", "../programs", "../demo"]),
         ("mypy", &[]),
@@ -26,9 +31,7 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
     ];
     let failed = checks.iter().filter(|(tool, arguments)| !environment.run(tool, arguments));
     let failed = failed.count();
-    // Services of the tests are processes of the command, as the tests of the workspace built it: alone, it has other features.
-    let built = cargo(root, &["test", "--workspace", "--no-run", "--quiet", "--locked"], &[]);
-    built && tests(&environment, counts) && failed == 0
+    tests(&environment, counts) && failed == 0
 }
 
 /// The API of a service, fuzzed from its own description for so many seconds.
@@ -92,6 +95,20 @@ impl Environment {
                     .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
                     .arg(list),
             )
+    }
+
+    /// Has the package where its sources are, with the library that was built for tests, as `maturin develop` would.
+    fn takes_built(&self) -> bool {
+        let library = built(&self.root, "debug");
+        let library = library.with_file_name(format!("deps/{DLL_PREFIX}_native{DLL_SUFFIX}"));
+        let package = self.root.join("python");
+        let script = "import pathlib, sys, sysconfig\npathlib.Path(sysconfig.get_paths()['purelib'], 'cenote.pth').write_text(sys.argv[1] + '\\n')";
+        let copied = fs::copy(&library, package.join("cenote/_native.abi3.so"));
+        if let Err(error) = &copied {
+            eprintln!("python: {}: {error}", library.display());
+        }
+        let at = package.to_string_lossy();
+        copied.is_ok() && succeeds(&mut self.python(&["-c", script, &at]))
     }
 
     fn tool(&self, name: &str) -> PathBuf {

@@ -378,7 +378,8 @@ impl Plan {
     #[must_use]
     pub fn woken_wires(&self, accesses: u64) -> u64 {
         let tree = |tree: &TreeShape| {
-            let path: usize = (1..=tree.depth + 1).map(|level| tree.bucket * tree.length(level)).sum();
+            let path: usize =
+                (1..=tree.depth + 1).map(|level| tree.bucket * tree.length(level)).sum();
             let stash = (tree.stash * tree.length(0)) as u64;
             accesses.saturating_mul(3 * path as u64).saturating_add(stash)
         };

@@ -315,7 +315,9 @@ impl Live for WrkSession {
         }
         // The peer may be able to read its own, and both save the same ones or none: they end as if a job had changed them, on both sides.
         self.change_memories()?;
-        Err(Fault::Storage("its memories are of another version: they end; open another session".into()))
+        Err(Fault::Storage(
+            "its memories are of another version: they end; open another session".into(),
+        ))
     }
 
     fn has_unsaved_memories(&self) -> bool {
