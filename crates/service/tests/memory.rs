@@ -178,11 +178,12 @@ fn a_memory_ends_with_a_job_that_is_cut() {
         let all = [pair.a(), pair.b()];
         let both =
             |is: fn(&Service) -> bool| all.iter().all(|service| service.is_ready() && is(service));
-        let (end, gone) = (Instant::now() + LONG / 6, |service: &Service| held(service).is_empty());
-        while !both(gone) && Instant::now() < end {
+        let gone = |service: &Service| held(service).is_empty();
+        let end = Instant::now() + LONG / 6;
+        while !ended && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
+            ended = both(gone);
         }
-        ended = both(gone);
         if ended {
             break;
         }
