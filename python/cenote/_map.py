@@ -83,7 +83,8 @@ def seed_of(seeds: Any) -> Secret:
     whose = [words.current().owners.get(id(seed.w), (None, None))[1] for seed in (one, other)]
     if None in whose or whose[0] == whose[1]:
         raise compile_error(
-            "the seeds of a map are an input of each owner, as they came: who knows both, or chooses one by the other, chooses the hash"
+            "the seeds of a map are an input of each owner, as they came, given to no function before: who knows both, or chooses one by "
+            "the other, chooses the hash"
         )
     return one ^ other
 

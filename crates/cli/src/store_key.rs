@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cenote_pool::StoreKey;
 use clap::Args;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use signal_hook::consts::SIGINT;
 use zeroize::Zeroizing;
 
 use crate::exit::{Failure, Kind};
@@ -58,6 +60,7 @@ impl KeyArgs {
 struct Unseen {
     terminal: File,
     before: Termios,
+    interrupt: signal_hook::SigId,
 }
 
 impl Unseen {
@@ -66,8 +69,10 @@ impl Unseen {
         let before = termios::tcgetattr(&terminal)?;
         let mut unseen = before.clone();
         unseen.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
+        // Without a handler `rpassword` ends the process before it restores the terminal; with one it gives an error.
+        let interrupt = signal_hook::flag::register(SIGINT, Arc::default())?;
         termios::tcsetattr(&terminal, OptionalActions::Now, &unseen)?;
-        Ok(Unseen { terminal, before })
+        Ok(Unseen { terminal, before, interrupt })
     }
 }
 
@@ -75,6 +80,7 @@ impl Drop for Unseen {
     fn drop(&mut self) {
         // A terminal that has gone shows nothing either.
         let _ = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+        signal_hook::low_level::unregister(self.interrupt);
     }
 }
 

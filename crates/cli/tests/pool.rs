@@ -309,6 +309,10 @@ fn a_passphrase_opens_a_store_from_a_file_a_descriptor_and_the_terminal() {
     assert!(screen.contains("of stock.triple") && !screen.contains("horse"), "{screen}");
     let (screen, code) = owners.at_a_terminal(&show, &["correct house"]);
     assert!(code == 8 && screen.contains("does not open"), "{screen}");
+    // Who thinks better of it has the terminal as it was.
+    let (screen, _) = owners.at_a_terminal(&format!("{show}; echo ended $?; stty -a"), &["\u{3}"]);
+    assert!(screen.contains("ended 130"), "{screen}");
+    assert!([" echo ", " icanon ", "isig "].iter().all(|mode| screen.contains(mode)), "{screen}");
     // A new store asks twice.
     let new = format!(
         "{} --store-passphrase --role garbler --listen 127.0.0.1:0",

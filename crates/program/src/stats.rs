@@ -170,9 +170,8 @@ impl Module {
         let mut stats = self.stats_on(tally, &self.main, params)?;
         for memory in &self.memories {
             let bits = memory.shape.bits() as u64;
-            let [found, left] = memory.carried().map_or([bits; 2], |ram| {
-                [ram.plan.woken_wires(ram.spends), ram.plan.resting_wires()]
-            });
+            let found = memory.carried().map_or(bits, |ram| ram.plan.woken_wires(ram.spends));
+            let left = memory.plan().map_or(bits, Plan::resting_wires);
             add(&mut stats.found_bits, u64::from(!memory.is_new), found);
             add(&mut stats.left_bits, u64::from(memory.is_kept()), left);
         }

@@ -509,11 +509,12 @@ impl Inner {
         }
     }
 
-    /// Waits so long before something is tried again with the peer; not much longer than until the peer has called for it,
-    /// or until `soon`. Two sides that wait at random would keep missing each other: a call that nobody takes ends.
+    /// Waits so long before something is tried again with the peer; not longer than a sixth of it, half a second at least, once the peer has called for it
+    /// or it is `soon`. Two sides that wait at random would keep missing each other: a call that nobody takes ends after 20 s, and no wait is above 30 s.
     pub(crate) fn rest(&self, purpose: &str, limit: Duration, mut soon: impl FnMut() -> bool) {
-        self.pause(limit.min(Duration::from_millis(500)));
-        let end = Instant::now() + limit.saturating_sub(Duration::from_millis(500));
+        let least = limit.min(Duration::from_millis(500).max(limit / 6));
+        let end = Instant::now() + limit;
+        self.pause(least);
         while Instant::now() < end && !self.way.is_over() && !self.way.is_called(purpose) && !soon()
         {
             std::thread::sleep(Duration::from_millis(50));

@@ -224,6 +224,30 @@ fn other_version(channel: &mut Channel) {
     send_route(channel, Role::Garbler, "lane.small").unwrap();
 }
 
+/// A call for a data channel that came when its session had ended is not taken for one of the next session.
+#[test]
+fn a_late_data_call_ends_no_later_session() {
+    let (_temp, [dir, peer], port) = prepared();
+    let service = Service::start(&dir).unwrap();
+    let identity = Identity::load(&peer).unwrap();
+    let known = PeerCertificate::load(peer.join("peer.crt.pem")).unwrap();
+    let address = format!("127.0.0.1:{port}");
+    let late: Vec<Channel> = (0..3)
+        .map(|number| {
+            let mut channel = tls_connect(&address, &identity, &known, LONG).unwrap();
+            send_route(&mut channel, Role::Evaluator, &format!("lane.small.{number}")).unwrap();
+            channel
+        })
+        .collect();
+    thread::sleep(Duration::from_secs(1));
+    let other = Service::start(&peer).unwrap();
+    until("the lane is ready", || lane(&service, "small").state == "ready");
+    until("and that of the peer", || lane(&other, "small").state == "ready");
+    drop(late);
+    other.stop();
+    service.stop();
+}
+
 #[test]
 fn a_caller_of_another_version_is_named_on_both_sides() {
     let (_temp, [dir, peer], port) = prepared();

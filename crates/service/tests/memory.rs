@@ -11,8 +11,8 @@ use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(120);
 
-/// Three sums, begun, added to at a secret place and shown at the end; and squared for a long time.
-const PROGRAMS: [(&str, &str); 4] = [
+/// Three sums, begun, added to at a secret place and shown at the end; and squared for a long time. Words in trees, begun and added to.
+const PROGRAMS: [(&str, &str); 6] = [
     (
         "begins",
         "cenote 3\nprogram begins \"\"\nmemory sums[3]: new uint b8\n{\n %1 = const 3xb8 all 0x10\n}\nkeep sums: %1\n",
@@ -25,6 +25,15 @@ const PROGRAMS: [(&str, &str); 4] = [
     (
         "ends",
         "cenote 3\nprogram ends \"\"\nmemory sums[3]: found uint b8\n{\n}\noutput sums[3]: both uint %0\n",
+    ),
+    (
+        "opens",
+        "cenote 4\nprogram opens \"\"\nmemory words[4096]: new ram 500 uint b16\n{\n}\nkeep words: %0\n",
+    ),
+    (
+        "counts",
+        "cenote 4\nprogram counts \"\"\ninput place: a uint b12\ninput more: a uint b16\nmemory words[4096]: found ram 500 uint b16\n{
+ %3 = lookup %2, %0\n %4 = add %3, %1\n %5 = const b1 0x1\n %6 = store %2, %0, %4, %5\n}\nkeep words: %6\noutput before: b uint %3\n",
     ),
     (
         "slow",
@@ -42,8 +51,8 @@ fn pair() -> Pair {
             // What `a` alone gives is asked for by `a`.
             let is_own = std::ptr::eq(service, pair.a());
             let submitters = match (name, is_own) {
-                ("adds", true) => Submitters::Own,
-                ("adds", false) => Submitters::Peer,
+                ("adds" | "counts", true) => Submitters::Own,
+                ("adds" | "counts", false) => Submitters::Peer,
                 _ => Submitters::Both,
             };
             service.approve(Terms { submitters, ..terms }).unwrap();
@@ -153,6 +162,31 @@ fn jobs_go_on_with_a_memory_until_it_ends() {
         for service in [pair.a(), pair.b()] {
             assert_eq!(held(service), [("sums".to_owned(), 24, jobs)]);
         }
+    }
+    pair.stop();
+}
+
+/// A random access memory goes on from job to job and when a service starts again, until the accesses of its life are used up.
+#[test]
+fn jobs_go_on_with_trees() {
+    let mut pair = pair();
+    done(&pair, "opens", &[]);
+    let counts = |pair: &Pair, more: u32, before: u32| {
+        let [_, theirs] = done(pair, "counts", &[("place", 77), ("more", more)]);
+        assert_eq!(theirs.result, Some(json!({ "before": before })));
+    };
+    counts(&pair, 5, 0);
+    counts(&pair, 1, 5);
+    let left =
+        |service: &Service| service.status().unwrap().lanes[1].memories[0].accesses_left.unwrap();
+    let before = left(pair.a());
+    for side in [1, 0] {
+        pair.restart(side);
+        ready(&pair);
+        counts(&pair, 1, 7 - side as u32);
+    }
+    for service in [pair.a(), pair.b()] {
+        common::until(LONG, "accesses are counted", || left(service) < before);
     }
     pair.stop();
 }

@@ -338,6 +338,87 @@ fn a_cheater_of_wrk_that_changes_a_single_wire_gets_no_wrong_row() {
     assert!(2 * caught > single.len(), "{caught} of {}", single.len());
 }
 
+/// Writes some rows of a memory and keeps it; then, as another job would, finds it and reads two of them.
+fn two_jobs<P: Party>(
+    party: &mut P,
+    plan: &Plan,
+    between: impl FnOnce(&mut P),
+) -> Result<Vec<u128>, Fault> {
+    let prg = |job| prg_of(party.role(), job);
+    let (first, second) = (prg(31), prg(32));
+    let mut memory = party.init_ram(plan.clone(), None, first)?;
+    for place in 0..4u128 {
+        let (index, word) = (constants(party, place, 6)?, constants(party, 10 + place, 8)?);
+        party.update_ram(&mut memory, &index, |_, _| Ok(word))?;
+    }
+    let state = party.keep_ram("words", memory)?;
+    between(party);
+    let mut memory = party.kept_ram("words", plan.clone(), state, second)?;
+    let mut read = Vec::new();
+    for place in [2u128, 1] {
+        let index = constants(party, place, 6)?;
+        let row = party.access_ram(&mut memory, &index, Access::Read)?;
+        let bits = party.reveal(Receivers::Both, &row)?.unwrap_or_default();
+        read.push(value_of(&bits));
+    }
+    Ok(read)
+}
+
+/// What a cheater does to its part of a memory while nothing runs.
+type Between = fn(&mut Cheater);
+
+/// However a memory is kept, what a peer changes in its part of it between two jobs, or takes for another part of it, is noticed when it comes back.
+#[test]
+fn a_cheater_of_wrk_that_changes_a_memory_between_jobs_gets_no_wrong_row() {
+    let masked: Between = |cheater| cheater.change("words", Change::Masked);
+    let label: Between = |cheater| cheater.change("words", Change::Label);
+    let share: Between = |cheater| cheater.change("words", Change::Share);
+    let swap: Between = |cheater| cheater.swap("words");
+    let cheats: [(Role, Option<(Between, &str)>); 9] = [
+        (Role::Garbler, None),
+        (Role::Evaluator, None),
+        (Role::Evaluator, Some((masked, "wrk.labels"))),
+        (Role::Evaluator, Some((share, "wrk.kept"))),
+        (Role::Evaluator, Some((swap, "wrk.kept"))),
+        (Role::Garbler, Some((masked, "wrk.masked"))),
+        (Role::Garbler, Some((label, "wrk.masked"))),
+        (Role::Garbler, Some((share, "wrk.kept"))),
+        (Role::Garbler, Some((swap, "wrk.kept"))),
+    ];
+    let layouts = [
+        Layout::Scan,
+        Layout::Trees { trees: 1, factor: 1 },
+        Layout::Trees { trees: 2, factor: 3 },
+        Layout::SquareRoot { levels: 2, factor: 2, period: 5 },
+    ];
+    let rows: Vec<_> =
+        layouts.iter().flat_map(|layout| cheats.map(|cheat| (*layout, cheat))).collect();
+    in_parallel(&rows, |i, &(layout, (by, cheat))| {
+        let plan = Plan::new(Needs::new(64, 8, 100), layout).unwrap();
+        let params = WrkParams::derive(PoolChoice::OneShot(1500), Rho::Bits40).expect("sound");
+        let id = SessionId([i as u8; 32]);
+        let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
+            let prg = prg_of(role, 400 + i as u128);
+            if role == by {
+                let none = (Cheat::None, 0);
+                let mut cheater = Cheater::set_up(channel, role, id, params, none, prg)?;
+                let between = |cheater: &mut Cheater| {
+                    cheat.iter().for_each(|(change, _)| change(cheater));
+                };
+                return two_jobs(&mut cheater, &plan, between);
+            }
+            let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
+            two_jobs(&mut session.party(), &plan, |_| ())
+        });
+        let honest = if by == Role::Garbler { evaluator } else { garbler };
+        let what = format!("{layout:?}, {:?} of the {by}", cheat.map(|(_, check)| check));
+        match cheat {
+            None => assert_eq!(honest, Ok(vec![12, 11]), "{what}"),
+            Some((_, check)) => assert_eq!(honest, Err(Fault::Misbehaved(check)), "{what}"),
+        }
+    });
+}
+
 /// The session in which accesses to a memory are a moment.
 fn few_batches() -> JimuParams {
     let mut params = tiny();

@@ -240,6 +240,8 @@ impl Way {
         let mut calls = lock(&self.calls);
         loop {
             if let Some(channel) = calls.remove(purpose) {
+                // Data calls come behind it: those that are there are of a session that has ended, and would be taken for those of this one.
+                calls.retain(|other, _| !is_part(other, purpose));
                 return Ok(channel);
             }
             if let Some((_, fault)) = lock(&self.refused).as_ref().filter(|(at, _)| *at >= started)
@@ -273,6 +275,11 @@ impl Way {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
+}
+
+/// Whether a call is for a data channel of what another is for.
+fn is_part(of: &str, whole: &str) -> bool {
+    of.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn over() -> Fault {

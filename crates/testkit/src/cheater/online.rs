@@ -268,6 +268,11 @@ impl Cheater {
         }
     }
 
+    /// Takes each of the wires kept as `name` for the one before it.
+    pub fn swap(&mut self, name: &str) {
+        self.kept.entry(name.into()).or_default().rotate_left(1);
+    }
+
     fn change_wire(&mut self, wire: usize, change: Change) {
         let wire = &mut self.wires[wire];
         match change {
@@ -652,29 +657,29 @@ impl Party for Cheater {
         MOST_AWAKE
     }
 
-    /// The numbers of the wires.
     fn rest(&mut self, wires: Vec<usize>) -> Result<Resting<usize>, Fault> {
-        let bytes = wires.iter().flat_map(|wire| wire.to_le_bytes()).collect();
-        Ok(Resting::Packed { wires: wires.len(), bytes })
+        Ok(packed(&wires))
     }
 
     fn wake(&mut self, cells: Vec<Resting<usize>>) -> Result<Vec<Vec<usize>>, Fault> {
-        self.drain()?;
-        let numbers = |bytes: &[u8]| -> Vec<usize> {
-            bytes.as_chunks().0.iter().map(|wire| usize::from_le_bytes(*wire)).collect()
-        };
-        let (mut all, mut resting) = (Vec::new(), Vec::new());
-        for cell in cells {
-            match cell {
-                Resting::Wires(wires) => all.push(wires),
-                Resting::Packed { bytes, .. } => {
-                    resting.push(numbers(&bytes));
-                    all.push(numbers(&bytes));
-                }
-            }
+        let is_packed = |cell: &Resting<usize>| matches!(cell, Resting::Packed { .. });
+        let resting: Vec<_> = cells.iter().filter(|cell| is_packed(cell)).map(numbers).collect();
+        if !resting.is_empty() {
+            self.drain()?;
+            self.come_back(&resting)?;
         }
-        self.come_back(&resting)?;
-        Ok(all)
+        Ok(cells.iter().map(numbers).collect())
+    }
+
+    fn keep_cells(&mut self, name: &str, cells: Vec<Resting<usize>>) -> Result<(), Fault> {
+        let wires: Vec<usize> = cells.iter().flat_map(numbers).collect();
+        self.keep(name, &wires)
+    }
+
+    fn kept_cells(&mut self, name: &str, lengths: &[usize]) -> Result<Vec<Resting<usize>>, Fault> {
+        let mut wires = &self.kept[name][..];
+        let cells = lengths.iter().map(|len| packed(wires.split_off(..*len).unwrap_or_default()));
+        Ok(cells.collect())
     }
 
     /// They are the same wires, with other masks and labels.
@@ -683,6 +688,21 @@ impl Party for Cheater {
         let all: Vec<Vec<usize>> = names.iter().map(|name| self.kept[*name].clone()).collect();
         self.come_back(&all)?;
         Ok(all)
+    }
+}
+
+/// What a cheater packs: the numbers of the wires.
+fn packed(wires: &[usize]) -> Resting<usize> {
+    let bytes = wires.iter().flat_map(|wire| wire.to_le_bytes()).collect();
+    Resting::Packed { wires: wires.len(), bytes }
+}
+
+fn numbers(cell: &Resting<usize>) -> Vec<usize> {
+    match cell {
+        Resting::Wires(wires) => wires.clone(),
+        Resting::Packed { bytes, .. } => {
+            bytes.as_chunks().0.iter().map(|wire| usize::from_le_bytes(*wire)).collect()
+        }
     }
 }
 
