@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _bind
 from ._clear import numbers
@@ -20,7 +20,7 @@ from ._records import Path, build, dotted, leaves, places
 from ._slots import Map
 from ._types import ArrayType, Lasting, MapType, RamType, Scalar, Shape, lanes_of
 from ._values import Secret
-from ._words import W
+from ._words import W, current
 
 #: The numbers of each leaf of each memory.
 Found = dict[str, list[list[int]]]
@@ -29,12 +29,13 @@ Found = dict[str, list[list[int]]]
 class Memory:
     """A secret that outlives the run: ``m.value`` is what the last run left there, and what is there at the end goes to the next one."""
 
-    __slots__ = ("_begins", "_empty", "_ended", "_is_new", "_name", "_of", "_value")
+    __slots__ = ("_begins", "_empty", "_ended", "_is_new", "_name", "_of", "_scope", "_value")
 
     def __init__(self, name: str, lasting: Lasting, value: Any) -> None:
         self._name, self._of, self._is_new, self._value, self._ended = name, lasting.type, lasting.is_new, value, False
         # A hash with keys that everybody knows would let an owner choose entries that collide.
         self._begins = lasting.is_new and isinstance(value, Hashed)
+        self._scope = current().scope
         #: The buckets of a new map.
         self._empty = value.memory.rows.w.ref if isinstance(value, Hashed) and lasting.is_new else None
 
@@ -42,6 +43,7 @@ class Memory:
         """Begins a map, with two words of 128 random bits, an input of each owner; one whose slots are all looked at needs none."""
         if not isinstance(self._value, Map) or not self._is_new:
             raise compile_error(f"memory {self._name} is not to be begun with seeds: a map is, of type cn.NewMemory[cn.Map[..]]")
+        self._check_whole("begin")
         if self._ended:
             raise compile_error(f"memory {self._name} was ended")
         if isinstance(self._value, Hashed) and not self._begins:
@@ -77,7 +79,18 @@ class Memory:
 
     def end(self) -> None:
         """Leaves nothing in it: the memory is no more after this run."""
+        self._check_whole("end")
         self._ended = True
+
+    def _check_whole(self, what: str) -> None:
+        """A program begins and ends memories whatever its values are."""
+        if current().scope is not self._scope:
+            raise compile_error(f"{self._name}.{what}() is for the whole program: write it outside of loops, branches and functions")
+
+    def _no_items(self, *_: Any) -> NoReturn:
+        raise compile_error(f"memory {self._name} is no array: what is in it is {self._name}.value, as in {self._name}.value[i]")
+
+    __getitem__ = __setitem__ = __iter__ = _no_items
 
     def _check_begun(self) -> None:
         if self._begins:

@@ -157,8 +157,12 @@ class Program:
 
     def _encoded(self, given: Mapping[str, Any]) -> list[list[list[int]]]:
         unknown = sorted(set(given) - set(self._inputs))
+        held = [name for name in unknown if name in self._memories]
+        if held:
+            raise InputError(f"{held[0]} is a memory of {self.name}, not an input: simulate(.., memories={{{held[0]!r}: ..}}) takes that")
         if unknown:
-            raise InputError(f"{self.name} has no input {', '.join(unknown)}; it takes {', '.join(self._inputs)}")
+            takes = f"it takes {', '.join(self._inputs)}" if self._inputs else "it takes none"
+            raise InputError(f"{self.name} has no input {', '.join(unknown)}; {takes}")
         missing = [name for name in self._inputs if name not in given]
         if missing:
             raise InputError(f"{self.name} lacks input {', '.join(missing)}")
@@ -263,6 +267,11 @@ class Program:
         the command: ``ands``, ``bytes``, ``seconds``, ``memory``, ``live_bits``, ``statements``, ``moved_bits``; ``limits`` has
         others for some of them, and ``math.inf`` lifts one.
         """
+        goes_on = next((name for name, lasting in self._memories.items() if not lasting.is_new), None)
+        if goes_on is not None:
+            raise InputError(
+                f"{self.name} goes on with memory {goes_on}, and a run of its own finds none: use simulate(.., memories=held), or a service"
+            )
         encoded = self._encoded({**(inputs or {}), **more})
         packed = {role: self._packed(encoded, role) for role in ("garbler", "evaluator")}
         configuration = _configuration(backend, pool, rho, muxcore)

@@ -99,17 +99,49 @@ def test_what_is_left_has_the_type_of_the_memory():
         wrong.compile()
 
 
+@cn.program
+def counts(x: cn.A[cn.UInt[8]], total: cn.NewMemory[cn.UInt[8]]) -> cn.Both[cn.UInt[8]]:
+    total.value = total.value + x
+    return total.value
+
+
 @pytest.mark.parametrize("backend", ["plain", "yao", "wrk", "jimu:pool=2000"])
 def test_a_run_alone_begins_memories_and_finds_none(backend):
-    @cn.program
-    def counts(x: cn.A[cn.UInt[8]], total: cn.NewMemory[cn.UInt[8]]) -> cn.Both[cn.UInt[8]]:
-        total.value = total.value + x
-        return total.value
-
     assert counts.run_local(x=5, backend=backend).value == 5
     if backend == "plain":
-        with pytest.raises(cn.PolicyError, match="there is no memory `sums`: it has ended, or was never begun"):
+        with pytest.raises(cn.InputError, match="adds goes on with memory sums, and a run of its own finds none: use simulate"):
             adds.run_local(place=1, more=2, backend=backend)
+
+
+def test_a_memory_ends_and_begins_whatever_its_values_are():
+    def branch(m, a):
+        if cn.reveal(a == 1):
+            m.end()
+
+    def loop(m, a):
+        for _ in cn.range(3):
+            m.end()
+
+    for body in (branch, loop):
+
+        @cn.program
+        def wrong(a: cn.A[cn.UInt[8]], m: cn.Memory[cn.UInt[8]], body: object) -> cn.Both[cn.UInt[8]]:
+            cn.inline(body)(m, a)
+            return a
+
+        with pytest.raises(cn.CompileError, match=r"m\.end\(\) is for the whole program: write it outside of loops, branches"):
+            wrong.compile(body=body)
+
+
+def test_a_memory_is_not_what_is_in_it():
+    @cn.program
+    def wrong(m: cn.Memory[cn.Array[cn.UInt[8], 4]]) -> cn.Both[cn.UInt[8]]:
+        return m[0]
+
+    with pytest.raises(cn.CompileError, match=r"memory m is no array: what is in it is m\.value, as in m\.value\[i\]"):
+        wrong.compile()
+    with pytest.raises(cn.InputError, match=r"total is a memory of counts, not an input: simulate\(.., memories=\{'total': ..\}\)"):
+        counts.simulate(x=1, total=3)
 
 
 class Seen(cn.Record):
