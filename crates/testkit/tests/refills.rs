@@ -158,13 +158,13 @@ fn refills_run_ahead_of_a_request_by_a_few() {
     let (garbler, evaluator) = sessions_over(channels, &config, 2, |session, role| {
         let program = TestProgram(Kind::Ands(100));
         let job = program_job(&program, role, &program.inputs(1), Receivers::Both)?;
-        session.run(&Slow(job.of_ands(100 * triples as u64), Arc::clone(&frames)))?;
+        session.run(&Slow(job.of_ands(1000 * triples as u64), Arc::clone(&frames)))?;
         Ok(session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").made as usize)
     });
     let (made, other) = (garbler.expect("honest"), evaluator.expect("honest"));
-    // Two, four of one slice each that a turn of lag holds, and one that begins just below that; more where a busy machine lets the request
-    // begin before all of them are made, and far fewer than the hundred that it says it takes.
-    assert!(made >= triples && made <= 50 * triples, "{made} made, {triples} a refill");
+    // Two, four of one slice each that a turn of lag holds, and one that begins just below that; more where a busy machine answers late, which is as a
+    // long line is, and far fewer than the thousand that it says it takes.
+    assert!(made >= triples && made <= 300 * triples, "{made} made, {triples} a refill");
     assert!(other <= made, "the leader has the last word");
 }
 

@@ -662,13 +662,24 @@ impl Party for Cheater {
     }
 
     fn wake(&mut self, cells: Vec<Resting<usize>>) -> Result<Vec<Vec<usize>>, Fault> {
-        let is_packed = |cell: &Resting<usize>| matches!(cell, Resting::Packed { .. });
-        let resting: Vec<_> = cells.iter().filter(|cell| is_packed(cell)).map(numbers).collect();
-        if !resting.is_empty() {
+        if cells.iter().any(|cell| matches!(cell, Resting::Packed { .. })) {
             self.drain()?;
-            self.come_back(&resting)?;
         }
-        Ok(cells.iter().map(numbers).collect())
+        let (mut all, mut resting) = (Vec::new(), Vec::new());
+        for cell in &cells {
+            let mut wires = numbers(cell);
+            if matches!(cell, Resting::Packed { .. }) {
+                // Each is another wire from now on: one may rest at several places.
+                for wire in &mut wires {
+                    self.wires.push(self.wires[*wire]);
+                    *wire = self.wires.len() - 1;
+                }
+                resting.push(wires.clone());
+            }
+            all.push(wires);
+        }
+        self.come_back(&resting)?;
+        Ok(all)
     }
 
     fn keep_cells(&mut self, name: &str, cells: Vec<Resting<usize>>) -> Result<(), Fault> {
