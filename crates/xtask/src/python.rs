@@ -23,7 +23,7 @@ pub(crate) fn check(root: &Path, counts: &mut Counts) -> bool {
         return false;
     }
     let checks: [(&str, &[&str]); 5] = [
-        ("maturin", &["sdist", "--quiet", "--out", "../target/sdist"]),
+        ("maturin", &["sdist", "--out", "../target/sdist"]),
         ("ruff", &["check", ".", "../programs", "../demo"]),
         ("ruff", &["format", "--check", ".", "../programs", "../demo"]),
         ("mypy", &[]),
