@@ -18,7 +18,7 @@ pub struct Ram<W> {
 
 enum Form<W> {
     /// As it was found: no access came to it.
-    Found(PutAway<W>),
+    Found(State, Vec<Resting<W>>),
     Scan(Rows<W>),
     Nest(Box<Nest<W>>),
     Root(Box<Root<W>>),
@@ -106,7 +106,7 @@ impl<W: Clone> Ram<W> {
     /// When a row was taken and is not put back.
     pub fn put_away<G: Reactive<Wire = W>>(self, g: &mut G) -> Result<PutAway<W>, G::Error> {
         let (state, cells) = match self.form {
-            Form::Found(away) => return Ok(away),
+            Form::Found(state, cells) => (state, cells),
             Form::Scan(rows) => (State::Scan, vec![Resting::Wires(rows.into_inner().concat())]),
             Form::Nest(nest) => nest.put_away(g)?,
             Form::Root(root) => root.put_away(),
@@ -123,20 +123,20 @@ impl<W: Clone> Ram<W> {
         plan: Plan,
         away: PutAway<W>,
     ) -> Result<Ram<W>, G::Error> {
-        let state = State::read(&plan, &away.state);
-        let lengths = away.cells.iter().map(Resting::wires);
+        let PutAway { state, cells } = away;
+        let state = State::read(&plan, &state);
+        let lengths = cells.iter().map(Resting::wires);
         match state.filter(|state| state.cells(&plan).into_iter().eq(lengths)) {
-            Some(_) => Ok(Ram { plan, form: Form::Found(away) }),
+            Some(state) => Ok(Ram { plan, form: Form::Found(state, cells) }),
             None => Err(g.broken(Broken::Unlike)),
         }
     }
 
     /// What is accessed now.
     fn awake<G: Reactive<Wire = W>>(&mut self, g: &mut G) -> Result<&mut Form<W>, G::Error> {
-        if let Form::Found(away) = &mut self.form {
-            let (plan, cells) = (&self.plan, std::mem::take(&mut away.cells));
-            let state = State::read(plan, &away.state);
-            self.form = match state.ok_or_else(|| g.broken(Broken::Unlike))? {
+        if let Form::Found(state, cells) = &mut self.form {
+            let (plan, cells) = (&self.plan, std::mem::take(cells));
+            self.form = match std::mem::replace(state, State::Scan) {
                 State::Scan => {
                     let wires = wake(g, cells)?.concat();
                     let row = |row: usize| &wires[row * plan.needs.width..][..plan.needs.width];
@@ -202,7 +202,7 @@ impl<W: Clone> Ram<W> {
             Form::Nest(nest) => return nest.access(g, index, change),
             Form::Root(root) => return root.access(g, index, change),
             Form::Scan(rows) => rows,
-            Form::Found(_) => asleep(),
+            Form::Found(..) => asleep(),
         };
         let old = rows.access(g, index, Access::Read)?;
         let (word, enable) = (change(g, &old)?, g.constant(true)?);
@@ -227,7 +227,7 @@ impl<W: Clone> Ram<W> {
             Form::Nest(nest) => nest.take(g, index),
             Form::Root(root) => root.take(g, index),
             Form::Scan(_) => scanned(),
-            Form::Found(_) => asleep(),
+            Form::Found(..) => asleep(),
         }
     }
 
@@ -249,7 +249,7 @@ impl<W: Clone> Ram<W> {
             Form::Nest(nest) => nest.put(g, change),
             Form::Root(root) => root.put(g, change),
             Form::Scan(_) => scanned(),
-            Form::Found(_) => panic!("no row was taken"),
+            Form::Found(..) => panic!("no row was taken"),
         }
     }
 
@@ -259,7 +259,7 @@ impl<W: Clone> Ram<W> {
         match &self.form {
             Form::Nest(nest) => nest.is_in_hand(),
             Form::Root(root) => root.is_in_hand(),
-            Form::Scan(_) | Form::Found(_) => false,
+            Form::Scan(_) | Form::Found(..) => false,
         }
     }
 
