@@ -66,6 +66,7 @@ pub mod tags;
 pub use backends::Backend;
 pub use backends::jimu::{JimuParams, JimuSwitches};
 pub use backends::wrk::WrkParams;
+pub use cenote_circuit::MOST_AWAKE;
 pub use cenote_net::{Fault, Role};
 pub use claims::{
     Adversary, Assumption, Claims, Covers, Evidence, FirstOutput, Leak, Leakage, PeerIs, Promise,
@@ -77,6 +78,6 @@ pub use named_memory::{HeldMemory, MemoryUse, NamedMemories, RamLife, RamStates,
 pub use options::{PoolChoice, Rho, SessionConfig};
 pub use parts::keeper::{CONNECTIONS, MOST_POOLS, has_bound_left, kept_items};
 pub use parts::wires::Wire;
-pub use party::{Checked, MAX_KEPT_WIRES, MAX_RESTING_WIRES, MOST_AWAKE, Party, Receivers};
+pub use party::{Checked, MAX_KEPT_WIRES, MAX_RESTING_WIRES, Party, Receivers};
 pub use program_job::ProgramJob;
 pub use session::{Job, Outcome, Session};

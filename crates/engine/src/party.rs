@@ -273,9 +273,6 @@ pub(crate) fn cut<W: Clone>(mut wires: &[W], lengths: &[usize]) -> Result<Vec<Re
     if wires.is_empty() { Ok(cells) } else { Err(unlike()) }
 }
 
-/// As [`Party::most_awake`], for a backend that packs wires at rest: about 70 MB.
-pub const MOST_AWAKE: usize = 1 << 20;
-
 /// The answer of a backend whose wires end with their request.
 fn keeps_no_wires() -> Fault {
     Fault::Misuse("this backend keeps no wires for later requests".into())

@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cenote_circuit::{Access, LevelShape, Plan, Ram, Reactive, TreeShape};
-
-use crate::infer::bits_for;
+use cenote_circuit::{Access, LevelShape, MOST_AWAKE, Plan, Ram, Reactive};
 
 /// A memory, which all its versions name: one of them is alive at a time.
 pub(crate) type Shared<W> = Rc<RefCell<Ram<W>>>;
@@ -38,25 +36,28 @@ impl<W: Clone> Step<'_, W> {
     }
 }
 
-/// Bits of all slots and positions of a memory that there come to be, at most.
-pub(crate) fn held(plan: &Plan) -> u64 {
-    let tree = |shape: &TreeShape| {
-        let index = bits_for(shape.blocks as u32 - 1) as usize;
-        let slot = 1 + index + shape.width + shape.depth;
-        let started = if plan.needs.is_given { shape.blocks as u64 } else { 0 };
-        let paths = plan.needs.accesses.saturating_add(started).saturating_mul(3);
-        let nodes = paths.saturating_mul(shape.depth as u64 + 1).min(2 << shape.depth);
-        (nodes * shape.bucket as u64 + shape.stash as u64).saturating_mul(slot as u64)
-    };
-    // Blocks with their index, in their place or a stash, and twice the control bits of a network, of which there are two at once.
-    let level = |shape: &LevelShape| {
-        let all = shape.blocks as u64 * (shape.width + shape.index()) as u64;
-        all.saturating_add(4 * (shape.blocks * shape.index()) as u64)
-    };
-    let positions = plan.trees.last().map_or(0, |last| last.blocks * (1 + last.depth));
-    let trees = plan.trees.iter().map(tree).fold(positions as u64, u64::saturating_add);
-    // While a network exchanges rows: differences and changes of half of them each, old and new ones.
-    let row = |shape: &LevelShape| shape.blocks as u64 * (shape.width + shape.index()) as u64;
-    let exchanged = plan.levels.iter().map(row).max().unwrap_or(0).saturating_mul(2);
-    plan.levels.iter().map(level).fold(trees.saturating_add(exchanged), u64::saturating_add)
+/// Bits of a memory that there come to be at once in a run, at most.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) all: u64,
+    /// Those of them that do not rest, with a backend that packs wires at rest.
+    pub(crate) awake: u64,
+}
+
+impl Held {
+    /// A memory with so many accesses in this run, which finds it or begins it.
+    pub(crate) fn of(plan: &Plan, accesses: u64, is_found: bool) -> Held {
+        let kept = match is_found {
+            true => plan.resting_wires(),
+            false => plan.awake_wires(accesses, false, u64::MAX),
+        };
+        let awake = plan.awake_wires(accesses, is_found, MOST_AWAKE as u64);
+        // Twice the control bits of a network, of which there are two at once; while it exchanges rows, differences and changes of
+        // half of them each, old and new ones.
+        let bits = |shape: &LevelShape| 4 * (shape.blocks * shape.index()) as u64;
+        let row = |shape: &LevelShape| (shape.blocks * (shape.width + shape.index())) as u64;
+        let exchanged = plan.levels.iter().map(row).max().unwrap_or(0).saturating_mul(2);
+        let networks = plan.levels.iter().map(bits).fold(exchanged, u64::saturating_add);
+        Held { all: kept.saturating_add(networks), awake: awake.saturating_add(networks) }
+    }
 }

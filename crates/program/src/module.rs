@@ -149,6 +149,16 @@ pub struct Function {
     pub(crate) code: Code,
 }
 
+impl Function {
+    /// Bits that are alive at once in a call, at most.
+    pub(crate) fn peak_bits(&self) -> u64 {
+        match &self.code {
+            Code::Body(body) => body.peak_bits,
+            Code::Gates(circuit) => circuit.wires() as u64,
+        }
+    }
+}
+
 /// How a function is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Code {

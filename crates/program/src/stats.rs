@@ -15,7 +15,8 @@ use crate::apply::{lookup, store, work};
 use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
 use crate::infer::bits_for;
-use crate::memory::{DynReactive, Step, held};
+use crate::liveness::alive_bits;
+use crate::memory::{DynReactive, Held, Step};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
@@ -48,6 +49,8 @@ pub struct Stats {
     pub memories: Vec<Accesses>,
     /// Bits of values that are alive at once, at most.
     pub live_bits: u64,
+    /// The same without those that rest in memories between accesses, which some backends pack.
+    pub awake_bits: u64,
     /// Input bits of the garbler.
     pub garbler_input_bits: u64,
     /// Input bits of the evaluator.
@@ -102,6 +105,8 @@ pub struct Accesses {
     pub updates: u64,
     /// ANDs of all of these, and of shuffles; they are in [`Stats::ands`] as well.
     pub ands: u64,
+    /// Those of them that a job does not take on average, where memories go from job to job: shuffles come now and then.
+    pub spare_ands: u64,
     /// ANDs of the beginning, which are in [`Stats::ands`] too.
     pub start_ands: u64,
     /// Leaves, places and shuffles that are opened; they are in [`Stats::reveals`] as well.
@@ -164,7 +169,8 @@ impl Module {
                 (None, false) => unknown(memory.shape),
             });
             if let Some(plan) = memory.gets_rows() {
-                tally.keeps(plan, plan.start(), Price::default())?;
+                let held = Held::of(plan, 0, false);
+                tally.keeps(plan, held, plan.start(), Price::default())?;
             }
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
@@ -175,7 +181,9 @@ impl Module {
             add(&mut stats.found_bits, u64::from(!memory.is_new), found);
             add(&mut stats.left_bits, u64::from(memory.is_kept()), left);
         }
-        stats.live_bits = stats.live_bits.saturating_add(self.main.peak_bits);
+        let values = alive_bits(&self.main, &self.functions);
+        add(&mut stats.live_bits, 1, values);
+        add(&mut stats.awake_bits, 1, values);
         for port in &self.inputs {
             *match port.owner {
                 Role::Garbler => &mut stats.garbler_input_bits,
@@ -258,10 +266,12 @@ impl Stats {
             raise(&mut mine.writes, theirs.writes);
             raise(&mut mine.updates, theirs.updates);
             raise(&mut mine.ands, theirs.ands);
+            raise(&mut mine.spare_ands, theirs.spare_ands);
             raise(&mut mine.start_ands, theirs.start_ands);
             raise(&mut mine.opens, theirs.opens);
         }
         raise(&mut self.live_bits, other.live_bits);
+        raise(&mut self.awake_bits, other.awake_bits);
         raise(&mut self.reveals, other.reveals);
         raise(&mut self.revealed_bits, other.revealed_bits);
         raise(&mut self.tossed_bits, other.tossed_bits);
@@ -551,12 +561,22 @@ impl Tally {
             true => (plan.empty_start(), plan.upkeep(*spends)),
             false => (Price::default(), plan.upkeep_later(*spends)),
         };
-        self.keeps(plan, start, upkeep)?;
+        let held = Held::of(plan, *spends, !memory.is_new);
+        self.keeps(plan, held, start, upkeep)?;
+        let spare = if memory.is_new { 0 } else { plan.upkeep_spare(*spends) };
+        let weight = self.weight;
+        add(&mut self.accesses_of(plan).spare_ands, weight, spare);
         Ram::sample(self, plan.clone())
     }
 
     /// Counts what a memory takes besides its accesses.
-    fn keeps(&mut self, plan: &Plan, start: Price, upkeep: Price) -> Result<(), StatsError> {
+    fn keeps(
+        &mut self,
+        plan: &Plan,
+        held: Held,
+        start: Price,
+        upkeep: Price,
+    ) -> Result<(), StatsError> {
         let (all, weight) = (start.and(upkeep), self.weight);
         add(&mut self.stats.ands, weight, all.ands);
         // An exchange takes three for each AND, other steps fewer.
@@ -568,7 +588,8 @@ impl Tally {
             add(&mut self.stats.permutations[0], weight, permutations);
             add(&mut self.stats.permutations[1], weight, all.tossed);
         }
-        self.stats.live_bits = self.stats.live_bits.saturating_add(held(plan));
+        add(&mut self.stats.live_bits, 1, held.all);
+        add(&mut self.stats.awake_bits, 1, held.awake);
         if start.ands > 0 {
             self.course.and_depth();
         }
@@ -646,7 +667,8 @@ impl Machine for Tally {
     /// Given rows are not put in one by one, nor are shuffles run: what these take follows from the plan, whose accesses are all counted here
     /// as far as they are not alike.
     fn begin(&mut self, plan: &Plan, _: Option<Rows<u64>>) -> Result<Ram<u64>, StatsError> {
-        self.keeps(plan, plan.start(), plan.upkeep(plan.needs.accesses))?;
+        let accesses = plan.needs.accesses;
+        self.keeps(plan, Held::of(plan, accesses, false), plan.start(), plan.upkeep(accesses))?;
         Ram::sample(self, plan.clone())
     }
 

@@ -62,6 +62,7 @@ fn memory<'py>(py: Python<'py>, kept: &Accesses) -> PyResult<Bound<'py, PyDict>>
         ("writes", kept.writes),
         ("updates", kept.updates),
         ("ands", kept.ands),
+        ("spare_ands", kept.spare_ands),
         ("start_ands", kept.start_ands),
         ("opens", kept.opens),
     ] {

@@ -290,6 +290,19 @@ impl Plan {
         stashes.and(self.shuffle().times(accesses.div_ceil(period)))
     }
 
+    /// ANDs of [`Plan::upkeep_later`] that so many accesses do not take on average over a long life, in which each is the first of a period as
+    /// often as any other.
+    #[must_use]
+    pub fn upkeep_spare(&self, accesses: u64) -> u64 {
+        let Layout::SquareRoot { period, .. } = self.layout else {
+            return 0;
+        };
+        let each = self.stashes(period as u64).and(self.shuffle()).ands;
+        let mean = u128::from(each) * u128::from(accesses) / period as u128;
+        let most = self.upkeep_later(accesses).ands;
+        most.saturating_sub(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
     /// Periods that end with a shuffle, and accesses after the last one.
     fn periods(&self, accesses: u64) -> (u64, u64) {
         let Layout::SquareRoot { period, .. } = self.layout else {
@@ -350,7 +363,23 @@ impl Plan {
     /// Wires of a memory that is put away, at most.
     #[must_use]
     pub fn resting_wires(&self) -> u64 {
-        let Needs { blocks, width, accesses, is_given, .. } = self.needs;
+        self.wires(self.needs.accesses, self.needs.is_given, u64::MAX)
+    }
+
+    /// Wires that a run with so many accesses holds besides those that rest, at most, if of each tree `most` stay awake between two accesses and those
+    /// of the paths of the next one. A run that `is_found` says to have found the memory wakes what it comes to, without an access nothing.
+    #[must_use]
+    pub fn awake_wires(&self, accesses: u64, is_found: bool, most: u64) -> u64 {
+        match (accesses, is_found) {
+            (0, true) => 0,
+            (_, true) => self.wires(accesses, false, most),
+            (_, false) => self.wires(accesses, self.needs.is_given, most),
+        }
+    }
+
+    /// All wires after so many accesses, at most, of which `most` are in the buckets of each tree besides those of an access.
+    fn wires(&self, accesses: u64, is_given: bool, most: u64) -> u64 {
+        let Needs { blocks, width, .. } = self.needs;
         if let Layout::SquareRoot { period, .. } = self.layout {
             // Blocks of further levels get an index when they come into the stash; rows have one.
             let period = period as u64;
@@ -367,7 +396,9 @@ impl Plan {
         let tree = |tree: &TreeShape| {
             // Each access goes through one path to read and two to evict, each block that is put in through two.
             let filled = if is_given { 2 * tree.blocks as u64 } else { 0 };
-            tree.held(accesses.saturating_mul(3).saturating_add(filled))
+            let buckets = tree.buckets(accesses.saturating_mul(3).saturating_add(filled));
+            let awake = most.saturating_add(tree.buckets(1).saturating_mul(3));
+            tree.stash_wires().saturating_add(buckets.min(awake))
         };
         let positions = last.positions() as u64 + 1;
         self.trees.iter().map(tree).fold(positions, u64::saturating_add)
@@ -378,10 +409,8 @@ impl Plan {
     #[must_use]
     pub fn woken_wires(&self, accesses: u64) -> u64 {
         let tree = |tree: &TreeShape| {
-            let path: usize =
-                (1..=tree.depth + 1).map(|level| tree.bucket * tree.length(level)).sum();
-            let stash = (tree.stash * tree.length(0)) as u64;
-            accesses.saturating_mul(3 * path as u64).saturating_add(stash)
+            let paths = accesses.saturating_mul(3 * tree.buckets(1));
+            paths.saturating_add(tree.stash_wires())
         };
         match self.trees.last() {
             _ if accesses == 0 => 0,
@@ -472,14 +501,18 @@ impl TreeShape {
         self.blocks * self.position()
     }
 
-    /// Bits of all slots after so many paths that were gone through, at most.
-    fn held(&self, paths: u64) -> u64 {
+    /// Bits of all slots of buckets after so many paths that were gone through, at most.
+    fn buckets(&self, paths: u64) -> u64 {
         let level = |level: usize| {
             let nodes = paths.min(1 << (level - 1));
             nodes.saturating_mul((self.bucket * self.length(level)) as u64)
         };
-        let stash = (self.stash * self.length(0)) as u64;
-        (1..=self.depth + 1).map(level).fold(stash, u64::saturating_add)
+        (1..=self.depth + 1).map(level).fold(0, u64::saturating_add)
+    }
+
+    /// Bits of all slots of the stash.
+    const fn stash_wires(&self) -> u64 {
+        (self.stash * self.length(0)) as u64
     }
 
     /// Bits of a slot at a level, of which 0 is the stash.

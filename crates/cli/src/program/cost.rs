@@ -114,6 +114,7 @@ fn measured(trial: &Trial) -> Value {
 
 /// How tables of one shape are kept, and what an access takes on average.
 fn memory(kept: &Accesses) -> Value {
+    let accesses = (kept.reads + kept.writes + kept.updates).max(1);
     let from = |is_given| memory_from(kept.rows, kept.bits, is_given);
     json!({
         "rows": kept.rows,
@@ -128,7 +129,8 @@ fn memory(kept: &Accesses) -> Value {
         "reads": kept.reads,
         "writes": kept.writes,
         "updates": kept.updates,
-        "ands_per_access": kept.ands / (kept.reads + kept.writes + kept.updates).max(1),
+        "ands_per_access": kept.ands / accesses,
+        "mean_ands_per_access": kept.ands.saturating_sub(kept.spare_ands) / accesses,
         "opens_per_access": kept.trees + kept.levels,
         "start_ands": kept.start_ands,
         "memory_from": { "zeros": from(false), "given": from(true) },
@@ -149,15 +151,20 @@ fn memory_line(text: &mut String, memory: &Value) {
         Value::Null => "never".to_owned(),
         from => format!("from {from} on"),
     };
+    let ands = match (count("ands_per_access"), count("mean_ands_per_access")) {
+        (most, mean) if mean < most => {
+            format!("at most {most} ANDs, {mean} on average over its life")
+        }
+        (ands, _) => format!("{ands} ANDs"),
+    };
     let _ = writeln!(
         text,
-        "{} rows of {} bits: {} reads, {} writes, {} updates of {} ANDs, {kept}; {} ANDs to begin (not scanned: zeros {}, given rows {})",
+        "{} rows of {} bits: {} reads, {} writes, {} updates of {ands}, {kept}; {} ANDs to begin (not scanned: zeros {}, given rows {})",
         memory["rows"],
         memory["bits"],
         memory["reads"],
         memory["writes"],
         memory["updates"],
-        memory["ands_per_access"],
         memory["start_ands"],
         from("zeros"),
         from("given"),

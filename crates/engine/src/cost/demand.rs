@@ -77,6 +77,7 @@ impl Demand {
             batches: counts.and_depth as u64,
             linear_batches: (counts.xor + counts.inv) as u64,
             live_bits: counts.live_wires as u64,
+            awake_bits: counts.live_wires as u64,
             ..Stats::default()
         };
         let mut demand = Demand::new(stats, signature);

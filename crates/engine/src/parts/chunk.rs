@@ -102,6 +102,31 @@ impl Recorder {
         own.then(|| self.push_slots(kind, a.slot() as u32, b.slot() as u32))
     }
 
+    /// Records gates of one kind on the next of `pairs`, as many as the chunk has room for; their wires go to `out`. `None` if one of them is of
+    /// another request.
+    #[inline]
+    pub(crate) fn push_many<'w>(
+        &mut self,
+        kind: Kind,
+        pairs: &mut impl ExactSizeIterator<Item = (&'w Wire, &'w Wire)>,
+        out: &mut Vec<Wire>,
+    ) -> Option<()> {
+        let Chunk { gates, ands, .. } = &mut self.chunk;
+        let mut n = pairs.len().min(CHUNK_GATES.saturating_sub(gates.len()));
+        if kind == Kind::And {
+            n = n.min(CHUNK_ANDS.saturating_sub(*ands));
+            *ands += n;
+        }
+        gates.reserve(n);
+        let mut own = true;
+        self.arena.alloc_each(pairs.take(n), |(a, b), wire| {
+            own &= a.is_of(&wire.arena) & b.is_of(&wire.arena);
+            gates.push(Gate { kind, a: a.slot() as u32, b: b.slot() as u32, out: wire.slot });
+            out.push(wire);
+        });
+        own.then_some(())
+    }
+
     /// Records a core: an AND of `a` with each of `b`, whose number is one of [`CORE_WIDTHS`]. `None`
     /// for a wire of another request.
     pub(crate) fn push_core(&mut self, a: &Wire, b: &[Wire]) -> Option<Vec<Wire>> {

@@ -1,13 +1,13 @@
 //! A party that records gates and has them done a chunk at a time: all that such backends have in common.
 //! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
 
-use cenote_circuit::{Gates, Resting, runs};
+use cenote_circuit::{Gates, MOST_AWAKE, Resting, runs};
 use cenote_net::{Fault, Role};
 use cenote_prim::Secret;
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
 use crate::parts::wires::Wire;
-use crate::party::{Checked, MOST_AWAKE, Party, Receivers, cut, expect_input, unlike};
+use crate::party::{Checked, Party, Receivers, cut, expect_input, unlike};
 
 /// How many wires there are, and what an executor has of them.
 pub(crate) type PackedWires = (usize, Secret<Vec<u8>>);
@@ -120,6 +120,22 @@ impl<E: Executor> Recording<E> {
         }
     }
 
+    /// Gates of one kind, on one pair after the other.
+    fn gates<'w>(
+        &mut self,
+        kind: Kind,
+        mut pairs: impl ExactSizeIterator<Item = (&'w Wire, &'w Wire)>,
+        out: &mut Vec<Wire>,
+    ) -> Result<(), Fault> {
+        while pairs.len() > 0 {
+            self.make_room()?;
+            if self.recorder.push_many(kind, &mut pairs, out).is_none() {
+                return self.guarded(|_| Err(foreign_wire()));
+            }
+        }
+        Ok(())
+    }
+
     /// Flushes a full chunk: a gate is about to be recorded.
     #[inline]
     fn make_room(&mut self) -> Result<(), Fault> {
@@ -192,6 +208,18 @@ impl<E: Executor> Gates for Recording<E> {
         self.gate(Kind::And, a, b)
     }
 
+    fn xor_many(&mut self, a: &[Wire], b: &[Wire]) -> Result<Vec<Wire>, Fault> {
+        let mut out = Vec::with_capacity(a.len());
+        self.gates(Kind::Xor, a.iter().zip(b), &mut out)?;
+        Ok(out)
+    }
+
+    fn and_many(&mut self, a: &[Wire], b: &[Wire]) -> Result<Vec<Wire>, Fault> {
+        let mut out = Vec::with_capacity(a.len());
+        self.gates(Kind::And, a.iter().zip(b), &mut out)?;
+        Ok(out)
+    }
+
     fn and_groups(&mut self, selects: &[Wire], bits: &[Wire]) -> Result<Vec<Wire>, Fault> {
         let widths = self.executor.core_widths();
         let mut out = Vec::with_capacity(bits.len());
@@ -204,9 +232,7 @@ impl<E: Executor> Gates for Recording<E> {
                     rest = others;
                 }
             }
-            for lane in rest {
-                out.push(self.and(select, lane)?);
-            }
+            self.gates(Kind::And, rest.iter().map(|lane| (select, lane)), &mut out)?;
         }
         Ok(out)
     }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 /// A handle on the data of one wire. Clones share the data; the last one dropped frees the slot.
 pub struct Wire {
-    slot: u32,
-    arena: Rc<Arena>,
+    pub(super) slot: u32,
+    pub(super) arena: Rc<Arena>,
 }
 
 /// Counts the handles of each slot and reuses free slots, so that memory follows the number of
@@ -22,22 +22,43 @@ struct Slots {
     free: Vec<u32>,
 }
 
+impl Slots {
+    /// A slot with one handle.
+    #[inline(always)]
+    fn alloc(&mut self) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.handles[slot as usize] = 1;
+                slot
+            }
+            None => {
+                self.handles.push(1);
+                (self.handles.len() - 1) as u32
+            }
+        }
+    }
+}
+
 impl Arena {
     /// A handle on a slot that no live handle has.
     #[inline]
     pub(crate) fn alloc(self: &Rc<Arena>) -> Wire {
-        let mut slots = self.slots.borrow_mut();
-        let slot = match slots.free.pop() {
-            Some(slot) => {
-                slots.handles[slot as usize] = 1;
-                slot
-            }
-            None => {
-                slots.handles.push(1);
-                (slots.handles.len() - 1) as u32
-            }
-        };
+        let slot = self.slots.borrow_mut().alloc();
         Wire { slot, arena: Rc::clone(self) }
+    }
+
+    /// [`Self::alloc`] for each of `items`, which takes no other handle meanwhile and drops none.
+    #[inline]
+    pub(crate) fn alloc_each<T>(
+        self: &Rc<Arena>,
+        items: impl Iterator<Item = T>,
+        mut each: impl FnMut(T, Wire),
+    ) {
+        let mut slots = self.slots.borrow_mut();
+        for item in items {
+            let slot = slots.alloc();
+            each(item, Wire { slot, arena: Rc::clone(self) });
+        }
     }
 
     /// Slots ever used: the length the backend's arrays need.

@@ -202,7 +202,8 @@ impl Builder {
             let spent = spends.get(&param).copied();
             ensure(memory.is_new || spent.is_some(), || {
                 format!(
-                    "memory `{}` is read and written by lookup and store alone, each on what the one before gives, and what is left in it is the last of these",
+                    "memory `{}` is read and written by lookup and store alone, each on what the one before gives, and what is left in it is the last of these. No map accesses it, and \
+                     no `if` writes it: store with the condition as the enable bit (in Python `m.value.update(i, lambda row: cn.where(condition, new, row))`)",
                     memory.name
                 )
             })?;

@@ -125,12 +125,21 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
     } else {
         Ram::empty(&mut g, plan.clone()).unwrap()
     };
+    // Since when it goes on, and whether it was found then.
+    let mut begun = (0, false);
     for step in 0..steps {
         if is_put_away(step) {
+            let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
             let away = ram.put_away(&mut g).unwrap();
             let cells: Vec<usize> = away.cells.iter().map(Resting::wires).collect();
             assert_eq!(plan.cells(&away.state), Some(cells.clone()));
-            assert!(cells.iter().sum::<usize>() as u64 <= plan.resting_wires());
+            let all = cells.iter().sum::<usize>() as u64;
+            assert!(all <= plan.resting_wires());
+            let most = g.most_awake() as u64;
+            let awake = plan.awake_wires(step - begun.0, begun.1, most);
+            assert!(all - resting <= awake, "{:?}", plan.layout);
+            assert!(awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, false, most));
+            begun = (step, true);
             ram = Ram::found(&mut g, plan.clone(), away).unwrap();
         }
         let place = dice.below(blocks as u64 + 1);

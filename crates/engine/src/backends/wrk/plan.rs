@@ -2,6 +2,7 @@
 
 use cenote_net::Role::{Evaluator, Garbler};
 use cenote_net::{Phase, Role};
+use cenote_program::Stats;
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::bucket::folded_len;
@@ -17,6 +18,8 @@ const SLICES: u64 = 4 * SLICE;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
 /// operation that reads it, its share, its labels.
 const LIVE: [u64; 2] = [64 + 56, 64 + 80];
+/// The same of a bit at rest, at both: bits, its part of the sums, and of a bucket.
+const RESTING: u64 = 2;
 /// Buffers of the connection, of OT and of its trees.
 const FIXED: u64 = 6 << 20;
 /// Bytes of silent OT: two secrets and what they are made from, at both ends, and the stream of the first COTs.
@@ -98,7 +101,10 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
     let supply = leaky * pool + made + slices + 2 * triple * batch / params.bucket as u64;
     let flying = FLYING * demand.stats.ands.min(IN_FLIGHT);
     let trees = if params.may_be_silent() { SILENT } else { 0 };
-    demand.stats.live_bits.saturating_mul(live).saturating_add(FIXED + trees + flying + supply)
+    let Stats { live_bits, awake_bits, .. } = demand.stats;
+    let resting = live_bits.saturating_sub(awake_bits).saturating_mul(RESTING);
+    let values = awake_bits.saturating_mul(live).saturating_add(resting);
+    values.saturating_add(FIXED + trees + flying + supply)
 }
 
 fn setup(params: &WrkParams) -> Flow {

@@ -4,9 +4,10 @@
 //! could have made them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use cenote_circuit::{Layout, Needs, Plan};
 use cenote_net::{Canceller, Channel, Fault, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
@@ -151,7 +152,7 @@ enum Spoiled {
     One,
     /// The vote is wrong.
     AllButOne,
-    /// The same of the first bucket of the second job.
+    /// The same of the first bucket that is drawn in the second job.
     Later,
 }
 
@@ -323,6 +324,108 @@ fn a_kept_wire_is_right_where_no_gate_follows() {
         for spoiled in [Spoiled::None, Spoiled::AllButOne] {
             let (garbled, ran, _) = run_session(channels(), spoiled, &garblers, &evaluators);
             assert_eq!((garbled, ran), (of_garbler.clone(), of_evaluator.clone()), "{seed}");
+        }
+    }
+}
+
+/// One of several jobs that go on with a memory of three rows of two bits: the first begins it.
+struct Remembers<'m> {
+    role: Role,
+    layout: Layout,
+    seed: u128,
+    job: usize,
+    /// What each job has left, at this side; a run in the clear leaves the same.
+    states: &'m [Mutex<Option<Vec<u8>>>],
+}
+
+/// Updates of each job.
+const UPDATES: usize = 3;
+
+impl Remembers<'_> {
+    /// The place and the word of each update of a job.
+    fn updates(&self, job: usize) -> impl Iterator<Item = [usize; 2]> {
+        let random = Prg::new(Block::new(self.seed << 8 | job as u128)).block().to_u128();
+        (0..UPDATES).map(move |i| [0, 64].map(|at| (random >> (at + 2 * i)) as usize & 3))
+    }
+
+    /// What the job reads, bit by bit.
+    fn expected(&self) -> Shown {
+        let (mut rows, mut read) = ([0; 3], Vec::new());
+        for job in 0..=self.job {
+            read.clear();
+            for [place, word] in self.updates(job) {
+                let row = rows.get_mut(place).map(|row| std::mem::replace(row, *row ^ word));
+                read.extend([0, 1].map(|bit| row.unwrap_or(0) >> bit & 1 == 1));
+            }
+        }
+        vec![Some(read)]
+    }
+}
+
+impl Job for Remembers<'_> {
+    type Output = Shown;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Shown, Fault> {
+        let accesses = (UPDATES * self.states.len()) as u64;
+        let needs = Needs { epsilon: 8, ..Needs::new(3, 2, accesses) };
+        let plan = Plan::new(needs, self.layout).expect("rows for a tree");
+        let state = |job: usize| self.states[job].lock().expect("no panic");
+        let prg = Prg::new(Block::new(self.seed << 1 | self.role as u128));
+        let mut memory = match self.job.checked_sub(1) {
+            None => party.init_ram(plan, None, prg)?,
+            Some(before) => {
+                let state = state(before).clone().expect("the job before has ended");
+                party.kept_ram("memory", plan, state, prg)?
+            }
+        };
+        let mut read = Vec::new();
+        for update in self.updates(self.job) {
+            // Places are the evaluator's. The second time they are other ones, which must not count.
+            let mut enter = |owner: Role| {
+                let value = update[usize::from(owner == Role::Garbler)];
+                let bits = [0, 1].map(|bit| (value >> bit & 1 == 1) ^ is_in_the_clear());
+                party.input(owner, 2, (owner == self.role).then_some(&bits))
+            };
+            let (place, word) = (enter(Role::Evaluator)?, enter(Role::Garbler)?);
+            let change = |party: &mut P, row: &[P::Wire]| party.xor_many(row, &word);
+            read.extend(party.update_ram(&mut memory, &place, change)?);
+        }
+        let shown = party.reveal(Receivers::Both, &read)?;
+        let left = party.keep_ram("memory", memory)?;
+        let before = state(self.job).replace(left.clone());
+        assert!(before.is_none_or(|before| before == left), "both runs leave it in one state");
+        Ok(vec![shown])
+    }
+}
+
+/// A memory that goes from job to job: what a job in the clear finds in it is what the jobs before have left, garbled or in the clear.
+#[test]
+fn a_memory_that_goes_on_is_right_in_the_clear() {
+    let trees = Layout::Trees { trees: 1, factor: 1 };
+    let root = Layout::SquareRoot { levels: 1, factor: 1, period: 2 };
+    for (layout, seed) in [(Layout::Scan, 1), (trees, 2), (trees, 3), (root, 4), (root, 5)] {
+        for (spoiled, is_found) in [
+            (Spoiled::None, false),
+            (Spoiled::One, true),
+            (Spoiled::AllButOne, true),
+            (Spoiled::Later, true),
+        ] {
+            let states: [[Mutex<Option<Vec<u8>>>; 3]; 2] = Default::default();
+            let [garblers, evaluators] = [Role::Garbler, Role::Evaluator].map(|role| {
+                let states = &states[role as usize][..];
+                let job = |job| Remembers { role, layout, seed, job, states };
+                (0..states.len()).map(job).collect::<Vec<_>>()
+            });
+            let right = |jobs: &[Remembers<'_>]| -> Vec<Ran> {
+                jobs.iter().map(|job| Ok(job.expected())).collect()
+            };
+            let (garbled, ran, evidence) = run_session(channels(), spoiled, &garblers, &evaluators);
+            assert_eq!((garbled, ran), (right(&garblers), right(&evaluators)), "{layout:?}");
+            assert_eq!(evidence, is_found, "{layout:?}");
         }
     }
 }
