@@ -373,7 +373,9 @@ impl Plan {
         match (accesses, is_found) {
             (0, true) => 0,
             (_, true) => self.wires(accesses, false, most),
-            (_, false) => self.wires(accesses, self.needs.is_given, most),
+            // Rows are put in one after the other, with no opening behind which any could be laid to rest.
+            (_, false) if self.needs.is_given => self.wires(accesses, true, u64::MAX),
+            (_, false) => self.wires(accesses, false, most),
         }
     }
 

@@ -25,6 +25,15 @@ impl Packing {
         Packing { inner, cells, serial: 0, is_settled: false, woken: Vec::new(), gates: 0 }
     }
 
+    /// A cell, packed.
+    fn pack(&mut self, cell: Resting<bool>) -> Resting<bool> {
+        let Resting::Wires(wires) = cell else { return cell };
+        self.serial += 1;
+        let (bytes, count) = (Secret::new(self.serial.to_le_bytes().to_vec()), wires.len());
+        self.cells.insert(self.serial, wires);
+        Resting::Packed { wires: count, bytes }
+    }
+
     /// Takes note of a gate of a kind, or of many.
     fn gate(&mut self, kind: u64, count: usize) -> &mut Machine {
         self.is_settled = false;
@@ -77,10 +86,7 @@ impl Reactive for Packing {
     }
     fn rest(&mut self, wires: Vec<bool>) -> Result<Resting<bool>, Broken> {
         assert!(self.is_settled, "what rests is what was checked");
-        self.serial += 1;
-        let (bytes, count) = (Secret::new(self.serial.to_le_bytes().to_vec()), wires.len());
-        self.cells.insert(self.serial, wires);
-        Ok(Resting::Packed { wires: count, bytes })
+        Ok(self.pack(Resting::Wires(wires)))
     }
     fn wake(&mut self, cells: Vec<Resting<bool>>) -> Result<Vec<Vec<bool>>, Broken> {
         self.is_settled = false;
@@ -130,9 +136,11 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
     for step in 0..steps {
         if is_put_away(step) {
             let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
-            let away = ram.put_away(&mut g).unwrap();
+            let mut away = ram.put_away(&mut g).unwrap();
             let cells: Vec<usize> = away.cells.iter().map(Resting::wires).collect();
             assert_eq!(plan.cells(&away.state), Some(cells.clone()));
+            // As a session does that keeps it, behind its checks.
+            away.cells = away.cells.into_iter().map(|cell| g.pack(cell)).collect();
             let all = cells.iter().sum::<usize>() as u64;
             assert!(all <= plan.resting_wires());
             let most = g.most_awake() as u64;
