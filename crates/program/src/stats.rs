@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use cenote_circuit::{
-    Broken, Draw, Gates, Plan, Price, Ram, Reactive, Receivers, Role, Rows, runs,
+    Broken, Draw, Gates, Plan, Price, Ram, Reactive, Receivers, Role, Rows, Start, runs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -169,7 +169,7 @@ impl Module {
                 (None, false) => unknown(memory.shape),
             });
             if let Some(plan) = memory.gets_rows() {
-                let held = Held::of(plan, 0, false);
+                let held = Held::of(plan, 0, Start::Rows);
                 tally.keeps(plan, held, plan.start(), Price::default())?;
             }
         }
@@ -561,7 +561,8 @@ impl Tally {
             true => (plan.empty_start(), plan.upkeep(*spends)),
             false => (Price::default(), plan.upkeep_later(*spends)),
         };
-        let held = Held::of(plan, *spends, !memory.is_new);
+        let begins = if memory.is_new { Start::Zeros } else { Start::Found };
+        let held = Held::of(plan, *spends, begins);
         self.keeps(plan, held, start, upkeep)?;
         let spare = if memory.is_new { 0 } else { plan.upkeep_spare(*spends) };
         let weight = self.weight;
@@ -668,7 +669,8 @@ impl Machine for Tally {
     /// as far as they are not alike.
     fn begin(&mut self, plan: &Plan, _: Option<Rows<u64>>) -> Result<Ram<u64>, StatsError> {
         let accesses = plan.needs.accesses;
-        self.keeps(plan, Held::of(plan, accesses, false), plan.start(), plan.upkeep(accesses))?;
+        let begins = if plan.needs.is_given { Start::Rows } else { Start::Zeros };
+        self.keeps(plan, Held::of(plan, accesses, begins), plan.start(), plan.upkeep(accesses))?;
         Ram::sample(self, plan.clone())
     }
 

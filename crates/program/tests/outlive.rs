@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use cenote_circuit::{Broken, Draw, Gates, Plan, PutAway, Ram, Reactive, Role, bits_of, value_of};
+use cenote_circuit::{
+    Broken, Draw, Gates, MOST_AWAKE, Plan, PutAway, Ram, Reactive, Role, Start, bits_of, value_of,
+};
 use cenote_program::{
     Builder, Host, Kind, Module, NamedMemory, PortPath, Remembering, Shape, Version,
 };
@@ -348,4 +350,35 @@ fn bits_that_are_found_and_left_are_counted() {
     let plan = updates(3000, 2000, "found").memories()[0].plan().unwrap().clone();
     let counts = (plan.woken_wires(16), plan.resting_wires());
     assert_eq!((stats.found_bits, stats.left_bits), counts, "what its accesses come to, and all");
+}
+
+/// Rows of a memory are no values beside it, and most of a tree rests.
+#[test]
+fn what_rests_in_a_memory_is_counted_apart() {
+    let [found, new] = ["found", "new"].map(|begins| updates(8192, 1 << 20, begins));
+    let plan = found.memories()[0].plan().unwrap().clone();
+    assert!(!plan.trees.is_empty());
+    let [found, new] = [found, new].map(|module| module.stats().unwrap());
+    let held = plan.resting_wires();
+    assert!((held..held + 2000).contains(&found.live_bits), "{found:?}");
+    let awake = plan.awake_wires(16, Start::Found, MOST_AWAKE as u64);
+    assert!((awake..awake + 2000).contains(&found.awake_bits), "{found:?}");
+    assert!(3 * awake < held, "{awake} of {held}");
+    assert!(new.live_bits < held / 2, "what no access came to is not there yet");
+}
+
+/// A shuffle may come in each run, and does so once in a period.
+#[test]
+fn what_runs_take_on_average_is_counted() {
+    let stats = updates(3000, 2000, "found").stats().unwrap();
+    let kept = &stats.memories[0];
+    assert!(kept.levels > 0 && kept.trees == 0, "square-root ORAM: {kept:?}");
+    let plan = updates(3000, 2000, "found").memories()[0].plan().unwrap().clone();
+    assert_eq!(kept.spare_ands, plan.upkeep_spare(16));
+    // All runs of a long life, one after the other, take what they do on average.
+    let each = plan.access(14, cenote_circuit::Kind::Update).ands;
+    let (all, runs) = (1_000_000, 1_000_000 / 16);
+    let exact = plan.upkeep(all).ands + all * each;
+    let said = runs * (plan.upkeep_later(16).ands - kept.spare_ands + 16 * each);
+    assert!(said.abs_diff(exact) < exact / 1000, "{said} for {exact}");
 }

@@ -22,7 +22,9 @@ use zeroize::Zeroizing;
 
 use crate::count::{Counter, Depth};
 use crate::gates::Gates;
-pub use plan::{Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, TreeShape};
+pub use plan::{
+    Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price, Start, TreeShape,
+};
 pub use ram::{PutAway, Ram};
 pub use resting::Resting;
 pub use rows::{Access, Rows};

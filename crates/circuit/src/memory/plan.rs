@@ -84,6 +84,17 @@ pub struct Plan {
     pub levels: Vec<LevelShape>,
 }
 
+/// How a memory is there when a run comes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It begins with zeros.
+    Zeros,
+    /// It begins with given rows.
+    Rows,
+    /// It was put away; it wakes as far as accesses come to it.
+    Found,
+}
+
 /// What a step takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
@@ -367,15 +378,14 @@ impl Plan {
     }
 
     /// Wires that a run with so many accesses holds besides those that rest, at most, if of each tree `most` stay awake between two accesses and those
-    /// of the paths of the next one. A run that `is_found` says to have found the memory wakes what it comes to, without an access nothing.
+    /// of the paths of the next one.
     #[must_use]
-    pub fn awake_wires(&self, accesses: u64, is_found: bool, most: u64) -> u64 {
-        match (accesses, is_found) {
-            (0, true) => 0,
-            (_, true) => self.wires(accesses, false, most),
-            // Rows are put in one after the other, with no opening behind which any could be laid to rest.
-            (_, false) if self.needs.is_given => self.wires(accesses, true, u64::MAX),
-            (_, false) => self.wires(accesses, false, most),
+    pub fn awake_wires(&self, accesses: u64, start: Start, most: u64) -> u64 {
+        match start {
+            Start::Found if accesses == 0 => 0,
+            Start::Found | Start::Zeros => self.wires(accesses, false, most),
+            // They are put in one after the other, with no opening behind which any could be laid to rest.
+            Start::Rows => self.wires(accesses, true, u64::MAX),
         }
     }
 

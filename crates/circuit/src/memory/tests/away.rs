@@ -132,7 +132,8 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
         Ram::empty(&mut g, plan.clone()).unwrap()
     };
     // Since when it goes on, and whether it was found then.
-    let mut begun = (0, false);
+    let mut begun = (0, if is_given { Start::Rows } else { Start::Zeros });
+    let at_first = begun.1;
     for step in 0..steps {
         if is_put_away(step) {
             let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
@@ -146,8 +147,10 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             let most = g.most_awake() as u64;
             let awake = plan.awake_wires(step - begun.0, begun.1, most);
             assert!(all - resting <= awake, "{:?}", plan.layout);
-            assert!(awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, false, most));
-            begun = (step, true);
+            assert!(
+                awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, at_first, most)
+            );
+            begun = (step, Start::Found);
             ram = Ram::found(&mut g, plan.clone(), away).unwrap();
         }
         let place = dice.below(blocks as u64 + 1);
