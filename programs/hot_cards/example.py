@@ -1,5 +1,6 @@
 """A list of 240 cards with room for 256, and 16 payments, all made up: the numbers are from ranges for tests. `n=10_000` has room for
-that many cards.
+that many cards. [standing.py](../programs/hot_cards/standing.py) keeps such a list as a memory of two
+services, so that each payment is a job of its own, and nobody brings the list in again.
 """
 
 from ..common import Example

@@ -1,5 +1,6 @@
 //! The cost of a module, counted on its structure: each loop body once, whatever the trips.
 
+mod accesses;
 mod course;
 
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ use crate::op::{Block, Statement, WordOp};
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
+pub use accesses::Accesses;
 use course::Course;
 
 /// The cost of a module on any backend. Gates are exact for a module without `if` and `reveal`, and
@@ -84,39 +86,6 @@ pub struct Stats {
     pub wide_bits: u64,
     /// Gates, statements and bits that were looked at to count the others: what counting takes.
     pub counted: u64,
-}
-
-/// Accesses to tables of one shape that are kept alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accesses {
-    /// Rows of each table.
-    pub rows: u32,
-    /// Bits of a row.
-    pub bits: u32,
-    /// Trees of the memory that it lives in (Circuit ORAM), else 0.
-    pub trees: u32,
-    /// Levels of the memory that it lives in (square-root ORAM), else 0; where both are 0, every access looks at all rows.
-    pub levels: u32,
-    /// Rows that are read, those that are taken out of a memory at the end among them.
-    pub reads: u64,
-    /// Rows that are written, perhaps.
-    pub writes: u64,
-    /// Rows that are read and written in one access.
-    pub updates: u64,
-    /// ANDs of all of these, and of shuffles; they are in [`Stats::ands`] as well.
-    pub ands: u64,
-    /// Those of them that a job does not take on average, where memories go from job to job: shuffles come now and then.
-    pub spare_ands: u64,
-    /// ANDs of the beginning, which are in [`Stats::ands`] too.
-    pub start_ands: u64,
-    /// Leaves, places and shuffles that are opened; they are in [`Stats::reveals`] as well.
-    pub opens: u64,
-}
-
-impl Accesses {
-    fn key(&self) -> [u32; 4] {
-        [self.rows, self.bits, self.trees, self.levels]
-    }
 }
 
 /// A value of which nothing is known.
