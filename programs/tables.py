@@ -220,7 +220,9 @@ def peak(run):
 
 def quoted(name, line):
     """What the paper has: seconds and GB."""
-    return [f"{number(seconds)} s" + (f", {gigabytes:g} GB" if gigabytes else "") for seconds, gigabytes in APPLICATIONS[name][QUOTED[line]]]
+    return [
+        f"{number(seconds)} s" + (f", {gigabytes:g} GB" if gigabytes else "") for seconds, gigabytes in APPLICATIONS[name][QUOTED[line]]
+    ]
 
 
 def bucket(size, rho):
