@@ -19,13 +19,13 @@ pub struct Accesses {
     pub writes: u64,
     /// Rows that are read and written in one access.
     pub updates: u64,
-    /// ANDs of all of these, and of shuffles; they are in [`Stats::ands`] as well.
+    /// ANDs of all of these, and of shuffles; they are in [`Stats::ands`](super::Stats::ands) as well.
     pub ands: u64,
     /// Those of them that a job does not take on average, where memories go from job to job: shuffles come now and then.
     pub spare_ands: u64,
-    /// ANDs of the beginning, which are in [`Stats::ands`] too.
+    /// ANDs of the beginning, which are in [`Stats::ands`](super::Stats::ands) too.
     pub start_ands: u64,
-    /// Leaves, places and shuffles that are opened; they are in [`Stats::reveals`] as well.
+    /// Leaves, places and shuffles that are opened; they are in [`Stats::reveals`](super::Stats::reveals) as well.
     pub opens: u64,
 }
 
