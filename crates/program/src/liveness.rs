@@ -134,7 +134,10 @@ impl Alive<'_> {
     }
 
     fn bits(&self, ids: impl IntoIterator<Item = ValueId>) -> u64 {
-        let stays = |id: ValueId| self.memories.is_some_and(|memories| memories.keep(id));
+        // What one begins with is a value until it has begun.
+        let stays = |id: ValueId| {
+            self.memories.is_some_and(|memories| memories.keep(id) && memories.start(id).is_none())
+        };
         let values = ids.into_iter().filter(|id| !stays(*id));
         values.map(|id| self.shapes[id.index()].bits() as u64).sum()
     }

@@ -18,8 +18,8 @@ const SLICES: u64 = 4 * SLICE;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
 /// operation that reads it, its share, its labels.
 const LIVE: [u64; 2] = [64 + 56, 64 + 80];
-/// The same of a bit at rest, at both: bits, its part of the sums, and of a bucket.
-const RESTING: u64 = 2;
+/// The same of a bit at rest, at both: bits, its part of the sums, and of a bucket; twice while the session keeps what a job goes on with.
+const RESTING: u64 = 6;
 /// Buffers of the connection, of OT and of its trees.
 const FIXED: u64 = 6 << 20;
 /// Bytes of silent OT: two secrets and what they are made from, at both ends, and the stream of the first COTs.
