@@ -525,15 +525,15 @@ impl Tally {
         ram: &LastingRam,
     ) -> Result<Ram<u64>, StatsError> {
         let LastingRam { plan, spends, .. } = ram;
-        let (start, upkeep) = match memory.is_new {
+        let (begins, start, upkeep, spare) = match memory.is_new {
             // Of zeros.
-            true => (plan.empty_start(), plan.upkeep(*spends)),
-            false => (Price::default(), plan.upkeep_later(*spends)),
+            true => (Start::Zeros, plan.empty_start(), plan.upkeep(*spends), 0),
+            false => {
+                let spare = plan.upkeep_spare(*spends);
+                (Start::Found, Price::default(), plan.upkeep_later(*spends), spare)
+            }
         };
-        let begins = if memory.is_new { Start::Zeros } else { Start::Found };
-        let held = Held::of(plan, *spends, begins);
-        self.keeps(plan, held, start, upkeep)?;
-        let spare = if memory.is_new { 0 } else { plan.upkeep_spare(*spends) };
+        self.keeps(plan, Held::of(plan, *spends, begins), start, upkeep)?;
         let weight = self.weight;
         add(&mut self.accesses_of(plan).spare_ands, weight, spare);
         Ram::sample(self, plan.clone())

@@ -120,8 +120,9 @@ impl Recorder {
         gates.reserve(n);
         let mut own = true;
         self.arena.alloc_each(pairs.take(n), |(a, b), wire| {
-            own &= a.is_of(&wire.arena) & b.is_of(&wire.arena);
-            gates.push(Gate { kind, a: a.slot() as u32, b: b.slot() as u32, out: wire.slot });
+            own &= a.is_of(&self.arena) & b.is_of(&self.arena);
+            let [a, b, slot] = [a, b, &wire].map(|wire| wire.slot() as u32);
+            gates.push(Gate { kind, a, b, out: slot });
             out.push(wire);
         });
         own.then_some(())

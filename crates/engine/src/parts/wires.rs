@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 /// A handle on the data of one wire. Clones share the data; the last one dropped frees the slot.
 pub struct Wire {
-    pub(super) slot: u32,
-    pub(super) arena: Rc<Arena>,
+    slot: u32,
+    arena: Rc<Arena>,
 }
 
 /// Counts the handles of each slot and reuses free slots, so that memory follows the number of
@@ -47,7 +47,7 @@ impl Arena {
         Wire { slot, arena: Rc::clone(self) }
     }
 
-    /// [`Self::alloc`] for each of `items`, which takes no other handle meanwhile and drops none.
+    /// [`Self::alloc`] for each of `items`. `each` must neither clone nor drop a wire of this arena, whose slots are borrowed.
     #[inline]
     pub(crate) fn alloc_each<T>(
         self: &Rc<Arena>,
