@@ -19,7 +19,7 @@ use cenote_circuit::{
     Circuit, Clear, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
 };
 use cenote_engine::backends::jimu::ihash::{
-    HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Tag as HashTag, Watch, decode, encode,
+    HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Recogniser, Tag as HashTag, Watch, decode, encode,
     encoded_len,
 };
 use cenote_engine::backends::jimu::{decode_perms, encode_perms};

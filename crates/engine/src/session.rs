@@ -249,13 +249,13 @@ impl Session {
         self.guarded(|session| session.opened.live_mut().stock(triples))
     }
 
-    /// Keeps as many ready triples from now on, for a backend that makes them beside requests: then a request
-    /// waits only for what the ones before it have used up. Both sides call it; in `wrk` the garbler's number counts.
+    /// From now on makes ready triples, or buckets of ANDs, beside requests, for a backend that can: where fewer than `low` are ready, until `high` are. Then a
+    /// request waits only for what the ones before it have used up. Both sides call it; the garbler's numbers count.
     ///
     /// # Errors
     /// As [`Session::fill`].
-    pub fn keep(&mut self, triples: usize) -> Result<(), Fault> {
-        self.guarded(|session| session.opened.live_mut().keep(triples))
+    pub fn keep(&mut self, low: usize, high: usize) -> Result<(), Fault> {
+        self.guarded(|session| session.opened.live_mut().keep(low, high))
     }
 
     /// Keeps what is ready for later sessions, if this one was opened with a store: on disk at both sides when this returns. Both sides call

@@ -80,7 +80,7 @@ fn session_of(
     session.fill().unwrap();
     session.stock(2000).unwrap();
     session.save().unwrap();
-    session.keep(2000).unwrap();
+    session.keep(2000, 2000).unwrap();
     session
 }
 

@@ -665,7 +665,7 @@ pub fn data_channels(backend: Backend) {
         let channels = extendable_pair(Duration::from_secs(30), |_, _| ());
         let (garbler, evaluator) =
             sessions_over(channels, &smallest(backend), 17, |session, role| {
-                session.keep(kept)?;
+                session.keep(kept / 2, kept)?;
                 for (program, seed) in programs.iter().zip(0..) {
                     let inputs = program.inputs(seed);
                     let output = run_program(session, program, &inputs, Receivers::Both)?;

@@ -74,7 +74,7 @@ fn a_request_waits_only_for_what_is_not_ready() {
                 session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
             };
             session.stock(ready)?;
-            session.keep(ready)?;
+            session.keep(ready, ready)?;
             // The first of them makes the supply start on what is held.
             for request in 0..3 {
                 compute(session, role, ready / 3, request)?;
@@ -228,7 +228,7 @@ fn as_much_is_kept_ready_as_was_asked_for() {
         let level = |session: &Session| {
             session.occupancy().expect("stocks").of(TRIPLES).expect("a stock").level as usize
         };
-        session.keep(kept)?;
+        session.keep(kept, kept)?;
         for request in 0..3 {
             let began = Instant::now();
             while level(session) < kept {
@@ -344,7 +344,7 @@ fn a_cheat_in_a_refill_ends_the_request_beside_it() {
     });
     let (garbler, _) = sessions_over(channels, &config, 8, |session, role| {
         session.stock(ready)?;
-        session.keep(ready + 1)?;
+        session.keep(ready + 1, ready + 1)?;
         let began = Instant::now();
         let ended = session.run(&Silence(role)).map(drop);
         assert!(role == Role::Evaluator || began.elapsed() < Duration::from_secs(2));
@@ -378,7 +378,7 @@ fn a_session_ends_beside_a_refill() {
     for side in [Role::Garbler, Role::Evaluator] {
         let channels = extendable_pair(LIMIT, |_, _| ());
         let (garbler, evaluator) = sessions_over(channels, &config, 5, |session, role| {
-            session.keep(1 << 20)?;
+            session.keep(1 << 20, 1 << 20)?;
             compute(session, role, 100, 6)?;
             if role != side {
                 // The other one closes first.

@@ -153,11 +153,11 @@ pub trait Live {
         Ok(())
     }
 
-    /// Keeps ready what so many ANDs take from now on, where it can be made beside requests.
+    /// From now on makes what ANDs take beside requests, where that can be: where it is ready for fewer than `low`, until it is for `high`.
     ///
     /// # Errors
     /// `Internal` when the system lacks what that takes.
-    fn keep(&mut self, _ands: usize) -> Result<(), Fault> {
+    fn keep(&mut self, _low: usize, _high: usize) -> Result<(), Fault> {
         Ok(())
     }
 

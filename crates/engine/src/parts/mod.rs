@@ -1,6 +1,6 @@
 //! The parts that several backends are made of: the joint coin, the test of equality, the hash of half gates, chunks of
 //! recorded gates, their wires, those that are kept for later
-//! requests, what is kept on disk and who takes note of what leaves, and the party that records.
+//! requests, what is kept on disk and who takes note of what leaves, ready items between a supply and requests, and the party that records.
 
 pub(crate) mod chunk;
 pub mod coin;
@@ -11,6 +11,7 @@ pub(crate) mod kept;
 pub(crate) mod notes;
 pub(crate) mod pace;
 pub(crate) mod recording;
+pub(crate) mod shelves;
 pub mod tags;
 pub(crate) mod toss;
 pub(crate) mod wires;

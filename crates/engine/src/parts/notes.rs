@@ -69,14 +69,6 @@ impl Notes {
         stock.renumber(&mut *self.journal, first.max(noted)).map_err(store_fault)
     }
 
-    /// The pool that goes on, the first time that something is about to be made.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub(crate) fn begin_making(&self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
-        self.keeper.as_ref().map_or(Ok(None), |keeper| locked(keeper).begin_making())
-    }
-
     /// Numbers that are no items, and are never given again under what is kept, if anything is.
     ///
     /// # Errors
@@ -85,11 +77,6 @@ impl Notes {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         locked(keeper).note(what, numbers.end).map_err(storage)?;
         self.journal.reserve(what, numbers).map_err(|refused| Fault::Storage(refused.to_string()))
-    }
-
-    /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
-    pub(crate) fn burn(&self, fault: &Fault) {
-        self.keeper.iter().for_each(|keeper| locked(keeper).fail(fault));
     }
 }
 

@@ -85,6 +85,11 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// Pool number `at` of all, where so many are of cores.
+    pub(super) fn at(at: usize, cores: usize) -> Place {
+        if at < cores { Place::Core(at) } else { Place::Escrow }
+    }
+
     /// Its number among all pools, where so many are of cores.
     pub(super) fn of(self, cores: usize) -> usize {
         match self {

@@ -22,7 +22,7 @@
 use cenote_prim::{Block, Secret, keyed};
 use zeroize::Zeroize;
 
-use crate::backends::jimu::ihash::{HashReceiver, Label, Message, Perm, PermTags, Tag};
+use crate::backends::jimu::ihash::{Label, Message, Perm, PermTags, Recogniser, Tag};
 
 /// Gadgets that are sealed at a time.
 const BATCH: usize = 256;
@@ -79,7 +79,7 @@ fn add(blocks: &mut [Block], perm: &Perm) {
 /// If the slices do not describe the same number of gadgets.
 pub fn check(
     blocks: usize,
-    hash: &impl HashReceiver,
+    hash: &impl Recogniser,
     numbers: &[u64],
     sealed: &[Block],
     tags: &[Tag],

@@ -2,6 +2,7 @@
 
 use cenote_net::Fault;
 
+use super::depot::Supply;
 use super::{JimuSession, PoolSpec, Side};
 use crate::backends::MeasuredCores;
 
@@ -13,9 +14,9 @@ pub(super) fn all_checked(spec: PoolSpec) -> PoolSpec {
 impl MeasuredCores for JimuSession {
     fn fill_pool(&mut self, width: usize) -> Result<(), Fault> {
         let pool = self.pool_of(width)?;
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.fill(channel, pool),
-            Side::Evaluator(side) => side.supply.fill(channel, pool),
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.supply()?.fill(channels.control(), pool),
+            Side::Evaluator(side) => side.depot.supply()?.fill(channels.control(), pool),
         })
     }
 
@@ -25,17 +26,17 @@ impl MeasuredCores for JimuSession {
         if items > batch {
             return Err(Fault::Misuse(format!("a batch of this pool has at most {batch} items")));
         }
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.rehearse(channel, at, items),
-            Side::Evaluator(side) => side.supply.rehearse(channel, at, items),
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.supply()?.rehearse(channels.control(), at, items),
+            Side::Evaluator(side) => side.depot.supply()?.rehearse(channels.control(), at, items),
         })
     }
 
     fn stored_bytes(&mut self, width: usize) -> Result<usize, Fault> {
         let at = self.pool_of(width)?;
-        Ok(match &self.core.side {
-            Side::Garbler(side) => side.supply.stored_bytes(at),
-            Side::Evaluator(side) => side.supply.stored_bytes(at),
+        Ok(match &mut self.core.side {
+            Side::Garbler(side) => side.depot.supply()?.stored_bytes(at),
+            Side::Evaluator(side) => side.depot.supply()?.stored_bytes(at),
         })
     }
 }

@@ -6,7 +6,8 @@
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
 //! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `garbled_core`.
 //! Escrow: `escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
-//! `store` and the supply of each role; pools that are not stored: `compact`. Requests:
+//! `store` and the supply of each role; pools that are not stored: `compact`; ready items: `depot`;
+//! made beside requests: `refiller`. Requests:
 //! `garbler`, `evaluator`, `party`.
 //! **Roles.** The garbler holds the labels and permutation messages of all wires and Delta; the
 //! evaluator their tags, active labels and masked values.
@@ -42,6 +43,7 @@
 //! - `jimu.outer`: solders of a chunk \[its evaluation\].
 //! - `jimu.output.perm`, `jimu.output.bond`: opened permutation messages \[the output; the report\].
 //! - `jimu.output.result` (garbler): reported labels; catches a forged output \[the output\].
+//! - `jimu.order`, `jimu.room`: what the garbler orders of a supply with a channel of its own \[carrying it out\].
 //! - `jimu.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
@@ -56,6 +58,7 @@
 mod batch;
 mod compact;
 pub mod costs;
+mod depot;
 pub mod escrow;
 mod evaluator;
 pub mod garbled_core;
@@ -68,6 +71,7 @@ mod messages;
 mod params;
 mod party;
 mod plan;
+mod refiller;
 mod store;
 pub mod tags;
 #[cfg(test)]
@@ -79,7 +83,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
+use cenote_net::{Channel, Channels, Counters, Fault, Phase, Role, Tag};
 use cenote_pool::{Journal, Level, Occupancy, Store};
 use cenote_prim::{Block, Prg, SessionId, wipe_stack};
 
@@ -120,7 +124,7 @@ pub struct JimuSession {
 
 /// The part of a session that outlives a request.
 struct Core {
-    channel: Channel,
+    channels: Channels,
     session: SessionId,
     role: Role,
     /// Reveals so far, in pieces.
@@ -144,13 +148,13 @@ enum Side {
 }
 
 struct GarblerSide {
-    supply: garbler::Supply,
+    depot: garbler::Depot,
     request: garbler::Garbler,
     kept: Kept<garbler::KeptWires>,
 }
 
 struct EvaluatorSide {
-    supply: evaluator::Supply,
+    depot: evaluator::Depot,
     request: evaluator::Evaluator,
     kept: Kept<evaluator::KeptWires>,
     /// Two valid labels of one wire, once they were seen: from then on reveals come from the clear.
@@ -162,8 +166,8 @@ struct EvaluatorSide {
 impl Side {
     fn params(&self) -> &JimuParams {
         match self {
-            Side::Garbler(side) => side.supply.params(),
-            Side::Evaluator(side) => side.supply.params(),
+            Side::Garbler(side) => side.depot.params(),
+            Side::Evaluator(side) => side.depot.params(),
         }
     }
 }
@@ -202,6 +206,7 @@ impl Protocol for JimuSession {
     };
     const PROBE: ProbeSize = ProbeSize { trips: 1, inputs: 1 << 16 };
     const GIVES_EVIDENCE: bool = true;
+    const DATA_CHANNELS: u32 = 1;
     const KEEPS_WIRES: bool = true;
     const KEEPS_ITEMS: bool = true;
     const OPTIONS: &'static [Opt] = &[
@@ -255,30 +260,30 @@ impl Protocol for JimuSession {
     }
 
     fn open(
-        channels: Channels,
+        mut channels: Channels,
         session: SessionId,
         role: Role,
         params: JimuParams,
         prg: impl FnOnce() -> Prg,
         store: Option<Box<dyn Store>>,
     ) -> Result<JimuSession, Fault> {
-        let mut channel = channels.into_control();
+        let channel = channels.control();
         let mut keeper = store.map(|store| {
             let terms = kept::terms(&params, role, channel.peer());
             let error = |sets| params.error(sets);
             Keeper::new(store, kept::stocks(&params), terms, kept::MOST_APART, error)
         });
-        let side = Side::setup(&mut channel, session, role, params, prg(), keeper.as_mut());
+        let side = Side::setup(channel, session, role, params, prg(), keeper.as_mut());
         let side = side.inspect_err(|fault| {
             keeper.iter_mut().for_each(|keeper| keeper.fail(fault));
             channel.abort();
         });
         let mut side = side?;
         if let Some(keeper) = keeper {
-            side.keep(keeper).inspect_err(|_| channel.abort())?;
+            side.put_back(keeper).inspect_err(|_| channel.abort())?;
         }
         let remembered = false;
-        Ok(JimuSession { core: Core { channel, session, role, reports: 0, side, remembered } })
+        Ok(JimuSession { core: Core { channels, session, role, reports: 0, side, remembered } })
     }
 
     /// Should it become necessary, the job runs once more beside itself, in the clear: `Internal` if it does
@@ -298,7 +303,7 @@ impl Protocol for JimuSession {
                 };
                 let thread = Builder::new().name("cenote replay".into()).stack_size(STACK);
                 thread.spawn_scoped(scope, run).map_err(|error| {
-                    self.core.channel.abort();
+                    self.core.channels.control().abort();
                     Fault::Internal(format!("no thread for a replay: {error}"))
                 })?;
             }
@@ -311,7 +316,15 @@ impl Protocol for JimuSession {
 
 impl Live for JimuSession {
     fn channel(&mut self) -> &mut Channel {
-        &mut self.core.channel
+        self.core.channels.control()
+    }
+
+    fn counters(&mut self) -> Counters {
+        let beside = match &self.core.side {
+            Side::Garbler(side) => side.depot.counters(),
+            Side::Evaluator(side) => side.depot.counters(),
+        };
+        self.core.channels.control().counters().beside(&beside)
     }
 
     fn promise(&self) -> Promise {
@@ -327,7 +340,8 @@ impl Live for JimuSession {
     }
 
     fn close(&mut self) {
-        self.core.channel.close();
+        self.core.end();
+        self.core.channels.control().close();
         // Its owner has the results; what was found is on disk or is found again.
         let _ = self.core.remember();
     }
@@ -336,40 +350,39 @@ impl Live for JimuSession {
         self.core.found().map(|Found { conflict, session, .. }| evidence(&conflict, session))
     }
 
-    /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
-    /// has a multiplexer for them.
     fn fill(&mut self) -> Result<(), Fault> {
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => {
-                side.supply.fill(channel, 0)?;
-                side.supply.fill_escrow(channel)
-            }
-            Side::Evaluator(side) => {
-                side.supply.fill(channel, 0)?;
-                side.supply.fill_escrow(channel)
-            }
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.fill(channels.control()),
+            Side::Evaluator(side) => side.depot.fill(channels.control()),
         })
     }
 
     fn stock(&mut self, ands: usize) -> Result<(), Fault> {
-        let most = if self.core.side.is_kept() { kept::MOST_KEPT } else { MAX_STOCK };
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.stock(channel, ands.min(most)),
-            Side::Evaluator(side) => side.supply.stock(channel, ands.min(most)),
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.stock(channels.control(), ands),
+            Side::Evaluator(side) => side.depot.stock(channels.control(), ands),
+        })
+    }
+
+    fn keep(&mut self, low: usize, high: usize) -> Result<(), Fault> {
+        let (session, role) = (self.core.session, self.core.role);
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.keep(channels, session, role, (low, high)),
+            Side::Evaluator(side) => side.depot.keep(channels, session, role, (low, high)),
         })
     }
 
     fn save(&mut self, last: bool, _memories: &NamedMemories) -> Result<(), Fault> {
-        self.core.between_requests(|side, channel| match side {
-            Side::Garbler(side) => side.supply.save(channel, last),
-            Side::Evaluator(side) => side.supply.save(channel, last),
+        self.core.between_requests(|side, channels| match side {
+            Side::Garbler(side) => side.depot.save(channels.control(), last),
+            Side::Evaluator(side) => side.depot.save(channels.control(), last),
         })
     }
 
     fn occupancy(&self) -> Option<Occupancy> {
         Some(match &self.core.side {
-            Side::Garbler(side) => side.supply.occupancy(),
-            Side::Evaluator(side) => side.supply.occupancy(),
+            Side::Garbler(side) => side.depot.occupancy(),
+            Side::Evaluator(side) => side.depot.occupancy(),
         })
     }
 
@@ -379,8 +392,8 @@ impl Live for JimuSession {
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
         match &mut self.core.side {
-            Side::Garbler(side) => side.supply.set_journal(journal),
-            Side::Evaluator(side) => side.supply.set_journal(journal),
+            Side::Garbler(side) => side.depot.set_journal(journal),
+            Side::Evaluator(side) => side.depot.set_journal(journal),
         }
     }
 
@@ -412,16 +425,20 @@ impl Side {
         channel.set_phase(Phase::Setup);
         Ok(match role {
             Role::Garbler => Side::Garbler(Box::new(GarblerSide {
-                supply: garbler::Supply::setup(channel, session, params, prg, keeper)?,
+                depot: garbler::Depot::new(
+                    params.clone(),
+                    garbler::Supply::setup(channel, session, params, prg, keeper)?,
+                ),
                 request: garbler::Garbler::default(),
                 kept: Kept::default(),
             })),
             Role::Evaluator => {
+                let own = params.clone();
                 let setup = evaluator::Supply::setup(channel, session, params, prg, keeper);
                 let mut supply = setup?;
                 let found = supply.take_found();
                 Side::Evaluator(Box::new(EvaluatorSide {
-                    supply,
+                    depot: evaluator::Depot::new(own, supply),
                     request: evaluator::Evaluator::default(),
                     kept: Kept::default(),
                     conflict: found.as_ref().and_then(Found::opens),
@@ -431,18 +448,18 @@ impl Side {
         })
     }
 
-    fn keep(&mut self, keeper: Keeper) -> Result<(), Fault> {
+    fn put_back(&mut self, keeper: Keeper) -> Result<(), Fault> {
         match self {
-            Side::Garbler(side) => side.supply.keep(keeper),
-            Side::Evaluator(side) => side.supply.keep(keeper),
+            Side::Garbler(side) => side.depot.put_back(keeper),
+            Side::Evaluator(side) => side.depot.put_back(keeper),
         }
     }
 
     /// Whether items outlive the session.
     fn is_kept(&self) -> bool {
         match self {
-            Side::Garbler(side) => side.supply.is_kept(),
-            Side::Evaluator(side) => side.supply.is_kept(),
+            Side::Garbler(side) => side.depot.is_kept(),
+            Side::Evaluator(side) => side.depot.is_kept(),
         }
     }
 }
@@ -451,21 +468,30 @@ impl Core {
     /// Work on the supply; a fault ends the session for the peer as well.
     fn between_requests(
         &mut self,
-        work: impl FnOnce(&mut Side, &mut Channel) -> Result<(), Fault>,
+        work: impl FnOnce(&mut Side, &mut Channels) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        work(&mut self.side, &mut self.channel).map_err(|fault| self.fail(fault))
+        work(&mut self.side, &mut self.channels).map_err(|fault| self.fail(fault))
     }
 
     /// Ends the session for the peer as well, and what is kept before it, if `fault` asks for that; returns the fault to report.
     fn fail(&mut self, fault: Fault) -> Fault {
-        match &self.side {
-            Side::Garbler(side) => side.supply.burn(&fault),
-            Side::Evaluator(side) => side.supply.burn(&fault),
-        }
-        self.channel.abort();
+        let fault = match &self.side {
+            Side::Garbler(side) => side.depot.burn(fault),
+            Side::Evaluator(side) => side.depot.burn(fault),
+        };
+        self.channels.control().abort();
+        self.end();
         // Whatever the disk says, the session ends with `fault`.
         let _ = self.remember();
         fault
+    }
+
+    /// Asks the supply to end, where it works beside requests.
+    fn end(&self) {
+        match &self.side {
+            Side::Garbler(side) => side.depot.end(),
+            Side::Evaluator(side) => side.depot.end(),
+        }
     }
 
     /// The evaluator's labels of one wire, if it has any, or zeros in their place: whatever ends a session, they are on disk.
@@ -475,7 +501,7 @@ impl Core {
         if std::mem::replace(&mut self.remembered, true) {
             return Ok(());
         }
-        side.supply.remember(&Found::to_bytes(found.as_ref()))
+        side.depot.remember(&Found::to_bytes(found.as_ref()))
     }
 
     /// What the evaluator found out of its peer: in this epoch, if anything, and else before it.

@@ -265,6 +265,11 @@ impl JimuParams {
         })
     }
 
+    /// Number of the stock of wires in escrow, behind those of cores; that of wires for inputs comes next.
+    pub(super) fn escrow_stock(&self) -> usize {
+        1 + self.muxes.len()
+    }
+
     /// Wires for inputs and wires in escrow that are made ready with a stock: more if that is kept.
     pub(super) fn spare(&self, kept: bool) -> (usize, usize) {
         if kept {

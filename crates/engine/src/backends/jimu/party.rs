@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::evaluator::Replay;
 use super::messages::ResultHash;
-use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
+use super::{Core, ESCROW_RESERVE, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::backends::jimu::garbled_core::Conflict;
 use crate::backends::jimu::ihash::Label;
 use crate::parts::chunk::Chunk;
@@ -27,7 +27,7 @@ pub struct Request<'s> {
 impl Core {
     /// The party of the next request.
     pub(super) fn party<'s>(&'s mut self, beside: &'s Beside<'s>) -> JimuParty<'s> {
-        self.channel.set_phase(Phase::Online);
+        self.channels.control().set_phase(Phase::Online);
         Recording::new(Request { core: self, beside }, false)
     }
 }
@@ -56,33 +56,24 @@ impl Executor for Request<'_> {
 
     /// Solders and evaluates a chunk, with refills before it if cores are missing.
     fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
-        let Core { channel, side, .. } = &mut *self.core;
+        let Core { channels, side, .. } = &mut *self.core;
+        let channel = channels.control();
+        let mut wanted: Vec<_> = side.params().demand(&chunk).into_iter().enumerate().collect();
+        if chunk.ands > 0 {
+            wanted.push((side.params().escrow_stock(), ESCROW_RESERVE));
+        }
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request, .. } = &mut **side;
-                for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
-                    while supply.ready(pool) < count {
-                        supply.refill(channel, pool, Phase::Online)?;
-                    }
-                }
-                if chunk.ands > 0 {
-                    supply.reserve_escrow(channel, 0)?;
-                }
+                let GarblerSide { depot, request, .. } = &mut **side;
+                depot.reserve(channel, &wanted, Phase::Online)?;
                 channel.set_phase(Phase::Online);
-                request.chunk(channel, supply, &chunk)
+                request.chunk(channel, depot, &chunk)
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, conflict, .. } = &mut **side;
-                for (pool, count) in supply.params().demand(&chunk).into_iter().enumerate() {
-                    while supply.ready(pool) < count {
-                        supply.refill(channel, pool, Phase::Online)?;
-                    }
-                }
-                if chunk.ands > 0 {
-                    supply.reserve_escrow(channel, 0)?;
-                }
+                let EvaluatorSide { depot, request, conflict, .. } = &mut **side;
+                depot.reserve(channel, &wanted, Phase::Online)?;
                 channel.set_phase(Phase::Online);
-                request.chunk(channel, supply, &chunk, conflict)?;
+                request.chunk(channel, depot, &chunk, conflict)?;
                 self.recover()
             }
         }
@@ -94,20 +85,21 @@ impl Executor for Request<'_> {
     }
 
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        let Core { channel, side, .. } = &mut *self.core;
+        let Core { channels, side, .. } = &mut *self.core;
+        let channel = channels.control();
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request, .. } = &mut **side;
+                let GarblerSide { depot, request, .. } = &mut **side;
                 match owner {
-                    Role::Garbler => request.own_inputs(channel, supply, slots, bits),
-                    Role::Evaluator => request.peer_inputs(channel, supply, slots),
+                    Role::Garbler => request.own_inputs(channel, depot, slots, bits),
+                    Role::Evaluator => request.peer_inputs(channel, depot, slots),
                 }
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, .. } = &mut **side;
+                let EvaluatorSide { depot, request, .. } = &mut **side;
                 match owner {
-                    Role::Garbler => request.peer_inputs(channel, supply, slots),
-                    Role::Evaluator => request.own_inputs(channel, supply, slots, bits),
+                    Role::Garbler => request.peer_inputs(channel, depot, slots),
+                    Role::Evaluator => request.own_inputs(channel, depot, slots, bits),
                 }
             }
         }
@@ -128,20 +120,21 @@ impl Executor for Request<'_> {
 
     fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
         let clear = self.in_the_clear(slots.len())?;
-        let Core { channel, side, .. } = &mut *self.core;
+        let Core { channels, side, .. } = &mut *self.core;
+        let channel = channels.control();
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request, kept } = &mut **side;
+                let GarblerSide { depot, request, kept } = &mut **side;
                 kept.room(name, slots.len())?;
                 for piece in slots.chunks(MAX_PIECE) {
-                    request.bond(channel, supply, piece)?;
+                    request.bond(channel, depot, piece)?;
                 }
                 kept.keep(name, slots.len(), request.keep(slots))
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, kept, .. } = &mut **side;
+                let EvaluatorSide { depot, request, kept, .. } = &mut **side;
                 kept.room(name, slots.len())?;
-                kept.keep(name, slots.len(), request.keep(channel, supply, slots, clear)?)
+                kept.keep(name, slots.len(), request.keep(channel, depot, slots, clear)?)
             }
         }
     }
@@ -170,10 +163,10 @@ impl Request<'_> {
     /// wires that it takes up.
     fn recover(&mut self) -> Result<(), Fault> {
         let Side::Evaluator(side) = &mut self.core.side else { return Ok(()) };
-        let EvaluatorSide { supply, request, conflict: Some(conflict), .. } = &mut **side else {
+        let EvaluatorSide { depot, request, conflict: Some(conflict), .. } = &mut **side else {
             return Ok(());
         };
-        let replay = request.recovery.replay(&conflict.delta(), supply.hash());
+        let replay = request.recovery.replay(&conflict.delta(), depot.hash());
         replay.map_or(Ok(()), self.beside)
     }
 
@@ -185,29 +178,30 @@ impl Request<'_> {
         slots: &[usize],
         instead: Option<&[bool]>,
     ) -> Result<Option<Vec<bool>>, Fault> {
-        let Core { channel, side, session, reports, .. } = &mut *self.core;
+        let Core { channels, side, session, reports, .. } = &mut *self.core;
+        let channel = channels.control();
         let hash = ResultHash { session: *session, number: *reports };
         *reports += 1;
         match side {
             Side::Garbler(side) => {
-                let GarblerSide { supply, request, .. } = &mut **side;
+                let GarblerSide { depot, request, .. } = &mut **side;
                 if to.include(Role::Evaluator) {
-                    request.reveal_to_peer(channel, supply.perm_blocks(), slots)?;
+                    request.reveal_to_peer(channel, depot.perm_blocks(), slots)?;
                 } else {
-                    request.bond(channel, supply, slots)?;
+                    request.bond(channel, depot, slots)?;
                 }
                 match to {
                     Receivers::Evaluator => channel.flush().map(|()| None),
-                    _ => request.revealed(channel, &hash, &supply.delta(), slots).map(Some),
+                    _ => request.revealed(channel, &hash, &depot.delta(), slots).map(Some),
                 }
             }
             Side::Evaluator(side) => {
-                let EvaluatorSide { supply, request, conflict, .. } = &mut **side;
+                let EvaluatorSide { depot, request, conflict, .. } = &mut **side;
                 let delta = conflict.as_ref().map_or(Label::ZERO, Conflict::delta);
                 let perms = Zeroizing::new(if to.include(Role::Evaluator) {
-                    request.learn(channel, supply, slots)?
+                    request.learn(channel, depot, slots)?
                 } else {
-                    request.bond(channel, supply, slots, &delta)?
+                    request.bond(channel, depot, slots, &delta)?
                 });
                 if to.include(Role::Garbler) {
                     request.report(channel, &hash, slots, instead, (&perms, &delta))?;
@@ -222,7 +216,8 @@ impl Request<'_> {
 
     /// An evaluator that recovers: the values of the coming reveal, of `wires` wires, in the clear.
     fn in_the_clear(&mut self, wires: usize) -> Result<Option<Zeroizing<Vec<bool>>>, Fault> {
-        let Core { channel, side, .. } = &mut *self.core;
+        let Core { channels, side, .. } = &mut *self.core;
+        let channel = channels.control();
         match side {
             Side::Garbler(_) => Ok(None),
             Side::Evaluator(side) => side.request.recovery.reveal(channel, wires),
@@ -249,7 +244,7 @@ impl JimuParty<'_> {
     ) {
         match &self.executor.core.side {
             Side::Garbler(side) => {
-                let (delta, label) = (side.supply.delta(), side.request.label_of(wire.slot()));
+                let (delta, label) = (side.depot.delta(), side.request.label_of(wire.slot()));
                 show("delta", &delta.0[0]);
                 show("key of the delta", &delta.key());
                 show("label", &label.0[0]);

@@ -1,4 +1,4 @@
-//! The message tags of `jimu`: 64 to 80.
+//! The message tags of `jimu`: 64 to 81.
 
 use cenote_net::Tag;
 
@@ -36,6 +36,8 @@ pub const JIMU_RESULT: Tag = Tag::new(78, "jimu.output.result");
 pub const JIMU_AGAIN: Tag = Tag::new(79, "jimu.again");
 /// Compact storage: nodes that lead from drawn items to the root.
 pub const JIMU_PATHS: Tag = Tag::new(80, "jimu.paths");
+/// What the garbler orders of a supply with a channel of its own.
+pub const JIMU_ORDER: Tag = Tag::new(81, "jimu.order");
 
 /// All of them.
 pub const ALL: &[Tag] = &[
@@ -56,4 +58,5 @@ pub const ALL: &[Tag] = &[
     JIMU_RESULT,
     JIMU_AGAIN,
     JIMU_PATHS,
+    JIMU_ORDER,
 ];

@@ -25,12 +25,13 @@ use super::WrkParams;
 use super::opening::Openings;
 use super::refiller::Refiller;
 use super::share::Share;
-use super::shelves::{Shelves, Store, is_of_the_line};
+use super::shelves::{Items, Shelves, Store};
 use super::stored::Stored;
 use super::supply::{MAX_STOCK, MAX_TAKE, POOL, SPARE_SHARES, Supply, set_up};
 use crate::parts::keeper::Keeper;
 use crate::parts::notes::{locked, unkept};
 use crate::parts::pace::Pace;
+use crate::parts::shelves::{Marks, start};
 use crate::session::store_fault;
 
 /// Refills that the leader makes ahead of a request whose size it knows, besides those that are on the line.
@@ -75,7 +76,7 @@ impl Depot {
         prg: &mut Prg,
         mut keeper: Option<Keeper>,
     ) -> Result<Depot, Fault> {
-        let shelves = Arc::new(Shelves::new(&params));
+        let shelves = Arc::new(Shelves::new(Items::new(&params)));
         let (mut supply, beside) = if channels.can_open() {
             let nonce = prg.bytes32();
             let (mut channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
@@ -102,7 +103,7 @@ impl Depot {
         let on_the_line = STEPS * (pace.lag - 1) / supply.slices().of_batch() as usize;
         let ahead = ((REFILLS_AHEAD + on_the_line) * params.triples()).min(MAX_STOCK);
         // Another refill begins just below that.
-        shelves.lock().triples.expect(ahead + params.triples());
+        shelves.lock().items.triples.expect(ahead + params.triples());
         let refills = match beside {
             None => Refills::Between(supply),
             Some((channel, id, pace)) => {
@@ -110,11 +111,9 @@ impl Depot {
                 let shelves = Arc::clone(&shelves);
                 shelves.made(channel.counters());
                 let canceller = channels.control().canceller();
-                let cancel = canceller.clone();
                 let lag = pace.lag;
                 let ordered = restored;
-                let refiller =
-                    Refiller { supply, channel, openings, shelves, role, lag, ordered, cancel };
+                let refiller = Refiller { supply, channel, openings, shelves, role, lag, ordered };
                 Refills::Beside { waiting: Some(Box::new(refiller)), thread: None, canceller }
             }
         };
@@ -155,8 +154,8 @@ impl Depot {
     #[must_use]
     pub fn would_talk(&self, triples: usize, shares: usize) -> bool {
         matches!(self.refills, Refills::Between(_)) && {
-            let shelves = self.shelves.lock();
-            shelves.triples.level() < triples || shelves.shares.level() < shares
+            let ready = &self.shelves.lock().items;
+            ready.triples.level() < triples || ready.shares.level() < shares
         }
     }
 
@@ -172,9 +171,10 @@ impl Depot {
         user: impl FnOnce(Lease<'_>, &mut Openings) -> T,
     ) -> Result<T, Fault> {
         self.wait_for_triples(channel, n)?;
-        let shelves = &mut *self.shelves.sound()?;
-        shelves.wanted.expected = shelves.wanted.expected.saturating_sub(n);
-        let lease = shelves.triples.reserve(&mut shelves.notes, n).map_err(store_fault)?;
+        let Store { items: Items { triples, wanted, .. }, notes, .. } =
+            &mut *self.shelves.sound()?;
+        wanted.expected = wanted.expected.saturating_sub(n);
+        let lease = triples.reserve(notes, n).map_err(store_fault)?;
         // What was ahead of the request is less now.
         self.shelves.changed.notify_all();
         Ok(user(lease, &mut self.openings))
@@ -189,12 +189,12 @@ impl Depot {
         channel: &mut Channel,
         n: usize,
     ) -> Result<Secret<Vec<Share>>, Fault> {
-        let missing = n.saturating_sub(self.shelves.lock().shares.level());
+        let missing = n.saturating_sub(self.shelves.lock().items.shares.level());
         if missing > 0 {
             self.make_shares(channel, missing + SPARE_SHARES, n)?;
         }
-        let shelves = &mut *self.shelves.sound()?;
-        let lease = shelves.shares.reserve(&mut shelves.notes, n).map_err(store_fault)?;
+        let Store { items: Items { shares, .. }, notes, .. } = &mut *self.shelves.sound()?;
+        let lease = shares.reserve(notes, n).map_err(store_fault)?;
         Ok(Secret::new(cast_slice(&lease).to_vec()))
     }
 
@@ -208,7 +208,8 @@ impl Depot {
             Refills::Between(supply) => supply.fill(channel, &mut self.openings, &self.shelves),
             Refills::Beside { .. } if self.params.pool.is_none() => Ok(()),
             Refills::Beside { .. } => {
-                self.shelves.wait(channel, |wanted| wanted.pool = true, Store::pool_is_full)
+                let full = |store: &Store| store.items.pool_is_full();
+                self.shelves.wait(channel, |store| store.items.wanted.pool = true, full)
             }
         }
     }
@@ -222,20 +223,20 @@ impl Depot {
         channel.set_phase(Phase::Preprocess);
         // What is kept is for many requests, which had better make nothing.
         let spare = if self.is_kept() { MAX_TAKE } else { SPARE_SHARES };
-        if self.shelves.lock().shares.level() < spare {
+        if self.shelves.lock().items.shares.level() < spare {
             self.make_shares(channel, spare, spare)?;
         }
         Ok(())
     }
 
-    /// Keeps as many triples ready from now on, or [`MAX_STOCK`] if that is less, where the supply works beside
-    /// requests.
+    /// From now on begins to make triples where fewer than `low` are ready and goes on until `high` are, or [`MAX_STOCK`] if that is less, where
+    /// the supply works beside requests.
     ///
     /// # Errors
     /// `Internal` when there is no thread for it.
-    pub fn keep(&mut self, triples: usize) -> Result<(), Fault> {
+    pub fn keep(&mut self, low: usize, high: usize) -> Result<(), Fault> {
         self.start_supply()?;
-        self.shelves.want(|wanted| wanted.kept = triples.min(MAX_STOCK));
+        self.shelves.want(|store| store.items.wanted.kept = Marks::new(low, high, MAX_STOCK));
         Ok(())
     }
 
@@ -246,7 +247,8 @@ impl Depot {
     pub fn expect(&mut self, triples: u64) -> Result<(), Fault> {
         self.start_supply()?;
         let ahead = self.ahead;
-        self.shelves.want(|wanted| {
+        self.shelves.want(|store| {
+            let wanted = &mut store.items.wanted;
             (wanted.expected, wanted.ahead) =
                 (usize::try_from(triples).unwrap_or(usize::MAX), ahead);
         });
@@ -255,9 +257,11 @@ impl Depot {
 
     /// Starts the thread of the supply, if it has one that does not run yet.
     fn start_supply(&mut self) -> Result<(), Fault> {
-        let Refills::Beside { waiting, thread, .. } = &mut self.refills else { return Ok(()) };
+        let Refills::Beside { waiting, thread, canceller } = &mut self.refills else {
+            return Ok(());
+        };
         if let Some(refiller) = waiting.take() {
-            *thread = Some(refiller.start()?);
+            *thread = Some(start(refiller, Arc::clone(&self.shelves), canceller.clone())?);
         }
         Ok(())
     }
@@ -266,14 +270,14 @@ impl Depot {
         self.start_supply()?;
         match &mut self.refills {
             Refills::Between(supply) => {
-                while self.shelves.lock().triples.level() < n {
+                while self.shelves.lock().items.triples.level() < n {
                     supply.refill(channel, &mut self.openings, &self.shelves)?;
                 }
                 Ok(())
             }
             Refills::Beside { .. } => {
-                let enough = |store: &Store| store.triples.level() >= n;
-                self.shelves.wait(channel, |wanted| wanted.triples = n, enough)
+                let enough = |store: &Store| store.items.triples.level() >= n;
+                self.shelves.wait(channel, |store| store.items.wanted.triples = n, enough)
             }
         }
     }
@@ -286,8 +290,8 @@ impl Depot {
                 supply.spare_shares(channel, &mut self.openings, &self.shelves, n)
             }
             Refills::Beside { .. } => {
-                let enough = |store: &Store| store.shares.level() >= ready;
-                self.shelves.wait(channel, |wanted| wanted.shares = n, enough)
+                let enough = |store: &Store| store.items.shares.level() >= ready;
+                self.shelves.wait(channel, |store| store.items.wanted.shares = n, enough)
             }
         }
     }
@@ -308,17 +312,13 @@ impl Depot {
                 self.shelves.save(channel, &**supply, last)?;
                 channel.flush()
             }
-            Refills::Beside { .. } => {
-                let saved = self.shelves.lock().saves;
-                let enough = |store: &Store| store.saves > saved;
-                self.shelves.wait(channel, |wanted| wanted.save = Some(last), enough)
-            }
+            Refills::Beside { .. } => self.shelves.save_beside(channel, last),
         }
     }
 
     /// Memories of programs, encoded: what an earlier session saved of them, or what is saved next.
     pub(super) fn memories(&self, change: impl FnOnce(&mut Stored)) {
-        change(&mut self.shelves.lock().memories);
+        change(&mut self.shelves.lock().items.memories);
     }
 
     /// Notes that a job may change memories, if anything is kept.
@@ -339,7 +339,7 @@ impl Depot {
     /// Whether items are kept for later sessions.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.shelves.lock().notes.are_kept()
+        self.shelves.are_kept()
     }
 
     /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
@@ -351,17 +351,16 @@ impl Depot {
     /// to the peer broke.
     #[must_use]
     pub fn explain(&self, fault: Fault) -> Fault {
-        let failure = self.shelves.lock().failure();
-        failure.filter(|_| is_of_the_line(&fault)).unwrap_or(fault)
+        self.shelves.explain(fault)
     }
 
     /// Levels of the pool and of the stocks.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let store = self.shelves.lock();
-        let pool =
-            store.pool.clone().map(|pool| Level { consumed: store.notes.consumed(POOL), ..pool });
-        let stocks = [&store.triples, &store.shares].map(|stock| stock.counters(&store.notes));
+        let Store { items: Items { triples, shares, pool, .. }, notes, .. } = &*store;
+        let pool = pool.clone().map(|pool| Level { consumed: notes.consumed(POOL), ..pool });
+        let stocks = [triples, shares].map(|stock| stock.counters(notes));
         let stores = pool.into_iter().chain(stocks).collect();
         Occupancy { stores, epsilon_log2: self.params.epsilon_log2 }
     }
@@ -371,7 +370,7 @@ impl Depot {
     /// # Errors
     /// `Misuse` when items have left.
     pub fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {
-        let Store { triples, shares, notes, .. } = &mut *self.shelves.lock();
+        let Store { items: Items { triples, shares, .. }, notes, .. } = &mut *self.shelves.lock();
         notes.replace(journal, [&*triples, &*shares])
     }
 
@@ -412,7 +411,7 @@ impl Depot {
     /// Asks the supply to end; its last step may take a moment, for which the drop waits.
     pub fn end(&self) {
         let Refills::Beside { canceller, .. } = &self.refills else { return };
-        self.shelves.want(|wanted| wanted.end = true);
+        self.shelves.want(|store| store.end = true);
         // The supply's thread may be blocked on the peer: this wakes it. Abort and bye still leave a cancelled channel.
         canceller.cancel();
     }

@@ -293,8 +293,8 @@ impl Live for WrkSession {
         self.core.between_requests(|depot, channel| depot.stock(channel, ands))
     }
 
-    fn keep(&mut self, ands: usize) -> Result<(), Fault> {
-        self.core.depot.keep(ands)
+    fn keep(&mut self, low: usize, high: usize) -> Result<(), Fault> {
+        self.core.depot.keep(low, high)
     }
 
     fn save(&mut self, last: bool, memories: &NamedMemories) -> Result<(), Fault> {

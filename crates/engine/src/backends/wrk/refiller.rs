@@ -20,18 +20,17 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use cenote_net::{Canceller, Channel, Fault, Role};
-use cenote_prim::wipe_stack;
+use cenote_net::{Channel, Fault, Role};
 
 use super::opening::Openings;
-use super::shelves::{Shelves, panicked};
+use super::shelves::Shelves;
 use super::supply::{MAX_STOCK, MAX_TAKE, SPARE_SHARES, Supply};
 use super::tags;
 use crate::parts::chunk::CHUNK_ANDS;
 use crate::parts::pace::MOST_AHEAD;
+use crate::parts::shelves::Beside;
 
 /// Triples, ready or under way, beyond which no honest leader begins more: it does below [`MAX_STOCK`] alone, and its requests are
 /// ahead of the follower's by the chunks in flight.
@@ -108,42 +107,22 @@ pub(super) struct Refiller {
     pub(super) lag: usize,
     /// Slices that were ordered so far.
     pub(super) ordered: u64,
-    /// Ends the channel of requests, when a check fails here.
-    pub(super) cancel: Canceller,
+}
+
+impl Beside for Refiller {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    fn work(&mut self) -> Result<(), Fault> {
+        match self.role {
+            Role::Garbler => self.lead(),
+            Role::Evaluator => self.follow(),
+        }
+    }
 }
 
 impl Refiller {
-    /// Starts the thread.
-    pub(super) fn start(mut self: Box<Refiller>) -> Result<JoinHandle<()>, Fault> {
-        let thread = Builder::new().name("cenote supply".into()).spawn(move || {
-            let _end = End(Arc::clone(&self.shelves), self.cancel.clone());
-            self.run();
-            drop(self);
-        });
-        thread.map_err(|error| Fault::Internal(format!("no thread for the supply: {error}")))
-    }
-
-    /// Works until the session ends or something fails, and says why.
-    fn run(&mut self) {
-        let result = match self.role {
-            Role::Garbler => self.lead(),
-            Role::Evaluator => self.follow(),
-        };
-        self.shelves.made(self.channel.counters());
-        match result {
-            Ok(()) => self.channel.close(),
-            Err(fault) => {
-                self.shelves.burn(&fault);
-                self.shelves.end(fault);
-                if self.shelves.lock().failure().is_some() {
-                    // First, as an abort may take a moment: requests send nothing more.
-                    self.cancel.cancel();
-                }
-                self.channel.abort();
-            }
-        }
-    }
-
     fn lead(&mut self) -> Result<(), Fault> {
         let mut ordered = Start::Nothing;
         loop {
@@ -251,19 +230,6 @@ impl Refiller {
     }
 }
 
-/// Says that the supply has ended, should its thread panic: requests would wait for ever, or open outputs.
-struct End(Arc<Shelves>, Canceller);
-
-impl Drop for End {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.end(panicked());
-            self.1.cancel();
-        }
-        wipe_stack();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -275,6 +241,7 @@ mod tests {
 
     use super::*;
     use crate::backends::wrk::depot::Depot;
+    use crate::backends::wrk::shelves::Items;
     use crate::backends::wrk::slices::Slices;
     use crate::backends::wrk::supply::set_up;
     use crate::backends::wrk::{WrkParams, WrkSession};
@@ -315,7 +282,7 @@ mod tests {
                 let mut prg = prg(Role::Evaluator);
                 let mut depot =
                     Depot::open(&mut b, SESSION, Role::Evaluator, params(), &mut prg, None)?;
-                depot.keep(1)?;
+                depot.keep(1, 1)?;
                 failure(&depot.shelves()).map_or(Ok(()), Err)
             });
             let mut prg = prg(Role::Garbler);
@@ -324,7 +291,7 @@ mod tests {
             let supply = pace::dictate(&mut channel, Pace::LEAST, 0).and_then(|()| {
                 set_up(&mut channel, id(agreed), Role::Garbler, params(), prg, None)
             });
-            let shelves = Shelves::new(&params());
+            let shelves = Shelves::new(Items::new(&params()));
             let led = supply.map(|mut supply| lead(&mut channel, &mut *supply, &shelves));
             channel.abort();
             (led, honest.join().expect("thread"))
@@ -470,7 +437,7 @@ mod tests {
             });
             let mut session = session(a, Role::Garbler).expect("opens");
             session.stock(1).expect("the first batch is good");
-            session.keep(params().triples() + 1).expect("a thread");
+            session.keep(params().triples() + 1, params().triples() + 1).expect("a thread");
             let shelves = session.depot().shelves();
             let mut party = session.party();
             let wires = party.input(Role::Garbler, 1, Some(&[true])).expect("enough shares");

@@ -1,15 +1,12 @@
-//! The shelves of a depot (`depot.rs`): ready items and the wants of requests under one lock, between the thread of the supply, which puts items there, and
-//! that of requests, which takes them. Whatever leaves is noted here first (`parts/notes.rs`).
+//! The shelves of a depot (`depot.rs`): what `parts/shelves.rs` has under one lock, for triples and shares.
 
-use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
 
 use bytemuck::cast_slice_mut;
-use cenote_net::{Channel, Counters, Fault, Phase};
+use cenote_net::{Channel, Fault};
 use cenote_pool::params::shown_log2;
-use cenote_pool::{Journal, Level, Pool, PoolError, Refused, Stock};
-use cenote_prim::{Block, Secret};
+use cenote_pool::{Level, Pool, PoolError, Stock};
+use cenote_prim::Block;
 use zeroize::Zeroize;
 
 use super::WrkParams;
@@ -20,40 +17,24 @@ use super::share::Share;
 use super::stored::Stored;
 use super::supply::{POOL, SHARES, Supply, TRIPLES};
 use crate::parts::keeper::{Keeper, KeptPool, MEMORIES, POOL_PART};
-use crate::parts::notes::{Notes, kept, locked, unkept};
-
-/// How often a side that waits for items looks at the channel of requests.
-const ATTENTION: Duration = Duration::from_millis(5);
-
-/// Whether a fault says no more than that the peer is not there any more.
-pub(super) fn is_of_the_line(fault: &Fault) -> bool {
-    matches!(fault, Fault::Transport(_) | Fault::PeerAborted)
-}
+use crate::parts::notes::{kept, locked, unkept};
+use crate::parts::shelves::{self, Marks};
 
 /// The items, shared by the supply and by requests.
-pub(super) struct Shelves {
-    store: Mutex<Store>,
-    pub(super) changed: Condvar,
-}
+pub(super) type Shelves = shelves::Shelves<Items>;
+/// What is under their lock.
+pub(super) type Store = shelves::Store<Items>;
 
-/// The stocks, the wants and the end, under one lock.
-pub(super) struct Store {
+/// The stocks and the wants.
+pub(super) struct Items {
     pub(super) triples: Stock,
     pub(super) shares: Stock,
-    pub(super) notes: Notes,
     pub(super) pool: Option<Level>,
     /// Memories of programs, as they are saved with the items.
     pub(super) memories: Stored,
     /// Begun and not ready yet.
     coming: Begun,
     pub(super) wanted: Wanted,
-    pub(super) traffic: Counters,
-    /// How often something was made.
-    steps: u64,
-    /// How often all was saved.
-    pub(super) saves: u64,
-    /// Why the supply has ended.
-    ended: Option<Fault>,
 }
 
 /// The wants of requests.
@@ -68,17 +49,26 @@ pub(super) struct Wanted {
     pub(super) expected: usize,
     pub(super) ahead: usize,
     /// Triples to be kept ready.
-    pub(super) kept: usize,
-    /// All is to be saved, for the last time or not.
-    pub(super) save: Option<bool>,
-    /// The session ends.
-    pub(super) end: bool,
+    pub(super) kept: Marks,
 }
 
-impl Store {
-    /// Why the session is over: a check of the supply has failed, or its thread has.
-    pub(super) fn failure(&self) -> Option<Fault> {
-        self.ended.clone().filter(|fault| !is_of_the_line(fault))
+impl shelves::Items for Items {
+    fn nobody_waits(&mut self) {
+        let wanted = &mut self.wanted;
+        (wanted.pool, wanted.triples, wanted.shares) = (false, 0, 0);
+    }
+}
+
+impl Items {
+    pub(super) fn new(params: &WrkParams) -> Items {
+        Items {
+            triples: Stock::new(TRIPLES, 4 * packed_bytes(params.leaky) / size_of::<Block>()),
+            shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
+            pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
+            memories: Stored::default(),
+            coming: Begun::default(),
+            wanted: Wanted::default(),
+        }
     }
 
     pub(super) fn pool_is_full(&self) -> bool {
@@ -87,143 +77,48 @@ impl Store {
 }
 
 impl Shelves {
-    pub(super) fn new(params: &WrkParams) -> Shelves {
-        let store = Store {
-            triples: Stock::new(TRIPLES, 4 * packed_bytes(params.leaky) / size_of::<Block>()),
-            shares: Stock::new(SHARES, size_of::<Share>() / size_of::<Block>()),
-            notes: Notes::default(),
-            pool: params.pool.map(|capacity| Level::unfilled(POOL, capacity)),
-            memories: Stored::default(),
-            coming: Begun::default(),
-            wanted: Wanted::default(),
-            traffic: Counters::default(),
-            steps: 0,
-            saves: 0,
-            ended: None,
-        };
-        Shelves { store: Mutex::new(store), changed: Condvar::new() }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(|poisoned| {
-            // Whoever panicked may have left items that were not written: none of them leaves.
-            let mut store = poisoned.into_inner();
-            store.ended = Some(panicked());
-            store
-        })
-    }
-
-    /// The items, unless a check of the supply has failed.
-    pub(super) fn sound(&self) -> Result<MutexGuard<'_, Store>, Fault> {
-        let store = self.lock();
-        match store.failure() {
-            None => Ok(store),
-            Some(fault) => Err(fault),
-        }
-    }
-
-    pub(super) fn want(&self, change: impl FnOnce(&mut Wanted)) {
-        change(&mut self.lock().wanted);
-        self.changed.notify_all();
-    }
-
-    /// Says what is wanted and waits until it is there, unless it is there already. Nothing of this side's is
-    /// held back meanwhile, and the peer can send what it has.
-    pub(super) fn wait(
-        &self,
-        channel: &mut Channel,
-        change: impl FnOnce(&mut Wanted),
-        enough: impl Fn(&Store) -> bool,
-    ) -> Result<(), Fault> {
-        if enough(&self.lock()) {
-            return Ok(());
-        }
-        channel.flush()?;
-        channel.set_phase(Phase::Preprocess);
-        self.want(change);
-        let result = self.wait_until(channel, enough);
-        self.want(|wanted| {
-            (wanted.pool, wanted.triples, wanted.shares, wanted.save) = (false, 0, 0, None);
-        });
-        result
-    }
-
-    fn wait_until(
-        &self,
-        channel: &mut Channel,
-        enough: impl Fn(&Store) -> bool,
-    ) -> Result<(), Fault> {
-        let limit = channel.work_limit();
-        let mut seen = (self.lock().steps, Instant::now());
-        loop {
-            let store = self.lock();
-            let waiting = |store: &mut Store| !enough(store) && store.ended.is_none();
-            let waited = self.changed.wait_timeout_while(store, ATTENTION, waiting);
-            let (store, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            if let Some(fault) = store.failure() {
-                return Err(fault);
-            }
-            if enough(&store) {
-                return Ok(());
-            }
-            if let Some(fault) = &store.ended {
-                return Err(fault.clone());
-            }
-            if store.steps != seen.0 {
-                seen = (store.steps, Instant::now());
-            }
-            // Whoever has saved for the last time closes, and the other has still to hear from its disk.
-            let saving = store.wanted.save.is_some();
-            drop(store);
-            if seen.1.elapsed() > limit {
-                return Err(late(limit));
-            }
-            if !saving {
-                channel.attend()?;
-            }
-        }
-    }
-
     /// What begins next; none at the end. A batch that has begun goes on, `within` it. Waits until something is to begin if the
     /// supply `rests`. The pool is filled before anything else, if nothing was ordered yet.
     pub(super) fn next_start(&self, within: bool, rests: bool, fresh: bool) -> Option<Start> {
         let mut store = self.lock();
         loop {
-            let level = store.triples.level() + store.coming.triples;
-            let wanted = &mut store.wanted;
-            let target = wanted.triples.max(wanted.expected.min(wanted.ahead)).max(wanted.kept);
-            if wanted.end {
+            let (ends, saves) = (store.end, store.save);
+            let items = &mut store.items;
+            let level = items.triples.level() + items.coming.triples;
+            let wanted = &mut items.wanted;
+            let ahead = wanted.expected.min(wanted.ahead);
+            let target = wanted.triples.max(ahead).max(wanted.kept.target(level));
+            if ends {
                 return None;
             }
             if wanted.shares > 0 {
                 return Some(Start::Shares(std::mem::take(&mut wanted.shares)));
             }
             let makes = level < target || (wanted.pool && fresh);
-            if within || (makes && wanted.save.is_none()) {
+            if within || (makes && saves.is_none()) {
                 return Some(Start::Slice);
             }
             if !rests {
                 return Some(Start::Nothing);
             }
-            if let Some(last) = wanted.save {
+            if let Some(last) = saves {
                 return Some(Start::Save(last));
             }
-            store = self.changed.wait(store).unwrap_or_else(PoisonError::into_inner);
+            store = self.wait_for_change(store);
         }
     }
 
     /// So much has begun.
     pub(super) fn coming(&self, begun: Begun) {
-        let coming = &mut self.lock().coming;
+        let coming = &mut self.lock().items.coming;
         coming.triples += begun.triples;
         coming.shares += begun.shares;
     }
 
     /// Triples and shares, ready or under way.
     pub(super) fn levels(&self) -> (usize, usize) {
-        let store = self.lock();
-        let (triples, shares) = (store.triples.level(), store.shares.level());
-        (triples + store.coming.triples, shares + store.coming.shares)
+        let Items { triples, shares, coming, .. } = &self.lock().items;
+        (triples.level() + coming.triples, shares.level() + coming.shares)
     }
 
     /// Takes over what `keeper` kept: items, and the pool into `supply`. Returns the slices that its pool spares; the bound in `params` is for all pools so far.
@@ -240,17 +135,17 @@ impl Shelves {
             supply.skip_pool();
             ordered = supply.called();
             let full = |pool: &mut Level| (pool.level, pool.made) = (capacity, capacity);
-            self.lock().pool.iter_mut().for_each(full);
+            self.lock().items.pool.iter_mut().for_each(full);
         }
         let PoolError { at_once, adaptive } = keeper.error();
         params.epsilon_log2 = shown_log2(at_once.log2(), 3);
         params.adaptive_epsilon_log2 = shown_log2(adaptive.log2(), 3);
         let mut store = self.lock();
-        let Store { triples, shares, notes, .. } = &mut *store;
+        let Store { items: Items { triples, shares, memories, .. }, notes, .. } = &mut *store;
         for stock in [triples, shares] {
             notes.put_back(&keeper, stock)?;
         }
-        store.memories.bytes = keeper.memories()?;
+        memories.bytes = keeper.memories()?;
         store.notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(ordered)
     }
@@ -263,18 +158,18 @@ impl Shelves {
         last: bool,
     ) -> Result<(), Fault> {
         let mut store = self.lock();
-        let memories = std::mem::take(&mut store.memories);
-        let Store { triples, shares, notes, .. } = &*store;
+        let memories = std::mem::take(&mut store.items.memories);
+        let Store { items: Items { triples, shares, pool, .. }, notes, .. } = &*store;
         let keeper = notes.keeper.clone().ok_or_else(unkept)?;
         let mut keeper = locked(&keeper);
         let jobs = keeper.noted(MEMORIES);
         let numbers = [triples.numbers(), shares.numbers(), jobs..jobs];
         let (capacity, items) =
-            store.pool.as_ref().map_or((0, 0), |pool| (pool.capacity.unwrap_or(0), pool.level));
+            pool.as_ref().map_or((0, 0), |pool| (pool.capacity.unwrap_or(0), pool.level));
         let pool = [KeptPool { name: POOL_PART.into(), capacity, items }];
         let pool = last.then_some(&pool[..]);
         if keeper.must_write() {
-            let [triples, shares] = [kept(&store.triples), kept(&store.shares)];
+            let [triples, shares] = [kept(triples), kept(shares)];
             // The peer may take its time.
             drop(store);
             // Nothing is in the supply before anything is made.
@@ -287,61 +182,13 @@ impl Shelves {
             drop(store);
             keeper.save(channel, &numbers, pool, &memories.known, &[])?;
         }
-        let mut store = self.lock();
-        store.saves += 1;
-        store.wanted.save = None;
+        self.saved();
         Ok(())
-    }
-
-    /// The pool that goes on, the first time that something is about to be made.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub(super) fn begin_making(&self) -> Result<Option<Secret<Vec<u8>>>, Fault> {
-        let keeper = self.lock().notes.keeper.clone();
-        keeper.map_or(Ok(None), |keeper| locked(&keeper).begin_making())
-    }
-
-    /// Waits until this side wants to save as well, for the last time or not; nothing when it wants to end.
-    pub(super) fn wants_to_save(&self) -> Option<bool> {
-        let waiting = |store: &mut Store| !store.wanted.end && store.wanted.save.is_none();
-        let store = self.changed.wait_while(self.lock(), waiting);
-        let store = store.unwrap_or_else(PoisonError::into_inner);
-        store.wanted.save.filter(|_| !store.wanted.end)
-    }
-
-    /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
-    pub(super) fn burn(&self, fault: &Fault) {
-        let keeper = self.lock().notes.keeper.clone();
-        keeper.iter().for_each(|keeper| locked(keeper).fail(fault));
-    }
-
-    /// The supply has made something, with this traffic so far.
-    pub(super) fn made(&self, traffic: Counters) {
-        self.lock().traffic = traffic;
-        self.step();
-    }
-
-    /// Something was made: whoever waits for it waits on.
-    pub(super) fn step(&self) {
-        self.lock().steps += 1;
-        self.changed.notify_all();
-    }
-
-    /// The supply has ended, for this reason.
-    pub(super) fn end(&self, fault: Fault) {
-        self.lock().ended.get_or_insert(fault);
-        self.changed.notify_all();
-    }
-
-    /// Whether this side has asked for the end.
-    pub(super) fn is_ending(&self) -> bool {
-        self.lock().wanted.end
     }
 
     pub(super) fn pool_is<T: Copy + Zeroize>(&self, pool: &Pool<T>) {
         let mut store = self.lock();
-        store.pool = Some(pool.counters(&store.notes));
+        store.items.pool = Some(pool.counters(&store.notes));
     }
 
     /// Makes so many triples ready, which `write` writes where they wait.
@@ -350,40 +197,15 @@ impl Shelves {
         count: usize,
         write: impl FnOnce(&mut [Triple<N>]),
     ) {
-        let mut store = self.lock();
-        store.coming.triples = store.coming.triples.saturating_sub(count);
-        write(cast_slice_mut(store.triples.room(count)));
+        let Items { triples, coming, .. } = &mut self.lock().items;
+        coming.triples = coming.triples.saturating_sub(count);
+        write(cast_slice_mut(triples.room(count)));
     }
 
     pub(super) fn put_shares(&self, shares: impl ExactSizeIterator<Item = Share>) {
-        let mut store = self.lock();
-        store.coming.shares = store.coming.shares.saturating_sub(shares.len());
-        let room = cast_slice_mut::<Block, Share>(store.shares.room(shares.len()));
+        let Items { shares: stock, coming, .. } = &mut self.lock().items;
+        coming.shares = coming.shares.saturating_sub(shares.len());
+        let room = cast_slice_mut::<Block, Share>(stock.room(shares.len()));
         room.iter_mut().zip(shares).for_each(|(place, share)| *place = share);
     }
-
-    /// The journal, locked for each note alone.
-    pub(super) fn journal(&self) -> impl Journal + '_ {
-        Noted(self)
-    }
-}
-
-struct Noted<'s>(&'s Shelves);
-
-impl Journal for Noted<'_> {
-    fn reserve(&mut self, store: &str, items: Range<u64>) -> Result<(), Refused> {
-        self.0.lock().notes.reserve(store, items)
-    }
-
-    fn consumed(&self, store: &str) -> u64 {
-        self.0.lock().notes.consumed(store)
-    }
-}
-
-pub(super) fn panicked() -> Fault {
-    Fault::Internal("the supply has failed".into())
-}
-
-fn late(limit: Duration) -> Fault {
-    Fault::Transport(format!("the peer made nothing ready for {} s", limit.as_secs_f32()))
 }

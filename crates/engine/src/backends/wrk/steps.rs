@@ -14,9 +14,9 @@ use cenote_prim::{Block, Secret, Workers};
 use crate::backends::wrk::leaky_and::{First, LeakyAnd, Second, Third};
 use crate::backends::wrk::packed::Packed;
 use crate::backends::wrk::share::ShareSlice;
-use crate::backends::wrk::shelves::panicked;
 use crate::backends::wrk::slices::Place;
 use crate::backends::wrk::tags;
+use crate::parts::shelves::panicked;
 
 /// The shares of one turn, and what becomes of them.
 #[derive(Default)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_net::{Channel, Fault, Phase, Role, mem_pair};
 use cenote_prim::{Block, Prg, SessionId};
 
+use crate::backends::jimu::depot::Supply;
 use crate::backends::jimu::evaluator::Escrowed;
 use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
 use crate::options::{PoolChoice, Rho};
@@ -22,8 +23,8 @@ fn params(pool: u64, rho: Rho, compact: bool) -> JimuParams {
 fn supplies<G: Send, E>(
     params: &JimuParams,
     seed: u128,
-    garble: impl FnOnce(&mut Channel, &mut garbler::Supply) -> Result<G, Fault> + Send,
-    evaluate: impl FnOnce(&mut Channel, &mut evaluator::Supply) -> Result<E, Fault>,
+    garble: impl FnOnce(&mut Channel, &mut garbler::Depot) -> Result<G, Fault> + Send,
+    evaluate: impl FnOnce(&mut Channel, &mut evaluator::Depot) -> Result<E, Fault>,
 ) -> (Result<G, Fault>, Result<E, Fault>) {
     let (mut own, mut other) = mem_pair();
     let prg = |role: Role| Prg::new(Block::new(seed << 1 | role as u128));
@@ -31,17 +32,16 @@ fn supplies<G: Send, E>(
         let garbler = scope.spawn(move || {
             own.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Garbler));
-            let mut supply = garbler::Supply::setup(&mut own, session, params.clone(), prg, None)?;
-            let result = garble(&mut own, &mut supply);
+            let supply = garbler::Supply::setup(&mut own, session, params.clone(), prg, None)?;
+            let result = garble(&mut own, &mut garbler::Depot::new(params.clone(), supply));
             own.close();
             result
         });
         let run = || {
             other.set_work_limit(Duration::from_secs(60));
             let (session, prg) = (SessionId([5; 32]), prg(Role::Evaluator));
-            let mut supply =
-                evaluator::Supply::setup(&mut other, session, params.clone(), prg, None)?;
-            evaluate(&mut other, &mut supply)
+            let supply = evaluator::Supply::setup(&mut other, session, params.clone(), prg, None)?;
+            evaluate(&mut other, &mut evaluator::Depot::new(params.clone(), supply))
         };
         let evaluated = run();
         other.abort();
@@ -61,26 +61,31 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
     let (garbler, evaluator) = supplies(
         params,
         seed,
-        |channel, supply| {
+        |channel, depot| {
             for at in POOLS {
-                (0..REFILLS).try_for_each(|_| supply.refill(channel, at, Phase::Preprocess))?;
+                (0..REFILLS)
+                    .try_for_each(|_| depot.supply()?.refill(channel, at, Phase::Preprocess))?;
             }
-            let mut all = bytes(&supply.take_escrowed(channel, ESCROWED)?);
-            let counts = counts(&|at| supply.ready(at));
-            supply.take_cores(&counts)?.iter().for_each(|cores| all.extend(bytes(cores)));
+            let mut all = bytes(&depot.take_escrowed(channel, ESCROWED)?);
+            let counts = counts(&|at| depot.level(at));
+            let mut ready = depot.ready()?;
+            ready.take_cores(&counts)?.iter().for_each(|cores| all.extend(bytes(cores)));
             Ok(all)
         },
-        |channel, supply| {
+        |channel, depot| {
             for at in POOLS {
-                (0..REFILLS).try_for_each(|_| supply.refill(channel, at, Phase::Preprocess))?;
+                (0..REFILLS)
+                    .try_for_each(|_| depot.supply()?.refill(channel, at, Phase::Preprocess))?;
             }
             let mut all = Vec::new();
-            for wire in Escrowed::all(&supply.take_escrowed(channel, ESCROWED)?) {
+            let (escrowed, stride) = depot.take_escrowed(channel, ESCROWED)?;
+            for wire in Escrowed::all(&escrowed, stride) {
                 all.extend_from_slice(bytemuck::bytes_of(&wire.tag));
                 all.extend_from_slice(Block::as_bytes(wire.records));
             }
-            let counts = counts(&|at| supply.ready(at));
-            let cores = supply.take_cores(&counts)?.0;
+            let counts = counts(&|at| depot.level(at));
+            let mut ready = depot.ready()?;
+            let cores = ready.take_cores(&counts)?;
             cores.iter().for_each(|cores| all.extend_from_slice(Block::as_bytes(cores)));
             Ok(all)
         },
@@ -105,22 +110,22 @@ fn cheated(pool: u64, cheat: impl FnOnce(&[u64], &mut Vec<u64>) + Send) -> Resul
     let (_, evaluated) = supplies(
         &params(pool, Rho::Bits40, true),
         9,
-        |channel, supply| {
-            supply.fill(channel, 0)?;
-            let before = supply.numbers(0);
-            supply.refill(channel, 0, Phase::Preprocess)?;
-            let mut numbers = supply.numbers(0);
+        |channel, depot| {
+            depot.supply()?.fill(channel, 0)?;
+            let before = depot.supply()?.numbers(0);
+            depot.supply()?.refill(channel, 0, Phase::Preprocess)?;
+            let mut numbers = depot.supply()?.numbers(0);
             cheat(&before, &mut numbers);
-            supply.replace_numbers(0, &numbers);
-            supply.refill(channel, 0, Phase::Preprocess)
+            depot.supply()?.replace_numbers(0, &numbers);
+            depot.supply()?.refill(channel, 0, Phase::Preprocess)
         },
-        |channel, supply| {
-            supply.refill(channel, 0, Phase::Preprocess)?;
-            let before = supply.ready(0);
-            let end = supply.refill(channel, 0, Phase::Preprocess);
+        |channel, depot| {
+            depot.supply()?.refill(channel, 0, Phase::Preprocess)?;
+            let before = depot.level(0);
+            let end = depot.supply()?.refill(channel, 0, Phase::Preprocess);
             // Nothing is soldered of what was sent again before it was found to be right.
-            assert_eq!(end.is_ok(), supply.ready(0) > before);
-            end.map(|()| supply.ready(0))
+            assert_eq!(end.is_ok(), depot.level(0) > before);
+            end.map(|()| depot.level(0))
         },
     );
     evaluated

@@ -5,7 +5,7 @@ mod recovery;
 mod stored;
 mod supply;
 
-use std::ops::BitXor;
+use std::ops::{BitXor, Deref, DerefMut};
 use std::sync::Arc;
 
 use cenote_net::{Channel, Fault, Phase};
@@ -13,20 +13,83 @@ use cenote_pool::Lease;
 use cenote_prim::{Block, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
+use super::{ESCROW_RESERVE, JimuParams, MAX_PIECE, depot, escrow};
 use crate::backends::jimu::garbled_core::{
     Active, Conflict, Evaluation, Pair, Shape, base_tags, ready_blocks,
 };
 use crate::backends::jimu::ihash::{
-    HashReceiver, Label, Message, Perm, ReedSolomonReceiver, Tag, decode, encoded_len,
+    Label, Message, Perm, Recogniser, ReedSolomonTags, Tag, decode, encoded_len,
 };
 use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, Pass, groups, walk};
 
 pub(super) use recovery::Replay;
 use recovery::{Escrows, Input, KeptValues, Recovery, Values};
-pub(super) use supply::{Escrowed, Supply};
+pub(super) use supply::{Escrowed, InputWire, Supply};
+
+/// The evaluator's ready items: buckets of cores, [`Escrowed`] wires, [`InputWire`]s.
+pub(super) struct Depot {
+    depot: depot::Depot<Supply>,
+    hash: ReedSolomonTags,
+    delta: Block,
+}
+
+impl Depot {
+    pub(super) fn new(params: JimuParams, supply: Supply) -> Depot {
+        let (hash, delta) = (supply.hash().tags(), supply.delta());
+        Depot { depot: depot::Depot::new(params, supply.shelves(), supply), hash, delta }
+    }
+
+    /// What recognises messages.
+    pub(super) const fn hash(&self) -> &ReedSolomonTags {
+        &self.hash
+    }
+
+    /// Tag of Delta's label.
+    pub(super) const fn delta(&self) -> Block {
+        self.delta
+    }
+
+    /// The next `count` wires soldered to escrow: their blocks, for [`Escrowed::all`], and how many each has.
+    pub(super) fn take_escrowed(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<(Secret<Vec<Block>>, usize), Fault> {
+        let blocks = self.depot.take_escrowed(channel, count)?;
+        let bucket = self.depot.params().escrow.bucket;
+        Ok((blocks, supply::escrowed_blocks(bucket, self.hash.perm_blocks())))
+    }
+
+    /// Whether `delta` is the garbler's: whether it opens most of the wires in escrow that nobody has
+    /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
+    pub(super) fn opens_escrow(&self, delta: &Label) -> Result<bool, Fault> {
+        let ready = self.depot.ready()?;
+        let stock = &ready.items.stocks[self.depot.params().escrow_stock()];
+        let tags = self.hash.perm_tags();
+        let wires = Escrowed::all(stock.peek(ESCROW_RESERVE), stock.stride());
+        let opened = wires.map(|wire| {
+            let found = escrow::recover(&*tags, delta.key(), wire.records, wire.tag.perm);
+            usize::from(found.is_some())
+        });
+        Ok(2 * opened.sum::<usize>() > ESCROW_RESERVE)
+    }
+}
+
+impl Deref for Depot {
+    type Target = depot::Depot<Supply>;
+
+    fn deref(&self) -> &depot::Depot<Supply> {
+        &self.depot
+    }
+}
+
+impl DerefMut for Depot {
+    fn deref_mut(&mut self) -> &mut depot::Depot<Supply> {
+        &mut self.depot
+    }
+}
 
 /// The check of outputs to this side: their permutation messages are those that were hashed.
 const PERM_CHECK: &str = "jimu.output.perm";
@@ -90,28 +153,31 @@ impl Evaluator {
     pub(super) fn chunk(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &Depot,
         chunk: &Chunk,
         conflict: &mut Option<Conflict>,
     ) -> Result<(), Fault> {
-        let pools = supply.params().cores();
+        let pools = depot.params().cores();
         let specs: Vec<(Shape, usize)> = pools.map(|(shape, spec)| (shape, spec.bucket)).collect();
-        let (counts, delta) = (supply.params().demand(chunk), supply.delta());
+        let (counts, delta, hash) = (depot.params().demand(chunk), depot.delta(), depot.hash());
         if self.evaluations.is_empty() {
             let new = |&(shape, bucket)| Evaluation::new(shape, bucket, delta);
             self.evaluations = specs.iter().map(new).collect();
         }
         let solders =
             counts.iter().zip(&specs).map(|(count, (shape, _))| count * shape.inputs()).sum();
-        let (leases, hash) = supply.take_cores(&counts)?;
         self.receive_solders(channel, hash, solders)?;
+        // The supply waits meanwhile for a place for what it has made, but not the peer.
+        let mut ready = depot.ready()?;
+        let leases = ready.take_cores(&counts)?;
         let rest = leases.iter().map(|lease| &lease[..]).collect();
         self.verify(chunk, Cores { specs: &specs, rest }, hash, delta)?;
         let mut pair = Zeroizing::new(Pair::default());
         self.evaluate(chunk, (&specs, leases), hash, &mut pair);
+        drop(ready);
         if chunk.ands > 0 {
             // Tried whether or not there is a pair, and although Delta may be known.
-            let found = pair.proven(supply.opens_escrow(&pair.delta()));
+            let found = pair.proven(depot.opens_escrow(&pair.delta())?);
             *conflict = conflict.take().or(found);
         }
         Ok(())
@@ -120,7 +186,7 @@ impl Evaluator {
     fn receive_solders(
         &mut self,
         channel: &mut Channel,
-        hash: &ReedSolomonReceiver,
+        hash: &ReedSolomonTags,
         count: usize,
     ) -> Result<(), Fault> {
         self.opened.clear();
@@ -140,7 +206,7 @@ impl Evaluator {
         &mut self,
         chunk: &Chunk,
         mut cores: Cores<'_>,
-        hash: &ReedSolomonReceiver,
+        hash: &ReedSolomonTags,
         delta: Block,
     ) -> Result<(), Fault> {
         self.expected.clear();
@@ -186,7 +252,7 @@ impl Evaluator {
         &mut self,
         chunk: &Chunk,
         (specs, leases): (&[(Shape, usize)], Vec<Lease<'_>>),
-        hash: &ReedSolomonReceiver,
+        hash: &ReedSolomonTags,
         pair: &mut Pair,
     ) {
         let mut pass = EvaluatePass {
@@ -207,22 +273,22 @@ impl Evaluator {
     pub(super) fn peer_inputs(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
     ) -> Result<(), Fault> {
-        let delta = supply.delta();
+        let delta = depot.delta();
         let (mut tags, mut escrows) = (Vec::with_capacity(slots.len()), Escrows::default());
-        let lease = supply.take_escrowed(channel, slots.len())?;
-        for escrowed in Escrowed::all(&lease) {
+        let (blocks, stride) = depot.take_escrowed(channel, slots.len())?;
+        for escrowed in Escrowed::all(&blocks, stride) {
             tags.push(escrowed.tag);
             escrows.push(&escrowed);
         }
-        drop(lease);
+        drop(blocks);
         channel.set_phase(Phase::Online);
         let mut labels = vec![Label::ZERO; slots.len()];
         channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
         let mut seen = vec![Block::ZERO; slots.len()];
-        supply.hash().tags_of_labels(&labels, &mut seen);
+        depot.hash().tags_of_labels(&labels, &mut seen);
         let (mut good, mut all_masked) = (true, Zeroizing::new(Vec::with_capacity(slots.len())));
         for (((&slot, label), tag), seen) in slots.iter().zip(&labels).zip(&tags).zip(seen) {
             let masked = seen.ct_eq(tag.label ^ delta);
@@ -240,12 +306,13 @@ impl Evaluator {
     pub(super) fn own_inputs(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
         values: &[bool],
     ) -> Result<(), Fault> {
         self.recovery.own_input(values);
-        let wires = supply.take_inputs(channel, slots.len())?;
+        let blocks = depot.take_inputs(channel, slots.len())?;
+        let wires: Secret<Vec<InputWire>> = InputWire::all(&blocks).collect();
         channel.set_phase(Phase::Online);
         let flips: Vec<bool> =
             wires.iter().zip(values).map(|(wire, value)| wire.choice ^ value).collect();
@@ -262,11 +329,11 @@ impl Evaluator {
     pub(super) fn learn(
         &mut self,
         channel: &mut Channel,
-        supply: &Supply,
+        depot: &Depot,
         slots: &[usize],
     ) -> Result<Vec<Perm>, Fault> {
         let expected = slots.iter().map(|&slot| self.tagged[slot].tag.perm);
-        receive_perms(channel, supply, tags::JIMU_PERMS, expected, PERM_CHECK)
+        receive_perms(channel, depot.hash(), tags::JIMU_PERMS, expected, PERM_CHECK)
     }
 
     /// The values that `perms`, opened and verified, give to `slots`.
@@ -281,19 +348,19 @@ impl Evaluator {
     fn sums(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
     ) -> Result<(Vec<Perm>, Escrows), Fault> {
         let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
-        let lease = supply.take_escrowed(channel, slots.len())?;
-        for escrowed in Escrowed::all(&lease) {
+        let (blocks, stride) = depot.take_escrowed(channel, slots.len())?;
+        for escrowed in Escrowed::all(&blocks, stride) {
             tags.push(escrowed.tag.perm);
             bonds.push(&escrowed);
         }
-        drop(lease);
+        drop(blocks);
         channel.set_phase(Phase::Online);
         let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
-        let sums = receive_perms(channel, supply, tags::JIMU_BOND, expected, BOND_CHECK)?;
+        let sums = receive_perms(channel, depot.hash(), tags::JIMU_BOND, expected, BOND_CHECK)?;
         Ok((sums, bonds))
     }
 
@@ -301,13 +368,13 @@ impl Evaluator {
     pub(super) fn keep(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
         clear: Option<Values>,
     ) -> Result<KeptWires, Fault> {
         let mut escrowed = Vec::new();
         for piece in slots.chunks(MAX_PIECE) {
-            let (sums, wires) = self.sums(channel, supply, piece)?;
+            let (sums, wires) = self.sums(channel, depot, piece)?;
             // Values but for the permutation bits in escrow: masked as inputs of the garbler are.
             let masked = Zeroizing::new(self.values(piece, &sums));
             escrowed.push(Input { wires, masked });
@@ -332,12 +399,12 @@ impl Evaluator {
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
         delta: &Label,
     ) -> Result<Vec<Perm>, Fault> {
-        let (sums, bonds) = self.sums(channel, supply, slots)?;
-        let escrowed = bonds.perms(&*supply.hash().perm_tags(), delta.key());
+        let (sums, bonds) = self.sums(channel, depot, slots)?;
+        let escrowed = bonds.perms(&*depot.hash().perm_tags(), delta.key());
         Ok(sums.iter().zip(&*escrowed).map(|(&sum, &perm)| sum ^ perm).collect())
     }
 
@@ -373,16 +440,16 @@ impl Evaluator {
 /// Permutation messages that must agree with `expected`.
 fn receive_perms(
     channel: &mut Channel,
-    supply: &Supply,
+    hash: &ReedSolomonTags,
     tag: cenote_net::Tag,
     expected: impl Iterator<Item = Block>,
     check: &'static str,
 ) -> Result<Vec<Perm>, Fault> {
     let expected: Vec<Tag> = expected.map(|perm| Tag { label: Block::ZERO, perm }).collect();
-    let perm_blocks = supply.hash().perm_blocks();
+    let perm_blocks = hash.perm_blocks();
     let bytes = channel.recv(tag, 16 * perm_blocks * expected.len())?;
     let opened = messages::decode_perms(&bytes, perm_blocks);
-    if !supply.hash().agree(&opened, &expected) {
+    if !hash.agree(&opened, &expected) {
         return Err(Fault::Misbehaved(check));
     }
     Ok(opened.iter().map(|message| message.perm).collect())
@@ -432,7 +499,7 @@ impl Drop for Waiting {
 }
 
 struct EvaluatePass<'a, S> {
-    hash: &'a ReedSolomonReceiver,
+    hash: &'a ReedSolomonTags,
     active: &'a mut [Active],
     /// Solders and shifts that are still to come.
     solders: S,

@@ -23,7 +23,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::supply::Escrowed;
 use crate::backends::jimu::escrow;
-use crate::backends::jimu::ihash::{HashReceiver, Label, Perm, PermTags};
+use crate::backends::jimu::ihash::{Label, Perm, PermTags, Recogniser};
 use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// How often a run that waits for the other looks whether its session was cancelled.
@@ -105,7 +105,7 @@ impl Recovery {
     pub(in crate::backends::jimu) fn replay(
         &mut self,
         delta: &Label,
-        hash: &impl HashReceiver,
+        hash: &impl Recogniser,
     ) -> Option<Replay> {
         let log = self.unread.take()?;
         let (answers, receiver) = mpsc::channel();

@@ -6,32 +6,33 @@ mod exposed;
 mod kept;
 mod measure;
 
+use std::sync::Arc;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotReceive, watch};
+use cenote_pool::Pool;
 use cenote_pool::params::Code;
-use cenote_pool::{Lease, Occupancy, Pool, Stock, StoreError};
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
 use cenote_prim::{Block, Prg, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::compact::{Exchange, Root};
-use super::stored::{Items, Keep, Store, TAG};
-use crate::backends::jimu::ESCROW_RESERVE;
+use super::stored::{Items as Rows, Keep, Store, TAG};
 use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
+use crate::backends::jimu::depot::{Items, Shelves};
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
 use crate::backends::jimu::ihash::{
-    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Tag, decode, encoded_len,
+    HashReceiver, LANES, Label, Message, Recogniser, ReedSolomonReceiver, Tag, decode, encoded_len,
 };
-use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::input_check::Sums;
 use crate::backends::jimu::kept::{Found, count};
 use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::store::{AHEAD, Sealer, Stored};
 use crate::backends::jimu::tags;
 use crate::parts::keeper::Keeper;
-use crate::parts::notes::Notes;
 use crate::parts::toss::Tosses;
 use crate::session::store_fault;
 use kept::{Opened, Seeds};
@@ -48,9 +49,8 @@ pub(in crate::backends::jimu) struct Supply {
     leaves: Leaves,
     pools: Vec<CorePool>,
     escrow: EscrowPool,
-    /// Wires for the evaluator's inputs: see [`InputWire`].
-    inputs: Stock,
-    notes: Notes,
+    /// Ready buckets of cores, folded; wires in escrow ([`Escrowed`]); wires for inputs ([`InputWire`]).
+    shelves: Arc<Shelves>,
     /// Pools that lie on disk, full, those of cores first; none once anything was made.
     waiting: Vec<bool>,
     /// What earlier sessions have found out.
@@ -63,15 +63,11 @@ pub(in crate::backends::jimu) struct Supply {
 struct CorePool {
     shape: Shape,
     store: Store,
-    /// Ready buckets, folded.
-    ready: Stock,
 }
 
 /// The pool of escrow gadgets.
 struct EscrowPool {
     store: Store,
-    /// Wires, each with the records of its bucket: see [`Escrowed`].
-    ready: Stock,
 }
 
 /// A wire for an input of the evaluator: its active label and tag, and the choice bit, which is its
@@ -85,6 +81,17 @@ pub(in crate::backends::jimu) struct InputWire {
 
 impl zeroize::DefaultIsZeroes for InputWire {}
 
+impl InputWire {
+    /// The wires of a part of a stock.
+    pub(in crate::backends::jimu) fn all(blocks: &[Block]) -> impl Iterator<Item = InputWire> {
+        blocks.as_chunks::<INPUT>().0.iter().map(|[a, b, c, tag, choice]| InputWire {
+            label: Label([*a, *b, *c]),
+            tag: *tag,
+            choice: choice.lsb(),
+        })
+    }
+}
+
 /// A wire with the records that give its permutation message to whoever knows Delta.
 #[derive(Clone, Copy)]
 pub(in crate::backends::jimu) struct Escrowed<'a> {
@@ -93,11 +100,12 @@ pub(in crate::backends::jimu) struct Escrowed<'a> {
 }
 
 impl<'a> Escrowed<'a> {
-    /// The wires of a lease.
+    /// The wires of a part of a stock, `stride` blocks each.
     pub(in crate::backends::jimu) fn all(
-        lease: &'a Lease<'_>,
+        blocks: &'a [Block],
+        stride: usize,
     ) -> impl Iterator<Item = Escrowed<'a>> {
-        lease.items().map(|item| {
+        blocks.chunks_exact(stride).map(|item| {
             let (tag, records) = item.split_at(TAG);
             Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
         })
@@ -144,18 +152,21 @@ impl Supply {
         };
         let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;
         let compact = params.switches.compact;
-        let pools = params.cores().map(|(shape, &spec)| {
-            let kind = Kind::Core(shape);
-            let ready = kind.stock(garbled_core::ready_blocks(shape, spec.bucket));
-            CorePool { shape, store: Store::new(kind, spec, compact), ready }
+        let pools = params.cores().map(|(shape, &spec)| CorePool {
+            shape,
+            store: Store::new(Kind::Core(shape), spec, compact),
         });
         let pools: Vec<CorePool> = pools.collect();
-        let perm_blocks = hash.perm_blocks();
-        let kind = Kind::Escrow(perm_blocks);
-        let escrow = EscrowPool {
-            store: Store::new(kind, params.escrow, compact),
-            ready: kind.stock(TAG + params.escrow.bucket * escrow::record_blocks(perm_blocks)),
-        };
+        let kind = Kind::Escrow(hash.perm_blocks());
+        let escrow = EscrowPool { store: Store::new(kind, params.escrow, compact) };
+        let cores = params.cores().map(|(shape, spec)| {
+            Kind::Core(shape).stock(garbled_core::ready_blocks(shape, spec.bucket))
+        });
+        let others = [
+            kind.stock(escrowed_blocks(params.escrow.bucket, hash.perm_blocks())),
+            batch::input_stock(INPUT),
+        ];
+        let shelves = Arc::new(Shelves::new(Items::new(cores.chain(others).collect())));
         let widest = pools.iter().map(|pool| pool.store.rows.stride()).max().unwrap_or_default();
         Ok(Supply {
             session,
@@ -166,8 +177,7 @@ impl Supply {
             choices,
             sealer: Sealer::new(widest, &mut prg),
             leaves: Leaves::new(epoch),
-            inputs: batch::input_stock(INPUT),
-            notes: Notes::default(),
+            shelves,
             waiting: Vec::new(),
             found,
             tosses,
@@ -176,8 +186,9 @@ impl Supply {
         })
     }
 
-    pub(in crate::backends::jimu) fn params(&self) -> &JimuParams {
-        &self.params
+    /// Where it puts what it has made.
+    pub(in crate::backends::jimu) fn shelves(&self) -> Arc<Shelves> {
+        Arc::clone(&self.shelves)
     }
 
     pub(in crate::backends::jimu) fn hash(&self) -> &ReedSolomonReceiver {
@@ -189,116 +200,9 @@ impl Supply {
         self.delta
     }
 
-    /// Levels of all pools and stocks.
-    pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let level = |(at, pool): (usize, &Store)| {
-            if self.is_waiting(at) {
-                return batch::waiting(pool.kind, &pool.spec);
-            }
-            pool.counters(&self.notes)
-        };
-        let levels = self.stores().enumerate().map(level);
-        let stores = levels.chain(self.stocks().map(|stock| stock.counters(&self.notes))).collect();
-        Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
-    }
-
     /// All pools, of cores and of gadgets.
     fn stores(&self) -> impl Iterator<Item = &Store> {
         self.pools.iter().map(|pool| &pool.store).chain([&self.escrow.store])
-    }
-
-    /// All stocks: of ready cores, of wires in escrow, of wires for inputs.
-    fn stocks(&self) -> impl Iterator<Item = &Stock> {
-        let cores = self.pools.iter().map(|pool| &pool.ready);
-        cores.chain([&self.escrow.ready, &self.inputs])
-    }
-
-    /// Ready cores of a pool.
-    pub(in crate::backends::jimu) fn ready(&self, pool: usize) -> usize {
-        self.pools.get(pool).map_or(0, |pool| pool.ready.level())
-    }
-
-    /// The next ready cores, as many of each pool as `counts` says, and the hash that knows them.
-    pub(in crate::backends::jimu) fn take_cores(
-        &mut self,
-        counts: &[usize],
-    ) -> Result<(Vec<Lease<'_>>, &ReedSolomonReceiver), Fault> {
-        let pools = self.pools.iter_mut().zip(counts);
-        let notes = &mut self.notes;
-        let leases: Result<Vec<Lease<'_>>, StoreError> =
-            pools.map(|(pool, &count)| pool.ready.reserve(notes, count)).collect();
-        Ok((leases.map_err(store_fault)?, &self.hash))
-    }
-
-    /// The next `count` wires soldered to escrow: see [`Escrowed::all`].
-    pub(in crate::backends::jimu) fn take_escrowed(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<Lease<'_>, Fault> {
-        self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut self.notes, count).map_err(store_fault)
-    }
-
-    /// Makes sure that `count` wires in escrow are ready, and those against which a candidate for the
-    /// delta is tried.
-    pub(in crate::backends::jimu) fn reserve_escrow(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<(), Fault> {
-        while self.escrow.ready.level() < count + ESCROW_RESERVE {
-            self.refill_escrow(channel, Phase::Online)?;
-        }
-        Ok(())
-    }
-
-    /// Whether `delta` is the garbler's: whether it opens most of the wires in escrow that nobody has
-    /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
-    pub(in crate::backends::jimu) fn opens_escrow(&self, delta: &Label) -> bool {
-        let (stride, tags) = (self.escrow.ready.stride(), self.hash.perm_tags());
-        let wires = self.escrow.ready.peek(ESCROW_RESERVE);
-        let opened = wires.chunks_exact(stride).map(|item| {
-            let (tag, records) = item.split_at(TAG);
-            usize::from(escrow::recover(&*tags, delta.key(), records, tag[1]).is_some())
-        });
-        2 * opened.sum::<usize>() > ESCROW_RESERVE
-    }
-
-    /// The next `count` wires for this side's inputs.
-    pub(in crate::backends::jimu) fn take_inputs(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<Zeroizing<Vec<InputWire>>, Fault> {
-        while self.inputs.level() < count {
-            let wires = input_check::batch(&self.params, count - self.inputs.level());
-            self.make_inputs(channel, wires)?;
-        }
-        let lease = self.inputs.reserve(&mut self.notes, count).map_err(store_fault)?;
-        let wires = lease.items().map(|item| InputWire {
-            label: Label([item[0], item[1], item[2]]),
-            tag: item[3],
-            choice: item[4].lsb(),
-        });
-        Ok(Zeroizing::new(wires.collect()))
-    }
-
-    /// Fills pool number `at` of cores, unless it is full.
-    pub(in crate::backends::jimu) fn fill(
-        &mut self,
-        channel: &mut Channel,
-        at: usize,
-    ) -> Result<(), Fault> {
-        self.fill_store(channel, Place::Core(at))
-    }
-
-    /// Fills the pool of escrow gadgets, unless it is full.
-    pub(in crate::backends::jimu) fn fill_escrow(
-        &mut self,
-        channel: &mut Channel,
-    ) -> Result<(), Fault> {
-        self.fill_store(channel, Place::Escrow)
     }
 
     fn store(&mut self, at: Place) -> &mut Store {
@@ -385,7 +289,7 @@ impl Supply {
         let rest = batch.fresh.split_off(draws.positions().len());
         let store = store_of(&mut self.pools, &mut self.escrow, at);
         store.release(&rest);
-        let journal = &mut self.notes;
+        let journal = &mut self.shelves.journal();
         if !self.params.switches.compact {
             store.exchange(journal, &draws, &mut batch.fresh)?;
             return Ok(batch);
@@ -403,12 +307,12 @@ impl Supply {
         at: usize,
         drawn: &[Stored],
     ) -> Result<(), Fault> {
-        let CorePool { shape, store, ready } = &mut self.pools[at];
+        let CorePool { shape, store } = &mut self.pools[at];
         let (shape, bucket) = (*shape, store.spec.bucket);
-        let mut items = Items::default();
+        let mut items = Rows::default();
         let (mut frame, mut opened, mut expected) = (Vec::new(), Vec::new(), Vec::new());
         let (inner, near) = ((bucket - 1) * shape.wires(), batch::near(bucket * shape.wires()));
-        ready.make_room(drawn.len() / bucket);
+        self.shelves.lock().items.stocks[at].make_room(drawn.len() / bucket);
         let mut rest = drawn;
         for buckets in batch::messages(drawn.len() / bucket, inner) {
             receive(channel, &self.hash, tags::JIMU_INNER, buckets * inner, &mut frame)?;
@@ -424,9 +328,10 @@ impl Supply {
                 if !self.hash.agree(&opened, &expected) {
                     return Err(Fault::Misbehaved("jimu.inner"));
                 }
-                let Items { numbers, tables, tags } = &items;
+                let Rows { numbers, tables, tags } = &items;
                 let members = Members { numbers, tables, tags, opened: &opened };
-                garbled_core::fold(shape, bucket, &members, ready.room(buckets));
+                let stock = &mut self.shelves.lock().items.stocks[at];
+                garbled_core::fold(shape, bucket, &members, stock.room(buckets));
             }
         }
         Ok(())
@@ -439,9 +344,9 @@ impl Supply {
         drawn: &[Stored],
         wires: &[Tag],
     ) -> Result<(), Fault> {
-        let EscrowPool { store, ready } = &mut self.escrow;
+        let (EscrowPool { store }, at) = (&mut self.escrow, self.pools.len());
         let (bucket, perm_blocks) = (store.spec.bucket, self.hash.perm_blocks());
-        let mut items = Items::default();
+        let mut items = Rows::default();
         let (mut frame, mut opened) = (Vec::new(), Vec::new());
         let (mut expected, mut records) = (Vec::new(), Vec::new());
         let (mut rest, mut wires) = (drawn, wires);
@@ -459,10 +364,11 @@ impl Supply {
             }
             records.clear();
             escrow::fold(perm_blocks, &items.numbers, &items.tables, &opened, &mut records);
-            let stride = ready.stride();
+            let stock = &mut self.shelves.lock().items.stocks[at];
+            let stride = stock.stride();
             let each = records.chunks_exact(bucket * escrow::record_blocks(perm_blocks));
             for ((item, tag), records) in
-                ready.room(buckets).chunks_exact_mut(stride).zip(own).zip(each)
+                stock.room(buckets).chunks_exact_mut(stride).zip(own).zip(each)
             {
                 item[..TAG].copy_from_slice(&[tag.label, tag.perm]);
                 item[TAG..].copy_from_slice(records);
@@ -491,6 +397,7 @@ impl Supply {
         let coin = self.close(channel)?;
         let selection = Selection::new(coin, &spec, kind, items);
         self.check_opened(channel, at, &selection, &stored)?;
+        self.shelves.step();
         let checked: Vec<Stored> = selection.checked.iter().map(|&item| stored[item]).collect();
         let store = self.store(at);
         store.release(&checked);
@@ -587,7 +494,7 @@ impl Supply {
         stored: &[Stored],
     ) -> Result<(), Fault> {
         let kind = self.store(at).kind;
-        let mut items = Items::default();
+        let mut items = Rows::default();
         let (mut frame, mut opened) = (Vec::new(), Vec::new());
         let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
         for count in batch::messages(checked.len(), kind.wires()) {
@@ -604,7 +511,7 @@ impl Supply {
                 }
                 items.push(kind, rows.row(stored[item].place as u32).unwrap_or_default());
             }
-            let Items { numbers, tables, tags } = &items;
+            let Rows { numbers, tables, tags } = &items;
             let good = match kind {
                 Kind::Core(shape) => {
                     let inputs = &pack(bits.iter().copied());
@@ -640,7 +547,8 @@ impl Supply {
         let coin = self.close(channel)?;
         self.check_inputs(channel, coin, &keys, &choices, &tags)?;
         let kept = total - self.params.input_sacrificed();
-        for (i, item) in self.inputs.room(kept).chunks_exact_mut(INPUT).enumerate() {
+        let stock = &mut self.shelves.lock().items.stocks[self.pools.len() + 1];
+        for (i, item) in stock.room(kept).chunks_exact_mut(INPUT).enumerate() {
             item[..3].copy_from_slice(&labels[i].0);
             item[3] = tags[i].label;
             item[4] = Block::new(choices[i].into());
@@ -673,25 +581,11 @@ impl Supply {
         }
         if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
     }
+}
 
-    /// Makes `ands` single ANDs ready, and some wires for inputs.
-    pub(in crate::backends::jimu) fn stock(
-        &mut self,
-        channel: &mut Channel,
-        ands: usize,
-    ) -> Result<(), Fault> {
-        while self.ready(0) < ands {
-            self.refill(channel, 0, Phase::Preprocess)?;
-        }
-        let (inputs, escrowed) = self.params.spare(self.notes.are_kept());
-        if self.inputs.level() < inputs {
-            self.make_inputs(channel, input_check::batch(&self.params, inputs))?;
-        }
-        while self.escrow.ready.level() < escrowed {
-            self.refill_escrow(channel, Phase::Preprocess)?;
-        }
-        Ok(())
-    }
+/// Blocks of an [`Escrowed`] wire in stock, with a bucket of so many gadgets.
+pub(in crate::backends::jimu) const fn escrowed_blocks(bucket: usize, perm_blocks: usize) -> usize {
+    TAG + bucket * escrow::record_blocks(perm_blocks)
 }
 
 /// The store of a pool, beside what else of the supply is used.

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::Shape;
 use super::garble::ands;
 use super::hashes::Hashes;
-use crate::backends::jimu::ihash::{HashReceiver, Label, Message, Tag};
+use crate::backends::jimu::ihash::{Label, Message, Recogniser, Tag};
 
 /// Opens checked cores, whose wires are `wires`, on packed `inputs`, `shape.inputs()` bits a core:
 /// appends for every wire the active label and the permutation message to `out`.
@@ -48,12 +48,7 @@ pub struct Checked<'a> {
 ///
 /// # Panics
 /// If the slices do not describe the same number of cores.
-pub fn check(
-    shape: Shape,
-    hash: &impl HashReceiver,
-    delta_tag: Block,
-    cores: &Checked<'_>,
-) -> bool {
+pub fn check(shape: Shape, hash: &impl Recogniser, delta_tag: Block, cores: &Checked<'_>) -> bool {
     let wires = cores.numbers.len() * shape.wires();
     assert!(cores.tags.len() == wires && cores.opened.len() == wires);
     assert_eq!(cores.tables.len(), cores.numbers.len() * shape.table_blocks());

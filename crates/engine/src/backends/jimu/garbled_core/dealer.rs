@@ -6,8 +6,8 @@ use cenote_prim::{Block, Prg};
 use super::Active;
 use crate::Rho;
 use crate::backends::jimu::ihash::{
-    HashReceiver, HashSender, LANES, Label, Message, ReedSolomonReceiver, ReedSolomonSender, Tag,
-    pair,
+    HashReceiver, HashSender, LANES, Label, Message, Recogniser, ReedSolomonReceiver,
+    ReedSolomonSender, Tag, pair,
 };
 
 /// Both ends of an interactive hash that know one delta.
@@ -62,7 +62,7 @@ impl Dealer {
 
 /// A label other than zero whose tag is zero: what a garbler who guesses well could add to another
 /// without being noticed.
-pub(crate) fn label_with_no_tag(hash: &impl HashReceiver) -> Label {
+pub(crate) fn label_with_no_tag(hash: &impl Recogniser) -> Label {
     // The tags of labels of which one symbol is 1 are the columns of the map to tags.
     let unit = |symbol: usize| {
         let mut bytes = [0u8; 48];

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 use super::bucket::{Member, base_tags, members};
 use super::hashes::{Hashes, Level, room};
 use super::{Shape, ready_blocks};
-use crate::backends::jimu::ihash::{HashReceiver, Label};
+use crate::backends::jimu::ihash::{Label, Recogniser};
 
 /// The data that the evaluator holds of a wire that has a value.
 #[derive(Clone, Copy, Default)]
@@ -183,7 +183,7 @@ impl Evaluation {
     /// If the slices do not describe the same number of cores.
     pub fn evaluate(
         &mut self,
-        hash: &impl HashReceiver,
+        hash: &impl Recogniser,
         ready: &[Block],
         inputs: &[Active],
         outputs: &mut [Active],
@@ -265,7 +265,7 @@ impl Evaluation {
         &self.scratch.labels
     }
 
-    fn tags(&mut self, hash: &impl HashReceiver, labels: usize) {
+    fn tags(&mut self, hash: &impl Recogniser, labels: usize) {
         let tags = room(&mut self.scratch.tags, labels);
         hash.tags_of_labels(&self.scratch.labels[..labels], tags);
     }

@@ -3,7 +3,7 @@ use cenote_prim::{Block, bits};
 use super::dealer::{Dealer, label_with_no_tag};
 use super::*;
 use crate::Rho;
-use crate::backends::jimu::ihash::{HashReceiver, Label, Message, Tag};
+use crate::backends::jimu::ihash::{Label, Message, Recogniser, Tag};
 
 const WIDE: Shape = Shape::MUXES[0];
 const EIGHT: Shape = Shape::MUXES[3];

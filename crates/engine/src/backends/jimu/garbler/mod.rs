@@ -4,19 +4,59 @@ mod compact;
 mod store;
 mod supply;
 
+use std::ops::{Deref, DerefMut};
+
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Secret, bits};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::MAX_PIECE;
 use super::messages::{self, ResultHash};
+use super::{JimuParams, MAX_PIECE, depot};
 use crate::backends::jimu::garbled_core::{Shape, outer_solder};
 use crate::backends::jimu::ihash::{Label, Message, Perm, encode};
 use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, groups};
 
 pub(super) use supply::Supply;
+
+/// The garbler's ready items: messages of the base wires of cores, messages of wires in escrow, labels of wires for inputs.
+pub(super) struct Depot {
+    depot: depot::Depot<Supply>,
+    delta: Secret<Label>,
+    perm_blocks: usize,
+}
+
+impl Depot {
+    pub(super) fn new(params: JimuParams, supply: Supply) -> Depot {
+        let (delta, perm_blocks) = (Secret::new(supply.delta()), supply.perm_blocks());
+        Depot { depot: depot::Depot::new(params, supply.shelves(), supply), delta, perm_blocks }
+    }
+
+    /// Delta between the two labels of every wire.
+    pub(super) fn delta(&self) -> Label {
+        *self.delta
+    }
+
+    /// Blocks of a permutation message on the wire.
+    pub(super) const fn perm_blocks(&self) -> usize {
+        self.perm_blocks
+    }
+}
+
+impl Deref for Depot {
+    type Target = depot::Depot<Supply>;
+
+    fn deref(&self) -> &depot::Depot<Supply> {
+        &self.depot
+    }
+}
+
+impl DerefMut for Depot {
+    fn deref_mut(&mut self) -> &mut depot::Depot<Supply> {
+        &mut self.depot
+    }
+}
 
 /// The garbler's live wires, by slot: value = masked value + permutation bit + flip.
 #[derive(Default)]
@@ -45,13 +85,14 @@ impl Garbler {
     pub(super) fn chunk(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &Depot,
         chunk: &Chunk,
     ) -> Result<(), Fault> {
-        let (delta, perm_blocks) = (supply.delta(), supply.perm_blocks());
-        let shapes: Vec<Shape> = supply.params().cores().map(|(shape, _)| shape).collect();
-        let counts = supply.params().demand(chunk);
-        let leases = supply.take_cores(&counts)?;
+        let (delta, perm_blocks) = (depot.delta(), depot.perm_blocks());
+        let shapes: Vec<Shape> = depot.params().cores().map(|(shape, _)| shape).collect();
+        let counts = depot.params().demand(chunk);
+        let mut ready = depot.ready()?;
+        let leases = ready.take_cores(&counts)?;
         let rest = leases.iter().map(|lease| bytemuck::cast_slice(lease)).collect();
         let mut cores = Cores { shapes: &shapes, rest };
         self.solders.clear();
@@ -63,6 +104,8 @@ impl Garbler {
                 group[0].linear(&mut self.flips, true);
             }
         }
+        drop(leases);
+        drop(ready);
         for piece in self.solders.chunks(MAX_PIECE) {
             self.frame.clear();
             encode(piece, perm_blocks, &mut self.frame);
@@ -96,13 +139,13 @@ impl Garbler {
     pub(super) fn own_inputs(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
         values: &[bool],
     ) -> Result<(), Fault> {
-        let delta = supply.delta();
-        let lease = supply.take_escrowed(channel, slots.len())?;
-        let wires: &[Message] = bytemuck::cast_slice(&lease);
+        let delta = depot.delta();
+        let escrowed = depot.take_escrowed(channel, slots.len())?;
+        let wires: &[Message] = bytemuck::cast_slice(&escrowed);
         channel.set_phase(cenote_net::Phase::Online);
         let mut labels = Vec::with_capacity(slots.len());
         for ((&slot, wire), &value) in slots.iter().zip(wires).zip(values) {
@@ -116,11 +159,11 @@ impl Garbler {
     pub(super) fn peer_inputs(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
     ) -> Result<(), Fault> {
-        let lease = supply.take_inputs(channel, slots.len())?;
-        let labels: &[Label] = bytemuck::cast_slice(&lease);
+        let wires = depot.take_inputs(channel, slots.len())?;
+        let labels: &[Label] = bytemuck::cast_slice(&wires);
         channel.set_phase(cenote_net::Phase::Online);
         let masked = channel.recv(tags::JIMU_CHOICES, bits::packed_len(slots.len()))?;
         if !bits::is_canonical(&masked, slots.len()) {
@@ -149,12 +192,12 @@ impl Garbler {
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
-        supply: &mut Supply,
+        depot: &mut Depot,
         slots: &[usize],
     ) -> Result<(), Fault> {
-        let perm_blocks = supply.perm_blocks();
-        let lease = supply.take_escrowed(channel, slots.len())?;
-        let escrowed: &[Message] = bytemuck::cast_slice(&lease);
+        let perm_blocks = depot.perm_blocks();
+        let escrowed = depot.take_escrowed(channel, slots.len())?;
+        let escrowed: &[Message] = bytemuck::cast_slice(&escrowed);
         channel.set_phase(cenote_net::Phase::Online);
         let sums = slots.iter().zip(escrowed);
         let perms: Vec<Perm> =

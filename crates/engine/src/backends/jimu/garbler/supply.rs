@@ -5,9 +5,10 @@ mod exposed;
 mod kept;
 mod measure;
 
+use std::sync::Arc;
+
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{CotSend, watch};
-use cenote_pool::{Lease, Level, Occupancy, Stock};
 use cenote_prim::bits::pack;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use subtle::ConstantTimeEq;
@@ -15,13 +16,13 @@ use zeroize::Zeroizing;
 
 use super::compact::Again;
 use super::store::Keep;
-use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
+use crate::backends::jimu::depot::{Items, Shelves};
 use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
-use crate::backends::jimu::input_check::{self, Sums};
+use crate::backends::jimu::input_check::Sums;
 use crate::backends::jimu::kept::count;
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::store::Sealer;
@@ -29,9 +30,7 @@ use crate::backends::jimu::store::Sealer;
 use crate::backends::jimu::store::flip_in_pool;
 use crate::backends::jimu::tags;
 use crate::parts::keeper::Keeper;
-use crate::parts::notes::Notes;
 use crate::parts::toss::Tosses;
-use crate::session::store_fault;
 
 /// The garbler's side of everything that does not depend on the function.
 pub(in crate::backends::jimu) struct Supply {
@@ -44,9 +43,8 @@ pub(in crate::backends::jimu) struct Supply {
     leaves: Leaves,
     pools: Vec<CorePool>,
     escrow: EscrowPool,
-    /// Labels of wires for the evaluator's inputs.
-    inputs: Stock,
-    notes: Notes,
+    /// Ready cores, messages of their base wires; messages of wires soldered to gadgets; labels of wires for the evaluator's inputs.
+    shelves: Arc<Shelves>,
     /// Pools that lie on disk, full, those of cores first; none once anything was made.
     waiting: Vec<bool>,
     tosses: Tosses,
@@ -58,16 +56,12 @@ struct CorePool {
     shape: Shape,
     spec: PoolSpec,
     pool: Option<Keep>,
-    /// Messages of the base wires of ready buckets.
-    ready: Stock,
 }
 
 /// The pool of escrow gadgets.
 struct EscrowPool {
     spec: PoolSpec,
     pool: Option<Keep>,
-    /// Messages of wires soldered to a bucket of gadgets.
-    ready: Stock,
 }
 
 /// Blocks of a message.
@@ -115,23 +109,23 @@ impl Supply {
             }
         };
         let choices = params.ot.sender(channel, &session, 1, delta.key(), &mut prg)?;
-        let pools = params.cores().map(|(shape, &spec)| {
-            let ready = Kind::Core(shape).stock(shape.wires() * MESSAGE);
-            CorePool { shape, spec, pool: None, ready }
-        });
-        let ready = Kind::Escrow(hash.perm_blocks()).stock(MESSAGE);
-        let escrow = EscrowPool { spec: params.escrow, pool: None, ready };
+        let pools = params.cores().map(|(shape, &spec)| CorePool { shape, spec, pool: None });
+        let pools: Vec<CorePool> = pools.collect();
+        let cores = pools
+            .iter()
+            .map(|CorePool { shape, .. }| Kind::Core(*shape).stock(shape.wires() * MESSAGE));
+        let others = [Kind::Escrow(hash.perm_blocks()).stock(MESSAGE), batch::input_stock(LABEL)];
+        let shelves = Arc::new(Shelves::new(Items::new(cores.chain(others).collect())));
         Ok(Supply {
             session,
-            pools: pools.collect(),
-            escrow,
+            pools,
+            escrow: EscrowPool { spec: params.escrow, pool: None },
+            shelves,
             hash,
             delta,
             choices,
             sealer: Sealer::new(0, &mut prg),
             leaves: Leaves::new(epoch),
-            inputs: batch::input_stock(LABEL),
-            notes: Notes::default(),
             waiting: Vec::new(),
             tosses,
             prg,
@@ -139,8 +133,9 @@ impl Supply {
         })
     }
 
-    pub(in crate::backends::jimu) fn params(&self) -> &JimuParams {
-        &self.params
+    /// Where it puts what it has made.
+    pub(in crate::backends::jimu) fn shelves(&self) -> Arc<Shelves> {
+        Arc::clone(&self.shelves)
     }
 
     /// Delta between the two labels of every wire.
@@ -151,97 +146,6 @@ impl Supply {
     /// Blocks of a permutation message on the wire.
     pub(in crate::backends::jimu) fn perm_blocks(&self) -> usize {
         self.hash.perm_blocks()
-    }
-
-    /// Ready cores of a pool.
-    pub(in crate::backends::jimu) fn ready(&self, pool: usize) -> usize {
-        self.pools.get(pool).map_or(0, |pool| pool.ready.level())
-    }
-
-    /// The next ready cores, as many of each pool as `counts` says: messages of their base wires.
-    pub(in crate::backends::jimu) fn take_cores(
-        &mut self,
-        counts: &[usize],
-    ) -> Result<Vec<Lease<'_>>, Fault> {
-        let pools = self.pools.iter_mut().zip(counts);
-        let notes = &mut self.notes;
-        pools.map(|(pool, &count)| pool.ready.reserve(notes, count).map_err(store_fault)).collect()
-    }
-
-    /// Levels of all pools and stocks.
-    pub(in crate::backends::jimu) fn occupancy(&self) -> Occupancy {
-        let notes = &self.notes;
-        let level = |at: usize, kind: Kind, spec: &PoolSpec, pool: &Option<Keep>| match pool {
-            Some(pool) => pool.counters(notes),
-            None if self.is_waiting(at) => batch::waiting(kind, spec),
-            None => Level::unfilled(kind.pool_name(), spec.capacity),
-        };
-        let escrow = Kind::Escrow(self.hash.perm_blocks());
-        let cores = self.pools.iter().enumerate();
-        let cores = cores.map(|(at, p)| level(at, Kind::Core(p.shape), &p.spec, &p.pool));
-        let last = self.pools.len();
-        let pools = cores.chain([level(last, escrow, &self.escrow.spec, &self.escrow.pool)]);
-        let stores = pools.chain(self.stocks().map(|stock| stock.counters(notes))).collect();
-        Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
-    }
-
-    /// All stocks: of ready cores, of wires in escrow, of wires for inputs.
-    fn stocks(&self) -> impl Iterator<Item = &Stock> {
-        let cores = self.pools.iter().map(|pool| &pool.ready);
-        cores.chain([&self.escrow.ready, &self.inputs])
-    }
-
-    /// The messages of the next `count` wires soldered to escrow.
-    pub(in crate::backends::jimu) fn take_escrowed(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<Lease<'_>, Fault> {
-        self.reserve_escrow(channel, count)?;
-        self.escrow.ready.reserve(&mut self.notes, count).map_err(store_fault)
-    }
-
-    /// Makes sure that `count` wires in escrow are ready, and those that the evaluator keeps for its
-    /// own use.
-    pub(in crate::backends::jimu) fn reserve_escrow(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<(), Fault> {
-        while self.escrow.ready.level() < count + ESCROW_RESERVE {
-            self.refill_escrow(channel, Phase::Online)?;
-        }
-        Ok(())
-    }
-
-    /// Labels of the next `count` wires for the evaluator's inputs.
-    pub(in crate::backends::jimu) fn take_inputs(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<Lease<'_>, Fault> {
-        while self.inputs.level() < count {
-            let wires = input_check::batch(&self.params, count - self.inputs.level());
-            self.make_inputs(channel, wires)?;
-        }
-        self.inputs.reserve(&mut self.notes, count).map_err(store_fault)
-    }
-
-    /// Fills pool number `at` of cores, unless it is full.
-    pub(in crate::backends::jimu) fn fill(
-        &mut self,
-        channel: &mut Channel,
-        at: usize,
-    ) -> Result<(), Fault> {
-        self.fill_pool(channel, Place::Core(at))
-    }
-
-    /// Fills the pool of escrow gadgets, unless it is full.
-    pub(in crate::backends::jimu) fn fill_escrow(
-        &mut self,
-        channel: &mut Channel,
-    ) -> Result<(), Fault> {
-        self.fill_pool(channel, Place::Escrow)
     }
 
     /// A pool, what it is for and how it is kept.
@@ -300,7 +204,7 @@ impl Supply {
         let Some(pool) = pool else {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
-        pool.exchange(&mut self.notes, &self.sealer, &draws, &mut batch.fresh)?;
+        pool.exchange(&mut self.shelves.journal(), &self.sealer, &draws, &mut batch.fresh)?;
         if let Some(numbers) = pool.compact() {
             let again = Again::new(kind, &self.hash, &self.delta);
             again.send(channel, &mut self.leaves, numbers, (&draws, &batch.fresh))?;
@@ -326,11 +230,11 @@ impl Supply {
         at: usize,
         numbers: &[u64],
     ) -> Result<(), Fault> {
-        let CorePool { shape, spec, ready, .. } = &mut self.pools[at];
+        let CorePool { shape, spec, .. } = &self.pools[at];
         let (wires, bucket) = (shape.wires(), spec.bucket);
         let mut members = Zeroizing::new(Vec::new());
         let (mut solders, mut frame) = (Vec::new(), Vec::new());
-        ready.make_room(numbers.len() / bucket);
+        self.shelves.lock().items.stocks[at].make_room(numbers.len() / bucket);
         let mut rest = numbers;
         for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
             let (these, others) = rest.split_at(buckets * bucket);
@@ -341,7 +245,8 @@ impl Supply {
                 solders.clear();
                 garbled_core::inner_solders(*shape, bucket, &self.delta, &members, &mut solders);
                 encode(&solders, self.hash.perm_blocks(), &mut frame);
-                let room = ready.room(these.len() / bucket);
+                let stock = &mut self.shelves.lock().items.stocks[at];
+                let room = stock.room(these.len() / bucket);
                 let room: &mut [Message] = bytemuck::cast_slice_mut(room);
                 for (base, all) in
                     room.chunks_exact_mut(wires).zip(members.chunks_exact(bucket * wires))
@@ -384,7 +289,8 @@ impl Supply {
             frame.clear();
             encode(&solders, self.hash.perm_blocks(), &mut frame);
             channel.send(tags::JIMU_ESCROW, &frame)?;
-            self.escrow.ready.room(buckets).copy_from_slice(bytemuck::cast_slice(&wires));
+            let stock = &mut self.shelves.lock().items.stocks[self.pools.len()];
+            stock.room(buckets).copy_from_slice(bytemuck::cast_slice(&wires));
         }
         Ok(())
     }
@@ -409,6 +315,7 @@ impl Supply {
         let coin = self.close(channel)?;
         let selection = Selection::new(coin, spec, kind, items);
         self.open_checked(channel, kind, &selection, &numbers)?;
+        self.shelves.step();
         let fresh = selection.survivors.iter().map(|&item| numbers[item]);
         Ok(Batch { fresh: fresh.collect(), extra: wires.unwrap_or_default(), selection })
     }
@@ -526,7 +433,8 @@ impl Supply {
         let coin = self.close(channel)?;
         self.prove_inputs(channel, coin, &labels)?;
         let kept = total - self.params.input_sacrificed();
-        self.inputs.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
+        let stock = &mut self.shelves.lock().items.stocks[self.pools.len() + 1];
+        stock.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
         Ok(())
     }
 
@@ -548,25 +456,6 @@ impl Supply {
         let bytes: &[u8] = bytemuck::cast_slice(&opened);
         channel.send(tags::JIMU_PROOF, bytes)
     }
-
-    /// Makes `ands` single ANDs ready, and some wires for inputs.
-    pub(in crate::backends::jimu) fn stock(
-        &mut self,
-        channel: &mut Channel,
-        ands: usize,
-    ) -> Result<(), Fault> {
-        while self.ready(0) < ands {
-            self.refill(channel, 0, Phase::Preprocess)?;
-        }
-        let (inputs, escrowed) = self.params.spare(self.notes.are_kept());
-        if self.inputs.level() < inputs {
-            self.make_inputs(channel, input_check::batch(&self.params, inputs))?;
-        }
-        while self.escrow.ready.level() < escrowed {
-            self.refill_escrow(channel, Phase::Preprocess)?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -583,7 +472,7 @@ impl Supply {
             panic!("a full pool in compact storage")
         };
         for (slot, number) in numbers.iter().enumerate() {
-            flip_in_pool(pool, &mut self.notes, slot, |_| *number);
+            flip_in_pool(pool, &mut self.shelves.journal(), slot, |_| *number);
         }
     }
 }

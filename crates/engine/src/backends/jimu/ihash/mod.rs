@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 pub use message::{Label, Message, Perm, Tag, decode, encode, encoded_len};
 #[cfg(test)]
 pub(crate) use reed_solomon::pair;
-pub use reed_solomon::{ReedSolomonReceiver, ReedSolomonSender, Watch};
+pub use reed_solomon::{ReedSolomonReceiver, ReedSolomonSender, ReedSolomonTags, Watch};
 
 /// Wires are hashed in vectors of this many.
 pub const LANES: usize = 64;
@@ -70,8 +70,7 @@ pub trait HashSender {
     fn answer(&mut self, coin: Block) -> Vec<u8>;
 }
 
-/// The recogniser of permutation messages by their tags: the part of a [`HashReceiver`] that stays
-/// as it is while more is hashed, and that another thread may use.
+/// The recogniser of permutation messages by their tags.
 pub trait PermTags: Send + Sync {
     /// Blocks of a [`Perm`] that are in use, 1 or 2.
     fn blocks(&self) -> usize;
@@ -88,8 +87,34 @@ pub struct Held {
     tags: [Zeroizing<Vec<Block>>; 2],
 }
 
+/// The recogniser of messages by their tags: the part of a [`HashReceiver`] that stays as it is while more is hashed, and that
+/// another thread may use.
+pub trait Recogniser: Send + Sync {
+    /// Blocks of a [`Perm`] that are in use, 1 or 2: how [`decode`] reads it.
+    fn perm_blocks(&self) -> usize;
+
+    /// Returns the recogniser of permutation messages.
+    fn perm_tags(&self) -> Arc<dyn PermTags>;
+
+    /// Whether `label` is the one that `tag` is the hash of; constant time.
+    fn labels_agree(&self, label: &Label, tag: Block) -> bool;
+
+    /// Whether each of `messages` is the one that the tag at its place is the hash of, and in
+    /// canonical form; constant time but for the length.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool;
+
+    /// The tags that labels would have: for a label Z, `tag` is that of Z exactly if it agrees.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]);
+}
+
 /// The evaluator's end.
-pub trait HashReceiver {
+pub trait HashReceiver: Recogniser {
     /// Tags of the next `lanes` wires: replace the content of `tags`. Returns the number of the
     /// first. No tag may be relied on before [`HashReceiver::check`] passed.
     ///
@@ -127,9 +152,6 @@ pub trait HashReceiver {
     /// Bytes of the corrections for `lanes` wires.
     fn corrections_len(&self, lanes: usize) -> usize;
 
-    /// Blocks of a [`Perm`] that are in use, 1 or 2: how [`decode`] reads it.
-    fn perm_blocks(&self) -> usize;
-
     /// Lanes that [`HashReceiver::close`] sacrifices.
     fn sacrificed(&self) -> usize;
 
@@ -158,25 +180,6 @@ pub trait HashReceiver {
     /// # Panics
     /// If `held` is of another batch, unless there was an error before.
     fn check(&mut self, held: &Held, answer: &[u8]) -> Result<(), Fault>;
-
-    /// Returns the recogniser of permutation messages.
-    fn perm_tags(&self) -> Arc<dyn PermTags>;
-
-    /// Whether `label` is the one that `tag` is the hash of; constant time.
-    fn labels_agree(&self, label: &Label, tag: Block) -> bool;
-
-    /// Whether each of `messages` is the one that the tag at its place is the hash of, and in
-    /// canonical form; constant time but for the length.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool;
-
-    /// The tags that labels would have: for a label Z, `tag` is that of Z exactly if it agrees.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]);
 
     /// Whole labels from their keys: of the wires `first ..`, plus Delta where `bits` says so,
     /// whose tag symbols are known from the hashes and whose keys came another way. The wires must

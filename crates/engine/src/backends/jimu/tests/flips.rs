@@ -20,23 +20,23 @@ const PLACES: [Place; 3] = [Place::Core(0), Place::Core(4), Place::Escrow];
 
 fn garbler_refills(
     channel: &mut Channel,
-    supply: &mut garbler::Supply,
+    depot: &mut garbler::Depot,
     at: Place,
 ) -> Result<(), Fault> {
     match at {
-        Place::Core(at) => supply.refill(channel, at, Phase::Preprocess),
-        Place::Escrow => supply.take_escrowed(channel, ESCROWED).map(drop),
+        Place::Core(at) => depot.supply()?.refill(channel, at, Phase::Preprocess),
+        Place::Escrow => depot.take_escrowed(channel, ESCROWED).map(drop),
     }
 }
 
 fn evaluator_refills(
     channel: &mut Channel,
-    supply: &mut evaluator::Supply,
+    depot: &mut evaluator::Depot,
     at: Place,
 ) -> Result<(), Fault> {
     match at {
-        Place::Core(at) => supply.refill(channel, at, Phase::Preprocess),
-        Place::Escrow => supply.take_escrowed(channel, ESCROWED).map(drop),
+        Place::Core(at) => depot.supply()?.refill(channel, at, Phase::Preprocess),
+        Place::Escrow => depot.take_escrowed(channel, ESCROWED).map(drop),
     }
 }
 
@@ -60,19 +60,19 @@ fn flipped(
         channels(),
         &params,
         bit as u128 >> 1 ^ slot as u128,
-        |channel, supply| {
-            garbler_refills(channel, supply, at)?;
+        |channel, depot| {
+            garbler_refills(channel, depot, at)?;
             if side == Side::Garbler {
-                supply.flip(at, slot, location, bit);
+                depot.supply()?.flip(at, slot, location, bit);
             }
-            (0..refills).try_for_each(|_| garbler_refills(channel, supply, at))
+            (0..refills).try_for_each(|_| garbler_refills(channel, depot, at))
         },
-        |channel, supply| {
-            evaluator_refills(channel, supply, at)?;
+        |channel, depot| {
+            evaluator_refills(channel, depot, at)?;
             if side == Side::Evaluator {
-                supply.flip(at, slot, location, bit);
+                depot.supply()?.flip(at, slot, location, bit);
             }
-            (0..refills).try_for_each(|_| evaluator_refills(channel, supply, at))
+            (0..refills).try_for_each(|_| evaluator_refills(channel, depot, at))
         },
     );
     [garbler, evaluator]

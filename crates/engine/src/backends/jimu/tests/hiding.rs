@@ -9,7 +9,8 @@ use cenote_net::{Channel, Direction, Fault, Recording, Role};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params, supplies};
-use crate::backends::jimu::evaluator::Escrowed;
+use crate::backends::jimu::depot::Supply;
+use crate::backends::jimu::evaluator::{Escrowed, InputWire};
 use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
 use crate::backends::jimu::tags;
 use crate::backends::jimu::{JimuSession, Side};
@@ -92,17 +93,18 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
     let mut found = Secrets::default();
     match &mut core.side {
         Side::Garbler(side) => {
-            let (delta, supply) = (side.supply.delta(), &mut side.supply);
-            let mut wires: Vec<Message> = cast_slice(&supply.take_cores(&counts)?[0]).to_vec();
+            let (delta, depot) = (side.depot.delta(), &mut side.depot);
+            let mut wires: Vec<Message> =
+                cast_slice(&depot.ready()?.take_cores(&counts)?[0]).to_vec();
             for first in 0..3 {
                 found.bits.push(wires[first..].iter().step_by(3).map(|w| w.perm.bit()).collect());
             }
             found.bits.push(wires.iter().map(|wire| wire.perm.bit()).collect());
-            let lease = supply.take_escrowed(&mut core.channel, WIRES)?;
+            let lease = depot.take_escrowed(core.channels.control(), WIRES)?;
             wires.extend_from_slice(cast_slice(&lease));
             drop(lease);
             let mut labels: Vec<Label> = wires.iter().map(|wire| wire.label).collect();
-            let lease = supply.take_inputs(&mut core.channel, WIRES)?;
+            let lease = depot.take_inputs(core.channels.control(), WIRES)?;
             labels.extend_from_slice(cast_slice(&lease));
             labels.extend(labels.clone().iter().map(|label| *label ^ delta));
             labels.push(delta);
@@ -111,21 +113,23 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             found.blocks.extend(wires.iter().map(|wire| wire.perm.0[0]));
         }
         Side::Evaluator(side) => {
-            let (delta, supply) = (side.supply.delta(), &mut side.supply);
-            let cores = supply.take_cores(&counts)?.0[0].to_vec();
+            let (delta, depot) = (side.depot.delta(), &mut side.depot);
+            let cores = depot.ready()?.take_cores(&counts)?[0].to_vec();
             let stride = cores.len() / CORES;
             // The tags of a bucket's base are its first blocks.
             let tags = cores.chunks(stride).flat_map(|core| &core[..6]).copied();
             found.blocks = tags.chain([delta]).collect();
-            for wire in Escrowed::all(&supply.take_escrowed(&mut core.channel, WIRES)?) {
+            let (escrowed, stride) = depot.take_escrowed(core.channels.control(), WIRES)?;
+            for wire in Escrowed::all(&escrowed, stride) {
                 found.blocks.extend([wire.tag.label, wire.tag.perm]);
             }
-            let wires = supply.take_inputs(&mut core.channel, WIRES)?;
+            let wires = depot.take_inputs(core.channels.control(), WIRES)?;
+            let wires: Vec<InputWire> = InputWire::all(&wires).collect();
             found.blocks.extend(wires.iter().flat_map(|wire| [wire.tag, wire.label.key()]));
             found.bits.push(wires.iter().map(|wire| wire.choice).collect());
         }
     }
-    core.channel.flush()?;
+    core.channels.control().flush()?;
     Ok(found)
 }
 
@@ -237,17 +241,17 @@ fn seen(rho: Rho) -> ([Span; 2], Vec<Message>) {
         (own, other),
         &params,
         50,
-        |channel, supply| {
-            supply.fill(channel, 0)?;
-            Ok(supply.messages(first, wires))
+        |channel, depot| {
+            depot.supply()?.fill(channel, 0)?;
+            Ok(depot.supply()?.messages(first, wires))
         },
-        |channel, supply| {
-            supply.fill(channel, 0)?;
+        |channel, depot| {
+            depot.supply()?.fill(channel, 0)?;
             let frames = recording.frames();
             let strip = frames.iter().find(|frame| frame.tag == tags::JIMU_STRIP.id);
-            let corrections = supply.hash().corrections_len(lanes);
+            let corrections = depot.supply()?.hash().corrections_len(lanes);
             let strip = &strip.expect("a batch").payload[..corrections];
-            Ok(supply.hash().seen(first, lanes, strip))
+            Ok(depot.supply()?.hash().seen(first, lanes, strip))
         },
     );
     let bits = [8, codes.perms.field_bits];

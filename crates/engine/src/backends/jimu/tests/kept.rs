@@ -98,7 +98,7 @@ impl Epoch {
             scope.spawn(move || {
                 let mut session = open(own.into(), Role::Garbler);
                 let Side::Garbler(side) = &session.core.side else { unreachable!() };
-                delta.send(side.supply.delta()).expect("the other side waits");
+                delta.send(side.depot.delta()).expect("the other side waits");
                 run(&mut session, Role::Garbler);
                 if end == End::PutAway {
                     session.save(true, &crate::NamedMemories::default()).expect("both put away");
@@ -108,7 +108,7 @@ impl Epoch {
             let mut session = open(other.into(), Role::Evaluator);
             let delta = of_garbler.recv().expect("sent at once");
             let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
-            side.supply.turn(members, &delta);
+            side.depot.supply().expect("between requests").turn(members, &delta);
             run(&mut session, Role::Evaluator);
             match end {
                 End::PutAway => {

@@ -26,8 +26,8 @@ fn supplies<G: Send, E: Send>(
     (mut own, mut other): (Channel, Channel),
     params: &JimuParams,
     seed: u128,
-    garble: impl FnOnce(&mut Channel, &mut garbler::Supply) -> Result<G, Fault> + Send,
-    evaluate: impl FnOnce(&mut Channel, &mut evaluator::Supply) -> Result<E, Fault> + Send,
+    garble: impl FnOnce(&mut Channel, &mut garbler::Depot) -> Result<G, Fault> + Send,
+    evaluate: impl FnOnce(&mut Channel, &mut evaluator::Depot) -> Result<E, Fault> + Send,
 ) -> (Result<G, Fault>, Result<E, Fault>) {
     let prg = |role: Role| Prg::new(Block::new(seed << 1 | role as u128));
     let session = SessionId([6; 32]);
@@ -35,7 +35,9 @@ fn supplies<G: Send, E: Send>(
         let garbler = scope.spawn(move || {
             let prg = prg(Role::Garbler);
             garbler::Supply::setup(&mut own, session, params.clone(), prg, None)
-                .and_then(|mut supply| garble(&mut own, &mut supply))
+                .and_then(|supply| {
+                    garble(&mut own, &mut garbler::Depot::new(params.clone(), supply))
+                })
                 .and_then(|made| own.flush().map(|()| made))
                 .inspect_err(|_| own.abort())
         });
@@ -46,7 +48,7 @@ fn supplies<G: Send, E: Send>(
             prg(Role::Evaluator),
             None,
         )
-        .and_then(|mut supply| evaluate(&mut other, &mut supply))
+        .and_then(|supply| evaluate(&mut other, &mut evaluator::Depot::new(params.clone(), supply)))
         .and_then(|made| other.flush().map(|()| made))
         .inspect_err(|_| other.abort());
         (garbler.join().expect("no panic"), evaluated)

@@ -196,7 +196,7 @@ fn run_session<J: Job<Output = Shown>>(
         let garbler = scope.spawn(move || {
             let mut session = open(ends.0, Role::Garbler).expect("honest");
             let Side::Garbler(side) = &session.core.side else { unreachable!() };
-            delta.send(side.supply.delta()).expect("the other side waits");
+            delta.send(side.depot.delta()).expect("the other side waits");
             run(&mut session, garblers, &|_, _| ())
         });
         let mut session = open(ends.1, Role::Evaluator).expect("honest");
@@ -209,7 +209,7 @@ fn run_session<J: Job<Output = Shown>>(
         let spoil = |session: &mut JimuSession, job: usize| {
             let Side::Evaluator(side) = &mut session.core.side else { unreachable!() };
             if job == usize::from(matches!(spoiled, Spoiled::Later)) {
-                side.supply.turn(members, &delta);
+                side.depot.supply().expect("between requests").turn(members, &delta);
             }
         };
         let ran = run(&mut session, evaluators, &spoil);

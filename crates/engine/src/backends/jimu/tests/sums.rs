@@ -42,17 +42,17 @@ fn take_a_batch(params: &JimuParams) -> (usize, Block, Vec<Message>, Vec<Label>)
         (own, other),
         params,
         60,
-        |channel, supply| {
+        |channel, depot| {
             let mut taken = Vec::with_capacity(total);
             for _ in 0..total {
-                taken.push(bytemuck::cast_slice(&supply.take_inputs(channel, 1)?)[0]);
+                taken.push(bytemuck::cast_slice(&depot.take_inputs(channel, 1)?)[0]);
             }
-            Ok((supply.messages(first, total), taken))
+            Ok((depot.supply()?.messages(first, total), taken))
         },
-        |channel, supply| {
+        |channel, depot| {
             let mut used = 0;
             for _ in 0..total {
-                supply.take_inputs(channel, 1)?;
+                depot.take_inputs(channel, 1)?;
                 used += usize::from(asked(&recording) == 1);
             }
             Ok(used)

@@ -10,7 +10,8 @@ use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 impl Supply {
     /// Makes the first members of the next ready AND output the label of the other value, as a NAND does.
     pub(in crate::backends::jimu) fn turn(&mut self, members: usize, delta: &Label) {
-        let CorePool { shape, store, ready } = &mut self.pools[0];
+        let CorePool { shape, store } = &mut self.pools[0];
+        let ready = &mut self.shelves.lock().items.stocks[0];
         let (bucket, tags) = (store.spec.bucket, TAG * shape.wires());
         let mut all = ready.peek(ready.level()).to_vec();
         let item = &mut all[..ready.stride()];
@@ -49,7 +50,7 @@ impl Supply {
             Location::Tag => &mut store.rows.row_mut(row)[tables..tables + tags],
             Location::Number => &mut store.rows.row_mut(row)[tables + tags..],
             Location::Place | Location::Seal => {
-                return flip_in_pool(pool, &mut self.notes, slot, |item| {
+                return flip_in_pool(pool, &mut self.shelves.journal(), slot, |item| {
                     item.flipped(location, bit)
                 });
             }

@@ -1,18 +1,19 @@
 //! What the evaluator keeps beyond its session (`backends/jimu/kept.rs`).
 
-use std::sync::{Arc, Mutex};
+use std::cmp::Ordering;
 
 use cenote_net::{Channel, Fault, Phase, Role};
-use cenote_pool::Journal;
+use cenote_pool::Level;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 
 use super::Supply;
+use crate::backends::jimu::batch::{self, Place};
+use crate::backends::jimu::depot;
 use crate::backends::jimu::ihash::{ReedSolomonReceiver, Watch};
+use crate::backends::jimu::input_check;
 use crate::backends::jimu::kept::{Epoch, Found, MOST_WIRES, WIRES, other_size};
 use crate::backends::jimu::params::JimuParams;
-use crate::parts::keeper::{Keeper, KeptPool, POOL_PART};
-use crate::parts::notes::{kept, locked, unkept};
-use crate::session::store_fault;
+use crate::parts::keeper::{Keeper, POOL_PART};
 
 /// What is seen of the streams of both codes; places and seeds of the labels come first.
 pub(super) struct Seeds {
@@ -110,80 +111,60 @@ pub(super) fn begin(
     keeper.begin(&own)
 }
 
-impl Supply {
-    /// Takes over what `keeper` kept of stocks and pools; the bound is for all pools so far.
-    pub(in crate::backends::jimu) fn keep(&mut self, mut keeper: Keeper) -> Result<(), Fault> {
-        let pools: Vec<_> =
-            self.kept_pools().into_iter().map(|pool| (pool.name, pool.capacity)).collect();
-        let items = keeper.pools_go_on(&pools)?.unwrap_or_default();
-        self.waiting = items.into_iter().map(|items| items > 0).collect();
-        self.params.kept = Some(keeper.error());
-        let Supply { pools, escrow, inputs, notes, .. } = self;
-        let cores = pools.iter_mut().map(|pool| &mut pool.ready);
-        for stock in cores.chain([&mut escrow.ready, inputs]) {
-            notes.put_back(&keeper, stock)?;
+impl depot::Supply for Supply {
+    fn make(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        missing: usize,
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        match at.cmp(&self.pools.len()) {
+            Ordering::Less => self.refill(channel, at, buckets),
+            Ordering::Equal => self.refill_escrow(channel, buckets),
+            Ordering::Greater => {
+                self.make_inputs(channel, input_check::batch(&self.params, missing))
+            }
         }
-        notes.journal.reserve(WIRES, 0..self.hash.next()).map_err(|no| store_fault(no.into()))?;
-        notes.keeper = Some(Arc::new(Mutex::new(keeper)));
-        Ok(())
     }
 
+    fn fill(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault> {
+        self.fill_store(channel, Place::at(at, self.pools.len()))
+    }
+
+    fn levels(&self) -> Vec<Level> {
+        let journal = self.shelves.journal();
+        let level = |(at, store): (usize, &super::Store)| match self.is_waiting(at) {
+            true => batch::waiting(store.kind, &store.spec),
+            false => store.counters(&journal),
+        };
+        self.stores().enumerate().map(level).collect()
+    }
+
+    fn pool_bytes(&self) -> Result<Secret<Vec<u8>>, Fault> {
+        let full = self.stores().filter(|store| store.pool.is_some());
+        let mut bytes = Secret::with_capacity(full.map(super::Store::kept_len).sum());
+        self.stores().try_for_each(|store| store.kept(&self.sealer, &mut bytes))?;
+        Ok(bytes)
+    }
+
+    fn go_on(&mut self, waiting: Vec<bool>) {
+        self.waiting = waiting;
+    }
+
+    fn hashed(&self) -> u64 {
+        self.hash.next()
+    }
+
+    fn nonce(&mut self) -> [u8; 32] {
+        self.prg.bytes32()
+    }
+}
+
+impl Supply {
     /// What earlier sessions have found out, once.
     pub(in crate::backends::jimu) fn take_found(&mut self) -> Option<Found> {
         self.found.take()
-    }
-
-    /// Writes down what was found, or that nothing was: the same work either way.
-    pub(in crate::backends::jimu) fn remember(&self, found: &[u8]) -> Result<(), Fault> {
-        self.notes.keeper.as_ref().map_or(Ok(()), |keeper| locked(keeper).amend(found))
-    }
-
-    /// Another journal, from now on.
-    pub(in crate::backends::jimu) fn set_journal(
-        &mut self,
-        mut journal: Box<dyn Journal>,
-    ) -> Result<(), Fault> {
-        if self.notes.are_kept() {
-            let told = journal.reserve(WIRES, 0..self.hash.next());
-            told.map_err(|refused| store_fault(refused.into()))?;
-        }
-        let Supply { pools, escrow, inputs, notes, .. } = self;
-        let cores = pools.iter().map(|pool| &pool.ready);
-        notes.replace(journal, cores.chain([&escrow.ready, &*inputs]))
-    }
-
-    /// Whether items outlive the session.
-    pub(in crate::backends::jimu) fn is_kept(&self) -> bool {
-        self.notes.are_kept()
-    }
-
-    /// Ends what is kept, if `fault` asks for it: before the peer hears of it.
-    pub(in crate::backends::jimu) fn burn(&self, fault: &Fault) {
-        self.notes.burn(fault);
-    }
-
-    /// Keeps what is ready for a later session; if `last`, the pools as well, and then nothing is made any more.
-    pub(in crate::backends::jimu) fn save(
-        &mut self,
-        channel: &mut Channel,
-        last: bool,
-    ) -> Result<(), Fault> {
-        let keeper = self.notes.keeper.clone().ok_or_else(unkept)?;
-        let mut keeper = locked(&keeper);
-        channel.set_phase(Phase::Preprocess);
-        let mut numbers: Vec<_> = self.stocks().map(|stock| stock.numbers()).collect();
-        numbers.push(self.hash.next()..self.hash.next());
-        let pools = last.then(|| self.kept_pools());
-        if keeper.has_made() {
-            let stocks: Vec<_> = self.stocks().map(|stock| (stock.name(), kept(stock))).collect();
-            let items = last.then(|| self.pool_bytes()).transpose()?;
-            let parts = stocks.iter().map(|(name, bytes)| (*name, &bytes[..]));
-            let parts = parts.chain(items.as_ref().map(|items| (POOL_PART, &items[..])));
-            keeper.save(channel, &numbers, pools.as_deref(), &[], &parts.collect::<Vec<_>>())?;
-        } else {
-            keeper.save(channel, &numbers, pools.as_deref(), &[], &[])?;
-        }
-        channel.flush()
     }
 
     /// Whether pool number `at` of all lies on disk.
@@ -193,7 +174,7 @@ impl Supply {
 
     /// Something is about to be made: takes the pools that go on off the disk.
     pub(super) fn begin_making(&mut self) -> Result<(), Fault> {
-        let Some(bytes) = self.notes.begin_making()? else { return Ok(()) };
+        let Some(bytes) = self.shelves.begin_making()? else { return Ok(()) };
         let mut rest = &bytes[..];
         let Supply { pools, escrow, sealer, waiting, .. } = self;
         let stores = pools.iter_mut().map(|pool| &mut pool.store).chain([&mut escrow.store]);
@@ -210,25 +191,6 @@ impl Supply {
     /// So many wires are about to be hashed.
     pub(super) fn number_wires(&mut self, lanes: usize) -> Result<(), Fault> {
         let first = self.hash.next();
-        self.notes.number(WIRES, first..first + lanes as u64)
-    }
-
-    /// All pools as a snapshot names them.
-    fn kept_pools(&self) -> Vec<KeptPool> {
-        let pool = |(at, store): (usize, &super::Store)| {
-            let capacity = store.spec.capacity as u64;
-            let full = self.is_waiting(at) || store.pool.is_some();
-            let items = if full { capacity } else { 0 };
-            KeptPool { name: store.kind.pool_name(), capacity, items }
-        };
-        self.stores().enumerate().map(pool).collect()
-    }
-
-    /// What is kept of all full pools.
-    fn pool_bytes(&self) -> Result<Secret<Vec<u8>>, Fault> {
-        let full = self.stores().filter(|store| store.pool.is_some());
-        let mut bytes = Secret::with_capacity(full.map(super::Store::kept_len).sum());
-        self.stores().try_for_each(|store| store.kept(&self.sealer, &mut bytes))?;
-        Ok(bytes)
+        self.shelves.lock().notes.number(WIRES, first..first + lanes as u64)
     }
 }

@@ -17,7 +17,7 @@ impl Supply {
             Place::Core(at) => &mut self.pools[at].pool,
             Place::Escrow => &mut self.escrow.pool,
         };
-        let journal = &mut self.notes;
+        let journal = &mut self.shelves.journal();
         match pool.as_mut().expect("the pool is full") {
             Keep::Stored(pool) => {
                 flip_in_pool(pool, journal, slot, |item| item.flipped(location, bit));

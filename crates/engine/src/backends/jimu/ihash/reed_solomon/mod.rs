@@ -80,7 +80,7 @@ mod watcher;
 use cenote_net::Fault;
 use cenote_prim::{Block, RandomOracle, SessionId};
 
-pub use receiver::ReedSolomonReceiver;
+pub use receiver::{ReedSolomonReceiver, ReedSolomonTags};
 pub use sender::ReedSolomonSender;
 
 use code::Code;

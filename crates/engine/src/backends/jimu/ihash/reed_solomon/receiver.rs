@@ -13,7 +13,7 @@ use super::planes::Window;
 use super::watcher::{Opening, Watcher, Work, differences};
 use super::{CODEWORD, FORMAT, Watch, check_seeds};
 use crate::backends::jimu::ihash::{
-    HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Tag,
+    HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Recogniser, Tag,
 };
 
 /// Messages that are compared at a time.
@@ -34,6 +34,15 @@ pub struct ReedSolomonReceiver {
     /// Whether a message was refused: none is accepted any more.
     failed: bool,
     work: Work,
+    tags: ReedSolomonTags,
+}
+
+/// What the receiver's end recognises messages by. Secret.
+#[derive(Clone)]
+pub struct ReedSolomonTags {
+    labels: Arc<Opening>,
+    perms: Arc<Opening>,
+    perm_blocks: usize,
 }
 
 impl ReedSolomonReceiver {
@@ -50,17 +59,32 @@ impl ReedSolomonReceiver {
         random: &mut Prg,
     ) -> ReedSolomonReceiver {
         let code = Code::labels(codes);
+        let inputs = Inputs::new(&code, labels.positions);
+        let labels = Watcher::new(code, labels, random);
+        let perms = Watcher::new(Code::perms(codes), perms, random);
+        let tags = ReedSolomonTags {
+            labels: Arc::clone(&labels.opening),
+            perms: Arc::clone(&perms.opening),
+            perm_blocks: perms.code.form_blocks(),
+        };
         ReedSolomonReceiver {
             session,
-            inputs: Inputs::new(&code, labels.positions),
-            labels: Watcher::new(code, labels, random),
-            perms: Watcher::new(Code::perms(codes), perms, random),
+            inputs,
+            labels,
+            perms,
+            tags,
             next: 0,
             batch: 0,
             closed: false,
             failed: false,
             work: Work::default(),
         }
+    }
+
+    /// What recognises messages without it.
+    #[must_use]
+    pub fn tags(&self) -> ReedSolomonTags {
+        self.tags.clone()
     }
 
     /// The number of the next wire.
@@ -161,6 +185,76 @@ impl PermTags for Perms {
     }
 }
 
+impl Recogniser for ReedSolomonTags {
+    fn perm_blocks(&self) -> usize {
+        self.perm_blocks
+    }
+
+    fn perm_tags(&self) -> Arc<dyn PermTags> {
+        Arc::new(Perms { opening: Arc::clone(&self.perms), blocks: self.perm_blocks })
+    }
+
+    fn labels_agree(&self, label: &Label, tag: Block) -> bool {
+        let mut expected = [Block::ZERO];
+        self.labels.tags_of(&label.0, &mut expected);
+        expected[0].ct_eq(tag)
+    }
+
+    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool {
+        assert_eq!(messages.len(), tags.len());
+        let perm_blocks = self.perm_blocks;
+        let mut labels = Zeroizing::new(Vec::with_capacity(LABEL_BLOCKS * COMPARED));
+        let mut perms = Zeroizing::new(Vec::with_capacity(perm_blocks * COMPARED));
+        let mut shown = Zeroizing::new([Block::ZERO; 2 * COMPARED]);
+        let mut different = 0;
+        for (messages, tags) in messages.chunks(COMPARED).zip(tags.chunks(COMPARED)) {
+            labels.clear();
+            perms.clear();
+            for message in messages {
+                labels.extend_from_slice(&message.label.0);
+                let (perm, rest) = message.perm.0.split_at(perm_blocks);
+                perms.extend_from_slice(perm);
+                different |= differences(rest, &[Block::ZERO; 2]).to_u128();
+            }
+            let (of_labels, of_perms) = shown.split_at_mut(COMPARED);
+            self.labels.tags_of(&labels, &mut of_labels[..messages.len()]);
+            self.perms.tags_of(&perms, &mut of_perms[..messages.len()]);
+            for (i, tag) in tags.iter().enumerate() {
+                let held = [tag.label, tag.perm];
+                different |= differences(&[of_labels[i], of_perms[i]], &held).to_u128();
+            }
+        }
+        Block::new(different).ct_eq(Block::ZERO)
+    }
+
+    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]) {
+        assert_eq!(labels.len(), tags.len());
+        self.labels.tags_of(bytemuck::cast_slice(labels), tags);
+    }
+}
+
+impl Recogniser for ReedSolomonReceiver {
+    fn perm_blocks(&self) -> usize {
+        self.tags.perm_blocks()
+    }
+
+    fn perm_tags(&self) -> Arc<dyn PermTags> {
+        self.tags.perm_tags()
+    }
+
+    fn labels_agree(&self, label: &Label, tag: Block) -> bool {
+        self.tags.labels_agree(label, tag)
+    }
+
+    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool {
+        self.tags.agree(messages, tags)
+    }
+
+    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]) {
+        self.tags.tags_of_labels(labels, tags);
+    }
+}
+
 impl HashReceiver for ReedSolomonReceiver {
     fn hash(
         &mut self,
@@ -211,10 +305,6 @@ impl HashReceiver for ReedSolomonReceiver {
         (self.labels.code.correction_planes() + self.perms.code.correction_planes()) * lanes
     }
 
-    fn perm_blocks(&self) -> usize {
-        self.perms.code.form_blocks()
-    }
-
     fn sacrificed(&self) -> usize {
         self.labels.code.combinations.max(self.perms.code.combinations) * LANES
     }
@@ -257,48 +347,6 @@ impl HashReceiver for ReedSolomonReceiver {
         self.batch = self.next;
         self.closed = false;
         Ok(())
-    }
-
-    fn perm_tags(&self) -> Arc<dyn PermTags> {
-        Arc::new(Perms { opening: Arc::clone(&self.perms.opening), blocks: self.perm_blocks() })
-    }
-
-    fn labels_agree(&self, label: &Label, tag: Block) -> bool {
-        let mut expected = [Block::ZERO];
-        self.labels.tags_of(&label.0, &mut expected);
-        expected[0].ct_eq(tag)
-    }
-
-    fn agree(&self, messages: &[Message], tags: &[Tag]) -> bool {
-        assert_eq!(messages.len(), tags.len());
-        let perm_blocks = self.perm_blocks();
-        let mut labels = Zeroizing::new(Vec::with_capacity(LABEL_BLOCKS * COMPARED));
-        let mut perms = Zeroizing::new(Vec::with_capacity(perm_blocks * COMPARED));
-        let mut shown = Zeroizing::new([Block::ZERO; 2 * COMPARED]);
-        let mut different = 0;
-        for (messages, tags) in messages.chunks(COMPARED).zip(tags.chunks(COMPARED)) {
-            labels.clear();
-            perms.clear();
-            for message in messages {
-                labels.extend_from_slice(&message.label.0);
-                let (perm, rest) = message.perm.0.split_at(perm_blocks);
-                perms.extend_from_slice(perm);
-                different |= differences(rest, &[Block::ZERO; 2]).to_u128();
-            }
-            let (of_labels, of_perms) = shown.split_at_mut(COMPARED);
-            self.labels.tags_of(&labels, &mut of_labels[..messages.len()]);
-            self.perms.tags_of(&perms, &mut of_perms[..messages.len()]);
-            for (i, tag) in tags.iter().enumerate() {
-                let held = [tag.label, tag.perm];
-                different |= differences(&[of_labels[i], of_perms[i]], &held).to_u128();
-            }
-        }
-        Block::new(different).ct_eq(Block::ZERO)
-    }
-
-    fn tags_of_labels(&self, labels: &[Label], tags: &mut [Block]) {
-        assert_eq!(labels.len(), tags.len());
-        self.labels.tags_of(bytemuck::cast_slice(labels), tags);
     }
 
     fn complete(&self, first: u64, keys: &[Block], bits: &[bool]) -> Vec<Label> {

@@ -6,7 +6,8 @@ use super::code::{Coefficients, points};
 use super::*;
 use crate::Rho;
 use crate::backends::jimu::ihash::{
-    HashReceiver, HashSender, LANES, Label, Message, Perm, Tag, decode, encode, encoded_len, pair,
+    HashReceiver, HashSender, LANES, Label, Message, Perm, Recogniser, Tag, decode, encode,
+    encoded_len, pair,
 };
 
 /// Seeds of one code, and what the receiver has of them.

@@ -1,0 +1,426 @@
+//! The depot of one session: ready cores, wires in escrow and wires for inputs, where the supply puts them and requests take them.
+//!
+//! **Two ways to refill.** The request itself refills between two chunks, on its channel. From [`Depot::keep`] on, where the channels to the
+//! peer can be extended, the supply has a channel and a thread of its own (`refiller.rs`) and works beside requests, which wait only for
+//! what is not there yet. Both give the same items in the same order: they are numbered by the order in which they are made, and leave
+//! by [`Stock::reserve`] alone, so both sides take the same ones without a message.
+//! **Checks.** Items come here after all checks of their batch and of their own solders. Once one has failed in the thread of the supply,
+//! nothing leaves, and the channel of requests is cancelled (`parts/shelves.rs`).
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
+use cenote_pool::{Journal, Lease, Level, Occupancy, Stock};
+use cenote_prim::{Block, Secret, SessionId};
+
+use super::kept::{MOST_KEPT, WIRES};
+use super::params::JimuParams;
+use super::refiller::Refiller;
+use super::{ESCROW_RESERVE, MAX_STOCK};
+use crate::parts::keeper::{Keeper, KeptPool, POOL_PART};
+use crate::parts::notes::{kept, locked, unkept};
+use crate::parts::shelves::{self, Marks, start};
+use crate::session::store_fault;
+
+/// The number of the supply's channel.
+const CHANNEL: u32 = 1;
+
+/// The items, shared by the supply and by requests.
+pub(super) type Shelves = shelves::Shelves<Items>;
+/// What is under their lock.
+pub(super) type Ready = shelves::Store<Items>;
+
+/// The stocks of ready cores, pool by pool, then that of wires in escrow, then that of wires for the evaluator's inputs; and what is wanted of each.
+pub(super) struct Items {
+    pub(super) stocks: Vec<Stock>,
+    wanted: Vec<Wanted>,
+    /// Levels of the pools of cores and of gadgets.
+    pools: Vec<Level>,
+}
+
+/// The items of a stock that are wanted.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    /// So many are waited for.
+    now: usize,
+    /// So many are kept ready.
+    kept: Marks,
+}
+
+impl shelves::Items for Items {
+    fn nobody_waits(&mut self) {
+        self.wanted.iter_mut().for_each(|wanted| wanted.now = 0);
+    }
+}
+
+impl Items {
+    /// Nothing ready.
+    pub(super) fn new(stocks: Vec<Stock>) -> Items {
+        let wanted = vec![Wanted::default(); stocks.len()];
+        Items { stocks, wanted, pools: Vec::new() }
+    }
+
+    /// Number of the stock of wires for inputs.
+    pub(super) fn inputs(&self) -> usize {
+        self.stocks.len() - 1
+    }
+
+    /// Items ready in stock number `at`.
+    pub(super) fn level(&self, at: usize) -> usize {
+        self.stocks.get(at).map_or(0, Stock::level)
+    }
+
+    /// A stock of which somebody waits for more, and how many are missing there.
+    pub(super) fn is_waited_for(&self) -> Option<(usize, usize)> {
+        let missing = |at: usize| self.wanted[at].now.saturating_sub(self.level(at));
+        (0..self.stocks.len()).map(|at| (at, missing(at))).find(|(_, missing)| *missing > 0)
+    }
+
+    /// A stock that is to be refilled, and how many are missing there.
+    pub(super) fn is_low(&mut self) -> Option<(usize, usize)> {
+        let levels = self.stocks.iter().map(Stock::level);
+        let missing = levels.zip(&mut self.wanted).map(|(level, wanted)| {
+            let target = wanted.kept.target(level);
+            target.saturating_sub(level)
+        });
+        missing.enumerate().find(|(_, missing)| *missing > 0)
+    }
+
+    /// The most of a stock that this side lacks, now or from time to time.
+    pub(super) fn most(&self, at: usize) -> usize {
+        self.wanted.get(at).map_or(0, |wanted| wanted.now.max(wanted.kept.high()))
+    }
+}
+
+impl Shelves {
+    /// The pools have these levels.
+    pub(super) fn pools_are(&self, levels: Vec<Level>) {
+        self.lock().items.pools = levels;
+    }
+}
+
+impl Ready {
+    /// The next ready cores, as many of each pool as `counts` says.
+    pub(super) fn take_cores(&mut self, counts: &[usize]) -> Result<Vec<Lease<'_>>, Fault> {
+        let Ready { items, notes, .. } = self;
+        let cores = items.stocks.iter_mut().zip(counts);
+        cores.map(|(stock, &count)| stock.reserve(notes, count).map_err(store_fault)).collect()
+    }
+}
+
+/// One side's supply.
+pub(super) trait Supply: Send + 'static {
+    /// A batch of what stock number `at` holds; of wires for inputs `missing`, or some more or fewer. What draws from a pool is charged to `buckets`.
+    fn make(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        missing: usize,
+        buckets: Phase,
+    ) -> Result<(), Fault>;
+
+    /// Fills pool number `at` of cores, or that of gadgets behind them, unless it is full.
+    fn fill(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault>;
+
+    /// Levels of all pools.
+    fn levels(&self) -> Vec<Level>;
+
+    /// All pools as a snapshot names them.
+    fn kept_pools(&self) -> Vec<KeptPool> {
+        let pool = |Level { name, level, capacity, .. }| KeptPool {
+            name,
+            capacity: capacity.unwrap_or_default(),
+            items: level,
+        };
+        self.levels().into_iter().map(pool).collect()
+    }
+
+    /// What a snapshot has of all full pools.
+    fn pool_bytes(&self) -> Result<Secret<Vec<u8>>, Fault>;
+
+    /// These pools lie on disk, full, until something is made.
+    fn go_on(&mut self, waiting: Vec<bool>);
+
+    /// Wires that were hashed so far.
+    fn hashed(&self) -> u64;
+
+    /// Fresh randomness.
+    fn nonce(&mut self) -> [u8; 32];
+}
+
+/// One party's ready items, and what refills them.
+pub(super) struct Depot<S> {
+    params: JimuParams,
+    shelves: Arc<Shelves>,
+    /// None once it works beside requests.
+    supply: Option<Box<S>>,
+    beside: Option<(JoinHandle<()>, Canceller)>,
+}
+
+impl<S: Supply> Depot<S> {
+    pub(super) fn new(params: JimuParams, shelves: Arc<Shelves>, supply: S) -> Depot<S> {
+        shelves.pools_are(supply.levels());
+        Depot { params, shelves, supply: Some(Box::new(supply)), beside: None }
+    }
+
+    pub(super) fn params(&self) -> &JimuParams {
+        &self.params
+    }
+
+    /// The supply, where it does not work beside requests.
+    pub(super) fn supply(&mut self) -> Result<&mut S, Fault> {
+        let none = || Fault::Misuse("the supply works beside requests".into());
+        self.supply.as_deref_mut().ok_or_else(none)
+    }
+
+    /// The items that are ready.
+    ///
+    /// # Errors
+    /// That of the supply, if a check has failed there.
+    pub(super) fn ready(&self) -> Result<MutexGuard<'_, Ready>, Fault> {
+        self.shelves.sound()
+    }
+
+    /// Sees to it that so many items of stocks are ready, each by its number.
+    pub(super) fn reserve(
+        &mut self,
+        channel: &mut Channel,
+        wanted: &[(usize, usize)],
+        buckets: Phase,
+    ) -> Result<(), Fault> {
+        let shelves = &self.shelves;
+        let Some(supply) = &mut self.supply else {
+            let want = |store: &mut Ready| {
+                wanted.iter().for_each(|&(at, count)| store.items.wanted[at].now = count);
+            };
+            let enough =
+                |store: &Ready| wanted.iter().all(|&(at, count)| store.items.level(at) >= count);
+            return shelves.wait(channel, want, enough);
+        };
+        for &(at, count) in wanted {
+            loop {
+                let missing = count.saturating_sub(shelves.lock().items.level(at));
+                if missing == 0 {
+                    break;
+                }
+                supply.make(channel, at, missing, buckets)?;
+                shelves.pools_are(supply.levels());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next `count` items of stock number `at`, when they are there. Wires in escrow that the evaluator keeps for its own use stay.
+    fn take(
+        &mut self,
+        channel: &mut Channel,
+        at: usize,
+        count: usize,
+    ) -> Result<Secret<Vec<Block>>, Fault> {
+        let spare = if at == self.params.escrow_stock() { ESCROW_RESERVE } else { 0 };
+        self.reserve(channel, &[(at, count + spare)], Phase::Online)?;
+        let Ready { items, notes, .. } = &mut *self.shelves.sound()?;
+        let lease = items.stocks[at].reserve(notes, count).map_err(store_fault)?;
+        Ok(Secret::new(lease.to_vec()))
+    }
+
+    /// The next `count` wires soldered to escrow.
+    pub(super) fn take_escrowed(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<Secret<Vec<Block>>, Fault> {
+        self.take(channel, self.params.escrow_stock(), count)
+    }
+
+    /// The next `count` wires for the evaluator's inputs.
+    pub(super) fn take_inputs(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<Secret<Vec<Block>>, Fault> {
+        self.take(channel, self.params.escrow_stock() + 1, count)
+    }
+
+    /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
+    /// has a multiplexer for them.
+    pub(super) fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
+        let escrow = self.params.escrow_stock();
+        let Some(supply) = &mut self.supply else {
+            // They are full as soon as anything comes out of them.
+            return self.reserve(channel, &[(0, 1), (escrow, 1)], Phase::Preprocess);
+        };
+        supply.fill(channel, 0)?;
+        supply.fill(channel, escrow)?;
+        self.shelves.pools_are(supply.levels());
+        Ok(())
+    }
+
+    /// Makes `ands` single ANDs ready, and some wires for inputs and in escrow.
+    pub(super) fn stock(&mut self, channel: &mut Channel, ands: usize) -> Result<(), Fault> {
+        let escrow = self.params.escrow_stock();
+        let (inputs, escrowed) = self.params.spare(self.is_kept());
+        let wanted = [(0, ands.min(self.most())), (escrow + 1, inputs), (escrow, escrowed)];
+        self.reserve(channel, &wanted, Phase::Preprocess)
+    }
+
+    /// Most single ANDs that are kept ready.
+    fn most(&self) -> usize {
+        if self.is_kept() { MOST_KEPT } else { MAX_STOCK }
+    }
+
+    /// From now on the supply works beside requests, if it can have a channel: it begins to make single ANDs where fewer than `low` are
+    /// ready and goes on until `high` are, or a number that is the most; wires for inputs and in escrow likewise.
+    pub(super) fn keep(
+        &mut self,
+        channels: &mut Channels,
+        session: SessionId,
+        role: Role,
+        (low, high): (usize, usize),
+    ) -> Result<(), Fault> {
+        let (inputs, escrowed) = self.params.spare(self.is_kept());
+        let (escrow, most) = (self.params.escrow_stock(), self.most());
+        self.shelves.want(|store| {
+            let wanted = &mut store.items.wanted;
+            wanted[0].kept = Marks::new(low, high, most);
+            for (at, high) in [(escrow, escrowed), (escrow + 1, inputs)] {
+                wanted[at].kept = Marks::new(high.div_ceil(2), high, most);
+            }
+        });
+        let Some(mut supply) = self.supply.take_if(|_| channels.can_open()) else { return Ok(()) };
+        let (channel, _) = channels.open(CHANNEL, session.0, role, supply.nonce())?;
+        let shelves = Arc::clone(&self.shelves);
+        shelves.made(channel.counters());
+        let refiller = Refiller { supply, channel, shelves, role };
+        let cancel = channels.control().canceller();
+        let thread = start(Box::new(refiller), Arc::clone(&self.shelves), cancel.clone())?;
+        self.beside = Some((thread, cancel));
+        Ok(())
+    }
+
+    /// Takes over what `keeper` kept of stocks and pools; the bound is for all pools so far.
+    pub(super) fn put_back(&mut self, mut keeper: Keeper) -> Result<(), Fault> {
+        let supply = self.supply()?;
+        let pools = supply.kept_pools().into_iter().map(|pool| (pool.name, pool.capacity));
+        let items = keeper.pools_go_on(&pools.collect::<Vec<_>>())?.unwrap_or_default();
+        supply.go_on(items.into_iter().map(|items| items > 0).collect());
+        let (hashed, levels) = (supply.hashed(), supply.levels());
+        self.params.kept = Some(keeper.error());
+        let Ready { items, notes, .. } = &mut *self.shelves.lock();
+        items.pools = levels;
+        for stock in &mut items.stocks {
+            notes.put_back(&keeper, stock)?;
+        }
+        notes.journal.reserve(WIRES, 0..hashed).map_err(|no| store_fault(no.into()))?;
+        notes.keeper = Some(Arc::new(Mutex::new(keeper)));
+        Ok(())
+    }
+
+    /// Keeps what is ready for a later session; if `last`, the pools as well, and then nothing is made any more.
+    pub(super) fn save(&mut self, channel: &mut Channel, last: bool) -> Result<(), Fault> {
+        if !self.is_kept() {
+            return Err(unkept());
+        }
+        match &self.supply {
+            Some(supply) => save(&**supply, &self.shelves, channel, last),
+            None => self.shelves.save_beside(channel, last),
+        }
+    }
+
+    /// Writes down what was found, or that nothing was: the same work either way.
+    pub(super) fn remember(&self, found: &[u8]) -> Result<(), Fault> {
+        let keeper = self.shelves.lock().notes.keeper.clone();
+        keeper.map_or(Ok(()), |keeper| locked(&keeper).amend(found))
+    }
+
+    /// Another journal, from now on.
+    pub(super) fn set_journal(&mut self, mut journal: Box<dyn Journal>) -> Result<(), Fault> {
+        let hashed = self.supply()?.hashed();
+        let Ready { items, notes, .. } = &mut *self.shelves.lock();
+        if notes.are_kept() {
+            let told = journal.reserve(WIRES, 0..hashed);
+            told.map_err(|refused| store_fault(refused.into()))?;
+        }
+        notes.replace(journal, &items.stocks)
+    }
+
+    /// Whether items outlive the session.
+    pub(super) fn is_kept(&self) -> bool {
+        self.shelves.are_kept()
+    }
+
+    /// Ends what is kept, if `fault` asks for it: before the peer hears of it. Returns the fault to report.
+    pub(super) fn burn(&self, fault: Fault) -> Fault {
+        let fault = self.shelves.explain(fault);
+        self.shelves.burn(&fault);
+        fault
+    }
+
+    /// Levels of all pools and stocks.
+    pub(super) fn occupancy(&self) -> Occupancy {
+        let Ready { items, notes, .. } = &*self.shelves.lock();
+        let consumed =
+            |pool: &Level| Level { consumed: notes.consumed(&pool.name), ..pool.clone() };
+        let stocks = items.stocks.iter().map(|stock| stock.counters(notes));
+        let stores = items.pools.iter().map(consumed).chain(stocks).collect();
+        Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn level(&self, at: usize) -> usize {
+        self.shelves.lock().items.level(at)
+    }
+
+    /// Traffic of the supply's channel.
+    pub(super) fn counters(&self) -> Counters {
+        self.shelves.lock().traffic
+    }
+
+    /// Asks the supply to end; its last step may take a moment, for which the drop waits.
+    pub(super) fn end(&self) {
+        let Some((_, cancel)) = &self.beside else { return };
+        self.shelves.want(|store| store.end = true);
+        // Its thread may be blocked on the peer: this wakes it. Abort and bye still leave a cancelled channel.
+        cancel.cancel();
+    }
+}
+
+impl<S> Drop for Depot<S> {
+    fn drop(&mut self) {
+        let Some((thread, cancel)) = self.beside.take() else { return };
+        self.shelves.want(|store| store.end = true);
+        cancel.cancel();
+        // It has nothing to say, not even of a panic.
+        let _ = thread.join();
+    }
+}
+
+/// Has what is ready on disk at both sides; if `last`, the pools as well. Nothing is under way, nor does a request run.
+pub(super) fn save<S: Supply>(
+    supply: &S,
+    shelves: &Shelves,
+    channel: &mut Channel,
+    last: bool,
+) -> Result<(), Fault> {
+    let (keeper, mut numbers) = {
+        let store = shelves.lock();
+        let numbers = store.items.stocks.iter().map(Stock::numbers).collect::<Vec<_>>();
+        (store.notes.keeper.clone().ok_or_else(unkept)?, numbers)
+    };
+    let mut keeper = locked(&keeper);
+    channel.set_phase(Phase::Preprocess);
+    numbers.push(supply.hashed()..supply.hashed());
+    let pools = last.then(|| supply.kept_pools());
+    let (mut stocks, mut items) = (Vec::new(), None);
+    if keeper.has_made() {
+        let named = |stock: &Stock| (stock.name().to_owned(), kept(stock));
+        stocks = shelves.lock().items.stocks.iter().map(named).collect();
+        items = last.then(|| supply.pool_bytes()).transpose()?;
+    }
+    let parts = stocks.iter().map(|(name, bytes)| (name.as_str(), &bytes[..]));
+    let parts = parts.chain(items.as_ref().map(|items| (POOL_PART, &items[..])));
+    keeper.save(channel, &numbers, pools.as_deref(), &[], &parts.collect::<Vec<_>>())?;
+    shelves.saved();
+    channel.flush()
+}
