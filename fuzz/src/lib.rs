@@ -19,8 +19,8 @@ use cenote_circuit::{
     Circuit, Clear, ParseError, Program, hex_from_bits, read_circuit, value_from_hex,
 };
 use cenote_engine::backends::jimu::ihash::{
-    HashReceiver, LANES, Message, Perm, ReedSolomonReceiver, Recogniser, Tag as HashTag, Watch, decode, encode,
-    encoded_len,
+    HashReceiver, LANES, Message, Perm, Recogniser, ReedSolomonReceiver, Tag as HashTag, Watch,
+    decode, encode, encoded_len,
 };
 use cenote_engine::backends::jimu::{decode_perms, encode_perms};
 use cenote_engine::backends::wrk::opening::{Openings, message_len};

@@ -103,6 +103,8 @@ pub struct PoolConfig {
     pub small: usize,
     /// Ready triples for large jobs.
     pub large: usize,
+    /// Below so many hundredths of these more is made, until they are reached; the garbler's number counts.
+    pub low_percent: usize,
     /// Threads that each kind computes on.
     pub threads: usize,
 }
@@ -242,6 +244,11 @@ impl ApiConfig {
 }
 
 impl PoolConfig {
+    /// The level below which more is made, where so much is to be ready.
+    pub(crate) const fn low_mark(&self, high: usize) -> usize {
+        (high * self.low_percent).div_ceil(100)
+    }
+
     fn check(&self) -> Result<(), String> {
         let backend = self.backend.backend;
         if !backend.keeps_items() {
@@ -252,6 +259,9 @@ impl PoolConfig {
         if self.small.max(self.large) > MAX_STOCK {
             return Err(format!("[pool]: `small` and `large` are {MAX_STOCK} at most"));
         }
+        if !(1..=100).contains(&self.low_percent) {
+            return Err("[pool]: `low_percent` is 1 to 100".into());
+        }
         let sound = Backend::shown(&self.backend.lasting());
         sound.map(drop).map_err(|fault| format!("[pool]: `backend`: {fault}"))
     }
@@ -260,7 +270,7 @@ impl PoolConfig {
 impl Default for PoolConfig {
     fn default() -> PoolConfig {
         let backend = SessionConfig::new(Backend::Wrk);
-        PoolConfig { backend, small: 100_000, large: 500_000, threads: 1 }
+        PoolConfig { backend, small: 100_000, large: 500_000, low_percent: 75, threads: 1 }
     }
 }
 
@@ -469,6 +479,8 @@ fn default_limits() -> String {
 # Triples that are kept ready, one for each AND, for small and for large jobs. The same on both sides.
 # small = {small}
 # large = {large}
+# Below so many hundredths of that, more is made beside jobs until it is reached again. The garbler's number counts.
+# low_percent = {low_percent}
 # Threads that each kind of job computes on.
 # threads = {threads}
 
@@ -504,6 +516,7 @@ fn default_limits() -> String {
         backend = pool.backend,
         small = pool.small,
         large = pool.large,
+        low_percent = pool.low_percent,
         threads = pool.threads,
         small_ands = jobs.small_ands,
         most_ands = jobs.most_ands,

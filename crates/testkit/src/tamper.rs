@@ -132,7 +132,11 @@ fn serve(
     seed: u128,
 ) -> (Vec<Outputs>, Option<Fault>) {
     let mut outputs = Vec::new();
-    let mut session = match Session::open_seeded(channels, role, config, prg_of(role, seed)) {
+    let channels = channels.into();
+    let kept = usize::from(channels.can_open());
+    let opened = Session::open_seeded(channels, role, config, prg_of(role, seed));
+    let opened = opened.and_then(|mut session| session.keep(kept, kept).map(|()| session));
+    let mut session = match opened {
         Ok(session) => session,
         Err(fault) => return (outputs, Some(fault)),
     };

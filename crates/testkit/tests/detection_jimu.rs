@@ -2,7 +2,7 @@
 
 use cenote_engine::backends::jimu::garbled_core::{Checked, Shape, check, garble, open_for_check};
 use cenote_engine::backends::jimu::ihash::{
-    HashReceiver, HashSender, LANES, Label, Message, ReedSolomonReceiver, Recogniser, ReedSolomonSender, Tag,
+    HashReceiver, HashSender, LANES, Label, Message, ReedSolomonReceiver, ReedSolomonSender, Tag,
     Watch,
 };
 use cenote_engine::{Fault, Role};

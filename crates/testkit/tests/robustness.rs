@@ -228,6 +228,7 @@ impl Scenario {
         let program = TestProgram(Kind::Small);
         let inputs = program.inputs(SEED);
         let mut session = Session::open_seeded(channels, role, &self.config, prg_of(role, SEED))?;
+        session.keep(usize::from(self.beside), usize::from(self.beside))?;
         let output = run_program(&mut session, &program, &inputs, self.to)?;
         if self.to == Receivers::Both && !self.beside {
             session.run(&KeepsOne(role))?;

@@ -450,7 +450,7 @@ fn open(inner: &Arc<Inner>, lane: &Lane) -> Result<Session, Fault> {
     Ok(session)
 }
 
-/// Makes what is to be ready, in steps that are seen; from then on it is made beside jobs, or between them ([`Order::Fill`]).
+/// Makes what is to be ready, in steps that are seen; from then on it is made beside jobs, from the low mark to that.
 fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     let level = inner.level(lane);
     lane.set(|now| (now.state, now.reason) = ("filling", None));
@@ -463,7 +463,7 @@ fn fill(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> 
         look(lane, session);
     }
     session.save()?;
-    session.keep(level)
+    session.keep(inner.config.pool.low_mark(level), level)
 }
 
 fn look(lane: &Lane, session: &mut Session) {
@@ -483,17 +483,6 @@ fn look(lane: &Lane, session: &mut Session) {
 /// Whether less is ready than is to be.
 fn lacks(inner: &Inner, lane: &Lane, session: &Session) -> bool {
     session.ready().is_none_or(|all| all.level < inner.level(lane) as u64)
-}
-
-/// Whether something is to be made that the backend does not make beside jobs, on a channel of its own.
-fn fills_between(inner: &Inner, lane: &Lane, session: &Session) -> bool {
-    inner.config.pool.backend.backend.data_channels() == 0 && lacks(inner, lane, session)
-}
-
-/// One batch of what is kept ready.
-fn fill_one(session: &mut Session) -> Result<(), Fault> {
-    let ready = session.ready().map_or(0, |all| all.level);
-    session.stock(ready as usize + 1)
 }
 
 fn made(session: &Session) -> u64 {
@@ -525,10 +514,6 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
             jobs if !jobs.is_empty() => {
                 lead_jobs(inner, lane, session, &jobs)?;
                 rests = Instant::now();
-            }
-            _ if fills_between(inner, lane, session) => {
-                send(session, &Order::Fill)?;
-                fill_one(session)?;
             }
             // Another job would make what was saved of memories out of date at once.
             _ if (session.has_unsaved_memories() && last.elapsed() >= 10 * took)
@@ -585,23 +570,20 @@ fn lead_jobs(
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        let fills = fills_between(inner, lane, session);
-        match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, fills, bytes))? {
+        match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, bytes))? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,
-            Order::Fill => fill_one(session)?,
             Order::Run(ids) => follow_jobs(inner, lane, session, &ids)?,
         }
         look(lane, session);
     }
 }
 
-/// An order that an honest leader may give; `fills` says whether something is to be made between jobs.
-fn ordered(inner: &Inner, lane: &Lane, fills: bool, bytes: &[u8]) -> Result<Order, Fault> {
+/// An order that an honest leader may give.
+fn ordered(inner: &Inner, lane: &Lane, bytes: &[u8]) -> Result<Order, Fault> {
     let order = Order::decode(bytes)?;
     match &order {
         Order::Run(ids) if !inner.go_together(ids, lane) => Err(REFUSED),
-        Order::Fill if !fills => Err(REFUSED),
         _ => Ok(order),
     }
 }

@@ -226,8 +226,6 @@ fn is_sound(offer: &Offer) -> bool {
 pub(crate) enum Order {
     /// These jobs in one run, 1 to [`MOST_RUN`], as far as both go on.
     Run(Vec<[u8; ID_LEN]>),
-    /// Both make a batch of what is kept ready, if it is less than that: for a backend that does not do so beside jobs.
-    Fill,
     /// Both save what is ready.
     Save,
     /// Both put everything away; the session is over.
@@ -247,7 +245,6 @@ impl Order {
             Order::Run(ids) => [&[1], ids.as_flattened()].concat(),
             Order::Save => vec![2],
             Order::End => vec![3],
-            Order::Fill => vec![4],
         }
     }
 
@@ -255,7 +252,6 @@ impl Order {
         match bytes {
             [2] => Ok(Order::Save),
             [3] => Ok(Order::End),
-            [4] => Ok(Order::Fill),
             [1, ids @ ..] => match ids.as_chunks() {
                 (ids, []) if (1..=MOST_RUN).contains(&ids.len()) => Ok(Order::Run(ids.to_vec())),
                 _ => Err(REFUSED),

@@ -182,6 +182,11 @@ impl<S: Supply> Depot<S> {
         self.shelves.sound()
     }
 
+    /// Something was taken: perhaps more is to be made now.
+    pub(super) fn taken(&self) {
+        self.shelves.changed.notify_all();
+    }
+
     /// Sees to it that so many items of stocks are ready, each by its number.
     pub(super) fn reserve(
         &mut self,
@@ -222,6 +227,7 @@ impl<S: Supply> Depot<S> {
         self.reserve(channel, &[(at, count + spare)], Phase::Online)?;
         let Ready { items, notes, .. } = &mut *self.shelves.sound()?;
         let lease = items.stocks[at].reserve(notes, count).map_err(store_fault)?;
+        self.taken();
         Ok(Secret::new(lease.to_vec()))
     }
 
@@ -365,6 +371,11 @@ impl<S: Supply> Depot<S> {
         let stocks = items.stocks.iter().map(|stock| stock.counters(notes));
         let stores = items.pools.iter().map(consumed).chain(stocks).collect();
         Occupancy { stores, epsilon_log2: self.params.epsilon_log2() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shelves(&self) -> Arc<Shelves> {
+        Arc::clone(&self.shelves)
     }
 
     #[cfg(test)]

@@ -23,18 +23,18 @@ use super::tags;
 use crate::parts::shelves::Beside;
 
 /// Most wires for inputs that an order asks for: a batch has no more.
-const MOST_INPUTS: usize = 1 << 16;
+pub(super) const MOST_INPUTS: usize = 1 << 16;
 /// Items beyond what the follower lacks with which no honest leader begins more: its requests are ahead by what the line holds.
-const SLACK: usize = 1 << 17;
+pub(super) const SLACK: usize = 1 << 17;
 /// In place of the number of a stock: all that is ready is saved.
-const SAVE: u8 = u8::MAX;
+pub(super) const SAVE: u8 = u8::MAX;
 
-const ORDER_LEN: usize = 5;
+pub(super) const ORDER_LEN: usize = 5;
 const ORDER: Fault = Fault::Misbehaved("jimu.order");
 
 /// What is done next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Order {
+pub(super) enum Order {
     /// A batch for the stock with this number, of so many wires if it is that of inputs.
     Make(usize, usize),
     /// All that is ready is saved; for the last time or not.
@@ -42,7 +42,7 @@ enum Order {
 }
 
 impl Order {
-    fn encode(self) -> [u8; ORDER_LEN] {
+    pub(super) fn encode(self) -> [u8; ORDER_LEN] {
         let (kind, count) = match self {
             Order::Make(at, count) => (at as u8, count as u32),
             Order::Save(last) => (SAVE, last.into()),
@@ -53,7 +53,10 @@ impl Order {
     }
 
     /// Of a session whose stock of inputs has number `inputs`.
-    fn decode([kind, count @ ..]: [u8; ORDER_LEN], inputs: usize) -> Result<Order, Fault> {
+    pub(super) fn decode(
+        [kind, count @ ..]: [u8; ORDER_LEN],
+        inputs: usize,
+    ) -> Result<Order, Fault> {
         let (at, count) = (usize::from(kind), u32::from_le_bytes(count) as usize);
         let order = match kind {
             SAVE => Order::Save(count == 1),

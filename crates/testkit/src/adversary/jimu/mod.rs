@@ -26,6 +26,11 @@ const fn compact(tag: Tag, from: Role, flip: End, replay: End) -> FrameRow {
     FrameRow { variant: Some(COMPACT), ..row(tag, from, flip, replay) }
 }
 
+/// A message of a supply with a channel of its own.
+const fn supply(tag: Tag, from: Role, flip: End, replay: Option<End>) -> FrameRow {
+    FrameRow { beside: true, ..frame(Backend::Jimu, tag, from, flip, replay) }
+}
+
 const SHARE: End = End::Caught("jimu.watch.share");
 const SECRET: End = End::Caught("jimu.watch.secret");
 const CODEWORD: End = End::Caught("jimu.hash.codeword");
@@ -122,6 +127,24 @@ const FRAMES: &[FrameRow] = &[
     nth(2, tags::JIMU_RESULT, B, RESULT),
     compact(tags::JIMU_AGAIN, A, MERKLE, End::Noticed),
     compact(tags::JIMU_PATHS, A, MERKLE, End::Noticed),
+    supply(Tag::HELLO, A, End::Noticed, None),
+    supply(Tag::HELLO, B, End::Noticed, None),
+    supply(ot::CHUNK, B, COLUMNS, None),
+    supply(coin::COIN_COMMIT, A, COIN, Some(COIN)),
+    supply(coin::COIN_REPLY, B, End::Noticed, Some(End::Noticed)),
+    supply(coin::COIN_OPEN, A, COIN, Some(COIN)),
+    supply(tags::JIMU_STRIP, A, End::NoticedOrRight, Some(End::Noticed)),
+    supply(tags::JIMU_CLOSE, A, End::NoticedOrRight, Some(CODEWORD)),
+    supply(tags::JIMU_ANSWER, A, CODEWORD, Some(CODEWORD)),
+    supply(tags::JIMU_CHECK, A, CHECKED, Some(End::Noticed)),
+    supply(tags::JIMU_INNER, A, INNER, None),
+    supply(tags::JIMU_ESCROW, A, ESCROW, None),
+    supply(tags::JIMU_SUM, B, SUM, None),
+    supply(tags::JIMU_PROOF, A, PROOF, None),
+    FrameRow { variant: Some(COMPACT), ..supply(tags::JIMU_AGAIN, A, MERKLE, None) },
+    FrameRow { variant: Some(COMPACT), ..supply(tags::JIMU_PATHS, A, MERKLE, None) },
+    // Any other order is malformed, or not what both do.
+    supply(tags::JIMU_ORDER, A, End::Noticed, Some(End::Noticed)),
 ];
 
 /// One cheat of an active cheater against `jimu`; see [`crate::cheater::jimu`].

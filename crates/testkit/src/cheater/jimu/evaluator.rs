@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use cenote_circuit::Gates;
 use cenote_engine::backends::jimu;
 use cenote_engine::backends::jimu::ihash::{
-    HashReceiver, LANES, Label, Message, ReedSolomonReceiver, Recogniser, Tag, Watch, decode, encoded_len,
+    HashReceiver, LANES, Label, Message, Recogniser, ReedSolomonReceiver, Tag, Watch, decode,
+    encoded_len,
 };
 use cenote_engine::{Checked, Fault, JimuParams, Party, Receivers, Role};
 use cenote_net::{Channel, Deviation, MAX_FRAME};

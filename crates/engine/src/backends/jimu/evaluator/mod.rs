@@ -175,6 +175,7 @@ impl Evaluator {
         let mut pair = Zeroizing::new(Pair::default());
         self.evaluate(chunk, (&specs, leases), hash, &mut pair);
         drop(ready);
+        depot.taken();
         if chunk.ands > 0 {
             // Tried whether or not there is a pair, and although Delta may be known.
             let found = pair.proven(depot.opens_escrow(&pair.delta())?);

@@ -106,6 +106,7 @@ impl Garbler {
         }
         drop(leases);
         drop(ready);
+        depot.taken();
         for piece in self.solders.chunks(MAX_PIECE) {
             self.frame.clear();
             encode(piece, perm_blocks, &mut self.frame);

@@ -1,5 +1,6 @@
 //! Both sides of a session with a look at what they keep to themselves.
 
+mod beside;
 mod delta;
 mod flips;
 mod hiding;

@@ -1,0 +1,265 @@
+//! A supply with a channel of its own: what its leader may order, and how a session ends that fails there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_circuit::Gates;
+use cenote_net::{Channel, Channels, Deviation, Fate, Fault, Phase, Role, mem_channels};
+use cenote_prim::{Block, Prg, SessionId};
+
+use super::params;
+use crate::backends::jimu::depot::Supply;
+use crate::backends::jimu::refiller::{MOST_INPUTS, ORDER_LEN, Order, SAVE, SLACK};
+use crate::backends::jimu::{JimuSession, Side, garbler, tags};
+use crate::backends::{Live, Protocol};
+use crate::options::Rho;
+use crate::party::{Party, Receivers};
+
+const SESSION: SessionId = SessionId([7; 32]);
+const LIMIT: Duration = Duration::from_secs(60);
+/// Single ANDs that are kept ready.
+const KEPT: usize = 300;
+
+fn channels() -> (Channels, Channels) {
+    let (mut a, mut b) = mem_channels();
+    for side in [&mut a, &mut b] {
+        side.control().set_idle_limit(LIMIT);
+        side.control().set_work_limit(LIMIT);
+    }
+    (a, b)
+}
+
+fn open(channels: Channels, role: Role) -> JimuSession {
+    let prg = || Prg::new(Block::new(90 + role as u128));
+    let params = params(100, Rho::Bits40, false);
+    JimuSession::open(channels, SESSION, role, params, prg, None).expect("honest")
+}
+
+fn ready(session: &JimuSession) -> usize {
+    session.ready().expect("a stock").level as usize
+}
+
+/// Waits until `is`, or for long.
+fn until(is: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !is() && began.elapsed() < LIMIT {
+        thread::sleep(Duration::from_millis(1));
+    }
+    is()
+}
+
+/// Why the supply of a session has failed, once it has.
+fn failure(session: &JimuSession) -> Option<Fault> {
+    let shelves = match &session.core.side {
+        Side::Garbler(side) => side.depot.shelves(),
+        Side::Evaluator(side) => side.depot.shelves(),
+    };
+    until(|| shelves.lock().failure().is_some());
+    shelves.lock().failure()
+}
+
+#[test]
+fn orders_have_one_form_each() {
+    const INPUTS: usize = 5;
+    let makes = [Order::Make(0, 0), Order::Make(4, 0), Order::Make(5, 1), Order::Make(5, 65_536)];
+    for order in makes.into_iter().chain([false, true].map(Order::Save)) {
+        assert_eq!(Order::decode(order.encode(), INPUTS), Ok(order));
+    }
+    let refused =
+        [[0, 1, 0, 0, 0], [5, 0, 0, 0, 0], [5, 1, 0, 1, 0], [6, 0, 0, 0, 0], [SAVE, 2, 0, 0, 0]];
+    for bytes in refused {
+        assert_eq!(Order::decode(bytes, INPUTS), Err(Fault::Misbehaved("jimu.order")), "{bytes:?}");
+    }
+    assert_eq!(MOST_INPUTS, 65_536);
+}
+
+/// How an honest evaluator's supply fails against a garbler whose supply does `lead`.
+fn against(lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send) -> Option<Fault> {
+    let (a, b) = channels();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut session = open(a, Role::Garbler);
+            let core = &mut session.core;
+            let Side::Garbler(side) = &mut core.side else { unreachable!() };
+            let supply = side.depot.supply().expect("its own");
+            let (mut channel, _) =
+                core.channels.open(1, SESSION.0, Role::Garbler, supply.nonce()).expect("opens");
+            lead(&mut channel, supply);
+            // Until the other one has said what it thinks of that.
+            let _ = channel.flush();
+            let _ = channel.recv(tags::JIMU_ORDER, ORDER_LEN);
+        });
+        let mut honest = open(b, Role::Evaluator);
+        honest.keep(KEPT, KEPT).expect("a channel");
+        failure(&honest)
+    })
+}
+
+#[test]
+fn a_malformed_order_is_refused() {
+    let end = against(|channel, _| channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room"));
+    assert_eq!(end, Some(Fault::Misbehaved("jimu.order")));
+}
+
+/// A leader that fills the follower's memory: with wires for inputs, of which an order brings most.
+#[test]
+fn orders_without_end_are_refused() {
+    let mut made = 0;
+    let end = against(|channel, supply| {
+        let inputs = supply.shelves().lock().items.inputs();
+        for _ in 0..2 * SLACK / MOST_INPUTS + 2 {
+            let order = Order::Make(inputs, MOST_INPUTS);
+            let ordered = channel.send(tags::JIMU_ORDER, &order.encode());
+            if ordered
+                .and_then(|()| supply.make(channel, inputs, MOST_INPUTS, Phase::Preprocess))
+                .is_err()
+            {
+                break;
+            }
+            made += 1;
+        }
+    });
+    assert_eq!(end, Some(Fault::Misbehaved("jimu.room")));
+    // As many as an honest one could be ahead by, and no more.
+    assert!((SLACK / MOST_INPUTS..=SLACK / MOST_INPUTS + 1).contains(&made), "{made} batches");
+}
+
+/// Runs both sides of a session with refills beside requests.
+fn both<G: Send, E>(
+    (a, b): (Channels, Channels),
+    garble: impl FnOnce(&mut JimuSession) -> G + Send,
+    evaluate: impl FnOnce(&mut JimuSession) -> E,
+) -> (G, E) {
+    thread::scope(|scope| {
+        let garbler = scope.spawn(move || garble(&mut open(a, Role::Garbler)));
+        let evaluated = evaluate(&mut open(b, Role::Evaluator));
+        (garbler.join().expect("no panic"), evaluated)
+    })
+}
+
+/// So many ANDs of both sides' bits, of which the last is revealed.
+fn computes(session: &mut JimuSession, role: Role, ands: usize) -> Result<(), Fault> {
+    let mut party = session.party();
+    let own = |owner: Role| (owner == role).then_some(&[true][..]);
+    let x = party.input(Role::Garbler, 1, own(Role::Garbler))?;
+    let y = party.input(Role::Evaluator, 1, own(Role::Evaluator))?;
+    let mut z = x[0].clone();
+    for _ in 0..ands {
+        z = party.and(&z, &y[0])?;
+    }
+    let bits = party.reveal(Receivers::Both, &[z])?;
+    assert_eq!(bits, Some(vec![true]));
+    Ok(())
+}
+
+/// The level rises to the high mark, stays while requests take less than the low one leaves, and rises again.
+#[test]
+fn what_is_kept_ready_goes_between_the_marks() {
+    fn keeps(session: &mut JimuSession, role: Role) -> Result<(), Fault> {
+        session.keep(KEPT - 3, KEPT)?;
+        assert!(until(|| ready(session) >= KEPT));
+        // Nothing more is made while requests take what is above the low mark.
+        thread::sleep(Duration::from_millis(200));
+        let full = ready(session);
+        let above = full - (KEPT - 3);
+        for request in 1..=above {
+            computes(session, role, 1)?;
+            assert_eq!(ready(session), full - request);
+        }
+        computes(session, role, 1)?;
+        assert!(until(|| ready(session) >= KEPT));
+        session.fill()?;
+        session.stock(KEPT + 1)?;
+        assert!(ready(session) > KEPT);
+        computes(session, role, 1)
+    }
+    let ends = both(
+        channels(),
+        |session| keeps(session, Role::Garbler),
+        |session| keeps(session, Role::Evaluator),
+    );
+    assert_eq!(ends, (Ok(()), Ok(())));
+}
+
+/// What is ready is enough for requests while the supply waits for its peer.
+#[test]
+fn a_request_does_not_wait_for_the_supply() {
+    let released = Arc::new(AtomicBool::new(false));
+    let (gate, held) = (Arc::clone(&released), Arc::new(AtomicBool::new(false)));
+    let holds = Arc::clone(&held);
+    let (a, b) = channels();
+    let a = a.on_open(move |_, data| {
+        let (gate, holds) = (Arc::clone(&gate), Arc::clone(&holds));
+        data.tamper(move |frame| {
+            while holds.load(Ordering::SeqCst)
+                && frame.tag == tags::JIMU_STRIP.id
+                && !gate.load(Ordering::SeqCst)
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Fate::Pass
+        });
+    });
+    let serve = |session: &mut JimuSession, role| -> Result<(), Fault> {
+        session.keep(KEPT, KEPT)?;
+        // Inputs and escrow as well.
+        session.stock(KEPT)?;
+        held.store(true, Ordering::SeqCst);
+        computes(session, role, ready(session) - KEPT + 1)?;
+        (0..3).try_for_each(|_| computes(session, role, 1))?;
+        assert_eq!(ready(session), KEPT - 4);
+        released.store(true, Ordering::SeqCst);
+        session.stock(KEPT)
+    };
+    let ends = both(
+        (a, b),
+        |session| serve(session, Role::Garbler),
+        |session| serve(session, Role::Evaluator),
+    );
+    assert_eq!(ends, (Ok(()), Ok(())));
+}
+
+/// The garbler cheats in a refill that no request waits for: the evaluator gives out nothing from then on.
+#[test]
+fn a_failed_supply_opens_nothing() {
+    let (a, b) = channels();
+    let a = a.on_open(|_, data| drop(data.deviate(tags::JIMU_INNER, 0, Deviation::Flip(3))));
+    let (garbler, ()) = both(
+        (a, b),
+        |session| {
+            session.stock(KEPT)?;
+            session.channel().flush()?;
+            session.keep(2 * KEPT, 2 * KEPT)?;
+            let mut party = session.party();
+            let x = party.input(Role::Evaluator, 1, None)?;
+            party.reveal(Receivers::Both, &x)
+        },
+        |session| {
+            session.stock(KEPT).expect("the first batches are good");
+            session.keep(2 * KEPT, 2 * KEPT).expect("a channel");
+            let caught = Fault::Misbehaved("jimu.inner");
+            assert_eq!(failure(session), Some(caught.clone()));
+            // Just after that the channel of requests is cancelled.
+            thread::sleep(Duration::from_millis(100));
+            let mut party = session.party();
+            let x = party.input(Role::Evaluator, 1, Some(&[true]));
+            let opened = x.and_then(|x| party.reveal(Receivers::Both, &x));
+            assert_eq!(opened, Err(caught));
+        },
+    );
+    assert!(garbler.is_err(), "{garbler:?}");
+}
+
+/// Nothing but requests and what the owners do between them has the supply once it works beside them.
+#[test]
+fn measurements_are_refused_beside_requests() {
+    let measure = |session: &mut JimuSession| {
+        session.keep(1, 1)?;
+        session.cores().expect("pools").fill_pool(1)
+    };
+    let misuse = Err(Fault::Misuse("the supply works beside requests".into()));
+    let (garbler, evaluator) = both(channels(), measure, measure);
+    assert!(garbler == misuse || evaluator == misuse, "{garbler:?} {evaluator:?}");
+}
