@@ -147,6 +147,9 @@ pub(super) trait Supply: Send + 'static {
 
     /// Fresh randomness.
     fn nonce(&mut self) -> [u8; 32];
+
+    /// Coins and sums belong to the channel with this identity from now on.
+    fn bind(&mut self, channel: SessionId);
 }
 
 /// One party's ready items, and what refills them.
@@ -295,7 +298,8 @@ impl<S: Supply> Depot<S> {
             }
         });
         let Some(mut supply) = self.supply.take_if(|_| channels.can_open()) else { return Ok(()) };
-        let (channel, _) = channels.open(CHANNEL, session.0, role, supply.nonce())?;
+        let (channel, agreed) = channels.open(CHANNEL, session.0, role, supply.nonce())?;
+        supply.bind(SessionId(agreed.session_id));
         let shelves = Arc::clone(&self.shelves);
         shelves.made(channel.counters());
         let refiller = Refiller { supply, channel, shelves, role };

@@ -2,8 +2,9 @@
 //!
 //! **Roles.** The garbler leads: it knows from its own depot what is needed, and says what is made next. The evaluator follows. It computes
 //! the same requests, so what one side lacks the other lacks as well.
-//! **Domain.** That of the session: coins, batches and numbers of wires go on where they were on the channel of requests, on which nothing
-//! is made from then on. What is made does not depend on the channel; nor on what requests do, but for what is made next.
+//! **Domain.** Coins and the sums over input wires are of the channel's identity, which hashes the session's, the channel's number and both
+//! hellos (`cenote_net::Channels`): who changes a hello has no coin in common with the peer. Wires are numbered on from where they were on
+//! the channel of requests, under the same hash and Delta, and nothing is made there from then on.
 //! **Adversary.** Malicious. A leader that orders nothing is a peer that is silent, for which limits of time stand; one that orders
 //! without end is refused, since memory is the follower's.
 //! **Leakage.** An order tells how fast the leader's requests go on, and the number of input bits, which both know. An evaluator that goes on

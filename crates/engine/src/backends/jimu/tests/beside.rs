@@ -75,8 +75,11 @@ fn orders_have_one_form_each() {
     assert_eq!(MOST_INPUTS, 65_536);
 }
 
-/// How an honest evaluator's supply fails against a garbler whose supply does `lead`.
-fn against(lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send) -> Option<Fault> {
+/// How an honest evaluator's supply fails against a garbler whose supply does `lead`, as if its channel had the identity `id` gives.
+fn against(
+    id: impl FnOnce([u8; 32]) -> SessionId + Send,
+    lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send,
+) -> Option<Fault> {
     let (a, b) = channels();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -84,8 +87,9 @@ fn against(lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send) -> Opti
             let core = &mut session.core;
             let Side::Garbler(side) = &mut core.side else { unreachable!() };
             let supply = side.depot.supply().expect("its own");
-            let (mut channel, _) =
-                core.channels.open(1, SESSION.0, Role::Garbler, supply.nonce()).expect("opens");
+            let opened = core.channels.open(1, SESSION.0, Role::Garbler, supply.nonce());
+            let (mut channel, agreed) = opened.expect("the other one opens as well");
+            supply.bind(id(agreed.session_id));
             lead(&mut channel, supply);
             // Until the other one has said what it thinks of that.
             let _ = channel.flush();
@@ -99,7 +103,9 @@ fn against(lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send) -> Opti
 
 #[test]
 fn a_malformed_order_is_refused() {
-    let end = against(|channel, _| channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room"));
+    let end = against(SessionId, |channel, _| {
+        channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room")
+    });
     assert_eq!(end, Some(Fault::Misbehaved("jimu.order")));
 }
 
@@ -107,7 +113,7 @@ fn a_malformed_order_is_refused() {
 #[test]
 fn orders_without_end_are_refused() {
     let mut made = 0;
-    let end = against(|channel, supply| {
+    let end = against(SessionId, |channel, supply| {
         let inputs = supply.shelves().lock().items.inputs();
         for _ in 0..2 * SLACK / MOST_INPUTS + 2 {
             let order = Order::Make(inputs, MOST_INPUTS);
@@ -124,6 +130,20 @@ fn orders_without_end_are_refused() {
     assert_eq!(end, Some(Fault::Misbehaved("jimu.room")));
     // As many as an honest one could be ahead by, and no more.
     assert!((SLACK / MOST_INPUTS..=SLACK / MOST_INPUTS + 1).contains(&made), "{made} batches");
+}
+
+/// Whoever makes something under the identity of the session does not get through the first coin.
+#[test]
+fn coins_are_of_the_identity_of_the_channel() {
+    let order = Order::Make(0, 0);
+    let end = against(
+        |_| SESSION,
+        |channel, supply| {
+            channel.send(tags::JIMU_ORDER, &order.encode()).expect("room");
+            assert!(supply.make(channel, 0, 0, Phase::Preprocess).is_err());
+        },
+    );
+    assert_eq!(end, Some(Fault::Misbehaved("coin.opening")));
 }
 
 /// Runs both sides of a session with refills beside requests.

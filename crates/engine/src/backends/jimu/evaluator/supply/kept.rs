@@ -14,6 +14,7 @@ use crate::backends::jimu::input_check;
 use crate::backends::jimu::kept::{Epoch, Found, MOST_WIRES, WIRES, other_size};
 use crate::backends::jimu::params::JimuParams;
 use crate::parts::keeper::{Keeper, POOL_PART};
+use crate::parts::toss::Tosses;
 
 /// What is seen of the streams of both codes; places and seeds of the labels come first.
 pub(super) struct Seeds {
@@ -158,6 +159,11 @@ impl depot::Supply for Supply {
 
     fn nonce(&mut self) -> [u8; 32] {
         self.prg.bytes32()
+    }
+
+    fn bind(&mut self, channel: SessionId) {
+        self.session = channel;
+        self.tosses = Tosses::new(channel, Role::Evaluator);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::backends::jimu::input_check;
 use crate::backends::jimu::kept::{Epoch, MOST_WIRES, WIRES, other_size};
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::parts::keeper::Keeper;
+use crate::parts::toss::Tosses;
 
 /// Hash, Delta, and the connection in which the epoch of both began.
 pub(super) type Opened = (ReedSolomonSender, Secret<Label>, SessionId);
@@ -109,6 +110,11 @@ impl depot::Supply for Supply {
 
     fn nonce(&mut self) -> [u8; 32] {
         self.prg.bytes32()
+    }
+
+    fn bind(&mut self, channel: SessionId) {
+        self.session = channel;
+        self.tosses = Tosses::new(channel, Role::Garbler);
     }
 }
 
