@@ -16,7 +16,7 @@ use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
 use crate::inner::{self, Inner, facts, lock};
 use crate::jobs::{self, Arrival, Offer, Stage, Stored};
-use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
+use crate::model::{JobCost, JobState, NewJob, Origin, Sides, Source, Terms};
 use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
 use crate::permit::{self, Denied};
@@ -94,7 +94,7 @@ impl Inner {
         }
         for (name, ports) in &own {
             match terms.inputs.get_mut(*name) {
-                None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
+                None | Some(Source::Submitter) if terms.submitters != Sides::Own => {
                     let what = format!(
                         "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
                     );

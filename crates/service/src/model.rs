@@ -302,7 +302,7 @@ pub struct Terms {
     #[serde(default)]
     pub inputs: BTreeMap<String, Source>,
     /// Whose jobs: those of the own owner, of the peer's, or of both.
-    pub submitters: Submitters,
+    pub submitters: Sides,
     /// Jobs in a period, or in all where there is none.
     #[serde(default)]
     pub uses: Option<u64>,
@@ -315,11 +315,11 @@ pub struct Terms {
     pub expires_at: Option<Millis>,
 }
 
-/// Who may ask for jobs under an approval.
+/// One of the two sides, or both.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum Submitters {
-    /// The own owner.
+pub enum Sides {
+    /// The own one.
     Own,
     /// The peer's.
     Peer,
@@ -327,14 +327,19 @@ pub enum Submitters {
     Both,
 }
 
-impl Submitters {
-    /// Whether jobs of this origin are meant.
+impl Sides {
+    /// Whether all of `others` are among these.
     #[must_use]
-    pub fn allow(self, origin: Origin) -> bool {
-        match self {
-            Submitters::Own => origin == Origin::Own,
-            Submitters::Peer => origin == Origin::Peer,
-            Submitters::Both => true,
+    pub fn include(self, others: Sides) -> bool {
+        self == Sides::Both || self == others
+    }
+}
+
+impl From<Origin> for Sides {
+    fn from(origin: Origin) -> Sides {
+        match origin {
+            Origin::Own => Sides::Own,
+            Origin::Peer => Sides::Peer,
         }
     }
 }

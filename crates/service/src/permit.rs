@@ -65,7 +65,7 @@ impl Use<'_> {
     fn is_meant(&self, terms: &Terms) -> bool {
         terms.program == self.program
             && terms.peer == self.peer
-            && terms.submitters.allow(self.origin)
+            && terms.submitters.include(self.origin.into())
     }
 
     /// Why terms do not permit these public numbers; none if they do. A program that has a smallest group runs under no approval that leaves it open.
@@ -322,7 +322,7 @@ fn read(text: &str) -> Result<Terms, ServiceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Submitters;
+    use crate::model::Sides;
 
     #[test]
     fn a_use_is_of_the_program_peer_and_submitter_that_were_approved() {
@@ -333,7 +333,7 @@ mod tests {
             program: "less".into(),
             peer: "bob".into(),
             inputs: [].into(),
-            submitters: Submitters::Peer,
+            submitters: Sides::Peer,
             uses: Some(1),
             period_s: None,
             expires_at: None,
@@ -368,7 +368,7 @@ mod tests {
             program: "less".into(),
             peer: "bob".into(),
             inputs: [("k".to_owned(), Source::Public { parameter: "n".into(), least })].into(),
-            submitters: Submitters::Both,
+            submitters: Sides::Both,
             uses: None,
             period_s: None,
             expires_at: None,

@@ -13,7 +13,7 @@ mod common;
 use cenote_net::Identity;
 use cenote_program::Module;
 use cenote_service::api::{self, Role, Tokens};
-use cenote_service::model::{JobState, NewJob, Submitters};
+use cenote_service::model::{JobState, NewJob, Sides};
 use cenote_service::{Service, ServiceError};
 use common::{Pair, approve};
 use serde_json::{Value, json};
@@ -517,7 +517,7 @@ fn a_program_is_read_before_it_is_approved() {
 #[test]
 fn a_program_is_priced_as_its_jobs_are() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let cost = pair.a().program("less").unwrap().cost;
     assert_eq!(cost.backend, "wrk");
     assert_eq!(cost, pair.b().program("less").unwrap().cost);
@@ -722,7 +722,7 @@ fn run_less(pair: &Pair) -> String {
 #[test]
 fn figures_of_jobs_rise_and_sessions_take_none_back() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let service = Running::serve(TempDir::new().unwrap(), pair.a().clone());
     let until_ready = |pair: &Pair, seen: &mut dyn FnMut()| {
         let end = Instant::now() + LONG;

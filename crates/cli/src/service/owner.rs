@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cenote_service::model::{Source, Submitters, Terms};
+use cenote_service::model::{Sides, Source, Terms};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -169,9 +169,9 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
         peer: args.peer,
         inputs: args.inputs.into_iter().collect(),
         submitters: match args.jobs_of {
-            JobsOf::Own => Submitters::Own,
-            JobsOf::Peer => Submitters::Peer,
-            JobsOf::Both => Submitters::Both,
+            JobsOf::Own => Sides::Own,
+            JobsOf::Peer => Sides::Peer,
+            JobsOf::Both => Sides::Both,
         },
         uses: args.uses,
         period_s: args.period,
