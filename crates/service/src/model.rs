@@ -303,6 +303,10 @@ pub struct Terms {
     pub inputs: BTreeMap<String, Source>,
     /// Whose jobs: those of the own owner, of the peer's, or of both.
     pub submitters: Sides,
+    /// Who may receive outputs. Without it, when an approval is given, whom the program shows them to; then it is part of what is signed. Older
+    /// approvals have none and leave it to the program, as do those of programs without outputs.
+    #[serde(default)]
+    pub receivers: Option<Sides>,
     /// Jobs in a period, or in all where there is none.
     #[serde(default)]
     pub uses: Option<u64>,
@@ -328,6 +332,16 @@ pub enum Sides {
 }
 
 impl Sides {
+    /// The name in the API and on disk.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sides::Own => "own",
+            Sides::Peer => "peer",
+            Sides::Both => "both",
+        }
+    }
+
     /// Whether all of `others` are among these.
     #[must_use]
     pub fn include(self, others: Sides) -> bool {

@@ -256,10 +256,15 @@ const OFFERED: [Row; 12] = [
 ];
 
 /// What somebody wrote into the other side's database while it was down, and what its log says then.
-const IN_DATABASE: [(&str, &str, &str); 2] = [
+const IN_DATABASE: [(&str, &str, &str); 3] = [
     (
         "an approval that somebody else wrote",
         "UPDATE approval SET terms = replace(terms, '\"submitters\":\"own\"', '\"submitters\":\"peer\"')",
+        "does not bear the owner's signature",
+    ),
+    (
+        "an approval of which somebody took the receivers",
+        "UPDATE approval SET terms = replace(terms, '\"receivers\":\"both\"', '\"receivers\":null')",
         "does not bear the owner's signature",
     ),
     (

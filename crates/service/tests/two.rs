@@ -150,6 +150,27 @@ fn an_approval_that_the_owner_did_not_sign_permits_nothing() {
     pair.stop();
 }
 
+/// Programs say garbler and evaluator, approvals own and peer.
+#[test]
+fn another_role_shows_nobody_else_the_outputs() {
+    let mut pair = Pair::start();
+    let program = LESS.replace("program less", "program kept").replace("z: both", "z: garbler");
+    pair.a().register("kept", program.as_bytes()).unwrap();
+    let own = terms(Sides::Own, None, Source::Submitter, "x");
+    let given = pair.a().approve(Terms { program: "kept".into(), ..own }).unwrap();
+    assert_eq!(given.terms.receivers, Some(Sides::Own));
+    pair.stop_one(0);
+    pair.configure(0, "role = \"garbler\"", "role = \"evaluator\"");
+    pair.start_one(0);
+    let inputs = [("y".to_owned(), json!(3))].into();
+    let job = NewJob { program: "kept".into(), inputs, ..NewJob::default() };
+    let refused = pair.a().submit(&job).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Forbidden, "{refused}");
+    let why = "permits receivers `own`, the program's outputs are for `peer`";
+    assert!(refused.what.contains(why), "{refused}");
+    pair.stop();
+}
+
 #[test]
 fn a_use_is_spent_when_outputs_could_first_have_been_opened() {
     let mut pair = Pair::start();

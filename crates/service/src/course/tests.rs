@@ -302,6 +302,7 @@ impl World {
             peer: String::new(),
             inputs: [(INPUTS[side][0].to_owned(), source)].into(),
             submitters: if peers { Sides::Peer } else { Sides::Own },
+            receivers: None,
             uses,
             period_s: None,
             expires_at: None,

@@ -180,6 +180,7 @@ pub fn terms(submitters: Sides, uses: Option<u64>, source: Source, input: &str) 
         peer: String::new(),
         inputs: [(input.to_owned(), source)].into(),
         submitters,
+        receivers: None,
         uses,
         period_s: None,
         expires_at: None,
