@@ -184,6 +184,7 @@ class Client:
         inputs: Mapping[str, Source] | None = None,
         submitters: str = "own",
         *,
+        receivers: str | None = None,
         uses: int | None = None,
         period_s: int | None = None,
         expires_at: datetime | None = None,
@@ -193,11 +194,12 @@ class Client:
 
         ``inputs`` says where own inputs come from: :class:`Submitter` (what is not there as well), :class:`Table`, :class:`Row`,
         :class:`Public`.
-        ``submitters`` is whose jobs: ``"own"``, ``"peer"`` or ``"both"``. ``uses`` jobs in ``period_s`` seconds, or in all; without it
-        any number. ``expires_at`` is a time with a zone. ``peer`` is the fingerprint of its certificate; without it that of this
-        service's.
+        ``submitters`` is whose jobs: ``"own"``, ``"peer"`` or ``"both"``. ``receivers`` says in the same words who may receive
+        outputs, and a program that shows them to others is refused; without it, whom the program shows them to. ``uses`` jobs in
+        ``period_s`` seconds, or in all; without it any number. ``expires_at`` is a time with a zone. ``peer`` is the
+        fingerprint of its certificate; without it that of this service's.
         """
-        return self._run(self._calls.approve(program, inputs, submitters, uses, period_s, expires_at, peer))
+        return self._run(self._calls.approve(program, inputs, submitters, receivers, uses, period_s, expires_at, peer))
 
     def approvals(self) -> list[ApprovalView]:
         """All approvals, also withdrawn ones, oldest first."""

@@ -164,13 +164,14 @@ class AsyncClient:
         inputs: Mapping[str, Source] | None = None,
         submitters: str = "own",
         *,
+        receivers: str | None = None,
         uses: int | None = None,
         period_s: int | None = None,
         expires_at: datetime | None = None,
         peer: str = "",
     ) -> ApprovalView:
         """As :meth:`Client.approve`."""
-        return await self._run(self._calls.approve(program, inputs, submitters, uses, period_s, expires_at, peer))
+        return await self._run(self._calls.approve(program, inputs, submitters, receivers, uses, period_s, expires_at, peer))
 
     async def approvals(self) -> list[ApprovalView]:
         """As :meth:`Client.approvals`."""

@@ -148,6 +148,7 @@ class Calls:
         program: AnyProgram,
         inputs: Mapping[str, Source] | None,
         submitters: str,
+        receivers: str | None,
         uses: int | None,
         period_s: int | None,
         expires_at: datetime | None,
@@ -163,6 +164,9 @@ class Calls:
             "period_s": period_s,
             "expires_at": None if expires_at is None else milliseconds(expires_at),
         }
+        # An older service knows no such term, and permits whom the program names.
+        if receivers is not None:
+            terms["receivers"] = receivers
         return self._json(ApprovalView, self._post("/v1/approvals", terms, again=False))
 
     def approvals(self) -> Flow[list[ApprovalView]]:

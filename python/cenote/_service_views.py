@@ -253,6 +253,8 @@ class Terms:
     period_s: int | None = None
     #: When it ends.
     expires_at: datetime | None = None
+    #: Who may receive outputs: ``own``, ``peer`` or ``both``; where it is ``None``, whom the program shows them to.
+    receivers: str | None = None
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,20 @@ def test_what_is_approved_is_read_first(alice, bob, agreed, tmp_path):
     assert given[made.digest] == {"result": "evaluator"}
     assert given[less.compile().digest] == {"result": "both"}
     assert set(given[split.compile().digest].values()) == {"garbler", "evaluator"}
+    terms = {approval.terms.program: approval.terms.receivers for approval in alice.approvals()}
+    assert terms[made.digest] == "peer"
+    assert terms[less.compile().digest] == terms[split.compile().digest] == "both"
+
+
+def test_a_program_that_shows_outputs_to_others_is_not_approved(alice, bob, agreed):
+    row = {"y": cn.Row("ages", key="who", parameter="who")}
+    with pytest.raises(cn.ServiceError, match="receivers `own`, the program's outputs are for `peer`"):
+        alice.approve(hidden, receivers="own")
+    approval = bob.approve(hidden, row, "peer", receivers="own")
+    assert approval.terms.receivers == "own"
+    bob.withdraw(approval)
+    with pytest.raises(cn.ServiceError, match="receivers `peer`, the program's outputs are for `both`"):
+        bob.approve(split, row, "peer", receivers="peer")
 
 
 def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
@@ -443,7 +457,7 @@ def test_the_same_awaited(services, agreed):
             assert await alice.ready()
             assert await alice.program("less") in await alice.programs()
             assert (await alice.audit_head()).head
-            approval = await alice.approve(less, uses=1)
+            approval = await alice.approve(less, receivers="both", uses=1)
             assert approval in await alice.approvals()
             assert (await alice.withdraw(approval)).withdrawn_at is not None
             with pytest.raises(cn.ServiceError, match="nothing is held"):

@@ -90,6 +90,16 @@ def test_an_approval_is_sent_again_only_if_it_cannot_have_arrived(first, sent):
     assert isinstance(raised.value, cn.ServiceError if sent == 2 or first == 502 else cn.ConnectionFailed)
 
 
+def test_a_service_of_before_receivers_were_a_term_hears_of_none_unless_they_are_named():
+    service, script = client(problem(400, "invalid"), problem(400, "invalid"))
+    for named in ({}, {"receivers": "own"}):
+        with pytest.raises(cn.ServiceError):
+            service.approve("less", **named)
+    unnamed, named = script.bodies()
+    assert "receivers" not in unnamed
+    assert named["receivers"] == "own"
+
+
 def test_giving_up_says_what_went_wrong_last():
     service, script = client(httpx.ConnectError, timeout=0.4)
     with pytest.raises(cn.ConnectionFailed, match=r"http://127.0.0.1:7780 does not answer: .*`cenote serve`"):

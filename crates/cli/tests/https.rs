@@ -108,7 +108,11 @@ fn what_is_approved_is_read_first(home: &Path, dir: &Path) {
     let words = cenote(["program", "registered", "--service"]).arg(dir).output().unwrap();
     let words = String::from_utf8_lossy(&words.stdout).into_owned();
     assert!(words.contains(&cost["bytes"][0].to_string()) && words.contains(digest), "{words}");
-    let given = run(&format!("approve spent --jobs-of own {service}"));
+    // The own side garbles.
+    let own = run(&format!("approve spent --jobs-of own --receivers own {service}"));
+    assert!(own.error(2).contains("the program's outputs are for `peer`"), "{own:?}");
+    let given = run(&format!("approve spent --jobs-of own --receivers peer {service}"));
+    assert_eq!(given.json["terms"]["receivers"], "peer", "{given:?}");
     assert_eq!(given.json["receivers"]["spent"], "evaluator", "{given:?}");
     let words = cenote(["approval", "list", "--service"]).arg(dir).output().unwrap();
     let words = String::from_utf8_lossy(&words.stdout).into_owned();

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::audit::Head;
 use crate::db::now;
 use crate::error::{ErrorKind, ServiceError};
-use crate::inner::{self, Inner, facts, lock};
+use crate::inner::{Inner, facts, lock};
 use crate::jobs::{self, Arrival, Offer, Stage, Stored};
-use crate::model::{JobCost, JobState, NewJob, Origin, Source, Submitters, Terms};
+use crate::model::{JobCost, JobState, NewJob, Origin, Sides, Source, Terms};
 use crate::peer::lane::Lane;
 use crate::peer::messages::{Declined, MOST_RUN, Refusal, Verdict};
 use crate::permit::{self, Denied};
@@ -73,7 +73,7 @@ impl Inner {
         }
     }
 
-    /// Whether terms can be kept. What they leave open that only the data set says is written into them.
+    /// Whether terms can be kept. What they leave open that the program or a data set says is written into them.
     pub(crate) fn check_terms(
         &self,
         program: &Registered,
@@ -92,9 +92,18 @@ impl Inner {
             );
             return Err(ServiceError::invalid(what));
         }
+        let receivers = registry::receiving(&program.module, self.config.peer.role);
+        if let Some(why) = permit::shows_others(terms, receivers) {
+            let what = format!(
+                "the approval of `{}` {why}: if they may have them, approve it with those receivers; otherwise agree on another program",
+                program.name
+            );
+            return Err(ServiceError::invalid(what));
+        }
+        terms.receivers = terms.receivers.or(receivers);
         for (name, ports) in &own {
             match terms.inputs.get_mut(*name) {
-                None | Some(Source::Submitter) if terms.submitters != Submitters::Own => {
+                None | Some(Source::Submitter) if terms.submitters != Sides::Own => {
                     let what = format!(
                         "jobs of the peer's need a data set for `{name}`: nobody else gives it then"
                     );
@@ -198,7 +207,7 @@ impl Inner {
         let permit = permit.map_err(because(Refusal::Unavailable))?;
         let permit = permit.map_err(|denied| {
             let refusal = match denied {
-                Denied::NotApproved | Denied::Group(_) => Refusal::NotApproved,
+                Denied::NotApproved | Denied::Term(_) => Refusal::NotApproved,
                 Denied::Quota => Refusal::Quota,
             };
             (refusal, denied.why(&program.name))
@@ -402,7 +411,7 @@ impl Inner {
     fn spend(&self, id: &str, stored: &Stored) -> Result<(Arc<Registered>, Terms), ServiceError> {
         let program = self.registry.of_digest(&self.db, &stored.offer.program)?;
         let peer = self.peer_name();
-        let wanted = inner::wanted(&program, &peer, stored.origin, &stored.offer.select);
+        let wanted = self.wanted(&program, &peer, stored.origin, &stored.offer.select);
         let who = Who { origin: stored.origin, submitter: &stored.submitter };
         let quota = self.quota(who);
         let terms = self.db.change_soon(|db| {

@@ -28,7 +28,7 @@ use crate::peer::messages::Declined;
 use crate::peer::rotation;
 use crate::permit::{self, Denied, Use};
 use crate::quota::Who;
-use crate::registry::{Registered, Registry, hex};
+use crate::registry::{self, Registered, Registry, hex};
 use crate::stamp::Stamp;
 use crate::take_back;
 use crate::watch::Watch;
@@ -322,7 +322,20 @@ impl Inner {
         select: &BTreeMap<String, String>,
     ) -> Result<Result<permit::Permit, Denied>, ServiceError> {
         let peer = self.peer_name();
-        permit::permit(&self.db, &self.public, &wanted(program, &peer, origin, select))
+        permit::permit(&self.db, &self.public, &self.wanted(program, &peer, origin, select))
+    }
+
+    /// What an approval is to be used for.
+    pub(crate) fn wanted<'a>(
+        &self,
+        program: &'a Registered,
+        peer: &'a str,
+        origin: Origin,
+        select: &'a BTreeMap<String, String>,
+    ) -> Use<'a> {
+        let (digest, group) = (program.digest.as_str(), program.smallest_group.as_deref());
+        let receivers = registry::receiving(&program.module, self.config.peer.role);
+        Use { program: digest, peer, origin, select, group, receivers }
     }
 
     /// The quota of whoever asks for a job.
@@ -520,17 +533,6 @@ impl Inner {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-}
-
-/// What an approval is to be used for.
-pub(crate) fn wanted<'a>(
-    program: &'a Registered,
-    peer: &'a str,
-    origin: Origin,
-    select: &'a BTreeMap<String, String>,
-) -> Use<'a> {
-    let (digest, group) = (program.digest.as_str(), program.smallest_group.as_deref());
-    Use { program: digest, peer, origin, select, group }
 }
 
 fn unavailable(error: AuditError) -> ServiceError {

@@ -302,7 +302,11 @@ pub struct Terms {
     #[serde(default)]
     pub inputs: BTreeMap<String, Source>,
     /// Whose jobs: those of the own owner, of the peer's, or of both.
-    pub submitters: Submitters,
+    pub submitters: Sides,
+    /// Who may receive outputs. Without it, when an approval is given, whom the program shows them to; then it is part of what is signed. Older
+    /// approvals have none and leave it to the program, as do those of programs without outputs.
+    #[serde(default)]
+    pub receivers: Option<Sides>,
     /// Jobs in a period, or in all where there is none.
     #[serde(default)]
     pub uses: Option<u64>,
@@ -315,11 +319,11 @@ pub struct Terms {
     pub expires_at: Option<Millis>,
 }
 
-/// Who may ask for jobs under an approval.
+/// One of the two sides, or both.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum Submitters {
-    /// The own owner.
+pub enum Sides {
+    /// The own one.
     Own,
     /// The peer's.
     Peer,
@@ -327,14 +331,29 @@ pub enum Submitters {
     Both,
 }
 
-impl Submitters {
-    /// Whether jobs of this origin are meant.
+impl Sides {
+    /// The name in the API and on disk.
     #[must_use]
-    pub fn allow(self, origin: Origin) -> bool {
+    pub const fn name(self) -> &'static str {
         match self {
-            Submitters::Own => origin == Origin::Own,
-            Submitters::Peer => origin == Origin::Peer,
-            Submitters::Both => true,
+            Sides::Own => "own",
+            Sides::Peer => "peer",
+            Sides::Both => "both",
+        }
+    }
+
+    /// Whether all of `others` are among these.
+    #[must_use]
+    pub fn include(self, others: Sides) -> bool {
+        self == Sides::Both || self == others
+    }
+}
+
+impl From<Origin> for Sides {
+    fn from(origin: Origin) -> Sides {
+        match origin {
+            Origin::Own => Sides::Own,
+            Origin::Peer => Sides::Peer,
         }
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::audit::{OwnerKey, PublicKey};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
-use crate::model::{ApprovalView, Millis, Origin, Source, Terms};
+use crate::model::{ApprovalView, Millis, Origin, Sides, Source, Terms};
 
 /// The kind of message that the owner signs.
 const APPROVAL: &str = "approval";
@@ -28,8 +28,8 @@ pub(crate) struct Permit {
 pub(crate) enum Denied {
     NotApproved,
     Quota,
-    /// A public number is below what is permitted: what an approval says of it, for the own owner.
-    Group(String),
+    /// A term is against it, of a group or of receivers: what an approval says of it, for the own owner.
+    Term(String),
 }
 
 impl Denied {
@@ -40,7 +40,7 @@ impl Denied {
                 "no approval of the owner permits `{program}` with this peer; `cenote approve` gives one"
             ),
             Denied::Quota => format!("the approval of `{program}` has no uses left"),
-            Denied::Group(why) => format!("the approval of `{program}` {why}"),
+            Denied::Term(why) => format!("the approval of `{program}` {why}"),
         }
     }
 }
@@ -58,6 +58,8 @@ pub(crate) struct Use<'a> {
     pub(crate) select: &'a BTreeMap<String, String>,
     /// The own input that is the program's smallest group, if it has one.
     pub(crate) group: Option<&'a str>,
+    /// Which sides receive the program's outputs, if it has any.
+    pub(crate) receivers: Option<Sides>,
 }
 
 impl Use<'_> {
@@ -65,7 +67,12 @@ impl Use<'_> {
     fn is_meant(&self, terms: &Terms) -> bool {
         terms.program == self.program
             && terms.peer == self.peer
-            && terms.submitters.allow(self.origin)
+            && terms.submitters.include(self.origin.into())
+    }
+
+    /// Why terms do not permit these receivers or these public numbers; none if they do.
+    fn refused_by(&self, terms: &Terms) -> Option<String> {
+        shows_others(terms, self.receivers).or_else(|| self.too_small(terms))
     }
 
     /// Why terms do not permit these public numbers; none if they do. A program that has a smallest group runs under no approval that leaves it open.
@@ -83,6 +90,16 @@ impl Use<'_> {
             }
         })
     }
+}
+
+/// Why terms do not permit outputs for these sides; none if they do. The program is what it was when it was approved, but it says garbler and
+/// evaluator, and terms say own and peer: which is which is in the configuration, which may have been changed since.
+pub(crate) fn shows_others(terms: &Terms, receivers: Option<Sides>) -> Option<String> {
+    let (may, receive) = (terms.receivers?, receivers?);
+    let (permitted, shown) = (may.name(), receive.name());
+    (!may.include(receive)).then(|| {
+        format!("permits receivers `{permitted}`, the program's outputs are for `{shown}`")
+    })
 }
 
 /// Whether a source is a public number of which a smallest one is said.
@@ -179,8 +196,8 @@ pub(crate) fn permit(
         if !wanted.is_meant(&terms) || terms.expires_at.is_some_and(|end| now() >= end) {
             continue;
         }
-        if let Some(why) = wanted.too_small(&terms) {
-            denied = Denied::Group(why);
+        if let Some(why) = wanted.refused_by(&terms) {
+            denied = Denied::Term(why);
             continue;
         }
         if uses_left(db, &given, &terms)? {
@@ -231,7 +248,7 @@ pub(crate) fn spend(
     if !wanted.is_meant(&terms) {
         return denied("is for another program, peer or submitter");
     }
-    if let Some(why) = wanted.too_small(&terms) {
+    if let Some(why) = wanted.refused_by(&terms) {
         return denied(&why);
     }
     if given.withdrawn_at.is_some() {
@@ -322,7 +339,6 @@ fn read(text: &str) -> Result<Terms, ServiceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Submitters;
 
     #[test]
     fn a_use_is_of_the_program_peer_and_submitter_that_were_approved() {
@@ -333,7 +349,8 @@ mod tests {
             program: "less".into(),
             peer: "bob".into(),
             inputs: [].into(),
-            submitters: Submitters::Peer,
+            submitters: Sides::Peer,
+            receivers: None,
             uses: Some(1),
             period_s: None,
             expires_at: None,
@@ -347,6 +364,7 @@ mod tests {
             origin: Origin::Peer,
             select: &select,
             group: None,
+            receivers: Some(Sides::Both),
         };
         let others = [
             Use { program: "sort", ..meant },
@@ -368,7 +386,8 @@ mod tests {
             program: "less".into(),
             peer: "bob".into(),
             inputs: [("k".to_owned(), Source::Public { parameter: "n".into(), least })].into(),
-            submitters: Submitters::Both,
+            submitters: Sides::Both,
+            receivers: None,
             uses: None,
             period_s: None,
             expires_at: None,
@@ -382,7 +401,8 @@ mod tests {
         let all = |id: i64, number: Option<&str>, group: Option<&str>| {
             let select = number.map(|text| ("n".to_owned(), text.to_owned())).into_iter().collect();
             let origin = Origin::Peer;
-            let wanted = Use { program: "less", peer: "bob", origin, select: &select, group };
+            let (program, peer, receivers) = ("less", "bob", Some(Sides::Both));
+            let wanted = Use { program, peer, origin, select: &select, group, receivers };
             let spent = db.change(|db| spend(db, &key.public(), id, &wanted));
             let found = permit(&db, &key.public(), &wanted).unwrap();
             (spent.map(drop).map_err(|error| error.what), found.map(|permit| permit.id))
@@ -408,6 +428,57 @@ mod tests {
         assert_eq!(all(ten, Some("7"), k).1, Ok(five));
         assert_eq!(all(ten, Some("12"), k).1, Ok(five));
         let denied = all(ten, Some("4"), k).1.unwrap_err();
-        assert_eq!(denied, Denied::Group("permits `n` from 10 on".into()));
+        assert_eq!(denied, Denied::Term("permits `n` from 10 on".into()));
+    }
+
+    #[test]
+    fn outputs_are_for_the_sides_that_an_approval_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("service.db")).unwrap();
+        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let (peer, origin, select) = ("bob", Origin::Peer, BTreeMap::new());
+        let all = |program: &str, id: i64, receivers: Option<Sides>| {
+            let wanted = Use { program, peer, origin, select: &select, group: None, receivers };
+            let spent = db.change(|db| spend(db, &key.public(), id, &wanted));
+            let found = permit(&db, &key.public(), &wanted).unwrap();
+            (spent.map(drop).map_err(|error| error.what), found.map(drop))
+        };
+        let sides = [Sides::Own, Sides::Peer, Sides::Both];
+        for may in sides {
+            let terms = Terms {
+                program: may.name().into(),
+                peer: peer.into(),
+                inputs: [].into(),
+                submitters: Sides::Peer,
+                receivers: Some(may),
+                uses: None,
+                period_s: None,
+                expires_at: None,
+            };
+            let id = approve(&db, &key, &terms).unwrap().id;
+            for receive in sides {
+                let expected = if may == Sides::Both || may == receive {
+                    (Ok(()), Ok(()))
+                } else {
+                    let (may, receive) = (may.name(), receive.name());
+                    let why = format!(
+                        "permits receivers `{may}`, the program's outputs are for `{receive}`"
+                    );
+                    (Err(format!("approval {id} {why}")), Err(Denied::Term(why)))
+                };
+                assert_eq!(all(may.name(), id, Some(receive)), expected);
+            }
+            assert_eq!(all(may.name(), id, None), (Ok(()), Ok(())));
+        }
+        // As one was signed before there was this term: it leaves receivers to the program.
+        let old = r#"{"program":"old","peer":"bob","inputs":{},"submitters":"peer","uses":null,"period_s":null,"expires_at":null}"#;
+        let signature = key.sign(APPROVAL, old.as_bytes());
+        let put =
+            "INSERT INTO approval (program, terms, signature, given_at) VALUES ('old', ?1, ?2, 0)";
+        db.with(|db| db.execute(put, params![old, signature.as_slice()])).unwrap();
+        let id = super::all(&db).unwrap().last().unwrap().id;
+        for receive in sides {
+            assert_eq!(all("old", id, Some(receive)), (Ok(()), Ok(())));
+        }
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::db::{Db, failed, now};
 use crate::error::{ErrorKind, ServiceError};
 use crate::jobs;
-use crate::model::{DataSetView, PortView, ProgramCost, ProgramView, memory_views};
+use crate::model::{DataSetView, PortView, ProgramCost, ProgramView, Sides, memory_views};
 use crate::stamp::Stamp;
 
 /// Longest name of a program or data set.
@@ -422,6 +422,17 @@ fn cost(demand: &Demand, config: &SessionConfig) -> Result<ProgramCost, ServiceE
 pub(crate) fn receivers(module: &Module) -> BTreeMap<String, String> {
     let each = |port: &cenote_program::Output| (port.name.clone(), port.receiver.name().to_owned());
     module.outputs().iter().map(each).collect()
+}
+
+/// Which sides receive outputs, if there are any; `role` is the own one.
+pub(crate) fn receiving(module: &Module, role: Role) -> Option<Sides> {
+    let receives = |role| module.outputs().iter().any(|port| port.receiver.include(role));
+    match (receives(role), receives(role.peer())) {
+        (true, true) => Some(Sides::Both),
+        (true, false) => Some(Sides::Own),
+        (false, true) => Some(Sides::Peer),
+        (false, false) => None,
+    }
 }
 
 /// The inputs of `role`, by the names under which they are given: the first step of a port's path.

@@ -13,7 +13,7 @@ mod common;
 use cenote_net::Identity;
 use cenote_program::Module;
 use cenote_service::api::{self, Role, Tokens};
-use cenote_service::model::{JobState, NewJob, Submitters};
+use cenote_service::model::{JobState, NewJob, Sides};
 use cenote_service::{Service, ServiceError};
 use common::{Pair, approve};
 use serde_json::{Value, json};
@@ -513,11 +513,37 @@ fn a_program_is_read_before_it_is_approved() {
     assert_eq!(all[1]["receivers"], json!({"richer": "both"}), "{all}");
 }
 
+/// The program shows its output to the peer.
+#[test]
+fn receivers_are_whom_the_approval_names_or_it_is_not_given() {
+    let service = Running::start();
+    let hidden = MILLIONAIRES.replace("richer: both", "richer: evaluator");
+    assert_eq!(service.register("approver", "hidden", hidden.as_bytes()).status, 201);
+    let approve = |receivers: Value| {
+        let terms =
+            json!({"program": "hidden", "peer": "", "submitters": "own", "receivers": receivers});
+        service.post("approver", "/v1/approvals", &terms)
+    };
+    for (receivers, signed) in
+        [(json!(null), "peer"), (json!("peer"), "peer"), (json!("both"), "both")]
+    {
+        let given = approve(receivers);
+        assert_eq!((given.status, &given.json()["terms"]["receivers"]), (201, &json!(signed)));
+    }
+    let detail = approve(json!("own")).problem(400, "invalid");
+    assert!(
+        detail.contains("permits receivers `own`, the program's outputs are for `peer`"),
+        "{detail}"
+    );
+    approve(json!("nobody")).problem(400, "invalid");
+    assert_eq!(service.get("auditor", "/v1/approvals").json().as_array().unwrap().len(), 3);
+}
+
 /// What is said of a program beforehand is what its jobs take.
 #[test]
 fn a_program_is_priced_as_its_jobs_are() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let cost = pair.a().program("less").unwrap().cost;
     assert_eq!(cost.backend, "wrk");
     assert_eq!(cost, pair.b().program("less").unwrap().cost);
@@ -722,7 +748,7 @@ fn run_less(pair: &Pair) -> String {
 #[test]
 fn figures_of_jobs_rise_and_sessions_take_none_back() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let service = Running::serve(TempDir::new().unwrap(), pair.a().clone());
     let until_ready = |pair: &Pair, seen: &mut dyn FnMut()| {
         let end = Instant::now() + LONG;

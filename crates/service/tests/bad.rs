@@ -18,7 +18,7 @@ use cenote_net::{
 };
 use cenote_pool::{Ledger, Store as _};
 use cenote_service::Service;
-use cenote_service::model::{JobState, JobView, LaneView, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, JobView, LaneView, NewJob, Sides, Source, Terms};
 use common::{LESS, Pair, approve, open_store, prepared, terms};
 use serde_json::json;
 
@@ -160,7 +160,7 @@ fn a_line_that_goes_nowhere_ends_the_job_and_a_fresh_one_takes_over() {
     let through = text.replace(&format!(":{port}"), &format!(":{}", line.port));
     std::fs::write(&config, through).unwrap();
     let pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     is_computed(&pair, 3);
     let wide = many(&pair, 20);
     assert_eq!(
@@ -199,13 +199,8 @@ fn many(pair: &Pair, numbers: u32) -> NewJob {
     std::fs::write(&table, format!("y\n{rows}")).unwrap();
     pair.b().bind("many", &table, None).unwrap();
     let sources = [
-        (pair.a(), Submitters::Own, "x", Source::Submitter),
-        (
-            pair.b(),
-            Submitters::Peer,
-            "y",
-            Source::Table { dataset: "many".into(), columns: [].into() },
-        ),
+        (pair.a(), Sides::Own, "x", Source::Submitter),
+        (pair.b(), Sides::Peer, "y", Source::Table { dataset: "many".into(), columns: [].into() }),
     ];
     for (service, submitters, input, source) in sources {
         service.register("many", text.as_bytes()).unwrap();
@@ -315,7 +310,7 @@ fn a_certificate_that_is_not_the_one_that_was_kept_is_refused() {
     }
     Identity::generate("another").unwrap().save(&dirs[1]).unwrap();
     let pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     let reason = why_failed(pair.b(), "small");
     assert!(reason.starts_with("refused: ") && reason.contains("certificate"), "{reason}");
@@ -332,7 +327,7 @@ fn settings_that_differ_are_named_with_what_to_do() {
     let good = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, good.replace("small_ands = 1000", "small_ands = 2000")).unwrap();
     let mut pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     for service in [pair.a(), pair.b()] {
         let reason = why_failed(service, "small");
@@ -354,7 +349,7 @@ fn settings_that_differ_are_named_with_what_to_do() {
 #[test]
 fn stores_that_were_put_back_or_copied_begin_anew_and_nothing_leaves_twice() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     is_computed(&pair, 3);
     for (side, pools) in [(1, 2), (0, 3)] {
         pair.stop_one(side);
@@ -394,7 +389,7 @@ fn stores_that_were_put_back_or_copied_begin_anew_and_nothing_leaves_twice() {
 #[test]
 fn stores_that_are_cut_or_have_another_key_say_so_and_the_other_lane_goes_on() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     is_computed(&pair, 3);
     pair.stop_one(1);
     let dir = pair.dir(1).to_owned();
@@ -436,7 +431,7 @@ fn stores_that_are_cut_or_have_another_key_say_so_and_the_other_lane_goes_on() {
 #[test]
 fn a_snapshot_that_is_cut_costs_its_items_and_nothing_else() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     is_computed(&pair, 3);
     pair.stop_one(1);
     let parts: Vec<_> = std::fs::read_dir(pair.dir(1).join("stores/small"))

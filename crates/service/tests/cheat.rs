@@ -15,7 +15,7 @@ use cenote_net::{
 use cenote_pool::{DiskStore, Store as _, StoreKey};
 use cenote_service::Service;
 use cenote_service::audit::{Head, PublicKey, verify};
-use cenote_service::model::{JobState, LaneView, NewJob, Source, Submitters};
+use cenote_service::model::{JobState, LaneView, NewJob, Sides, Source};
 use common::prepared;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -250,7 +250,7 @@ fn a_leader_that_waits_for_jobs_in_the_other_lane_ends_it_as_well() {
     let (_temp, [honest, cheat], port) = prepared();
     let service = Service::start(&honest).unwrap();
     service.register("less", common::LESS.as_bytes()).unwrap();
-    service.approve(common::terms(Submitters::Own, None, Source::Submitter, "x")).unwrap();
+    service.approve(common::terms(Sides::Own, None, Source::Submitter, "x")).unwrap();
     let identity = Arc::new(Identity::load(&cheat).unwrap());
     let peer = Arc::new(PeerCertificate::load(cheat.join("peer.crt.pem")).unwrap());
     let connect = move |purpose: &str| {
@@ -302,7 +302,7 @@ fn an_order_of_more_jobs_than_go_together_is_a_cheat() {
     let calls = answer(&cheat, port);
     let service = Service::start(&honest).unwrap();
     service.register("less", common::LESS.as_bytes()).unwrap();
-    service.approve(common::terms(Submitters::Own, None, Source::Submitter, "y")).unwrap();
+    service.approve(common::terms(Sides::Own, None, Source::Submitter, "y")).unwrap();
     let mut lanes = ["small", "large"].map(|lane| {
         let calls = Arc::clone(&calls);
         session(move |purpose| calls.take(purpose), Role::Garbler, lane, &cheat)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_service::audit::{PublicKey, verify};
 use cenote_service::clock;
-use cenote_service::model::{JobState, JobView, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, JobView, NewJob, Sides, Source, Terms};
 use common::Pair;
 use serde_json::json;
 
@@ -32,15 +32,14 @@ fn ended(pair: &Pair) -> JobView {
 #[test]
 fn a_changed_clock_gives_no_use_back_and_is_in_the_audit_log() {
     let mut pair = Pair::start();
-    pair.approve_a(Submitters::Own, None);
+    pair.approve_a(Sides::Own, None);
     let source = Source::Record {
         dataset: "numbers".into(),
         key: "name".into(),
         parameter: "which".into(),
         columns: [("y".to_owned(), "y".to_owned())].into(),
     };
-    let hourly =
-        Terms { period_s: Some(3600), ..common::terms(Submitters::Peer, Some(1), source, "y") };
+    let hourly = Terms { period_s: Some(3600), ..common::terms(Sides::Peer, Some(1), source, "y") };
     pair.b().approve(hourly).unwrap();
     assert_eq!(ended(&pair).state, JobState::Done);
     assert!(ended(&pair).reason.unwrap().contains("no uses left"));

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, NewJob, Sides, Source, Terms};
 use cenote_service::{Service, clock};
 use common::{LESS, Pair, approve, long, prepared, record, terms};
 use serde_json::json;
@@ -64,11 +64,11 @@ fn ask_less(_: &Pair) -> NewJob {
 }
 
 fn own(program: &str) -> Terms {
-    Terms { program: program.into(), ..terms(Submitters::Own, None, Source::Submitter, "x") }
+    Terms { program: program.into(), ..terms(Sides::Own, None, Source::Submitter, "x") }
 }
 
 fn peers(program: &str) -> Terms {
-    Terms { program: program.into(), ..terms(Submitters::Peer, None, record(), "y") }
+    Terms { program: program.into(), ..terms(Sides::Peer, None, record(), "y") }
 }
 
 fn in_an_hour() -> Option<i64> {
@@ -152,7 +152,7 @@ const OFFERED: [Row; 12] = [
     ),
     (
         "an approval of its own jobs",
-        |pair| drop(pair.b().approve(Terms { submitters: Submitters::Own, ..peers("less") })),
+        |pair| drop(pair.b().approve(Terms { submitters: Sides::Own, ..peers("less") })),
         ask_less,
         NOT_APPROVED,
         NONE_PERMITS,
@@ -256,10 +256,15 @@ const OFFERED: [Row; 12] = [
 ];
 
 /// What somebody wrote into the other side's database while it was down, and what its log says then.
-const IN_DATABASE: [(&str, &str, &str); 2] = [
+const IN_DATABASE: [(&str, &str, &str); 3] = [
     (
         "an approval that somebody else wrote",
         "UPDATE approval SET terms = replace(terms, '\"submitters\":\"own\"', '\"submitters\":\"peer\"')",
+        "does not bear the owner's signature",
+    ),
+    (
+        "an approval of which somebody took the receivers",
+        "UPDATE approval SET terms = replace(terms, '\"receivers\":\"both\"', '\"receivers\":null')",
         "does not bear the owner's signature",
     ),
     (
@@ -296,7 +301,7 @@ fn every_disagreement_ends_on_both_sides_with_a_reason_and_no_use() {
         withdraw_all(&pair);
     }
     for (what, change, says) in IN_DATABASE {
-        approve(&pair, Submitters::Own, Submitters::Own);
+        approve(&pair, Sides::Own, Sides::Own);
         pair.stop_one(1);
         let db = rusqlite::Connection::open(pair.dir(1).join("service.db")).unwrap();
         assert!(db.execute(change, []).unwrap() > 0, "{what}");
@@ -307,7 +312,7 @@ fn every_disagreement_ends_on_both_sides_with_a_reason_and_no_use() {
     }
     until("the lanes rest", || pair.b().lift().is_ok());
     after_both_had_agreed(&mut pair);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     is_computed(&pair);
     pair.stop();
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_pool::Store as _;
 use cenote_service::Service;
-use cenote_service::model::{JobState, LaneView, NewJob, Submitters};
+use cenote_service::model::{JobState, LaneView, NewJob, Sides};
 use common::{Pair, approve, open_store, prepared};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn start() -> Pair {
             .unwrap();
     }
     let pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     pair
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, NewJob, Sides, Source, Terms};
 use cenote_service::{ErrorKind, Service};
 use common::{LESS, Pair, approve, prepared, record, terms};
 use serde_json::json;
@@ -32,7 +32,7 @@ fn a_token_takes_what_its_quota_has_and_a_restart_gives_nothing_back() {
     let (temp, dirs, _) = prepared();
     configure(&dirs[0], "[quota.each]\njobs = 2\n[quota.token.big]\nands = 96\nmost_waiting = 1\n");
     let mut pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let ask = |service: &Service, token: &str| {
         let (job, _) = service.submit_as(&compare(3), token)?;
         let ended = service.wait(&job.id, LONG)?;
@@ -80,7 +80,7 @@ fn a_peer_takes_what_its_quota_has() {
     let (temp, dirs, _) = prepared();
     configure(&dirs[1], "[quota.peer]\nands = 64\n");
     let pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for expected in [JobState::Done, JobState::Done, JobState::Refused] {
         let (job, _) = pair.a().submit(&compare(3)).unwrap();
         let ended = pair.a().wait(&job.id, LONG).unwrap();
@@ -124,7 +124,7 @@ fn grouped(x: u32, smallest: &str) -> NewJob {
 
 /// The owner of `y` lets the peer have groups from `least` on, or says nothing of it.
 fn give(pair: &Pair, least: Option<u64>) -> Result<i64, cenote_service::ServiceError> {
-    let mut given = terms(Submitters::Peer, None, record(), "y");
+    let mut given = terms(Sides::Peer, None, record(), "y");
     if let Some(least) = least {
         let public = Source::Public { parameter: "smallest".into(), least };
         given.inputs.insert("their_least".into(), public);
@@ -133,7 +133,7 @@ fn give(pair: &Pair, least: Option<u64>) -> Result<i64, cenote_service::ServiceE
 }
 
 fn take(pair: &Pair, least: u64) {
-    let mut own = terms(Submitters::Own, None, Source::Submitter, "x");
+    let mut own = terms(Sides::Own, None, Source::Submitter, "x");
     own.inputs.insert("least".into(), Source::Public { parameter: "smallest".into(), least });
     pair.a().approve(Terms { program: "grouped".into(), ..own }).unwrap();
 }
@@ -215,7 +215,7 @@ fn a_group_is_as_large_as_each_owner_says() {
 #[test]
 fn tables_of_the_first_version_go_on_as_those_of_the_second() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
     pair.stop_one(0);

@@ -5,7 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use cenote_service::Service;
-use cenote_service::model::{JobState, JobView, NewJob, Submitters, Terms};
+use cenote_service::model::{JobState, JobView, NewJob, Sides, Terms};
 use common::{Pair, approve};
 use serde_json::json;
 
@@ -43,7 +43,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 
 fn pair() -> Pair {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for (name, text) in PROGRAMS {
         for service in [pair.a(), pair.b()] {
             service.register(name, text.as_bytes()).unwrap();
@@ -51,9 +51,9 @@ fn pair() -> Pair {
             // What `a` alone gives is asked for by `a`.
             let is_own = std::ptr::eq(service, pair.a());
             let submitters = match (name, is_own) {
-                ("adds" | "counts", true) => Submitters::Own,
-                ("adds" | "counts", false) => Submitters::Peer,
-                _ => Submitters::Both,
+                ("adds" | "counts", true) => Sides::Own,
+                ("adds" | "counts", false) => Sides::Peer,
+                _ => Sides::Both,
             };
             service.approve(Terms { submitters, ..terms }).unwrap();
         }
@@ -63,7 +63,7 @@ fn pair() -> Pair {
 }
 
 fn own_terms() -> Terms {
-    common::terms(Submitters::Own, None, common::record(), "x")
+    common::terms(Sides::Own, None, common::record(), "x")
 }
 
 fn ready(pair: &Pair) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_net::{Fingerprint, Identity, PeerCertificate, tls_connect};
 use cenote_pool::{PoolError, Store as _};
-use cenote_service::model::{JobState, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, NewJob, Sides, Source, Terms};
 use cenote_service::{Service, next_peer_file, prepare_identity, want_identity};
 use common::{Pair, approve, open_store, terms};
 
@@ -57,7 +57,7 @@ fn prepared(pair: &Pair, side: usize) -> Fingerprint {
 #[test]
 fn either_side_changes_its_certificate_and_jobs_go_on() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     ready(&pair);
     assert_eq!(job(pair.a()), JobState::Done);
     // A listens, B calls: each changes once.
@@ -70,7 +70,7 @@ fn either_side_changes_its_certificate_and_jobs_go_on() {
         if side == 1 {
             // What it may is said beforehand.
             let peer = next.to_string();
-            let of = |peer| Terms { peer, ..terms(Submitters::Own, None, Source::Submitter, "x") };
+            let of = |peer| Terms { peer, ..terms(Sides::Own, None, Source::Submitter, "x") };
             pair.a().approve(of(peer)).unwrap();
             assert!(pair.a().approve(of("another".into())).is_err());
         }
@@ -92,13 +92,13 @@ fn either_side_changes_its_certificate_and_jobs_go_on() {
         // Approvals name a certificate: they are not carried over.
         if side == 0 {
             assert_eq!(job(pair.a()), JobState::Refused);
-            pair.approve_b(Submitters::Peer, None);
+            pair.approve_b(Sides::Peer, None);
             until("the approval is seen", || job(pair.a()) == JobState::Done);
         } else {
             assert!(
                 pair.a().submit(&NewJob { program: "less".into(), ..NewJob::default() }).is_err()
             );
-            pair.approve_a(Submitters::Own, None);
+            pair.approve_a(Sides::Own, None);
             // One that begins just when the sessions are cut fails, as when the line breaks.
             until("jobs run", || job(pair.a()) == JobState::Done);
             stranger(&pair, &old);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_service::Service;
 use cenote_service::audit::{PublicKey, diff};
-use cenote_service::model::{JobState, LaneView, NewJob, Source, Submitters, Terms};
+use cenote_service::model::{JobState, LaneView, NewJob, Sides, Source, Terms};
 use common::{Pair, approve, long, prepared, terms};
 use serde_json::json;
 
@@ -26,10 +26,9 @@ fn pair() -> Pair {
         std::fs::write(file, config + "cuts_a_day = 1\n").unwrap();
     }
     let pair = Pair::of(temp, dirs);
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for (program, steps) in [("long", 1000), ("longer", 60_000)] {
-        for (service, input, sides) in
-            [(pair.a(), "x", Submitters::Both), (pair.b(), "y", Submitters::Both)]
+        for (service, input, sides) in [(pair.a(), "x", Sides::Both), (pair.b(), "y", Sides::Both)]
         {
             service.register(program, long(program, steps).as_bytes()).unwrap();
             let table = Source::Record {

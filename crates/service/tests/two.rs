@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cenote_service::ErrorKind;
 use cenote_service::audit::{PublicKey, diff, verify};
-use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Source, Submitters, Terms};
+use cenote_service::model::{JobFilter, JobState, NewJob, Origin, Sides, Source, Terms};
 use common::{LESS, Pair, approve, long, terms};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn compare(x: u32) -> NewJob {
 #[test]
 fn a_job_of_one_owner_is_computed_with_the_data_of_the_other() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for (x, less) in [(3, true), (7, false)] {
         let (job, new) = pair.a().submit(&compare(x)).unwrap();
         assert!(new);
@@ -54,18 +54,18 @@ fn nothing_runs_that_one_owner_has_not_approved() {
     let denied = pair.a().submit(&compare(3)).unwrap_err();
     assert!(denied.what.contains("no approval"), "{denied}");
     // The submitter approves, the other side does not.
-    pair.approve_a(Submitters::Own, None);
+    pair.approve_a(Sides::Own, None);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     let ended = pair.a().wait(&job.id, LONG).unwrap();
     assert_eq!(ended.state, JobState::Refused);
     assert!(ended.reason.unwrap().contains("has not approved"));
     assert!(pair.b().job(&job.id).is_err());
     // Approved for its own jobs alone.
-    pair.approve_b(Submitters::Own, None);
+    pair.approve_b(Sides::Own, None);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Refused);
     // For one use.
-    pair.approve_b(Submitters::Peer, Some(1));
+    pair.approve_b(Sides::Peer, Some(1));
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
@@ -78,7 +78,7 @@ fn nothing_runs_that_one_owner_has_not_approved() {
 #[test]
 fn a_service_that_comes_back_goes_on_and_uses_nothing_twice() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for round in 0..3_u32 {
         let jobs: Vec<_> = (0..5).map(|x| pair.a().submit(&compare(x)).unwrap().0.id).collect();
         for (x, id) in (0..5).zip(jobs) {
@@ -101,7 +101,7 @@ fn a_service_that_comes_back_goes_on_and_uses_nothing_twice() {
 #[test]
 fn what_waits_can_be_taken_back_and_expires() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     pair.stop_one(1);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     let late = NewJob { deadline_s: Some(1), ..compare(3) };
@@ -118,7 +118,7 @@ fn what_waits_can_be_taken_back_and_expires() {
 #[test]
 fn inputs_that_are_not_the_programs_are_refused_at_once() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let refused = |job: NewJob| pair.a().submit(&job).unwrap_err().what;
     assert!(refused(NewJob { program: "other".into(), ..compare(1) }).contains("`other`"));
     assert!(refused(NewJob { inputs: [].into(), ..compare(1) }).contains("`x`"));
@@ -136,7 +136,7 @@ fn inputs_that_are_not_the_programs_are_refused_at_once() {
 #[test]
 fn an_approval_that_the_owner_did_not_sign_permits_nothing() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Own);
+    approve(&pair, Sides::Own, Sides::Own);
     pair.stop_one(1);
     // Somebody with access to the database lets the peer in.
     let db = rusqlite::Connection::open(pair.dir(1).join("service.db")).unwrap();
@@ -150,11 +150,32 @@ fn an_approval_that_the_owner_did_not_sign_permits_nothing() {
     pair.stop();
 }
 
+/// Programs say garbler and evaluator, approvals own and peer.
+#[test]
+fn another_role_shows_nobody_else_the_outputs() {
+    let mut pair = Pair::start();
+    let program = LESS.replace("program less", "program kept").replace("z: both", "z: garbler");
+    pair.a().register("kept", program.as_bytes()).unwrap();
+    let own = terms(Sides::Own, None, Source::Submitter, "x");
+    let given = pair.a().approve(Terms { program: "kept".into(), ..own }).unwrap();
+    assert_eq!(given.terms.receivers, Some(Sides::Own));
+    pair.stop_one(0);
+    pair.configure(0, "role = \"garbler\"", "role = \"evaluator\"");
+    pair.start_one(0);
+    let inputs = [("y".to_owned(), json!(3))].into();
+    let job = NewJob { program: "kept".into(), inputs, ..NewJob::default() };
+    let refused = pair.a().submit(&job).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Forbidden, "{refused}");
+    let why = "permits receivers `own`, the program's outputs are for `peer`";
+    assert!(refused.what.contains(why), "{refused}");
+    pair.stop();
+}
+
 #[test]
 fn a_use_is_spent_when_outputs_could_first_have_been_opened() {
     let mut pair = Pair::start();
-    pair.approve_a(Submitters::Own, Some(2));
-    pair.approve_b(Submitters::Peer, None);
+    pair.approve_a(Sides::Own, Some(2));
+    pair.approve_b(Sides::Peer, None);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
     pair.restart(0);
@@ -168,7 +189,7 @@ fn a_use_is_spent_when_outputs_could_first_have_been_opened() {
 #[test]
 fn the_audit_logs_of_both_agree_and_verify() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for x in 0..3 {
         let (job, _) = pair.a().submit(&compare(x)).unwrap();
         assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
@@ -190,8 +211,8 @@ fn the_audit_logs_of_both_agree_and_verify() {
 #[test]
 fn a_record_is_looked_for_when_a_use_is_spent_not_before() {
     let pair = Pair::start();
-    pair.approve_a(Submitters::Own, None);
-    pair.approve_b(Submitters::Peer, Some(2));
+    pair.approve_a(Sides::Own, None);
+    pair.approve_b(Sides::Peer, Some(2));
     let ask = |which: &str| {
         let select = [("which".to_owned(), which.to_owned())].into();
         let (job, _) = pair.a().submit(&NewJob { select, ..compare(3) }).unwrap();
@@ -211,7 +232,7 @@ fn a_record_is_looked_for_when_a_use_is_spent_not_before() {
     assert_eq!(ask("six").state, JobState::Done);
     assert!(ask("five").reason.unwrap().contains("no uses left"));
     // And a job without the parameter is refused without a use.
-    pair.approve_b(Submitters::Peer, Some(1));
+    pair.approve_b(Sides::Peer, Some(1));
     let (job, _) = pair.a().submit(&NewJob { select: [].into(), ..compare(3) }).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Refused);
     assert_eq!(pair.b().approvals().unwrap()[1].spent, 0);
@@ -221,7 +242,7 @@ fn a_record_is_looked_for_when_a_use_is_spent_not_before() {
 #[test]
 fn jobs_that_wait_together_run_together_and_stand_alone() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     pair.stop_one(1);
     let ask = |x: u32| {
         let which = if x % 4 == 3 { "seven" } else { "five" };
@@ -256,7 +277,7 @@ fn jobs_that_wait_together_run_together_and_stand_alone() {
 #[test]
 fn a_job_is_in_the_log_of_both_before_its_first_byte() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let job = pair.a().submit(&compare(3)).unwrap().0.id;
     assert_eq!(pair.a().wait(&job, LONG).unwrap().state, JobState::Done);
     assert_eq!(pair.b().wait(&job, LONG).unwrap().state, JobState::Done);
@@ -280,7 +301,7 @@ fn a_job_is_in_the_log_of_both_before_its_first_byte() {
 #[test]
 fn the_log_has_the_digest_of_the_data_that_a_job_took() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let file = pair.dir(1).join("data/numbers.csv");
     let digest = |pair: &Pair| pair.b().datasets().unwrap()[0].digest.clone();
     let before = digest(&pair);
@@ -323,7 +344,7 @@ fn the_log_has_the_digest_of_the_data_that_a_job_took() {
 #[test]
 fn a_small_job_is_done_while_a_large_one_runs() {
     let pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     // So many steps that it runs for minutes.
     let program = long("long", 60_000);
     for side in [pair.a(), pair.b()] {
@@ -333,8 +354,8 @@ fn a_small_job_is_done_while_a_large_one_runs() {
         program: "long".into(),
         ..terms(submitters, None, source, input)
     };
-    pair.a().approve(of(Submitters::Own, Source::Submitter, "x")).unwrap();
-    pair.b().approve(of(Submitters::Peer, common::record(), "y")).unwrap();
+    pair.a().approve(of(Sides::Own, Source::Submitter, "x")).unwrap();
+    pair.b().approve(of(Sides::Peer, common::record(), "y")).unwrap();
     let large = pair.a().submit(&NewJob { program: "long".into(), ..compare(3) }).unwrap().0.id;
     let state = |side: &cenote_service::Service| side.job(&large).map(|job| job.state);
     let end = Instant::now() + LONG;
@@ -359,8 +380,8 @@ fn a_small_job_is_done_while_a_large_one_runs() {
 #[test]
 fn a_withdrawn_approval_ends_the_jobs_that_wait_and_no_session() {
     let mut pair = Pair::start();
-    pair.approve_a(Submitters::Own, None);
-    pair.approve_b(Submitters::Peer, None);
+    pair.approve_a(Sides::Own, None);
+    pair.approve_b(Sides::Peer, None);
     pair.stop_one(1);
     let waiting: Vec<_> = (0..5).map(|x| pair.a().submit(&compare(x)).unwrap().0.id).collect();
     pair.a().withdraw(1).unwrap();
@@ -378,7 +399,7 @@ fn a_withdrawn_approval_ends_the_jobs_that_wait_and_no_session() {
         pair.a().status().unwrap().lanes.iter().map(|lane| lane.pools).collect::<Vec<_>>()
     };
     let before = pools(&pair);
-    pair.approve_a(Submitters::Own, None);
+    pair.approve_a(Sides::Own, None);
     let (job, _) = pair.a().submit(&compare(3)).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
     assert_eq!(pools(&pair), before);
@@ -398,8 +419,8 @@ fn the_peers_owner_hears_of_jobs_that_the_leader_does_not_run() {
         parameter: "which".into(),
         columns: [("x".to_owned(), "x".to_owned())].into(),
     };
-    pair.a().approve(common::terms(Submitters::Peer, Some(2), record, "x")).unwrap();
-    pair.b().approve(common::terms(Submitters::Own, None, Source::Submitter, "y")).unwrap();
+    pair.a().approve(common::terms(Sides::Peer, Some(2), record, "x")).unwrap();
+    pair.b().approve(common::terms(Sides::Own, None, Source::Submitter, "y")).unwrap();
     let ask = |pair: &Pair, which: &str| {
         let job = NewJob {
             program: "less".into(),
@@ -421,7 +442,7 @@ fn the_peers_owner_hears_of_jobs_that_the_leader_does_not_run() {
     pair.stop_one(0);
     std::fs::write(&table, "name,x\nfour,5\n").unwrap();
     pair.start_one(0);
-    let other = common::terms(Submitters::Peer, None, Source::Submitter, "x");
+    let other = common::terms(Sides::Peer, None, Source::Submitter, "x");
     assert!(pair.a().approve(other).unwrap_err().what.contains("need a data set"));
     let ended = ask(&pair, "four");
     assert_eq!(ended.state, JobState::Refused);
@@ -464,7 +485,7 @@ fn files_outside_the_data_directories_are_not_read() {
 #[test]
 fn a_record_of_a_parquet_file_is_an_input_and_its_only_other_column_needs_no_name() {
     let pair = Pair::start();
-    pair.approve_a(Submitters::Own, None);
+    pair.approve_a(Sides::Own, None);
     // As pandas writes the lines `who,worth`, `five,5` and `six,6`.
     let file = pair.dir(1).join("data/worth.parquet");
     std::fs::write(&file, include_bytes!("worth.parquet")).unwrap();
@@ -476,7 +497,7 @@ fn a_record_of_a_parquet_file_is_an_input_and_its_only_other_column_needs_no_nam
         parameter: "which".into(),
         columns: [].into(),
     };
-    let given = pair.b().approve(common::terms(Submitters::Peer, None, record, "y")).unwrap();
+    let given = pair.b().approve(common::terms(Sides::Peer, None, record, "y")).unwrap();
     let Source::Record { columns, .. } = &given.terms.inputs["y"] else { panic!("no record") };
     assert_eq!(columns["y"], "worth");
     for (x, less) in [(4, true), (5, false)] {
@@ -495,7 +516,7 @@ fn an_approval_whose_data_do_not_fit_the_program_is_refused_with_row_and_column(
     let approve = |rows: &str, source: Source| {
         std::fs::write(&file, format!("name,v\n{rows}")).unwrap();
         pair.b().bind("more", &file, None).unwrap();
-        pair.b().approve(common::terms(Submitters::Peer, None, source, "y"))
+        pair.b().approve(common::terms(Sides::Peer, None, source, "y"))
     };
     let record = |key: &str, column: &str| Source::Record {
         dataset: "more".into(),
@@ -528,7 +549,7 @@ fn an_approval_whose_data_do_not_fit_the_program_is_refused_with_row_and_column(
 #[test]
 fn the_line_is_measured_from_either_side_beside_jobs_and_not_at_will() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     let sides = [pair.a(), pair.b()];
     let end = Instant::now() + LONG;
     while sides.iter().any(|side| !side.status().unwrap().peer.connected) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cenote_service::model::{Source, Submitters, Terms};
+use cenote_service::model::{Sides, Source, Terms};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -67,7 +67,10 @@ pub(crate) struct ApproveArgs {
     inputs: Vec<(String, Source)>,
     /// Whose jobs.
     #[arg(long, value_name = "WHOSE")]
-    jobs_of: JobsOf,
+    jobs_of: SidesArg,
+    /// Who may receive outputs; without it, whom the program shows them to. One that shows them to others is refused.
+    #[arg(long, value_name = "WHO")]
+    receivers: Option<SidesArg>,
     /// Jobs in a period, or in all where there is none.
     #[arg(long, value_name = "N")]
     uses: Option<u64>,
@@ -85,13 +88,23 @@ pub(crate) struct ApproveArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum JobsOf {
-    /// Jobs that the own owner submits.
+enum SidesArg {
+    /// The own side.
     Own,
-    /// Jobs that the peer's submits.
+    /// The peer.
     Peer,
     /// Both.
     Both,
+}
+
+impl From<SidesArg> for Sides {
+    fn from(sides: SidesArg) -> Sides {
+        match sides {
+            SidesArg::Own => Sides::Own,
+            SidesArg::Peer => Sides::Peer,
+            SidesArg::Both => Sides::Both,
+        }
+    }
 }
 
 /// `cenote program register`.
@@ -168,11 +181,8 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
         program: args.program,
         peer: args.peer,
         inputs: args.inputs.into_iter().collect(),
-        submitters: match args.jobs_of {
-            JobsOf::Own => Submitters::Own,
-            JobsOf::Peer => Submitters::Peer,
-            JobsOf::Both => Submitters::Both,
-        },
+        submitters: args.jobs_of.into(),
+        receivers: args.receivers.map(Sides::from),
         uses: args.uses,
         period_s: args.period,
         expires_at: args.days.map(in_days),
@@ -183,7 +193,8 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<Reply, Failure> {
         "approval": given["id"],
         "program": given["terms"]["program"],
         "peer": given["terms"]["peer"],
-        "receivers": given["receivers"],
+        "receivers": given["terms"]["receivers"],
+        "outputs": given["receivers"],
         "memories": memories(&given["memories"]),
     });
     Ok(Reply::table(words).with_json(given))
@@ -210,14 +221,24 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
                     state.to_owned(),
                     word(&terms["program"]).chars().take(16).collect(),
                     word(&terms["submitters"]),
+                    word(&terms["receivers"]),
                     receivers(&one["receivers"]),
                     memories(&one["memories"]),
                     format!("{}/{limit}", word(&one["spent"])),
                     word(&when(&until)),
                 ]
             };
-            let head =
-                ["id", "state", "program", "jobs of", "shown to", "memories", "uses", "until"];
+            let head = [
+                "id",
+                "state",
+                "program",
+                "jobs of",
+                "receivers",
+                "shown to",
+                "memories",
+                "uses",
+                "until",
+            ];
             let text = lines(&head, all.as_array().into_iter().flatten().map(row));
             Ok(Reply::new(all, text))
         }

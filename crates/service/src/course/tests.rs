@@ -24,7 +24,7 @@ use crate::course::Begun;
 use crate::error::ErrorKind;
 use crate::inner::{Inner, lock};
 use crate::jobs;
-use crate::model::{JobCost, JobState, JobView, NewJob, Source, Submitters, Terms};
+use crate::model::{JobCost, JobState, JobView, NewJob, Sides, Source, Terms};
 use crate::peer::messages::{Answer, News, Order, Refusal, Verdict, Verdicts, encode};
 use crate::peer::{lane, link};
 use crate::registry::hex;
@@ -301,7 +301,8 @@ impl World {
             program: program.into(),
             peer: String::new(),
             inputs: [(INPUTS[side][0].to_owned(), source)].into(),
-            submitters: if peers { Submitters::Peer } else { Submitters::Own },
+            submitters: if peers { Sides::Peer } else { Sides::Own },
+            receivers: None,
             uses,
             period_s: None,
             expires_at: None,

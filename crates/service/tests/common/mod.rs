@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cenote_net::Identity;
 use cenote_pool::{DiskStore, StoreKey};
-use cenote_service::model::{Source, Submitters, Terms};
+use cenote_service::model::{Sides, Source, Terms};
 use cenote_service::{Service, check_journal};
 
 /// Whether the garbler's number is less than the evaluator's.
@@ -135,11 +135,11 @@ impl Pair {
         self.services[1].as_ref().unwrap()
     }
 
-    pub fn approve_a(&self, submitters: Submitters, uses: Option<u64>) {
+    pub fn approve_a(&self, submitters: Sides, uses: Option<u64>) {
         self.a().approve(terms(submitters, uses, Source::Submitter, "x")).unwrap();
     }
 
-    pub fn approve_b(&self, submitters: Submitters, uses: Option<u64>) {
+    pub fn approve_b(&self, submitters: Sides, uses: Option<u64>) {
         let source = Source::Record {
             dataset: "numbers".into(),
             key: "name".into(),
@@ -174,19 +174,20 @@ impl Pair {
     }
 }
 
-pub fn terms(submitters: Submitters, uses: Option<u64>, source: Source, input: &str) -> Terms {
+pub fn terms(submitters: Sides, uses: Option<u64>, source: Source, input: &str) -> Terms {
     Terms {
         program: "less".into(),
         peer: String::new(),
         inputs: [(input.to_owned(), source)].into(),
         submitters,
+        receivers: None,
         uses,
         period_s: None,
         expires_at: None,
     }
 }
 
-pub fn approve(pair: &Pair, a: Submitters, b: Submitters) {
+pub fn approve(pair: &Pair, a: Sides, b: Sides) {
     pair.approve_a(a, None);
     pair.approve_b(b, None);
 }
