@@ -329,9 +329,9 @@ fn an_order_of_more_jobs_than_go_together_is_a_cheat() {
     service.stop();
 }
 
-/// What is ready is made beside jobs, or there is enough of it: an honest leader asks for nothing more.
+/// What is ready is made beside jobs, on a channel of its own: an honest leader asks for nothing else in the lane.
 #[test]
-fn an_order_to_make_what_is_there_is_a_cheat() {
+fn an_order_that_is_none_is_a_cheat() {
     keep_log();
     for backend in ["wrk", "jimu:pool=2000"] {
         let (_temp, [cheat, honest], port) = prepared();
