@@ -192,7 +192,11 @@ impl Channel {
     /// # Errors
     /// `PeerAborted` or `Transport` when the peer is gone.
     pub fn attend(&mut self) -> Result<(), Fault> {
-        let result = self.usable().and_then(|()| self.absorb(&mut self.timeout(0)).map(drop));
+        let result = self.usable().and_then(|()| match self.absorb(&mut self.timeout(0)) {
+            // What came before is still to be received.
+            Err(_) if self.said_goodbye() => Ok(()),
+            absorbed => absorbed.map(drop),
+        });
         self.settle(result)
     }
 
@@ -425,6 +429,17 @@ impl Channel {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the last frame that came is the peer's goodbye.
+    fn said_goodbye(&self) -> bool {
+        let (mut rest, mut last) = (self.inbox.data(), None);
+        while let Some((head, tail)) = rest.split_first_chunk::<HEADER_LEN>() {
+            let Ok(header) = decode_frame_header(head) else { return false };
+            let Some(next) = tail.get(header.len..) else { return false };
+            (rest, last) = (next, Some(header.tag));
+        }
+        rest.is_empty() && last == Some(Tag::BYE.id)
     }
 
     /// The fault of a write to a peer that is gone: it may have said goodbye before.

@@ -314,3 +314,28 @@ fn an_abort_is_not_lost_to_unread_bytes() {
         );
     }
 }
+
+/// Whoever waits for something else reads meanwhile: what the peer sent before it said goodbye is still received, and one that is gone without a word is a
+/// fault.
+#[test]
+fn what_came_before_a_goodbye_is_received_by_who_attends() {
+    for (name, (mut a, mut b)) in pairs() {
+        a.send(DATA, &[7; 100]).unwrap();
+        a.close();
+        for _ in 0..20 {
+            b.attend().unwrap();
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(b.recv(DATA, 100).unwrap(), [7; 100], "{name}");
+        assert!(b.recv(DATA, 1).is_err());
+    }
+    for (name, (mut a, mut b)) in pairs() {
+        a.send(DATA, &[7; 100]).unwrap();
+        a.abort();
+        let attends = (0..1000).try_for_each(|_| {
+            thread::sleep(Duration::from_millis(1));
+            b.attend()
+        });
+        assert_eq!(attends, Err(Fault::PeerAborted), "{name}");
+    }
+}

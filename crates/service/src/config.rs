@@ -627,7 +627,7 @@ mod tests {
             })
         };
         let text = new().text();
-        assert_eq!(text.lines().filter(is_key).count(), 12);
+        assert_eq!(text.lines().filter(is_key).count(), 13);
         let all: String = text
             .lines()
             .map(|line| if is_key(&line) { line.trim_start_matches("# ") } else { line })

@@ -1,4 +1,4 @@
-//! Services whose jobs run on `jimu`: what is ready is made between jobs, and whoever is cheated is told alone.
+//! Services whose jobs run on `jimu`: what is ready is made beside jobs, and whoever is cheated is told alone.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn until(what: &str, is: impl FnMut() -> bool) {
 }
 
 #[test]
-fn what_jobs_take_is_made_again_while_none_waits_and_outlives_a_restart() {
+fn what_jobs_take_is_made_again_beside_them_and_outlives_a_restart() {
     let mut pair = start();
     assert!(is_less(&pair, 3));
     // More than was ready at first, so that some is made after that.
@@ -57,8 +57,9 @@ fn what_jobs_take_is_made_again_while_none_waits_and_outlives_a_restart() {
     for x in 0..u32::try_from(most / 32 + 8).unwrap() {
         assert_eq!(is_less(&pair, x % 9), x % 9 < 5);
     }
+    // Between the marks.
     until("as much is ready as is to be", || {
-        [pair.a(), pair.b()].iter().all(|side| small(side).ready >= READY)
+        [pair.a(), pair.b()].iter().all(|side| small(side).ready >= READY * 3 / 4)
     });
     for side in 0..2 {
         pair.restart(side);
@@ -115,6 +116,13 @@ fn what_keeps_no_items_serves_no_jobs() {
         std::fs::write(&file, text.replace("[pool]", &line)).unwrap();
         let Err(error) = Service::start(&dir) else { panic!("{backend} starts") };
         assert!(error.what.contains(why), "{error}");
+    }
+    // Nor does one that would never make more.
+    for percent in [0, 101] {
+        let line = format!("[pool]\nlow_percent = {percent}");
+        std::fs::write(&file, text.replace("[pool]", &line)).unwrap();
+        let Err(error) = Service::start(&dir) else { panic!("{percent} starts") };
+        assert!(error.what.contains("low_percent"), "{error}");
     }
     // Nor does one that would never have as much ready as is asked for.
     std::fs::write(&file, text.replace("large = 2000", "large = 1048577")).unwrap();

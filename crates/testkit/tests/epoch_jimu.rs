@@ -217,6 +217,43 @@ fn a_broken_connection_burns_the_pools_and_what_may_have_been_used() {
     }
 }
 
+/// What a supply beside requests makes is kept as what is made between them is, saved beside or put away; what was not saved burns.
+#[test]
+fn what_is_made_beside_requests_outlives_sessions() {
+    for text in ["jimu:pool=400", "jimu:pool=400,compact=true"] {
+        let (config, mut relation) = (config(text), Relation::default());
+        let first = ok(relation.session(&config, true, |mut session, _| {
+            session.stock(500)?;
+            session.save()?;
+            session.keep(400, 700)?;
+            session.stock(700)?;
+            multiplex(&mut session, 1)?;
+            compute(&mut session, 900, 2)?;
+            session.save()?;
+            compute(&mut session, 100, 3)?;
+            session.put_away()?;
+            Ok(())
+        }));
+        assert_eq!(first, [(), ()]);
+        // What was ready then is ready now, and the pools are where they were; more is made of them.
+        let found = ok(relation.session(&config, true, |mut session, _| {
+            let found = levels(&session);
+            session.keep(2000, 2000)?;
+            compute(&mut session, 1500, 4)?;
+            session.save()?;
+            // Nothing is put away.
+            compute(&mut session, 50, 5)?;
+            Ok(found)
+        }));
+        assert!(found[0] == found[1] && found[0].0 > 0 && found[0].1[0] == 400, "{found:?}");
+        ok(relation.session(&config, false, |mut session, _| {
+            compute(&mut session, 300, 6)?;
+            session.put_away()
+        }));
+        relation.check();
+    }
+}
+
 /// A check that fails, on either side, in a set-up, in the supply or in a request on what is ready, ends the epoch of whoever sees it and
 /// holds the relation, before the other side hears of it.
 #[test]
@@ -235,8 +272,12 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
         (tags::JIMU_INNER, 2000),
         (tags::JIMU_PERMS, 10),
     ];
-    let cheats = by_evaluator.map(|cheat| (Role::Evaluator, cheat)).into_iter();
-    for (cheater, (tag, ands)) in cheats.chain(by_garbler.map(|cheat| (Role::Garbler, cheat))) {
+    // In what is made beside requests.
+    let by_leader = [tags::JIMU_ORDER, tags::JIMU_CHECK, tags::JIMU_INNER, tags::JIMU_PROOF];
+    let cheats = by_evaluator.map(|cheat| (Role::Evaluator, cheat, false)).into_iter();
+    let cheats = cheats.chain(by_garbler.map(|cheat| (Role::Garbler, cheat, false)));
+    let cheats = cheats.chain(by_leader.map(|tag| (Role::Garbler, (tag, 2000), true)));
+    for (cheater, (tag, ands), beside) in cheats {
         let (mut copy, honest) = (relation.copy(), cheater.peer());
         let (ended, heard) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let (is_ended, was) = (Arc::clone(&ended), Arc::<AtomicBool>::clone(&heard));
@@ -250,7 +291,7 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
                 was.store(!is_ended.load(Ordering::SeqCst), Ordering::SeqCst);
             }
         }));
-        let cheat = |channel: &mut Channel| {
+        let cheat = move |channel: &mut Channel| {
             let mut cheated = false;
             channel.tamper(move |frame| {
                 if frame.tag != tag.id || std::mem::replace(&mut cheated, true) {
@@ -259,14 +300,27 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
                 Fate::Replace(frame.payload.iter().map(|byte| byte ^ 0xff).collect())
             });
         };
-        let (mut a, mut b) = patient_pair();
-        cheat(if cheater == Role::Garbler { &mut a } else { &mut b });
-        let ends = copy.session_over((a, b), &config, |mut session, _| {
-            if tag == tags::JIMU_SUM {
+        let run = |mut session: Session, _| {
+            if beside {
+                session.keep(ands, ands)?;
+            }
+            if [tags::JIMU_SUM, tags::JIMU_PROOF].contains(&tag) {
                 use_up_inputs(&mut session)?;
             }
             compute(&mut session, ands, 1)
-        });
+        };
+        let ends = if beside {
+            let cheats = move |role, data: &mut Channel| {
+                if role == cheater {
+                    cheat(data);
+                }
+            };
+            copy.session_over(extendable_pair(LIMIT, cheats), &config, run)
+        } else {
+            let (mut a, mut b) = patient_pair();
+            cheat(if cheater == Role::Garbler { &mut a } else { &mut b });
+            copy.session_over((a, b), &config, run)
+        };
         let name = tag.name;
         assert!(matches!(ends[honest as usize], Err(Fault::Misbehaved(_))), "{name}: {ends:?}");
         let ledger = copy.disks[honest as usize].ledger();

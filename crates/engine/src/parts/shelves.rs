@@ -303,12 +303,13 @@ pub(crate) fn start<I: Items + 'static>(
         match result {
             Ok(()) => channel.close(),
             Err(fault) => {
-                shelves.burn(&fault);
-                shelves.end(fault);
+                // First, as the disk and an abort may take a moment: requests take, send and open nothing more. They burn as well
+                // before they abort.
+                shelves.end(fault.clone());
                 if shelves.lock().failure().is_some() {
-                    // First, as an abort may take a moment: requests send nothing more.
                     cancel.cancel();
                 }
+                shelves.burn(&fault);
                 channel.abort();
             }
         }

@@ -323,11 +323,6 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         "a_malformed_order_is_refused",
     ),
     elsewhere(
-        "jimu.room",
-        "crates/engine/src/backends/jimu/tests/beside.rs",
-        "orders_without_end_are_refused",
-    ),
-    elsewhere(
         "epoch.state",
         "crates/testkit/tests/epoch.rs",
         "malformed_states_and_other_snapshots_are_refused",

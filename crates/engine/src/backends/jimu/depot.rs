@@ -9,6 +9,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, Occupancy, Stock};
@@ -25,6 +26,8 @@ use crate::session::store_fault;
 
 /// The number of the supply's channel.
 const CHANNEL: u32 = 1;
+/// How long an orderly end waits for the batch that is being made.
+const LAST_BATCH: Duration = Duration::from_secs(10);
 
 /// The items, shared by the supply and by requests.
 pub(super) type Shelves = shelves::Shelves<Items>;
@@ -84,7 +87,8 @@ impl Items {
             let target = wanted.kept.target(level);
             target.saturating_sub(level)
         });
-        missing.enumerate().find(|(_, missing)| *missing > 0)
+        // Escrow and inputs first, which take a small part of the time.
+        missing.enumerate().rev().find(|(_, missing)| *missing > 0)
     }
 
     /// The most of a stock that this side lacks, now or from time to time.
@@ -148,6 +152,9 @@ pub(super) trait Supply: Send + 'static {
     /// Fresh randomness.
     fn nonce(&mut self) -> [u8; 32];
 
+    /// The identity of the connection: coins and sums belong to it until [`Supply::bind`].
+    fn session(&self) -> SessionId;
+
     /// Coins and sums belong to the channel with this identity from now on.
     fn bind(&mut self, channel: SessionId);
 }
@@ -158,7 +165,15 @@ pub(super) struct Depot<S> {
     shelves: Arc<Shelves>,
     /// None once it works beside requests.
     supply: Option<Box<S>>,
-    beside: Option<(JoinHandle<()>, Canceller)>,
+    beside: Option<Thread>,
+}
+
+/// The thread of a supply.
+struct Thread {
+    thread: JoinHandle<()>,
+    /// Of all channels of the session.
+    cancel: Canceller,
+    leads: bool,
 }
 
 impl<S: Supply> Depot<S> {
@@ -284,7 +299,6 @@ impl<S: Supply> Depot<S> {
     pub(super) fn keep(
         &mut self,
         channels: &mut Channels,
-        session: SessionId,
         role: Role,
         (low, high): (usize, usize),
     ) -> Result<(), Fault> {
@@ -297,15 +311,28 @@ impl<S: Supply> Depot<S> {
                 wanted[at].kept = Marks::new(high.div_ceil(2), high, most);
             }
         });
-        let Some(mut supply) = self.supply.take_if(|_| channels.can_open()) else { return Ok(()) };
-        let (channel, agreed) = channels.open(CHANNEL, session.0, role, supply.nonce())?;
+        let Some(supply) = self.supply.take_if(|_| channels.can_open()) else { return Ok(()) };
+        self.begin_beside(channels, role, supply).inspect_err(|fault| {
+            // Nothing is made any more.
+            self.shelves.end(fault.clone());
+        })
+    }
+
+    fn begin_beside(
+        &mut self,
+        channels: &mut Channels,
+        role: Role,
+        mut supply: Box<S>,
+    ) -> Result<(), Fault> {
+        let (nonce, session) = (supply.nonce(), supply.session());
+        let (channel, agreed) = channels.open(CHANNEL, session.0, role, nonce)?;
         supply.bind(SessionId(agreed.session_id));
         let shelves = Arc::clone(&self.shelves);
         shelves.made(channel.counters());
         let refiller = Refiller { supply, channel, shelves, role };
         let cancel = channels.control().canceller();
         let thread = start(Box::new(refiller), Arc::clone(&self.shelves), cancel.clone())?;
-        self.beside = Some((thread, cancel));
+        self.beside = Some(Thread { thread, cancel, leads: role == Role::Garbler });
         Ok(())
     }
 
@@ -392,9 +419,22 @@ impl<S: Supply> Depot<S> {
         self.shelves.lock().traffic
     }
 
+    /// An orderly end: a leader ends the batch that it makes first, for the follower's last request may take of it.
+    pub(super) fn finish(&self) {
+        let leading = self.beside.as_ref().filter(|beside| beside.leads);
+        if let Some(Thread { thread, .. }) = leading {
+            self.shelves.want(|store| store.end = true);
+            let began = Instant::now();
+            while !thread.is_finished() && began.elapsed() < LAST_BATCH {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.end();
+    }
+
     /// Asks the supply to end; its last step may take a moment, for which the drop waits.
     pub(super) fn end(&self) {
-        let Some((_, cancel)) = &self.beside else { return };
+        let Some(Thread { cancel, .. }) = &self.beside else { return };
         self.shelves.want(|store| store.end = true);
         // Its thread may be blocked on the peer: this wakes it. Abort and bye still leave a cancelled channel.
         cancel.cancel();
@@ -403,7 +443,7 @@ impl<S: Supply> Depot<S> {
 
 impl<S> Drop for Depot<S> {
     fn drop(&mut self) {
-        let Some((thread, cancel)) = self.beside.take() else { return };
+        let Some(Thread { thread, cancel, .. }) = self.beside.take() else { return };
         self.shelves.want(|store| store.end = true);
         cancel.cancel();
         // It has nothing to say, not even of a panic.
@@ -418,24 +458,23 @@ pub(super) fn save<S: Supply>(
     channel: &mut Channel,
     last: bool,
 ) -> Result<(), Fault> {
-    let (keeper, mut numbers) = {
-        let store = shelves.lock();
-        let numbers = store.items.stocks.iter().map(Stock::numbers).collect::<Vec<_>>();
-        (store.notes.keeper.clone().ok_or_else(unkept)?, numbers)
-    };
-    let mut keeper = locked(&keeper);
+    let keeper = shelves.lock().notes.keeper.clone().ok_or_else(unkept)?;
     channel.set_phase(Phase::Preprocess);
-    numbers.push(supply.hashed()..supply.hashed());
+    // The shelves are locked before the keeper, never the other way.
+    let has_made = locked(&keeper).has_made();
     let pools = last.then(|| supply.kept_pools());
     let (mut stocks, mut items) = (Vec::new(), None);
-    if keeper.has_made() {
+    let mut numbers: Vec<_> = shelves.lock().items.stocks.iter().map(Stock::numbers).collect();
+    numbers.push(supply.hashed()..supply.hashed());
+    if has_made {
         let named = |stock: &Stock| (stock.name().to_owned(), kept(stock));
         stocks = shelves.lock().items.stocks.iter().map(named).collect();
         items = last.then(|| supply.pool_bytes()).transpose()?;
     }
     let parts = stocks.iter().map(|(name, bytes)| (name.as_str(), &bytes[..]));
     let parts = parts.chain(items.as_ref().map(|items| (POOL_PART, &items[..])));
-    keeper.save(channel, &numbers, pools.as_deref(), &[], &parts.collect::<Vec<_>>())?;
+    let parts: Vec<_> = parts.collect();
+    locked(&keeper).save(channel, &numbers, pools.as_deref(), &[], &parts)?;
     shelves.saved();
     channel.flush()
 }

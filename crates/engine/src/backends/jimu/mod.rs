@@ -43,7 +43,7 @@
 //! - `jimu.outer`: solders of a chunk \[its evaluation\].
 //! - `jimu.output.perm`, `jimu.output.bond`: opened permutation messages \[the output; the report\].
 //! - `jimu.output.result` (garbler): reported labels; catches a forged output \[the output\].
-//! - `jimu.order`, `jimu.room`: what the garbler orders of a supply with a channel of its own \[carrying it out\].
+//! - `jimu.order`: what the garbler orders of a supply with a channel of its own \[carrying it out\].
 //! - `jimu.format`: canonical packing \[decoding\].
 //!
 //! **Private values.** Wire values: masked by permutation bits, whose messages the evaluator cannot
@@ -340,7 +340,10 @@ impl Live for JimuSession {
     }
 
     fn close(&mut self) {
-        self.core.end();
+        match &self.core.side {
+            Side::Garbler(side) => side.depot.finish(),
+            Side::Evaluator(side) => side.depot.finish(),
+        }
         self.core.channels.control().close();
         // Its owner has the results; what was found is on disk or is found again.
         let _ = self.core.remember();
@@ -365,10 +368,10 @@ impl Live for JimuSession {
     }
 
     fn keep(&mut self, low: usize, high: usize) -> Result<(), Fault> {
-        let (session, role) = (self.core.session, self.core.role);
+        let role = self.core.role;
         self.core.between_requests(|side, channels| match side {
-            Side::Garbler(side) => side.depot.keep(channels, session, role, (low, high)),
-            Side::Evaluator(side) => side.depot.keep(channels, session, role, (low, high)),
+            Side::Garbler(side) => side.depot.keep(channels, role, (low, high)),
+            Side::Evaluator(side) => side.depot.keep(channels, role, (low, high)),
         })
     }
 
@@ -484,6 +487,14 @@ impl Core {
         // Whatever the disk says, the session ends with `fault`.
         let _ = self.remember();
         fault
+    }
+
+    /// Nothing is opened once a check of the supply has failed.
+    fn is_sound(&self) -> Result<(), Fault> {
+        match &self.side {
+            Side::Garbler(side) => side.depot.ready().map(drop),
+            Side::Evaluator(side) => side.depot.ready().map(drop),
+        }
     }
 
     /// Asks the supply to end, where it works beside requests.

@@ -6,11 +6,11 @@
 //! hellos (`cenote_net::Channels`): who changes a hello has no coin in common with the peer. Wires are numbered on from where they were on
 //! the channel of requests, under the same hash and Delta, and nothing is made there from then on.
 //! **Adversary.** Malicious. A leader that orders nothing is a peer that is silent, for which limits of time stand; one that orders
-//! without end is refused, since memory is the follower's.
+//! without end waits: memory is the follower's, which makes no more than it lacks itself and a leader can be ahead by. An honest leader
+//! waits likewise for a follower whose requests are far behind: whatever these take next was ordered before.
 //! **Leakage.** An order tells how fast the leader's requests go on, and the number of input bits, which both know. An evaluator that goes on
 //! in the clear takes what an honest run does.
-//! **Checks.** `jimu.order`: an order is well-formed \[carrying it out\]. `jimu.room`: it makes no more than an honest leader could lack
-//! \[making it\]. Those of the supply.
+//! **Checks.** `jimu.order`: an order is well-formed \[carrying it out\]. Those of the supply.
 //! **Private values.** None in an order.
 //! **Costs.** 5 bytes and a frame header a batch, from the garbler; the hellos of the channel.
 
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_prim::Block;
 
 use super::depot::{Items, Shelves, Supply, save};
 use super::tags;
@@ -25,8 +26,8 @@ use crate::parts::shelves::Beside;
 
 /// Most wires for inputs that an order asks for: a batch has no more.
 pub(super) const MOST_INPUTS: usize = 1 << 16;
-/// Items beyond what the follower lacks with which no honest leader begins more: its requests are ahead by what the line holds.
-pub(super) const SLACK: usize = 1 << 17;
+/// Bytes of items of a stock that a follower has made beyond what it lacks itself, for a leader that is ahead.
+pub(super) const SLACK: usize = 16 << 20;
 /// In place of the number of a stock: all that is ready is saved.
 pub(super) const SAVE: u8 = u8::MAX;
 
@@ -141,9 +142,7 @@ impl<S: Supply> Refiller<S> {
             let inputs = self.shelves.lock().items.inputs();
             let order = Order::decode(order, inputs)?;
             match order {
-                Order::Make(at, _) if !has_room(&self.shelves.lock().items, at) => {
-                    return Err(Fault::Misbehaved("jimu.room"));
-                }
+                Order::Make(at, _) if !self.waits_for_room(at) => return Ok(()),
                 Order::Make(..) => {}
                 Order::Save(last) => match self.shelves.wants_to_save() {
                     None => return Ok(()),
@@ -159,6 +158,15 @@ impl<S: Supply> Refiller<S> {
                 return Ok(());
             }
         }
+    }
+
+    /// Waits until there is room for what stock number `at` holds; whether there is, and not the end.
+    fn waits_for_room(&self, at: usize) -> bool {
+        let mut store = self.shelves.lock();
+        while !store.end && !has_room(&store.items, at) {
+            store = self.shelves.wait_for_change(store);
+        }
+        !store.end
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Fault> {
@@ -177,7 +185,10 @@ impl<S: Supply> Refiller<S> {
     }
 }
 
-/// Whether a leader that keeps to the protocol can lack what stock number `at` holds.
+/// Whether a batch may be made of what stock number `at` holds: this side lacks some, now or from time to time, and has no more than that and what
+/// a leader may be ahead by. Of what no request has asked for yet, nothing is made.
 fn has_room(items: &Items, at: usize) -> bool {
-    items.level(at) < items.most(at) + SLACK
+    let slack = SLACK / (size_of::<Block>() * items.stocks[at].stride());
+    let most = items.most(at);
+    most > 0 && items.level(at) < most + slack
 }

@@ -234,6 +234,9 @@ impl Supply {
         let (wires, bucket) = (shape.wires(), spec.bucket);
         let mut members = Zeroizing::new(Vec::new());
         let (mut solders, mut frame) = (Vec::new(), Vec::new());
+        let most = batch::messages(numbers.len() / bucket, (bucket - 1) * wires).next();
+        // It never grows: nothing of it is left elsewhere.
+        let mut bases = Zeroizing::new(Vec::<Message>::with_capacity(most.unwrap_or(0) * wires));
         self.shelves.lock().items.stocks[at].make_room(numbers.len() / bucket);
         let mut rest = numbers;
         for buckets in batch::messages(numbers.len() / bucket, (bucket - 1) * wires) {
@@ -245,16 +248,14 @@ impl Supply {
                 solders.clear();
                 garbled_core::inner_solders(*shape, bucket, &self.delta, &members, &mut solders);
                 encode(&solders, self.hash.perm_blocks(), &mut frame);
-                let stock = &mut self.shelves.lock().items.stocks[at];
-                let room = stock.room(these.len() / bucket);
-                let room: &mut [Message] = bytemuck::cast_slice_mut(room);
-                for (base, all) in
-                    room.chunks_exact_mut(wires).zip(members.chunks_exact(bucket * wires))
-                {
-                    base.copy_from_slice(&all[..wires]);
-                }
+                let all = members.chunks_exact(bucket * wires);
+                bases.extend(all.flat_map(|bucket| &bucket[..wires]));
             }
+            // First: who takes them needs the peer to have them.
             channel.send(tags::JIMU_INNER, &frame)?;
+            let stock = &mut self.shelves.lock().items.stocks[at];
+            stock.room(buckets).copy_from_slice(bytemuck::cast_slice(&bases));
+            bases.clear();
         }
         Ok(())
     }

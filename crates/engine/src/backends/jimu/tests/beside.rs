@@ -1,7 +1,7 @@
 //! A supply with a channel of its own: what its leader may order, and how a session ends that fails there.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -75,11 +75,13 @@ fn orders_have_one_form_each() {
     assert_eq!(MOST_INPUTS, 65_536);
 }
 
-/// How an honest evaluator's supply fails against a garbler whose supply does `lead`, as if its channel had the identity `id` gives.
-fn against(
+/// What becomes of an honest evaluator that keeps [`KEPT`] ANDs ready, as `see` sees it, against a garbler whose supply does `lead`, as if its channel
+/// had the identity that `id` gives.
+fn against<T>(
     id: impl FnOnce([u8; 32]) -> SessionId + Send,
     lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send,
-) -> Option<Fault> {
+    see: impl FnOnce(&JimuSession) -> T,
+) -> T {
     let (a, b) = channels();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -97,39 +99,51 @@ fn against(
         });
         let mut honest = open(b, Role::Evaluator);
         honest.keep(KEPT, KEPT).expect("a channel");
-        failure(&honest)
+        see(&honest)
     })
 }
 
 #[test]
 fn a_malformed_order_is_refused() {
-    let end = against(SessionId, |channel, _| {
-        channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room")
-    });
+    let end = against(
+        SessionId,
+        |channel, _| channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room"),
+        failure,
+    );
     assert_eq!(end, Some(Fault::Misbehaved("jimu.order")));
 }
 
-/// A leader that fills the follower's memory: with wires for inputs, of which an order brings most.
+/// A leader that would fill the follower's memory waits: with wires for inputs, of which an order brings most, and with cores that no request has
+/// asked for, of which there are none.
 #[test]
-fn orders_without_end_are_refused() {
-    let mut made = 0;
-    let end = against(SessionId, |channel, supply| {
-        let inputs = supply.shelves().lock().items.inputs();
-        for _ in 0..2 * SLACK / MOST_INPUTS + 2 {
-            let order = Order::Make(inputs, MOST_INPUTS);
-            let ordered = channel.send(tags::JIMU_ORDER, &order.encode());
-            if ordered
-                .and_then(|()| supply.make(channel, inputs, MOST_INPUTS, Phase::Preprocess))
-                .is_err()
-            {
-                break;
-            }
-            made += 1;
-        }
-    });
-    assert_eq!(end, Some(Fault::Misbehaved("jimu.room")));
-    // As many as an honest one could be ahead by, and no more.
-    assert!((SLACK / MOST_INPUTS..=SLACK / MOST_INPUTS + 1).contains(&made), "{made} batches");
+fn a_follower_makes_no_more_than_it_lacks_and_a_leader_can_be_ahead_by() {
+    let inputs = params(100, Rho::Bits40, false).escrow_stock() + 1;
+    for (at, count) in [(inputs, MOST_INPUTS), (1, 0)] {
+        let (told, hears) = mpsc::channel();
+        let (level, most) = against(
+            SessionId,
+            |channel, supply| {
+                channel.set_work_limit(Duration::from_secs(1));
+                let mut make = || {
+                    channel.send(tags::JIMU_ORDER, &Order::Make(at, count).encode())?;
+                    supply.make(channel, at, count, Phase::Preprocess)
+                };
+                let made = (0..20).take_while(|_| make().is_ok()).count();
+                told.send(made).expect("the other side waits");
+            },
+            |honest| {
+                let made = hears.recv().expect("it ends");
+                let Side::Evaluator(side) = &honest.core.side else { unreachable!() };
+                let (shelves, most) = (side.depot.shelves(), made * count);
+                let store = shelves.lock();
+                assert!(store.failure().is_none());
+                (store.items.level(at), most)
+            },
+        );
+        let slack = SLACK / (5 * size_of::<Block>());
+        assert!(level <= most, "{level} {most}");
+        assert_eq!(most / MOST_INPUTS, if at == inputs { slack / MOST_INPUTS + 1 } else { 0 });
+    }
 }
 
 /// Whoever makes something under the identity of the session does not get through the first coin.
@@ -142,6 +156,7 @@ fn coins_are_of_the_identity_of_the_channel() {
             channel.send(tags::JIMU_ORDER, &order.encode()).expect("room");
             assert!(supply.make(channel, 0, 0, Phase::Preprocess).is_err());
         },
+        failure,
     );
     assert_eq!(end, Some(Fault::Misbehaved("coin.opening")));
 }
@@ -270,6 +285,42 @@ fn a_failed_supply_opens_nothing() {
         },
     );
     assert!(garbler.is_err(), "{garbler:?}");
+}
+
+/// A garbler that waits for nothing closes in order while the last items are on their way: the evaluator's output needs them.
+#[test]
+fn the_last_output_comes_although_the_garbler_has_closed() {
+    fn serve(session: &mut JimuSession, role: Role) -> Result<Option<Vec<bool>>, Fault> {
+        session.keep(1, 1)?;
+        let mut party = session.party();
+        let x = party.input(Role::Garbler, 1, (role == Role::Garbler).then_some(&[true][..]))?;
+        let mut z = x[0].clone();
+        for _ in 0..6000 {
+            z = party.and(&z, &x[0])?;
+        }
+        let bits = party.reveal(Receivers::Evaluator, &[z])?;
+        drop(party);
+        if role == Role::Garbler {
+            session.close();
+        }
+        Ok(bits)
+    }
+    for slow in [false, true] {
+        let (a, b) = channels();
+        // The evaluator's supply is behind.
+        let b = b.on_open(move |_, data| {
+            data.tamper(move |_| {
+                thread::sleep(Duration::from_millis(if slow { 5 } else { 0 }));
+                Fate::Pass
+            });
+        });
+        let (garbler, evaluator) = both(
+            (a, b),
+            |session| serve(session, Role::Garbler),
+            |session| serve(session, Role::Evaluator),
+        );
+        assert_eq!((garbler, evaluator), (Ok(None), Ok(Some(vec![true]))));
+    }
 }
 
 /// Nothing but requests and what the owners do between them has the supply once it works beside them.

@@ -161,6 +161,10 @@ impl depot::Supply for Supply {
         self.prg.bytes32()
     }
 
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
     fn bind(&mut self, channel: SessionId) {
         self.session = channel;
         self.tosses = Tosses::new(channel, Role::Evaluator);
