@@ -250,7 +250,8 @@ impl Session {
     }
 
     /// From now on makes ready triples, or buckets of ANDs, beside requests, for a backend that can: where fewer than `low` are ready, until `high` are. Then a
-    /// request waits only for what the ones before it have used up. Both sides call it; the garbler's numbers count.
+    /// request waits only for what the ones before it have used up. Both sides call it with the same numbers, between the same jobs; the garbler's count, and in
+    /// `jimu` the evaluator makes no more than its own.
     ///
     /// # Errors
     /// As [`Session::fill`].

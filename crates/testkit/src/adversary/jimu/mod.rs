@@ -143,8 +143,8 @@ const FRAMES: &[FrameRow] = &[
     supply(tags::JIMU_PROOF, A, PROOF, None),
     FrameRow { variant: Some(COMPACT), ..supply(tags::JIMU_AGAIN, A, MERKLE, None) },
     FrameRow { variant: Some(COMPACT), ..supply(tags::JIMU_PATHS, A, MERKLE, None) },
-    // Any other order is malformed, or not what both do.
-    supply(tags::JIMU_ORDER, A, End::Noticed, Some(End::Noticed)),
+    // Any other order is malformed, or not what both do, unless other numbers of inputs come to the same batch.
+    supply(tags::JIMU_ORDER, A, End::NoticedOrRight, Some(End::Noticed)),
 ];
 
 /// One cheat of an active cheater against `jimu`; see [`crate::cheater::jimu`].
