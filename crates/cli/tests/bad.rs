@@ -419,6 +419,12 @@ fn files_that_cannot_be_used_end_it_and_are_named() {
         owners.until(name, "it answers", |_| true);
         assert_eq!(end(service).code, 0);
     }
+    // Nor is one made where its public half says that there was one.
+    let key = owners.at("alice", "owner.key");
+    fs::remove_file(&key).unwrap();
+    let said = owners.serve("alice").end();
+    assert!(said.error(8).contains("put it back from the backup"), "{said:?}");
+    assert!(!key.exists());
     fs::copy(owners.at("bob", "owner.key"), owners.at("alice", "owner.key")).unwrap();
     let said = owners.serve("alice").end();
     let error = said.error(8);

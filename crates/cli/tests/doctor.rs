@@ -268,6 +268,14 @@ fn a_clock_that_was_set_back_is_bad() {
 }
 
 #[test]
+fn a_key_that_was_there_is_missed() {
+    let owners = Owners::new();
+    fs::write(owners.at("alice", "owner.pub"), "of a key that is gone").unwrap();
+    let (found, remedy) = owners.fault("owner's key");
+    assert!(found.contains("public half") && remedy.contains("backup"), "{found} {remedy}");
+}
+
+#[test]
 fn stores_that_cannot_be_opened_are_bad() {
     let owners = Owners::new();
     let stores = owners.at("alice", "stores");

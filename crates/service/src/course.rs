@@ -467,8 +467,10 @@ impl Inner {
 
     /// What runs in a lane has failed: its session ended. The peer's abort says as little as it may; the own log has the check.
     pub(crate) fn fail_left(&self, lane: &Lane, fault: &Fault) {
-        let why = fault.to_string();
-        let why = told(&why);
+        let fault_text = fault.to_string();
+        // This side has cut it.
+        let is_cut = self.is_stopping() && matches!(fault, Fault::Transport(_));
+        let why = if is_cut { jobs::STOPPED } else { told(&fault_text) };
         match jobs::running_in(&self.db, lane.small) {
             Ok(left) => {
                 for id in left.iter().filter(|id| !self.ended_by_peer(id)) {
@@ -488,7 +490,10 @@ impl Inner {
         let ended = self.db.change(|db| jobs::end(db, id, from, state, why));
         let kind = if state == JobState::Failed { "job.failed" } else { "job.refused" };
         let logged = match ended {
-            Ok(true) => self.log(kind, Some(id), None, facts(&[("reason", json!(logged))])),
+            Ok(true) => {
+                tracing::info!(job = id, why = logged, "the job has not ended well");
+                self.log(kind, Some(id), None, facts(&[("reason", json!(logged))]))
+            }
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };

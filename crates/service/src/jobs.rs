@@ -435,6 +435,9 @@ pub(crate) fn tidy(db: &Db) -> Result<u64, ServiceError> {
     })
 }
 
+/// Why a job failed that a stop or a crash cut.
+pub(crate) const STOPPED: &str = "the service stopped while it ran; submit it again";
+
 /// Jobs that ran when the service stopped have failed: they are never resumed on the same randomness.
 pub(crate) fn fail_running(db: &Db) -> Result<Vec<String>, ServiceError> {
     db.change(|db| {
@@ -445,8 +448,7 @@ pub(crate) fn fail_running(db: &Db) -> Result<Vec<String>, ServiceError> {
             });
         let all = all.map_err(failed)?;
         for id in &all {
-            let why = "the service stopped while it ran; submit it again";
-            end(db, id, Stage::Running, JobState::Failed, why)?;
+            end(db, id, Stage::Running, JobState::Failed, STOPPED)?;
         }
         Ok(all)
     })

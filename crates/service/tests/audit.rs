@@ -486,6 +486,12 @@ fn the_key_is_kept_for_its_owner_alone() {
     fs::remove_file(&public).unwrap();
     OwnerKey::load_or_create(&path).unwrap();
     assert_eq!(PublicKey::load(&public).unwrap(), key.public(), "made anew");
+    let own = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(OwnerKey::load_or_create(&path).unwrap_err_text().contains("from the backup"));
+    assert!(!path.exists(), "another key could not go on with the log");
+    fs::write(&path, own).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&public, format!("{}\n", Owner::new().public())).unwrap();
     assert!(OwnerKey::load_or_create(&path).unwrap_err_text().contains("not the public half"));
     fs::write(&public, "no key\n").unwrap();

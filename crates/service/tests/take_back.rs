@@ -172,3 +172,20 @@ fn small_jobs_are_taken_back_at_any_moment_and_those_beside_them_are_done() {
     assert!(!pair.a().status().unwrap().peer.held && !pair.b().status().unwrap().peer.held);
     pair.stop();
 }
+
+/// A stop waits for a job that runs, and then cuts it: it says that, and not that a line broke.
+#[test]
+fn a_job_that_a_stop_cuts_says_so() {
+    let mut pair = pair();
+    let (asked, _) = pair.a().submit(&job("longer")).unwrap();
+    is_under_way(pair.a(), pair.b(), &asked.id);
+    pair.stop_one(0);
+    until("the other has noticed", || {
+        pair.b().job(&asked.id).is_ok_and(|job| job.state == JobState::Failed)
+    });
+    pair.start_one(0);
+    let ended = pair.a().job(&asked.id).unwrap();
+    assert_eq!(ended.state, JobState::Failed);
+    assert_eq!(ended.reason.as_deref(), Some("the service stopped while it ran; submit it again"));
+    pair.stop();
+}

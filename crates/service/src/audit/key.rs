@@ -38,12 +38,17 @@ impl OwnerKey {
             let what = "this is the name of a public half";
             return Err(refused(path, what, "name the key itself, as owner.key"));
         }
+        let public = path.with_extension(PUBLIC);
         let key = match load(path)? {
             Some(key) => key,
+            None if public.exists() => {
+                let what = "its public half is there, and it is not";
+                return Err(refused(path, what, "put it back from the backup"));
+            }
             None => create(path)?,
         };
         let key = OwnerKey(key);
-        key.publish(&path.with_extension(PUBLIC))?;
+        key.publish(&public)?;
         Ok(key)
     }
 

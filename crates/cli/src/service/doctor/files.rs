@@ -238,7 +238,12 @@ fn keys(dir: &Path, report: &mut Report) {
     {
         let path = dir.join(file);
         let Ok(metadata) = fs::metadata(&path) else {
-            report.ok(name, format!("{file} is made at the first start"));
+            if secret && dir.join("owner.pub").exists() {
+                let found = format!("{file} is not there, and its public half is");
+                report.bad(name, found, "put it back from the backup");
+            } else {
+                report.ok(name, format!("{file} is made at the first start"));
+            }
             continue;
         };
         let mode = metadata.mode() & 0o777;

@@ -15,6 +15,7 @@ use crate::backends::jimu::refiller::{MOST_INPUTS, ORDER_LEN, Order, SAVE, SLACK
 use crate::backends::jimu::{JimuSession, Side, garbler, tags};
 use crate::backends::{Live, Protocol};
 use crate::options::Rho;
+use crate::parts::tags::COIN_REPLY;
 use crate::party::{Party, Receivers};
 
 const SESSION: SessionId = SessionId([7; 32]);
@@ -75,10 +76,10 @@ fn orders_have_one_form_each() {
     assert_eq!(MOST_INPUTS, 65_536);
 }
 
-/// What becomes of an honest evaluator that keeps [`KEPT`] ANDs ready, as `see` sees it, against a garbler whose supply does `lead`, as if its channel
-/// had the identity that `id` gives.
+/// What becomes of an honest evaluator that keeps [`KEPT`] ANDs ready, as `see` sees it, against a garbler whose supply does `lead`, as if it had coins
+/// of the channel only if it `binds` them.
 fn against<T>(
-    id: impl FnOnce([u8; 32]) -> SessionId + Send,
+    binds: bool,
     lead: impl FnOnce(&mut Channel, &mut garbler::Supply) + Send,
     see: impl FnOnce(&JimuSession) -> T,
 ) -> T {
@@ -91,7 +92,9 @@ fn against<T>(
             let supply = side.depot.supply().expect("its own");
             let opened = core.channels.open(1, SESSION.0, Role::Garbler, supply.nonce());
             let (mut channel, agreed) = opened.expect("the other one opens as well");
-            supply.bind(id(agreed.session_id));
+            if binds {
+                supply.bind(SessionId(agreed.session_id));
+            }
             lead(&mut channel, supply);
             // Until the other one has said what it thinks of that.
             let _ = channel.flush();
@@ -106,7 +109,7 @@ fn against<T>(
 #[test]
 fn a_malformed_order_is_refused() {
     let end = against(
-        SessionId,
+        true,
         |channel, _| channel.send(tags::JIMU_ORDER, &[0, 1, 0, 0, 0]).expect("room"),
         failure,
     );
@@ -121,7 +124,7 @@ fn a_follower_makes_no_more_than_it_lacks_and_a_leader_can_be_ahead_by() {
     for (at, count) in [(inputs, MOST_INPUTS), (1, 0)] {
         let (told, hears) = mpsc::channel();
         let (level, most) = against(
-            SessionId,
+            true,
             |channel, supply| {
                 channel.set_work_limit(Duration::from_secs(1));
                 let mut make = || {
@@ -146,12 +149,12 @@ fn a_follower_makes_no_more_than_it_lacks_and_a_leader_can_be_ahead_by() {
     }
 }
 
-/// Whoever makes something under the identity of the session does not get through the first coin.
+/// Whoever goes on with the coins of the session does not get through the first one.
 #[test]
 fn coins_are_of_the_identity_of_the_channel() {
     let order = Order::Make(0, 0);
     let end = against(
-        |_| SESSION,
+        false,
         |channel, supply| {
             channel.send(tags::JIMU_ORDER, &order.encode()).expect("room");
             assert!(supply.make(channel, 0, 0, Phase::Preprocess).is_err());
@@ -285,6 +288,42 @@ fn a_failed_supply_opens_nothing() {
         },
     );
     assert!(garbler.is_err(), "{garbler:?}");
+}
+
+/// A leader that closes in order ends its batch first.
+#[test]
+fn the_batch_of_a_leader_that_closes_is_made() {
+    let (told, hears) = mpsc::channel();
+    let (a, b) = channels();
+    let b = b.on_open(move |_, data| {
+        let told = told.clone();
+        data.tamper(move |frame| {
+            // In the middle of the first batch; the other side closes meanwhile.
+            if frame.tag == COIN_REPLY.id && told.send(()).is_ok() {
+                thread::sleep(Duration::from_millis(300));
+            }
+            Fate::Pass
+        });
+    });
+    let ((), made) = both(
+        (a, b),
+        |session| {
+            session.keep(KEPT, KEPT).expect("a channel");
+            hears.recv().expect("the other one replies");
+            session.close();
+        },
+        |session| {
+            session.keep(KEPT, KEPT).expect("a channel");
+            let Side::Evaluator(side) = &session.core.side else { unreachable!() };
+            let inputs = side.depot.params().escrow_stock() + 1;
+            let began = Instant::now();
+            while side.depot.level(inputs) == 0 && began.elapsed() < Duration::from_secs(5) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            side.depot.level(inputs)
+        },
+    );
+    assert!(made > 0);
 }
 
 /// A garbler that waits for nothing closes in order while the last items are on their way: the evaluator's output needs them.
