@@ -260,7 +260,8 @@ class Client:
         ``keep_result_s`` seconds. A second job with the same ``idempotency_key`` is the first one; without it each call has a key of
         its own, so that a request that is sent again does not submit twice.
 
-        Raises :class:`InputError` for values that do not fit.
+        Raises :class:`InputError` for values that do not fit, :class:`ServiceError` of kind ``conflict`` for a key of a job with
+        another program, other inputs or parameters, or another token.
         """
         job = NewJob({**(inputs or {}), **more}, select, priority, deadline_s, keep_result_s, idempotency_key)
         return Job(self, self._calls, self._run(self._calls.submit(program, job)))

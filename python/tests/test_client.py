@@ -286,6 +286,9 @@ def test_a_key_finds_the_first_job(alice, agreed):
     assert first.id == again.id != other.id
     for job in (first, other):
         assert job.result(LONG) is True
+    with pytest.raises(cn.ServiceError, match="other inputs") as another:
+        alice.submit(less, x=2, select={"who": "five"}, idempotency_key="one")
+    assert another.value.kind == "conflict"
 
 
 def test_events_end_with_the_job(alice, agreed):

@@ -460,3 +460,38 @@ fn settings_that_differ_are_said_once_on_each_side() {
         }
     }
 }
+
+/// What a script sees of two logs is the exit code.
+#[test]
+fn audit_logs_that_differ_are_a_finding() {
+    use cenote_service::audit::{AuditLog, Entry, OwnerKey};
+    let home = TempDir::new().unwrap();
+    let note = |name: &str, jobs: &[(&str, &str)]| {
+        let dir = home.path().join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let key = OwnerKey::load_or_create(&dir.join("owner.key")).unwrap();
+        let log = AuditLog::open(&dir.join("audit.log"), key.into()).unwrap();
+        for (job, program) in jobs {
+            let shared = [("program".to_owned(), (*program).into())].into_iter().collect();
+            let (kind, own) = ("job.done".to_owned(), serde_json::Map::new());
+            let job = Some((*job).to_owned());
+            log.append(&Entry { kind, peer: None, job, shared: Some(shared), own }).unwrap();
+        }
+        dir.join("audit.log").display().to_string()
+    };
+    let a = note("a", &[("1", "p"), ("2", "p")]);
+    let [same, less, other] = [
+        note("same", &[("2", "p"), ("1", "p")]),
+        note("less", &[("1", "p")]),
+        note("other", &[("1", "p"), ("2", "q")]),
+    ];
+    let said = run(&format!("audit diff {a} {same}"));
+    assert_eq!((said.code, &said.json["agreed"]), (0, &2.into()), "{said:?}");
+    for (log, expected) in [(less, true), (other, false)] {
+        let said = run(&format!("audit diff {a} {log}"));
+        assert_eq!((said.code, &said.json["equal"]), (3, &false.into()), "{said:?}");
+        let text =
+            String::from_utf8(common::cenote(["audit", "diff", &a, &log]).output().unwrap().stdout);
+        assert_eq!(text.unwrap().contains("a service crashed"), expected);
+    }
+}

@@ -237,6 +237,7 @@ impl Inner {
             ands: program.ands,
             inputs: &BTreeMap::new(),
             idempotency_key: None,
+            asked: None,
             keep_s: self.config.jobs.keep_results_s,
         };
         // After a crash the peer offers it again.

@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::model::Millis;
 
 /// Version of the tables; another one is refused.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The tables of version 1.
 const TABLES: &str = "
@@ -57,6 +57,11 @@ CREATE INDEX drawn_minute ON drawn (minute);
 CREATE TABLE cut (at INTEGER NOT NULL) STRICT;
 ";
 
+/// What version 3 has beside them: what a job with an idempotency key was asked for with, as a digest that the owner's key makes.
+const THIRD: &str = "
+ALTER TABLE job ADD COLUMN asked BLOB;
+";
+
 /// The database of one service.
 pub(crate) struct Db {
     connection: Mutex<Connection>,
@@ -94,10 +99,9 @@ impl Db {
             db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
         match version {
             VERSION => {}
-            0 | 1 => {
-                let first = if version == 0 { TABLES } else { "" };
-                let make =
-                    format!("BEGIN; {first} {SECOND} PRAGMA user_version = {VERSION}; COMMIT;");
+            before @ 0..VERSION => {
+                let steps = [TABLES, SECOND, THIRD][before as usize..].concat();
+                let make = format!("BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;");
                 db.execute_batch(&make).map_err(failed)?;
             }
             other => {

@@ -57,6 +57,13 @@ pub(crate) struct Stored {
     pub(crate) submitter: String,
 }
 
+/// A job with an idempotency key.
+pub(crate) struct Keyed {
+    pub(crate) id: String,
+    pub(crate) job: Stored,
+    pub(crate) asked: Option<[u8; 32]>,
+}
+
 /// A job that ended well.
 pub(crate) struct Ended {
     /// Its lane.
@@ -109,6 +116,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) ands: u64,
     pub(crate) inputs: &'a BTreeMap<String, Value>,
     pub(crate) idempotency_key: Option<&'a str>,
+    /// The digest of its inputs, where it has an idempotency key: they are forgotten when it ends.
+    pub(crate) asked: Option<[u8; 32]>,
     pub(crate) keep_s: u64,
 }
 
@@ -117,8 +126,8 @@ pub(crate) fn put(db: &Connection, job: &Arrival<'_>) -> Result<(), ServiceError
     let text = |error: serde_json::Error| ServiceError::invalid(error.to_string());
     let within =
         job.offer.within.map(|ms| now().saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)));
-    let put = "INSERT INTO job (id, origin, program, lane, priority, state, approval, offer, inputs, idempotency_key, submitted_at, deadline_at, keep_ms, submitter, ands)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    let put = "INSERT INTO job (id, origin, program, lane, priority, state, approval, offer, inputs, idempotency_key, submitted_at, deadline_at, keep_ms, submitter, ands, asked)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     let row = params![
         job.offer.id,
         origin_name(job.origin),
@@ -134,7 +143,8 @@ pub(crate) fn put(db: &Connection, job: &Arrival<'_>) -> Result<(), ServiceError
         within,
         i64::try_from(job.keep_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2),
         job.submitter,
-        whole(job.ands)
+        whole(job.ands),
+        job.asked
     ];
     db.prepare_cached(put).and_then(|mut put| put.execute(row)).map(drop).map_err(failed)
 }
@@ -155,10 +165,15 @@ pub(crate) const fn origin_name(origin: Origin) -> &'static str {
     }
 }
 
-/// The job with this key, if there is one.
-pub(crate) fn with_key(db: &Connection, key: &str) -> Result<Option<String>, ServiceError> {
-    let find = "SELECT id FROM job WHERE idempotency_key = ?1";
-    db.query_row(find, [key], |row| row.get(0)).optional().map_err(failed)
+/// The job with this key, if there is one, and what is left of its inputs; none of one that an earlier release took.
+pub(crate) fn with_key(db: &Connection, key: &str) -> Result<Option<Keyed>, ServiceError> {
+    let find = "SELECT id, asked FROM job WHERE idempotency_key = ?1";
+    let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+    let found = db.query_row(find, [key], row).optional().map_err(failed)?;
+    let Some((id, asked)) = found else { return Ok(None) };
+    let missing = || ServiceError::new(ErrorKind::Internal, format!("job {id} is gone"));
+    let job = stored(db, &id)?.ok_or_else(missing)?;
+    Ok(Some(Keyed { id, job, asked }))
 }
 
 /// How many of the own owner wait.

@@ -7,6 +7,7 @@
 //! | what a service is told | [`config`] |
 //! | which programs, data sets and approvals there are; what is permitted | `registry.rs`, `permit.rs` |
 //! | where own inputs come from | `sources.rs` |
+//! | whether a question is asked again, by its idempotency key | `again.rs` |
 //! | what happens to a job, from its offer to its end | `course.rs` |
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | what is taken back, and what becomes of its run | `take_back.rs` |
@@ -26,6 +27,7 @@
 //!
 //! docs/protocols/service.md says what the peers tell each other and what that gives away.
 
+mod again;
 pub mod api;
 pub mod audit;
 #[doc(hidden)]

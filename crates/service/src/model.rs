@@ -107,7 +107,7 @@ pub struct NewJob {
     /// Seconds for which the result is kept; what the configuration says without it.
     #[serde(default)]
     pub keep_result_s: Option<u64>,
-    /// A second job with the same key is the first one. At most 256 characters.
+    /// A second job with the same key is the first one; one with another program, other parameters or inputs, or another token's is refused. At most 256 characters.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256)]
     pub idempotency_key: Option<String>,

@@ -29,8 +29,6 @@ use crate::permit;
 use crate::quota::{self, Who};
 use crate::registry::{NewProgram, receivers};
 
-/// Longest idempotency key, in characters.
-const MAX_KEY: usize = 256;
 /// Between two looks at a job that somebody waits for.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long a stop waits for the job that runs and for the peer.
@@ -75,7 +73,7 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound` for a program that is not registered, `Forbidden` when no own approval permits it, `Invalid` for inputs that are
-    /// not those of the program, `Busy` when too many jobs wait, `Unavailable`.
+    /// not those of the program, `Conflict` when the job of this key was asked for otherwise, `Busy` when too many jobs wait, `Unavailable`.
     pub fn submit(&self, job: &NewJob) -> Result<(JobView, bool), ServiceError> {
         self.submit_as(job, "")
     }
@@ -87,14 +85,9 @@ impl Service {
     pub fn submit_as(&self, job: &NewJob, token: &str) -> Result<(JobView, bool), ServiceError> {
         let inner = &self.0;
         inner.open()?;
-        if let Some(key) = &job.idempotency_key {
-            if key.is_empty() || key.chars().count() > MAX_KEY {
-                let what = format!("an idempotency key has 1 to {MAX_KEY} characters");
-                return Err(ServiceError::invalid(what));
-            }
-            if let Some(id) = inner.db.with(|db| Ok(jobs::with_key(db, key)))?? {
-                return Ok((settled(inner, jobs::view(&inner.db, &id)?)?, false));
-            }
+        let asked = job.idempotency_key.as_deref().map(|key| inner.asked(key, job)).transpose()?;
+        if let Some(id) = inner.known(job, token, asked)? {
+            return Ok((settled(inner, jobs::view(&inner.db, &id)?)?, false));
         }
         if !are_parameters(&job.select) || !(-100..=100).contains(&job.priority) {
             let what = "at most 16 parameters, of 256 bytes without control characters; a priority from -100 to 100";
@@ -136,6 +129,7 @@ impl Service {
                     ands: program.ands,
                     inputs: &job.inputs,
                     idempotency_key: job.idempotency_key.as_deref(),
+                    asked,
                     keep_s: keep,
                 },
             )
@@ -381,7 +375,7 @@ impl Service {
                 name: inner.config.peer.name.clone(),
                 fingerprint: inner.peer_name(),
                 role: inner.config.peer.role.name().to_owned(),
-                connected: inner.links.load(Ordering::SeqCst) > 0,
+                connected: inner.is_linked(),
                 held: inner.is_held(),
                 pools: [pools, MOST_POOLS],
                 epsilon_log2: (error > 0.0 && inner.lanes.iter().all(|lane| lane.seen.is_known()))
@@ -416,11 +410,11 @@ impl Service {
         self.0.lanes.iter().map(of).collect()
     }
 
-    /// Whether jobs would run now.
+    /// Whether jobs would run now, of either owner's: the peer hears of those of the own one.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let stops = self.0.is_stopping() || self.0.peer_is_stopping();
-        !stops && self.lanes().iter().all(|lane| lane.state == "ready")
+        !stops && self.0.is_linked() && self.lanes().iter().all(|lane| lane.state == "ready")
     }
 
     /// The head of the audit log, and the last one that the peer told of its own since the service started.

@@ -440,6 +440,9 @@ fn a_key_finds_the_first_job() {
     let mut with_key = job.clone();
     with_key["idempotency_key"] = "k1".into();
     assert_eq!(service.post("submitter", "/v1/jobs", &with_key).status, 200);
+    let mut other = with_key.clone();
+    other["inputs"]["a"] = 6.into();
+    service.post("submitter", "/v1/jobs", &other).problem(409, "conflict");
     assert_eq!(submit("Idempotency-Key: k2\r\n").status, 201);
     submit("Idempotency-Key: k2\r\nIdempotency-Key: k3\r\n").problem(400, "invalid");
     submit("Idempotency-Key: \r\n").problem(400, "invalid");

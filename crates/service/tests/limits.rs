@@ -213,16 +213,25 @@ fn a_group_is_as_large_as_each_owner_says() {
 }
 
 #[test]
-fn tables_of_the_first_version_go_on_as_those_of_the_second() {
+fn tables_of_earlier_versions_go_on() {
     let mut pair = Pair::start();
     approve(&pair, Sides::Own, Sides::Peer);
-    let (job, _) = pair.a().submit(&compare(3)).unwrap();
+    let first = NewJob { idempotency_key: Some("k".into()), ..compare(3) };
+    let (job, _) = pair.a().submit(&first).unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().state, JobState::Done);
     pair.stop_one(0);
     // As a release before this one left them.
     let file = pair.dir(0).join("service.db");
     let db = rusqlite::Connection::open(&file).unwrap();
-    let back = "DROP INDEX job_waits; DROP TABLE drawn; DROP TABLE cut; ALTER TABLE job DROP COLUMN submitter;
+    db.execute_batch("ALTER TABLE job DROP COLUMN asked; PRAGMA user_version = 2;").unwrap();
+    drop(db);
+    pair.start_one(0);
+    // What its inputs were is not known any more.
+    let other = NewJob { inputs: compare(7).inputs, ..first };
+    assert_eq!(pair.a().submit_as(&other, "x").unwrap().0.id, job.id);
+    pair.stop_one(0);
+    let db = rusqlite::Connection::open(&file).unwrap();
+    let back = "ALTER TABLE job DROP COLUMN asked; DROP INDEX job_waits; DROP TABLE drawn; DROP TABLE cut; ALTER TABLE job DROP COLUMN submitter;
         ALTER TABLE job DROP COLUMN ands; ALTER TABLE program DROP COLUMN smallest_group; PRAGMA user_version = 1;";
     db.execute_batch(back).unwrap();
     drop(db);
@@ -231,5 +240,52 @@ fn tables_of_the_first_version_go_on_as_those_of_the_second() {
     assert_eq!(pair.a().approvals().unwrap()[0].spent, 1);
     let (job, _) = pair.a().submit_as(&compare(7), "x").unwrap();
     assert_eq!(pair.a().wait(&job.id, LONG).unwrap().result.unwrap()["z"], json!(false));
+    pair.stop();
+}
+
+/// A key that comes again with another question: nobody is given the answer to the first one for it.
+#[test]
+fn a_key_is_of_one_question() {
+    let mut pair = Pair::start();
+    approve(&pair, Submitters::Own, Submitters::Peer);
+    for side in [pair.a(), pair.b()] {
+        side.register("other", LESS.replace("less", "other").as_bytes()).unwrap();
+    }
+    let keyed = |x: u32| NewJob { idempotency_key: Some("k".into()), ..compare(x) };
+    let job = pair.a().submit_as(&keyed(3), "billing").unwrap().0.id;
+    assert_eq!(pair.a().wait(&job, LONG).unwrap().state, JobState::Done);
+    // Its inputs are forgotten by now, and the service may be another process.
+    for _ in 0..2 {
+        let again = NewJob { priority: 5, deadline_s: Some(9), ..keyed(3) };
+        let (found, new) = pair.a().submit_as(&again, "billing").unwrap();
+        assert_eq!((found.id, new), (job.clone(), false));
+        let select = [("which".to_owned(), "six".to_owned())].into();
+        for (other, token, what) in [
+            (keyed(4), "billing", "other inputs"),
+            (NewJob { select, ..keyed(3) }, "billing", "other public parameters"),
+            (NewJob { program: "other".into(), ..keyed(3) }, "billing", "another program"),
+            // Not whether the inputs are the same.
+            (keyed(3), "else", "another token"),
+            (keyed(4), "else", "another token"),
+        ] {
+            let refused = pair.a().submit_as(&other, token).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Conflict, "{refused}");
+            assert!(refused.what.contains(what) && refused.what.contains("a key of its own"));
+        }
+        pair.restart(0);
+    }
+    // What is kept of them cannot be tried without the owner's key.
+    pair.stop_one(0);
+    let asked = |dir: &std::path::Path| -> Vec<u8> {
+        let db = rusqlite::Connection::open(dir.join("service.db")).unwrap();
+        db.query_row("SELECT asked FROM job", [], |row| row.get(0)).unwrap()
+    };
+    let (text, kept) = (br#"["k",{"x":3}]"#, asked(pair.dir(0)));
+    assert_eq!(kept.len(), 32);
+    for key in ["", "cenote 2026 service inputs of a job v1"] {
+        assert_ne!(kept, blake3::derive_key(key, text));
+    }
+    assert_ne!(kept, blake3::hash(text).as_bytes());
+    pair.start_one(0);
     pair.stop();
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cenote_service::audit::{
-    AuditError, Head, Place, PublicKey, Side, contains, diff_between, verify,
+    AuditError, Gap, Head, Place, PublicKey, Side, contains, diff_between, verify,
 };
 use cenote_service::{JournalError, check_journal};
 use clap::{Args, Subcommand};
@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 use crate::exit::{Failure, Kind};
 use crate::output::Reply;
 
+/// What a line that is missing may come from.
+const EXPECTED: &str = "A job that ran when the connection broke or a service crashed may be done in one log and not in the other: look whether the other side has it as failed then. Any other difference is for both owners to explain.";
+
 #[derive(Subcommand)]
 pub(crate) enum AuditCommand {
     /// Check every line of a log: its place in the chain, and that its owner signed it.
     Verify(VerifyArgs),
-    /// Find the first line on which the logs of two organisations differ.
+    /// Find the first line on which the logs of two organisations differ; ends with 3 if there is one.
     Diff(DiffArgs),
     /// Count the preprocessed items that left a service's pools, and find one that left twice.
     Journal(JournalArgs),
@@ -89,7 +92,15 @@ fn diff(args: &DiffArgs) -> Result<Reply, Failure> {
         "equal": found.is_none(), "agreed": found.agreed, "before": found.before,
         "a": place(found.a.as_ref()), "b": place(found.b.as_ref()),
     });
-    Ok(Reply::new(json, found.to_string()))
+    if found.is_none() {
+        return Ok(Reply::new(json, found.to_string()));
+    }
+    let mut text = found.to_string();
+    let places = [&found.a, &found.b];
+    if places.into_iter().flatten().any(|place| matches!(place.there, Gap::Missing { .. })) {
+        text = format!("{text}\n{EXPECTED}");
+    }
+    Ok(Reply::new(json, text).ending(Kind::Refused))
 }
 
 /// What left each lane. A lane that never had a session has no journal.

@@ -28,13 +28,14 @@ pub(super) fn shown(mut job: JobView, caller: &Caller) -> JobView {
     job
 }
 
-/// Asks for a job. A second request with the same key, in the body or the header, finds the first job.
+/// Asks for a job. A second request with the same key, in the body or the header, finds the first job, if it asks for the same.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs", security(("token" = [])), request_body = NewJob,
     params(("Idempotency-Key" = Option<String>, Header, description = "As `idempotency_key` of the body.")),
     responses(
         (status = 201, description = "A new job.", body = JobView),
         (status = 200, description = "The job that was asked for with this key.", body = JobView),
+        (status = 409, description = "The job of this key was asked for with another program, other parameters or inputs, or another token.", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "It is refused, or a limit is reached.", body = Problem, content_type = "application/problem+json"),
         (status = "5XX", description = "The service cannot do it now.", body = Problem, content_type = "application/problem+json"),
     ),

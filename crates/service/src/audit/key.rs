@@ -64,6 +64,16 @@ impl OwnerKey {
         self.0.sign(&digest(what, message)).to_bytes()
     }
 
+    /// What only this key makes of `message`: to see later whether another is the same, without keeping it. Who has the public half alone can try nothing.
+    #[must_use]
+    pub(crate) fn tag(&self, message: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("cenote 2026 service inputs of a job v1");
+        // As long as ever, so that it cannot be taken for a part of the message.
+        hasher.update(self.0.as_bytes());
+        hasher.update(message);
+        *hasher.finalize().as_bytes()
+    }
+
     /// Sees to it that the public half is in the file at `path`.
     fn publish(&self, path: &Path) -> Result<(), AuditError> {
         match PublicKey::load(path) {
